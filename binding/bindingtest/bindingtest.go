@@ -83,6 +83,7 @@ const MaxBody = 64 << 10
 // Run holds a binding against the contract, over TCP, over a Unix socket and with mutual TLS.
 func Run(t *testing.T, b Binding) {
 	t.Run("strangers are refused", func(t *testing.T) { refusesStrangers(t, b) })
+	t.Run("one of three replicas is slow", func(t *testing.T) { balances(t, b) })
 	for _, network := range []string{"tcp", "unix", "mtls"} {
 		t.Run(network, func(t *testing.T) {
 			network, ofCaller, ofCallee := network, (*secure.Transport)(nil), (*secure.Transport)(nil)

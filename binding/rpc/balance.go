@@ -14,18 +14,23 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Balanced spreads calls over replicas of one callee, one after the other. It
-// does not repeat a call that failed: whether it was carried out is unknown.
+// Balanced spreads calls over replicas of one callee. It does not repeat a call
+// that failed: whether it was carried out is unknown.
 type Balanced struct {
-	replicas []grpc.ClientConnInterface
+	by       Balancing
+	replicas []*callee
 	next     atomic.Uint64
 }
 
 var _ grpc.ClientConnInterface = (*Balanced)(nil)
 
 // Balance spreads calls over replicas, of which there is at least one.
-func Balance(replicas ...grpc.ClientConnInterface) *Balanced {
-	return &Balanced{replicas: replicas}
+func Balance(by Balancing, replicas ...grpc.ClientConnInterface) *Balanced {
+	b := &Balanced{by: by}
+	for _, replica := range replicas {
+		b.replicas = append(b.replicas, &callee{ClientConnInterface: replica})
+	}
+	return b
 }
 
 // Invoke implements grpc.ClientConnInterface.
@@ -47,22 +52,23 @@ type Client interface {
 }
 
 // Spread returns a client of every replica of a unit, whose addresses are separated by commas:
-// calls go to one after the other, as round robin over a headless service has it. A replica
+// calls go to all of them, as clients of a headless service have it. A replica
 // that a call has failed at is looked at, and passed over while it accepts no connections; so
 // is one on standby (lab.StandbyMark) from the beginning. A call that failed is not repeated.
 // One address gets the client itself.
-func Spread(addresses string, connect func(address string) (Client, error)) (Client, error) {
-	s := &spread{closed: make(chan struct{})}
+func Spread(addresses string, by Balancing, connect func(address string) (Client, error)) (Client, error) {
+	s := &spread{by: by, closed: make(chan struct{})}
 	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
 		address, standby := strings.CutPrefix(address, lab.StandbyMark)
 		client, err := connect(address)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
-		s.all = append(s.all, &replica{Client: client, address: address, away: standby})
+		s.all = append(s.all, &replica{callee: callee{ClientConnInterface: client}, client: client,
+			address: address, away: standby})
 	}
 	if len(s.all) == 1 {
-		return s.all[0].Client, nil
+		return s.all[0].client, nil
 	}
 	s.choose()
 	for _, r := range s.all {
@@ -75,6 +81,7 @@ func Spread(addresses string, connect func(address string) (Client, error)) (Cli
 
 // spread are the clients of several replicas.
 type spread struct {
+	by   Balancing
 	all  []*replica
 	next atomic.Uint64
 	here atomic.Pointer[[]*replica] // those that get calls, at least one
@@ -87,7 +94,8 @@ type spread struct {
 
 // replica is one of several.
 type replica struct {
-	Client
+	callee
+	client       Client
 	address      string
 	away, looked bool // it accepts no connections; somebody looks whether it does
 }
@@ -110,8 +118,7 @@ func (s *spread) NewStream(
 }
 
 func (s *spread) turn() *replica {
-	here := *s.here.Load()
-	return here[s.next.Add(1)%uint64(len(here))]
+	return choose(s.by, s.next.Add(1), *s.here.Load())
 }
 
 // choose has calls go to the replicas that are not away; where all are, to all. The mutex is
@@ -176,11 +183,11 @@ func (s *spread) Close() error {
 	s.looking.Wait()
 	var errs []error
 	for _, r := range s.all {
-		errs = append(errs, r.Close())
+		errs = append(errs, r.client.Close())
 	}
 	return errors.Join(errs...)
 }
 
 func (b *Balanced) turn() grpc.ClientConnInterface {
-	return b.replicas[b.next.Add(1)%uint64(len(b.replicas))]
+	return choose(b.by, b.next.Add(1), b.replicas)
 }

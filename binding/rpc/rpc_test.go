@@ -25,7 +25,7 @@ func (c *counted) Invoke(context.Context, string, any, any, ...grpc.CallOption) 
 
 func TestCallsAreSpreadEvenly(t *testing.T) {
 	replicas := []*counted{{}, {}, {}}
-	balanced := Balance(replicas[0], replicas[1], replicas[2])
+	balanced := Balance(RoundRobin, replicas[0], replicas[1], replicas[2])
 	for range 30 {
 		if err := balanced.Invoke(t.Context(), "/a.B/C", nil, nil); err != nil {
 			t.Fatal(err)
@@ -124,7 +124,7 @@ func TestCallsAreSpreadOverReplicas(t *testing.T) {
 		}
 		return written{address: address, called: &called, ended: &ended}, nil
 	}
-	client, err := Spread("a,b,c", connect)
+	client, err := Spread("a,b,c", RoundRobin, connect)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestCallsAreSpreadOverReplicas(t *testing.T) {
 		t.Errorf("closed %v, error %v", ended, err)
 	}
 	ended = nil
-	if _, err := Spread("a,bad", connect); err == nil || strings.Join(ended, " ") != "a" {
+	if _, err := Spread("a,bad", RoundRobin, connect); err == nil || strings.Join(ended, " ") != "a" {
 		t.Errorf("with one that cannot be: error %v, and closed were %v", err, ended)
 	}
 }
@@ -171,7 +171,7 @@ func TestReplicasThatAreAwayArePassedOver(t *testing.T) {
 		calls[addresses[i]] = new(atomic.Int64)
 	}
 	_ = listeners[1].Close() // its address is known, and nobody is there
-	client, err := Spread(addresses[0]+",?"+addresses[1], func(address string) (Client, error) {
+	client, err := Spread(addresses[0]+",?"+addresses[1], RoundRobin, func(address string) (Client, error) {
 		return dialled{address: address, calls: calls[address]}, nil
 	})
 	if err != nil {

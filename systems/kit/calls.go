@@ -10,7 +10,7 @@ import (
 
 // CallKnobs returns the knobs that add something to calls between units. The first value of each adds
 // nothing, and none has an effect where all components are in one unit.
-func CallKnobs() []lab.Knob { return []lab.Knob{Security(), Resilience(), Sidecar()} }
+func CallKnobs() []lab.Knob { return []lab.Knob{Security(), Resilience(), Balancing(), Sidecar()} }
 
 // IsOfCalls reports whether a knob is one of CallKnobs.
 func IsOfCalls(knob string) bool {

@@ -31,6 +31,7 @@ type Calls struct {
 	Faults      rpc.Faults
 	Security    *secure.Transport // nil: connections are not protected
 	Guards      *resilient.Guards // nil: calls are not guarded
+	Balancing   rpc.Balancing     // among the replicas of a unit
 }
 
 // NewClient returns a client of a unit at an address: host:port, or unix:PATH. It dials when it

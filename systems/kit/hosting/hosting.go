@@ -92,7 +92,7 @@ func (u *Unit) Client(name string) (rpc.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := rpc.Spread(addresses, func(address string) (rpc.Client, error) {
+	client, err := rpc.Spread(addresses, u.Calls.Balancing, func(address string) (rpc.Client, error) {
 		return u.Calls.NewClient(name, address)
 	})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -14,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
@@ -134,6 +136,63 @@ func isTheSame(t *testing.T, binding, protected string) {
 	if text := lines.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, `"status":"ok"`) ||
 		!strings.Contains(text, `"status":"no-bread"`) {
 		t.Errorf("of the shop's two calls the kitchen logs: %s", text)
+	}
+}
+
+// busy is an oven that is done when it is told so.
+type busy struct{ begun, done chan struct{} }
+
+func (b busy) Check(
+	context.Context, *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
+	b.begun <- struct{}{}
+	<-b.done
+	return &grpc_health_v1.HealthCheckResponse{}, nil
+}
+
+// TestAUnitChoosesReplicasByItsKnob: by the fewest calls, none goes to a kitchen that has one.
+func TestAUnitChoosesReplicasByItsKnob(t *testing.T) {
+	slow := busy{make(chan struct{}), make(chan struct{})}
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	var addresses []string
+	ended := make(chan error, 2)
+	for _, o := range []oven{hot{}, slow} { // the first turn is that of the second
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		kitchen := unitOf("kitchen", hosting.HTTP, "", nil)
+		hosting.Join(kitchen, "oven", func() oven { return o }, offer, call)
+		addresses = append(addresses, listener.Addr().String())
+		go func() { ended <- kitchen.Serve(ctx, listener) }()
+	}
+	shop := unitOf("shop", hosting.HTTP, strings.Join(addresses, lab.AddressSeparator), nil)
+	shop.Calls.Balancing = hosting.Balancing(kit.LeastRequests)
+	there := hosting.Join(shop, "oven", func() oven { return hot{} }, offer, call)
+	bake := func() error {
+		_, err := there.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "bread"})
+		return err
+	}
+	first := make(chan error, 1)
+	go func() { first <- bake() }()
+	<-slow.begun
+	for range 4 {
+		if err := bake(); err != nil {
+			t.Errorf("a call while one is open at the other kitchen: %v", err)
+		}
+	}
+	close(slow.done)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	stop()
+	if err := errors.Join(<-ended, <-ended, shop.Close()); err != nil {
+		t.Error(err)
+	}
+	if hosting.Balancing(kit.TwoChoices) != rpc.TwoChoices ||
+		hosting.Balancing(kit.RoundRobin) != rpc.RoundRobin {
+		t.Error("another knob has another way to choose")
 	}
 }
 

@@ -70,6 +70,7 @@ type Design struct {
 	Security   string  // of the connections between units
 	Resilience string  // of the calls between them: a value of kit.KnobResilience
 	Sidecar    string  // a proxy beside each unit: a value of kit.KnobSidecar
+	Balancing  string  // of these over replicas: a value of kit.KnobBalancing
 	Logging    string  // of what units answer: a value of kit.KnobLogging
 	Spans      float64 // the share of requests that are traced
 	Lean       bool    // the gateway serves clients with package leanhttp, not net/http
@@ -93,7 +94,8 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(), kit.Resilience(), kit.Sidecar(), kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
+		kit.Security(), kit.Resilience(), kit.Balancing(), kit.Sidecar(), kit.Logging(),
+		kit.Spans(kit.SpansOff, "requests"),
 		{Name: KnobFront, Values: []string{stock, Lean},
 			Summary: "what serves clients: net/http, or our own binding, which does less for each request",
 			Means:   map[string]string{stock: "net/http", Lean: "our lean HTTP"}},
@@ -135,8 +137,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	d := Design{
 		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
 		Logging: settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
-		Sidecar: settings[kit.KnobSidecar],
-		Lean:    settings[KnobFront] == Lean, Store: settings[KnobStore],
+		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
+		Lean: settings[KnobFront] == Lean, Store: settings[KnobStore],
 		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own,
 		Cipher: settings[KnobCipher],
 	}

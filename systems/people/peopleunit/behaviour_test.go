@@ -183,6 +183,7 @@ func builds() map[string]map[string]string {
 		"services, tls":           {kit.KnobSecurity: kit.TLS},
 		"services, grpc, mtls":    {architecture.KnobCalls: architecture.GRPC, kit.KnobSecurity: kit.MutualTLS},
 		"services, guarded":       {kit.KnobResilience: kit.Guarded},
+		"services, two choices":   {kit.KnobBalancing: kit.TwoChoices},
 		"services, logged":        {kit.KnobLogging: kit.LogRequests},
 		"services, own databases": {architecture.KnobDatabase: "own"},
 		"services, ecb":           {architecture.KnobCipher: "ecb"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/people"
@@ -87,9 +88,10 @@ func TestFrontsTraceAlike(t *testing.T) {
 	}
 }
 
-// TestOnlyFetchingIsRetried: whoever creates a record twice has two.
+// TestOnlyFetchingIsRetried: whoever creates a record twice has two. The other knob of calls arrives, too.
 func TestOnlyFetchingIsRetried(t *testing.T) {
-	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries})
+	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries,
+		kit.KnobBalancing: kit.TwoChoices})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +110,9 @@ func TestOnlyFetchingIsRetried(t *testing.T) {
 		"fetch":  {func() error { _, err := persons.Fetch(ctx, &peoplepb.FetchRequest{}); return err }, 4},
 	} {
 		hostingtest.WantAttempts(t, u.Calls.Guards, what, c.want, c.call)
+	}
+	if u.Calls.Balancing != rpc.TwoChoices {
+		t.Errorf("replicas are chosen by %v", u.Calls.Balancing)
 	}
 }
 

@@ -119,6 +119,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		}
 		layout.Units = append(layout.Units, unit)
 	}
+	if err := kit.CheckBalancing(design.Balancing, v, layout.Units); err != nil {
+		return lab.Layout{}, err
+	}
 	if err := hosting.Protect(layout.Units, design.Security); err != nil {
 		return lab.Layout{}, err
 	}

@@ -96,6 +96,19 @@ func TestUnitsGetWhatProtectsTheirCalls(t *testing.T) {
 	}
 }
 
+// TestAChoiceNeedsReplicas of what the gateway calls; the gateway itself is called by nobody.
+func TestAChoiceNeedsReplicas(t *testing.T) {
+	v := variant(architecture.Services, lab.Process, map[string]string{kit.KnobBalancing: kit.TwoChoices})
+	for unit, refused := range map[string]bool{"": true, architecture.UnitGateway: true,
+		string(people.Persons): false} {
+		v.Replicas = map[string]int{unit: 2}
+		_, err := System{Generator: &generator{}}.Layout(v, point(map[string]float64{lab.FactorUsers: 3}), 5)
+		if (err != nil) != refused {
+			t.Errorf("two of %q: %v, want refused: %t", unit, err, refused)
+		}
+	}
+}
+
 func TestTwoHostsNeedADeploymentThatHasThem(t *testing.T) {
 	check := System{}.Describe().Check
 	for deployment, possible := range map[string]bool{lab.DockerHost: true, lab.DockerBridge: false,

@@ -98,6 +98,7 @@ type Design struct {
 	Security     string  // of the connections between units: a value of kit.KnobSecurity
 	Resilience   string  // of the calls between them: a value of kit.KnobResilience
 	Sidecar      string  // a proxy beside each unit: a value of kit.KnobSidecar
+	Balancing    string  // of these over replicas: a value of kit.KnobBalancing
 	Data         Data
 	Coordination Coordination
 	Views        Views
@@ -216,7 +217,8 @@ func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]),
 		Security: settings[kit.KnobSecurity], Resilience: settings[kit.KnobResilience],
-		Sidecar: settings[kit.KnobSidecar], Data: Data(settings[KnobData]),
+		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
+		Data:         Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
 		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
 		Pair:     settings[KnobBalancer] == balancerPair,
@@ -318,6 +320,8 @@ func (d Design) OpenedBy(unit Unit, component string) string {
 		func(c string) bool { return !slices.Contains(unit.Components, c) })
 	return shop.Name + "." + strings.Join(schemas, ",")
 }
+
+func (u Unit) isReplicated() bool { return u.Replicas > 1 }
 
 // Instances names the units of this kind: by its name where there is one, else
 // numbered.

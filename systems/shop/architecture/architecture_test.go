@@ -111,6 +111,8 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 			"resilience breaker has no effect"},
 		"proxies over Unix sockets": {Sync, map[string]string{KnobBinding: "grpc-lean-unix", "sidecar": "haproxy"},
 			"sidecar haproxy listens to TCP, but binding is grpc-lean-unix: use binding grpc-lean"},
+		"balancing in one unit": {MonolithHA, map[string]string{"balancing": "two-choices"},
+			"balancing two-choices has no effect"},
 		"security in one unit":    {Monolith, map[string]string{"security": "tls"}, "security tls has no effect"},
 		"broker without events":   {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
 		"documents without views": {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},

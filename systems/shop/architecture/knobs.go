@@ -52,7 +52,7 @@ func knobs() []lab.Knob {
 			Summary: "what carries calls between units: net/http and grpc-go, or our own lean ones",
 			Means: map[string]string{"http": "calls over HTTP", "grpc": "calls over gRPC",
 				"http-lean": "calls over our lean HTTP", "grpc-lean": "calls over our lean gRPC"}},
-		kit.Security(), kit.Resilience(), kit.Sidecar(),
+		kit.Security(), kit.Resilience(), kit.Balancing(), kit.Sidecar(),
 		{Name: KnobData, Values: []string{string(SharedData), string(OwnSchemas), string(OwnDatabases)},
 			Summary: "who owns which tables",
 			Means: map[string]string{string(SharedData): "shared tables",

@@ -77,6 +77,11 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 			[]string{"sync | resilience unguarded -> budgeted-retries: sync-budgeted-retries"}},
 		"proxies beside units": {plain(Sync), variant(Sync, map[string]string{kit.KnobSidecar: kit.HAProxy}),
 			[]string{"sync | sidecar none -> haproxy: sync-sidecar-haproxy"}},
+		"replicas before a choice among them": {plain(Sync), variant(Sync, map[string]string{
+			KnobReplicas: "inventory=2", kit.KnobBalancing: kit.TwoChoices}), []string{
+			"sync | replicas 1 -> inventory=2: sync-replicas-inventory.2 | balancing round-robin -> two-choices: " +
+				"sync-replicas-inventory.2-two-choices",
+		}},
 		"a log of requests": {plain(Sync), variant(Sync, map[string]string{kit.KnobLogging: kit.LogRequests}),
 			[]string{"sync | logging off -> requests: sync-requests"}},
 		"a split with protected calls": {plain(Monolith), variant(Sync, map[string]string{KnobData: "shared",

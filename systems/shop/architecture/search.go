@@ -98,8 +98,14 @@ func (s *search) tunesNothing(settings map[string]string) bool {
 	d, err := design("", settings)
 	return err == nil && slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
 		value := settings[c.Knob]
-		return d.idle(c.Knob) && (kit.AddsToCalls(c.Knob, value) || !isStock(c.Knob, value))
+		return d.idles(c.Knob) && (kit.AddsToCalls(c.Knob, value) || !isStock(c.Knob, value))
 	})
+}
+
+// idles reports whether a knob has no effect in a design. A choice among replicas needs some: those of a
+// variant are not known to its design, and no way leads over variants that have them.
+func (d Design) idles(knob string) bool {
+	return d.idle(knob) || knob == kit.KnobBalancing && !slices.ContainsFunc(d.Units, Unit.isReplicated)
 }
 
 // costs of a way, the weightier first: turns that are made together, then what a

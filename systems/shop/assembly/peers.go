@@ -41,7 +41,7 @@ type callees struct {
 	err     error                    // of making the clients
 }
 
-// call reaches the unit that hosts a component, all replicas of it in turn.
+// call reaches the unit that hosts a component, or one of its replicas.
 func (u *unit) call(component string) grpc.ClientConnInterface {
 	kind := u.design.Hosting(component)
 	if client, known := u.callees.clients[kind.Name]; known {
@@ -55,7 +55,7 @@ func (u *unit) call(component string) grpc.ClientConnInterface {
 	}
 	client := replicas[0]
 	if len(replicas) > 1 {
-		client = rpc.Balance(replicas...)
+		client = rpc.Balance(u.Calls.Balancing, replicas...)
 	}
 	u.callees.calls[kind.Name] = new(atomic.Int64)
 	u.callees.clients[kind.Name] = rpc.Counted(client, u.callees.calls[kind.Name])

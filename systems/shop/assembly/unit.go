@@ -262,6 +262,7 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	}
 	calls := Calls(design.Binding)
 	calls.Guards = hosting.Guards(design.Resilience, calls.Faults, nil) // every step leaves a journal
+	calls.Balancing = hosting.Balancing(design.Balancing)
 	if calls.Security, err = hosting.Security(design.Security, place.Dir, kind); err != nil {
 		return nil, err
 	}

@@ -177,6 +177,9 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 			all = append(all, unit)
 		}
 	}
+	if err := kit.CheckBalancing(d.Balancing, v, all); err != nil {
+		return nil, err
+	}
 	if err := hosting.Protect(all, d.Security); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package system
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -382,6 +384,26 @@ func TestClocksOfHostsReachTheAudit(t *testing.T) {
 		left.ClocksApart = apart
 		if got := s.AuditLive(t.Context(), variant("monolith", nil), point(nil), left); got.Verdict != want {
 			t.Errorf("clocks %v apart: %s: %q, want %s", apart, got.Verdict, got.Problems, want)
+		}
+	}
+}
+
+// TestAChoiceNeedsReplicas, whether the shop's own knob makes them or the variant.
+func TestAChoiceNeedsReplicas(t *testing.T) {
+	for _, c := range []struct {
+		knobs    map[string]string
+		replicas map[string]int
+		refused  bool
+	}{
+		{nil, nil, true}, {map[string]string{architecture.KnobReplicas: "payments=2"}, nil, false},
+		{nil, map[string]int{"payments": 2}, false},
+	} {
+		v := variant(architecture.Sync, map[string]string{kit.KnobBalancing: kit.LeastRequests})
+		maps.Copy(v.Knobs, c.knobs)
+		v.Replicas = c.replicas
+		_, err := System{Generator: &generator{}}.Layout(v, point(map[string]float64{lab.FactorRate: 10}), 1)
+		if (err != nil) != c.refused {
+			t.Errorf("knobs %v, replicas %v: %v, want refused: %t", c.knobs, c.replicas, err, c.refused)
 		}
 	}
 }

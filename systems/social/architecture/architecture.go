@@ -71,6 +71,7 @@ type Design struct {
 	Security   string  // of the connections between units
 	Resilience string  // of the calls between them: a value of kit.KnobResilience
 	Sidecar    string  // a proxy beside each unit: a value of kit.KnobSidecar
+	Balancing  string  // of these over replicas: a value of kit.KnobBalancing
 	Logging    string  // of what units answer: a value of kit.KnobLogging
 	Spans      float64 // the share of requests that are traced
 	Cache      bool    // posts are cached, look-aside
@@ -90,7 +91,8 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{GRPC, HTTP},
 			Summary: "what carries calls between units: grpc-go, or net/http with JSON",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(), kit.Resilience(), kit.Sidecar(), kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
+		kit.Security(), kit.Resilience(), kit.Balancing(), kit.Sidecar(), kit.Logging(),
+		kit.Spans(kit.SpansOff, "requests"),
 		{Name: KnobCache, Values: []string{off, LookAside},
 			Summary: "whether posts that were read are kept in a cache",
 			Means:   map[string]string{off: "no cache", LookAside: "a cache"}},
@@ -144,8 +146,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	d := Design{
 		Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
 		Logging: settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
-		Sidecar: settings[kit.KnobSidecar],
-		Cache:   settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
+		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
+		Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
 		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments],
 		Nginx: settings[KnobFront] == Nginx, ThirdParty: settings[KnobMedia] == Third,
 	}

@@ -82,9 +82,10 @@ func TestPostsAreTraced(t *testing.T) {
 	}
 }
 
-// TestWhatMayNotBeRepeatedIsNotRetried: posts and registrations.
+// TestWhatMayNotBeRepeatedIsNotRetried: posts and registrations. The other knob of calls arrives, too.
 func TestWhatMayNotBeRepeatedIsNotRetried(t *testing.T) {
-	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries})
+	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries,
+		kit.KnobBalancing: kit.TwoChoices})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +106,9 @@ func TestWhatMayNotBeRepeatedIsNotRetried(t *testing.T) {
 		"read":     {func() error { _, err := all.HomeTimelines.Read(ctx, &pb.TimelineRequest{}); return err }, 4},
 	} {
 		hostingtest.WantAttempts(t, u.Calls.Guards, what, c.want, c.call)
+	}
+	if u.Calls.Balancing != rpc.TwoChoices {
+		t.Errorf("replicas are chosen by %v", u.Calls.Balancing)
 	}
 }
 

@@ -137,7 +137,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 			Spans:  hosting.Tracer(design.Spans),
 			UnitOf: func(part string) string { return design.Hosting(part).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: pool, MaxMessage: maxMessage,
-				Faults: faults, Security: security, Guards: hosting.Guards(design.Resilience, faults, repeatable)}}}
+				Faults: faults, Security: security, Balancing: hosting.Balancing(design.Balancing),
+				Guards: hosting.Guards(design.Resilience, faults, repeatable)}}}
 	err = u.open(ctx)
 	if err == nil {
 		peers := design.Peers(u.unit)

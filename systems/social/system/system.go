@@ -133,6 +133,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		unit.Uses = uses(design, u, unit.Peers)
 		layout.Units = append(layout.Units, unit)
 	}
+	if err := kit.CheckBalancing(design.Balancing, v, layout.Units); err != nil {
+		return lab.Layout{}, err
+	}
 	if err := hosting.Protect(layout.Units, design.Security); err != nil {
 		return lab.Layout{}, err
 	}

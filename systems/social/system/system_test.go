@@ -138,6 +138,19 @@ func TestAMonolithHasNoCallsToProtect(t *testing.T) {
 	}
 }
 
+// TestAChoiceNeedsReplicas of a unit that others call.
+func TestAChoiceNeedsReplicas(t *testing.T) {
+	v := lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{
+		kit.KnobBalancing: kit.TwoChoices}}
+	at := lab.Point{Name: "p", Levels: map[string]float64{lab.FactorUsers: 3}}
+	for unit, refused := range map[string]bool{"": true, architecture.UnitFront: true, parts.PostsName: false} {
+		v.Replicas = map[string]int{unit: 2}
+		if _, err := (System{Generator: generator{}}).Layout(v, at, 5); (err != nil) != refused {
+			t.Errorf("two of %q: %v, want refused: %t", unit, err, refused)
+		}
+	}
+}
+
 // TestPlantedFaultsAreFound, each alone; without one, all is right. Long because each fault
 // is a trial that is written out.
 func TestPlantedFaultsAreFound(t *testing.T) {

@@ -1,0 +1,59 @@
+package rpc
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+)
+
+// Balancing is how a caller chooses among the replicas of a callee. Callers know their own calls alone.
+type Balancing int
+
+// The ways to choose.
+const (
+	RoundRobin    Balancing = iota // one after the other
+	LeastRequests                  // the one with the fewest open calls; among equals, one after the other
+	TwoChoices                     // of two that are drawn, the one with fewer open calls
+)
+
+// callee is a replica that can be chosen. Streams are not counted: no binding carries them.
+type callee struct {
+	grpc.ClientConnInterface
+	open atomic.Int64 // calls of this caller
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (c *callee) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
+	c.open.Add(1)
+	defer c.open.Add(-1)
+	return c.ClientConnInterface.Invoke(ctx, method, in, out, options...)
+}
+
+func (c *callee) openCalls() int64 { return c.open.Load() }
+
+// choose returns one of several replicas, of which there is at least one. The turn grows by one each time.
+func choose[R interface{ openCalls() int64 }](by Balancing, turn uint64, replicas []R) R {
+	n := len(replicas)
+	first := replicas[turn%uint64(n)]
+	switch {
+	case by == LeastRequests:
+		least := first.openCalls()
+		for k := range uint64(n - 1) {
+			other := replicas[(turn+1+k)%uint64(n)]
+			if open := other.openCalls(); open < least {
+				first, least = other, open
+			}
+		}
+	case by == TwoChoices && n > 1:
+		i, j := rand.IntN(n), rand.IntN(n-1)
+		if j >= i {
+			j++ // two that differ
+		}
+		if first = replicas[i]; replicas[j].openCalls() < first.openCalls() {
+			first = replicas[j]
+		}
+	}
+	return first
+}

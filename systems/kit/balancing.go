@@ -1,0 +1,57 @@
+package kit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// KnobBalancing is the knob for how a unit chooses among the replicas of another.
+const KnobBalancing = "balancing"
+
+// The values of KnobBalancing.
+const (
+	RoundRobin    = "round-robin"
+	LeastRequests = "least-requests"
+	TwoChoices    = "two-choices"
+)
+
+// Balancing returns the knob.
+func Balancing() lab.Knob {
+	return lab.Knob{Name: KnobBalancing, Values: []string{RoundRobin, LeastRequests, TwoChoices},
+		Summary: "which replica of a unit a caller calls: one after the other, the one with the fewest of its " +
+			"open calls, or the better of two that it draws",
+		Means: map[string]string{RoundRobin: "round robin over replicas",
+			LeastRequests: "calls to the replica with the fewest",
+			TwoChoices:    "calls to the better of two replicas"}}
+}
+
+// CheckBalancing refuses a value of KnobBalancing that has no effect, since no unit that others of these call
+// has replicas, neither of the variant nor units of its role.
+func CheckBalancing(balancing string, v lab.Variant, units []lab.UnitSpec) error {
+	if balancing == RoundRobin {
+		return nil
+	}
+	roles, instances := map[string]string{}, map[string]int{}
+	for _, u := range units {
+		roles[u.Name] = u.Role
+		instances[u.Role]++
+	}
+	var called []string
+	for _, u := range units {
+		for _, use := range u.Uses {
+			role, is := roles[use.To]
+			if _, scaled := v.Autoscale[use.To]; scaled || v.Replicas[use.To] > 1 || instances[role] > 1 {
+				return nil
+			}
+			if is && !slices.Contains(called, role) {
+				called = append(called, role)
+			}
+		}
+	}
+	slices.Sort(called)
+	return fmt.Errorf("%s %s has no effect: no unit that others call has replicas; others call %s",
+		KnobBalancing, balancing, strings.Join(called, ", "))
+}
