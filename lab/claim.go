@@ -66,6 +66,8 @@ type Claim struct {
 	Points        []string `json:"points,omitempty" yaml:"points,omitempty"` // empty: all that both variants ran
 	Low           float64  `json:"low,omitempty" yaml:"low,omitempty"`
 	High          float64  `json:"high,omitempty" yaml:"high,omitempty"`
+	// Untestable says why nothing here measures what the claim is about; empty: something does.
+	Untestable string `json:"untestable,omitempty" yaml:"untestable,omitempty"`
 	// Published is the study's own number; 0: none.
 	Published float64 `json:"published,omitempty" yaml:"published,omitempty"`
 }

@@ -1,5 +1,5 @@
-// Package studies holds the built-in studies as files. The figures that each of
-// them published are in package published.
+// Package studies holds the built-in studies as files, and in models what the system of some of them plays.
+// The figures that each of them published are in package published.
 package studies
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-//go:embed *.yaml
+//go:embed *.yaml models/*.yaml
 var files embed.FS
 
 const suffix = ".yaml"
@@ -33,4 +33,13 @@ func Read(name string) ([]byte, error) {
 		return nil, fmt.Errorf("there is no built-in study %q; there are: %s", name, strings.Join(Names(), ", "))
 	}
 	return data, nil
+}
+
+// Model returns the text of the model file that the system of a built-in study plays, or "" where it plays none.
+func Model(name string) string {
+	data, err := files.ReadFile("models/" + name + suffix)
+	if err != nil {
+		return "" // most studies have none
+	}
+	return string(data)
 }

@@ -230,10 +230,13 @@ func (f *File) checkPointNames(r *yamlfile.Reader, line int, what string, names 
 func (f *File) checkClaims(r *yamlfile.Reader) {
 	seen := map[string]bool{}
 	for i := range f.Study.Claims {
-		if f.Study.Claims[i].Metric == "" {
+		if f.Study.Claims[i].Metric == "" && f.Study.Claims[i].Untestable == "" {
 			f.Study.Claims[i].Metric = f.Study.AllMetrics()[0].Name
 		}
 		c, line := f.Study.Claims[i], f.lines[fmt.Sprintf("claims[%d]", i)]
+		if c.Untestable != "" && c.Metric != "" {
+			r.Problem(line, "claim %s has a metric, %s, and says that nothing measures it: leave out one", c.ID, c.Metric)
+		}
 		if seen[c.ID] {
 			r.Problem(line, "there are two claims %q", c.ID)
 		}

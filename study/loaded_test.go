@@ -299,9 +299,11 @@ func TestClaimsOfEveryKindSayWhatTheyNeed(t *testing.T) {
 			"high",
 		"kind: equivalent, variant: a, against: a, metric: done, against_metric: answered":  "",
 		"kind: equivalent, variant: a, against: a, metric: done, against_metric: forgotten": `no metric "forgotten"`,
-		"kind: level, variant: a":                                        "expected low below high",
-		"kind: level, variant: a, low: 0, high: 1":                       "",
-		"kind: level, variant: a, low: 0, high: 1, against_metric: done": "no use for",
+		"kind: level, variant: a":                                         "expected low below high",
+		"kind: more, variant: a, against: b, untestable: no meter":        "",
+		"kind: more, variant: a, against: b, metric: done, untestable: x": "leave out one",
+		"kind: level, variant: a, low: 0, high: 1":                        "",
+		"kind: level, variant: a, low: 0, high: 1, against_metric: done":  "no use for",
 	} {
 		_, err := study.Parse("kiosk.yaml", kioskStudy("claims: [{id: x, text: t, "+claim+"}]\n"), kiosk())
 		switch {

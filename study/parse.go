@@ -102,6 +102,7 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 	if err := r.Problems.OrNil(); err != nil {
 		return nil, err
 	}
+	f.Study.Model = f.info.Model
 	return f, nil
 }
 

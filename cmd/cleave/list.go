@@ -11,7 +11,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/studies"
-	"github.com/cleave-lab/cleave/study"
 )
 
 // inventory is everything that can be named on the command line or in a study.
@@ -69,11 +68,7 @@ func takeInventory() (inventory, error) {
 		all.Systems = append(all.Systems, infos[name])
 	}
 	for _, name := range studies.Names() {
-		data, err := studies.Read(name)
-		if err != nil {
-			return all, err
-		}
-		file, err := study.Parse(name+".yaml", data, infos)
+		file, err := builtIn(name)
 		if err != nil {
 			return all, err
 		}

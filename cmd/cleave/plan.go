@@ -50,11 +50,20 @@ func (f *experimentFlags) expand(file *study.File, options study.Options) (lab.P
 
 // ofBuiltIn makes the plan of a built-in study.
 func (f *experimentFlags) ofBuiltIn(name string) (lab.Plan, error) {
+	file, err := builtIn(name)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	return f.ofStudy(file)
+}
+
+// builtIn returns a built-in study, with the model that its system plays, if any.
+func builtIn(name string) (*study.File, error) {
 	data, err := studies.Read(name)
 	if err != nil {
-		return lab.Plan{}, fmt.Errorf("%w; a study file of yours is played by cleave run", err)
+		return nil, fmt.Errorf("%w; a study file of yours is played by cleave run", err)
 	}
-	return f.ofStudy(name+".yaml", data)
+	return study.Parse(name+".yaml", data, systemInfos(studies.Model(name)))
 }
 
 // ofFile makes the plan of a study file of the user's.
@@ -67,15 +76,15 @@ func (f *experimentFlags) ofFile(path string) (lab.Plan, error) {
 		}
 		return lab.Plan{}, fmt.Errorf("read the study file: %w: %s", err, hint)
 	}
-	return f.ofStudy(path, data)
-}
-
-// ofStudy makes the plan of a study file.
-func (f *experimentFlags) ofStudy(path string, data []byte) (lab.Plan, error) {
 	file, err := study.Parse(path, data, systemInfos(""))
 	if err != nil {
 		return lab.Plan{}, err
 	}
+	return f.ofStudy(file)
+}
+
+// ofStudy makes the plan of a study file.
+func (f *experimentFlags) ofStudy(file *study.File) (plan lab.Plan, err error) {
 	o := f.options()
 	o.Quick, o.Points, o.Runtimes = f.quick, f.points, f.runtimes
 	o.Deployment, o.Refuses = string(f.deploy), refuses

@@ -30,7 +30,7 @@ func planned(t *testing.T, args ...string) lab.Plan {
 }
 
 func checkStored(plan lab.Plan) error {
-	known := systemInfos("")
+	known := systemInfos(plan.Study.Model)
 	known[external.Name] = external.System{}.Describe()
 	return study.CheckPlan("plan.json", plan, known)
 }

@@ -1,31 +1,28 @@
 package main
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/studies/published"
 	"github.com/cleave-lab/cleave/study"
 )
 
-// builtIn returns a built-in study as it is played.
-func builtIn(t *testing.T, name string, options study.Options) lab.Study {
+// resolved returns a built-in study as it is played.
+func resolved(t *testing.T, name string, options study.Options) lab.Study {
 	t.Helper()
-	data, err := studies.Read(name)
+	file, err := builtIn(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, err := study.Parse(name+".yaml", data, systemInfos(""))
+	s, err := file.Resolve(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolved, err := file.Resolve(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resolved
+	return s
 }
 
 // TestPublishedFiguresMapToTheirStudy: what a figure is in our words, the study
@@ -36,7 +33,7 @@ func TestPublishedFiguresMapToTheirStudy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := builtIn(t, name, study.Options{})
+		s := resolved(t, name, study.Options{})
 		for _, f := range figures.Figures {
 			for _, variant := range []string{f.Ours.Variant, f.Ours.Against} {
 				_, known := s.Variant(variant)
@@ -58,8 +55,8 @@ func TestPublishedFiguresMapToTheirStudy(t *testing.T) {
 // TestTheQuickProfileLeavesEveryClaimAPoint: every claim whose variants can be built has a
 // point left in the quick profile.
 func TestTheQuickProfileLeavesEveryClaimAPoint(t *testing.T) {
-	for _, name := range []string{"costa2022", "flygare2017"} {
-		s := builtIn(t, name, study.Options{Quick: true})
+	for _, name := range []string{"costa2022", "flygare2017", "zhao2025"} {
+		s := resolved(t, name, study.Options{Quick: true})
 		for _, c := range s.Claims {
 			ran := slices.ContainsFunc(s.Points, func(p lab.Point) bool {
 				return len(c.Points) == 0 || slices.Contains(c.Points, p.Name)
@@ -80,7 +77,7 @@ func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
 		}
 		return nil, nil
 	}
-	s := builtIn(t, "costa2022", study.Options{Quick: true, Knobs: knobs})
+	s := resolved(t, "costa2022", study.Options{Quick: true, Knobs: knobs})
 	want := []string{
 		"monolith-ha -> sync: placement and replicas and data and coordination, with binding http",
 		"sync -> async: coordination and views, with broker rabbitmq, documents sqlite",
@@ -95,5 +92,47 @@ func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
 	if s.Explains() || s.Explained == nil || !slices.Equal(s.Explained.Points,
 		[]string{"rpm-1200", "capacity"}) {
 		t.Errorf("steps in %+v, beside %d claims", s.Explained, len(s.Claims))
+	}
+}
+
+// TestGroupingsAreThoseOfTheManifests holds the processes of each grouping against the replica sets in the
+// manifests of mendonca2024, and what its configuration would have had.
+func TestGroupingsAreThoseOfTheManifests(t *testing.T) {
+	s := resolved(t, "mendonca2024", study.Options{})
+	layouts, err := layoutsOf(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"together": 1, "coupled-groups": 3, "coupled-groups-named": 2, "catalog-isolated": 3,
+		"catalog-isolated-named": 2, "front-isolated": 2, "front-coupled": 9, "front-coupled-named": 8,
+		"rear-coupled": 5, "apart": 11, "apart-front-node": 11, "apart-catalog-node": 11}
+	for i, v := range s.Variants {
+		units := len(layouts[i].Units) - 1 // without the generator
+		if v.TwinOf == "" && units != want[v.Name] {
+			t.Errorf("%s has %d processes, want %d", v.Name, units, want[v.Name])
+		}
+		delete(want, v.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("no variants %v", want)
+	}
+}
+
+// TestEnergyIsUntestable: the claims on energy say why, and one on CPU time stands beside each comparison.
+func TestEnergyIsUntestable(t *testing.T) {
+	energy, cpu := map[string]bool{}, map[string]bool{}
+	for _, c := range resolved(t, "zhao2025", study.Options{}).Claims {
+		pair := []string{c.Variant, c.Against}
+		slices.Sort(pair)
+		switch {
+		case c.Untestable != "":
+			energy[strings.Join(pair, " ")] = true
+		case c.Metric == "cpu_per_operation":
+			cpu[strings.Join(pair, " ")] = true
+		}
+	}
+	delete(energy, " fine") // the same variant along the load
+	if len(energy) != 2 || !maps.Equal(energy, cpu) {
+		t.Errorf("claims on energy compare %v, those on CPU time %v", energy, cpu)
 	}
 }

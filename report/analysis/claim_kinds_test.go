@@ -64,6 +64,8 @@ func TestClaimsAboutRangesAndLevels(t *testing.T) {
 	}
 	metrics := claim(lab.ClaimEquivalent, "done", "a", "a", 0, 0)
 	metrics.AgainstMetric = "answered"
+	unmeasured := claim(lab.ClaimMore, "", "a", "b", 0, 0)
+	unmeasured.Untestable = "no meter here"
 	factor := claim(lab.ClaimFactor, "done", "a", "a", 9, 11)
 	factor.AgainstMetric = "answered"
 	for name, c := range map[string]struct {
@@ -95,6 +97,7 @@ func TestClaimsAboutRangesAndLevels(t *testing.T) {
 			lab.ClaimUntestable, "castle: untestable here: no ground"},
 		"a metric that there is not": {claim(lab.ClaimLevel, "speed", "a", "", 0, 1), lab.ClaimUntestable,
 			`no metric "speed"`},
+		"what nothing measures": {unmeasured, lab.ClaimUntestable, "no meter here"},
 	} {
 		a := Analyse(measuredKiosk([]lab.Claim{c.claim}, values))
 		if j := a.Claims[0]; j.Verdict != c.want || !strings.Contains(j.Reason, c.says) {

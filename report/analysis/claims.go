@@ -40,6 +40,10 @@ func (e *experiment) judge(stated lab.Claim) (lab.Judgement, claim) {
 	if stated.Published != 0 {
 		j.Published = number(stated.Published)
 	}
+	if stated.Untestable != "" {
+		j.Reason = stated.Untestable
+		return j, claim{Claim: stated}
+	}
 	if stated.Metric == "" {
 		stated.Metric = e.study.AllMetrics()[0].Name
 	}

@@ -34,8 +34,12 @@ func (e *experiment) publishedFigure(a lab.Analysis, f published.Figure) lab.Pub
 		Value: f.Value, Missing: f.Missing, Status: f.Status, Note: f.Note, Recomputed: f.Recomputed,
 	}
 	out.PublishedPerOperation = e.publishedPerOperation(f)
-	if f.Ours.Quantity == published.Setting {
+	switch f.Ours.Quantity {
+	case published.Setting:
 		out.Reason = "a setting of the study, not a measurement"
+		return out
+	case published.Unmeasured:
+		out.Reason = "nothing here measures it"
 		return out
 	}
 	for _, name := range []string{f.Ours.Variant, f.Ours.Against} {

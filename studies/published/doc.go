@@ -15,6 +15,7 @@
 //	intercept       of that line
 //	curve           a metric of a variant over all points, printed as an image
 //	design          a setting of the study; nothing to measure
+//	unmeasured      a measurement of what nothing here measures
 //
 // The package reads its embedded files only and computes nothing: statuses were
 // found by recomputation, which the package's tests repeat.

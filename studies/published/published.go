@@ -15,6 +15,9 @@ import (
 // Schema versions the files of this package.
 const Schema = "cleave-published/1"
 
+//go:embed mendonca2024.json
+var mendonca2024 []byte
+
 //go:embed rego2021.json
 var rego2021 []byte
 
@@ -29,6 +32,9 @@ var flygare2017 []byte
 
 //go:embed ueda2016.json
 var ueda2016 []byte
+
+//go:embed zhao2025.json
+var zhao2025 []byte
 
 // Study is everything that one study printed.
 type Study struct {
@@ -97,6 +103,7 @@ const (
 	Intercept    Quantity = "intercept"
 	Curve        Quantity = "curve"
 	Setting      Quantity = "design"
+	Unmeasured   Quantity = "unmeasured"
 )
 
 // StatusWrong is the status of a figure that contradicts the data it is computed from: a report must not pass
@@ -105,7 +112,7 @@ const StatusWrong = "wrong"
 
 // Names lists the studies whose figures are held.
 func Names() []string {
-	return []string{"costa2022", "fama2021", "flygare2017", "rego2021", "ueda2016"}
+	return []string{"costa2022", "fama2021", "flygare2017", "mendonca2024", "rego2021", "ueda2016", "zhao2025"}
 }
 
 // Load returns the named study, or an error that lists the ones there are.
@@ -117,10 +124,14 @@ func Load(name string) (*Study, error) {
 		return Parse(fama2021)
 	case "flygare2017":
 		return Parse(flygare2017)
+	case "mendonca2024":
+		return Parse(mendonca2024)
 	case "rego2021":
 		return Parse(rego2021)
 	case "ueda2016":
 		return Parse(ueda2016)
+	case "zhao2025":
+		return Parse(zhao2025)
 	}
 	return nil, fmt.Errorf("no published figures of study %q: there are those of %v", name, Names())
 }
@@ -224,7 +235,7 @@ func (s *Study) checkFigure(f Figure) error {
 			return fmt.Errorf("point %q is not among the points", name)
 		}
 	}
-	if !s.knowsMetric(f.Ours.Metric) && f.Ours.Quantity != Setting {
+	if !s.knowsMetric(f.Ours.Metric) && f.Ours.Quantity != Setting && f.Ours.Quantity != Unmeasured {
 		return fmt.Errorf("metric %q is not one of ours", f.Ours.Metric)
 	}
 	if _, ok := f.InOurs(); !ok && f.Ours.Quantity == Mean {
@@ -259,7 +270,7 @@ func (m Mapping) check() error {
 		complete = along && m.Factor != ""
 	case Curve:
 		complete = m.Variant != ""
-	case Setting:
+	case Setting, Unmeasured:
 		complete = true
 	default:
 		return fmt.Errorf("quantity %q is unknown", m.Quantity)

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/store"
+)
+
+// TestGranularityStudiesPlay plays every variant of the quick profiles once, for a second: each has a trial
+// whose audit finds no call lost and none made up, and nothing is left.
+func TestGranularityStudiesPlay(t *testing.T) {
+	testset.Need(t, "it plays two studies, for half a minute")
+	for name, point := range map[string]string{"mendonca2024": "u500", "zhao2025": "r40"} {
+		t.Run(name, func(t *testing.T) {
+			results := t.TempDir()
+			// Half of the quick profile's 2 s. On a host with other work a trial may not count; it is audited all
+			// the same.
+			command := exec.Command(filepath.Join(binaries, "cleave"), "reproduce", name, "--quick", "--blocks", "1",
+				"--scale", "0.5", "--points", point, "--no-gates", "--results", results)
+			if out, err := command.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			folder, err := store.Open(filepath.Join(results, name, "latest"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := folder.Plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			trials, err := folder.Trials()
+			if err != nil {
+				t.Fatal(err)
+			}
+			audited := map[string]bool{}
+			for _, trial := range trials {
+				// A busy host may make the generator the limit, of which no audit tells anything.
+				slow := strings.Contains(strings.Join(trial.Audit.Problems, " "), "generator, not the system, was the limit")
+				if trial.Audit.Verdict != lab.AuditValid && !slow {
+					t.Errorf("the audit of %s is %s: %v", trial.Variant, trial.Audit.Verdict, trial.Audit.Problems)
+				}
+				audited[trial.Variant] = true
+			}
+			for _, v := range plan.Study.Variants {
+				if !audited[v.Name] {
+					t.Errorf("no trial of %s", v.Name)
+				}
+			}
+		})
+	}
+}
