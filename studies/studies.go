@@ -35,7 +35,7 @@ func Read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Model returns the text of the model file that the system of a built-in study plays, or "" where it plays none.
+// Model returns the text of the model file that the system of a built-in study plays, or "".
 func Model(name string) string {
 	data, err := files.ReadFile("models/" + name + suffix)
 	if err != nil {

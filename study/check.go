@@ -235,7 +235,8 @@ func (f *File) checkClaims(r *yamlfile.Reader) {
 		}
 		c, line := f.Study.Claims[i], f.lines[fmt.Sprintf("claims[%d]", i)]
 		if c.Untestable != "" && c.Metric != "" {
-			r.Problem(line, "claim %s has a metric, %s, and says that nothing measures it: leave out one", c.ID, c.Metric)
+			r.Problem(line, "claim %s has a metric, %s, and says that nothing measures it: leave out one", c.ID,
+				c.Metric)
 		}
 		if seen[c.ID] {
 			r.Problem(line, "there are two claims %q", c.ID)

@@ -43,6 +43,7 @@ func measuredKiosk(claims []lab.Claim, values map[string]map[string]map[string][
 	return in
 }
 
+// Long because it is a table.
 func TestClaimsAboutRangesAndLevels(t *testing.T) {
 	type at = map[string][]float64
 	values := map[string]map[string]map[string][]float64{
