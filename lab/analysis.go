@@ -77,6 +77,9 @@ type Analysis struct {
 	// Pictures are the architectures, of every variant at every point.
 	Pictures   []Picture   `json:"pictures,omitempty"`
 	Waterfalls []Waterfall `json:"waterfalls,omitempty"`
+	// Factorial is the design of a study that sets several knobs together, FactorEffects what it found.
+	Factorial     *Factorial      `json:"factorial,omitempty"`
+	FactorEffects []FactorEffects `json:"factor_effects,omitempty"`
 	// Bottlenecks are of studies that scale units one at a time.
 	Bottlenecks []Bottleneck        `json:"bottlenecks,omitempty"`
 	Audit       map[string]AuditSum `json:"audit"` // by variant

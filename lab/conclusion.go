@@ -58,17 +58,23 @@ const mostExplained = 6
 
 // ExplainedWays returns the ways of the first metrics that have any: those that an answer explains.
 func ExplainedWays(all []Waterfall) []Waterfall {
+	return ofFirstMetrics(all, func(w Waterfall) string { return w.Metric })
+}
+
+// ofFirstMetrics returns the elements of the first metrics in a list, as many as an answer explains.
+func ofFirstMetrics[T any](all []T, metricOf func(T) string) []T {
 	var metrics []string
-	var ways []Waterfall
-	for _, w := range all {
-		if !slices.Contains(metrics, w.Metric) {
-			metrics = append(metrics, w.Metric)
+	var first []T
+	for _, one := range all {
+		metric := metricOf(one)
+		if !slices.Contains(metrics, metric) {
+			metrics = append(metrics, metric)
 		}
-		if slices.Index(metrics, w.Metric) < mostExplained {
-			ways = append(ways, w)
+		if slices.Index(metrics, metric) < mostExplained {
+			first = append(first, one)
 		}
 	}
-	return ways
+	return first
 }
 
 // Chart returns the steps as bars, each of which begins where the one before it ended, then the stretches and

@@ -39,6 +39,8 @@ type Study struct {
 	// Steps are ways from one variant to another: one knob at a time, or between
 	// variants that the study plays anyway (see PathStep.Name).
 	Steps []PathStep `json:"steps,omitempty"`
+	// Factorial is the design of a study that sets several knobs together; nil: it has none.
+	Factorial *Factorial `json:"factorial,omitempty"`
 	// Explained narrows what the steps are shown in; nil: every metric, at every point.
 	Explained *Explained `json:"explained,omitempty"`
 	// Model is the text of the model file that the system plays; empty: it plays none.

@@ -41,7 +41,7 @@ func (v view) sections() []section {
 	var kept []section
 	for _, build := range []func() section{v.bottleneckSection, v.verdictSection, v.forestSection,
 		v.curvesSection, v.spectraSection, v.coursesSection,
-		v.waterfallSection, v.pictureSection, v.pathsSection, v.tracedSection,
+		v.waterfallSection, v.factorsSection, v.pictureSection, v.pathsSection, v.tracedSection,
 		v.layersSection, v.ladderSection, v.pointsSection, v.trendsSection, v.usageSection, v.takesSection,
 		v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection, v.trustSection} {
 		s := build()

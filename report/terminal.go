@@ -32,6 +32,8 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	p.tables(v.bottleneckTables())
 	if v.explains() {
 		p.table(v.stepsTable(o.Full))
+		p.table(v.factorsTable())
+		p.tables(v.effectTables(o.Full))
 	}
 	if o.Full || !v.explains() {
 		p.table(v.matrixTable(o.Full))

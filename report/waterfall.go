@@ -84,9 +84,10 @@ func (v view) limitOfSteps() string {
 	return "Where a knob's effect depends on the order of the steps, no bar is its own price: the table says so."
 }
 
-// explains reports whether the steps are what the study is about, as
-// lab.Study.Explains does.
-func (v view) explains() bool { return len(v.Waterfalls) > 0 && len(v.Claims) == 0 }
+// explains reports whether steps or factors are what the study is about; see lab.Study.Explains.
+func (v view) explains() bool {
+	return v.Factorial != nil || len(v.Waterfalls) > 0 && len(v.Claims) == 0
+}
 
 // alongWith names what comes with a step without being one, as the binding of a
 // split, and everything that a step with a name turns.

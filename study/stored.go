@@ -34,6 +34,7 @@ func CheckPlan(path string, plan lab.Plan, systems map[string]lab.SystemInfo) er
 	f.check(r, systems)
 	f.checkForeign(r)
 	f.checkTwins(r)
+	f.checkFactorial(r)
 	f.checkTrials(r, plan.Trials)
 	return r.Problems.OrNil()
 }

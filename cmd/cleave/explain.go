@@ -38,6 +38,10 @@ Of two systems of yours, A and B (compose files, or what cleave compare takes), 
 A into B, service by service: images, variables, commands, replicas, limits, services that
 come and go. Of one FILE, --to says what changes: "cart.replicas=2 deployment=docker-host".
 
+--factors sets knobs of --from together in place of a way: a two-level factorial design. It shows what
+each changes, and which pairs do not act alone. A knob with several other values is given with the
+second one: --factors logging,security=mtls,binding=grpc
+
 All stops get the same rate of operations, which each must hold; --capacity also
 searches the highest rate of each that meets the objective, and --users is a closed
 loop instead. docs/explaining.md says how to read the answer.` + exitCodesHelp(measuredCodes()...),
@@ -45,6 +49,7 @@ loop instead. docs/explaining.md says how to read the answer.` + exitCodesHelp(m
   cleave explain shop --from monolith --to async --backing mariadb,rabbitmq,mongo --capacity
   cleave explain shop --tuned --backing mariadb,rabbitmq,mongo
   cleave explain shop --from sync --to "sync binding=grpc" --rate 100
+  cleave explain shop --from sync --factors logging,security=mtls,binding=grpc
   cleave explain old/compose.yaml new/compose.yaml --rate 50 --path /cart --order cart.image`,
 		Args: arguments(orResumed(cobra.MinimumNArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error { return a.explain(command, args, &flags) },
@@ -55,7 +60,7 @@ loop instead. docs/explaining.md says how to read the answer.` + exitCodesHelp(m
 
 // explain explains a system of Cleave, or what is between two of the user's.
 func (a app) explain(command *cobra.Command, args []string, flags *explainFlags) error {
-	foreign, err := ofUser(command, args, "from", "tuned", backingFlag)
+	foreign, err := ofUser(command, args, "from", "tuned", factorsFlag, backingFlag)
 	switch {
 	case err != nil:
 		return err

@@ -18,6 +18,7 @@ type explainFlags struct {
 	foreignFlags
 	from, to  string
 	order     []string
+	factors   []string
 	rate      float64
 	users     int
 	capacity  bool
@@ -37,6 +38,8 @@ func (f *explainFlags) register(command *cobra.Command) {
 		flags.BoolVar(&f.tuned, "tuned", false,
 			"continue to the tuned variant of --to: what of the cost can be won back")
 		flags.BoolVar(&f.oneOrder, "one-order", false, "change the knobs in one order only")
+		flags.StringSliceVar(&f.factors, factorsFlag, nil, "set 2 to 6 `knobs` of --from together, in a two-level "+
+			"design, e.g. logging,security=mtls: what each changes, and which do not act alone")
 	}, f.addBackings)
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
 		flags.Float64VarP(&f.rate, "rate", "r", 0, "operations per second of every stop (default: the system's)")
@@ -90,6 +93,9 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	onBackings, err := backed(info.Name, f.backings)
 	if err != nil {
 		return lab.Plan{}, err
+	}
+	if f.given(factorsFlag) {
+		return f.planFactors(system, onBackings)
 	}
 	if f.tuned {
 		if f.to, err = tunedOf(info, f.to); err != nil {
@@ -167,19 +173,9 @@ func (f *explainFlags) study(
 			last = step.Variant
 		}
 	}
-	s := lab.Study{
-		Schema: lab.StudySchema, Name: explainName,
-		Title:    "where the cost from " + first.Name + " to " + last + " comes from",
-		Question: "Which of the changes on the way costs what?",
-		System:   info.Name, Model: info.Model, Baseline: first.Name, Design: f.design(first.Name), Steps: steps,
-		Points: []lab.Point{f.point()}, Load: &load,
-	}
-	if f.capacity {
-		// The blocks repeat every search: one probe at a rate is enough in each.
-		s.Load.Effort = lab.SearchEffort{Duration: max(1, f.duration.Seconds()/2), Resolution: 1.1, Votes: 1}
-		s.Points = append(s.Points, lab.Point{Name: "capacity",
-			Levels: map[string]float64{lab.FactorSearchFrom: f.rate}})
-	}
+	s := f.frame(info, load, first.Name)
+	s.Title = "where the cost from " + first.Name + " to " + last + " comes from"
+	s.Question, s.Steps = "Which of the changes on the way costs what?", steps
 	first.Summary = "where the way begins"
 	s.Variants = []lab.Variant{first}
 	for _, step := range steps {
@@ -188,6 +184,21 @@ func (f *explainFlags) study(
 			stops[i].Summary = step.Knob() + " " + step.Change()
 			s.Variants = append(s.Variants, stops[i])
 		}
+	}
+	return s
+}
+
+// frame returns the study of an explanation without its variants: load, points and design.
+func (f *explainFlags) frame(info lab.SystemInfo, load lab.Load, baseline string) lab.Study {
+	s := lab.Study{
+		Schema: lab.StudySchema, Name: explainName, System: info.Name, Model: info.Model, Baseline: baseline,
+		Design: f.design(baseline), Points: []lab.Point{f.point()}, Load: &load,
+	}
+	if f.capacity {
+		// The blocks repeat every search: one probe at a rate is enough in each.
+		s.Load.Effort = lab.SearchEffort{Duration: max(1, f.duration.Seconds()/2), Resolution: 1.1, Votes: 1}
+		s.Points = append(s.Points, lab.Point{Name: "capacity",
+			Levels: map[string]float64{lab.FactorSearchFrom: f.rate}})
 	}
 	return s
 }

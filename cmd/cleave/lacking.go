@@ -99,6 +99,12 @@ func checkLeft(whole, left lab.Study) error {
 		return fmt.Errorf("this host can play only %s, and a comparison needs two", left.Variants[0].Name)
 	case whole.Name == bottleneckName && !(has(whole.Baseline) && n > 1):
 		return errors.New("this host cannot play both the system as it is and one with more of a unit")
+	case whole.Factorial != nil:
+		for _, run := range whole.Factorial.Runs {
+			if !has(run.Variant) {
+				return fmt.Errorf("this host cannot play %s, and a factorial design needs all of its runs", run.Variant)
+			}
+		}
 	case whole.Explains():
 		shown := slices.DeleteFunc(slices.Clone(whole.Steps),
 			func(step lab.PathStep) bool { return step.Order != 1 })

@@ -60,6 +60,9 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 		fmt.Sprintf("variants  %s", strings.Join(names, ", ")),
 		fmt.Sprintf("points    %s", strings.Join(points, ", ")),
 	}
+	if s.Factorial != nil {
+		lines = append(lines, "design    "+s.Factorial.Description())
+	}
 	if s.Load != nil && s.Load.Arrivals != "" {
 		lines = append(lines, "arrivals  "+s.Load.Arrivals+", in open loops")
 	}

@@ -29,6 +29,9 @@ func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow 
 	if s.Explains() && len(analysis.Waterfalls) == 0 {
 		return withCode(exitFailed, "no block has every step; the reasons are in the report")
 	}
+	if s.Factorial != nil && len(analysis.FactorEffects) == 0 {
+		return withCode(exitFailed, "no block has every run of the design; the reasons are in the report")
+	}
 	if open := undecided(s, analysis); mustKnow && len(open) > 0 {
 		return withCode(exitUndecided, "%s", strings.Join(open, "; "))
 	}
@@ -73,6 +76,11 @@ func undecided(s lab.Study, analysis lab.Analysis) []string {
 		for _, step := range headline.Steps {
 			add(step.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name,
 				step.Label(), step.Words)
+		}
+	case len(analysis.FactorEffects) > 0:
+		headline := analysis.FactorEffects[0]
+		for _, x := range headline.Effects {
+			add(x.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name, x.Label, x.Words)
 		}
 	case s.Name == bottleneckName:
 		for _, b := range analysis.Bottlenecks {

@@ -27,6 +27,8 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	switch {
 	case e.study.Explains() && len(a.Waterfalls) > 0:
 		s = e.explainWay(a, &c)
+	case len(a.FactorEffects) > 0:
+		s = e.explainFactors(a, &c)
 	default:
 		s = e.explainVariants(a, &c)
 	}

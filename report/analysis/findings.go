@@ -31,6 +31,7 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 		}
 	}
 	add("waterfall", ways...)
+	add("factors", e.factorFindings(a)...)
 	add("usage", e.saysDifferences(s, c)...)
 	add("curves", e.saysWrong(s)...)
 	if e.completes() {

@@ -106,6 +106,8 @@ func (e *experiment) questions() []question {
 	switch {
 	case e.study.Explains():
 		return e.wayQuestions()
+	case e.study.Factorial != nil:
+		return e.factorQuestions()
 	case len(e.study.Claims) > 0:
 		return e.claimQuestions()
 	}

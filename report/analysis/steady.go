@@ -199,6 +199,11 @@ func (e *experiment) saysUnsteady(a lab.Analysis) string {
 			compared(s.Label(), w.Metric, w.Point.Name, s.Words, s.Unsteady)
 		}
 	}
+	for _, on := range a.FactorEffects {
+		for _, x := range on.Effects {
+			compared(x.Label, on.Metric, on.Point.Name, x.Words, x.Unsteady)
+		}
+	}
 	for _, c := range a.Comparisons {
 		compared(c.Variant+" against "+c.Baseline, c.Metric, c.Point.Name, c.Words, c.Unsteady)
 	}

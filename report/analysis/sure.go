@@ -77,7 +77,7 @@ func (e *experiment) saysTwin(a lab.Analysis, m lab.Metric) string {
 		text, figure.Count(test.family, "comparison"), figure.Number(figure.Alone(test.p)))
 }
 
-// countUndecided counts the verdicts on a metric: on its steps where the study is
+// countUndecided counts the verdicts on a metric: on its steps or effects where the study is
 // about these, else on its comparisons.
 func (e *experiment) countUndecided(a lab.Analysis, metric string) (undecided, all int) {
 	var verdicts []lab.ComparisonVerdict
@@ -89,8 +89,15 @@ func (e *experiment) countUndecided(a lab.Analysis, metric string) (undecided, a
 			}
 		}
 	}
+	for _, on := range a.FactorEffects {
+		for _, x := range on.Effects {
+			if on.Metric == metric {
+				verdicts = append(verdicts, x.Verdict)
+			}
+		}
+	}
 	for _, c := range a.Comparisons {
-		if !steps && c.Metric == metric {
+		if !steps && len(a.FactorEffects) == 0 && c.Metric == metric {
 			verdicts = append(verdicts, c.Verdict)
 		}
 	}

@@ -1086,6 +1086,64 @@ export interface Waterfall {
   interactions?: Array<Interaction>;
 }
 
+/** Factor is a knob with its two levels. */
+export interface Factor {
+  knob: string;
+  /** the value that the architecture has */
+  low: string;
+  high: string;
+}
+
+/** FactorialRun is one combination of levels, played as a variant of the study. */
+export interface FactorialRun {
+  variant: string;
+  /** whether each factor is at its high level */
+  high: Array<boolean> | null;
+}
+
+/** FactorialGroup lists effects that the design cannot tell apart. An effect with a group of its own is clear of all other effects of one or two factors. */
+export interface FactorialGroup {
+  terms: Array<Array<string> | null> | null;
+}
+
+/** Factorial is a two-level design: it sets several knobs of a system together, each to one of two values, so that the effects of all knobs and of all pairs come from the same runs. */
+export interface Factorial {
+  /** Notation is the usual name of the design: "2^3", "2^(6-2)". */
+  notation: string;
+  /** Resolution is that of a fraction; 0: the design has every combination. */
+  resolution?: number;
+  /** Generators and Relation, the defining relation, are those of a fraction: "F = BCD", "I = ABCE = BCDF = ADEF". The letters stand for the factors in their order. */
+  generators?: Array<string>;
+  relation?: string;
+  factors: Array<Factor> | null;
+  /** the first has every factor at its low level */
+  runs: Array<FactorialRun> | null;
+  effects: Array<FactorialGroup> | null;
+}
+
+/** FactorEffect is the effect of one factor, the interaction of two, or the sum of aliased interactions. */
+export interface FactorEffect {
+  terms: Array<Array<string> | null> | null;
+  /** Label names the effect: "security mtls", "security x logging". */
+  label: string;
+  /** Ratio of a factor is its high level over its low one, averaged on the log scale over the levels of the others. Ratio of an interaction is what one factor does at the high level of the other over what it does at the low level. */
+  ratio: Ratio;
+  verdict: "slower" | "faster" | "equivalent" | "undecided";
+  /** Words says the verdict in words. PHolm is the two-sided p-value against a ratio of 1, adjusted over the effects on the metric; Margin what the verdict was judged with. */
+  words: string;
+  margin: Figure;
+  p_holm: Figure | null;
+  /** Unsteady says why the verdict depends on how long the trials lasted. */
+  unsteady?: string;
+}
+
+/** FactorEffects holds the effects of all factors on a metric at a point. */
+export interface FactorEffects {
+  metric: string;
+  point: Point;
+  effects: Array<FactorEffect> | null;
+}
+
 /** Doubled is a unit that had more than in the variant that was scaled: it ran more often, or each replica could use more processors. */
 export interface Doubled {
   unit: string;
@@ -1216,6 +1274,9 @@ export interface Analysis {
   /** Pictures are the architectures, of every variant at every point. */
   pictures?: Array<Picture>;
   waterfalls?: Array<Waterfall>;
+  /** Factorial is the design of a study that sets several knobs together, FactorEffects what it found. */
+  factorial?: Factorial;
+  factor_effects?: Array<FactorEffects>;
   /** Bottlenecks are of studies that scale units one at a time. */
   bottlenecks?: Array<Bottleneck>;
   /** by variant */

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/study"
+)
+
+// factorsFlag is the name of the flag that asks for a factorial design.
+const factorsFlag = "factors"
+
+// planFactors makes the plan of a factorial design over knobs of --from. All mistakes in the flags are named at
+// once, and so are all combinations that the system refuses.
+func (f *explainFlags) planFactors(system lab.Explainable, onBackings standing) (lab.Plan, error) {
+	info := system.Describe()
+	var clash error
+	for _, flag := range []string{"to", "tuned", "one-order"} {
+		if f.given(flag) {
+			clash = errors.Join(clash, fmt.Errorf("--%s is about the steps of a way, and --%s sets all knobs "+
+				"together: leave one of them out", flag, factorsFlag))
+		}
+	}
+	base, baseErr := f.variant(info, onBackings, "from", f.from)
+	if err := errors.Join(clash, baseErr, f.mistakes()); err != nil {
+		return lab.Plan{}, err
+	}
+	base.Name = base.Architecture
+	a, _ := info.Architecture(base.Architecture)
+	factors, err := factorsOf(a, base, f.factors)
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	design, err := study.Factorial(base.Name, factors)
+	if err != nil {
+		return lab.Plan{}, fmt.Errorf("--%s: %w", factorsFlag, err)
+	}
+	variants, err := runsOf(info, base, design)
+	if err == nil {
+		err = allTurn(info, base, factors)
+	}
+	if err != nil {
+		return lab.Plan{}, err
+	}
+	load := f.measuredLoad()
+	load.Objective = f.objective
+	s := f.frame(info, load, base.Name)
+	s.Title = fmt.Sprintf("what %s change in %s, alone and in pairs", strings.Join(knobsOf(factors), ", "), base.Name)
+	s.Question = "What does each factor change, and which of them do not act alone?"
+	s.Variants, s.Factorial = variants, &design
+	s.Metrics = f.metrics(info, system.Explanation().Metrics)
+	return f.expand(&study.File{Study: s}, f.options())
+}
+
+// factorsOf reads the factors: knobs of an architecture, "logging", each with its second value where it has
+// more than two, "security=mtls".
+func factorsOf(a lab.Architecture, base lab.Variant, texts []string) ([]lab.Factor, error) {
+	var factors []lab.Factor
+	var mistakes []error
+	for _, text := range texts {
+		factor, err := factorOf(a, base, text)
+		if err == nil && slices.Contains(knobsOf(factors), factor.Knob) {
+			err = fmt.Errorf("%s is given twice", factor.Knob)
+		}
+		if err != nil {
+			mistakes = append(mistakes, fmt.Errorf("--%s: %w", factorsFlag, err))
+		}
+		factors = append(factors, factor)
+	}
+	return factors, errors.Join(mistakes...)
+}
+
+// factorOf reads one factor. Its error says what to type.
+func factorOf(a lab.Architecture, base lab.Variant, text string) (lab.Factor, error) {
+	name, high, named := strings.Cut(strings.TrimSpace(text), "=")
+	i := slices.IndexFunc(a.Knobs, func(k lab.Knob) bool { return k.Name == name })
+	if i < 0 {
+		var names []string
+		for _, k := range a.Knobs {
+			names = append(names, k.Name)
+		}
+		return lab.Factor{}, fmt.Errorf("the architecture %s has no knob %q: use some of %s", a.Name, name,
+			strings.Join(names, ", "))
+	}
+	knob, low := a.Knobs[i], a.KnobValue(base, name)
+	others := slices.DeleteFunc(slices.Clone(knob.Values), func(value string) bool { return value == low })
+	switch {
+	case !named && len(others) == 1 && !knob.Free:
+		high = others[0]
+	case !named && len(others) == 0:
+		return lab.Factor{}, fmt.Errorf("%s is %s in %s: name its second value: %s=VALUE (%s)", name, low, a.Name, name,
+			knob.Summary)
+	case !named:
+		return lab.Factor{}, fmt.Errorf("%s is %s in %s and has several other values: name the second one: %s=%s",
+			name, low, a.Name, name, strings.Join(others, " or "+name+"="))
+	case high == low:
+		return lab.Factor{}, fmt.Errorf("%s is %s in %s already: name another value", name, low, a.Name)
+	case !knob.Free && !slices.Contains(others, high):
+		return lab.Factor{}, fmt.Errorf("%s is %q, expected %s", name, high, strings.Join(others, " or "))
+	}
+	return lab.Factor{Knob: name, Low: low, High: high}, nil
+}
+
+// knobsOf returns the names of the factors.
+func knobsOf(factors []lab.Factor) []string {
+	var names []string
+	for _, factor := range factors {
+		names = append(names, factor.Knob)
+	}
+	return names
+}
+
+// runsOf returns the runs of a design as variants. Its error names every combination that the system refuses.
+func runsOf(info lab.SystemInfo, base lab.Variant, design lab.Factorial) ([]lab.Variant, error) {
+	var variants []lab.Variant
+	var refused []error
+	for _, run := range design.Runs {
+		var set []lab.Factor
+		for i, factor := range design.Factors {
+			if run.High[i] {
+				set = append(set, factor)
+			}
+		}
+		v := atHigh(base, set)
+		v.Name = run.Variant
+		if err := possible(info, v); err != nil {
+			refused = append(refused, fmt.Errorf("%s: %w", v.Summary, err))
+		}
+		variants = append(variants, v)
+	}
+	if len(refused) > 0 {
+		return nil, fmt.Errorf("--%s: %s refuses %d of the %s, and a design needs all: leave a factor out, or name "+
+			"another value of it\n%w", factorsFlag, info.Name, len(refused), figure.Count(len(design.Runs), "combination"),
+			errors.Join(refused...))
+	}
+	return variants, nil
+}
+
+// atHigh returns a variant with some factors at their high level.
+func atHigh(base lab.Variant, set []lab.Factor) lab.Variant {
+	v := base
+	v.Knobs = maps.Clone(base.Knobs)
+	var parts []string
+	for _, factor := range set {
+		v.Knobs[factor.Knob] = factor.High
+		parts = append(parts, factor.Knob+"="+factor.High)
+	}
+	v.Summary = strings.Join(parts, " ")
+	if len(set) == 0 {
+		v.Summary = base.Architecture + " as it is"
+	}
+	return v
+}
+
+// allTurn returns an error that names a factor without effect, whether the others are at their low or at their
+// high levels.
+func allTurn(info lab.SystemInfo, base lab.Variant, factors []lab.Factor) error {
+	if info.Changes == nil {
+		return nil
+	}
+	for i, factor := range factors {
+		others := slices.Delete(slices.Clone(factors), i, i+1)
+		alone := info.Changes(base, atHigh(base, []lab.Factor{factor}))
+		last := info.Changes(atHigh(base, others), atHigh(base, factors))
+		if len(alone)+len(last) == 0 {
+			return fmt.Errorf("--%s: %s has no effect in %s: leave it out", factorsFlag, factor.Knob, base.Architecture)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package lab
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Factorial is a two-level design: it sets several knobs of a system together, each to one of two values, so
+// that the effects of all knobs and of all pairs come from the same runs.
+type Factorial struct {
+	// Notation is the usual name of the design: "2^3", "2^(6-2)".
+	Notation string `json:"notation"`
+	// Resolution is that of a fraction; 0: the design has every combination.
+	Resolution int `json:"resolution,omitempty"`
+	// Generators and Relation, the defining relation, are those of a fraction: "F = BCD", "I = ABCE = BCDF =
+	// ADEF". The letters stand for the factors in their order.
+	Generators []string         `json:"generators,omitempty"`
+	Relation   string           `json:"relation,omitempty"`
+	Factors    []Factor         `json:"factors"`
+	Runs       []FactorialRun   `json:"runs"` // the first has every factor at its low level
+	Effects    []FactorialGroup `json:"effects"`
+}
+
+// Factor is a knob with its two levels.
+type Factor struct {
+	Knob string `json:"knob"`
+	Low  string `json:"low"` // the value that the architecture has
+	High string `json:"high"`
+}
+
+// FactorialRun is one combination of levels, played as a variant of the study.
+type FactorialRun struct {
+	Variant string `json:"variant"`
+	High    []bool `json:"high"` // whether each factor is at its high level
+}
+
+// FactorialGroup lists effects that the design cannot tell apart. An effect with a group of its own is clear
+// of all other effects of one or two factors.
+type FactorialGroup struct {
+	Terms []Term `json:"terms"`
+}
+
+// Term is an effect: the knob of a main effect, or the two knobs of an interaction.
+type Term []string
+
+// String returns "security" or "security x logging".
+func (t Term) String() string { return strings.Join(t, " x ") }
+
+// Sign returns 1 where a run counts to the upper side of an effect, and -1 where it counts to the lower one.
+func (f Factorial) Sign(run FactorialRun, t Term) float64 {
+	sign := 1.0
+	for i, factor := range f.Factors {
+		for _, knob := range t {
+			if knob == factor.Knob && !run.High[i] {
+				sign = -sign
+			}
+		}
+	}
+	return sign
+}
+
+// String names the effects of a group: "security x encoding or resilience x logging".
+func (g FactorialGroup) String() string {
+	var names []string
+	for _, t := range g.Terms {
+		names = append(names, t.String())
+	}
+	return strings.Join(names, " or ")
+}
+
+// Aliasing says of a group of several effects that they cannot be told apart; "" of a single one.
+func (g FactorialGroup) Aliasing() string {
+	if len(g.Terms) < 2 {
+		return ""
+	}
+	var others []string
+	for _, t := range g.Terms[1:] {
+		others = append(others, t.String())
+	}
+	return g.Terms[0].String() + " cannot be told from " + strings.Join(others, " and from ")
+}
+
+// Description says which design it is: its size, generators and defining relation.
+func (f Factorial) Description() string {
+	if len(f.Generators) == 0 {
+		return fmt.Sprintf("%s, all %d combinations", f.Notation, len(f.Runs))
+	}
+	return fmt.Sprintf("%s, %d of %d combinations, resolution %s: %s, %s (NIST/SEMATECH e-Handbook 5.3.3.4.7); "+
+		"interactions of three factors and more are taken to be absent", f.Notation, len(f.Runs), 1<<len(f.Factors),
+		map[int]string{4: "IV", 5: "V"}[f.Resolution], strings.Join(f.Generators, ", "), f.Relation)
+}
+
+// FactorEffects holds the effects of all factors on a metric at a point.
+type FactorEffects struct {
+	Metric  string         `json:"metric"`
+	Point   Point          `json:"point"`
+	Effects []FactorEffect `json:"effects"`
+}
+
+// FactorEffect is the effect of one factor, the interaction of two, or the sum of aliased interactions.
+type FactorEffect struct {
+	FactorialGroup
+	// Label names the effect: "security mtls", "security x logging".
+	Label string `json:"label"`
+	// Ratio of a factor is its high level over its low one, averaged on the log scale over the levels of the
+	// others. Ratio of an interaction is what one factor does at the high level of the other over what it does
+	// at the low level.
+	Ratio   Ratio             `json:"ratio"`
+	Verdict ComparisonVerdict `json:"verdict"`
+	// Words says the verdict in words. PHolm is the two-sided p-value against a ratio of 1, adjusted over the
+	// effects on the metric; Margin what the verdict was judged with.
+	Words  string   `json:"words"`
+	Margin float64  `json:"margin"`
+	PHolm  *float64 `json:"p_holm"`
+	// Unsteady says why the verdict depends on how long the trials lasted.
+	Unsteady string `json:"unsteady,omitempty"`
+}
+
+// Interacts reports whether the effect is one of two factors.
+func (e FactorEffect) Interacts() bool { return len(e.Terms[0]) > 1 }
+
+// Chart returns the effects as bars that begin at 1.
+func (e FactorEffects) Chart(title, baseline string) Headline {
+	h := Headline{Title: title, Baseline: baseline}
+	for _, x := range e.Effects {
+		h.Bars = append(h.Bars, Bar{Label: x.Label, Metric: e.Metric, Point: e.Point.Name, Variant: x.Label,
+			Baseline: baseline, Begin: 1, Ratio: x.Ratio, Verdict: x.Verdict})
+	}
+	return h
+}
+
+// ExplainedEffects returns the effects on the first metrics that have any: those that an answer explains.
+func ExplainedEffects(all []FactorEffects) []FactorEffects {
+	return ofFirstMetrics(all, func(e FactorEffects) string { return e.Metric })
+}

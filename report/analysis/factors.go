@@ -1,0 +1,275 @@
+package analysis
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// factorEffects returns the effects of a factorial design on every metric at every point that some block has
+// all runs of.
+func (e *experiment) factorEffects() []lab.FactorEffects {
+	if e.study.Factorial == nil {
+		return nil
+	}
+	var all []lab.FactorEffects
+	for _, metric := range e.study.AllMetrics() {
+		for _, point := range e.study.Points {
+			if effects := e.effectsOn(metric, point, *e.study.Factorial); len(effects) > 0 {
+				all = append(all, lab.FactorEffects{Metric: metric.Name, Point: point, Effects: effects})
+			}
+		}
+	}
+	return all
+}
+
+// effectsOn judges the effects on one metric as a family; nil where no block has all runs.
+func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factorial) []lab.FactorEffect {
+	t := e.table(metric.Name, point.Name, pair{d.Runs[0].Variant, d.Runs[0].Variant})
+	var family []lab.Comparison
+	var ratios []stats.Ratio
+	for _, group := range d.Effects {
+		c := e.effectContrast(t, d, group.Terms[0])
+		if c.n() == 0 {
+			return nil
+		}
+		p := e.leastSteady(metric, point.Name, d, c)
+		family, ratios = append(family, e.comparison(metric, point, p, c)), append(ratios, c.ratio)
+	}
+	e.adjust(family, ratios)
+	var effects []lab.FactorEffect
+	for i, group := range d.Effects {
+		c := e.onlyIfOfFamily(family[i])
+		effects = append(effects, lab.FactorEffect{FactorialGroup: group, Label: effectLabel(d, group),
+			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm,
+			Unsteady: c.Unsteady})
+	}
+	return effects
+}
+
+// effectContrast returns an effect as a contrast of all runs, by block: of a factor the mean log of the runs at
+// its high level less that of the others. Of an interaction it is twice as much, which is the difference
+// between what one factor does at the two levels of the other.
+func (e *experiment) effectContrast(t table, d lab.Factorial, term lab.Term) contrast {
+	weights := make([]float64, len(t.variants))
+	var columns []int
+	for _, run := range d.Runs {
+		column := slices.Index(t.variants, run.Variant)
+		if column < 0 {
+			return contrast{} // the host could not play it
+		}
+		columns = append(columns, column)
+		weights[column] = d.Sign(run, term) * 2 * float64(len(term)) / float64(len(d.Runs))
+	}
+	var c contrast
+	for _, row := range t.logs.Complete(columns) {
+		up, down := 0.0, 0.0
+		for _, column := range columns {
+			up, down = up+max(0, weights[column])*row[column], down+max(0, -weights[column])*row[column]
+		}
+		c.up, c.down = append(c.up, math.Exp(up)), append(c.down, math.Exp(down))
+	}
+	if c.n() > 0 {
+		c.value = c.up[0] / c.down[0]
+	}
+	if ratio, err := t.logs.Contrast(weights, e.sure(e.design.Confidence, c.n())); err == nil {
+		ratio.P = e.overall(ratio.P, c.n())
+		c.ratio, c.value, c.decided = ratio, ratio.Value, true
+	}
+	return c
+}
+
+// leastSteady returns the first run and the run whose change within its trials could distort an effect most.
+func (e *experiment) leastSteady(metric lab.Metric, point string, d lab.Factorial, c contrast) pair {
+	base, worst := d.Runs[0].Variant, 0.0
+	p := pair{base, base}
+	for _, run := range d.Runs {
+		if factor, _, _ := e.disturbance(metric, point, pair{run.Variant, base}, c); factor > worst {
+			worst, p.variant = factor, run.Variant
+		}
+	}
+	return p
+}
+
+// onlyIfOfFamily takes back a verdict that is not significant among all effects on the metric: a design of six
+// factors tests thirteen at once.
+func (e *experiment) onlyIfOfFamily(c lab.Comparison) lab.Comparison {
+	if c.PHolm != nil && c.Verdict.Differs() && *c.PHolm > 1-e.design.Confidence {
+		c.Verdict = lab.Undecided
+		c.Words = fmt.Sprintf("undecided: not significant among all %d effects (Holm p %s)", c.Family,
+			figure.Number(figure.Alone(*c.PHolm)))
+	}
+	return c
+}
+
+// effectLabel names an effect: "security mtls", "security x logging".
+func effectLabel(d lab.Factorial, group lab.FactorialGroup) string {
+	first := group.Terms[0]
+	if len(first) > 1 {
+		return group.String()
+	}
+	i := slices.IndexFunc(d.Factors, func(f lab.Factor) bool { return f.Knob == first[0] })
+	return figure.Spaced(first[0]) + " " + d.Factors[i].High
+}
+
+// explainFactors answers for a factorial design: the decided effects of single factors, the largest first.
+func (e *experiment) explainFactors(a lab.Analysis, c *lab.Conclusion) subject {
+	base := e.study.Baseline
+	s := subject{baseline: base, point: a.FactorEffects[0].Point.Name}
+	for _, run := range e.study.Factorial.Runs[1:] {
+		s.compared = append(s.compared, run.Variant)
+	}
+	var labels []string
+	for _, on := range a.FactorEffects {
+		m, _ := e.metric(on.Metric)
+		if on.Point.Name != s.point && m.Quantity != lab.Capacity {
+			continue
+		}
+		for _, x := range on.Effects {
+			s.ratios = append(s.ratios, judged{m, on.Point.Name, x.Label, base, x.Ratio, x.Verdict})
+			if !x.Interacts() {
+				labels = appendNew(labels, x.Label)
+			}
+		}
+	}
+	s.metrics = e.toldMetrics(s.ratios)
+	slices.SortStableFunc(labels, func(x, y string) int { return cmp.Compare(largest(s.of(y)), largest(s.of(x))) })
+	var parts []string
+	for _, label := range labels {
+		if text := e.plainFindings(label, s.of(label)); text != "" && len(parts) < mostNamed {
+			parts = append(parts, text)
+		}
+	}
+	if len(parts) > 0 {
+		c.Sentence = fmt.Sprintf("Averaged over the levels of the other factors, %s: %s.", e.plainPlace(s.point),
+			strings.Join(parts, "; "))
+	}
+	c.Headline = e.effectBars(a, s)
+	return s
+}
+
+// largest returns the size of the largest decided difference.
+func largest(all []judged) float64 {
+	most := 0.0
+	for _, j := range all {
+		most = max(most, j.effect())
+	}
+	return most
+}
+
+// effectBars show the effects on the first metric of the subject.
+func (e *experiment) effectBars(a lab.Analysis, s subject) *lab.Headline {
+	for _, on := range a.FactorEffects {
+		if len(s.metrics) > 0 && on.Metric == s.metrics[0].Name {
+			m, _ := e.metric(on.Metric)
+			h := on.Chart(fmt.Sprintf("%s%s: effect of each factor, and of pairs (x)", m.Title,
+				e.placeOf(m, on.Point.Name)), e.study.Baseline)
+			return &h
+		}
+	}
+	return nil
+}
+
+// factorFindings say where two factors do not act alone, and which effects cannot be told apart.
+func (e *experiment) factorFindings(a lab.Analysis) []string {
+	d := e.study.Factorial
+	if d == nil {
+		return nil
+	}
+	if len(a.FactorEffects) == 0 {
+		return []string{"No block holds every run of the design: nothing can be said of its factors."}
+	}
+	texts := e.saysFactorsUnheld(*d, a)
+	explained := lab.ExplainedEffects(a.FactorEffects)
+	var found []string
+	undecided, all := 0, 0
+	for _, on := range explained {
+		m, _ := e.metric(on.Metric)
+		for _, x := range on.Effects {
+			if !x.Interacts() {
+				continue
+			}
+			all++
+			switch {
+			case x.Verdict.Differs():
+				found = append(found, fmt.Sprintf("%s (%s%s, %s)", x.Label, m.Title, e.placeOf(m, on.Point.Name),
+					times(x.Ratio)))
+			case x.Verdict == lab.Undecided:
+				undecided++
+			}
+		}
+	}
+	switch {
+	case len(found) > 0:
+		texts = append(texts, fmt.Sprintf("Factors interact: %s. The ratio is what one factor does at the other's "+
+			"second level, over what it does at the first: the effect of one alone depends on the other.", some(found)))
+	case undecided > 0:
+		texts = append(texts, fmt.Sprintf("No interaction of two factors is found; %d of %d stay undecided.", undecided,
+			all))
+	default:
+		texts = append(texts, "All interactions of two factors lie within the margin: each factor acts alone.")
+	}
+	var aliased []string
+	for _, group := range d.Effects {
+		if text := group.Aliasing(); text != "" {
+			aliased = append(aliased, text)
+		}
+	}
+	if len(aliased) > 0 {
+		texts = append(texts, fmt.Sprintf("The design is a fraction (%s): %s. Their ratio is the product of all of "+
+			"the group.", d.Notation, strings.Join(aliased, "; ")))
+	}
+	return texts
+}
+
+// saysFactorsUnheld warns of runs that did not hold the rate they were compared at.
+func (e *experiment) saysFactorsUnheld(d lab.Factorial, a lab.Analysis) []string {
+	var texts []string
+	for _, on := range a.FactorEffects {
+		var fallen []string
+		for _, run := range d.Runs {
+			if !allOf(e.counted(run.Variant, on.Point.Name), e.held) {
+				fallen = append(fallen, run.Variant)
+			}
+		}
+		if len(fallen) > 0 {
+			texts = appendNew(texts, fmt.Sprintf("At %s not every run held the rate (%s did not): times there grow "+
+				"with the length of the load. Explain at a lower rate.", on.Point.Name, some(fallen)))
+		}
+	}
+	return texts
+}
+
+// factorQuestions are about the effects on the first metrics. Each needs every run: the runs of a block are
+// compared together.
+func (e *experiment) factorQuestions() []question {
+	seats := func(point lab.Point) (all []seat) {
+		for _, run := range e.study.Factorial.Runs {
+			all = append(all, seat{run.Variant, point.Name})
+		}
+		return all
+	}
+	var all []question
+	for _, on := range e.factorEffects() {
+		if !slices.Contains(e.answered(), on.Metric) {
+			continue
+		}
+		for _, x := range on.Effects {
+			of := lab.Comparison{Metric: on.Metric, Point: on.Point, Ratio: x.Ratio, Verdict: x.Verdict}
+			all = append(all, question{e.answerOf(x.Label, e.study.Baseline, of),
+				x.Verdict == lab.Undecided && x.Unsteady == "", seats(on.Point)})
+		}
+	}
+	if len(all) == 0 {
+		for _, point := range e.study.Points {
+			all = append(all, question{open: true, seats: seats(point)})
+		}
+	}
+	return all
+}

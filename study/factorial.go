@@ -1,0 +1,200 @@
+package study
+
+import (
+	"fmt"
+	"math/bits"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
+)
+
+// The fewest and the most factors of a factorial design.
+const (
+	LeastFactors = 2
+	MostFactors  = 6
+)
+
+// word is a set of factors: bit i is factor i. It stands for the product of their levels.
+type word uint
+
+// generators returns, by number of factors, what sets the last factors of a fraction: the design has the
+// combinations of the first factors, and each further level is a product of theirs. Up to three factors all
+// combinations are played. Of six factors a quarter is played, 16 runs in place of the 32 of the half.
+//
+// Source: NIST/SEMATECH e-Handbook of Statistical Methods, section 5.3.3.4.7 (the specifications of Box,
+// Hunter and Hunter 1978, table 12.15), https://www.itl.nist.gov/div898/handbook/pri/section3/pri3347.htm.
+func generators(factors int) []word {
+	switch factors {
+	case 4:
+		return []word{0b0111} // D = ABC
+	case 5:
+		return []word{0b01111} // E = ABCD
+	case 6:
+		return []word{0b000111, 0b001110} // E = ABC, F = BCD
+	}
+	return nil
+}
+
+// Factorial returns the two-level design for two to six factors. The first run is called base and has every
+// factor at its low level; the others are named after the factors that they have at the high one.
+//
+// A product of an even number of factors is taken with a minus sign: of the fractions with the same aliases,
+// that is the one with the first run in it (section 5.3.3.4.3 of the same handbook).
+func Factorial(base string, factors []lab.Factor) (lab.Factorial, error) {
+	n := len(factors)
+	if n < LeastFactors || n > MostFactors {
+		return lab.Factorial{}, fmt.Errorf("expected %d to %d factors, not %d", LeastFactors, MostFactors, n)
+	}
+	made := generators(n)
+	basic := n - len(made)
+	d := lab.Factorial{Notation: fmt.Sprintf("2^%d", n), Factors: factors}
+	words := definingWords(basic, made)
+	if len(made) > 0 {
+		d.Notation = fmt.Sprintf("2^(%d-%d)", n, len(made))
+		d.Resolution = bits.OnesCount(uint(words[0]))
+		for i, w := range made {
+			d.Generators = append(d.Generators, letters(1<<(basic+i))+" = "+w.sign()+letters(w))
+		}
+		d.Relation = "I"
+		for _, w := range words {
+			d.Relation += " = " + signOf(w) + letters(w)
+		}
+	}
+	for levels := range word(1) << basic {
+		for i, w := range made {
+			if w.high(levels) {
+				levels |= 1 << (basic + i)
+			}
+		}
+		d.Runs = append(d.Runs, runOf(base, factors, levels))
+	}
+	d.Effects = effectGroups(factors, words)
+	return d, nil
+}
+
+// sign returns the sign with which a word generates a factor: "-" or nothing.
+func (w word) sign() string {
+	if bits.OnesCount(uint(w))%2 == 0 {
+		return "-"
+	}
+	return ""
+}
+
+// signOf returns the sign of a word of the defining relation: the first run, with all levels low, is in it.
+func signOf(w word) string {
+	if bits.OnesCount(uint(w))%2 == 1 {
+		return "-"
+	}
+	return ""
+}
+
+// high reports whether a word generates the high level from these levels, of which 1 is high. Without the
+// sign, the product is high where an even number of its factors is low.
+func (w word) high(levels word) bool {
+	low := bits.OnesCount(uint(w &^ levels))
+	return (low%2 == 0) != (w.sign() == "-")
+}
+
+// definingWords returns the words whose products are the same in all runs, the shortest first: each generator
+// with its factor, and the products of these.
+func definingWords(basic int, made []word) []word {
+	words := []word{}
+	for subset := word(1); subset < 1<<len(made); subset++ {
+		product := word(0)
+		for i, w := range made {
+			if subset&(1<<i) != 0 {
+				product ^= w | 1<<(basic+i)
+			}
+		}
+		words = append(words, product)
+	}
+	slices.SortStableFunc(words, func(a, b word) int {
+		return bits.OnesCount(uint(a)) - bits.OnesCount(uint(b))
+	})
+	return words
+}
+
+// letters returns the factors of a word by their letters: "ABD".
+func letters(w word) string {
+	text := ""
+	for i := range MostFactors {
+		if w&(1<<i) != 0 {
+			text += string(rune('A' + i))
+		}
+	}
+	return text
+}
+
+// runOf returns the run with these levels.
+func runOf(base string, factors []lab.Factor, levels word) lab.FactorialRun {
+	run := lab.FactorialRun{Variant: base}
+	for i, factor := range factors {
+		high := levels&(1<<i) != 0
+		run.High = append(run.High, high)
+		if high {
+			run.Variant += "-" + strings.ReplaceAll(factor.Knob, "_", "-")
+		}
+	}
+	return run
+}
+
+// effectGroups returns the effects of one and of two factors, in this order. Those that the words alias are in
+// one group.
+func effectGroups(factors []lab.Factor, words []word) []lab.FactorialGroup {
+	var terms []word
+	for i := range factors {
+		terms = append(terms, 1<<i)
+	}
+	for i := range factors {
+		for j := i + 1; j < len(factors); j++ {
+			terms = append(terms, 1<<i|1<<j)
+		}
+	}
+	var groups []lab.FactorialGroup
+	grouped := map[word]int{} // by the first term of a group and its aliases
+	for _, t := range terms {
+		at, known := grouped[t]
+		if !known {
+			at = len(groups)
+			groups = append(groups, lab.FactorialGroup{})
+			for _, w := range words {
+				grouped[t^w] = at
+			}
+		}
+		groups[at].Terms = append(groups[at].Terms, termOf(factors, t))
+	}
+	return groups
+}
+
+// termOf returns the knobs of a word.
+func termOf(factors []lab.Factor, w word) lab.Term {
+	var term lab.Term
+	for i, factor := range factors {
+		if w&(1<<i) != 0 {
+			term = append(term, factor.Knob)
+		}
+	}
+	return term
+}
+
+// checkFactorial holds the design of a stored plan against the one that its factors make, and its runs against
+// the variants of the study.
+func (f *File) checkFactorial(r *yamlfile.Reader) {
+	stored := f.Study.Factorial
+	if stored == nil {
+		return
+	}
+	design, err := Factorial(f.Study.Baseline, stored.Factors)
+	if err != nil || !reflect.DeepEqual(design, *stored) {
+		r.Problem(0, "the factorial design of the plan is not the one that its factors make")
+		return
+	}
+	for _, run := range design.Runs {
+		if _, found := f.Study.Variant(run.Variant); !found {
+			r.Problem(0, "the factorial design has the run %q, which is no variant of the study", run.Variant)
+		}
+	}
+}
