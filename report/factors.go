@@ -26,7 +26,8 @@ func (v view) effectTable(i int, on lab.FactorEffects) table {
 		v.metric(on.Metric).Title, v.at(on.Point.Name)), Keys: 1,
 		Columns: []column{prose("effect"), numbers("ratio"), numbers("Holm p"), prose("in words")}}
 	for _, x := range on.Effects {
-		t.add(x.Label, judgedCell(x.Ratio, x.Verdict), unlessNil(x.PHolm, func(p float64) string { return figure.Number(figure.Alone(p)) }), x.Words)
+		p := unlessNil(x.PHolm, func(p float64) string { return figure.Number(figure.Alone(p)) })
+		t.add(x.Label, judgedCell(x.Ratio, x.Verdict), p, x.Words)
 	}
 	return t
 }
@@ -48,9 +49,9 @@ func (v view) factorsTable() table {
 // designNote says what a design can tell, and how its ratios are to be read.
 func (v view) designNote(d lab.Factorial) string {
 	return fmt.Sprintf("ratio of a factor: second level / first level, averaged over the levels of the others; "+
-		"of a pair (x): effect of one at the other's second level / at its first; ~ equivalent within the margin "+
-		"(%s, or a bias), ? undecided, also where it is not significant among all effects on the metric (Holm); %s; "+
-		"%s", figure.Setting(v.Margin), v.sample(), d.Description())
+		"of a pair (x): effect of one at the other's second level / at its first; ~ equivalent within the "+
+		"margin (%s, or a bias), ? undecided, also where it is not significant among all effects on the metric "+
+		"(Holm); %s; %s", figure.Setting(v.Margin), v.sample(), d.Description())
 }
 
 // factorsSection shows the effects of a factorial design.
@@ -61,10 +62,10 @@ func (v view) factorsSection() section {
 	s := section{ID: "factors", Title: "Factors", Wide: true,
 		Caption: fmt.Sprintf("Ratio of every effect on a log axis; whiskers: %s intervals; %s. Red: worse, green: "+
 			"better, grey: equivalent or undecided.", figure.Setting(v.Confidence), v.sample()),
-		HowTo: "The bar of a factor is what its second level changes, averaged over the levels of the others. The " +
-			"bar of a pair (x) shows whether the two act alone: at 1 they do, to the right they cost more together " +
-			"than the product of what each costs, to the left less. A factor in such a pair has no effect of its own " +
-			"that holds at both levels of the other."}
+		HowTo: "The bar of a factor is what its second level changes, averaged over the levels of the others. " +
+			"The bar of a pair (x) shows whether the two act alone: at 1 they do, to the right they cost more " +
+			"together than the product of what each costs, to the left less. A factor in such a pair has no " +
+			"effect of its own that holds at both levels of the other."}
 	explained := lab.ExplainedEffects(v.FactorEffects)
 	for i, on := range explained {
 		title := v.metric(on.Metric).Title + " at " + v.at(on.Point.Name)

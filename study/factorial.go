@@ -24,8 +24,8 @@ type word uint
 // combinations of the first factors, and each further level is a product of theirs. Up to three factors all
 // combinations are played. Of six factors a quarter is played, 16 runs in place of the 32 of the half.
 //
-// Source: NIST/SEMATECH e-Handbook of Statistical Methods, section 5.3.3.4.7 (the specifications of Box,
-// Hunter and Hunter 1978, table 12.15), https://www.itl.nist.gov/div898/handbook/pri/section3/pri3347.htm.
+// Source: NIST/SEMATECH e-Handbook of Statistical Methods, section 5.3.3.4.7 (after Box,
+// Hunter and Hunter), https://www.itl.nist.gov/div898/handbook/pri/section3/pri3347.htm.
 func generators(factors int) []word {
 	switch factors {
 	case 4:
@@ -141,8 +141,8 @@ func runOf(base string, factors []lab.Factor, levels word) lab.FactorialRun {
 	return run
 }
 
-// effectGroups returns the effects of one and of two factors, in this order. Those that the words alias are in
-// one group.
+// effectGroups returns the effects of one and of two factors, in this order. Those that the words alias are
+// in one group.
 func effectGroups(factors []lab.Factor, words []word) []lab.FactorialGroup {
 	var terms []word
 	for i := range factors {
@@ -180,8 +180,8 @@ func termOf(factors []lab.Factor, w word) lab.Term {
 	return term
 }
 
-// checkFactorial holds the design of a stored plan against the one that its factors make, and its runs against
-// the variants of the study.
+// checkFactorial holds the design of a stored plan against the one that its factors make, and its runs
+// against the variants of the study.
 func (f *File) checkFactorial(r *yamlfile.Reader) {
 	stored := f.Study.Factorial
 	if stored == nil {

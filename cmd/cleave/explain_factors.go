@@ -15,8 +15,8 @@ import (
 // factorsFlag is the name of the flag that asks for a factorial design.
 const factorsFlag = "factors"
 
-// planFactors makes the plan of a factorial design over knobs of --from. All mistakes in the flags are named at
-// once, and so are all combinations that the system refuses.
+// planFactors makes the plan of a factorial design over knobs of --from. All mistakes in the flags are named
+// at once, and so are all combinations that the system refuses.
 func (f *explainFlags) planFactors(system lab.Explainable, onBackings standing) (lab.Plan, error) {
 	info := system.Describe()
 	var clash error
@@ -50,7 +50,7 @@ func (f *explainFlags) planFactors(system lab.Explainable, onBackings standing) 
 	load := f.measuredLoad()
 	load.Objective = f.objective
 	s := f.frame(info, load, base.Name)
-	s.Title = fmt.Sprintf("what %s change in %s, alone and in pairs", strings.Join(knobsOf(factors), ", "), base.Name)
+	s.Title = fmt.Sprintf("what %s change in %s, alone and in pairs", figure.And(knobsOf(factors)), base.Name)
 	s.Question = "What does each factor change, and which of them do not act alone?"
 	s.Variants, s.Factorial = variants, &design
 	s.Metrics = f.metrics(info, system.Explanation().Metrics)
@@ -93,8 +93,8 @@ func factorOf(a lab.Architecture, base lab.Variant, text string) (lab.Factor, er
 	case !named && len(others) == 1 && !knob.Free:
 		high = others[0]
 	case !named && len(others) == 0:
-		return lab.Factor{}, fmt.Errorf("%s is %s in %s: name its second value: %s=VALUE (%s)", name, low, a.Name, name,
-			knob.Summary)
+		return lab.Factor{}, fmt.Errorf("%s is %s in %s: name its second value: %s=VALUE (%s)", name, low,
+			a.Name, name, knob.Summary)
 	case !named:
 		return lab.Factor{}, fmt.Errorf("%s is %s in %s and has several other values: name the second one: %s=%s",
 			name, low, a.Name, name, strings.Join(others, " or "+name+"="))
@@ -134,8 +134,8 @@ func runsOf(info lab.SystemInfo, base lab.Variant, design lab.Factorial) ([]lab.
 		variants = append(variants, v)
 	}
 	if len(refused) > 0 {
-		return nil, fmt.Errorf("--%s: %s refuses %d of the %s, and a design needs all: leave a factor out, or name "+
-			"another value of it\n%w", factorsFlag, info.Name, len(refused), figure.Count(len(design.Runs), "combination"),
+		return nil, fmt.Errorf("--%s: %s refuses %d of the %d combinations, and a design needs all: leave a factor "+
+			"out, or name another value of it\n%w", factorsFlag, info.Name, len(refused), len(design.Runs),
 			errors.Join(refused...))
 	}
 	return variants, nil
@@ -157,8 +157,8 @@ func atHigh(base lab.Variant, set []lab.Factor) lab.Variant {
 	return v
 }
 
-// allTurn returns an error that names a factor without effect, whether the others are at their low or at their
-// high levels.
+// allTurn returns an error that names a factor without effect, whether the others are at their low or at
+// their high levels.
 func allTurn(info lab.SystemInfo, base lab.Variant, factors []lab.Factor) error {
 	if info.Changes == nil {
 		return nil
@@ -168,7 +168,8 @@ func allTurn(info lab.SystemInfo, base lab.Variant, factors []lab.Factor) error 
 		alone := info.Changes(base, atHigh(base, []lab.Factor{factor}))
 		last := info.Changes(atHigh(base, others), atHigh(base, factors))
 		if len(alone)+len(last) == 0 {
-			return fmt.Errorf("--%s: %s has no effect in %s: leave it out", factorsFlag, factor.Knob, base.Architecture)
+			return fmt.Errorf("--%s: %s has no effect in %s: leave it out", factorsFlag, factor.Knob,
+				base.Architecture)
 		}
 	}
 	return nil

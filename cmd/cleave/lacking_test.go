@@ -46,3 +46,17 @@ func TestAMissingStopInTheMiddleIsBridged(t *testing.T) {
 		}
 	}
 }
+
+// TestADesignNeedsAllOfItsRuns: no effect can be told from a part of them.
+func TestADesignNeedsAllOfItsRuns(t *testing.T) {
+	whole := planned(t, "explain", "shop", "--factors", "logging,spans=off").Study
+	if err := checkLeft(whole, whole); err != nil {
+		t.Errorf("with all runs: %v", err)
+	}
+	for _, run := range whole.Factorial.Runs {
+		lack := []lab.Lack{{Variant: run.Variant, Err: errors.New("no part")}}
+		if err := checkLeft(whole, study.Without(whole, lack)); err == nil {
+			t.Errorf("without %s the design is played", run.Variant)
+		}
+	}
+}

@@ -80,7 +80,8 @@ func undecided(s lab.Study, analysis lab.Analysis) []string {
 	case len(analysis.FactorEffects) > 0:
 		headline := analysis.FactorEffects[0]
 		for _, x := range headline.Effects {
-			add(x.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name, x.Label, x.Words)
+			add(x.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name, x.Label,
+				x.Words)
 		}
 	case s.Name == bottleneckName:
 		for _, b := range analysis.Bottlenecks {

@@ -31,6 +31,13 @@ func TestUndecidedNamesWhatARunHasLeftOpen(t *testing.T) {
 			Bottlenecks: []lab.Bottleneck{{Metric: "throughput", Point: point, Doubled: []lab.Doubled{
 				{Variant: "stock-x2", Verdict: lab.Undecided}, {Variant: "orders-x2", Verdict: lab.Faster}}}}},
 			[]string{"throughput of stock-x2 at rate-20 is undecided"}},
+		"effects of factors, on the headline": {lab.Study{Factorial: &lab.Factorial{}}, lab.Analysis{
+			Metrics: headline, FactorEffects: []lab.FactorEffects{
+				{Metric: "p50", Point: point, Effects: []lab.FactorEffect{
+					{Label: "logging requests", Verdict: lab.Undecided, Words: "unclear"},
+					{Label: "spans off", Verdict: lab.Equivalent}}},
+				{Metric: "cpu", Point: point, Effects: []lab.FactorEffect{{Verdict: lab.Undecided}}}}},
+			[]string{"p50 at rate-20: logging requests is unclear"}},
 		"nothing": {lab.Study{System: external.Name}, lab.Analysis{Metrics: headline, Comparisons: []lab.Comparison{
 			{Metric: "p50", Verdict: lab.Equivalent}}}, nil},
 	} {

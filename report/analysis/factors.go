@@ -46,6 +46,9 @@ func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factori
 	var effects []lab.FactorEffect
 	for i, group := range d.Effects {
 		c := e.onlyIfOfFamily(family[i])
+		if len(group.Terms[0]) > 1 && c.Verdict.Differs() {
+			c.Words = "together: " + c.Words
+		}
 		effects = append(effects, lab.FactorEffect{FactorialGroup: group, Label: effectLabel(d, group),
 			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm,
 			Unsteady: c.Unsteady})
@@ -53,8 +56,8 @@ func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factori
 	return effects
 }
 
-// effectContrast returns an effect as a contrast of all runs, by block: of a factor the mean log of the runs at
-// its high level less that of the others. Of an interaction it is twice as much, which is the difference
+// effectContrast returns an effect as a contrast of all runs, by block: of a factor the mean log of the runs
+// at its high level less that of the others. Of an interaction it is twice as much, which is the difference
 // between what one factor does at the two levels of the other.
 func (e *experiment) effectContrast(t table, d lab.Factorial, term lab.Term) contrast {
 	weights := make([]float64, len(t.variants))
@@ -97,8 +100,8 @@ func (e *experiment) leastSteady(metric lab.Metric, point string, d lab.Factoria
 	return p
 }
 
-// onlyIfOfFamily takes back a verdict that is not significant among all effects on the metric: a design of six
-// factors tests thirteen at once.
+// onlyIfOfFamily takes back a verdict that is not significant among all effects on the metric: a design of
+// six factors tests thirteen at once.
 func (e *experiment) onlyIfOfFamily(c lab.Comparison) lab.Comparison {
 	if c.PHolm != nil && c.Verdict.Differs() && *c.PHolm > 1-e.design.Confidence {
 		c.Verdict = lab.Undecided
@@ -139,7 +142,9 @@ func (e *experiment) explainFactors(a lab.Analysis, c *lab.Conclusion) subject {
 		}
 	}
 	s.metrics = e.toldMetrics(s.ratios)
-	slices.SortStableFunc(labels, func(x, y string) int { return cmp.Compare(largest(s.of(y)), largest(s.of(x))) })
+	slices.SortStableFunc(labels, func(x, y string) int {
+		return cmp.Compare(largest(s.of(y)), largest(s.of(x)))
+	})
 	var parts []string
 	for _, label := range labels {
 		if text := e.plainFindings(label, s.of(label)); text != "" && len(parts) < mostNamed {
@@ -208,10 +213,10 @@ func (e *experiment) factorFindings(a lab.Analysis) []string {
 	switch {
 	case len(found) > 0:
 		texts = append(texts, fmt.Sprintf("Factors interact: %s. The ratio is what one factor does at the other's "+
-			"second level, over what it does at the first: the effect of one alone depends on the other.", some(found)))
+			"second level, over what it does at the first: the effect of one depends on the other.", some(found)))
 	case undecided > 0:
-		texts = append(texts, fmt.Sprintf("No interaction of two factors is found; %d of %d stay undecided.", undecided,
-			all))
+		texts = append(texts, fmt.Sprintf("No interaction of two factors is found; %d of %d stay undecided.",
+			undecided, all))
 	default:
 		texts = append(texts, "All interactions of two factors lie within the margin: each factor acts alone.")
 	}
