@@ -134,8 +134,8 @@ func runsOf(info lab.SystemInfo, base lab.Variant, design lab.Factorial) ([]lab.
 		variants = append(variants, v)
 	}
 	if len(refused) > 0 {
-		return nil, fmt.Errorf("--%s: %s refuses %d of the %d combinations, and a design needs all: leave a factor "+
-			"out, or name another value of it\n%w", factorsFlag, info.Name, len(refused), len(design.Runs),
+		return nil, fmt.Errorf("--%s: %s refuses %d of the %d combinations, and a design needs all: leave a "+
+			"factor out, or name another value of it\n%w", factorsFlag, info.Name, len(refused), len(design.Runs),
 			errors.Join(refused...))
 	}
 	return variants, nil

@@ -227,8 +227,8 @@ func (e *experiment) factorFindings(a lab.Analysis) []string {
 		}
 	}
 	if len(aliased) > 0 {
-		texts = append(texts, fmt.Sprintf("The design is a fraction (%s): %s. Their ratio is the product of all of "+
-			"the group.", d.Notation, strings.Join(aliased, "; ")))
+		texts = append(texts, fmt.Sprintf("The design is a fraction (%s): %s. Their ratio is the product of all "+
+			"of the group.", d.Notation, strings.Join(aliased, "; ")))
 	}
 	return texts
 }
