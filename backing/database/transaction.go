@@ -144,8 +144,8 @@ func (db *DB) attempt(
 
 // AfterCommit calls a function once the transaction that the context carries is
 // committed, in the goroutine of its outermost Do; at once where there is none. It
-// is not called where nothing was committed, or nobody knows. It must not fail and
-// not wait.
+// is not called where nothing was committed, or nobody knows. It must not fail, and
+// who called Do waits for it.
 func (db *DB) AfterCommit(ctx context.Context, call func()) {
 	if current := db.ambient(ctx); current != nil {
 		current.after = append(current.after, call)

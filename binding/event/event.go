@@ -11,10 +11,12 @@
 //     note in the inbox that they came, and acknowledges them after the commit. A
 //     message that comes again is left out. One that the component cannot take goes
 //     to the dead letters; a database that is away is waited for.
+//   - A DualWrite takes the place of an Outbox and its Relay where the loss of messages
+//     shall be measured: it keeps no record of what it has to publish.
 //
 // It knows neither what the messages say nor which broker and database there are.
 //
-// Entry points: CreateTables, NewOutbox, Relay, Subscriber.
+// Entry points: CreateTables, NewOutbox, Relay, NewDualWrite, Subscriber.
 package event
 
 import (

@@ -15,8 +15,8 @@ import (
 type Outbox struct {
 	db     *database.DB
 	owner  string
-	taken  map[string]bool // types that a queue takes in
-	insert []string        // by number of rows
+	taken  taken
+	insert []string // by number of rows
 	wake   chan struct{}
 }
 
@@ -24,12 +24,7 @@ type Outbox struct {
 // among all that use this database, the same after a restart: it then finds its
 // messages at once.
 func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox {
-	o := &Outbox{db: db, owner: owner, taken: map[string]bool{}, wake: make(chan struct{}, 1)}
-	for _, queue := range topology.Queues {
-		for _, kind := range queue.Types {
-			o.taken[kind] = true
-		}
-	}
+	o := &Outbox{db: db, owner: owner, taken: takenIn(topology), wake: make(chan struct{}, 1)}
 	o.insert = database.Texts(insertMost, func(rows int) string {
 		return "INSERT INTO outbox (owner, messages) VALUES " + database.Values(rows, 2)
 	})
@@ -43,21 +38,41 @@ func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox 
 //
 // A message that no queue takes in has nobody to be told to and is left out.
 func (o *Outbox) Add(ctx context.Context, messages ...broker.Message) error {
+	told, err := o.taken.only(ctx, messages)
+	if err != nil || len(told) == 0 {
+		return err
+	}
+	return o.db.Do(ctx, func(ctx context.Context) error { return o.write(ctx, told) })
+}
+
+// taken holds the types of messages that a queue takes in.
+type taken map[string]bool
+
+// takenIn returns the types that the queues of a topology take in.
+func takenIn(topology broker.Topology) taken {
+	t := taken{}
+	for _, queue := range topology.Queues {
+		for _, kind := range queue.Types {
+			t[kind] = true
+		}
+	}
+	return t
+}
+
+// only returns the messages that a queue takes in, each with the trace of the context.
+func (t taken) only(ctx context.Context, messages []broker.Message) ([]broker.Message, error) {
 	told := make([]broker.Message, 0, len(messages))
 	for _, m := range messages {
-		if !o.taken[m.Type] {
+		if !t[m.Type] {
 			continue
 		}
 		if m.ID == "" {
-			return fmt.Errorf("a message of type %s has no id: without one a repetition cannot be told", m.Type)
+			return nil, fmt.Errorf("a message of type %s has no id: without one a repetition cannot be told", m.Type)
 		}
 		m.Headers = withTrace(ctx, m)
 		told = append(told, m)
 	}
-	if len(told) == 0 {
-		return nil
-	}
-	return o.db.Do(ctx, func(ctx context.Context) error { return o.write(ctx, told) })
+	return told, nil
 }
 
 // insertMost is how many rows one statement inserts.

@@ -168,7 +168,11 @@ func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
 
 // publish tells messages and notes which the broker has confirmed.
 func (r *Relay) publish(ctx context.Context, ready []place) error {
-	messages, traced := r.messages(ready)
+	messages := make([]broker.Message, len(ready))
+	for i, p := range ready {
+		messages[i] = p.message()
+	}
+	traced := publishing(r.Tracer, messages)
 	defer traced.End()
 	err := r.broker.Publish(ctx, messages...)
 	unconfirmed := map[int]bool{}

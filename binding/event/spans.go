@@ -35,21 +35,19 @@ func withHeader(headers map[string]string, value string) map[string]string {
 	return all
 }
 
-// messages returns the messages of rows. The way to the broker of each that is traced is a span.
-func (r *Relay) messages(of []place) ([]broker.Message, spans.Batch) {
+// publishing begins a span of the way to the broker for each message that is traced, and
+// notes it in the message.
+func publishing(tracer trace.TracerProvider, messages []broker.Message) spans.Batch {
 	var traced spans.Batch
-	messages := make([]broker.Message, len(of))
-	for i := range of {
-		m := of[i].message()
-		_, part := spans.Serve(context.Background(), r.Tracer, m.Headers[spans.Header], "publish "+m.Type,
+	for i, m := range messages {
+		_, part := spans.Serve(context.Background(), tracer, m.Headers[spans.Header], "publish "+m.Type,
 			lab.SegmentBroker, trace.SpanKindProducer, time.Time{})
 		if part != nil {
 			traced.Add(m.Key, part)
-			m.Headers = withHeader(m.Headers, part.Traceparent())
+			messages[i].Headers = withHeader(m.Headers, part.Traceparent())
 		}
-		messages[i] = m
 	}
-	return messages, traced
+	return traced
 }
 
 // traced begins a span for each of the messages that is traced, from when this

@@ -60,6 +60,15 @@ const (
 	Choreographed Coordination = "choreographed" // a saga of events
 )
 
+// Publishing is how events get from a component's database to the broker.
+type Publishing string
+
+// The ways to publish.
+const (
+	Outbox    Publishing = "outbox"     // recorded in the transaction, published from there
+	DualWrite Publishing = "dual-write" // committed, then published without a record: unsafe
+)
+
 // Views is what the read side is answered from.
 type Views string
 
@@ -101,6 +110,7 @@ type Design struct {
 	Balancing    string  // of these over replicas: a value of kit.KnobBalancing
 	Data         Data
 	Coordination Coordination
+	Publishing   Publishing // of events; of no consequence without a broker
 	Views        Views
 	Database     string // kind of backing: sqlite, mariadb, postgres
 	Broker       string // nats, rabbitmq, rabbitmq-classic; empty: none
@@ -220,7 +230,8 @@ func design(name string, settings map[string]string) (Design, error) {
 		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
 		Data:         Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
-		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
+		Publishing: Publishing(settings[KnobPublishing]),
+		Database:   settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
 		Pair:     settings[KnobBalancer] == balancerPair,
 		Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
 		Logging: settings[kit.KnobLogging],

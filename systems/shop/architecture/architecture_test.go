@@ -19,7 +19,7 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 		}
 		turned := map[string]string{}
 		for _, k := range a.Knobs { // the first values say what it is by itself
-			if k.Name != KnobBinding && k.Name != KnobBroker && k.Name != KnobDocuments {
+			if !slices.Contains([]string{KnobBinding, KnobBroker, KnobPublishing, KnobDocuments}, k.Name) {
 				turned[k.Name] = k.Values[0]
 			}
 		}
@@ -113,8 +113,10 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 			"sidecar haproxy listens to TCP, but binding is grpc-lean-unix: use binding grpc-lean"},
 		"balancing in one unit": {MonolithHA, map[string]string{"balancing": "two-choices"},
 			"balancing two-choices has no effect"},
-		"security in one unit":    {Monolith, map[string]string{"security": "tls"}, "security tls has no effect"},
-		"broker without events":   {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
+		"security in one unit":  {Monolith, map[string]string{"security": "tls"}, "security tls has no effect"},
+		"broker without events": {Sync, map[string]string{KnobBroker: "rabbitmq"}, "publishes no events"},
+		"publishing without events": {Sync, map[string]string{KnobPublishing: "dual-write"},
+			"publishing dual-write has nothing to publish"},
 		"documents without views": {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},
 		"a pair before one unit": {Monolith, map[string]string{KnobBalancer: "pair"},
 			"has nothing to balance: one unit takes orders; use replicas 2"},

@@ -45,6 +45,9 @@ func (d Design) impossible(turned map[string]string) []error {
 	_, broker := turned[KnobBroker]
 	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s publishes no events",
 		turned[KnobBroker], d.Coordination)
+	_, publishing := turned[KnobPublishing]
+	refuse(publishing && d.Broker == "", "publishing %s has nothing to publish: coordination %s has no events; "+
+		"use coordination %s", d.Publishing, d.Coordination, Choreographed)
 	_, documents := turned[KnobDocuments]
 	refuse(documents && d.Documents == "", "documents %s would be empty: views are %s", turned[KnobDocuments],
 		d.Views)

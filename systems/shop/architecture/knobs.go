@@ -12,6 +12,7 @@ const (
 	KnobBinding      = "binding"
 	KnobData         = "data"
 	KnobCoordination = "coordination"
+	KnobPublishing   = "publishing"
 	KnobViews        = "views"
 	KnobDatabase     = "database"
 	KnobBroker       = "broker"
@@ -61,6 +62,10 @@ func knobs() []lab.Knob {
 			Summary: "how an order is carried through the components",
 			Means: map[string]string{string(ACID): "one transaction", string(Orchestrated): "a saga",
 				string(Choreographed): "a saga of events"}},
+		{Name: KnobPublishing, Values: []string{string(Outbox), string(DualWrite)},
+			Summary: "how events get from a database to the broker: by an outbox in the transaction, or after the " +
+				"commit without a record (unsafe: a crash in between loses them)",
+			Means: map[string]string{string(Outbox): "an outbox", string(DualWrite): "unsafe dual writes"}},
 		{Name: KnobViews, Values: []string{string(FromTables), string(FromDocuments)},
 			Summary: "what the read side is answered from",
 			Means: map[string]string{string(FromTables): "reads of the tables",

@@ -74,7 +74,7 @@ func order() []setting {
 		first = append(first, setting{k.Name, ""})
 	}
 	return append(first, []setting{
-		{KnobCoordination, string(Choreographed)}, {KnobBroker, ""}, {KnobPrefetch, ""},
+		{KnobCoordination, string(Choreographed)}, {KnobPublishing, ""}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},
 		{KnobBinding, lean}, {KnobBatching, ""}, {KnobRuntime, ""},
 	}...)
@@ -96,7 +96,7 @@ func (d Design) idle(knob string) bool {
 		return d.Alone()
 	}
 	switch knob {
-	case KnobBroker, KnobPrefetch:
+	case KnobBroker, KnobPrefetch, KnobPublishing:
 		return d.Broker == ""
 	case KnobDocuments:
 		return d.Documents == ""
@@ -143,7 +143,7 @@ func align(from, to map[string]string, before, after Design, first func(binding 
 
 // isTurnedByItself reports whether a knob that begins to have an effect is a step of its own.
 func isTurnedByItself(knob string) bool {
-	return knob == KnobRuntime || kit.IsOfCalls(knob)
+	return knob == KnobRuntime || knob == KnobPublishing || kit.IsOfCalls(knob)
 }
 
 // changes returns what lies between two settings.

@@ -82,6 +82,13 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 			"sync | replicas 1 -> inventory=2: sync-replicas-inventory.2 | balancing round-robin -> two-choices: " +
 				"sync-replicas-inventory.2-two-choices",
 		}},
+		"events that may be lost": {variant(Async, map[string]string{KnobPublishing: "dual-write"}), plain(Async),
+			[]string{"async-dual-write | publishing dual-write -> outbox: async"}},
+		"a saga of events that may be lost": {plain(Sync),
+			variant(Async, map[string]string{KnobPublishing: "dual-write", KnobViews: "tables"}), []string{
+				"sync | coordination orchestrated -> choreographed (with broker nats): sync-choreographed | publishing " +
+					"outbox -> dual-write: async-dual-write-tables",
+			}},
 		"a log of requests": {plain(Sync), variant(Sync, map[string]string{kit.KnobLogging: kit.LogRequests}),
 			[]string{"sync | logging off -> requests: sync-requests"}},
 		"a split with protected calls": {plain(Monolith), variant(Sync, map[string]string{KnobData: "shared",

@@ -93,12 +93,14 @@ func (s *search) at(mask int) (map[string]string, bool) {
 	return settings, true
 }
 
-// tunesNothing reports whether settings have something tuned, or added to calls, that has no effect there.
+// tunesNothing reports whether settings have something tuned, added to calls, or unsafe, that has no effect
+// there.
 func (s *search) tunesNothing(settings map[string]string) bool {
 	d, err := design("", settings)
 	return err == nil && slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
 		value := settings[c.Knob]
-		return d.idles(c.Knob) && (kit.AddsToCalls(c.Knob, value) || !isStock(c.Knob, value))
+		return d.idles(c.Knob) && (kit.AddsToCalls(c.Knob, value) || !isStock(c.Knob, value) ||
+			value == string(DualWrite))
 	})
 }
 

@@ -67,18 +67,24 @@ func PrepareDocuments(ctx context.Context, store document.Store, seed shop.Seed)
 	return stockviews.Fill(ctx, store, seed)
 }
 
-// outbox returns the outbox of a database, with its relay.
-func (h *host) outbox(db *database.DB) *event.Outbox {
-	if known, ok := h.outboxes[db]; ok {
+// sender returns what publishes the events of a database: its outbox with the relay, or dual
+// writes.
+func (h *host) sender(db *database.DB) choreographed.Sender {
+	if known, ok := h.senders[db]; ok {
 		return known
 	}
-	owner := h.around.Process
-	owner = cmp.Or(owner, h.unit.Name)
-	made := event.NewOutbox(db, owner, topology(h.design))
-	if h.outboxes == nil {
-		h.outboxes = map[*database.DB]*event.Outbox{}
+	if h.senders == nil {
+		h.senders = map[*database.DB]choreographed.Sender{}
 	}
-	h.outboxes[db] = made
+	if h.design.Publishing == architecture.DualWrite {
+		made := event.NewDualWrite(db, h.around.Broker, topology(h.design))
+		made.Tracer = h.around.Tracer
+		h.senders[db] = made
+		h.Background = append(h.Background, made.Run)
+		return made
+	}
+	made := event.NewOutbox(db, cmp.Or(h.around.Process, h.unit.Name), topology(h.design))
+	h.senders[db] = made
 	relay := event.NewRelay(made, h.around.Broker)
 	relay.Tracer = h.around.Tracer
 	h.Background = append(h.Background, relay.Run)
@@ -90,24 +96,24 @@ func (h *host) listen() {
 	views := h.design.Views == architecture.FromDocuments
 	for _, c := range []struct {
 		name  string
-		react func(db *database.DB, outbox *event.Outbox) event.Handler
+		react func(db *database.DB, sender choreographed.Sender) event.Handler
 	}{
-		{shop.ComponentInventory, func(db *database.DB, outbox *event.Outbox) event.Handler {
-			return choreographed.Inventory(db, h.stock, outbox, views)
+		{shop.ComponentInventory, func(db *database.DB, sender choreographed.Sender) event.Handler {
+			return choreographed.Inventory(db, h.stock, sender, views)
 		}},
-		{shop.ComponentPayments, func(db *database.DB, outbox *event.Outbox) event.Handler {
-			return choreographed.Payments(db, h.accounts, outbox)
+		{shop.ComponentPayments, func(db *database.DB, sender choreographed.Sender) event.Handler {
+			return choreographed.Payments(db, h.accounts, sender)
 		}},
-		{shop.ComponentShipping, func(db *database.DB, outbox *event.Outbox) event.Handler {
-			return choreographed.Shipping(db, h.parcels, outbox)
+		{shop.ComponentShipping, func(db *database.DB, sender choreographed.Sender) event.Handler {
+			return choreographed.Shipping(db, h.parcels, sender)
 		}},
-		{shop.ComponentOrders, func(db *database.DB, outbox *event.Outbox) event.Handler {
-			return choreographed.Orders(db, h.book(db), outbox)
+		{shop.ComponentOrders, func(db *database.DB, sender choreographed.Sender) event.Handler {
+			return choreographed.Orders(db, h.book(db), sender)
 		}},
 	} {
 		if h.Hosts(c.name) {
 			db := h.around.Database(c.name)
-			h.subscribe(c.name, db, c.react(db, h.outbox(db)))
+			h.subscribe(c.name, db, c.react(db, h.sender(db)))
 		}
 	}
 	if views {

@@ -311,15 +311,23 @@ func (s shopOf) judge(
 ) lab.Audit {
 	t.Helper()
 	in := s.recorded(t, open, clients)
-	in.Inboxes = map[string]audit.Inbox{}
+	in.Inboxes = s.inboxes(t, open)
 	var err error
-	for _, queue := range events.Topology(false).Queues {
-		in.Inboxes[queue.Name], err = audit.ReadInbox(t.Context(), open(queue.Name), queue.Name, queue.Types)
-		must(t, err)
-	}
 	in.Views, err = audit.ReadViews(t.Context(), store, orderviews.Collection(), stockviews.Collection())
 	must(t, err)
 	return audit.Judge(in)
+}
+
+// inboxes returns what components were told.
+func (s shopOf) inboxes(t *testing.T, open func(string) *database.DB) map[string]audit.Inbox {
+	t.Helper()
+	all := map[string]audit.Inbox{}
+	for _, queue := range events.Topology(false).Queues {
+		var err error
+		all[queue.Name], err = audit.ReadInbox(t.Context(), open(queue.Name), queue.Name, queue.Types)
+		must(t, err)
+	}
+	return all
 }
 
 // recorded returns what is on record, and what clients were told.
@@ -371,7 +379,7 @@ func expectPoisonOnly(t *testing.T, client broker.Client, queue string) {
 func (s shopOf) left(t *testing.T, open func(string) *database.DB, client broker.Client) map[string]int64 {
 	t.Helper()
 	left := map[string]int64{}
-	for _, queue := range events.Topology(true).Queues {
+	for _, queue := range events.Topology(s.design.Views == architecture.FromDocuments).Queues {
 		depth, err := client.Depth(t.Context(), queue.Name)
 		must(t, err)
 		left[queue.Name] = int64(depth.Ready + max(0, depth.Unacked))

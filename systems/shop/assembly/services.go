@@ -12,7 +12,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/document"
-	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
@@ -183,7 +182,7 @@ type host struct {
 	accounts *payments.Payments
 	parcels  *shipping.Shipping
 
-	outboxes map[*database.DB]*event.Outbox
+	senders map[*database.DB]choreographed.Sender
 }
 
 // place returns a component, which stands on its database where this unit hosts it.
@@ -220,7 +219,7 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		h.Background = append(h.Background, saga.Run)
 		return saga, nil
 	case architecture.Choreographed:
-		saga := choreographed.New(db, book, h.outbox(db))
+		saga := choreographed.New(db, book, h.sender(db))
 		if h.design.Batching {
 			saga.Batch()
 		}

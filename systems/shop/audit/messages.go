@@ -52,8 +52,37 @@ func (j *judge) caused(order *Order) (must, may []string) {
 	case shop.StateRejected:
 		return j.refused(order)
 	}
-	return nil, []string{placed, reserved, captured, shipped, confirmed, cancelled, refusedStock, refusedMoney,
-		rejected}
+	return j.provoked(order.ID), []string{placed, reserved, captured, shipped, confirmed, cancelled,
+		refusedStock, refusedMoney, rejected}
+}
+
+// provoked lists the events that an order which got stuck must have caused. The first word in the
+// journal of a step's row proves that the component has told one.
+func (j *judge) provoked(order string) []string {
+	must := []string{placed}
+	for _, r := range j.State.Reservations[order] {
+		must = append(must, provokedBy(r.Journal, "reserved", reserved, "released", refusedStock)...)
+	}
+	for _, p := range j.State.Payments[order] {
+		must = append(must, provokedBy(p.Journal, "captured", captured, "voided", refusedMoney)...)
+	}
+	for _, s := range j.State.Shipments[order] {
+		must = append(must, provokedBy(s.Journal, "shipped", shipped, "", "")...)
+	}
+	return must
+}
+
+// provokedBy returns the event of a row that begins with a step, or with its refusal.
+func provokedBy(journal, step, taken, refusal, refused string) []string {
+	entries, err := readJournal(journal)
+	switch {
+	case err != nil || len(entries) == 0: // checkCourses says so
+	case entries[0].word == step:
+		return []string{taken}
+	case entries[0].word == refusal:
+		return []string{refused}
+	}
+	return nil
 }
 
 // refused returns the events of a rejected order: by the stock, by the payments, or at

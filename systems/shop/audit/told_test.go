@@ -103,6 +103,17 @@ func TestBadEventsAreFound(t *testing.T) {
 			"I10: order A is confirmed, and shipping was never told"},
 		{"told what never happened", func(in *Input) { in.Inboxes["payments"].Had["A/order.cancelled"] = true },
 			"I10: order A is confirmed, and payments was told order.cancelled"},
+		{"stuck, as its step was never told", func(in *Input) {
+			in.State.Orders["A"].State, in.State.Orders["A"].Journal = "pending", "pending10"
+			delete(in.Inboxes["orders"].Had, "A/order.shipped")
+		}, "I10: order A is pending, and orders was never told order.shipped"},
+		{"stuck, as its placing was never told", func(in *Input) {
+			in.State.Orders["A"].State, in.State.Orders["A"].Journal = "pending", "pending10"
+			delete(in.State.Reservations, "A")
+			delete(in.State.Payments, "A")
+			delete(in.State.Shipments, "A")
+			delete(in.Inboxes["inventory"].Had, "A/order.placed")
+		}, "I10: order A is pending, and inventory was never told order.placed"},
 		{"told of no order", func(in *Input) { in.Inboxes["orders"].Had["Z/order.shipped"] = true },
 			`I10: orders was told "Z/order.shipped"`},
 		{"refused twice", func(in *Input) { in.Inboxes["orders"].Had["C/payment.declined"] = true },

@@ -17,7 +17,8 @@
 // outbox) and that it was told (the inbox). Events may come late, twice and in any
 // order: a step that an order has gone past is refused by the component and left
 // out here. A refusal is made final in the component that refused, so that the same
-// event, come again, is not answered otherwise.
+// event, come again, is not answered otherwise. With dual writes in the place of the
+// outbox, what it tells is not in the transaction and may be lost.
 //
 // Nobody is asked on the way: the orders price by a replica of catalog and
 // customers in their own database, and an event carries what the next one needs.
@@ -44,13 +45,14 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Outbox is where events are left, in the transaction that the context carries.
-type Outbox interface {
+// Sender puts events on their way as part of the transaction that the context carries:
+// an outbox, or dual writes.
+type Sender interface {
 	Add(ctx context.Context, messages ...broker.Message) error
 }
 
-// tell leaves events in the outbox; nil ones are none.
-func tell(ctx context.Context, outbox Outbox, all ...events.Event) error {
+// tell sends events; nil ones are none.
+func tell(ctx context.Context, sender Sender, all ...events.Event) error {
 	messages := make([]broker.Message, 0, len(all))
 	now := time.Now()
 	for _, e := range all {
@@ -63,7 +65,7 @@ func tell(ctx context.Context, outbox Outbox, all ...events.Event) error {
 		}
 		messages = append(messages, m)
 	}
-	return outbox.Add(ctx, messages...)
+	return sender.Add(ctx, messages...)
 }
 
 // decode reads all messages.

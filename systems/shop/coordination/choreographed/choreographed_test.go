@@ -50,7 +50,7 @@ type delivery struct {
 	message broker.Message
 }
 
-// Add implements choreographed.Outbox.
+// Add implements choreographed.Sender.
 func (b *bus) Add(ctx context.Context, messages ...broker.Message) error {
 	b.db.AfterCommit(ctx, func() {
 		for _, m := range messages {

@@ -20,16 +20,16 @@ type Coordinator struct {
 	db      *database.DB
 	book    *orders.Book
 	replica replica
-	outbox  Outbox
+	sender  Sender
 	place   steps.Ask[*placing]
 }
 
 var _ orders.Coordinator = (*Coordinator)(nil)
 
 // New makes a coordinator. db is the database of the book, with the replica of
-// catalog and customers and the outbox in it.
-func New(db *database.DB, book *orders.Book, outbox Outbox) *Coordinator {
-	c := &Coordinator{db: db, book: book, replica: newReplica(db), outbox: outbox}
+// catalog and customers in it, and the one of which the sender knows the transactions.
+func New(db *database.DB, book *orders.Book, sender Sender) *Coordinator {
+	c := &Coordinator{db: db, book: book, replica: newReplica(db), sender: sender}
 	c.place = steps.Alone(c.placeAll)
 	return c
 }
@@ -84,7 +84,7 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 					told[i] = nil
 				}
 			}
-			return outcomes, tell(ctx, c.outbox, told...)
+			return outcomes, tell(ctx, c.sender, told...)
 		})
 }
 
@@ -100,7 +100,7 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 		if cancelled, err = c.book.Get(ctx, id); err != nil || !moved {
 			return err
 		}
-		return tell(ctx, c.outbox, &shoppb.OrderCancelled{Order: cancelled})
+		return tell(ctx, c.sender, &shoppb.OrderCancelled{Order: cancelled})
 	})
 	return cancelled, err
 }

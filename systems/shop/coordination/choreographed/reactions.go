@@ -18,10 +18,10 @@ import (
 // handler takes the messages of one transaction.
 type handler = func(ctx context.Context, messages []broker.Message) error
 
-// reacting joins reactions with the outbox that their events go to. also, if any, sees
+// reacting joins reactions with the sender of their events. also, if any, sees
 // what came after the reactions to it, and tells of it too.
 func reacting(
-	db *database.DB, outbox Outbox, also func(ctx context.Context, came []events.Event) ([]events.Event, error),
+	db *database.DB, sender Sender, also func(ctx context.Context, came []events.Event) ([]events.Event, error),
 	all ...reaction,
 ) handler {
 	r := &reactions{db: db, all: all}
@@ -41,7 +41,7 @@ func reacting(
 			}
 			told = append(told, more...)
 		}
-		return tell(ctx, outbox, told...)
+		return tell(ctx, sender, told...)
 	}
 }
 
@@ -53,14 +53,14 @@ type Stock interface {
 
 // Inventory makes the reactions of the inventory, on its database. With views it
 // also tells what there is of each product that a transaction has changed, once.
-func Inventory(db *database.DB, component Stock, outbox Outbox, views bool) handler {
+func Inventory(db *database.DB, component Stock, sender Sender, views bool) handler {
 	var also func(ctx context.Context, came []events.Event) ([]events.Event, error)
 	if views {
 		also = func(ctx context.Context, came []events.Event) ([]events.Event, error) {
 			return levels(ctx, component, came)
 		}
 	}
-	return reacting(db, outbox, also,
+	return reacting(db, sender, also,
 		step[*shoppb.OrderPlaced, *shoppb.ReserveRequest]{
 			take: component.ReserveAll,
 			asks: func(e *shoppb.OrderPlaced) *shoppb.ReserveRequest { return coordination.Reservation(e.GetOrder()) },
@@ -110,8 +110,8 @@ func levels(ctx context.Context, component Stock, came []events.Event) (told []e
 }
 
 // Payments makes the reactions of the payments, on their database.
-func Payments(db *database.DB, component coordination.Payments, outbox Outbox) handler {
-	return reacting(db, outbox, nil,
+func Payments(db *database.DB, component coordination.Payments, sender Sender) handler {
+	return reacting(db, sender, nil,
 		step[*shoppb.StockReserved, *shoppb.ChargeRequest]{
 			take: component.ChargeAll,
 			asks: func(e *shoppb.StockReserved) *shoppb.ChargeRequest { return coordination.Charge(e.GetOrder()) },
@@ -135,8 +135,8 @@ func Payments(db *database.DB, component coordination.Payments, outbox Outbox) h
 }
 
 // Shipping makes the reactions of the shipping, on its database.
-func Shipping(db *database.DB, component coordination.Shipping, outbox Outbox) handler {
-	return reacting(db, outbox, nil,
+func Shipping(db *database.DB, component coordination.Shipping, sender Sender) handler {
+	return reacting(db, sender, nil,
 		step[*shoppb.PaymentCaptured, *shoppb.ShipRequest]{
 			take: component.ShipAll,
 			asks: func(e *shoppb.PaymentCaptured) *shoppb.ShipRequest {
@@ -154,7 +154,7 @@ func Shipping(db *database.DB, component coordination.Shipping, outbox Outbox) h
 
 // Orders makes the reactions of the orders, on their database: they bring pending orders
 // to their end. The states between are passed in that moment.
-func Orders(db *database.DB, book *orders.Book, outbox Outbox) handler {
+func Orders(db *database.DB, book *orders.Book, sender Sender) handler {
 	reject := func(ctx context.Context, s scope, order *shoppb.Order, why *shoppb.Rejection) (events.Event,
 		error) {
 		taken, err := s.take(ctx, order, func(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse,
@@ -167,7 +167,7 @@ func Orders(db *database.DB, book *orders.Book, outbox Outbox) handler {
 		}
 		return &shoppb.OrderRejected{Order: advanced(order, shop.StateRejected, why)}, nil
 	}
-	return reacting(db, outbox, nil,
+	return reacting(db, sender, nil,
 		step[*shoppb.OrderShipped, *shoppb.StepRequest]{
 			take: book.ConfirmAll,
 			asks: func(e *shoppb.OrderShipped) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) },

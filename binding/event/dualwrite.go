@@ -1,0 +1,80 @@
+package event
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+)
+
+// DualWrite publishes messages without a record of them, which is unsafe: a process that
+// dies, or a broker that does not answer, between the commit and the publication loses
+// them. It is there to measure what an Outbox costs.
+type DualWrite struct {
+	// Tracer makes spans of messages that are traced; nil makes none. It is set before
+	// the first message.
+	Tracer trace.TracerProvider
+
+	db     *database.DB
+	broker Publisher
+	taken  taken
+	lost   chan error
+}
+
+const (
+	// publishWithin bounds one publication. Nobody has a record of the messages, so
+	// nobody tries again.
+	publishWithin = 30 * time.Second
+	// lostMost is how many losses wait to be logged.
+	lostMost = 64
+)
+
+// NewDualWrite makes the dual writes of a process on a database.
+func NewDualWrite(db *database.DB, to Publisher, topology broker.Topology) *DualWrite {
+	return &DualWrite{db: db, broker: to, taken: takenIn(topology), lost: make(chan error, lostMost)}
+}
+
+// Add publishes messages as soon as the transaction that the context carries is
+// committed, or at once where there is none. The caller of the transaction waits for
+// the broker's confirmation and is not told when there is none: it cannot undo the
+// commit. A message that no queue takes in is left out.
+func (d *DualWrite) Add(ctx context.Context, messages ...broker.Message) error {
+	told, err := d.taken.only(ctx, messages)
+	if err != nil || len(told) == 0 {
+		return err
+	}
+	d.db.AfterCommit(ctx, func() { d.publish(ctx, told) })
+	return nil
+}
+
+// publish gives messages to the broker, also when nobody waits for the caller any more.
+func (d *DualWrite) publish(ctx context.Context, messages []broker.Message) {
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishWithin)
+	defer cancel()
+	traced := publishing(d.Tracer, messages)
+	defer traced.End()
+	err := d.broker.Publish(limited, messages...)
+	if err == nil {
+		return
+	}
+	select {
+	case d.lost <- fmt.Errorf("the messages from %s on are lost: %w", messages[0].ID, err):
+	default: // those before it say enough
+	}
+}
+
+// Run logs losses until the context ends.
+func (d *DualWrite) Run(ctx context.Context, logError func(error)) {
+	for {
+		select {
+		case err := <-d.lost:
+			logError(err)
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package event_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/event"
+)
+
+// TestADualWritePublishesAfterTheCommit: nothing before it, nothing that is rolled back, and
+// nothing that nobody takes in.
+func TestADualWritePublishesAfterTheCommit(t *testing.T) {
+	config := database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "events.db")}
+	db, onlooker := tabled(t, config), databasetest.Open(t, config)
+	w := &wire{}
+	committed := int64(-1)
+	w.after = func() { committed = count(t, onlooker, "effects") }
+	direct := event.NewDualWrite(db, w, topology())
+	refusal := errors.New("a rule")
+	work := func(id string, end error) error {
+		return db.Do(t.Context(), func(ctx context.Context) error {
+			must(t, direct.Add(ctx, message(id, "k"), broker.Message{ID: "unwanted", Type: "nobody.cares"}))
+			if got := w.ids(); len(got) > 0 {
+				t.Errorf("published before the commit: %v", got)
+			}
+			_, err := db.Exec(ctx, "INSERT INTO effects (id) VALUES (?)", id)
+			return errors.Join(err, end)
+		})
+	}
+	if err := work("rolled back", refusal); !errors.Is(err, refusal) {
+		t.Fatal(err)
+	}
+	must(t, work("committed", nil))
+	if got := w.ids(); !slices.Equal(got, []string{"committed"}) || committed != 1 {
+		t.Errorf("published %v when %d rows were committed, want one of each", got, committed)
+	}
+	if n := count(t, db, "outbox"); n != 0 {
+		t.Errorf("%d rows in the outbox, want no record", n)
+	}
+	if err := direct.Add(t.Context(), message("", "k")); err == nil {
+		t.Error("a message without an id was taken")
+	}
+}
+
+// TestADualWriteSaysWhatIsLost: the commit stands though the broker refuses the message, and is not
+// tried again.
+func TestADualWriteSaysWhatIsLost(t *testing.T) {
+	db := file(t)
+	w := &wire{refuse: func(broker.Message) bool { return true }}
+	direct := event.NewDualWrite(db, w, topology())
+	must(t, direct.Add(t.Context(), message("1", "k")))
+	lost := make(chan error, 1)
+	beside(t, direct.Run, func(err error) { lost <- err })
+	if err := <-lost; err == nil || err.Error() != "the messages from 1 on are lost: "+
+		"publish: 0 messages are not confirmed: refused" && !errors.As(err, new(*broker.PublishError)) {
+		t.Errorf("said %v", err)
+	}
+}
