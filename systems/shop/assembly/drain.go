@@ -31,6 +31,9 @@ const (
 	// settled: a message on its way from the broker to a unit is seen nowhere. Where more orders follow at
 	// once, followedLooks are enough.
 	settledLooks, followedLooks = 3, 2
+	// stuckLooks is how often in a row nothing must be on its way before orders that are not final count as
+	// stuck, where events may be lost: nobody will bring those to their end.
+	stuckLooks = 50
 )
 
 // The stages in which units are told to stop (lab.UnitSpec.Stage): what takes orders,
@@ -123,6 +126,7 @@ type look struct {
 	final  time.Time // since when all orders are
 	asks   bool      // all units are asked what they have taken in
 	before int64     // what they had at the last look
+	still  int       // looks in a row in which orders were open and nothing was on its way
 }
 
 // left reports whether there is something left to do.
@@ -140,13 +144,35 @@ func (l *look) left(ctx context.Context) (bool, error) {
 	switch {
 	case err != nil:
 		return false, err
+	case open && l.asks && l.unit.design.Publishing == architecture.DualWrite:
+		return l.moving(ctx)
 	case open:
 		l.final = time.Time{}
 		return true, nil
 	case l.final.IsZero():
 		l.final = time.Now()
 	}
-	if more, err := l.unit.messagesLeft(ctx, l.last); err != nil || more || !l.asks {
+	return l.onItsWay(ctx)
+}
+
+// moving reports whether open orders may still become final; not where their events are lost.
+func (l *look) moving(ctx context.Context) (bool, error) {
+	more, err := l.onItsWay(ctx)
+	if err != nil || more {
+		l.still, l.final = 0, time.Time{}
+		return more, err
+	}
+	if l.final.IsZero() {
+		l.final = time.Now()
+	}
+	l.still++
+	return l.still < stuckLooks, nil
+}
+
+// onItsWay reports whether an event is on its way, or somebody works on one.
+func (l *look) onItsWay(ctx context.Context) (bool, error) {
+	more, err := l.unit.messagesLeft(ctx, l.last)
+	if err != nil || more || !l.asks {
 		return more, err
 	}
 	before := l.before

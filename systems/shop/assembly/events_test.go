@@ -143,7 +143,7 @@ func TestEventsBehave(t *testing.T) {
 
 // TestEventsBehaveInOtherShapes turns single knobs, on embedded parts.
 func TestEventsBehaveInOtherShapes(t *testing.T) {
-	testset.Need(t, "it plays the suite of events for seven more shapes")
+	testset.Need(t, "it plays the suite of events for nine more shapes")
 	for name, turned := range map[string]map[string]string{
 		"together":              {architecture.KnobPlacement: "together"},
 		"apart, no views":       {architecture.KnobViews: "tables"},
@@ -151,6 +151,8 @@ func TestEventsBehaveInOtherShapes(t *testing.T) {
 		"a shared database":     {architecture.KnobData: "shared"},
 		"grouped":               {architecture.KnobPlacement: "orders+orderviews,inventory+payments+shipping"},
 		"batches, together":     {architecture.KnobPlacement: "together", architecture.KnobBatching: "on"},
+		"dual writes":           {architecture.KnobPublishing: "dual-write"},
+		"dual writes, batches":  {architecture.KnobPublishing: "dual-write", architecture.KnobBatching: "on"},
 		"one message at a time": {architecture.KnobPrefetch: "1", architecture.KnobBatching: "on"},
 	} {
 		t.Run(name, func(t *testing.T) {

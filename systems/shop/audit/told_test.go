@@ -66,7 +66,7 @@ func TestGoodEventsAreValid(t *testing.T) {
 	}
 }
 
-// TestBadEventsAreFound spoils that trial in one way each.
+// TestBadEventsAreFound spoils that trial in one way each. Long because it is a table.
 func TestBadEventsAreFound(t *testing.T) {
 	view := func(in *Input, id string, change func(*OrderView)) {
 		v := in.Views.Orders[id]
