@@ -81,7 +81,8 @@ func (p process) settle(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+assembly.SettledPath, nil)
+	address := "http://" + p.address + assembly.SettledPath
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	must(t, err)
 	response, err := http.DefaultClient.Do(request)
 	must(t, err)
