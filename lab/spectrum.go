@@ -12,6 +12,8 @@ const (
 	CompletionTime = "completion_time"
 	// Staleness runs from a change in the write side until a read model shows it.
 	Staleness = "staleness"
+	// ReferenceStaleness runs from a change of reference data at their owner until a replica of them has it.
+	ReferenceStaleness = "reference_staleness"
 )
 
 // Quantile says that a share of all values is at most Value, in seconds.

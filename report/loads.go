@@ -107,7 +107,8 @@ func (v view) loadTables(full bool) []table {
 		tables = append(tables, v.searchesTable())
 	}
 	if full {
-		for _, quantity := range []string{lab.ResponseTime, lab.ServiceTime, lab.CompletionTime, lab.Staleness} {
+		for _, quantity := range []string{lab.ResponseTime, lab.ServiceTime, lab.CompletionTime, lab.Staleness,
+			lab.ReferenceStaleness} {
 			if at, ok := v.spectrumAt(quantity); ok {
 				tables = append(tables, v.spectrumTable(quantity, at))
 			}

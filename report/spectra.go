@@ -40,18 +40,27 @@ func (v view) spectraSection() section {
 	return s
 }
 
-// stalenessSection shows how far read models lag.
+// isStaleness reports whether a quantity is how far a copy lags.
+func isStaleness(quantity string) bool {
+	return quantity == lab.Staleness || quantity == lab.ReferenceStaleness
+}
+
+// stalenessSection shows how far read models, and replicas of reference data, lag.
 func (v view) stalenessSection() section {
 	s := section{ID: "staleness", Title: "Staleness",
-		Caption: fmt.Sprintf("From a change on the write side until a read model shows it, as a percentile "+
-			"spectrum on log axes; thin: trials, thick: median over %s.", v.counting),
+		Caption: fmt.Sprintf("From a change on the write side until a read model, or a replica of reference "+
+			"data, shows it, as a percentile spectrum on log axes; thin: trials, thick: median over %s.", v.counting),
 		HowTo: "At 99 % the line says how old one in a hundred answers of the read model may be. A variant that " +
 			"reads what it writes has no line: it is never stale."}
-	if at, ok := v.spectrumAt(lab.Staleness); ok {
-		s.Plots = []plot{{ID: "plot-spectrum-staleness", Kind: "spectrum", Metric: lab.Staleness, Point: at,
-			Label: s.Title}}
-		s.Shown = []table{v.spectrumTable(lab.Staleness, at)}
-		s.Folded = v.elsewhere(at, func(p string) table { return v.spectrumTable(lab.Staleness, p) })
+	for _, quantity := range []string{lab.Staleness, lab.ReferenceStaleness} {
+		at, ok := v.spectrumAt(quantity)
+		if !ok {
+			continue
+		}
+		s.Plots = append(s.Plots, plot{ID: "plot-spectrum-" + quantity, Kind: "spectrum", Metric: quantity,
+			Point: at, Label: sentenceCase(quantity)})
+		of := func(point string) table { return v.spectrumTable(quantity, point) }
+		s.Shown, s.Folded = append(s.Shown, of(at)), append(s.Folded, v.elsewhere(at, of)...)
 	}
 	return s
 }

@@ -303,7 +303,8 @@ func traitsOf(m lab.Metric) traits {
 		}
 		t.duration = slices.Contains([]string{lab.CompletionTime, lab.ResponseTime, lab.ServiceTime, lab.Elapsed},
 			m.Quantity)
-		t.overRate = slices.Contains([]string{lab.ResponseTime, lab.CompletionTime, lab.Staleness}, m.Quantity)
+		t.overRate = slices.Contains([]string{lab.ResponseTime, lab.CompletionTime, lab.Staleness,
+			lab.ReferenceStaleness}, m.Quantity)
 	case lab.KindCost:
 		t.wording, t.section = stats.Wording{Above: "costlier", Below: "cheaper"}, "cost"
 		t.follows = stats.FollowMedian

@@ -10,14 +10,15 @@ import (
 
 // What the shop accepts.
 const (
-	MaxKeyLength  = 64   // characters of an idempotency key
-	MaxLines      = 50   // lines of an order
-	MaxQuantity   = 1000 // units in a line
-	MaxPageSize   = 100  // entries of a page
-	MaxPrefix     = 64   // characters of a search
-	MaxCursor     = 256  // characters of a cursor
-	DefaultPage   = 20   // entries where a request does not say
-	OrderIDLength = 36   // characters of an order's id
+	MaxKeyLength  = 64          // characters of an idempotency key
+	MaxLines      = 50          // lines of an order
+	MaxQuantity   = 1000        // units in a line
+	MaxPrice      = 100_000_000 // cents
+	MaxPageSize   = 100         // entries of a page
+	MaxPrefix     = 64          // characters of a search
+	MaxCursor     = 256         // characters of a cursor
+	DefaultPage   = 20          // entries where a request does not say
+	OrderIDLength = 36          // characters of an order's id
 )
 
 // CheckNewOrder refuses what no shop could carry out, with InvalidArgument.

@@ -50,6 +50,7 @@ func NewHandler(parts shop.Parts, healthy func(ctx context.Context) error) http.
 	f.Handle("GET /orders/{orderId}/shipment", one(orderID, a.shipment))
 	f.Handle("GET /products", a.listProducts)
 	f.Handle("GET /products/{productId}", one(number("productId"), a.product))
+	f.Handle("PUT /products/{productId}/price", a.reprice)
 	f.Handle("GET /products/{productId}/stock", one(number("productId"), a.stock))
 	f.Handle("GET /customers/{customerId}", one(number("customerId"), a.customer))
 	f.Handle("GET /customers/{customerId}/account", one(number("customerId"), a.account))

@@ -22,6 +22,10 @@ type newLines struct {
 	Quantity  *int64 `json:"quantity"`
 }
 
+type newPrice struct {
+	PriceCents *int64 `json:"priceCents"`
+}
+
 // Order is an order as clients see it.
 type Order struct {
 	OrderID    string      `json:"orderId"`
@@ -60,6 +64,13 @@ type Product struct {
 	ProductID  int64  `json:"productId"`
 	Name       string `json:"name"`
 	PriceCents int64  `json:"priceCents"`
+}
+
+// Price is what a product costs. Its version rises with every change.
+type Price struct {
+	ProductID  int64 `json:"productId"`
+	PriceCents int64 `json:"priceCents"`
+	Version    int64 `json:"version"`
 }
 
 // Products is a page of products.

@@ -95,6 +95,28 @@ func (a api) product(ctx context.Context, id int64) (Product, error) {
 	return productBody(product), err
 }
 
+func (a api) reprice(ctx context.Context, r *http.Request) (front.Answer, error) {
+	if _, err := query(r); err != nil {
+		return front.Answer{}, err
+	}
+	id, err := whole("productId", r.PathValue("productId"))
+	if err != nil {
+		return front.Answer{}, err
+	}
+	var body newPrice
+	if err := readJSON(ctx, r, &body); err != nil {
+		return front.Answer{}, err
+	}
+	if body.PriceCents == nil {
+		return front.Answer{}, rpc.Problemf(rpc.InvalidArgument, "a price needs priceCents")
+	}
+	price, err := a.Catalog.Reprice(ctx, &shoppb.RepriceRequest{ProductId: id, PriceCents: *body.PriceCents})
+	if err != nil {
+		return front.Answer{}, err
+	}
+	return answer(ctx, http.StatusOK, Price{price.GetProductId(), price.GetPriceCents(), price.GetVersion()})
+}
+
 func (a api) stock(ctx context.Context, id int64) (Stock, error) {
 	s, err := a.StockViews.GetStock(ctx, &shoppb.GetStockRequest{ProductId: id})
 	return Stock{s.GetProductId(), s.GetOnHand(), s.GetReserved(), s.GetSold()}, err

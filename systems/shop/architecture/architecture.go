@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/events"
 )
 
 // The architectures. The first are stock, as a good team writes and deploys them
@@ -78,6 +79,15 @@ const (
 	FromDocuments Views = "documents" // read models that events keep up to date
 )
 
+// Reference is where the orders have what they know of catalog and customers from.
+type Reference string
+
+// The ways to know it.
+const (
+	Asked      Reference = "asked"      // a call for each order
+	Replicated Reference = "replicated" // a copy of their own, which events keep current
+)
+
 // The databases.
 const (
 	sqlite   = "sqlite"
@@ -111,6 +121,7 @@ type Design struct {
 	Data         Data
 	Coordination Coordination
 	Publishing   Publishing // of events; of no consequence without a broker
+	Reference    Reference
 	Views        Views
 	Database     string // kind of backing: sqlite, mariadb, postgres
 	Broker       string // nats, rabbitmq, rabbitmq-classic; empty: none
@@ -162,6 +173,11 @@ func presets() []kit.Preset {
 			KnobCoordination: string(coordination), KnobViews: string(views),
 		}
 	}
+	told := func(binding Binding) map[string]string {
+		settings := services(Choreographed, binding, FromDocuments)
+		settings[KnobReference] = string(Replicated)
+		return settings
+	}
 	on := func(disk string, settings map[string]string) map[string]string {
 		settings[KnobDisk] = disk
 		return settings
@@ -180,9 +196,9 @@ func presets() []kit.Preset {
 			Settings: services(Orchestrated, GRPC, FromTables)},
 		{Name: Async, Summary: "a unit and a database per component, events over a broker, a choreographed saga, " +
 			"read models (CQRS)",
-			Settings: services(Choreographed, HTTP, FromDocuments)},
+			Settings: told(HTTP)},
 		{Name: AsyncDFS, Summary: "the same, its databases on a replicated file system",
-			Settings: on(lab.DiskReplicated, services(Choreographed, HTTP, FromDocuments))},
+			Settings: on(lab.DiskReplicated, told(HTTP))},
 		{Name: MonolithTuned,
 			Summary:  "monolith with batches: orders that come at the same time share the transaction",
 			Settings: better(map[string]string{KnobBinding: string(HTTPLean)})},
@@ -192,7 +208,7 @@ func presets() []kit.Preset {
 			Summary:  "sync-grpc with our gRPC binding, batches, and a runtime that shares the host",
 			Settings: better(services(Orchestrated, GRPCLean, FromTables))},
 		{Name: AsyncTuned, Summary: "async with our HTTP binding, batches, and a runtime that shares the host",
-			Settings: better(services(Choreographed, HTTPLean, FromDocuments))},
+			Settings: better(told(HTTPLean))},
 	}
 }
 
@@ -230,13 +246,13 @@ func design(name string, settings map[string]string) (Design, error) {
 		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
 		Data:         Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
-		Publishing: Publishing(settings[KnobPublishing]),
-		Database:   settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
+		Publishing: Publishing(settings[KnobPublishing]), Reference: Reference(settings[KnobReference]),
+		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
 		Pair:     settings[KnobBalancer] == balancerPair,
 		Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
 		Logging: settings[kit.KnobLogging],
 	}
-	if d.Coordination == Choreographed {
+	if told := d.Told(); told.Saga || told.Reference {
 		d.Broker = settings[KnobBroker]
 	}
 	if d.Views == FromDocuments {
@@ -295,6 +311,19 @@ func replicate(units []Unit, settings map[string]string) error {
 		mistakes = append(mistakes, err)
 	}
 	return errors.Join(mistakes...)
+}
+
+// Told returns what the design uses events for. Where there is anything it has a broker.
+func (d Design) Told() events.Told {
+	return events.Told{Saga: d.Coordination == Choreographed, Views: d.Views == FromDocuments,
+		Reference: d.Reference == Replicated}
+}
+
+// NeedsBroker reports whether a unit has to do with events.
+func (d Design) NeedsBroker(unit Unit) bool {
+	told := d.Told()
+	return told.Saga || told.Reference && (slices.Contains(unit.Components, shop.ComponentCatalog) ||
+		slices.Contains(unit.Components, shop.ComponentOrders))
 }
 
 // Hosting returns the unit that hosts a component.

@@ -33,6 +33,9 @@ func (d Design) impossible(turned map[string]string) []error {
 		"views %s are kept up to date by events, but coordination %s publishes none: use views %s, or "+
 			"coordination %s",
 		FromDocuments, d.Coordination, FromTables, Choreographed)
+	refuse(d.Reference == Replicated && d.Coordination == ACID,
+		"reference %s is kept current by events, but coordination %s is one transaction that reads the owners' "+
+			"tables: use reference %s, or coordination %s", Replicated, ACID, Asked, Orchestrated)
 	refuse(d.Pair && d.idle(KnobBalancer),
 		"balancer %s has nothing to balance: one unit takes orders; use replicas 2, or more", balancerPair)
 	_, binding := turned[KnobBinding]
@@ -43,8 +46,8 @@ func (d Design) impossible(turned map[string]string) []error {
 	refuse(d.Binding.OverUnix() && kit.AddsToCalls(kit.KnobSidecar, d.Sidecar),
 		"sidecar %s listens to TCP, but binding is %s: use binding %s", d.Sidecar, d.Binding, d.Binding.OverTCP())
 	_, broker := turned[KnobBroker]
-	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s publishes no events",
-		turned[KnobBroker], d.Coordination)
+	refuse(broker && d.Broker == "", "broker %s has nothing to carry: coordination %s with reference %s "+
+		"publishes no events", turned[KnobBroker], d.Coordination, d.Reference)
 	_, publishing := turned[KnobPublishing]
 	refuse(publishing && d.Broker == "", "publishing %s has nothing to publish: coordination %s has no events; "+
 		"use coordination %s", d.Publishing, d.Coordination, Choreographed)

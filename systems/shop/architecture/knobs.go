@@ -13,6 +13,7 @@ const (
 	KnobData         = "data"
 	KnobCoordination = "coordination"
 	KnobPublishing   = "publishing"
+	KnobReference    = "reference"
 	KnobViews        = "views"
 	KnobDatabase     = "database"
 	KnobBroker       = "broker"
@@ -66,6 +67,11 @@ func knobs() []lab.Knob {
 			Summary: "how events get from a database to the broker: by an outbox in the transaction, or after the " +
 				"commit without a record (unsafe: a crash in between loses them)",
 			Means: map[string]string{string(Outbox): "an outbox", string(DualWrite): "unsafe dual writes"}},
+		{Name: KnobReference, Values: []string{string(Asked), string(Replicated)},
+			Summary: "where the orders have what they know of catalog and customers from: a call for each order, or " +
+				"a copy of their own that events keep current",
+			Means: map[string]string{string(Asked): "a call for what orders must know",
+				string(Replicated): "a replica of what orders must know"}},
 		{Name: KnobViews, Values: []string{string(FromTables), string(FromDocuments)},
 			Summary: "what the read side is answered from",
 			Means: map[string]string{string(FromTables): "reads of the tables",

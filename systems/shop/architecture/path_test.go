@@ -48,18 +48,21 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: " +
 				"sync-together | " +
 				"placement together -> apart (with binding http): sync | " +
-				"coordination orchestrated -> choreographed (with broker nats): async-tables | views tables -> " +
-				"documents (with documents sqlite): async",
-			"monolith | coordination acid -> orchestrated: monolith-orchestrated | coordination orchestrated -> " +
-				"choreographed (with broker nats): monolith-choreographed | " +
-				"views tables -> documents (with documents sqlite): monolith-choreographed-documents | placement " +
+				"coordination orchestrated -> choreographed (with broker nats): sync-choreographed | " +
+				"reference asked -> replicated: async-tables | views tables -> documents (with documents sqlite): async",
+			"monolith | coordination acid -> orchestrated: monolith-orchestrated | reference asked -> replicated " +
+				"(with broker nats): monolith-orchestrated-reference-replicated | coordination orchestrated -> " +
+				"choreographed: monolith-choreographed-reference-replicated | " +
+				"views tables -> documents (with documents sqlite): async-together-shared | placement " +
 				"together -> apart (with binding http): async-shared | data shared -> databases: async",
 		}},
 		"back again": {plain(Async), plain(Monolith), []string{
-			"async | views documents -> tables: async-tables | coordination choreographed -> orchestrated: sync | " +
+			"async | views documents -> tables: async-tables | reference replicated -> asked: sync-choreographed | " +
+				"coordination choreographed -> orchestrated: sync | " +
 				"placement apart -> together: sync-together | " +
 				"data databases -> shared: monolith-orchestrated | coordination orchestrated -> acid: monolith",
 			"async | data databases -> shared: async-shared | placement apart -> together: async-together-shared | " +
+				"reference replicated -> asked: monolith-choreographed-documents | " +
 				"views documents -> tables: monolith-choreographed | " +
 				"coordination choreographed -> orchestrated: monolith-orchestrated | coordination orchestrated -> " +
 				"acid: monolith",
@@ -89,6 +92,8 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 				"sync | coordination orchestrated -> choreographed (with broker nats): sync-choreographed | publishing " +
 					"outbox -> dual-write: async-dual-write-tables",
 			}},
+		"a replica": {plain(Sync), variant(Sync, map[string]string{KnobReference: string(Replicated)}),
+			[]string{"sync | reference asked -> replicated (with broker nats): sync-reference-replicated"}},
 		"a log of requests": {plain(Sync), variant(Sync, map[string]string{kit.KnobLogging: kit.LogRequests}),
 			[]string{"sync | logging off -> requests: sync-requests"}},
 		"a split with protected calls": {plain(Monolith), variant(Sync, map[string]string{KnobData: "shared",
@@ -103,8 +108,10 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 		"on real parts": {variant(Sync, map[string]string{KnobDatabase: "mariadb"}),
 			variant(Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq", KnobDocuments: "mongo"}),
 			[]string{
-				"sync | coordination orchestrated -> choreographed (with broker rabbitmq): sync-choreographed | views " +
-					"tables -> documents (with documents mongo): async",
+				"sync | coordination orchestrated -> choreographed (with broker rabbitmq): sync-choreographed | " +
+					"reference asked -> replicated: async-tables | views tables -> documents (with documents mongo): async",
+				"sync | reference asked -> replicated (with broker rabbitmq): sync-reference-replicated | coordination " +
+					"orchestrated -> choreographed: async-tables | views tables -> documents (with documents mongo): async",
 			}},
 		"a schema for each": {variant(Monolith, map[string]string{KnobDatabase: "postgres"}),
 			variant(Sync, map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}), []string{
@@ -163,7 +170,7 @@ func TestWhatTunesComesLast(t *testing.T) {
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: " +
 				"sync-together | " +
 				"placement together -> apart (with binding http): sync | coordination orchestrated -> choreographed " +
-				"(with broker nats): sync-choreographed | " +
+				"(with broker nats): sync-choreographed | reference asked -> replicated: async-tables | " +
 				"views tables -> documents (with documents mongo): async | " +
 				"binding http -> http-lean: async-http-lean | " +
 				"batching off -> on: async-tuned-runtime-default | runtime default -> shared-host: async-tuned"},
@@ -199,12 +206,12 @@ func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 			"placement together -> apart, replicas 2 -> 1, data shared -> databases, coordination acid -> " +
 				"orchestrated, batching off -> on (with binding http-lean)"},
 		"by way of a value": {plain(Monolith), plain(Async),
-			"placement together -> apart, data shared -> databases, coordination acid -> choreographed, views " +
-				"tables -> documents (with binding http, broker nats, documents sqlite)"},
+			"placement together -> apart, data shared -> databases, coordination acid -> choreographed, reference " +
+				"asked -> replicated, views tables -> documents (with binding http, broker nats, documents sqlite)"},
 		"on other backings": {variant(Sync, map[string]string{KnobDatabase: "mariadb"}),
 			variant(Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq"}),
-			"coordination orchestrated -> choreographed, views tables -> documents (with broker rabbitmq, documents " +
-				"sqlite)"},
+			"coordination orchestrated -> choreographed, reference asked -> replicated, views tables -> documents " +
+				"(with broker rabbitmq, documents sqlite)"},
 		"the same": {plain(Sync), plain(Sync), ""},
 	} {
 		var said []string

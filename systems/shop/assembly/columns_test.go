@@ -94,6 +94,11 @@ func judgedColumns() map[string]changedColumn {
 		"products.name":               {},
 		"products.search_name":        {},
 		"products.price_cents":        {},
+		"products.version":            {},
+		"prices.product_id":           {to: int64(9999)},
+		"prices.version":              {to: int64(9)},
+		"prices.price_cents":          {},
+		"prices.changed_us":           {to: int64(1_000_000)},
 		"customers.customer_id":       {to: int64(9999)},
 		"customers.name":              {},
 		"customers.email":             {},
@@ -101,6 +106,7 @@ func judgedColumns() map[string]changedColumn {
 		"known_products.product_id":   {to: int64(9999)},
 		"known_products.name":         {},
 		"known_products.price_cents":  {},
+		"known_products.version":      {},
 		"known_customers.customer_id": {to: int64(9999)},
 		"known_customers.name":        {},
 		"known_customers.address":     {},
@@ -172,6 +178,7 @@ func TestEveryColumnIsJudged(t *testing.T) {
 			clients := &customers{base: public}
 			clients.order(t, 40)
 			clients.cancel(t, 4)
+			clients.reprice(t, 3)
 			clients.send(t, audit.OperationCreate, "too-much", "/orders",
 				`{"customerId":1,"lines":[{"productId":1,"quantity":900}]}`)
 			over := finished{shop: running, clients: clients, open: running.database(t, design.DatabaseOf)}
@@ -240,6 +247,7 @@ func placesOfTables() map[string]place {
 		"accounts":        {shop.ComponentPayments, "account", []string{"customer_id"}},
 		"shipments":       {shop.ComponentShipping, "order", []string{"order_id"}},
 		"products":        {shop.ComponentCatalog, "product", []string{"product_id"}},
+		"prices":          {shop.ComponentCatalog, "product", []string{"product_id", "version"}},
 		"customers":       {shop.ComponentCustomers, "customer", []string{"customer_id"}},
 		"known_products":  {shop.ComponentOrders, "product", []string{"product_id"}},
 		"known_customers": {shop.ComponentOrders, "customer", []string{"customer_id"}},
@@ -266,7 +274,10 @@ func (f finished) expectColumn(t *testing.T, name string, change changedColumn) 
 	}
 	// The row is found by its key, which may be what is changed.
 	now := map[string]any{key: typed(whose)}
-	if len(place.keys) > 1 {
+	switch {
+	case table == "prices":
+		now["version"] = int64(2)
+	case len(place.keys) > 1:
 		now["line"] = int64(0)
 	}
 	set := func(value any) {

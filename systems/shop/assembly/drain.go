@@ -84,7 +84,7 @@ func (u *unit) drain(ctx context.Context) error {
 		})
 	}
 	quiet := 1
-	if u.design.Coordination == architecture.Choreographed && !u.requests.settledSince() {
+	if u.design.Broker != "" && !u.requests.settledSince() {
 		quiet = drainLooks
 	}
 	return u.await(limited, quiet, (&look{unit: u, last: front}).left)
@@ -218,7 +218,7 @@ func (l *orderLook) open(ctx context.Context, db *database.DB) (bool, error) {
 // messagesLeft reports whether there are events that are not published yet, or not
 // taken in by a component of a stage up to the last. Views wait for their own only.
 func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
-	if u.design.Coordination != architecture.Choreographed {
+	if u.around.Broker == nil {
 		return false, nil
 	}
 	if u.around.Broker.Held() > 0 {
@@ -295,7 +295,7 @@ func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow 
 	}
 	answered := u.requests.answered()
 	work, quiet := look{unit: u, last: views}, 1
-	if u.design.Coordination == architecture.Choreographed {
+	if u.design.Broker != "" {
 		work.asks, work.before, quiet = true, event.Working, settledLooks-1
 		if follow {
 			quiet = followedLooks - 1

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
@@ -12,23 +13,25 @@ import (
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
-	"github.com/cleave-lab/cleave/systems/shop/readmodel"
+	"github.com/cleave-lab/cleave/systems/shop/reference"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
 // topology returns what the events of a design need of a broker.
 func topology(design architecture.Design) broker.Topology {
-	return events.Topology(design.Views == architecture.FromDocuments)
+	return events.Topology(design.Told())
 }
 
 // Declare makes what a design needs of broker and document store where it is
-// missing. Every unit calls it before its work begins, as any may be the first.
+// missing. Every unit that has these calls it before its work begins, as any may be the first.
 func Declare(ctx context.Context, design architecture.Design, around Surroundings) error {
-	if design.Broker != "" {
+	if around.Broker != nil {
 		if err := around.Broker.Declare(ctx, topology(design)); err != nil {
 			return fmt.Errorf("declare the queues of the shop: %w", err)
 		}
@@ -47,13 +50,13 @@ func PrepareComponent(
 	ctx context.Context, design architecture.Design, component string, db *database.DB, seed shop.Seed,
 ) error {
 	of := []string{component}
-	if design.Coordination == architecture.Choreographed {
+	if design.Broker != "" {
 		if err := event.CreateTables(ctx, db); err != nil {
 			return err
 		}
-		if component == shop.ComponentOrders {
-			of = append(of, schema.Replica)
-		}
+	}
+	if design.Reference == architecture.Replicated && component == shop.ComponentOrders {
+		of = append(of, schema.Replica)
 	}
 	return errors.Join(schema.Create(ctx, db, of...), schema.Load(ctx, db, seed, of...))
 }
@@ -91,8 +94,47 @@ func (h *host) sender(db *database.DB) choreographed.Sender {
 	return made
 }
 
+// replica returns the copy of what the orders know; nil where they ask.
+func (h *host) replica(db *database.DB) *reference.Replica {
+	if h.design.Reference != architecture.Replicated {
+		return nil
+	}
+	return reference.NewReplica(db, h.shown())
+}
+
+// shown returns what is told that a read model or a replica shows a change; nil where nobody asks.
+func (h *host) shown() func(document string, version, occurredUnixUs int64) {
+	if h.around.Watcher == nil {
+		return nil
+	}
+	return h.around.Watcher.Shown
+}
+
+// telling has the catalog tell of its changes where the orders have a replica.
+func (h *host) telling(db *database.DB) shop.Catalog {
+	component := catalog.New(db)
+	if h.design.Reference == architecture.Replicated {
+		sender := h.sender(db)
+		component.Tell(func(ctx context.Context, change *shoppb.ProductRepriced) error {
+			m, err := events.Encode(change, time.Now())
+			if err != nil {
+				return err
+			}
+			return sender.Add(ctx, m)
+		})
+	}
+	return component
+}
+
 // listen lets the components of this unit react to the events of others.
 func (h *host) listen() {
+	if h.design.Coordination != architecture.Choreographed {
+		if h.Hosts(shop.ComponentOrders) {
+			db := h.around.Database(shop.ComponentOrders)
+			h.subscribe(shop.ComponentOrders, db, h.replica(db).Handle)
+		}
+		return
+	}
 	views := h.design.Views == architecture.FromDocuments
 	for _, c := range []struct {
 		name  string
@@ -108,7 +150,7 @@ func (h *host) listen() {
 			return choreographed.Shipping(db, h.parcels, sender)
 		}},
 		{shop.ComponentOrders, func(db *database.DB, sender choreographed.Sender) event.Handler {
-			return choreographed.Orders(db, h.book(db), sender)
+			return choreographed.Orders(db, h.book(db), sender, h.replica(db).Keep)
 		}},
 	} {
 		if h.Hosts(c.name) {
@@ -123,10 +165,7 @@ func (h *host) listen() {
 
 // keepViews keeps the read models of this unit up to date.
 func (h *host) keepViews() {
-	var shown readmodel.Shown
-	if h.around.Watcher != nil {
-		shown = h.around.Watcher.Shown
-	}
+	shown := h.shown()
 	if h.Hosts(shop.ComponentOrderViews) {
 		h.subscribe(shop.ComponentOrderViews, nil, orderviews.FromDocuments(h.around.Documents, shown).Apply)
 	}

@@ -273,7 +273,7 @@ func (s shopOf) expectSettled(t *testing.T, clients *customers) {
 	if got.Verdict != lab.AuditValid {
 		t.Errorf("%s: %v", got.Verdict, got.Problems)
 	}
-	for _, queue := range events.Topology(true).Queues {
+	for _, queue := range events.Topology(s.design.Told()).Queues {
 		expectPoisonOnly(t, around.Broker, broker.DeadLetters(queue.Name))
 	}
 }
@@ -283,10 +283,14 @@ func (s shopOf) onlooker(t *testing.T) assembly.Surroundings {
 	t.Helper()
 	client, err := broker.Open(s.around.broker)
 	must(t, err)
-	store, err := document.Open(t.Context(), s.around.documents)
-	must(t, err)
-	t.Cleanup(func() { must(t, errors.Join(client.Close(), store.Close())) })
-	around := assembly.Surroundings{Broker: client, Documents: store}
+	t.Cleanup(func() { must(t, client.Close()) })
+	around := assembly.Surroundings{Broker: client}
+	if s.design.Documents != "" {
+		store, err := document.Open(t.Context(), s.around.documents)
+		must(t, err)
+		t.Cleanup(func() { must(t, store.Close()) })
+		around.Documents = store
+	}
 	must(t, assembly.Declare(t.Context(), s.design, around))
 	return around
 }
@@ -312,9 +316,11 @@ func (s shopOf) judge(
 	t.Helper()
 	in := s.recorded(t, open, clients)
 	in.Inboxes = s.inboxes(t, open)
-	var err error
-	in.Views, err = audit.ReadViews(t.Context(), store, orderviews.Collection(), stockviews.Collection())
-	must(t, err)
+	if store != nil {
+		var err error
+		in.Views, err = audit.ReadViews(t.Context(), store, orderviews.Collection(), stockviews.Collection())
+		must(t, err)
+	}
 	return audit.Judge(in)
 }
 
@@ -322,7 +328,9 @@ func (s shopOf) judge(
 func (s shopOf) inboxes(t *testing.T, open func(string) *database.DB) map[string]audit.Inbox {
 	t.Helper()
 	all := map[string]audit.Inbox{}
-	for _, queue := range events.Topology(false).Queues {
+	told := s.design.Told()
+	told.Views = false
+	for _, queue := range events.Topology(told).Queues {
 		var err error
 		all[queue.Name], err = audit.ReadInbox(t.Context(), open(queue.Name), queue.Name, queue.Types)
 		must(t, err)
@@ -337,13 +345,17 @@ func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *
 	for _, component := range shop.Components() {
 		from[component] = open(component)
 	}
-	how := audit.Coordination(s.design.Coordination)
-	state, err := audit.Read(t.Context(), from, how)
+	replicated := s.design.Reference == architecture.Replicated
+	state, err := audit.Read(t.Context(), from, replicated)
 	must(t, err)
-	return audit.Input{
+	in := audit.Input{
 		Seed: suiteSeed(), Fresh: suiteSeed(), History: clients.history, UnixClock: true, State: state,
-		Drained: true, Coordination: how,
+		Drained: true, Coordination: audit.Coordination(s.design.Coordination),
 	}
+	if replicated {
+		in.Replica = &audit.Replica{}
+	}
+	return in
 }
 
 // expectPoisonOnly reads dead letters: the poison, perhaps twice, and nothing else.
@@ -379,13 +391,12 @@ func expectPoisonOnly(t *testing.T, client broker.Client, queue string) {
 func (s shopOf) left(t *testing.T, open func(string) *database.DB, client broker.Client) map[string]int64 {
 	t.Helper()
 	left := map[string]int64{}
-	for _, queue := range events.Topology(s.design.Views == architecture.FromDocuments).Queues {
+	for _, queue := range events.Topology(s.design.Told()).Queues {
 		depth, err := client.Depth(t.Context(), queue.Name)
 		must(t, err)
 		left[queue.Name] = int64(depth.Ready + max(0, depth.Unacked))
 	}
-	for _, component := range []string{shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments,
-		shop.ComponentShipping} {
+	for _, component := range shop.Components() {
 		pending, err := event.Pending(t.Context(), open(component))
 		must(t, err)
 		left["outbox of "+component] = pending

@@ -3,10 +3,12 @@ package assembly
 import (
 	"context"
 
+	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
+	"github.com/cleave-lab/cleave/systems/shop/reference"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -140,4 +142,37 @@ func (f followedPayments) Charge(
 
 func (f followedShipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Shipment, error) {
 	return f.ship(ctx, in)
+}
+
+// The components of which the orders have a replica: what they must know they look up there.
+type (
+	replicatedCatalog struct {
+		shop.Catalog
+		replica *reference.Replica
+	}
+	replicatedCustomers struct {
+		shop.Customers
+		replica *reference.Replica
+	}
+)
+
+// knowing returns the components as orders see them that have a replica, where they have one.
+func (h *host) knowing(db *database.DB, all shop.Parts) shop.Parts {
+	if replica := h.replica(db); replica != nil {
+		all.Catalog = replicatedCatalog{all.Catalog, replica}
+		all.Customers = replicatedCustomers{all.Customers, replica}
+	}
+	return all
+}
+
+func (r replicatedCatalog) Quote(
+	ctx context.Context, in *shoppb.QuoteRequest,
+) (*shoppb.QuoteResponse, error) {
+	return r.replica.Quote(ctx, in)
+}
+
+func (r replicatedCustomers) GetCustomer(
+	ctx context.Context, in *shoppb.GetCustomerRequest,
+) (*shoppb.Customer, error) {
+	return r.replica.GetCustomer(ctx, in)
 }

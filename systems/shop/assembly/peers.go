@@ -83,7 +83,7 @@ func (u *unit) serveUnits(ctx context.Context, hosted Hosted) error {
 	for _, register := range hosted.Offers {
 		u.Offer(register)
 	}
-	if u.design.Coordination != architecture.Choreographed {
+	if u.around.Broker == nil {
 		return u.Serve(ctx, counting{listener, &u.callBytes})
 	}
 	asks, calls := accept.Fork(listener, http.MethodGet+" "+takenPath+" ")

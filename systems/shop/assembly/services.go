@@ -16,7 +16,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/batching"
-	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/orchestrated"
@@ -25,6 +24,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/reference"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
@@ -71,12 +71,11 @@ type Hosted struct {
 // Host joins the components that a unit hosts with stand-ins for all others.
 func Host(design architecture.Design, unit architecture.Unit, around Surroundings) (Hosted, error) {
 	h := host{design: design, unit: unit, around: around}
-	if design.Broker != "" && around.Broker == nil || design.Documents != "" && around.Documents == nil {
+	if design.NeedsBroker(unit) && around.Broker == nil || design.Documents != "" && around.Documents == nil {
 		return Hosted{}, fmt.Errorf("unit %s needs broker %q and documents %q, and has not got both", unit.Name,
 			design.Broker, design.Documents)
 	}
-	h.Catalog = place(&h, shop.ComponentCatalog, func(db *database.DB) shop.Catalog { return catalog.New(db) },
-		shoppb.OfferCatalog, h.prices)
+	h.Catalog = place(&h, shop.ComponentCatalog, h.telling, shoppb.OfferCatalog, h.prices)
 	h.Customers = place(&h, shop.ComponentCustomers,
 		func(db *database.DB) shop.Customers { return customers.New(db) }, shoppb.OfferCustomers, h.buyers)
 	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, shoppb.OfferInventory, shoppb.CallInventory)
@@ -90,7 +89,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		refused = err
 		return h.follow(orders.New(book, coordinator))
 	}, shoppb.OfferOrders, shoppb.CallOrders)
-	if design.Coordination == architecture.Choreographed {
+	if design.NeedsBroker(unit) {
 		h.listen()
 	}
 	return h.Hosted, refused
@@ -212,14 +211,18 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		}
 		return all, nil
 	case architecture.Orchestrated:
-		saga := orchestrated.New(db, book, h.apart())
+		saga := orchestrated.New(db, book, h.knowing(db, h.apart()))
 		if h.design.Batching {
 			saga.Batch()
 		}
 		h.Background = append(h.Background, saga.Run)
 		return saga, nil
 	case architecture.Choreographed:
-		saga := choreographed.New(db, book, h.sender(db))
+		var known choreographed.Reference = reference.Asked{Catalog: h.Catalog, Customers: h.Customers}
+		if replica := h.replica(db); replica != nil {
+			known = replica
+		}
+		saga := choreographed.New(db, book, h.sender(db), known)
 		if h.design.Batching {
 			saga.Batch()
 		}

@@ -50,6 +50,7 @@ func playSuite(t *testing.T, baseURL string) {
 		{"scarce stock, many at once", testScarceStock},
 		{"one account, many at once", testOneAccount},
 		{"cancelled by many at once", testCancelAtOnce},
+		{"another price", testPrice},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}

@@ -14,11 +14,13 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
-// takenPath is asked of every unit that reacts to events while the shop settles. The answer is how many
-// messages the unit has taken in since it began, or event.Working while it works on one, or has one to
-// publish. It is no call of the shop's, and its bytes are not counted.
+// takenPath is asked of every unit that reacts to events, or tells any, while the shop settles. The answer is
+// how many messages the unit has taken in since it began, or event.Working while it works on one, or has one
+// to publish. It is no call of the shop's, and its bytes are not counted.
 const takenPath = SettledPath + "/taken"
 
 // taken returns what takenPath is answered with.
@@ -35,14 +37,16 @@ func (u *unit) taken(ctx context.Context) (int64, error) {
 	return event.Taken(u.around.Broker), nil
 }
 
-// takenByAll adds up what this unit and all others that react to events have taken in; event.Working: one of
-// them works.
+// takenByAll adds up what this unit and all others that have to do with events have taken in; event.Working:
+// one of them works.
 func (u *unit) takenByAll(ctx context.Context) (int64, error) {
 	sum, err := u.taken(ctx)
 	for _, kind := range u.design.Units {
-		reacts := slices.ContainsFunc(topology(u.design).Queues, func(q broker.Queue) bool {
-			return slices.Contains(kind.Components, q.Name)
-		})
+		reacts := u.design.Reference == architecture.Replicated &&
+			slices.Contains(kind.Components, shop.ComponentCatalog) || // it tells
+			slices.ContainsFunc(topology(u.design).Queues, func(q broker.Queue) bool {
+				return slices.Contains(kind.Components, q.Name)
+			})
 		for _, instance := range kind.Instances() {
 			if !reacts || instance == u.instance || err != nil || sum == event.Working {
 				continue

@@ -294,7 +294,7 @@ func (u *unit) open(ctx context.Context) (err error) {
 	if err := u.observe(ctx); err != nil {
 		return err
 	}
-	if u.design.Broker != "" {
+	if u.design.NeedsBroker(u.kind) {
 		u.around.Broker, err = at(u.place, ServiceBroker, func(address string) (broker.Client, error) {
 			return OpenBroker(u.design, address)
 		})

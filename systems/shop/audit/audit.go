@@ -12,8 +12,9 @@
 // those that it depends on, undone once and the last first, 8 states follow the
 // machine, 9 read models say what the tables say, 10 every change was told once to
 // all whom it concerns, and nothing else was, 11 a key keeps its order, 13 every row
-// says what was asked for and what the shop began with. (Rule 12 is about reads during
-// a trial.)
+// says what was asked for and what the shop began with, 14 an order has a price that was
+// valid when it was taken, or that the orders' replica still had. (Rule 12 is about reads
+// during a trial.)
 package audit
 
 import (
@@ -38,6 +39,8 @@ type Input struct {
 	// Coordination is how the steps of the orders were coordinated. Where it is empty the
 	// order of the steps, and so the verdict, is unknown.
 	Coordination Coordination
+	// Replica is what was seen of the copy by which orders were priced; nil: they were priced by the catalog.
+	Replica *Replica
 	// ClocksApart is how far apart the clocks of two units can be; 0: they share one. Steps
 	// of different units whose moments are closer may have come in either order.
 	ClocksApart time.Duration
@@ -68,6 +71,7 @@ func Judge(in Input) lab.Audit {
 	j.checkOrphans()
 	j.checkContent()
 	j.checkSeeded()
+	j.checkPrices()
 	j.checkCourses()
 	j.checkMoney()
 	j.checkStock()
@@ -86,6 +90,8 @@ type judge struct {
 	Input
 	byKey    map[string][]*Order
 	counts   map[string]int64
+	prices   map[int64][]Price // of each product, by version: [0] is what the shop began with
+	known    map[PriceVersion]int64
 	broken   map[int]int64 // violations by rule
 	problems []string
 	unknown  []string // reasons why nothing can be said
@@ -106,11 +112,12 @@ func (j *judge) index() {
 		j.counts["orders"]++
 		j.counts[string(order.State)]++
 	}
+	j.indexPrices()
 }
 
 // verdict adds up.
 func (j *judge) verdict() lab.Audit {
-	for _, rule := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13} {
+	for _, rule := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14} {
 		j.counts[fmt.Sprintf("broken_i%d", rule)] = j.broken[rule]
 		if more := j.broken[rule] - shownPerRule; more > 0 {
 			j.problems = append(j.problems, fmt.Sprintf("I%d: and %d more", rule, more))

@@ -64,7 +64,7 @@ func good() Input {
 				"B": {{"Bob", "recalled", "shipped24recalled31", "2 Lamp Street"}}},
 			Stock:    []Stock{{1, 8, 0, 2, 7}, {2, 9, 0, 1, 3}},
 			Accounts: []Account{{1, 700}, {2, 1000}},
-			Products: []Product{{1, "thing 1", "thing 1", 100}, {2, "thing 2", "thing 2", 100}},
+			Products: []Product{{1, "thing 1", "thing 1", 100, 1}, {2, "thing 2", "thing 2", 100, 1}},
 			Customers: []Customer{{1, "Ann", "1@example.org", "1 Lamp Street"},
 				{2, "Bob", "2@example.org", "2 Lamp Street"}},
 		},

@@ -24,8 +24,7 @@ func (j *judge) checkContent() {
 	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
 		order := j.State.Orders[id]
 		j.checkRequest(order, asked[order.Key])
-		total := j.checkLines(order)
-		j.checkReason(order, total)
+		j.checkReason(order, j.checkLines(order))
 		j.checkVersion(order)
 		if order.State.Final() {
 			j.checkStepsOf(order)
@@ -43,9 +42,12 @@ func (j *judge) checkContent() {
 
 // column notes a value that is not the one that it must be. whose is a row's owner,
 // such as "order 17"; column is "table.column".
-func (j *judge) column(whose, column string, got, want any) {
+func (j *judge) column(whose, column string, got, want any) { j.compare(13, whose, column, got, want) }
+
+// compare is column for another rule.
+func (j *judge) compare(rule int, whose, column string, got, want any) {
 	if got != want {
-		j.breach(13, "%s: %s is %#v, want %#v", whose, column, got, want)
+		j.breach(rule, "%s: %s is %#v, want %#v", whose, column, got, want)
 	}
 }
 
@@ -104,30 +106,30 @@ func (j *judge) checkRequest(order *Order, r request) {
 }
 
 // checkLines compares the prices and names of an order's lines, and their sum, with the
-// catalog, and returns that sum. An order that was rejected before it was priced has
-// none of them.
-func (j *judge) checkLines(order *Order) (total int64) {
+// catalog, and returns what the order may cost. An order that was rejected before it was
+// priced has none of them.
+func (j *judge) checkLines(order *Order) (totals []int64) {
 	lines := j.State.Lines[order.ID]
 	priced := order.State != shop.StateRejected || order.TotalCents != 0
+	total := int64(0)
 	for _, line := range lines {
 		priced = priced || line.Name != "" || line.PriceCents != 0
-		total += line.Quantity * j.Fresh.Product(line.Product).PriceCents
+		total += line.Quantity * line.PriceCents
 	}
 	if !priced {
-		return total
+		return j.possibleTotals(order)
 	}
 	whose := "order " + order.ID
 	for _, line := range lines {
-		product := j.Fresh.Product(line.Product)
-		j.column(whose, "order_lines.name", line.Name, product.Name)
-		j.column(whose, "order_lines.unit_price_cents", line.PriceCents, product.PriceCents)
+		j.column(whose, "order_lines.name", line.Name, j.Fresh.Product(line.Product).Name)
+		j.checkPriceOf(order, line)
 	}
 	j.column(whose, "orders.total_cents", order.TotalCents, total)
-	return total
+	return []int64{total}
 }
 
 // checkReason judges why an order was rejected, and that no other one has a reason.
-func (j *judge) checkReason(order *Order, total int64) {
+func (j *judge) checkReason(order *Order, totals []int64) {
 	whose := "order " + order.ID
 	if order.State != shop.StateRejected {
 		if order.State.Final() {
@@ -136,7 +138,7 @@ func (j *judge) checkReason(order *Order, total int64) {
 		}
 		return
 	}
-	reasons := j.reasons(order, total)[rpc.Kind(order.Rejection.Kind)]
+	reasons := j.reasons(order, totals)[rpc.Kind(order.Rejection.Kind)]
 	if reasons == nil {
 		j.breach(13, "%s: orders.rejection_kind is %q, which does not reject this order", whose,
 			order.Rejection.Kind)
@@ -148,13 +150,13 @@ func (j *judge) checkReason(order *Order, total int64) {
 	}
 }
 
-// reasons returns those for which an order that costs so much may be rejected, in the words
-// that its customer is told, by kind.
-func (j *judge) reasons(order *Order, total int64) map[rpc.Kind][]string {
+// reasons returns those for which an order that costs one of totals may be rejected, in the
+// words that its customer is told, by kind.
+func (j *judge) reasons(order *Order, totals []int64) map[rpc.Kind][]string {
 	lines := j.State.Lines[order.ID]
-	found := map[rpc.Kind][]string{
-		shop.Declined: {fmt.Sprintf("the balance of customer %d does not cover %d cents", order.Customer, total)},
-	}
+	found := map[rpc.Kind][]string{shop.Declined: each(totals, func(total int64) string {
+		return fmt.Sprintf("the balance of customer %d does not cover %d cents", order.Customer, total)
+	})}
 	if order.Customer > j.Seed.Customers {
 		found[shop.UnknownCustomer] = []string{fmt.Sprintf("there is no customer %d", order.Customer),
 			fmt.Sprintf("customer %d has no account", order.Customer)}
@@ -222,8 +224,8 @@ func forbidden(rows []Line) bool {
 	return len(rows) == 1 && rows[0].Product == 0 && rows[0].Quantity == 0 && rows[0].Number == 0
 }
 
-// checkSeeded compares what nobody changes with what the shop began with: catalog and
-// customers, and whose the stock and the accounts are. Rule 13.
+// checkSeeded compares what nobody changes with what the shop began with: customers, all
+// but the prices of the catalog, and whose the stock and the accounts are. Rule 13.
 func (j *judge) checkSeeded() {
 	products := map[string][]Product{"products": j.State.Products}
 	customers := map[string][]Customer{"customers": j.State.Customers}
@@ -235,7 +237,7 @@ func (j *judge) checkSeeded() {
 		for _, p := range rows {
 			whose, want := "product "+strconv.FormatInt(p.ID, 10), j.Fresh.Product(p.ID)
 			j.column(whose, table+".name", p.Name, want.Name)
-			j.column(whose, table+".price_cents", p.PriceCents, want.PriceCents)
+			j.checkLast(whose, table, p)
 			if table == "products" {
 				j.column(whose, table+".search_name", p.SearchName, strings.ToLower(want.Name))
 			}

@@ -20,6 +20,7 @@ const (
 	OperationCreate = "create"
 	OperationCancel = "cancel"
 	OperationRead   = "read"
+	OperationPrice  = "price"
 	OperationFault  = "fault" // something was broken on purpose
 )
 
@@ -29,6 +30,7 @@ type Attempt struct {
 	Operation string `json:"op"`
 	Key       string `json:"key,omitempty"`   // idempotency key, create only
 	Asked     *Asked `json:"asked,omitempty"` // create only
+	Price     *Price `json:"price,omitempty"` // price only: what was asked for, and the version of the answer
 	// Session names who reads in turn: within one, orders do not go back in time.
 	Session    string  `json:"session,omitempty"`
 	IntendedNS int64   `json:"intended_ns"`

@@ -15,7 +15,7 @@ import (
 type Inbox struct {
 	// Takes are the types of events that are meant for it.
 	Takes []string
-	// Had are the ids of those that it has taken in: <order>/<type>.
+	// Had are the ids of those that it has taken in: <order>/<type>, product-<id>/<type>/<version>.
 	Had map[string]bool
 }
 
@@ -34,8 +34,10 @@ func ReadInbox(ctx context.Context, db *database.DB, consumer string, takes []st
 	return inbox, nil
 }
 
-// The events that an order has caused once it is final, in their order.
+// The events that an order has caused once it is final, in their order, and that of a price.
 const (
+	repriced = "product.repriced"
+
 	placed, reserved, captured, shipped  = "order.placed", "stock.reserved", "payment.captured", "order.shipped"
 	confirmed, cancelled                 = "order.confirmed", "order.cancelled"
 	refusedStock, refusedMoney, rejected = "stock.refused", "payment.declined", "order.rejected"
@@ -122,6 +124,7 @@ func (j *judge) checkMessages() {
 		for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
 			j.checkTold(consumer, inbox, j.State.Orders[id])
 		}
+		j.checkTellingOfPrices(consumer, inbox)
 		for _, id := range slices.Sorted(maps.Keys(inbox.Had)) {
 			j.checkGhost(consumer, id)
 		}
@@ -145,7 +148,10 @@ func (j *judge) checkTold(consumer string, inbox Inbox, order *Order) {
 
 // checkGhost finds messages about orders that are not on record.
 func (j *judge) checkGhost(consumer, id string) {
-	order, _, about := strings.Cut(id, "/")
+	order, kind, about := strings.Cut(id, "/")
+	if strings.HasPrefix(kind, repriced) {
+		return // checkTellingOfPrices knows
+	}
 	if !about || j.State.Orders[order] == nil {
 		j.counts["ghosts"]++
 		j.breach(10, "%s was told %q, and no such order is on record", consumer, id)

@@ -135,7 +135,7 @@ func (b *bench) note(
 
 func (b *bench) judge(t *testing.T) lab.Audit {
 	t.Helper()
-	state, err := audit.Read(context.Background(), b.dbs, "")
+	state, err := audit.Read(context.Background(), b.dbs, false)
 	if err != nil {
 		t.Fatal(err)
 	}

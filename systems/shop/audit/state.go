@@ -28,6 +28,7 @@ type State struct {
 	Stock        []Stock
 	Accounts     []Account
 	Products     []Product
+	Prices       []Price // all but the first of each product
 	Customers    []Customer
 	// What the orders know of them: without search names and mail addresses.
 	KnownProducts  []Product
@@ -78,7 +79,11 @@ type Product struct {
 	ID               int64
 	Name, SearchName string
 	PriceCents       int64
+	Version          int64
 }
+
+// Price is what a product costs from a moment on, in microseconds since 1970.
+type Price struct{ Product, Version, Cents, ChangedUS int64 }
 
 // Customer is a customer on record.
 type Customer struct {
@@ -89,9 +94,9 @@ type Customer struct {
 // Account is the account of a customer.
 type Account struct{ Customer, BalanceCents int64 }
 
-// Read reads the databases of the components, by their names, each in one unchanging state. Where events
-// coordinate the orders, these keep what they know of catalog and customers beside their own tables.
-func Read(ctx context.Context, from map[string]*database.DB, how Coordination) (State, error) {
+// Read reads the databases of the components, by their names, each in one unchanging state; replicated says
+// that the orders keep what they know of catalog and customers beside their own tables.
+func Read(ctx context.Context, from map[string]*database.DB, replicated bool) (State, error) {
 	s := State{
 		Orders: map[string]*Order{}, Lines: map[string][]Line{}, Reservations: map[string][]Line{},
 		Payments: map[string][]Payment{}, Shipments: map[string][]Shipment{},
@@ -105,7 +110,7 @@ func Read(ctx context.Context, from map[string]*database.DB, how Coordination) (
 		{shop.ComponentPayments, s.readPayments}, {shop.ComponentShipping, s.readShipments},
 		{shop.ComponentCatalog, s.readProducts}, {shop.ComponentCustomers, s.readCustomers},
 	}
-	if how == Choreographed {
+	if replicated {
 		parts = append(parts, part{shop.ComponentOrders, s.readReplica})
 	}
 	for _, p := range parts {
@@ -190,9 +195,15 @@ func (s *State) readShipments(ctx context.Context, db *database.DB) error {
 }
 
 func (s *State) readProducts(ctx context.Context, db *database.DB) error {
-	return list(ctx, db, &s.Products, func(p *Product) []any {
-		return []any{&p.ID, &p.Name, &p.SearchName, &p.PriceCents}
-	}, "SELECT product_id, name, search_name, price_cents FROM products")
+	err := list(ctx, db, &s.Products, func(p *Product) []any {
+		return []any{&p.ID, &p.Name, &p.SearchName, &p.PriceCents, &p.Version}
+	}, "SELECT product_id, name, search_name, price_cents, version FROM products")
+	if err != nil {
+		return err
+	}
+	return list(ctx, db, &s.Prices, func(p *Price) []any {
+		return []any{&p.Product, &p.Version, &p.Cents, &p.ChangedUS}
+	}, "SELECT product_id, version, price_cents, changed_us FROM prices ORDER BY product_id, version")
 }
 
 func (s *State) readCustomers(ctx context.Context, db *database.DB) error {
@@ -203,8 +214,8 @@ func (s *State) readCustomers(ctx context.Context, db *database.DB) error {
 
 func (s *State) readReplica(ctx context.Context, db *database.DB) error {
 	err := list(ctx, db, &s.KnownProducts, func(p *Product) []any {
-		return []any{&p.ID, &p.Name, &p.PriceCents}
-	}, "SELECT product_id, name, price_cents FROM known_products")
+		return []any{&p.ID, &p.Name, &p.PriceCents, &p.Version}
+	}, "SELECT product_id, name, price_cents, version FROM known_products")
 	if err != nil {
 		return err
 	}

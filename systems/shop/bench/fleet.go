@@ -183,5 +183,5 @@ func (f *fleet) check(ctx context.Context, v lab.Variant, address string) (err e
 	defer func() { err = errors.Join(err, databases.Close()) }()
 	filled := seed()
 	filled.Random = f.seed // as the layout has it prepared
-	return judge(ctx, databases, design.Coordination, filled, makeJobs(f.seed, f.orders+f.warmUp()))
+	return judge(ctx, databases, design, filled, makeJobs(f.seed, f.orders+f.warmUp()))
 }

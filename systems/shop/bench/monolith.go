@@ -42,7 +42,8 @@ func playMonolith(
 	if err := sendAll(address, o.clients, sent, shop.StateConfirmed); err != nil {
 		return 0, err
 	}
-	return time.Since(began), judge(ctx, audit.InOne(db), architecture.ACID, seed(), jobs)
+	return time.Since(began), judge(ctx, audit.InOne(db), architecture.Design{Coordination: architecture.ACID},
+		seed(), jobs)
 }
 
 // serve runs the monolith until stop is called.
@@ -67,10 +68,10 @@ func serve(ctx context.Context, db *database.DB) (address string, stop func() er
 // judge audits a trial in which every order was taken. filled is the shop as it was
 // before the first.
 func judge(
-	ctx context.Context, from map[string]*database.DB, how architecture.Coordination, filled shop.Seed,
+	ctx context.Context, from map[string]*database.DB, design architecture.Design, filled shop.Seed,
 	jobs []*shoppb.CreateOrderRequest,
 ) error {
-	state, err := audit.Read(ctx, from, audit.Coordination(how))
+	state, err := audit.Read(ctx, from, design.Reference == architecture.Replicated)
 	if err != nil {
 		return err
 	}
@@ -80,7 +81,7 @@ func judge(
 			Asked: audit.AskedBy(job), Outcome: audit.OutcomeOK}
 	}
 	judged := audit.Judge(audit.Input{Seed: filled, Fresh: filled, History: history, State: state,
-		Coordination: audit.Coordination(how), Drained: true})
+		Coordination: audit.Coordination(design.Coordination), Drained: true})
 	if judged.Verdict != lab.AuditValid {
 		return fmt.Errorf("the audit says %s: %v", judged.Verdict, judged.Problems)
 	}

@@ -18,7 +18,8 @@ import (
 // Catalog implements shop.Catalog on its tables.
 type Catalog struct {
 	db     *database.DB
-	quotes []string // by number of products
+	quotes []string                                             // by number of products
+	tell   func(context.Context, *shoppb.ProductRepriced) error // nil: nobody listens
 }
 
 var _ shop.Catalog = (*Catalog)(nil)

@@ -34,6 +34,7 @@ const (
 	OrderRejected   = "order.rejected"
 	OrderCancelled  = "order.cancelled"
 	StockChanged    = "stock.changed"
+	ProductRepriced = "product.repriced"
 )
 
 // Event is one of the messages in shoppb that tell what happened.
@@ -84,6 +85,9 @@ func Encode(e Event, now time.Time) (broker.Message, error) {
 	case *shoppb.StockChanged:
 		m.Key = "product-" + strconv.FormatInt(e.GetStock().GetProductId(), 10)
 		m.ID = fmt.Sprintf("%s/%s/%d", m.Key, m.Type, e.GetVersion())
+	case *shoppb.ProductRepriced:
+		m.Key = "product-" + strconv.FormatInt(e.GetPrice().GetProductId(), 10)
+		m.ID = fmt.Sprintf("%s/%s/%d", m.Key, m.Type, e.GetPrice().GetVersion())
 	case OfOrder:
 		m.Key = e.GetOrder().GetOrderId()
 		m.ID = m.Key + "/" + m.Type
@@ -126,17 +130,33 @@ func Decode(m broker.Message) (Event, error) {
 // not count.
 const deliveryLimit = 6
 
+// Told is what a shop uses events for.
+type Told struct {
+	Saga      bool // the components carry orders on when they are told
+	Views     bool // read models are kept up to date
+	Reference bool // the orders keep what they know of the catalog current
+}
+
 // Topology says which component takes which events, each from a queue of its name.
-// Without views nobody takes what only they would.
-func Topology(views bool) broker.Topology {
-	t := broker.Topology{Exchange: shop.Name, Queues: []broker.Queue{
-		{Name: shop.ComponentInventory, Types: []string{OrderPlaced, PaymentDeclined, OrderConfirmed,
-			OrderCancelled}},
-		{Name: shop.ComponentPayments, Types: []string{StockReserved, OrderCancelled}},
-		{Name: shop.ComponentShipping, Types: []string{PaymentCaptured, OrderCancelled}},
-		{Name: shop.ComponentOrders, Types: []string{StockRefused, PaymentDeclined, OrderShipped}},
-	}}
-	if views {
+// What nobody is told of nobody takes.
+func Topology(told Told) broker.Topology {
+	t := broker.Topology{Exchange: shop.Name}
+	var ofOrders []string
+	if told.Saga {
+		t.Queues = append(t.Queues,
+			broker.Queue{Name: shop.ComponentInventory, Types: []string{OrderPlaced, PaymentDeclined, OrderConfirmed,
+				OrderCancelled}},
+			broker.Queue{Name: shop.ComponentPayments, Types: []string{StockReserved, OrderCancelled}},
+			broker.Queue{Name: shop.ComponentShipping, Types: []string{PaymentCaptured, OrderCancelled}})
+		ofOrders = []string{StockRefused, PaymentDeclined, OrderShipped}
+	}
+	if told.Reference {
+		ofOrders = append(ofOrders, ProductRepriced)
+	}
+	if len(ofOrders) > 0 {
+		t.Queues = append(t.Queues, broker.Queue{Name: shop.ComponentOrders, Types: ofOrders})
+	}
+	if told.Views {
 		t.Queues = append(t.Queues,
 			broker.Queue{Name: shop.ComponentOrderViews, Types: []string{OrderPlaced, OrderConfirmed, OrderRejected,
 				OrderCancelled}},

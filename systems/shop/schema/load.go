@@ -10,7 +10,7 @@ import (
 )
 
 // Replica names what the orders know of catalog and customers without asking them:
-// tables beside those of the orders, where events coordinate the shop. It counts
+// tables beside those of the orders, where events keep them current. It counts
 // as a component here.
 const Replica = "replica"
 
@@ -29,10 +29,10 @@ type table struct {
 // seeded lists the tables that a seed fills.
 func seeded(seed shop.Seed) []table {
 	return []table{
-		{shop.ComponentCatalog, "products", []string{"product_id", "name", "search_name", "price_cents"},
+		{shop.ComponentCatalog, "products", []string{"product_id", "name", "search_name", "price_cents", "version"},
 			seed.Products, func(id int64) []any {
 				p := seed.Product(id)
-				return []any{id, p.Name, strings.ToLower(p.Name), p.PriceCents}
+				return []any{id, p.Name, strings.ToLower(p.Name), p.PriceCents, 1}
 			}},
 		{shop.ComponentCustomers, "customers", []string{"customer_id", "name", "email", "address"}, seed.Customers,
 			func(id int64) []any {
@@ -47,10 +47,10 @@ func seeded(seed shop.Seed) []table {
 			func(id int64) []any {
 				return []any{id, seed.Balance}
 			}},
-		{Replica, "known_products", []string{"product_id", "name", "price_cents"}, seed.Products,
+		{Replica, "known_products", []string{"product_id", "name", "price_cents", "version"}, seed.Products,
 			func(id int64) []any {
 				p := seed.Product(id)
-				return []any{id, p.Name, p.PriceCents}
+				return []any{id, p.Name, p.PriceCents, 1}
 			}},
 		{Replica, "known_customers", []string{"customer_id", "name", "address"}, seed.Customers,
 			func(id int64) []any {

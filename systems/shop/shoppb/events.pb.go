@@ -687,6 +687,59 @@ func (x *StockChanged) GetVersion() int64 {
 	return 0
 }
 
+// ProductRepriced says what a product costs now. Versions of a product rise by 1.
+type ProductRepriced struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Happening     *Happening             `protobuf:"bytes,1,opt,name=happening,proto3" json:"happening,omitempty"`
+	Price         *Price                 `protobuf:"bytes,2,opt,name=price,proto3" json:"price,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProductRepriced) Reset() {
+	*x = ProductRepriced{}
+	mi := &file_systems_shop_shoppb_events_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProductRepriced) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProductRepriced) ProtoMessage() {}
+
+func (x *ProductRepriced) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_shop_shoppb_events_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProductRepriced.ProtoReflect.Descriptor instead.
+func (*ProductRepriced) Descriptor() ([]byte, []int) {
+	return file_systems_shop_shoppb_events_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ProductRepriced) GetHappening() *Happening {
+	if x != nil {
+		return x.Happening
+	}
+	return nil
+}
+
+func (x *ProductRepriced) GetPrice() *Price {
+	if x != nil {
+		return x.Price
+	}
+	return nil
+}
+
 var File_systems_shop_shoppb_events_proto protoreflect.FileDescriptor
 
 const file_systems_shop_shoppb_events_proto_rawDesc = "" +
@@ -733,7 +786,10 @@ const file_systems_shop_shoppb_events_proto_rawDesc = "" +
 	"\fStockChanged\x127\n" +
 	"\thappening\x18\x01 \x01(\v2\x19.cleave.shop.v1.HappeningR\thappening\x12+\n" +
 	"\x05stock\x18\x02 \x01(\v2\x15.cleave.shop.v1.StockR\x05stock\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\x03R\aversionB2Z0github.com/cleave-lab/cleave/systems/shop/shoppbb\x06proto3"
+	"\aversion\x18\x03 \x01(\x03R\aversion\"w\n" +
+	"\x0fProductRepriced\x127\n" +
+	"\thappening\x18\x01 \x01(\v2\x19.cleave.shop.v1.HappeningR\thappening\x12+\n" +
+	"\x05price\x18\x02 \x01(\v2\x15.cleave.shop.v1.PriceR\x05priceB2Z0github.com/cleave-lab/cleave/systems/shop/shoppbb\x06proto3"
 
 var (
 	file_systems_shop_shoppb_events_proto_rawDescOnce sync.Once
@@ -747,7 +803,7 @@ func file_systems_shop_shoppb_events_proto_rawDescGZIP() []byte {
 	return file_systems_shop_shoppb_events_proto_rawDescData
 }
 
-var file_systems_shop_shoppb_events_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_systems_shop_shoppb_events_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_systems_shop_shoppb_events_proto_goTypes = []any{
 	(*Happening)(nil),       // 0: cleave.shop.v1.Happening
 	(*OrderPlaced)(nil),     // 1: cleave.shop.v1.OrderPlaced
@@ -760,38 +816,42 @@ var file_systems_shop_shoppb_events_proto_goTypes = []any{
 	(*OrderRejected)(nil),   // 8: cleave.shop.v1.OrderRejected
 	(*OrderCancelled)(nil),  // 9: cleave.shop.v1.OrderCancelled
 	(*StockChanged)(nil),    // 10: cleave.shop.v1.StockChanged
-	(*Order)(nil),           // 11: cleave.shop.v1.Order
-	(*Rejection)(nil),       // 12: cleave.shop.v1.Rejection
-	(*Stock)(nil),           // 13: cleave.shop.v1.Stock
+	(*ProductRepriced)(nil), // 11: cleave.shop.v1.ProductRepriced
+	(*Order)(nil),           // 12: cleave.shop.v1.Order
+	(*Rejection)(nil),       // 13: cleave.shop.v1.Rejection
+	(*Stock)(nil),           // 14: cleave.shop.v1.Stock
+	(*Price)(nil),           // 15: cleave.shop.v1.Price
 }
 var file_systems_shop_shoppb_events_proto_depIdxs = []int32{
 	0,  // 0: cleave.shop.v1.OrderPlaced.happening:type_name -> cleave.shop.v1.Happening
-	11, // 1: cleave.shop.v1.OrderPlaced.order:type_name -> cleave.shop.v1.Order
+	12, // 1: cleave.shop.v1.OrderPlaced.order:type_name -> cleave.shop.v1.Order
 	0,  // 2: cleave.shop.v1.StockReserved.happening:type_name -> cleave.shop.v1.Happening
-	11, // 3: cleave.shop.v1.StockReserved.order:type_name -> cleave.shop.v1.Order
+	12, // 3: cleave.shop.v1.StockReserved.order:type_name -> cleave.shop.v1.Order
 	0,  // 4: cleave.shop.v1.StockRefused.happening:type_name -> cleave.shop.v1.Happening
-	11, // 5: cleave.shop.v1.StockRefused.order:type_name -> cleave.shop.v1.Order
-	12, // 6: cleave.shop.v1.StockRefused.rejection:type_name -> cleave.shop.v1.Rejection
+	12, // 5: cleave.shop.v1.StockRefused.order:type_name -> cleave.shop.v1.Order
+	13, // 6: cleave.shop.v1.StockRefused.rejection:type_name -> cleave.shop.v1.Rejection
 	0,  // 7: cleave.shop.v1.PaymentCaptured.happening:type_name -> cleave.shop.v1.Happening
-	11, // 8: cleave.shop.v1.PaymentCaptured.order:type_name -> cleave.shop.v1.Order
+	12, // 8: cleave.shop.v1.PaymentCaptured.order:type_name -> cleave.shop.v1.Order
 	0,  // 9: cleave.shop.v1.PaymentDeclined.happening:type_name -> cleave.shop.v1.Happening
-	11, // 10: cleave.shop.v1.PaymentDeclined.order:type_name -> cleave.shop.v1.Order
-	12, // 11: cleave.shop.v1.PaymentDeclined.rejection:type_name -> cleave.shop.v1.Rejection
+	12, // 10: cleave.shop.v1.PaymentDeclined.order:type_name -> cleave.shop.v1.Order
+	13, // 11: cleave.shop.v1.PaymentDeclined.rejection:type_name -> cleave.shop.v1.Rejection
 	0,  // 12: cleave.shop.v1.OrderShipped.happening:type_name -> cleave.shop.v1.Happening
-	11, // 13: cleave.shop.v1.OrderShipped.order:type_name -> cleave.shop.v1.Order
+	12, // 13: cleave.shop.v1.OrderShipped.order:type_name -> cleave.shop.v1.Order
 	0,  // 14: cleave.shop.v1.OrderConfirmed.happening:type_name -> cleave.shop.v1.Happening
-	11, // 15: cleave.shop.v1.OrderConfirmed.order:type_name -> cleave.shop.v1.Order
+	12, // 15: cleave.shop.v1.OrderConfirmed.order:type_name -> cleave.shop.v1.Order
 	0,  // 16: cleave.shop.v1.OrderRejected.happening:type_name -> cleave.shop.v1.Happening
-	11, // 17: cleave.shop.v1.OrderRejected.order:type_name -> cleave.shop.v1.Order
+	12, // 17: cleave.shop.v1.OrderRejected.order:type_name -> cleave.shop.v1.Order
 	0,  // 18: cleave.shop.v1.OrderCancelled.happening:type_name -> cleave.shop.v1.Happening
-	11, // 19: cleave.shop.v1.OrderCancelled.order:type_name -> cleave.shop.v1.Order
+	12, // 19: cleave.shop.v1.OrderCancelled.order:type_name -> cleave.shop.v1.Order
 	0,  // 20: cleave.shop.v1.StockChanged.happening:type_name -> cleave.shop.v1.Happening
-	13, // 21: cleave.shop.v1.StockChanged.stock:type_name -> cleave.shop.v1.Stock
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	14, // 21: cleave.shop.v1.StockChanged.stock:type_name -> cleave.shop.v1.Stock
+	0,  // 22: cleave.shop.v1.ProductRepriced.happening:type_name -> cleave.shop.v1.Happening
+	15, // 23: cleave.shop.v1.ProductRepriced.price:type_name -> cleave.shop.v1.Price
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_systems_shop_shoppb_events_proto_init() }
@@ -806,7 +866,7 @@ func file_systems_shop_shoppb_events_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_systems_shop_shoppb_events_proto_rawDesc), len(file_systems_shop_shoppb_events_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

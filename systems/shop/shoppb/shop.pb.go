@@ -283,6 +283,120 @@ func (x *ListProductsRequest) GetCursor() string {
 	return ""
 }
 
+type RepriceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ProductId     int64                  `protobuf:"varint,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
+	PriceCents    int64                  `protobuf:"varint,2,opt,name=price_cents,json=priceCents,proto3" json:"price_cents,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepriceRequest) Reset() {
+	*x = RepriceRequest{}
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepriceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepriceRequest) ProtoMessage() {}
+
+func (x *RepriceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepriceRequest.ProtoReflect.Descriptor instead.
+func (*RepriceRequest) Descriptor() ([]byte, []int) {
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RepriceRequest) GetProductId() int64 {
+	if x != nil {
+		return x.ProductId
+	}
+	return 0
+}
+
+func (x *RepriceRequest) GetPriceCents() int64 {
+	if x != nil {
+		return x.PriceCents
+	}
+	return 0
+}
+
+// Price is what a product costs.
+type Price struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	ProductId  int64                  `protobuf:"varint,1,opt,name=product_id,json=productId,proto3" json:"product_id,omitempty"`
+	PriceCents int64                  `protobuf:"varint,2,opt,name=price_cents,json=priceCents,proto3" json:"price_cents,omitempty"`
+	// Rises by 1 with every change of the product, from 1.
+	Version       int64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Price) Reset() {
+	*x = Price{}
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Price) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Price) ProtoMessage() {}
+
+func (x *Price) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Price.ProtoReflect.Descriptor instead.
+func (*Price) Descriptor() ([]byte, []int) {
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Price) GetProductId() int64 {
+	if x != nil {
+		return x.ProductId
+	}
+	return 0
+}
+
+func (x *Price) GetPriceCents() int64 {
+	if x != nil {
+		return x.PriceCents
+	}
+	return 0
+}
+
+func (x *Price) GetVersion() int64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 type ProductPage struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Products []*Product             `protobuf:"bytes,1,rep,name=products,proto3" json:"products,omitempty"`
@@ -294,7 +408,7 @@ type ProductPage struct {
 
 func (x *ProductPage) Reset() {
 	*x = ProductPage{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[5]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -306,7 +420,7 @@ func (x *ProductPage) String() string {
 func (*ProductPage) ProtoMessage() {}
 
 func (x *ProductPage) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[5]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -319,7 +433,7 @@ func (x *ProductPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProductPage.ProtoReflect.Descriptor instead.
 func (*ProductPage) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{5}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ProductPage) GetProducts() []*Product {
@@ -345,7 +459,7 @@ type GetCustomerRequest struct {
 
 func (x *GetCustomerRequest) Reset() {
 	*x = GetCustomerRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[6]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -357,7 +471,7 @@ func (x *GetCustomerRequest) String() string {
 func (*GetCustomerRequest) ProtoMessage() {}
 
 func (x *GetCustomerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[6]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -370,7 +484,7 @@ func (x *GetCustomerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCustomerRequest.ProtoReflect.Descriptor instead.
 func (*GetCustomerRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{6}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetCustomerRequest) GetCustomerId() int64 {
@@ -389,7 +503,7 @@ type GetCustomersRequest struct {
 
 func (x *GetCustomersRequest) Reset() {
 	*x = GetCustomersRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[7]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -401,7 +515,7 @@ func (x *GetCustomersRequest) String() string {
 func (*GetCustomersRequest) ProtoMessage() {}
 
 func (x *GetCustomersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[7]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -414,7 +528,7 @@ func (x *GetCustomersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCustomersRequest.ProtoReflect.Descriptor instead.
 func (*GetCustomersRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{7}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetCustomersRequest) GetCustomerIds() []int64 {
@@ -434,7 +548,7 @@ type GetCustomersResponse struct {
 
 func (x *GetCustomersResponse) Reset() {
 	*x = GetCustomersResponse{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[8]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -446,7 +560,7 @@ func (x *GetCustomersResponse) String() string {
 func (*GetCustomersResponse) ProtoMessage() {}
 
 func (x *GetCustomersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[8]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -459,7 +573,7 @@ func (x *GetCustomersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCustomersResponse.ProtoReflect.Descriptor instead.
 func (*GetCustomersResponse) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{8}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetCustomersResponse) GetCustomers() []*Customer {
@@ -481,7 +595,7 @@ type Customer struct {
 
 func (x *Customer) Reset() {
 	*x = Customer{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[9]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +607,7 @@ func (x *Customer) String() string {
 func (*Customer) ProtoMessage() {}
 
 func (x *Customer) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[9]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +620,7 @@ func (x *Customer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Customer.ProtoReflect.Descriptor instead.
 func (*Customer) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{9}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Customer) GetCustomerId() int64 {
@@ -548,7 +662,7 @@ type Line struct {
 
 func (x *Line) Reset() {
 	*x = Line{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[10]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -560,7 +674,7 @@ func (x *Line) String() string {
 func (*Line) ProtoMessage() {}
 
 func (x *Line) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[10]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -573,7 +687,7 @@ func (x *Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Line.ProtoReflect.Descriptor instead.
 func (*Line) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{10}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Line) GetProductId() int64 {
@@ -600,7 +714,7 @@ type StepRequest struct {
 
 func (x *StepRequest) Reset() {
 	*x = StepRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[11]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +726,7 @@ func (x *StepRequest) String() string {
 func (*StepRequest) ProtoMessage() {}
 
 func (x *StepRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[11]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +739,7 @@ func (x *StepRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepRequest.ProtoReflect.Descriptor instead.
 func (*StepRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{11}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *StepRequest) GetOrderId() string {
@@ -645,7 +759,7 @@ type StepResponse struct {
 
 func (x *StepResponse) Reset() {
 	*x = StepResponse{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[12]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -657,7 +771,7 @@ func (x *StepResponse) String() string {
 func (*StepResponse) ProtoMessage() {}
 
 func (x *StepResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[12]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -670,7 +784,7 @@ func (x *StepResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepResponse.ProtoReflect.Descriptor instead.
 func (*StepResponse) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{12}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StepResponse) GetRepeat() bool {
@@ -691,7 +805,7 @@ type ReserveRequest struct {
 
 func (x *ReserveRequest) Reset() {
 	*x = ReserveRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[13]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +817,7 @@ func (x *ReserveRequest) String() string {
 func (*ReserveRequest) ProtoMessage() {}
 
 func (x *ReserveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[13]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +830,7 @@ func (x *ReserveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReserveRequest.ProtoReflect.Descriptor instead.
 func (*ReserveRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{13}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReserveRequest) GetOrderId() string {
@@ -744,7 +858,7 @@ type ChargeRequest struct {
 
 func (x *ChargeRequest) Reset() {
 	*x = ChargeRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[14]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -756,7 +870,7 @@ func (x *ChargeRequest) String() string {
 func (*ChargeRequest) ProtoMessage() {}
 
 func (x *ChargeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[14]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -769,7 +883,7 @@ func (x *ChargeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChargeRequest.ProtoReflect.Descriptor instead.
 func (*ChargeRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{14}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ChargeRequest) GetOrderId() string {
@@ -802,7 +916,7 @@ type GetAccountRequest struct {
 
 func (x *GetAccountRequest) Reset() {
 	*x = GetAccountRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[15]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -814,7 +928,7 @@ func (x *GetAccountRequest) String() string {
 func (*GetAccountRequest) ProtoMessage() {}
 
 func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[15]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -827,7 +941,7 @@ func (x *GetAccountRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAccountRequest.ProtoReflect.Descriptor instead.
 func (*GetAccountRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{15}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *GetAccountRequest) GetCustomerId() int64 {
@@ -847,7 +961,7 @@ type Account struct {
 
 func (x *Account) Reset() {
 	*x = Account{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[16]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -859,7 +973,7 @@ func (x *Account) String() string {
 func (*Account) ProtoMessage() {}
 
 func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[16]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -872,7 +986,7 @@ func (x *Account) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Account.ProtoReflect.Descriptor instead.
 func (*Account) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{16}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Account) GetCustomerId() int64 {
@@ -900,7 +1014,7 @@ type ShipRequest struct {
 
 func (x *ShipRequest) Reset() {
 	*x = ShipRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[17]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +1026,7 @@ func (x *ShipRequest) String() string {
 func (*ShipRequest) ProtoMessage() {}
 
 func (x *ShipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[17]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +1039,7 @@ func (x *ShipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShipRequest.ProtoReflect.Descriptor instead.
 func (*ShipRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{17}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ShipRequest) GetOrderId() string {
@@ -958,7 +1072,7 @@ type GetShipmentRequest struct {
 
 func (x *GetShipmentRequest) Reset() {
 	*x = GetShipmentRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[18]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -970,7 +1084,7 @@ func (x *GetShipmentRequest) String() string {
 func (*GetShipmentRequest) ProtoMessage() {}
 
 func (x *GetShipmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[18]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -983,7 +1097,7 @@ func (x *GetShipmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetShipmentRequest.ProtoReflect.Descriptor instead.
 func (*GetShipmentRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{18}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GetShipmentRequest) GetOrderId() string {
@@ -1005,7 +1119,7 @@ type Shipment struct {
 
 func (x *Shipment) Reset() {
 	*x = Shipment{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[19]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1131,7 @@ func (x *Shipment) String() string {
 func (*Shipment) ProtoMessage() {}
 
 func (x *Shipment) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[19]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1144,7 @@ func (x *Shipment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shipment.ProtoReflect.Descriptor instead.
 func (*Shipment) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{19}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Shipment) GetOrderId() string {
@@ -1073,7 +1187,7 @@ type CreateOrderRequest struct {
 
 func (x *CreateOrderRequest) Reset() {
 	*x = CreateOrderRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[20]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1199,7 @@ func (x *CreateOrderRequest) String() string {
 func (*CreateOrderRequest) ProtoMessage() {}
 
 func (x *CreateOrderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[20]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1212,7 @@ func (x *CreateOrderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateOrderRequest.ProtoReflect.Descriptor instead.
 func (*CreateOrderRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{20}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CreateOrderRequest) GetIdempotencyKey() string {
@@ -1133,7 +1247,7 @@ type CreateOrderResponse struct {
 
 func (x *CreateOrderResponse) Reset() {
 	*x = CreateOrderResponse{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[21]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1259,7 @@ func (x *CreateOrderResponse) String() string {
 func (*CreateOrderResponse) ProtoMessage() {}
 
 func (x *CreateOrderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[21]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1272,7 @@ func (x *CreateOrderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateOrderResponse.ProtoReflect.Descriptor instead.
 func (*CreateOrderResponse) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{21}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CreateOrderResponse) GetOrder() *Order {
@@ -1184,7 +1298,7 @@ type CancelOrderRequest struct {
 
 func (x *CancelOrderRequest) Reset() {
 	*x = CancelOrderRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[22]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1310,7 @@ func (x *CancelOrderRequest) String() string {
 func (*CancelOrderRequest) ProtoMessage() {}
 
 func (x *CancelOrderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[22]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1323,7 @@ func (x *CancelOrderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelOrderRequest.ProtoReflect.Descriptor instead.
 func (*CancelOrderRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{22}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CancelOrderRequest) GetOrderId() string {
@@ -1228,7 +1342,7 @@ type GetOrderRequest struct {
 
 func (x *GetOrderRequest) Reset() {
 	*x = GetOrderRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[23]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1240,7 +1354,7 @@ func (x *GetOrderRequest) String() string {
 func (*GetOrderRequest) ProtoMessage() {}
 
 func (x *GetOrderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[23]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1253,7 +1367,7 @@ func (x *GetOrderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetOrderRequest.ProtoReflect.Descriptor instead.
 func (*GetOrderRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{23}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetOrderRequest) GetOrderId() string {
@@ -1274,7 +1388,7 @@ type ListOrdersRequest struct {
 
 func (x *ListOrdersRequest) Reset() {
 	*x = ListOrdersRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[24]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1400,7 @@ func (x *ListOrdersRequest) String() string {
 func (*ListOrdersRequest) ProtoMessage() {}
 
 func (x *ListOrdersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[24]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1413,7 @@ func (x *ListOrdersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOrdersRequest.ProtoReflect.Descriptor instead.
 func (*ListOrdersRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{24}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListOrdersRequest) GetCustomerId() int64 {
@@ -1333,7 +1447,7 @@ type OrderPage struct {
 
 func (x *OrderPage) Reset() {
 	*x = OrderPage{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[25]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1345,7 +1459,7 @@ func (x *OrderPage) String() string {
 func (*OrderPage) ProtoMessage() {}
 
 func (x *OrderPage) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[25]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1358,7 +1472,7 @@ func (x *OrderPage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderPage.ProtoReflect.Descriptor instead.
 func (*OrderPage) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{25}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *OrderPage) GetOrders() []*Order {
@@ -1395,7 +1509,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[26]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1407,7 +1521,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[26]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1420,7 +1534,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{26}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Order) GetOrderId() string {
@@ -1500,7 +1614,7 @@ type OrderLine struct {
 
 func (x *OrderLine) Reset() {
 	*x = OrderLine{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[27]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1626,7 @@ func (x *OrderLine) String() string {
 func (*OrderLine) ProtoMessage() {}
 
 func (x *OrderLine) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[27]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1639,7 @@ func (x *OrderLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderLine.ProtoReflect.Descriptor instead.
 func (*OrderLine) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{27}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *OrderLine) GetProductId() int64 {
@@ -1567,7 +1681,7 @@ type Rejection struct {
 
 func (x *Rejection) Reset() {
 	*x = Rejection{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[28]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1693,7 @@ func (x *Rejection) String() string {
 func (*Rejection) ProtoMessage() {}
 
 func (x *Rejection) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[28]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1706,7 @@ func (x *Rejection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Rejection.ProtoReflect.Descriptor instead.
 func (*Rejection) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{28}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Rejection) GetKind() string {
@@ -1618,7 +1732,7 @@ type GetStockRequest struct {
 
 func (x *GetStockRequest) Reset() {
 	*x = GetStockRequest{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[29]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1744,7 @@ func (x *GetStockRequest) String() string {
 func (*GetStockRequest) ProtoMessage() {}
 
 func (x *GetStockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[29]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1757,7 @@ func (x *GetStockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStockRequest.ProtoReflect.Descriptor instead.
 func (*GetStockRequest) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{29}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetStockRequest) GetProductId() int64 {
@@ -1665,7 +1779,7 @@ type Stock struct {
 
 func (x *Stock) Reset() {
 	*x = Stock{}
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[30]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1791,7 @@ func (x *Stock) String() string {
 func (*Stock) ProtoMessage() {}
 
 func (x *Stock) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[30]
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1804,7 @@ func (x *Stock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stock.ProtoReflect.Descriptor instead.
 func (*Stock) Descriptor() ([]byte, []int) {
-	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{30}
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Stock) GetProductId() int64 {
@@ -1744,7 +1858,18 @@ const file_systems_shop_shoppb_shop_proto_rawDesc = "" +
 	"\vname_prefix\x18\x01 \x01(\tR\n" +
 	"namePrefix\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\x05R\bpageSize\x12\x16\n" +
-	"\x06cursor\x18\x03 \x01(\tR\x06cursor\"c\n" +
+	"\x06cursor\x18\x03 \x01(\tR\x06cursor\"P\n" +
+	"\x0eRepriceRequest\x12\x1d\n" +
+	"\n" +
+	"product_id\x18\x01 \x01(\x03R\tproductId\x12\x1f\n" +
+	"\vprice_cents\x18\x02 \x01(\x03R\n" +
+	"priceCents\"a\n" +
+	"\x05Price\x12\x1d\n" +
+	"\n" +
+	"product_id\x18\x01 \x01(\x03R\tproductId\x12\x1f\n" +
+	"\vprice_cents\x18\x02 \x01(\x03R\n" +
+	"priceCents\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"c\n" +
 	"\vProductPage\x123\n" +
 	"\bproducts\x18\x01 \x03(\v2\x17.cleave.shop.v1.ProductR\bproducts\x12\x1f\n" +
 	"\vnext_cursor\x18\x02 \x01(\tR\n" +
@@ -1846,12 +1971,13 @@ const file_systems_shop_shoppb_shop_proto_rawDesc = "" +
 	"product_id\x18\x01 \x01(\x03R\tproductId\x12\x17\n" +
 	"\aon_hand\x18\x02 \x01(\x03R\x06onHand\x12\x1a\n" +
 	"\breserved\x18\x03 \x01(\x03R\breserved\x12\x12\n" +
-	"\x04sold\x18\x04 \x01(\x03R\x04sold2\xeb\x01\n" +
+	"\x04sold\x18\x04 \x01(\x03R\x04sold2\xad\x02\n" +
 	"\aCatalog\x12D\n" +
 	"\x05Quote\x12\x1c.cleave.shop.v1.QuoteRequest\x1a\x1d.cleave.shop.v1.QuoteResponse\x12H\n" +
 	"\n" +
 	"GetProduct\x12!.cleave.shop.v1.GetProductRequest\x1a\x17.cleave.shop.v1.Product\x12P\n" +
-	"\fListProducts\x12#.cleave.shop.v1.ListProductsRequest\x1a\x1b.cleave.shop.v1.ProductPage2\xb3\x01\n" +
+	"\fListProducts\x12#.cleave.shop.v1.ListProductsRequest\x1a\x1b.cleave.shop.v1.ProductPage\x12@\n" +
+	"\aReprice\x12\x1e.cleave.shop.v1.RepriceRequest\x1a\x15.cleave.shop.v1.Price2\xb3\x01\n" +
 	"\tCustomers\x12K\n" +
 	"\vGetCustomer\x12\".cleave.shop.v1.GetCustomerRequest\x1a\x18.cleave.shop.v1.Customer\x12Y\n" +
 	"\fGetCustomers\x12#.cleave.shop.v1.GetCustomersRequest\x1a$.cleave.shop.v1.GetCustomersResponse2\xa5\x02\n" +
@@ -1894,94 +2020,98 @@ func file_systems_shop_shoppb_shop_proto_rawDescGZIP() []byte {
 	return file_systems_shop_shoppb_shop_proto_rawDescData
 }
 
-var file_systems_shop_shoppb_shop_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_systems_shop_shoppb_shop_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_systems_shop_shoppb_shop_proto_goTypes = []any{
 	(*QuoteRequest)(nil),         // 0: cleave.shop.v1.QuoteRequest
 	(*QuoteResponse)(nil),        // 1: cleave.shop.v1.QuoteResponse
 	(*GetProductRequest)(nil),    // 2: cleave.shop.v1.GetProductRequest
 	(*Product)(nil),              // 3: cleave.shop.v1.Product
 	(*ListProductsRequest)(nil),  // 4: cleave.shop.v1.ListProductsRequest
-	(*ProductPage)(nil),          // 5: cleave.shop.v1.ProductPage
-	(*GetCustomerRequest)(nil),   // 6: cleave.shop.v1.GetCustomerRequest
-	(*GetCustomersRequest)(nil),  // 7: cleave.shop.v1.GetCustomersRequest
-	(*GetCustomersResponse)(nil), // 8: cleave.shop.v1.GetCustomersResponse
-	(*Customer)(nil),             // 9: cleave.shop.v1.Customer
-	(*Line)(nil),                 // 10: cleave.shop.v1.Line
-	(*StepRequest)(nil),          // 11: cleave.shop.v1.StepRequest
-	(*StepResponse)(nil),         // 12: cleave.shop.v1.StepResponse
-	(*ReserveRequest)(nil),       // 13: cleave.shop.v1.ReserveRequest
-	(*ChargeRequest)(nil),        // 14: cleave.shop.v1.ChargeRequest
-	(*GetAccountRequest)(nil),    // 15: cleave.shop.v1.GetAccountRequest
-	(*Account)(nil),              // 16: cleave.shop.v1.Account
-	(*ShipRequest)(nil),          // 17: cleave.shop.v1.ShipRequest
-	(*GetShipmentRequest)(nil),   // 18: cleave.shop.v1.GetShipmentRequest
-	(*Shipment)(nil),             // 19: cleave.shop.v1.Shipment
-	(*CreateOrderRequest)(nil),   // 20: cleave.shop.v1.CreateOrderRequest
-	(*CreateOrderResponse)(nil),  // 21: cleave.shop.v1.CreateOrderResponse
-	(*CancelOrderRequest)(nil),   // 22: cleave.shop.v1.CancelOrderRequest
-	(*GetOrderRequest)(nil),      // 23: cleave.shop.v1.GetOrderRequest
-	(*ListOrdersRequest)(nil),    // 24: cleave.shop.v1.ListOrdersRequest
-	(*OrderPage)(nil),            // 25: cleave.shop.v1.OrderPage
-	(*Order)(nil),                // 26: cleave.shop.v1.Order
-	(*OrderLine)(nil),            // 27: cleave.shop.v1.OrderLine
-	(*Rejection)(nil),            // 28: cleave.shop.v1.Rejection
-	(*GetStockRequest)(nil),      // 29: cleave.shop.v1.GetStockRequest
-	(*Stock)(nil),                // 30: cleave.shop.v1.Stock
+	(*RepriceRequest)(nil),       // 5: cleave.shop.v1.RepriceRequest
+	(*Price)(nil),                // 6: cleave.shop.v1.Price
+	(*ProductPage)(nil),          // 7: cleave.shop.v1.ProductPage
+	(*GetCustomerRequest)(nil),   // 8: cleave.shop.v1.GetCustomerRequest
+	(*GetCustomersRequest)(nil),  // 9: cleave.shop.v1.GetCustomersRequest
+	(*GetCustomersResponse)(nil), // 10: cleave.shop.v1.GetCustomersResponse
+	(*Customer)(nil),             // 11: cleave.shop.v1.Customer
+	(*Line)(nil),                 // 12: cleave.shop.v1.Line
+	(*StepRequest)(nil),          // 13: cleave.shop.v1.StepRequest
+	(*StepResponse)(nil),         // 14: cleave.shop.v1.StepResponse
+	(*ReserveRequest)(nil),       // 15: cleave.shop.v1.ReserveRequest
+	(*ChargeRequest)(nil),        // 16: cleave.shop.v1.ChargeRequest
+	(*GetAccountRequest)(nil),    // 17: cleave.shop.v1.GetAccountRequest
+	(*Account)(nil),              // 18: cleave.shop.v1.Account
+	(*ShipRequest)(nil),          // 19: cleave.shop.v1.ShipRequest
+	(*GetShipmentRequest)(nil),   // 20: cleave.shop.v1.GetShipmentRequest
+	(*Shipment)(nil),             // 21: cleave.shop.v1.Shipment
+	(*CreateOrderRequest)(nil),   // 22: cleave.shop.v1.CreateOrderRequest
+	(*CreateOrderResponse)(nil),  // 23: cleave.shop.v1.CreateOrderResponse
+	(*CancelOrderRequest)(nil),   // 24: cleave.shop.v1.CancelOrderRequest
+	(*GetOrderRequest)(nil),      // 25: cleave.shop.v1.GetOrderRequest
+	(*ListOrdersRequest)(nil),    // 26: cleave.shop.v1.ListOrdersRequest
+	(*OrderPage)(nil),            // 27: cleave.shop.v1.OrderPage
+	(*Order)(nil),                // 28: cleave.shop.v1.Order
+	(*OrderLine)(nil),            // 29: cleave.shop.v1.OrderLine
+	(*Rejection)(nil),            // 30: cleave.shop.v1.Rejection
+	(*GetStockRequest)(nil),      // 31: cleave.shop.v1.GetStockRequest
+	(*Stock)(nil),                // 32: cleave.shop.v1.Stock
 }
 var file_systems_shop_shoppb_shop_proto_depIdxs = []int32{
 	3,  // 0: cleave.shop.v1.QuoteResponse.products:type_name -> cleave.shop.v1.Product
 	3,  // 1: cleave.shop.v1.ProductPage.products:type_name -> cleave.shop.v1.Product
-	9,  // 2: cleave.shop.v1.GetCustomersResponse.customers:type_name -> cleave.shop.v1.Customer
-	10, // 3: cleave.shop.v1.ReserveRequest.lines:type_name -> cleave.shop.v1.Line
-	10, // 4: cleave.shop.v1.CreateOrderRequest.lines:type_name -> cleave.shop.v1.Line
-	26, // 5: cleave.shop.v1.CreateOrderResponse.order:type_name -> cleave.shop.v1.Order
-	26, // 6: cleave.shop.v1.OrderPage.orders:type_name -> cleave.shop.v1.Order
-	27, // 7: cleave.shop.v1.Order.lines:type_name -> cleave.shop.v1.OrderLine
-	28, // 8: cleave.shop.v1.Order.rejection:type_name -> cleave.shop.v1.Rejection
+	11, // 2: cleave.shop.v1.GetCustomersResponse.customers:type_name -> cleave.shop.v1.Customer
+	12, // 3: cleave.shop.v1.ReserveRequest.lines:type_name -> cleave.shop.v1.Line
+	12, // 4: cleave.shop.v1.CreateOrderRequest.lines:type_name -> cleave.shop.v1.Line
+	28, // 5: cleave.shop.v1.CreateOrderResponse.order:type_name -> cleave.shop.v1.Order
+	28, // 6: cleave.shop.v1.OrderPage.orders:type_name -> cleave.shop.v1.Order
+	29, // 7: cleave.shop.v1.Order.lines:type_name -> cleave.shop.v1.OrderLine
+	30, // 8: cleave.shop.v1.Order.rejection:type_name -> cleave.shop.v1.Rejection
 	0,  // 9: cleave.shop.v1.Catalog.Quote:input_type -> cleave.shop.v1.QuoteRequest
 	2,  // 10: cleave.shop.v1.Catalog.GetProduct:input_type -> cleave.shop.v1.GetProductRequest
 	4,  // 11: cleave.shop.v1.Catalog.ListProducts:input_type -> cleave.shop.v1.ListProductsRequest
-	6,  // 12: cleave.shop.v1.Customers.GetCustomer:input_type -> cleave.shop.v1.GetCustomerRequest
-	7,  // 13: cleave.shop.v1.Customers.GetCustomers:input_type -> cleave.shop.v1.GetCustomersRequest
-	13, // 14: cleave.shop.v1.Inventory.Reserve:input_type -> cleave.shop.v1.ReserveRequest
-	11, // 15: cleave.shop.v1.Inventory.Commit:input_type -> cleave.shop.v1.StepRequest
-	11, // 16: cleave.shop.v1.Inventory.Release:input_type -> cleave.shop.v1.StepRequest
-	11, // 17: cleave.shop.v1.Inventory.Restock:input_type -> cleave.shop.v1.StepRequest
-	14, // 18: cleave.shop.v1.Payments.Charge:input_type -> cleave.shop.v1.ChargeRequest
-	11, // 19: cleave.shop.v1.Payments.Void:input_type -> cleave.shop.v1.StepRequest
-	11, // 20: cleave.shop.v1.Payments.Refund:input_type -> cleave.shop.v1.StepRequest
-	15, // 21: cleave.shop.v1.Payments.GetAccount:input_type -> cleave.shop.v1.GetAccountRequest
-	17, // 22: cleave.shop.v1.Shipping.Ship:input_type -> cleave.shop.v1.ShipRequest
-	11, // 23: cleave.shop.v1.Shipping.Recall:input_type -> cleave.shop.v1.StepRequest
-	18, // 24: cleave.shop.v1.Shipping.GetShipment:input_type -> cleave.shop.v1.GetShipmentRequest
-	20, // 25: cleave.shop.v1.Orders.CreateOrder:input_type -> cleave.shop.v1.CreateOrderRequest
-	22, // 26: cleave.shop.v1.Orders.CancelOrder:input_type -> cleave.shop.v1.CancelOrderRequest
-	23, // 27: cleave.shop.v1.OrderViews.GetOrder:input_type -> cleave.shop.v1.GetOrderRequest
-	24, // 28: cleave.shop.v1.OrderViews.ListOrders:input_type -> cleave.shop.v1.ListOrdersRequest
-	29, // 29: cleave.shop.v1.StockViews.GetStock:input_type -> cleave.shop.v1.GetStockRequest
-	1,  // 30: cleave.shop.v1.Catalog.Quote:output_type -> cleave.shop.v1.QuoteResponse
-	3,  // 31: cleave.shop.v1.Catalog.GetProduct:output_type -> cleave.shop.v1.Product
-	5,  // 32: cleave.shop.v1.Catalog.ListProducts:output_type -> cleave.shop.v1.ProductPage
-	9,  // 33: cleave.shop.v1.Customers.GetCustomer:output_type -> cleave.shop.v1.Customer
-	8,  // 34: cleave.shop.v1.Customers.GetCustomers:output_type -> cleave.shop.v1.GetCustomersResponse
-	12, // 35: cleave.shop.v1.Inventory.Reserve:output_type -> cleave.shop.v1.StepResponse
-	12, // 36: cleave.shop.v1.Inventory.Commit:output_type -> cleave.shop.v1.StepResponse
-	12, // 37: cleave.shop.v1.Inventory.Release:output_type -> cleave.shop.v1.StepResponse
-	12, // 38: cleave.shop.v1.Inventory.Restock:output_type -> cleave.shop.v1.StepResponse
-	12, // 39: cleave.shop.v1.Payments.Charge:output_type -> cleave.shop.v1.StepResponse
-	12, // 40: cleave.shop.v1.Payments.Void:output_type -> cleave.shop.v1.StepResponse
-	12, // 41: cleave.shop.v1.Payments.Refund:output_type -> cleave.shop.v1.StepResponse
-	16, // 42: cleave.shop.v1.Payments.GetAccount:output_type -> cleave.shop.v1.Account
-	19, // 43: cleave.shop.v1.Shipping.Ship:output_type -> cleave.shop.v1.Shipment
-	12, // 44: cleave.shop.v1.Shipping.Recall:output_type -> cleave.shop.v1.StepResponse
-	19, // 45: cleave.shop.v1.Shipping.GetShipment:output_type -> cleave.shop.v1.Shipment
-	21, // 46: cleave.shop.v1.Orders.CreateOrder:output_type -> cleave.shop.v1.CreateOrderResponse
-	26, // 47: cleave.shop.v1.Orders.CancelOrder:output_type -> cleave.shop.v1.Order
-	26, // 48: cleave.shop.v1.OrderViews.GetOrder:output_type -> cleave.shop.v1.Order
-	25, // 49: cleave.shop.v1.OrderViews.ListOrders:output_type -> cleave.shop.v1.OrderPage
-	30, // 50: cleave.shop.v1.StockViews.GetStock:output_type -> cleave.shop.v1.Stock
-	30, // [30:51] is the sub-list for method output_type
-	9,  // [9:30] is the sub-list for method input_type
+	5,  // 12: cleave.shop.v1.Catalog.Reprice:input_type -> cleave.shop.v1.RepriceRequest
+	8,  // 13: cleave.shop.v1.Customers.GetCustomer:input_type -> cleave.shop.v1.GetCustomerRequest
+	9,  // 14: cleave.shop.v1.Customers.GetCustomers:input_type -> cleave.shop.v1.GetCustomersRequest
+	15, // 15: cleave.shop.v1.Inventory.Reserve:input_type -> cleave.shop.v1.ReserveRequest
+	13, // 16: cleave.shop.v1.Inventory.Commit:input_type -> cleave.shop.v1.StepRequest
+	13, // 17: cleave.shop.v1.Inventory.Release:input_type -> cleave.shop.v1.StepRequest
+	13, // 18: cleave.shop.v1.Inventory.Restock:input_type -> cleave.shop.v1.StepRequest
+	16, // 19: cleave.shop.v1.Payments.Charge:input_type -> cleave.shop.v1.ChargeRequest
+	13, // 20: cleave.shop.v1.Payments.Void:input_type -> cleave.shop.v1.StepRequest
+	13, // 21: cleave.shop.v1.Payments.Refund:input_type -> cleave.shop.v1.StepRequest
+	17, // 22: cleave.shop.v1.Payments.GetAccount:input_type -> cleave.shop.v1.GetAccountRequest
+	19, // 23: cleave.shop.v1.Shipping.Ship:input_type -> cleave.shop.v1.ShipRequest
+	13, // 24: cleave.shop.v1.Shipping.Recall:input_type -> cleave.shop.v1.StepRequest
+	20, // 25: cleave.shop.v1.Shipping.GetShipment:input_type -> cleave.shop.v1.GetShipmentRequest
+	22, // 26: cleave.shop.v1.Orders.CreateOrder:input_type -> cleave.shop.v1.CreateOrderRequest
+	24, // 27: cleave.shop.v1.Orders.CancelOrder:input_type -> cleave.shop.v1.CancelOrderRequest
+	25, // 28: cleave.shop.v1.OrderViews.GetOrder:input_type -> cleave.shop.v1.GetOrderRequest
+	26, // 29: cleave.shop.v1.OrderViews.ListOrders:input_type -> cleave.shop.v1.ListOrdersRequest
+	31, // 30: cleave.shop.v1.StockViews.GetStock:input_type -> cleave.shop.v1.GetStockRequest
+	1,  // 31: cleave.shop.v1.Catalog.Quote:output_type -> cleave.shop.v1.QuoteResponse
+	3,  // 32: cleave.shop.v1.Catalog.GetProduct:output_type -> cleave.shop.v1.Product
+	7,  // 33: cleave.shop.v1.Catalog.ListProducts:output_type -> cleave.shop.v1.ProductPage
+	6,  // 34: cleave.shop.v1.Catalog.Reprice:output_type -> cleave.shop.v1.Price
+	11, // 35: cleave.shop.v1.Customers.GetCustomer:output_type -> cleave.shop.v1.Customer
+	10, // 36: cleave.shop.v1.Customers.GetCustomers:output_type -> cleave.shop.v1.GetCustomersResponse
+	14, // 37: cleave.shop.v1.Inventory.Reserve:output_type -> cleave.shop.v1.StepResponse
+	14, // 38: cleave.shop.v1.Inventory.Commit:output_type -> cleave.shop.v1.StepResponse
+	14, // 39: cleave.shop.v1.Inventory.Release:output_type -> cleave.shop.v1.StepResponse
+	14, // 40: cleave.shop.v1.Inventory.Restock:output_type -> cleave.shop.v1.StepResponse
+	14, // 41: cleave.shop.v1.Payments.Charge:output_type -> cleave.shop.v1.StepResponse
+	14, // 42: cleave.shop.v1.Payments.Void:output_type -> cleave.shop.v1.StepResponse
+	14, // 43: cleave.shop.v1.Payments.Refund:output_type -> cleave.shop.v1.StepResponse
+	18, // 44: cleave.shop.v1.Payments.GetAccount:output_type -> cleave.shop.v1.Account
+	21, // 45: cleave.shop.v1.Shipping.Ship:output_type -> cleave.shop.v1.Shipment
+	14, // 46: cleave.shop.v1.Shipping.Recall:output_type -> cleave.shop.v1.StepResponse
+	21, // 47: cleave.shop.v1.Shipping.GetShipment:output_type -> cleave.shop.v1.Shipment
+	23, // 48: cleave.shop.v1.Orders.CreateOrder:output_type -> cleave.shop.v1.CreateOrderResponse
+	28, // 49: cleave.shop.v1.Orders.CancelOrder:output_type -> cleave.shop.v1.Order
+	28, // 50: cleave.shop.v1.OrderViews.GetOrder:output_type -> cleave.shop.v1.Order
+	27, // 51: cleave.shop.v1.OrderViews.ListOrders:output_type -> cleave.shop.v1.OrderPage
+	32, // 52: cleave.shop.v1.StockViews.GetStock:output_type -> cleave.shop.v1.Stock
+	31, // [31:53] is the sub-list for method output_type
+	9,  // [9:31] is the sub-list for method input_type
 	9,  // [9:9] is the sub-list for extension type_name
 	9,  // [9:9] is the sub-list for extension extendee
 	0,  // [0:9] is the sub-list for field type_name
@@ -1998,7 +2128,7 @@ func file_systems_shop_shoppb_shop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_systems_shop_shoppb_shop_proto_rawDesc), len(file_systems_shop_shoppb_shop_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   31,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   8,
 		},

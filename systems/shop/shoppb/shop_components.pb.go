@@ -16,6 +16,9 @@ type Catalog interface {
 	// ListProducts pages through the products whose name begins with a text,
 	// upper and lower case alike, in the order of their names.
 	ListProducts(ctx context.Context, in *ListProductsRequest) (*ProductPage, error)
+	// Reprice gives a product another price, or fails with UnknownProduct. A product that
+	// has this price already keeps its version: repeating it is safe.
+	Reprice(ctx context.Context, in *RepriceRequest) (*Price, error)
 }
 
 // OfferCatalog serves a component's calls on a binding.
@@ -41,6 +44,9 @@ func (c callsCatalog) GetProduct(ctx context.Context, in *GetProductRequest) (*P
 }
 func (c callsCatalog) ListProducts(ctx context.Context, in *ListProductsRequest) (*ProductPage, error) {
 	return c.client.ListProducts(ctx, in)
+}
+func (c callsCatalog) Reprice(ctx context.Context, in *RepriceRequest) (*Price, error) {
+	return c.client.Reprice(ctx, in)
 }
 
 // Customers knows who buys.

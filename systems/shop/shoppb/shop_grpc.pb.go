@@ -30,6 +30,7 @@ const (
 	Catalog_Quote_FullMethodName        = "/cleave.shop.v1.Catalog/Quote"
 	Catalog_GetProduct_FullMethodName   = "/cleave.shop.v1.Catalog/GetProduct"
 	Catalog_ListProducts_FullMethodName = "/cleave.shop.v1.Catalog/ListProducts"
+	Catalog_Reprice_FullMethodName      = "/cleave.shop.v1.Catalog/Reprice"
 )
 
 // CatalogClient is the client API for Catalog service.
@@ -44,6 +45,9 @@ type CatalogClient interface {
 	// ListProducts pages through the products whose name begins with a text,
 	// upper and lower case alike, in the order of their names.
 	ListProducts(ctx context.Context, in *ListProductsRequest, opts ...grpc.CallOption) (*ProductPage, error)
+	// Reprice gives a product another price, or fails with UnknownProduct. A product that
+	// has this price already keeps its version: repeating it is safe.
+	Reprice(ctx context.Context, in *RepriceRequest, opts ...grpc.CallOption) (*Price, error)
 }
 
 type catalogClient struct {
@@ -84,6 +88,16 @@ func (c *catalogClient) ListProducts(ctx context.Context, in *ListProductsReques
 	return out, nil
 }
 
+func (c *catalogClient) Reprice(ctx context.Context, in *RepriceRequest, opts ...grpc.CallOption) (*Price, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Price)
+	err := c.cc.Invoke(ctx, Catalog_Reprice_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // CatalogServer is the server API for Catalog service.
 // All implementations must embed UnimplementedCatalogServer
 // for forward compatibility.
@@ -96,6 +110,9 @@ type CatalogServer interface {
 	// ListProducts pages through the products whose name begins with a text,
 	// upper and lower case alike, in the order of their names.
 	ListProducts(context.Context, *ListProductsRequest) (*ProductPage, error)
+	// Reprice gives a product another price, or fails with UnknownProduct. A product that
+	// has this price already keeps its version: repeating it is safe.
+	Reprice(context.Context, *RepriceRequest) (*Price, error)
 	mustEmbedUnimplementedCatalogServer()
 }
 
@@ -114,6 +131,9 @@ func (UnimplementedCatalogServer) GetProduct(context.Context, *GetProductRequest
 }
 func (UnimplementedCatalogServer) ListProducts(context.Context, *ListProductsRequest) (*ProductPage, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListProducts not implemented")
+}
+func (UnimplementedCatalogServer) Reprice(context.Context, *RepriceRequest) (*Price, error) {
+	return nil, status.Error(codes.Unimplemented, "method Reprice not implemented")
 }
 func (UnimplementedCatalogServer) mustEmbedUnimplementedCatalogServer() {}
 func (UnimplementedCatalogServer) testEmbeddedByValue()                 {}
@@ -190,6 +210,24 @@ func _Catalog_ListProducts_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Catalog_Reprice_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RepriceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(CatalogServer).Reprice(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Catalog_Reprice_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(CatalogServer).Reprice(ctx, req.(*RepriceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Catalog_ServiceDesc is the grpc.ServiceDesc for Catalog service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -208,6 +246,10 @@ var Catalog_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListProducts",
 			Handler:    _Catalog_ListProducts_Handler,
+		},
+		{
+			MethodName: "Reprice",
+			Handler:    _Catalog_Reprice_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

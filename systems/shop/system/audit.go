@@ -3,6 +3,9 @@ package system
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/cleave-lab/cleave/backing/broker"
@@ -13,8 +16,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/observation"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
+	"github.com/cleave-lab/cleave/systems/shop/reference"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
@@ -58,7 +63,7 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 		return in, err
 	}
 	in.Coordination = audit.Coordination(design.Coordination)
-	if in.State, err = audit.Read(ctx, databases, in.Coordination); err != nil {
+	if in.State, err = audit.Read(ctx, databases, design.Reference == architecture.Replicated); err != nil {
 		return in, err
 	}
 	if in.Left, err = remaining(ctx, design, databases, left); err != nil {
@@ -67,20 +72,22 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	if in.Inboxes, err = inboxes(ctx, design, databases); err != nil {
 		return in, err
 	}
+	if in.Replica, err = replica(design, left); err != nil {
+		return in, err
+	}
 	in.Views, err = views(ctx, design, left)
 	return in, err
 }
 
-// inboxes returns what the components of a choreographed design were told. Read models
-// note nothing: their documents carry versions.
+// inboxes returns what components were told by events. Read models note nothing: their
+// documents carry versions.
 func inboxes(
 	ctx context.Context, design architecture.Design, databases assembly.Databases,
 ) (map[string]audit.Inbox, error) {
-	if design.Coordination != architecture.Choreographed {
-		return nil, nil
-	}
+	told := design.Told()
+	told.Views = false
 	all := map[string]audit.Inbox{}
-	for _, queue := range events.Topology(false).Queues {
+	for _, queue := range events.Topology(told).Queues {
 		inbox, err := audit.ReadInbox(ctx, databases[queue.Name], queue.Name, queue.Types)
 		if err != nil {
 			return nil, err
@@ -88,6 +95,28 @@ func inboxes(
 		all[queue.Name] = inbox
 	}
 	return all, nil
+}
+
+// replica returns when the replica of a design that has one had each price.
+func replica(design architecture.Design, left lab.Leftover) (*audit.Replica, error) {
+	if design.Reference != architecture.Replicated {
+		return nil, nil
+	}
+	observed, err := observation.Read(left.Dir)
+	if err != nil {
+		return nil, err
+	}
+	shown := map[audit.PriceVersion]int64{}
+	for change, showing := range observed.Showings {
+		if number, is := strings.CutPrefix(change.Document, reference.Products); is {
+			product, err := strconv.ParseInt(number, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("read what the replica has shown: %w", err)
+			}
+			shown[audit.PriceVersion{Product: product, Version: change.Version}] = showing.Shown
+		}
+	}
+	return &audit.Replica{Shown: shown}, nil
 }
 
 // views returns the documents of a design that has any.
@@ -123,7 +152,7 @@ func remaining(
 		return nil, err
 	}
 	counts := map[string]int64{"sagas": sagas}
-	if design.Coordination != architecture.Choreographed {
+	if design.Broker == "" {
 		return counts, nil
 	}
 	for component, db := range databases {
@@ -145,7 +174,7 @@ func countMessages(
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	topology := events.Topology(design.Views == architecture.FromDocuments)
+	topology := events.Topology(design.Told())
 	if err := client.Declare(ctx, topology); err != nil {
 		return err
 	}

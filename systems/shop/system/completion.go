@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -13,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
+	"github.com/cleave-lab/cleave/systems/shop/reference"
 )
 
 // tally is what became of the orders of a trial: what clients wrote down, joined
@@ -30,7 +32,9 @@ type tally struct {
 	// since counts all orders that became final after the measured load began, all
 	// those of the whole trial: a warm-up has orders too.
 	since, all int
-	showings   []observation.Showing // of changes made since begun
+	// Of changes made since begun: when read models showed them, and when the orders'
+	// replica of the catalog had them.
+	showings, replicated []observation.Showing
 }
 
 // count joins the history with the observations in a trial's directory.
@@ -55,8 +59,12 @@ func count(attempts []attempt, dir string, ids map[string]string) (t tally, err 
 			t.since++
 		}
 	}
-	for _, s := range observed.Showings {
-		if s.Made >= t.begun {
+	for change, s := range observed.Showings {
+		switch {
+		case s.Made < t.begun:
+		case strings.HasPrefix(change.Document, reference.Products):
+			t.replicated = append(t.replicated, s)
+		default:
 			t.showings = append(t.showings, s)
 		}
 	}
@@ -120,10 +128,10 @@ func (t *tally) completions() []float64 {
 	return times
 }
 
-// staleness returns the times from a change until its document showed it, in seconds.
-func (t *tally) staleness() []float64 {
-	times := make([]float64, len(t.showings))
-	for i, s := range t.showings {
+// staleness returns the times from a change until it was shown, in seconds.
+func staleness(showings []observation.Showing) []float64 {
+	times := make([]float64, len(showings))
+	for i, s := range showings {
 		times[i] = seconds(s.Shown - s.Made)
 	}
 	return times

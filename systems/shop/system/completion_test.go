@@ -86,7 +86,8 @@ func busy(t *testing.T) string {
 		{key: "kf", due: 500, answered: 501, end: "fail"},
 	}, final("b", 600), final("a", 10), final("warm", -9_990), final("c", 1_200), final("e", 470),
 		"final torn 17",
-		shown("order_views/a", 10, 30), shown("order_views/b", 600, 700), shown("order_views/warm", -9_990, -8_000))
+		shown("order_views/a", 10, 30), shown("order_views/b", 600, 700), shown("order_views/warm", -9_990, -8_000),
+		shown("known_products/3", 20, 25))
 }
 
 func near(t *testing.T, what string, got, want float64) {
@@ -141,9 +142,12 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 			near(t, "completed per second", completed, c.complete)
 			near(t, "goodput", good, c.good)
 			near(t, "share not final after a second", orders.openAt(1), 0.5)
-			lags := orders.staleness()
+			lags := staleness(orders.showings)
 			if len(lags) != 2 || math.Abs(lags[0]+lags[1]-0.120) > 1e-9 {
 				t.Errorf("staleness %v, want 20 and 100 ms", lags)
+			}
+			if lags = staleness(orders.replicated); len(lags) != 1 || math.Abs(lags[0]-0.005) > 1e-9 {
+				t.Errorf("staleness of the replica %v, want 5 ms", lags)
 			}
 		})
 	}
@@ -283,15 +287,15 @@ func TestMeasuresOfATrial(t *testing.T) {
 	got := measure(map[string]float64{lab.FactorRate: 6}, left)
 	for name, want := range map[string]float64{
 		"completion_time_p50": 0.500, "completion_time_p99": 1.000, "staleness_p99": 0.100,
-		"response_time_p99": 0.5,
-		"completed_rate":    2, "goodput": 2, "unfinished_share": 0.5, "error_share": 2.0 / 6,
+		"reference_staleness_p99": 0.005, "response_time_p99": 0.5,
+		"completed_rate": 2, "goodput": 2, "unfinished_share": 0.5, "error_share": 2.0 / 6,
 		"cpu_per_operation": 4.0 / 4, "peak_memory": 200, "statements_per_order": 10, "rows_per_order": 8,
 		"commits_per_order":  2,
 		"messages_per_order": 3, "deliveries_per_order": 3, "bytes_per_order": 350, "secret": 0,
 	} {
 		near(t, name, got.Values[name], want)
 	}
-	if len(got.Spectra) != 3 || len(got.Spectra[lab.CompletionTime]) == 0 || got.Values["syncs_per_order"] != 0 {
+	if len(got.Spectra) != 4 || len(got.Spectra[lab.CompletionTime]) == 0 || got.Values["syncs_per_order"] != 0 {
 		t.Errorf("spectra %v, values %v", got.Spectra, got.Values)
 	}
 	got = measure(map[string]float64{Orders: 6}, left)

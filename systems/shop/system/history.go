@@ -2,6 +2,7 @@ package system
 
 import (
 	"path/filepath"
+	"strconv"
 
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -24,6 +25,9 @@ type noted struct {
 	Right    int64 `json:"right,string"`
 	// State is that of the order in the answer; empty: the answer has no order.
 	State shop.State `json:"state"`
+	// What a product was to cost, and the version that the answer told.
+	Price   int64  `json:"price,string"`
+	Version string `json:"version"`
 }
 
 // readAttempts reads the generator's history in a trial's directory.
@@ -46,6 +50,15 @@ func (n noted) asked() *audit.Asked {
 	return asked
 }
 
+// priced returns what the client wanted a product to cost; nil where it was not noted.
+func (n noted) priced() *audit.Price {
+	if n.Price == 0 {
+		return nil
+	}
+	version, _ := strconv.ParseInt(n.Version, 10, 64) // without an answer there is none
+	return &audit.Price{Product: n.Product, Version: version, Cents: n.Price}
+}
+
 // history translates attempts for the audit, all loads on one clock. Read models may lag behind
 // what a client was told by the components: reads from them are a session of their own.
 func history(attempts []attempt, views architecture.Views) []audit.Attempt {
@@ -61,6 +74,8 @@ func history(attempts []attempt, views architecture.Views) []audit.Attempt {
 			all[i].Operation, all[i].Key, all[i].Asked = audit.OperationCreate, a.Noted.Key, a.Noted.asked()
 		case cancelling:
 			all[i].Operation = audit.OperationCancel
+		case repricing:
+			all[i].Operation, all[i].Price = audit.OperationPrice, a.Noted.priced()
 		case reading:
 			all[i].Operation = audit.OperationRead
 			if views == architecture.FromDocuments {

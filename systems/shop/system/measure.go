@@ -32,6 +32,8 @@ func metrics() []lab.Metric {
 	all := []lab.Metric{completion[0], words.Capacity(), words.CPU(), completion[1]}
 	all = append(all, words.ResponseTimes(0.99, 0.5, 0)...)
 	all = append(all, times(lab.Staleness, "lag of read models behind changes", 0.99, 0.5)...)
+	all = append(all, times(lab.ReferenceStaleness, "lag of the orders' replica behind the catalog", 0.99,
+		0.5)...)
 	all = append(all,
 		lab.Metric{Name: "completed_rate", Unit: "1/s", Better: lab.HigherIsBetter,
 			Title: "orders per second that became final",
@@ -107,7 +109,8 @@ func reckon(ctx context.Context, v lab.Variant, left lab.Leftover) (t tally, err
 // times adds how long orders took and how far read models lagged behind.
 func (t *tally) times(found lab.Measured) {
 	for quantity, values := range map[string][]float64{lab.CompletionTime: t.completions(),
-		lab.Staleness: t.staleness()} {
+		lab.Staleness: staleness(t.showings), lab.ReferenceStaleness: staleness(t.replicated),
+	} {
 		if len(values) == 0 {
 			continue
 		}

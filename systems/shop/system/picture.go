@@ -29,8 +29,10 @@ func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 		all = append(all, lab.Use{To: assembly.ServiceDatabase})
 	}
 	views := hosts(shop.ComponentOrderViews, shop.ComponentStockViews)
-	if d.Broker != "" && (views || hosts(shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments,
-		shop.ComponentShipping)) {
+	reacts := hosts(shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments,
+		shop.ComponentShipping)
+	tells := d.Told().Reference && hosts(shop.ComponentCatalog)
+	if d.NeedsBroker(unit) && (views || reacts || tells) {
 		all = append(all, lab.Use{To: assembly.ServiceBroker, How: "events"})
 	}
 	if d.Documents != "" && views {

@@ -15,7 +15,7 @@ func TestWhatUnitsUse(t *testing.T) {
 		"monolith": {"shop": {"database"}},
 		"sync": {"orders": {"catalog", "customers", "inventory", "payments", "shipping", "database"},
 			"payments": {"database"}},
-		"async": {"catalog": {"database"}, "payments": {"database", "broker"},
+		"async": {"catalog": {"database", "broker"}, "customers": {"database"}, "payments": {"database", "broker"},
 			"orderviews": {"broker", "documents"}},
 	} {
 		for unit, uses := range want {

@@ -31,6 +31,7 @@ const (
 	Stock     = "stock"     // units of each product
 	Balance   = "balance"   // cents on each account
 	Cancelled = "cancelled" // percent of orders that are cancelled a moment later
+	Repriced  = "repriced"  // percent of orders before which their product gets another price
 )
 
 // System is the shop under the load of a study.
@@ -70,6 +71,8 @@ func (s System) Describe() lab.SystemInfo {
 			{Name: Balance, Summary: "cents on the account of each customer (1000000000)", Max: 1e12, Optional: true},
 			{Name: Cancelled, Summary: "percent of orders that their customers cancel a moment later; rejections " +
 				"are right answers then (0)", Max: 90, Optional: true},
+			{Name: Repriced, Summary: "percent of orders before which their product gets another price; with " +
+				Cancelled + " at most 90 (0)", Max: 90, Optional: true},
 		}...),
 		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {

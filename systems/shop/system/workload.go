@@ -2,6 +2,7 @@ package system
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"time"
 
@@ -20,9 +21,16 @@ type object = map[string]any
 // workload returns the scenario of clients who order, as cleave-scenario/1: one order
 // of one or two lines, by a customer chosen evenly, of popular products. An order
 // is right when it is confirmed; where the answer comes before the order is done,
-// when it was accepted. A point may have some of them cancelled, and read again.
+// when it was accepted. A point may have some of them cancelled, and read again, and
+// before some the product of the order gets another price.
 func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
 	cancelled, _ := p.Level(Cancelled)
+	repriced, _ := p.Level(Repriced)
+	plain := 100 - cancelled - repriced
+	if plain < least {
+		return nil, fmt.Errorf("point %s has %s %g and %s %g: leave %d percent of orders without both", p.Name,
+			Cancelled, cancelled, Repriced, repriced, least)
+	}
 	right := object{"status": "2xx", "json": object{"state": string(shop.StateConfirmed)}}
 	switch {
 	case d.Coordination == architecture.Choreographed:
@@ -47,9 +55,9 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 	flow := func(name string, weight float64, steps ...object) object {
 		return object{"name": name, "weight": weight, "steps": steps}
 	}
-	flows := []object{flow("one line", 100-cancelled, order("product"))}
+	flows := []object{flow("one line", plain, order("product"))}
 	if half := filled.Products / 2; half > 0 { // the two products of an order differ
-		flows = append(flows, flow("two lines", 100-cancelled, order("left", "right")))
+		flows = append(flows, flow("two lines", plain, order("left", "right")))
 	}
 	if cancelled > 0 {
 		regretted := order("product")
@@ -68,8 +76,20 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 		}
 		flows = append(flows, flow("regretted", 2*cancelled, steps...))
 	}
+	if repriced > 0 {
+		flows = append(flows, flow("repriced", 2*repriced, changing(), order("product")))
+	}
 	return json.Marshal(object{"schema": "cleave-scenario/1", "name": "orders", "cookies": false,
 		"values": values(filled), "flows": flows})
+}
+
+// changing returns the step that gives a product another price.
+func changing() object {
+	return object{
+		"name": repricing, "request": "PUT /products/${product}/price", "json": object{"priceCents": "${price}"},
+		"expect": object{"status": "200"}, "extract": object{"version": object{"json": "version"}},
+		"note": []string{"product", "price", "version"},
+	}
 }
 
 // values returns what orders are made of.
@@ -84,9 +104,13 @@ func values(filled shop.Seed) object {
 		"product":  popular(1, filled.Products),
 		"left":     popular(1, half),
 		"right":    popular(half+1, max(filled.Products, half+1)),
+		"price":    object{"integer": object{"from": 100, "to": 19_999}}, // as the seed's
 		"quantity": object{"integer": object{"from": 1, "to": 3}},
 	}
 }
+
+// least is how many percent of orders are neither cancelled nor come after a change of a price.
+const least = 10
 
 // regret is how long a customer takes to think again: long enough for most orders
 // to be done. One that is not cannot be cancelled yet.
@@ -107,4 +131,4 @@ func of(name, request, status string) object {
 }
 
 // What the workload calls its steps.
-const creating, cancelling, reading = "create order", "cancel order", "read order"
+const creating, cancelling, reading, repricing = "create order", "cancel order", "read order", "change price"

@@ -30,6 +30,11 @@ function drawable(curve: Curve): CurvePoint[] {
     .map((p) => ({ ...p, values: positive(p.values ?? []) }));
 }
 
+/** Whether a quantity is how far a copy lags: no time that somebody waits. */
+function isStaleness(quantity?: string): boolean {
+  return quantity === "staleness" || quantity === "reference_staleness";
+}
+
 /**
  * A time over the offered rate. Times of the same percentile share their axis,
  * so that panels side by side can be compared.
@@ -45,7 +50,7 @@ export function curve(
   const quantile = a.metrics.find((m) => m.name === metric)?.quantile;
   const names = new Set(
     a.metrics
-      .filter((m) => m.kind === "time" && m.quantile === quantile && m.quantity !== "staleness")
+      .filter((m) => m.kind === "time" && m.quantile === quantile && !isStaleness(m.quantity))
       .map((m) => m.name),
   );
   const curves = curvesOf(a, (m) => m === metric);

@@ -20,8 +20,8 @@
 // event, come again, is not answered otherwise. With dual writes in the place of the
 // outbox, what it tells is not in the transaction and may be lost.
 //
-// Nobody is asked on the way: the orders price by a replica of catalog and
-// customers in their own database, and an event carries what the next one needs.
+// Nobody is asked on the way: what the orders know of catalog and customers they look up
+// before they take an order, and an event carries what the next one needs.
 //
 // Entry points: New for the coordinator; Inventory, Payments, Shipping and Orders
 // for the reactions.

@@ -17,12 +17,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/reference"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -114,6 +116,7 @@ func (b *bus) note(d delivery) {
 type bench struct {
 	*bus
 	orders  *orders.Orders
+	catalog *catalog.Catalog
 	history []audit.Attempt
 }
 
@@ -122,6 +125,8 @@ type parts struct {
 	stock    choreographed.Stock
 	payments coordination.Payments
 	shipping coordination.Shipping
+	keep     func(context.Context, []*shoppb.ProductRepriced) error
+	db       *database.DB
 }
 
 func newBench(t *testing.T, change func(*parts)) *bench {
@@ -133,20 +138,24 @@ func newBench(t *testing.T, change func(*parts)) *bench {
 		schema.Load(t.Context(), db, seed(), all...)); err != nil {
 		t.Fatal(err)
 	}
-	p := parts{inventory.New(db), payments.New(db), shipping.New(db)}
+	book, replica := orders.NewBook(db), reference.NewReplica(db, nil)
+	p := parts{inventory.New(db), payments.New(db), shipping.New(db), replica.Keep, db}
 	change(&p)
-	b := &bus{db: db, topology: events.Topology(false), seen: map[[3]string]bool{},
-		last: map[[2]string][]string{}}
-	book := orders.NewBook(db)
+	b := &bus{db: db, topology: events.Topology(events.Told{Saga: true, Reference: true}),
+		seen: map[[3]string]bool{}, last: map[[2]string][]string{}}
 	b.handlers = map[string]func(context.Context, []broker.Message) error{
 		shop.ComponentInventory: choreographed.Inventory(db, p.stock, b, false),
 		shop.ComponentPayments:  choreographed.Payments(db, p.payments, b),
 		shop.ComponentShipping:  choreographed.Shipping(db, p.shipping, b),
-		shop.ComponentOrders:    choreographed.Orders(db, book, b),
+		shop.ComponentOrders:    choreographed.Orders(db, book, b, p.keep),
 	}
-	coordinator := choreographed.New(db, book, b)
+	coordinator := choreographed.New(db, book, b, replica)
 	coordinator.Batch()
-	return &bench{bus: b, orders: orders.New(book, coordinator)}
+	prices := catalog.New(db)
+	prices.Tell(func(ctx context.Context, e *shoppb.ProductRepriced) error {
+		return b.Add(ctx, encoded(t, e))
+	})
+	return &bench{bus: b, orders: orders.New(book, coordinator), catalog: prices}
 }
 
 // place has a customer order, and remember what came of it.
@@ -192,6 +201,9 @@ func (b *bench) play(t *testing.T, random *rand.Rand, number int) {
 	for placed := 0; placed < number || len(b.waiting) > 0; {
 		switch {
 		case placed < number && random.IntN(4) == 0:
+			if placed%5 == 0 {
+				b.reprice(t, random)
+			}
 			ids = append(ids, b.place(t, random, placed))
 			placed++
 		case len(ids) > 0 && random.IntN(12) == 0:
@@ -204,12 +216,12 @@ func (b *bench) play(t *testing.T, random *rand.Rand, number int) {
 
 func (b *bench) judge(t *testing.T) lab.Audit {
 	t.Helper()
-	state, err := audit.Read(t.Context(), audit.InOne(b.db), "")
+	state, err := audit.Read(t.Context(), audit.InOne(b.db), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state,
-		Coordination: audit.Choreographed, Drained: true})
+		Coordination: audit.Choreographed, Drained: true, Replica: &audit.Replica{}})
 }
 
 // TestAnyOrderOfEventsEndsWell delivers the events of many orders at random, some
@@ -218,10 +230,13 @@ func TestAnyOrderOfEventsEndsWell(t *testing.T) {
 	pairs := map[[3]string]bool{}
 	for round := range uint64(12) {
 		b := newBench(t, func(*parts) {})
-		b.play(t, rand.New(rand.NewPCG(round, 1)), 60)
+		b.play(t, rand.New(rand.NewPCG(round, 2)), 60)
 		got := b.judge(t)
 		if got.Verdict != lab.AuditValid {
 			t.Fatalf("round %d: %s: %v", round, got.Verdict, got.Problems)
+		}
+		if got.Counts["price_changes"] == 0 {
+			t.Errorf("round %d: no price changes: the round proves too little", round)
 		}
 		for _, state := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateCancelled} {
 			if got.Counts[string(state)] == 0 {
@@ -243,7 +258,7 @@ func expectPairs(t *testing.T, seen map[[3]string]bool) {
 		events.PaymentDeclined: {events.OrderConfirmed, events.OrderCancelled, events.OrderShipped},
 		events.StockRefused:    {events.PaymentDeclined, events.OrderShipped},
 	}
-	for _, queue := range events.Topology(false).Queues {
+	for _, queue := range events.Topology(events.Told{Saga: true}).Queues {
 		for _, one := range queue.Types {
 			for _, other := range queue.Types {
 				if slices.Contains(apart[one], other) || slices.Contains(apart[other], one) {
@@ -287,7 +302,7 @@ func TestCompensationBeforeItsStep(t *testing.T) {
 			t.Errorf("%s went on with %s after its compensation: %v", step.to, id, b.waiting)
 		}
 	}
-	state, err := audit.Read(t.Context(), audit.InOne(b.db), "")
+	state, err := audit.Read(t.Context(), audit.InOne(b.db), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,6 +359,9 @@ func TestMutantsAreCaught(t *testing.T) {
 		"the refund is skipped":                 func(p *parts) { p.payments = skipsRefunds{p.payments} },
 		"nothing is recalled":                   func(p *parts) { p.shipping = recallsNothing{p.shipping} },
 		"the sale is not booked":                func(p *parts) { p.stock = commitsNothing{p.stock} },
+		"a change of a price is not applied":    func(p *parts) { p.keep = losesChanges(p.keep) },
+		"what comes last is the price":          func(p *parts) { p.believes("version = ?") },
+		"a change of a price is applied twice":  func(p *parts) { p.believes("version = version + MIN(1, ?)") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			for round := range uint64(12) {

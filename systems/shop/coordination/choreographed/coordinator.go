@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/batching"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -17,19 +18,25 @@ import (
 // Coordinator implements orders.Coordinator: it takes an order and tells so, and
 // answers that it is pending.
 type Coordinator struct {
-	db      *database.DB
-	book    *orders.Book
-	replica replica
-	sender  Sender
-	place   steps.Ask[*placing]
+	db        *database.DB
+	book      *orders.Book
+	reference Reference
+	sender    Sender
+	place     steps.Ask[*placing]
+}
+
+// Reference is what the orders know of catalog and customers; see package reference.
+type Reference interface {
+	// Of looks up what some orders are about.
+	Of(ctx context.Context, orders []*shoppb.Order) (coordination.Known, error)
 }
 
 var _ orders.Coordinator = (*Coordinator)(nil)
 
-// New makes a coordinator. db is the database of the book, with the replica of
-// catalog and customers in it, and the one of which the sender knows the transactions.
-func New(db *database.DB, book *orders.Book, sender Sender) *Coordinator {
-	c := &Coordinator{db: db, book: book, replica: newReplica(db), sender: sender}
+// New makes a coordinator. db is the database of the book, and the one of which the sender knows the
+// transactions.
+func New(db *database.DB, book *orders.Book, sender Sender, reference Reference) *Coordinator {
+	c := &Coordinator{db: db, book: book, reference: reference, sender: sender}
 	c.place = steps.Alone(c.placeAll)
 	return c
 }
@@ -64,7 +71,7 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 	for i, p := range all {
 		wanted[i] = p.order
 	}
-	known, err := c.replica.of(ctx, wanted)
+	known, err := c.reference.Of(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +93,18 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 			}
 			return outcomes, tell(ctx, c.sender, told...)
 		})
+}
+
+// price returns an order as it is taken, with what is told of it: it is rejected where
+// there is no such customer or product.
+func price(k coordination.Known, order *shoppb.Order) (*shoppb.Order, events.Event) {
+	placed, customer, err := k.Price(order)
+	if why, refused := shop.Rejects(err); refused {
+		rejected := coordination.Rejected(order, why)
+		return rejected, &shoppb.OrderRejected{Order: rejected}
+	}
+	return placed, &shoppb.OrderPlaced{Order: placed, Recipient: customer.GetName(),
+		Address: customer.GetAddress()}
 }
 
 // Cancel implements orders.Coordinator. The order counts as cancelled once that is

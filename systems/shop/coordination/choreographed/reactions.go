@@ -153,8 +153,12 @@ func Shipping(db *database.DB, component coordination.Shipping, sender Sender) h
 }
 
 // Orders makes the reactions of the orders, on their database: they bring pending orders
-// to their end. The states between are passed in that moment.
-func Orders(db *database.DB, book *orders.Book, sender Sender) handler {
+// to their end. The states between are passed in that moment. keep takes in what the
+// catalog tells, where anybody is told.
+func Orders(
+	db *database.DB, book *orders.Book, sender Sender,
+	keep func(ctx context.Context, changes []*shoppb.ProductRepriced) error,
+) handler {
 	reject := func(ctx context.Context, s scope, order *shoppb.Order, why *shoppb.Rejection) (events.Event,
 		error) {
 		taken, err := s.take(ctx, order, func(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse,
@@ -180,6 +184,9 @@ func Orders(db *database.DB, book *orders.Book, sender Sender) handler {
 		}),
 		single(func(ctx context.Context, s scope, e *shoppb.PaymentDeclined) (events.Event, error) {
 			return reject(ctx, s, e.GetOrder(), e.GetRejection())
+		}),
+		about(func(ctx context.Context, _ scope, changes []*shoppb.ProductRepriced) ([]events.Event, error) {
+			return nil, keep(ctx, changes)
 		}),
 	)
 }

@@ -1,0 +1,186 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Replica is what was seen of the copy of the catalog that the orders keep.
+type Replica struct {
+	// Shown is when it had a price for sure, in nanoseconds since 1970; nil: nobody looked.
+	Shown map[PriceVersion]int64
+}
+
+// PriceVersion names a price of a product.
+type PriceVersion struct{ Product, Version int64 }
+
+// indexPrices puts the prices of each product in order, and says from when on orders must
+// know them: the replica had them, or their client was told.
+func (j *judge) indexPrices() {
+	j.prices, j.known = map[int64][]Price{}, map[PriceVersion]int64{}
+	for _, p := range j.State.Prices {
+		j.prices[p.Product] = append(j.pricesOf(p.Product), p)
+	}
+	if j.Replica != nil {
+		j.known = j.Replica.Shown
+		return
+	}
+	for _, a := range j.repricings() {
+		if of := (PriceVersion{a.Price.Product, a.Price.Version}); a.Outcome == OutcomeOK {
+			if at, twice := j.known[of]; !twice || a.CompleteNS < at {
+				j.known[of] = a.CompleteNS
+			}
+		}
+	}
+}
+
+// pricesOf returns all prices of a product, the first first.
+func (j *judge) pricesOf(product int64) []Price {
+	if all := j.prices[product]; all != nil {
+		return all
+	}
+	return []Price{{Product: product, Version: 1, Cents: j.Fresh.Product(product).PriceCents}}
+}
+
+// repricings returns the attempts to change prices that may have been carried out.
+func (j *judge) repricings() (all []Attempt) {
+	for _, a := range j.History {
+		if a.Operation == OperationPrice && a.Outcome != OutcomeFail && a.Price != nil {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// checkPrices holds the prices on record against those that clients have asked for: rule 14.
+func (j *judge) checkPrices() {
+	j.counts["price_changes"] = int64(len(j.State.Prices))
+	asked := map[[2]int64][]Attempt{} // by product and price
+	for _, a := range j.repricings() {
+		of := [2]int64{a.Price.Product, a.Price.Cents}
+		asked[of] = append(asked[of], a)
+		all := j.pricesOf(a.Price.Product)
+		there := a.Price.Version >= 1 && a.Price.Version <= int64(len(all)) &&
+			all[a.Price.Version-1].Cents == a.Price.Cents
+		if a.Outcome == OutcomeOK && !there {
+			j.breach(14, "prices.product_id: there is no %d of %d cents in version %d, as its client was told",
+				a.Price.Product, a.Price.Cents, a.Price.Version)
+		}
+	}
+	next := map[int64]int64{}
+	for _, p := range j.State.Prices {
+		whose := "product " + strconv.FormatInt(p.Product, 10)
+		next[p.Product]++
+		j.compare(14, whose, "prices.version", p.Version, next[p.Product]+1)
+		if p.Product < 1 || p.Product > j.Seed.Products {
+			j.breach(14, "prices.product_id: there is no %d", p.Product)
+		}
+		by := asked[[2]int64{p.Product, p.Cents}]
+		then := func(a Attempt) bool { return j.during(a, p.ChangedUS) }
+		if len(by) == 0 {
+			j.breach(14, "%s: prices.price_cents is %d in version %d, which nobody has asked for", whose, p.Cents,
+				p.Version)
+		} else if j.UnixClock && !slices.ContainsFunc(by, then) {
+			j.breach(14, "%s: prices.changed_us is %d in version %d, when nobody asked for it", whose, p.ChangedUS,
+				p.Version)
+		}
+	}
+}
+
+// during reports whether a moment on record may lie within an attempt.
+func (j *judge) during(a Attempt, atUS int64) bool {
+	slack := int64(clockSlack + j.ClocksApart)
+	at := atUS * int64(time.Microsecond)
+	return at >= a.ActualNS-slack && (a.Outcome != OutcomeOK || at <= a.CompleteNS+slack)
+}
+
+// checkLast compares what a table says that a product costs with its last price: the
+// catalog's own rows, rule 13, and those of a replica when all is told, rule 14.
+func (j *judge) checkLast(whose, table string, p Product) {
+	rule := 13
+	if table != "products" {
+		if rule = 14; !j.Drained {
+			return
+		}
+	}
+	all := j.pricesOf(p.ID)
+	j.compare(rule, whose, table+".price_cents", p.PriceCents, all[len(all)-1].Cents)
+	j.compare(rule, whose, table+".version", p.Version, int64(len(all)))
+}
+
+// candidates returns the prices that an order may have for a product: those that were
+// valid when it was taken, or that the replica still had then. It was taken after its
+// creation and before it was first written down.
+func (j *judge) candidates(order *Order, product int64) []Price {
+	all := j.pricesOf(product)
+	if !j.UnixClock {
+		return all
+	}
+	first, last, apart := 0, len(all), j.ClocksApart.Microseconds()
+	written, err := readJournal(order.Journal)
+	for i, p := range all {
+		at, known := j.known[PriceVersion{product, p.Version}]
+		if known && at/1000+1 < order.CreatedUS-apart { // a microsecond that has begun counts
+			first = i
+		}
+		if err == nil && len(written) > 0 && p.ChangedUS > written[0].atUS+apart {
+			last = min(last, i)
+		}
+	}
+	return all[min(first, last):last]
+}
+
+// checkPriceOf judges the price in a line: rule 14, or 13 where the product never cost that.
+func (j *judge) checkPriceOf(order *Order, line Line) {
+	costs := func(p Price) bool { return p.Cents == line.PriceCents }
+	all, may := j.pricesOf(line.Product), j.candidates(order, line.Product)
+	switch {
+	case slices.ContainsFunc(may, costs):
+	case slices.ContainsFunc(all, costs):
+		j.breach(14, "order %s: order_lines.unit_price_cents of product %d is %d, when it was taken valid were %v",
+			order.ID, line.Product, line.PriceCents, each(may, func(p Price) int64 { return p.Cents }))
+	default:
+		j.column("order "+order.ID, "order_lines.unit_price_cents", line.PriceCents, all[0].Cents)
+	}
+}
+
+// possibleTotals returns what an order that was never priced may cost.
+func (j *judge) possibleTotals(order *Order) []int64 {
+	sums := map[int64]bool{0: true}
+	for _, line := range j.State.Lines[order.ID] {
+		more := map[int64]bool{}
+		for _, p := range j.candidates(order, line.Product) {
+			for sum := range sums {
+				more[sum+line.Quantity*p.Cents] = true
+			}
+		}
+		sums = more
+	}
+	return slices.Sorted(maps.Keys(sums))
+}
+
+// checkTellingOfPrices holds what a component was told of prices against those on record: rule 10.
+func (j *judge) checkTellingOfPrices(consumer string, inbox Inbox) {
+	want := map[string]bool{}
+	if slices.Contains(inbox.Takes, repriced) {
+		for _, p := range j.State.Prices {
+			want[fmt.Sprintf("product-%d/%s/%d", p.Product, repriced, p.Version)] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(want)) {
+		if !inbox.Had[id] {
+			j.counts["zombies"]++
+			j.breach(10, "%s was never told %s", consumer, id)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(inbox.Had)) {
+		if strings.Contains(id, "/"+repriced) && !want[id] {
+			j.counts["ghosts"]++
+			j.breach(10, "%s was told %q, and there is no such price", consumer, id)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// repricedGood is the good trial, in which product 1 costs 150 cents from 26 µs on, after
+// A and B and before C, and the orders have a replica that knew it at 28 µs.
+func repricedGood() Input {
+	in := good()
+	in.History = append(in.History, Attempt{ID: 9, Operation: OperationPrice, Outcome: OutcomeOK, ActualNS: 90,
+		CompleteNS: 95, Price: &Price{1, 2, 150, 0}})
+	in.State.Prices = []Price{{1, 2, 150, 26}}
+	in.State.Products[0].PriceCents, in.State.Products[0].Version = 150, 2
+	in.State.KnownProducts = []Product{{1, "thing 1", "", 150, 2}, {2, "thing 2", "", 100, 1}}
+	in.State.KnownCustomers = []Customer{{1, "Ann", "", "1 Lamp Street"}, {2, "Bob", "", "2 Lamp Street"}}
+	in.Replica = &Replica{Shown: map[PriceVersion]int64{{1, 2}: 28_000}}
+	in.Inboxes = map[string]Inbox{"orders": {Takes: []string{repriced},
+		Had: map[string]bool{"product-1/product.repriced/2": true}}}
+	return in
+}
+
+// pay has order A cost 400 cents: product 1 twice for 150.
+func pay(in *Input) {
+	in.State.Orders["A"].TotalCents, in.State.Lines["A"][0].PriceCents = 400, 150
+	in.State.Payments["A"][0].AmountCents, in.State.Accounts[0].BalanceCents = 400, 600
+}
+
+// Long because it is a table.
+func TestPricesAreJudged(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil   func(in *Input)
+		problem string // none: it is valid
+	}{
+		"good": {func(*Input) {}, ""},
+		"the new price, in time": {func(in *Input) {
+			pay(in)
+			in.State.Prices[0].ChangedUS = 9
+		}, ""},
+		"the old price, before the replica knew": {func(in *Input) {
+			in.State.Prices[0].ChangedUS = 3
+			in.State.Orders["A"].CreatedUS, in.Replica.Shown[PriceVersion{1, 2}] = 8, 8_000
+		}, ""},
+		"a price of the future": {pay, "I14: order A: order_lines.unit_price_cents of product 1 is 150, when it " +
+			"was taken valid were [100]"},
+		"a price older than the replica's": {func(in *Input) {
+			in.State.Prices[0].ChangedUS = 3
+			in.State.Orders["A"].CreatedUS, in.Replica.Shown[PriceVersion{1, 2}] = 8, 6_000
+		}, "I14: order A: order_lines.unit_price_cents of product 1 is 100, when it was taken valid were [150]"},
+		"a price older than the client was told": {func(in *Input) {
+			in.Replica, in.State.KnownProducts, in.State.KnownCustomers, in.Inboxes = nil, nil, nil, nil
+			in.State.Prices[0].ChangedUS, in.State.Orders["A"].CreatedUS = 3, 8
+		}, "I14: order A: order_lines.unit_price_cents of product 1 is 100, when it was taken valid were [150]"},
+		"a price of nobody's": {func(in *Input) { in.State.Lines["B"][0].PriceCents = 99 },
+			"I13: order B: order_lines.unit_price_cents is 99, want 100"},
+		"a change was lost": {func(in *Input) {
+			in.State.KnownProducts[0].PriceCents, in.State.KnownProducts[0].Version = 100, 1
+		}, "I14: product 1: known_products.price_cents is 100, want 150"},
+		"a change was applied twice": {func(in *Input) { in.State.KnownProducts[0].Version = 3 },
+			"I14: product 1: known_products.version is 3, want 2"},
+		"nobody was told": {func(in *Input) { in.Inboxes["orders"].Had["product-1/product.repriced/2"] = false },
+			"I10: orders was never told product-1/product.repriced/2"},
+		"told of no change": {func(in *Input) { in.Inboxes["orders"].Had["product-2/product.repriced/2"] = true },
+			`I10: orders was told "product-2/product.repriced/2", and there is no such price`},
+		"a change that nobody asked for": {func(in *Input) { in.History[8].Price.Product = 2 },
+			"I14: product 1: prices.price_cents is 150 in version 2, which nobody has asked for"},
+		"a change that was said to be": {func(in *Input) { in.History[8].Price.Version = 3 },
+			"I14: prices.product_id: there is no 1 of 150 cents in version 3, as its client was told"},
+		"a version is missing": {func(in *Input) { in.State.Prices[0].Version = 3 },
+			"I14: product 1: prices.version is 3, want 2"},
+		"the catalog has another": {func(in *Input) { in.State.Products[0].PriceCents = 151 },
+			"I13: product 1: products.price_cents is 151, want 150"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := repricedGood()
+			c.spoil(&in)
+			got := Judge(in)
+			if c.problem == "" {
+				if got.Verdict != lab.AuditValid {
+					t.Errorf("%s: %v", got.Verdict, got.Problems)
+				}
+			} else if got.Verdict != lab.AuditInvalid || !slices.ContainsFunc(got.Problems,
+				func(problem string) bool { return strings.HasPrefix(problem, c.problem) }) {
+				t.Errorf("%s: %v, want %s", got.Verdict, got.Problems, c.problem)
+			}
+		})
+	}
+}
+
+// TestARejectionNamesAPossiblePrice: an order that was rejected before it was written
+// down has no prices, and its reason says what it would have cost.
+func TestARejectionNamesAPossiblePrice(t *testing.T) {
+	for detail, want := range map[string]lab.AuditVerdict{
+		"the balance of customer 2 does not cover 300 cents": lab.AuditValid,
+		"the balance of customer 2 does not cover 450 cents": lab.AuditValid,
+		"the balance of customer 2 does not cover 400 cents": lab.AuditInvalid,
+	} {
+		in := repricedGood()
+		in.Replica.Shown = nil
+		in.State.Orders["C"].Rejection = Rejection{"declined", detail}
+		in.State.Lines["C"] = []Line{{Product: 1, Quantity: 3}}
+		in.History[2].Asked.Lines = []Wanted{{1, 3}}
+		if got := Judge(in); got.Verdict != want {
+			t.Errorf("%s: %s %v", detail, got.Verdict, got.Problems)
+		}
+	}
+}

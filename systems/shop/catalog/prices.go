@@ -1,0 +1,60 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Tell has tell called with every change of a price, in the transaction that makes it.
+// It is called before the first change.
+func (c *Catalog) Tell(tell func(context.Context, *shoppb.ProductRepriced) error) { c.tell = tell }
+
+// Reprice implements shop.Catalog.
+func (c *Catalog) Reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
+	if cents := in.GetPriceCents(); cents < 1 || cents > shop.MaxPrice {
+		return nil, rpc.Problemf(rpc.InvalidArgument, "a price of %d cents, use 1 to %d", cents, shop.MaxPrice)
+	}
+	var price *shoppb.Price
+	err := c.db.Do(ctx, func(ctx context.Context) (err error) {
+		price, err = c.reprice(ctx, in)
+		return err
+	})
+	return price, err
+}
+
+// reprice locks the product's row before it reads: changes of one product are told in
+// the order of their versions. The moment is read before, so no order that carries the
+// new price is older.
+func (c *Catalog) reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
+	id, cents, now := in.GetProductId(), in.GetPriceCents(), time.Now().UnixMicro()
+	changed, err := c.db.Exec(ctx, `UPDATE products SET price_cents = ?, version = version + 1
+WHERE product_id = ? AND price_cents <> ?`, cents, id, cents)
+	if err != nil {
+		return nil, fmt.Errorf("reprice product %d: %w", id, err)
+	}
+	price := &shoppb.Price{ProductId: id}
+	found, err := c.db.One(ctx, []any{&price.PriceCents, &price.Version},
+		"SELECT price_cents, version FROM products WHERE product_id = ?", id)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reprice product %d: %w", id, err)
+	case !found:
+		return nil, unknown(id)
+	case changed == 0:
+		return price, nil
+	}
+	if _, err := c.db.Exec(ctx,
+		"INSERT INTO prices (product_id, version, price_cents, changed_us) VALUES (?, ?, ?, ?)",
+		id, price.GetVersion(), price.GetPriceCents(), now); err != nil {
+		return nil, fmt.Errorf("note the price of product %d: %w", id, err)
+	}
+	if c.tell != nil {
+		err = c.tell(ctx, &shoppb.ProductRepriced{Price: price})
+	}
+	return price, err
+}

@@ -1,0 +1,56 @@
+package choreographed_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// reprice gives a product another price, which the orders are told.
+func (b *bench) reprice(t *testing.T, random *rand.Rand) {
+	t.Helper()
+	price, err := b.catalog.Reprice(t.Context(), &shoppb.RepriceRequest{
+		ProductId: 1 + random.Int64N(seed().Products), PriceCents: 100 + random.Int64N(19_900)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := int64(len(b.history))
+	b.history = append(b.history, audit.Attempt{
+		ID: now, Operation: audit.OperationPrice, Outcome: audit.OutcomeOK, ActualNS: 10 * now,
+		CompleteNS: 10*now + 5,
+		Price: &audit.Price{Product: price.GetProductId(), Version: price.GetVersion(),
+			Cents: price.GetPriceCents()},
+	})
+}
+
+// losesChanges leaves out every third change.
+func losesChanges(
+	keep func(context.Context, []*shoppb.ProductRepriced) error,
+) func(context.Context, []*shoppb.ProductRepriced) error {
+	return func(ctx context.Context, changes []*shoppb.ProductRepriced) error {
+		var kept []*shoppb.ProductRepriced
+		for _, change := range changes {
+			if change.GetPrice().GetVersion()%3 != 0 {
+				kept = append(kept, change)
+			}
+		}
+		return keep(ctx, kept)
+	}
+}
+
+// believes makes the replica take every change as it comes, whatever it has.
+func (p *parts) believes(version string) {
+	p.keep = func(ctx context.Context, changes []*shoppb.ProductRepriced) error {
+		for _, change := range changes {
+			if _, err := p.db.Exec(ctx, "UPDATE known_products SET price_cents = ?, "+version+" WHERE product_id = ?",
+				change.GetPrice().GetPriceCents(), change.GetPrice().GetVersion(), change.GetPrice().GetProductId(),
+			); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
