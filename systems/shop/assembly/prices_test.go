@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
@@ -88,6 +89,11 @@ func TestOrdersHaveValidPrices(t *testing.T) {
 			all.Go(func() { clients.order(t, 40) })
 			all.Go(func() { clients.reprice(t, 20) })
 			all.Wait()
+			unknown := clients.send(t, audit.OperationCreate, "unknown", "/orders",
+				`{"customerId":1,"lines":[{"productId":1,"quantity":1},{"productId":9999,"quantity":1}]}`)
+			if unknown.State != shop.StateRejected {
+				t.Errorf("an order of a product that there is not was answered with %+v", unknown)
+			}
 			got := running.judgeAll(t, clients)
 			if got.Verdict != lab.AuditValid || got.Counts["price_changes"] < 10 {
 				t.Errorf("%s: %v, %v", got.Verdict, got.Problems, got.Counts)
@@ -166,6 +172,7 @@ func (s silent) Publish(ctx context.Context, messages ...broker.Message) error {
 
 // TestAReplicaThatIsNotToldIsCaught by the copy itself and by the inbox.
 func TestAReplicaThatIsNotToldIsCaught(t *testing.T) {
+	t.Parallel()
 	design, err := architecture.New(architecture.Sync,
 		map[string]string{architecture.KnobReference: string(architecture.Replicated)})
 	must(t, err)
@@ -184,6 +191,7 @@ func TestAReplicaThatIsNotToldIsCaught(t *testing.T) {
 
 // TestUnitsObserveTheReplica: when all is settled, the replica has shown each change of a price.
 func TestUnitsObserveTheReplica(t *testing.T) {
+	t.Parallel()
 	s := runUnits(t, architecture.Sync, map[string]string{architecture.KnobBinding: "http-unix",
 		architecture.KnobReference: string(architecture.Replicated)})
 	for n := range 3 {
