@@ -61,7 +61,9 @@ type SystemService struct {
 	// Healthy services can be used when their health check says so.
 	Healthy bool `json:"healthy,omitempty"`
 	// Finishes: it does its part and ends, and those After it wait for that.
-	Finishes  bool          `json:"finishes,omitempty"`
+	Finishes bool `json:"finishes,omitempty"`
+	// Restarts: before the load, it is started again when it ends with an error.
+	Restarts  bool          `json:"restarts,omitempty"`
 	Container ContainerSpec `json:"container"`
 }
 

@@ -68,6 +68,8 @@ type Lifecycle struct {
 	After []string
 	// Finishes: the unit with a Container can be used by those After it when it has ended with 0.
 	Finishes bool
+	// Restarts: before the load, the unit with a Container is started again when it ends with an error.
+	Restarts bool
 	// Ready, where it is set, asks as a client whether the unit can be used at its
 	// address. Such units start first, all at once, and the others when all are ready; so
 	// is one that is started again.

@@ -12,7 +12,7 @@ import (
 )
 
 // Services are units as a file of the user's has them, of an image with the suite's program: web asks db by
-// another name, which is healthy and filled when web starts. db counts its lives in the folder keeps.
+// another name, which is healthy and filled when web starts. fill fails until db is there. db counts its lives in the folder keeps.
 func Services(image, keeps string) lab.Layout {
 	const test = "/program"
 	data := []lab.ContainerMount{{Kind: lab.MountVolume, Source: "data", Target: "/data"}}
@@ -28,13 +28,13 @@ func Services(image, keeps string) lab.Layout {
 			Interval: 1}})
 	db.Role, db.Listens, db.Port, db.Readiness.Healthy = "server", true, 80, true
 	fill := unit("fill", lab.ContainerSpec{Command: []string{"move", "/data/healthy", "/data/filled"},
-		Mounts: data}, "db")
-	fill.Finishes = true
+		Mounts: data})
+	fill.Finishes, fill.Restarts = true, true
 	given := lab.ContainerMount{Kind: lab.MountFiles, Target: "/given", Files: map[string]string{"word": "asks"}}
 	web := unit("web", lab.ContainerSpec{Entrypoint: []string{test, "asks"},
 		Command: []string{":81", "/given/word", "data-base:80"}, Env: []string{"WORD=$(A){{b}}"},
 		Mounts: []lab.ContainerMount{given, {Kind: lab.MountMemory, Target: "/memory", Options: "size=1m"}},
-		Health: &lab.HealthCheck{Port: 81}}, "fill")
+		Health: &lab.HealthCheck{Port: 81}}, "fill", "db")
 	web.Listens, web.Port, web.Scalable, web.Readiness.Healthy = true, 81, true, true
 	lead := lab.UnitSpec{Name: "lead", Role: "lead", Runnable: lab.Runnable{Args: []string{"burner"}}}
 	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{lead, web, fill, db}}

@@ -89,7 +89,14 @@ func (f *Fleet[L]) start(ctx context.Context, spec lab.UnitSpec) error {
 	}
 	life := f.platform.New(spec)
 	f.Add(life)
-	return life.Start(ctx)
+	if err := life.Start(ctx); err != nil {
+		return err
+	}
+	if spec.Restarts {
+		f.keepers.Add(1)
+		go f.keepUp(life)
+	}
+	return nil
 }
 
 // prepare runs a command to its end, or, if visit is set, until that has succeeded.
@@ -159,14 +166,6 @@ func (f *Fleet[L]) startStage(ctx context.Context, stage []lab.UnitSpec) error {
 		}
 	}
 	return nil
-}
-
-func (f *Fleet[L]) awaitReady(ctx context.Context, spec lab.UnitSpec) error {
-	life, runs := f.find(spec.Name)
-	if !runs {
-		return nil // its platform creates the replicas, under names of its own
-	}
-	return life.unit().AwaitUsable(ctx, f.platform.Reach(spec.Name), atOnce)
 }
 
 // atOnce waits for nothing: the unit does not report readiness.

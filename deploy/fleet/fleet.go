@@ -53,6 +53,11 @@ type Fleet[L Instance] struct {
 	prepared []L                // commands that ran before the units
 	harmed   map[fault]struct{} // not healed yet
 	stopOnce sync.Once
+
+	// starting is over when Stop begins, which then waits for those that keep units up.
+	starting context.Context
+	stopped  context.CancelFunc
+	keepers  sync.WaitGroup
 	stopErr  error
 }
 
@@ -61,6 +66,7 @@ func New[L Instance](ctx context.Context, s *Supervisor, dir string, platform Pl
 	f := &Fleet[L]{Supervisor: s, dir: dir, platform: platform, byName: map[string]L{},
 		harmed: map[fault]struct{}{}, Endpoints: map[string]lab.Endpoint{}, Wanted: links.Of(nil, nil)}
 	f.Watching, f.Unwatch = context.WithCancel(context.WithoutCancel(ctx))
+	f.starting, f.stopped = context.WithCancel(f.Watching)
 	return f
 }
 
@@ -234,6 +240,8 @@ func (f *Fleet[L]) Stop() error {
 	f.stopOnce.Do(func() {
 		defer f.Unwatch()
 		f.MayEnd()
+		f.stopped()
+		f.keepers.Wait()
 		f.stopErr = errors.Join(f.restoreNodes(f.Watching), f.platform.Clear(), f.Relays.Close())
 		// What runs as processes beside the units removes the trial's folder with its end: it comes last.
 		if f.Beside != nil {

@@ -30,6 +30,7 @@ type Supervisor struct {
 	order       []string
 	servers     bool // the layout has some
 	stopping    bool // the units may end
+	loading     bool // the load may have begun: no unit starts again
 	newsTake    time.Duration
 	begun       time.Time
 }
@@ -214,7 +215,7 @@ func (s *Supervisor) JudgeForeign(u *Unit, how string) {
 func (s *Supervisor) JudgeEnd(u *Unit, how error) {
 	u.outcome = how
 	switch {
-	case u.Prepares:
+	case u.Prepares || s.startsAgain(u, how):
 	case how == nil && u.Spec.Container != nil: // it has done its part
 	case !u.Spec.Foreign:
 		s.Judge(u, how)
@@ -354,8 +355,13 @@ func (s *Supervisor) Await(ctx context.Context, kind lab.EventKind) (lab.Event, 
 
 // Command implements lab.Deployment.
 func (s *Supervisor) Command(command lab.Command) error {
-	if command.Command == lab.CommandStop {
+	switch command.Command {
+	case lab.CommandStop:
 		s.MayEnd()
+	case lab.CommandStart:
+		if err := s.beginLoad(); err != nil {
+			return err
+		}
 	}
 	lead := s.Named(s.lead)
 	if lead == nil {

@@ -41,6 +41,7 @@ type Unit struct {
 	failure string
 	outcome error // see JudgeEnd
 	doomed  bool  // guarded by the supervisor's mutex
+	again   bool  // see startsAgain; to be read when it has ended
 
 	hostPID atomic.Int64
 

@@ -262,7 +262,7 @@ func (s System) containers(x *lab.ExternalSystem) (units []lab.UnitSpec, err err
 				Foreign: true, Image: service.Image, Install: service.Install, Container: container,
 			},
 			Lifecycle: lab.Lifecycle{
-				After: service.After, Finishes: service.Finishes,
+				After: service.After, Finishes: service.Finishes, Restarts: service.Restarts,
 				Readiness: lab.Readiness{Healthy: service.Healthy},
 			},
 			Networking: lab.Networking{

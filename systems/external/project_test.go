@@ -282,3 +282,28 @@ services: {cart: {build: {context: ./cart, target: slim, args: {V: "a b"}}, port
 		t.Errorf("the image is %q, from %q", s.Image, s.Install)
 	}
 }
+
+// TestServicesStartAgainAsTheirFileSays: deploy.restart_policy stands above restart.
+func TestServicesStartAgainAsTheirFileSays(t *testing.T) {
+	path := projectFolder(t, map[string]string{"compose.yaml": `
+name: shop
+services:
+  web: {image: web, ports: ["80"]}
+  no: {image: a, restart: "no"}
+  always: {image: a, restart: always}
+  failure: {image: a, restart: "on-failure:3"}
+  none: {image: a, restart: always, deploy: {restart_policy: {condition: none}}}
+  any: {image: a, deploy: {restart_policy: {condition: any}}}
+`})
+	d, err := OfServices("", path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	units, _ := layoutOf(t, d)
+	for name, want := range map[string]bool{"web": false, "no": false, "always": true, "failure": true,
+		"none": false, "any": true} {
+		if units[name].Restarts != want {
+			t.Errorf("%s starts again: %t, want %t", name, !want, want)
+		}
+	}
+}

@@ -17,15 +17,15 @@ import (
 )
 
 // carriedKeys are the keys of a service that its unit has, and those that mean nothing for a trial, in which
-// nothing is restarted, logged elsewhere or developed. All others keep it from being a unit.
+// nothing is logged elsewhere or developed. All others keep it from being a unit.
 func carriedKeys() []string {
 	return []string{"build", "cap_add", "cap_drop", "command", "configs", "container_name", "cpus", "depends_on",
 		"deploy", "entrypoint", "environment", "env_file", "expose", "extra_hosts", "healthcheck", "hostname",
-		"image", "init", "links", "mem_limit", "networks", "pid", "ports", "privileged", "read_only", "scale",
-		"secrets", "security_opt", "shm_size", "stop_signal", "sysctls", "tmpfs", "tty", "ulimits", "user",
+		"image", "init", "links", "mem_limit", "networks", "pid", "ports", "privileged", "read_only", "restart",
+		"scale", "secrets", "security_opt", "shm_size", "stop_signal", "sysctls", "tmpfs", "tty", "ulimits", "user",
 		"volumes", "working_dir",
 		"annotations", "attach", "develop", "labels", "label_file", "logging", "mem_reservation", "profiles",
-		"pull_policy", "restart", "stdin_open", "stop_grace_period"}
+		"pull_policy", "stdin_open", "stop_grace_period"}
 }
 
 // serviceReader is one service of a project while it is read.
@@ -48,7 +48,8 @@ func (s *serviceReader) risk(format string, args ...any) {
 
 // read makes the service a unit.
 func (s *serviceReader) read() {
-	s.unit = lab.SystemService{Name: s.Name, Image: s.Image, After: slices.Sorted(maps.Keys(s.DependsOn))}
+	s.unit = lab.SystemService{Name: s.Name, Image: s.Image, After: slices.Sorted(maps.Keys(s.DependsOn)),
+		Restarts: s.restarts()}
 	if s.Build != nil {
 		s.built()
 	}
@@ -79,6 +80,14 @@ func (s *serviceReader) read() {
 	s.readScale()
 	s.findRisks()
 	s.findForeign()
+}
+
+// restarts reports whether docker compose starts the service again when it ends with an error.
+func (s *serviceReader) restarts() bool {
+	if s.Deploy != nil && s.Deploy.RestartPolicy != nil {
+		return s.Deploy.RestartPolicy.Condition != "none"
+	}
+	return s.Restart != "" && s.Restart != types.RestartPolicyNo
 }
 
 // built names the image that docker compose gives a service which says how it is built, and the command that

@@ -222,6 +222,8 @@ export interface SystemService {
   healthy?: boolean;
   /** Finishes: it does its part and ends, and those After it wait for that. */
   finishes?: boolean;
+  /** Restarts: before the load, it is started again when it ends with an error. */
+  restarts?: boolean;
   container: ContainerSpec;
 }
 
