@@ -143,8 +143,20 @@ func (p *project) change(changes map[string]*change) error {
 		maps.DeleteFunc(p.served, func(_ string, w wayIn) bool { return w.service == name })
 		delete(p.replicas, name)
 		delete(p.limits, name)
+		p.forget(name)
 	}
 	return nil
+}
+
+// forget leaves out what was said of a service.
+func (p *project) forget(name string) {
+	of := func(line string) bool {
+		kind, rest, _ := strings.Cut(line, " ")
+		return !strings.HasSuffix(kind, ":") && strings.HasPrefix(rest, name+": ")
+	}
+	for _, lines := range []*[]string{&p.cannot, &p.risks, &p.notes} {
+		*lines = slices.DeleteFunc(*lines, of)
+	}
 }
 
 func (p *project) changeService(s *lab.SystemService, c change) error {

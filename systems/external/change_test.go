@@ -74,6 +74,26 @@ change:
 	}
 }
 
+// TestNothingIsSaidOfWhatIsLeftOut: neither what it would be like, nor what keeps it from being a unit.
+func TestNothingIsSaidOfWhatIsLeftOut(t *testing.T) {
+	path := projectFolder(t, map[string]string{"compose.yaml": strings.Replace(changeable, `["80"]`, `["8080:80"]`, 1) +
+		`
+  ads-cache: {image: cache, ports: ["53/udp"], cap_add: [SYS_ADMIN], devices: ["/dev/x:/dev/x"]}
+  dns: {image: dns, ports: ["53/udp"], cap_add: [NET_ADMIN]}
+`})
+	d, err := OfServices("", path, "")
+	if err == nil {
+		err = d.Change("", []string{"ads-cache=null"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Compose != nil || len(d.Notes) != 1 || !strings.HasPrefix(d.Notes[0], "service dns: ") ||
+		len(d.Risks) != 1 || !strings.HasPrefix(d.Risks[0], "service dns: ") {
+		t.Errorf("with the notes %q and the risks %q, want one of dns each", d.Notes, d.Risks)
+	}
+}
+
 func TestChangesThatCannotBeAreRefused(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": changeable})
 	for word, says := range map[string]string{
