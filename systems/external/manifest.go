@@ -3,7 +3,7 @@ package external
 import (
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +17,9 @@ import (
 // maxManifests is the most bytes of a file with manifests: kustomize writes all of a system into one.
 const maxManifests = 4 << 20
 
+// maxManifestFiles is the most files in folders of a folder.
+const maxManifestFiles = 1000
+
 // Manifests of the kinds that are read nest some 15 levels deep.
 const (
 	maxManifestDepth = 64
@@ -24,7 +27,7 @@ const (
 )
 
 // The manifests of Kubernetes as far as they are read. Keys of the type any mean nothing for a trial, in
-// which nothing is restarted, moved, updated or counted by quotas; any other key is a mistake with its line.
+// which nothing is moved, updated or counted by quotas; any other key is a mistake with its line.
 type (
 	metadata struct {
 		Name      string            `yaml:"name,omitempty"`
@@ -76,10 +79,10 @@ type (
 		Containers      []podContainer `yaml:"containers"`
 		Volumes         []podVolume    `yaml:"volumes,omitempty"`
 		Hostname        string         `yaml:"hostname,omitempty"`
+		RestartPolicy   string         `yaml:"restartPolicy,omitempty"`
 		HostAliases     []hostAlias    `yaml:"hostAliases,omitempty"`
 		SecurityContext podSecurity    `yaml:"securityContext,omitempty"`
 
-		RestartPolicy                 any `yaml:"restartPolicy,omitempty"`
 		TerminationGracePeriodSeconds any `yaml:"terminationGracePeriodSeconds,omitempty"`
 		DNSPolicy                     any `yaml:"dnsPolicy,omitempty"`
 		ServiceAccountName            any `yaml:"serviceAccountName,omitempty"`
@@ -313,22 +316,37 @@ type manifests struct {
 	notes     []string
 }
 
-// readManifests reads a file, or the files of a folder as kubectl does: those of its own that end so.
+// manifestFiles returns the files that end so of a folder of its own, as kubectl reads them; where it has none,
+// those of the folders in it. A file is itself.
+func manifestFiles(path string) (own []string, err error) {
+	var below []string
+	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case file == path && !entry.IsDir():
+			own = append(own, file)
+		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
+		case filepath.Dir(file) == filepath.Clean(path):
+			own = append(own, file)
+		case len(below) == maxManifestFiles:
+			return fmt.Errorf("more than %d files", maxManifestFiles)
+		default:
+			below = append(below, file)
+		}
+		return nil
+	})
+	if len(own) > 0 {
+		return own, err
+	}
+	return below, err
+}
+
+// readManifests reads a file, or those of a folder.
 func readManifests(path string) (*manifests, error) {
-	files := []string{path}
-	if info, err := os.Stat(path); err != nil {
+	files, err := manifestFiles(path)
+	if err != nil {
 		return nil, err
-	} else if info.IsDir() {
-		files = nil
-		entries, err := os.ReadDir(path)
-		if err != nil {
-			return nil, err
-		}
-		for _, entry := range entries {
-			if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) && !entry.IsDir() {
-				files = append(files, filepath.Join(path, entry.Name()))
-			}
-		}
 	}
 	m := &manifests{kept: map[string]kept{}, claims: map[string]bool{}}
 	var problems yamlfile.Problems
@@ -385,6 +403,9 @@ func (m *manifests) take(r *yamlfile.Reader, root *yaml.Node) {
 		var c claim
 		r.Decode(root, &c)
 		m.claims[name] = true
+	case "PersistentVolume":
+		m.notes = append(m.notes, fmt.Sprintf("the PersistentVolume %s is left out: each claim gets a volume of the "+
+			"trial, which is empty at first", name))
 	case "Ingress":
 		var i ingress
 		r.Decode(root, &i)

@@ -276,6 +276,58 @@ func TestWhatIsNotReadOfManifestsIsNamed(t *testing.T) {
 	}
 }
 
+// TestFoldersOfManifests are read where the folder has no manifests of its own. Its volumes are the trial's, a
+// Service of several ports is not waited for, since one of them may never open, and what ends with an error
+// starts again unless its pod says that it does not.
+func TestFoldersOfManifests(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{"web/web.yaml": `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {type: NodePort, selector: {app: web}, ports: [{name: a, port: 80}, {name: b, port: 81}]}
+`, "fill/job/job.yml": `
+apiVersion: batch/v1
+kind: Job
+metadata: {name: fill}
+spec: {template: {spec: {restartPolicy: Never, containers: [{name: fill, image: fill}]}}}
+`, "fill/volume.json": `{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}}`} {
+		file := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d, err := OfServices("", folder, "http://web:80/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	units, names := layoutOf(t, d)
+	web, fill := units["web"], units["fill"]
+	if len(names) != 3 || web.Container.Health != nil || web.Readiness.Healthy || !web.Restarts || fill.Restarts {
+		t.Errorf("%q: web is waited for by %v, and starts again: %t, and fill: %t", names, web.Container.Health,
+			web.Restarts, fill.Restarts)
+	}
+	if len(d.Notes) != 1 || !strings.Contains(d.Notes[0], "PersistentVolume disk is left out") {
+		t.Errorf("the notes are %q", d.Notes)
+	}
+	own := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: own}\n" +
+		"spec: {template: {spec: {containers: [{name: own, image: own}]}}}\n"
+	if err := os.WriteFile(filepath.Join(folder, "own.yaml"), []byte(own), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d, err = OfServices("", folder, "http://own:80/"); err != nil || !slices.Equal(d.Units(), []string{"own"}) {
+		t.Errorf("with a manifest of its own the folder is %q, %v", d.Units(), err)
+	}
+}
+
 // TestAnOrderIsFoundAlongEachUnitOnce holds that units which know all units before them do not take for ever.
 func TestAnOrderIsFoundAlongEachUnitOnce(t *testing.T) {
 	after, all := map[string][]string{}, []string(nil)

@@ -53,8 +53,8 @@ func (b ingressBackend) named() (service, port string) {
 	return b.Service.Name, port
 }
 
-// findOrder has units start after those that they are told of by name: here nothing that has ended, for want
-// of another, is started again. Of units that know each other the first is the first.
+// findOrder has units start after those that they are told of by name: so few end for want of
+// another and have to be started again. Of units that know each other the first is the first.
 func (p *project) findOrder() {
 	after := map[string][]string{}
 	for _, unit := range p.services {

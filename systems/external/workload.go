@@ -92,7 +92,7 @@ func (t *translation) units() {
 	after := []string(nil)
 	for _, c := range pod.InitContainers {
 		first := t.unit(name+"-"+c.Name, c)
-		first.After, first.Finishes = after, true
+		first.After, first.Finishes, first.Restarts = after, true, pod.RestartPolicy != "Never"
 		after = []string{first.Name}
 		t.project.services = append(t.project.services, first)
 	}
@@ -102,7 +102,7 @@ func (t *translation) units() {
 			one += "-" + strconv.Itoa(i)
 		}
 		unit := t.unit(one, pod.Containers[0])
-		unit.After, unit.Finishes = after, t.Kind == "Job"
+		unit.After, unit.Finishes, unit.Restarts = after, t.Kind == "Job", pod.RestartPolicy != "Never"
 		t.serve(&unit, pod.Containers[0])
 		if t.Kind == "StatefulSet" {
 			unit.Container.Hostname = cmp.Or(pod.Hostname, name+"-"+strconv.Itoa(i))
@@ -212,7 +212,7 @@ func (t *translation) namesOf() (names []string) {
 }
 
 // serve gives a unit the names and ports of the Services that lead to it, and its probe as its health check:
-// without one, that its port takes connections.
+// without one, that its port takes connections. One of several ports may never: then it is not waited for.
 func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 	unit.Container.Names = slices.DeleteFunc(t.namesOf(), func(name string) bool { return name == unit.Name })
 	for _, s := range t.manifests.services {
@@ -240,7 +240,7 @@ func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 	switch probe := cmp.Or(c.ReadinessProbe, c.StartupProbe); {
 	case probe != nil:
 		unit.Container.Health = t.health(*probe)
-	case len(unit.Container.Ports) > 0:
+	case len(unit.Container.Ports) == 1:
 		unit.Container.Health = &lab.HealthCheck{Port: unit.Container.Ports[0].Target}
 	}
 	unit.Healthy = unit.Container.Health != nil
