@@ -5,11 +5,16 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/deploy/swarm"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // usersCluster returns the Kubernetes cluster that the user names, or nil.
@@ -28,6 +33,21 @@ func usersSwarm() (*swarm.Users, error) {
 		return nil, withCode(exitBadPlan, "%w", err)
 	}
 	return named, nil
+}
+
+// checkClusters refuses flags that name clusters or hosts on which no variant is deployed: they would do nothing.
+func checkClusters(flags *pflag.FlagSet, variants []lab.Variant) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		ways := map[string][]string{"context": {lab.Kubernetes}, "kubeconfig": {lab.Kubernetes},
+			"swarm": {lab.Swarm}, "hosts": {lab.SSH}, "registry": {lab.Kubernetes, lab.Swarm}}[f.Name]
+		if len(ways) > 0 && !slices.ContainsFunc(variants, func(v lab.Variant) bool {
+			return slices.Contains(ways, v.Deployment)
+		}) {
+			err = errors.Join(err, withCode(exitBadPlan, "--%s does nothing here, since no variant runs there: add "+
+				"--deploy %s, or leave it out", f.Name, strings.Join(ways, " or --deploy ")))
+		}
+	})
+	return err
 }
 
 // clusterMissing returns what this host lacks for a private cluster. A cluster of the user's needs nothing.

@@ -7,8 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/deploy/ssh"
 	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // needSwarm skips the test where no swarm can be made, with the reason.
@@ -102,6 +108,40 @@ func await(t *testing.T, what string, there func() bool) {
 	for deadline := time.Now().Add(time.Minute); !there(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s does not come for a minute", what)
+		}
+	}
+}
+
+// TestFlagsOfClustersThatDoNothingAreRefused: those of a deployment that no variant has.
+func TestFlagsOfClustersThatDoNothingAreRefused(t *testing.T) {
+	variants := func(deployments ...string) (all []lab.Variant) {
+		for _, one := range deployments {
+			all = append(all, lab.Variant{Deployment: one})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		flag, variable string
+		variants       []lab.Variant
+		refused        bool
+	}{
+		{"swarm", swarm.Variable, variants(lab.DockerBridge, lab.Kubernetes), true},
+		{"swarm", swarm.Variable, variants(lab.DockerBridge, lab.Swarm), false},
+		{"context", kubernetes.ContextVariable, variants(lab.Swarm), true},
+		{"registry", registry.Variable, variants(lab.Process), true},
+		{"registry", registry.Variable, variants(lab.Kubernetes), false},
+		{"hosts", ssh.Variable, variants(lab.SSH), false},
+	} {
+		t.Setenv(c.variable, "")
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		addClusters(flags)
+		err := flags.Parse([]string{"--" + c.flag, "x"})
+		if err == nil {
+			err = checkClusters(flags, c.variants)
+		}
+		if refused := err != nil && exitCode(err) == exitBadPlan &&
+			strings.Contains(err.Error(), "--"+c.flag+" does nothing here"); refused != c.refused {
+			t.Errorf("--%s with %v: %v", c.flag, c.variants, err)
 		}
 	}
 }

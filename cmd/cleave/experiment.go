@@ -204,6 +204,11 @@ func (a app) experiment(
 	if err := flags.documents.check(); err != nil {
 		return err
 	}
+	if flags.resume == "" { // whose folder has the plan
+		if err := checkClusters(command.Flags(), plan.Study.Variants); err != nil {
+			return err
+		}
+	}
 	if flags.planOnly && flags.resume == "" {
 		return a.showPlan(command.Context(), plan, flags)
 	}
