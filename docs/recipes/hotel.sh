@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Makes the images of a recipe: the hotel reservation of DeathStarBench, of which you have a clone.
+#
+#   hotel.sh DeathStarBench/hotelReservation
+#
+# Its services are built with Go, from the clone and the Go module proxy; memcached is this host's; MongoDB
+# and Consul have stand-ins: SecantusDB, from PyPI, and hotel-consul.py beside this. An image that is here
+# already is kept: where there is a registry, `docker pull` of mongo:5.0, memcached and hashicorp/consul
+# before this takes the place of these. Needs Go, Docker, memcached, Python 3 with venv and 2 GB of the disk.
+# Exit code 2: no such clone, 3: one of these is not here.
+set -euo pipefail
+secantus=0.7.0b3
+beside=$(cd "$(dirname "$0")" && pwd)
+if [ ! -f "${1:-}/docker-compose.yml" ] || [ ! -d "${1:-}/cmd/frontend" ]; then
+  echo "hotel.sh: name the folder hotelReservation of your clone of DeathStarBench" >&2
+  exit 2
+fi
+clone=$(cd "$1" && pwd)
+for program in go docker memcached python3 ldd; do
+  command -v "$program" >/dev/null || { echo "hotel.sh: there is no $program here" >&2; exit 3; }
+done
+folder=$(mktemp -d)
+trap 'chmod -R u+w "$folder"; rm -r "$folder"' EXIT
+
+# lacks IMAGE: it has to be made.
+lacks() { ! docker image inspect "$1" >/dev/null 2>&1; }
+
+# make_image IMAGE BASE FOLDER LINE...: an image of a base with a folder, and with further lines.
+make_image() {
+  printf '%s\n' "FROM $2" 'COPY . /' "${@:4}" >"$folder/Dockerfile"
+  docker build --quiet --tag "$1" --file "$folder/Dockerfile" "$3"
+}
+
+# copy FOLDER FILE...: files of this host at the same paths, with the libraries that they are linked with.
+copy() {
+  local to=$1 file
+  shift
+  for file in "$@"; do
+    { echo "$file"; ldd "$file" 2>/dev/null | grep -o '/[^ ]*' || true; }
+  done | { grep -v "^$folder" || true; } | sort -u | xargs -r cp -L --parents -t "$to"
+}
+
+if lacks deathstarbench/hotel-reservation:latest; then
+  mkdir -p "$folder/hotel/workspace"
+  cp "$clone"/go.mod "$clone"/go.sum "$folder"
+  (cd "$clone" && GOBIN="$folder/hotel/workspace" CGO_ENABLED=0 GOFLAGS=-trimpath \
+    go install -modfile="$folder/go.mod" -mod=mod -ldflags='-s -w' ./cmd/...)
+  cp "$clone/config.json" "$folder/hotel/workspace"
+  make_image deathstarbench/hotel-reservation:latest scratch "$folder/hotel" 'WORKDIR /workspace' \
+    'ENV PATH=/workspace'
+fi
+for image in hotel_reserv_review_single_node hotel_reserv_attractions_single_node; do
+  docker tag deathstarbench/hotel-reservation:latest "$image" # built of the same folder
+done
+
+if lacks memcached:latest; then
+  mkdir "$folder/memcached"
+  copy "$folder/memcached" "$(command -v memcached)"
+  make_image memcached:latest scratch "$folder/memcached" "ENTRYPOINT [\"$(command -v memcached)\"]" \
+    'USER 65534' 'EXPOSE 11211'
+fi
+
+# In the images of stand-ins this host's Python runs.
+python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+if lacks recipes/stand-ins:latest; then
+  library=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
+  mkdir -p "$folder/python/tmp" "$folder/python$library"
+  python3 -m venv "$folder/venv"
+  "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --target "$folder/python/opt/secantus" \
+    "secantusdb==$secantus"
+  cp -rL "$library/." "$folder/python$library"
+  rm -rf "$folder/python$library"/{site-packages,dist-packages,test}
+  mapfile -d '' modules < <(find "$folder/python" -name '*.so*' -type f -print0)
+  copy "$folder/python" "$python" "${modules[@]}"
+  cp "$beside/hotel-consul.py" "$folder/python/consul.py"
+  make_image recipes/stand-ins:latest scratch "$folder/python" 'ENV PYTHONPATH=/opt/secantus'
+fi
+mkdir "$folder/nothing"
+if lacks mongo:5.0; then
+  start="from secantus.cli import main; main()"
+  make_image mongo:5.0 recipes/stand-ins "$folder/nothing" 'WORKDIR /data/db' 'EXPOSE 27017' \
+    "ENTRYPOINT [\"$python\", \"-c\", \"$start\", \"--host\", \"0.0.0.0\", \"--port\", \"27017\", \
+    \"--storage-path\", \"/data/db\", \"--standalone\"]"
+fi
+if lacks hashicorp/consul:latest; then
+  make_image hashicorp/consul:latest recipes/stand-ins "$folder/nothing" 'EXPOSE 8500' \
+    "ENTRYPOINT [\"$python\", \"/consul.py\"]"
+fi
+docker tag mongo:5.0 mongo:4.4.6 # as the manifests have it
