@@ -35,7 +35,8 @@ func usersSwarm() (*swarm.Users, error) {
 	return named, nil
 }
 
-// checkClusters refuses flags that name clusters or hosts on which no variant is deployed: they would do nothing.
+// checkClusters refuses flags that name clusters or hosts on which no variant is deployed: they would do
+// nothing.
 func checkClusters(flags *pflag.FlagSet, variants []lab.Variant) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		ways := map[string][]string{"context": {lab.Kubernetes}, "kubeconfig": {lab.Kubernetes},

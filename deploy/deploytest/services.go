@@ -12,7 +12,8 @@ import (
 )
 
 // Services are units as a file of the user's has them, of an image with the suite's program: web asks db by
-// another name, which is healthy and filled when web starts. fill fails until db is there. db counts its lives in the folder keeps.
+// another name, which is healthy and filled when web starts. fill fails until db is there. db counts its
+// lives in the folder keeps.
 func Services(image, keeps string) lab.Layout {
 	const test = "/program"
 	data := []lab.ContainerMount{{Kind: lab.MountVolume, Source: "data", Target: "/data"}}

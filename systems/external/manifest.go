@@ -316,8 +316,8 @@ type manifests struct {
 	notes     []string
 }
 
-// manifestFiles returns the files that end so of a folder of its own, as kubectl reads them; where it has none,
-// those of the folders in it. A file is itself.
+// manifestFiles returns the files of a folder that are manifests: its own, as kubectl reads them, or, where
+// it has none, those of the folders in it. A file is itself.
 func manifestFiles(path string) (own []string, err error) {
 	var below []string
 	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
@@ -404,8 +404,8 @@ func (m *manifests) take(r *yamlfile.Reader, root *yaml.Node) {
 		r.Decode(root, &c)
 		m.claims[name] = true
 	case "PersistentVolume":
-		m.notes = append(m.notes, fmt.Sprintf("the PersistentVolume %s is left out: each claim gets a volume of the "+
-			"trial, which is empty at first", name))
+		m.notes = append(m.notes, fmt.Sprintf("the PersistentVolume %s is left out: each claim gets a volume of "+
+			"the trial, which is empty at first", name))
 	case "Ingress":
 		var i ingress
 		r.Decode(root, &i)

@@ -276,8 +276,8 @@ func TestWhatIsNotReadOfManifestsIsNamed(t *testing.T) {
 	}
 }
 
-// TestFoldersOfManifests are read where the folder has no manifests of its own. Its volumes are the trial's, a
-// Service of several ports is not waited for, since one of them may never open, and what ends with an error
+// TestFoldersOfManifests are read where the folder has no manifests of its own. Its volumes are the trial's,
+// a Service of several ports is not waited for, since one of them may never open, and what ends with an error
 // starts again unless its pod says that it does not.
 func TestFoldersOfManifests(t *testing.T) {
 	folder := t.TempDir()
@@ -311,7 +311,8 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: fill, image: 
 	}
 	units, names := layoutOf(t, d)
 	web, fill := units["web"], units["fill"]
-	if len(names) != 3 || web.Container.Health != nil || web.Readiness.Healthy || !web.Restarts || fill.Restarts {
+	if len(names) != 3 || web.Container.Health != nil || web.Readiness.Healthy || !web.Restarts ||
+		fill.Restarts {
 		t.Errorf("%q: web is waited for by %v, and starts again: %t, and fill: %t", names, web.Container.Health,
 			web.Restarts, fill.Restarts)
 	}
@@ -323,7 +324,8 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: fill, image: 
 	if err := os.WriteFile(filepath.Join(folder, "own.yaml"), []byte(own), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if d, err = OfServices("", folder, "http://own:80/"); err != nil || !slices.Equal(d.Units(), []string{"own"}) {
+	d, err = OfServices("", folder, "http://own:80/")
+	if err != nil || !slices.Equal(d.Units(), []string{"own"}) {
 		t.Errorf("with a manifest of its own the folder is %q, %v", d.Units(), err)
 	}
 }
