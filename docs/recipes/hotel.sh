@@ -86,4 +86,6 @@ if lacks hashicorp/consul:latest; then
   make_image hashicorp/consul:latest recipes/stand-ins "$folder/nothing" 'EXPOSE 8500' \
     "ENTRYPOINT [\"$python\", \"/consul.py\"]"
 fi
-docker tag mongo:5.0 mongo:4.4.6 # as the manifests have it
+if lacks mongo:4.4.6; then
+  docker tag mongo:5.0 mongo:4.4.6 # as the manifests have it
+fi
