@@ -66,6 +66,8 @@ type Analysis struct {
 	NodeLoads []NodeLoad `json:"node_loads,omitempty"`
 	// Platforms are what platforms took beside the units, where they are not all processes.
 	Platforms []PlatformTake `json:"platforms,omitempty"`
+	// Statics are what variants take beside run time.
+	Statics []VariantStatics `json:"statics,omitempty"`
 	// Courses are how all trials went on.
 	Courses []TrialCourse `json:"courses,omitempty"`
 	// Searches are what the searches for the capacity came to, one per trial.

@@ -13,6 +13,8 @@ type ServiceSpec struct {
 	Kind string
 	// Options are the backing's knobs, such as "queue": "quorum".
 	Options map[string]string
+	// Holds says what the system makes in it; nil: the system does not say.
+	Holds *Holdings
 	// Node and Limits are those of the unit that is the server; see UnitSpec.
 	Node   string
 	Limits Limits
@@ -24,6 +26,10 @@ type ServiceSpec struct {
 	// Files is set by the conductor: the service is a folder of the conductor's host.
 	Files bool
 }
+
+// Holdings are the tables, or collections of documents, and the queues that a system makes in a backing
+// service.
+type Holdings struct{ Tables, Queues []string }
 
 // Backing provides backing services of one kind.
 type Backing interface {

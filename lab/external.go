@@ -27,6 +27,9 @@ type ExternalSystem struct {
 	// EnvFile is the path of a file with lines NAME=VALUE.
 	EnvFile string   `json:"env_file,omitempty"`
 	Compose *Compose `json:"compose,omitempty"`
+	// FileLines counts the lines of the compose file or of the manifests that the system is read from, without
+	// blank lines and comments; 0: it is read from neither, or they cannot be counted.
+	FileLines int `json:"file_lines,omitempty"`
 	// Services are the containers that the system consists of, each a unit with the name of its service;
 	// Entry is the one of them that answers at URL.
 	Services []SystemService `json:"services,omitempty"`

@@ -199,6 +199,11 @@ type Layout struct {
 	// Spans receives the spans of foreign units other than servers; nil: none are received. The deployer has it
 	// listen and adds the variables that it returns to their environment.
 	Spans SpanReceiver
+	// Code has the lines of code of the packages of ours that the system is built from, by package; nil: its
+	// sources are not ours, or nobody has counted them.
+	Code map[string]int
+	// FileLines counts the lines of the files in which users describe their system; 0: there are none.
+	FileLines int
 	// Loaded is told of every second of the load that the lead unit tells of; nil: nobody is.
 	Loaded func(LoadSecond) `json:"-"`
 }

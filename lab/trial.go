@@ -37,6 +37,8 @@ type Trial struct {
 	// Parts are the picture of the architecture: what ran, and what it used.
 	Parts   []Part  `json:"parts,omitempty"`
 	Metered Metered `json:"metered"`
+	// Static is what the layout takes beside run time; nil: the trial was not played to its end.
+	Static *StaticCost `json:"static,omitempty"`
 	// Platform is what the units' platform took beside them.
 	Platform   *PlatformCost `json:"platform,omitempty"`
 	Conditions Conditions    `json:"conditions"`

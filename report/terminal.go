@@ -48,7 +48,7 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	p.tables(v.tracedTables(o.Full))
 	p.table(v.takesTable())
 	if o.Full {
-		p.tables([]table{v.programsTable(), v.startsTable()})
+		p.tables([]table{v.programsTable(), v.startsTable(), v.staticsTable(), v.unknownStaticsTable()})
 	}
 	p.table(v.ladderTable())
 	p.table(v.claimsTable())

@@ -51,6 +51,9 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	}
 	trial.ElapsedSeconds, trial.Metered, trial.Clocks = done.Finished.ElapsedSeconds, done.Used, done.Clocks
 	trial.Faults, trial.Arrivals, trial.Platform = done.Faults, done.Arrivals, done.Platform
+	if played == nil {
+		trial.Static = services.staticCost(s, done)
+	}
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
 	now := time.Now() // by the monotonic clock, and by the wall clock
 	lifetime, byWall := now.Sub(spawned), now.Round(0).Sub(spawned.Round(0))

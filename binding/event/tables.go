@@ -27,6 +27,9 @@ CREATE TABLE IF NOT EXISTS inbox (
   PRIMARY KEY (consumer, id)
 ){keyed}`
 
+// Tables returns the names of the tables that CreateTables makes.
+func Tables() []string { return []string{"outbox", "outbox_relays", "inbox"} }
+
 // CreateTables makes the tables where they are missing. It is called before any
 // unit runs, once per database.
 func CreateTables(ctx context.Context, db *database.DB) error {

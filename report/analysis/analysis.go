@@ -71,6 +71,7 @@ func Analyse(in Input) lab.Analysis {
 	}
 	e.noteLoad(a)
 	a.NodeLoads, a.Platforms = e.nodeLoads(), e.platforms()
+	a.Statics = e.statics()
 	a.Waterfalls = e.waterfalls()
 	a.Factorial, a.FactorEffects = e.study.Factorial, e.factorEffects()
 	a.Bottlenecks = e.bottlenecks(a)

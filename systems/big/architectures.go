@@ -40,44 +40,55 @@ type family struct {
 	peerConnections int
 	sharedMemory    func(Job) int64
 	workerEnv       []string
+	// packages are those of the architecture, beside what all have.
+	packages []string
 }
 
 // families lists the architectures in the order of the study: its own first,
 // each followed by what can be made of it.
 func families() []family {
+	const own = "systems/big/"
 	none := func(Job) int64 { return 0 }
 	return []family{
 		{Architecture: architecture(Threads, "a goroutine per worker, channels (the study's multithreading)"),
-			oneUnit: true},
-		{Architecture: architecture(ThreadsFast, "mailboxes and a stealing run queue per core"), oneUnit: true},
+			oneUnit: true, packages: []string{own + "threads"}},
+		{Architecture: architecture(ThreadsFast, "mailboxes and a stealing run queue per core"), oneUnit: true,
+			packages: []string{own + "threadsfast"}},
 		{
 			Architecture: architecture(HTTP, "a process per worker, net/http and JSON (the study's first approach)",
 				knob(KnobKeepAlive, "keep connections between pings", on, off)),
 			listens: true, peerConnections: 4, sharedMemory: none,
+			packages: []string{own + "httpservice", own + "rendezvous"},
 		},
 		{
 			Architecture: architecture(HTTPLean, "the same endpoints and messages on a single-threaded event loop",
 				pinKnob()),
 			listens: true, peerConnections: 2, sharedMemory: none, workerEnv: singleThreaded(),
+			packages: []string{own + "httplean", own + "httpservice", own + "rendezvous", "binding/eventloop",
+				"binding/leanhttp"},
 		},
 		{
 			Architecture: architecture(UDS,
 				"a process per worker, a Unix-socket connection per JSON message (the study's second approach)"),
 			sockets: true, sharedMemory: none, workerEnv: []string{"GOMAXPROCS=1"},
+			packages: []string{own + "udsservice", own + "rendezvous"},
 		},
 		{
 			Architecture: architecture(UDSPersistent, "Unix-socket connections kept, on a single-threaded event loop",
 				knob(KnobEncoding, "how messages are written", "binary", "json"), pinKnob()),
 			sockets: true, peerConnections: 2, sharedMemory: none, workerEnv: singleThreaded(),
+			packages: []string{own + "udspersistent", own + "udsservice", own + "rendezvous", "binding/eventloop"},
 		},
 		{
 			Architecture: architecture(GRPC, "a process per worker, unary gRPC over TCP"),
 			listens:      true, peerConnections: 4, sharedMemory: none,
+			packages: []string{own + "grpcservice", own + "rendezvous"},
 		},
 		{
 			Architecture: architecture(SHM, "a process per worker, rings in shared memory with futex",
 				knob(KnobGang, "one active neighbourhood per core at a time", off, on), pinKnob()),
 			sharedMemory: sharedMemory, workerEnv: singleThreaded(),
+			packages: []string{own + "shm", "binding/ring"},
 		},
 	}
 }

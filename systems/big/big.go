@@ -11,6 +11,7 @@ package big
 
 import (
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/lines"
 )
 
 // Name is the name of the system in study files.
@@ -73,10 +74,9 @@ func (System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error
 		unit.Knobs[knob.Name] = chosen.KnobValue(v, knob.Name)
 	}
 	unit.SelfPings = unit.Knob(knobSelf) == on
-	if chosen.oneUnit {
-		return oneUnitLayout(unit)
-	}
-	return serviceLayout(unit, chosen)
+	layout, err := chosen.layout(unit)
+	layout.Code = lines.Of(append(chosen.packages, "systems/big", "systems/big/bigunit")...)
+	return layout, err
 }
 
 func jobAt(p lab.Point, seed uint64) Job {

@@ -11,6 +11,14 @@ import (
 // streams, listener, poller, and what the Go runtime keeps.
 const spareDescriptors = 32
 
+// layout returns the units of a job in this architecture.
+func (f family) layout(unit UnitJob) (lab.Layout, error) {
+	if f.oneUnit {
+		return oneUnitLayout(unit)
+	}
+	return serviceLayout(unit, f)
+}
+
 // oneUnitLayout puts all workers into one process.
 func oneUnitLayout(unit UnitJob) (lab.Layout, error) {
 	unit.Role = RoleAll

@@ -124,7 +124,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 			return lab.Layout{}, err
 		}
 	}
-	layout := lab.Layout{Lead: RoleGenerator, Descriptors: spareDescriptors}
+	layout := lab.Layout{Lead: RoleGenerator, Descriptors: spareDescriptors, FileLines: x.FileLines}
 	environment, err := s.environment(x)
 	if err != nil {
 		return lab.Layout{}, fmt.Errorf("system %s: %w", v.Name, err)

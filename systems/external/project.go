@@ -299,14 +299,17 @@ func (d *Definition) ofManifests() (err error) {
 }
 
 // services makes the definition what the file or folder with its services is.
-func (d *Definition) services() error {
+func (d *Definition) services() (err error) {
 	switch {
 	case d.manifests != "":
-		return d.ofManifests()
+		err = d.ofManifests()
 	case d.composeFile != "":
-		return d.compose()
+		err = d.compose()
 	}
-	return nil
+	if err == nil {
+		d.FileLines, err = d.fileLines()
+	}
+	return err
 }
 
 // compose makes the definition what its compose file is where it is deployed: services that are units, or

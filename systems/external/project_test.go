@@ -307,3 +307,22 @@ services:
 		}
 	}
 }
+
+// TestLinesOfUsersFilesAreCounted counts those of a compose file with what it includes, and of manifests.
+func TestLinesOfUsersFilesAreCounted(t *testing.T) {
+	files := map[string]string{
+		"compose.yaml": "# a shop\ninclude: [db.yaml]\n\nservices:\n  web:\n    image: web:1\n    " +
+			"ports: [\"80\"]\n",
+		"db.yaml": "services:\n  db:\n    image: db:1\n",
+	}
+	d, err := OfServices("", projectFolder(t, files), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.FileLines != 6 { // services, and three lines of web and two of db
+		t.Errorf("the compose file has %d lines, want 6", d.FileLines)
+	}
+	if got := linesOf("# why\n---\nkind: Service\n\n  - a\n"); got != 2 {
+		t.Errorf("there are %d lines, want 2", got)
+	}
+}

@@ -271,6 +271,8 @@ export interface ExternalSystem {
   /** EnvFile is the path of a file with lines NAME=VALUE. */
   env_file?: string;
   compose?: Compose;
+  /** FileLines counts the lines of the compose file or of the manifests that the system is read from, without blank lines and comments; 0: it is read from neither, or they cannot be counted. */
+  file_lines?: number;
   /** Services are the containers that the system consists of, each a unit with the name of its service; Entry is the one of them that answers at URL. */
   services?: Array<SystemService>;
   entry?: string;
@@ -871,6 +873,26 @@ export interface PlatformTake {
   unmetered?: string;
 }
 
+/** VariantStatics is the static cost of a variant at a point, as its last trial that counts had it. */
+export interface VariantStatics {
+  variant: string;
+  point: Point;
+  units: number;
+  processes?: number;
+  tables?: number;
+  queues?: number;
+  configuration_lines?: number;
+  /** Images counts the images of the unit programs, and ImageBytes adds up their sizes. */
+  images?: number;
+  image_bytes?: number;
+  /** CodeLines counts the lines of code of the variant. CodeAdded counts those in packages that the baseline has not, and CodeSaved those in packages that only the baseline has; both are 0 of the baseline itself. */
+  code_lines?: number;
+  code_added?: number;
+  code_saved?: number;
+  /** Unknown says why a field of this name in StaticCost is not known. */
+  unknown?: Record<string, string>;
+}
+
 /** UsageCourse is what all units of a system but the generator used, from the first mark on: a point each second, or as often as they were sampled. */
 export interface UsageCourse {
   /** seconds since the mark */
@@ -1265,6 +1287,8 @@ export interface Analysis {
   node_loads?: Array<NodeLoad>;
   /** Platforms are what platforms took beside the units, where they are not all processes. */
   platforms?: Array<PlatformTake>;
+  /** Statics are what variants take beside run time. */
+  statics?: Array<VariantStatics>;
   /** Courses are how all trials went on. */
   courses?: Array<TrialCourse>;
   /** Searches are what the searches for the capacity came to, one per trial. */

@@ -36,6 +36,12 @@ const (
 	collectionOrders    = "orders"    // orderDocument
 )
 
+// Collections returns the names of the collections that the airline makes in a server, in each runtime.
+func Collections() []string {
+	return []string{collectionLoaded, collectionCustomers, collectionSessions, collectionAirports,
+		collectionFlights, collectionOrders}
+}
+
 // mongoStore is a store on a server of MongoDB's protocol.
 type mongoStore struct {
 	client *mongo.Client

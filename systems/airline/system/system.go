@@ -25,6 +25,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
 	"github.com/cleave-lab/cleave/systems/airline/architecture"
+	"github.com/cleave-lab/cleave/systems/airline/store"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -182,9 +183,10 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, fmt.Errorf("point %s sets %s, which are processors of this host, and units by ssh "+
 			"are on others: limit the units instead", p, Cores)
 	}
-	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors}
+	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors, Code: code(design)}
 	if design.Store == architecture.Mongo {
-		layout.Services = []lab.ServiceSpec{{Name: serviceDatabase, Kind: architecture.Mongo}}
+		layout.Services = []lab.ServiceSpec{{Name: serviceDatabase, Kind: architecture.Mongo,
+			Holds: &lab.Holdings{Tables: store.Collections()}}}
 	}
 	own, others := processors(p)
 	for _, name := range design.Units {

@@ -92,12 +92,13 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if design.TwoHosts {
 		front, behind = "front", "services"
 	}
-	database := lab.ServiceSpec{Name: peopleunit.ServiceDatabase, Kind: design.Store, Node: front}
+	database := lab.ServiceSpec{Name: peopleunit.ServiceDatabase, Kind: design.Store, Node: front,
+		Holds: &lab.Holdings{Tables: tables(design)}}
 	if design.Store == architecture.Cassandra && design.Periodic {
 		database.Options = map[string]string{server.CommitLogSync: architecture.Periodic}
 	}
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors,
-		Services: []lab.ServiceSpec{database}}
+		Services: []lab.ServiceSpec{database}, Code: code(design)}
 	job := peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
 	prepare := kit.Unit("prepare", people.Name, job)
 	prepare.Node = front

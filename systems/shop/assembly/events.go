@@ -49,14 +49,11 @@ func Declare(ctx context.Context, design architecture.Design, around Surrounding
 func PrepareComponent(
 	ctx context.Context, design architecture.Design, component string, db *database.DB, seed shop.Seed,
 ) error {
-	of := []string{component}
+	of := tablesWith(design, component)
 	if design.Broker != "" {
 		if err := event.CreateTables(ctx, db); err != nil {
 			return err
 		}
-	}
-	if design.Reference == architecture.Replicated && component == shop.ComponentOrders {
-		of = append(of, schema.Replica)
 	}
 	return errors.Join(schema.Create(ctx, db, of...), schema.Load(ctx, db, seed, of...))
 }

@@ -4,13 +4,14 @@
 //
 // It holds one schema for all databases: the files are SQL with the placeholders of
 // database.DB.Define. It reads nothing; the components do.
-// Entry points: Create and Load.
+// Entry points: Create, Load and Tables.
 package schema
 
 import (
 	"context"
 	"embed"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -18,6 +19,21 @@ import (
 
 //go:embed tables
 var tables embed.FS
+
+// made is how the statement that makes a table begins.
+var made = regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+)`)
+
+// Tables returns the names of a component's tables; none where there is no such component.
+func Tables(component string) (names []string) {
+	text, err := tables.ReadFile("tables/" + component + ".sql")
+	if err != nil {
+		return nil
+	}
+	for _, found := range made.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, found[1])
+	}
+	return names
+}
 
 // Create makes the tables of the components where they are missing.
 func Create(ctx context.Context, db *database.DB, components ...string) error {

@@ -116,7 +116,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 	if err := filled.Check(); err != nil {
 		return lab.Layout{}, err
 	}
-	layout := lab.Layout{Lead: RoleGenerator, Descriptors: descriptors, Services: services(design)}
+	layout := lab.Layout{Lead: RoleGenerator, Descriptors: descriptors, Services: services(design),
+		Code: code(design)}
 	layout.Prepare = []lab.UnitSpec{kit.Unit("prepare", shop.Name,
 		assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs, Prepare: &filled})}
 	if layout.Units, err = units(v, design); err != nil {
@@ -139,18 +140,6 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 	}
 	layout.Units = append(layout.Units, generator)
 	return layout, nil
-}
-
-func services(d architecture.Design) []lab.ServiceSpec {
-	all := []lab.ServiceSpec{{Name: assembly.ServiceDatabase, Kind: d.Database, Replicated: d.Replicated}}
-	if d.Broker != "" {
-		all = append(all, lab.ServiceSpec{Name: assembly.ServiceBroker, Kind: d.Broker})
-	}
-	if d.Documents != "" {
-		all = append(all, lab.ServiceSpec{Name: assembly.ServiceDocuments, Kind: d.Documents,
-			Replicated: d.Replicated})
-	}
-	return all
 }
 
 // socketsVolume is the folder in which units find each other's Unix sockets.

@@ -401,7 +401,7 @@ func TestAnAnnouncementThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 			t.Errorf("the home timeline of user %d is %v, want %s once", follower, got, id)
 		}
 	}
-	if dead, err := client.Depth(t.Context(), broker.DeadLetters(queue)); err != nil ||
+	if dead, err := client.Depth(t.Context(), broker.DeadLetters(Queue)); err != nil ||
 		dead.Ready != 1 {
 		t.Errorf("%d dead letters, %v; want the one that cannot be read", dead.Ready, err)
 	}

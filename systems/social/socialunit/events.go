@@ -27,8 +27,8 @@ import (
 // It is no part of the public interface.
 const SettledPath = "/settled"
 
-// queue is where posts wait until home timelines have them.
-const queue = parts.HomeTimelinesName
+// Queue is where posts wait until home timelines have them.
+const Queue = parts.HomeTimelinesName
 
 // posted is the type of a message that announces a post.
 const posted = "post.composed"
@@ -56,7 +56,7 @@ func openBroker(ctx context.Context, design architecture.Design, address string)
 		return nil, err
 	}
 	if err := client.Declare(ctx, broker.Topology{Exchange: social.Name,
-		Queues: []broker.Queue{{Name: queue, Types: []string{posted}}}}); err != nil {
+		Queues: []broker.Queue{{Name: Queue, Types: []string{posted}}}}); err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	return client, nil
@@ -96,7 +96,7 @@ func (u *Unit) take(ctx context.Context, messages []broker.Message) error {
 // look returns how many announced posts have been entered by all units that fill home timelines,
 // or event.Working while one waits or is being entered. sure: the broker itself knows.
 func (u *Unit) look(ctx context.Context) (taken int64, sure bool, err error) {
-	depth, err := u.broker.Depth(ctx, queue)
+	depth, err := u.broker.Depth(ctx, Queue)
 	if err != nil || depth.Ready > 0 || depth.Unacked > 0 {
 		return event.Working, false, err
 	}
@@ -184,7 +184,7 @@ func (u *Unit) answerSettled(w http.ResponseWriter, r *http.Request) {
 // returns ends that, after those that still wait: who announced them has ended before.
 func (u *Unit) takeAnnounced(ctx context.Context) (end func()) {
 	taking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	subscriber := event.Subscriber{Source: u.broker, Queue: queue, Handle: u.take}
+	subscriber := event.Subscriber{Source: u.broker, Queue: Queue, Handle: u.take}
 	var beside sync.WaitGroup
 	beside.Go(func() { subscriber.Run(taking, u.place.LogError) })
 	return func() {

@@ -111,16 +111,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, err
 	}
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors,
-		Services: []lab.ServiceSpec{{Name: socialunit.ServiceDocuments, Kind: design.Documents}}}
-	need := func(name, kind string) {
-		layout.Services = append(layout.Services, lab.ServiceSpec{Name: name, Kind: kind})
-	}
-	if design.Cache {
-		need(socialunit.ServiceCache, design.CacheStore)
-	}
-	if design.Broker != "" {
-		need(socialunit.ServiceBroker, design.Broker)
-	}
+		Services: services(design), Code: code(design)}
 	job := socialunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
 	filling := job
 	filling.Users, filling.Links = populationOf(p)

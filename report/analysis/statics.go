@@ -1,0 +1,62 @@
+package analysis
+
+import (
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// statics returns what variants take beside run time, per variant and point.
+func (e *experiment) statics() []lab.VariantStatics {
+	var all []lab.VariantStatics
+	for at, trials := range e.trialsByPlace() {
+		if last := trials[len(trials)-1].Static; last != nil && at.TwinOf == "" {
+			all = append(all, staticsOf(at.Name, at.point, *last, e.codeOf(e.study.Baseline)))
+		}
+	}
+	return all
+}
+
+// codeOf returns the lines of code of a variant by package, at the first point at which it ran; nil where
+// nobody has counted them.
+func (e *experiment) codeOf(variant string) map[string]int {
+	for at, trials := range e.trialsByPlace() {
+		if last := trials[len(trials)-1].Static; at.Name == variant && last != nil {
+			return last.Code
+		}
+	}
+	return nil
+}
+
+// staticsOf sums up what one trial recorded, beside the code of the baseline.
+func staticsOf(
+	variant string, point lab.Point, c lab.StaticCost, baseline map[string]int,
+) lab.VariantStatics {
+	s := lab.VariantStatics{Variant: variant, Point: point, Units: c.Units, Processes: c.Processes,
+		Tables: c.Tables, Queues: c.Queues, ConfigurationLines: c.ConfigurationLines, Unknown: c.Unknown}
+	if len(c.Images) > 0 {
+		count, bytes := len(c.Images), int64(0)
+		for _, image := range c.Images {
+			bytes += image.Bytes
+		}
+		s.Images, s.ImageBytes = &count, &bytes
+	}
+	if len(c.Code) == 0 {
+		return s
+	}
+	lines := linesBeside(c.Code, nil)
+	s.CodeLines = &lines
+	if len(baseline) > 0 {
+		added, saved := linesBeside(c.Code, baseline), linesBeside(baseline, c.Code)
+		s.CodeAdded, s.CodeSaved = &added, &saved
+	}
+	return s
+}
+
+// linesBeside adds up the lines of the packages that others lack.
+func linesBeside(code, others map[string]int) (sum int) {
+	for name, lines := range code {
+		if _, has := others[name]; !has {
+			sum += lines
+		}
+	}
+	return sum
+}

@@ -1,0 +1,73 @@
+package report
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// statics returns what variants take beside run time at a point.
+func (v view) statics(at string) []lab.VariantStatics {
+	return those(v.Statics, func(s lab.VariantStatics) bool { return s.Point.Name == at })
+}
+
+// staticsAt returns the point at which the static cost is shown.
+func (v view) staticsAt() string {
+	at, _ := v.shownAt(func(point string) bool { return len(v.statics(point)) > 0 })
+	return at
+}
+
+// staticsTable shows what each variant takes beside run time.
+func (v view) staticsTable() table {
+	at := v.staticsAt()
+	t := table{ID: "statics", Title: "What each variant takes beside run time, at " + v.at(at), Keys: 1,
+		Note: "counted, not measured, and no score; lines of code: of packages, without tests, comments and " +
+			"generated files; added and saved: in packages that " + v.Baseline + " has not, or alone has",
+		Columns: []column{words("variant"), numbers("units"), numbers("processes"), numbers("tables"),
+			numbers("queues"), numbers("configuration lines"), numbers("images"), numbers("image size"),
+			numbers("lines of code"), numbers("added"), numbers("saved")}}
+	for _, s := range v.statics(at) {
+		size := none()
+		if s.ImageBytes != nil {
+			size = text(figure.Amount(float64(*s.ImageBytes), "B"))
+		}
+		t.add(s.Variant, s.Units, count(s.Processes), count(s.Tables), count(s.Queues),
+			count(s.ConfigurationLines), count(s.Images), size, count(s.CodeLines), count(s.CodeAdded),
+			count(s.CodeSaved))
+	}
+	return t
+}
+
+// count returns a cell with a number of things that may not be known.
+func count(n *int) cell {
+	if n == nil {
+		return none()
+	}
+	return text(strconv.Itoa(*n))
+}
+
+// unknownStaticsTable shows which static costs are not known, and why.
+func (v view) unknownStaticsTable() table {
+	t := table{ID: "statics-unknown", Title: "What is not known of it, and why", Keys: 2,
+		Columns: []column{words("variant"), words("what"), prose("why")}}
+	for _, s := range v.statics(v.staticsAt()) {
+		for _, field := range slices.Sorted(maps.Keys(s.Unknown)) {
+			t.add(s.Variant, figure.Spaced(field), s.Unknown[field])
+		}
+	}
+	return t
+}
+
+// staticsSection shows what variants take beside run time.
+func (v view) staticsSection() section {
+	return section{ID: "statics", Title: "Static cost",
+		Shown: []table{v.staticsTable()}, Folded: []table{v.unknownStaticsTable()},
+		HowTo: "What there is to write, run and look after, whatever the load. Units and processes are those " +
+			"that run when the load begins, with the servers of backing services and without the generator. " +
+			"Configuration is arguments, variables and lines of files, once for all units of a role; of a compose " +
+			"file or of manifests, the lines of these. Few lines are not less work in themselves: the table says " +
+			"where to look, and ranks nothing."}
+}

@@ -1,0 +1,124 @@
+package run
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// Why parts of the static cost are not known.
+const (
+	tablesUnknown  = "the system does not say which tables and queues it makes"
+	filesUnknown   = "the system runs already, and its files are not known"
+	codeUnknown    = "the sources are not Cleave's, or nobody has counted them"
+	imagesUnknown  = "no unit program was put into an image"
+	processUnknown = "nobody has counted the processes of unit "
+)
+
+// staticCost counts what the layout of a trial takes beside run time.
+func (s Services) staticCost(of setting, done Played) *lab.StaticCost {
+	layout := of.layout
+	c := &lab.StaticCost{Code: layout.Code, Unknown: map[string]string{}}
+	if done.Platform != nil {
+		c.Images = done.Platform.Images
+	}
+	units := slices.DeleteFunc(slices.Clone(layout.Units),
+		func(u lab.UnitSpec) bool { return u.Role == lab.RoleGenerator || u.Standby })
+	for _, spec := range layout.Services {
+		if server, has := s[spec.Name].Server(); has {
+			units = append(units, server)
+		}
+	}
+	c.Units = len(units)
+	if of.variant.External.RunsAlready() {
+		c.Unknown["processes"], c.Unknown["configuration_lines"] = filesUnknown, filesUnknown
+	} else {
+		lines := configurationLines(units, layout.FileLines)
+		c.ConfigurationLines = &lines
+		if count, uncounted := processesOf(units, done.Used.Processes); uncounted == "" {
+			c.Processes = &count
+		} else {
+			c.Unknown["processes"] = processUnknown + uncounted
+		}
+	}
+	if tables, queues, known := holdings(layout.Services); known && of.variant.External == nil {
+		c.Tables, c.Queues = &tables, &queues
+	} else {
+		c.Unknown["tables"], c.Unknown["queues"] = tablesUnknown, tablesUnknown
+	}
+	if len(c.Images) == 0 {
+		c.Unknown["images"] = imagesUnknown
+	}
+	if len(c.Code) == 0 {
+		c.Unknown["code"] = codeUnknown
+	}
+	return c
+}
+
+// holdings counts what a system makes in its backing services; known is false where it does not say that of
+// all.
+func holdings(services []lab.ServiceSpec) (tables, queues int, known bool) {
+	for _, spec := range services {
+		if spec.Holds == nil {
+			return 0, 0, false
+		}
+		tables, queues = tables+len(spec.Holds.Tables), queues+len(spec.Holds.Queues)
+	}
+	return tables, queues, true
+}
+
+// processesOf counts the processes of units: one of each of ours, and those that the meter has found of
+// foreign ones. uncounted names a unit of which it has found none.
+func processesOf(units []lab.UnitSpec, found []lab.ProcessUsage) (count int, uncounted string) {
+	for _, unit := range units {
+		if !unit.Foreign {
+			count++
+			continue
+		}
+		own := 0
+		for _, p := range found {
+			if p.Unit == unit.Name {
+				own += p.Processes
+			}
+		}
+		if own == 0 {
+			return 0, unit.Name
+		}
+		count += own
+	}
+	return count, ""
+}
+
+// configurationLines counts what configures units, once for all units of a role. Where the user has written
+// files, these have it all.
+func configurationLines(units []lab.UnitSpec, inFiles int) (lines int) {
+	if inFiles > 0 {
+		return inFiles
+	}
+	var counted []string
+	for _, unit := range units {
+		if slices.Contains(counted, unit.Role) {
+			continue
+		}
+		counted = append(counted, unit.Role)
+		lines += len(unit.Args) + len(unit.Env)
+		if c := unit.Container; c != nil {
+			lines += len(c.Command) + len(c.Env)
+		}
+		for _, text := range unit.Files {
+			lines += linesOf(text)
+		}
+	}
+	return lines
+}
+
+// linesOf counts the lines of a configuration file that are neither blank nor a comment.
+func linesOf(text []byte) (lines int) {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			lines++
+		}
+	}
+	return lines
+}

@@ -1,0 +1,80 @@
+package run
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// layoutToCount is a layout of our own units, a balancer, a database with a server and documents in files.
+func layoutToCount() lab.Layout {
+	ours := lab.Runnable{Args: []string{"{}"}, Env: []string{"A=1", "B=2"}}
+	return lab.Layout{
+		Services: []lab.ServiceSpec{{Name: "database", Holds: &lab.Holdings{Tables: []string{"a", "b"}}},
+			{Name: "documents", Holds: &lab.Holdings{Tables: []string{"c"}, Queues: []string{"q"}}}},
+		Units: []lab.UnitSpec{
+			{Name: "shop-1", Role: "shop", Runnable: ours}, {Name: "shop-2", Role: "shop", Runnable: ours},
+			{Name: "later", Role: "shop", Runnable: ours, Placement: lab.Placement{Standby: true}},
+			{Name: "balancer", Role: "balancer", Runnable: lab.Runnable{Foreign: true,
+				Files: map[string][]byte{"proxy.conf": []byte("# why\nlisten 80\n\n  to shop\n")}}},
+			{Name: "generator", Role: lab.RoleGenerator, Runnable: ours},
+		},
+		Code: map[string]int{"shop": 300},
+	}
+}
+
+func TestStaticCost(t *testing.T) {
+	services := Services{"database": server{}, "documents": files{}}
+	done := Played{
+		Used: lab.Metered{Processes: []lab.ProcessUsage{{Unit: "balancer", Name: "master", Processes: 1},
+			{Unit: "balancer", Name: "worker", Processes: 2}, {Unit: "generator", Processes: 9}}},
+		Platform: &lab.PlatformCost{Images: []lab.ProgramImage{{Program: "shop", Bytes: 7}}},
+	}
+	number := func(n int) *int { return &n }
+	// Two shops, the balancer and the server; of the server, which is no foreign unit here, one process.
+	want := lab.StaticCost{Units: 4, Processes: number(6), Tables: number(3), Queues: number(1),
+		ConfigurationLines: number(3 + 2), Images: done.Platform.Images, Code: map[string]int{"shop": 300},
+		Unknown: map[string]string{}}
+	if got := services.staticCost(setting{layout: layoutToCount()}, done); !reflect.DeepEqual(*got, want) {
+		t.Errorf("got  %+v\nwant %+v", *got, want)
+	}
+}
+
+// TestStaticCostSaysWhatIsNotKnown: what nobody has counted is absent, with the reason.
+func TestStaticCostSaysWhatIsNotKnown(t *testing.T) {
+	layout := layoutToCount()
+	layout.Code, layout.Services[1].Holds = nil, nil
+	services := Services{"database": server{}, "documents": files{}}
+	for name, test := range map[string]struct {
+		external *lab.ExternalSystem
+		lines    int
+		absent   []string
+		counted  int // configuration lines; 0: not known
+	}{
+		"ours, and silent": {nil, 0, []string{"tables", "queues", "processes", "images", "code"}, 5},
+		"in files":         {&lab.ExternalSystem{Command: []string{"x"}}, 40, []string{"tables", "queues"}, 40},
+		"runs already":     {&lab.ExternalSystem{}, 0, []string{"processes", "configuration_lines"}, 0},
+	} {
+		layout.FileLines = test.lines
+		got := services.staticCost(setting{variant: lab.Variant{External: test.external}, layout: layout}, Played{})
+		for _, field := range test.absent {
+			if got.Unknown[field] == "" {
+				t.Errorf("%s: no reason for %s in %v", name, field, got.Unknown)
+			}
+		}
+		if got.Processes != nil || got.Tables != nil || got.Queues != nil || got.Images != nil || got.Code != nil {
+			t.Errorf("%s: something is known: %+v", name, *got)
+		}
+		switch lines := got.ConfigurationLines; {
+		case test.counted == 0 && lines != nil:
+			t.Errorf("%s: %d lines of configuration", name, *lines)
+		case test.counted > 0 && (lines == nil || *lines != test.counted):
+			t.Errorf("%s: lines of configuration are not %d", name, test.counted)
+		}
+		if why := got.Unknown["processes"]; test.counted > 0 && !strings.HasSuffix(why, "unit balancer") {
+			t.Errorf("%s: processes are not known since %q", name, why)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package system
+
+import (
+	"github.com/cleave-lab/cleave/systems/airline/architecture"
+	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/lines"
+)
+
+// code returns the lines of code of what a design is built from. In Java and Node.js that is all of the
+// airline, whose packages are not told apart.
+func code(d architecture.Design) map[string]int {
+	const own = "systems/airline/"
+	switch d.Runtime {
+	case architecture.Java:
+		return lines.Of(own + "java/...")
+	case architecture.Node:
+		return lines.Of(own + "node/src/...")
+	}
+	packages := []string{"systems/airline", own + "airlineunit", own + "service", own + "store", own + "web",
+		"systems/kit/hosting", "systems/kit/front"}
+	if len(d.Units) > 1 {
+		packages = append(packages, own+"calls")
+	}
+	if d.GRPC {
+		packages = append(packages, "binding/grpcgo")
+	}
+	if d.Security != kit.Plain {
+		packages = append(packages, "binding/secure")
+	}
+	if d.Resilience != kit.Unguarded {
+		packages = append(packages, "binding/resilient")
+	}
+	return lines.Of(packages...)
+}

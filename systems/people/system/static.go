@@ -1,0 +1,30 @@
+package system
+
+import (
+	"github.com/cleave-lab/cleave/systems/kit/lines"
+	"github.com/cleave-lab/cleave/systems/people"
+	"github.com/cleave-lab/cleave/systems/people/architecture"
+	"github.com/cleave-lab/cleave/systems/people/records"
+)
+
+// code returns the lines of code of what a design is built from.
+func code(d architecture.Design) map[string]int {
+	const own = "systems/people/"
+	packages := []string{"systems/people", own + "gateway", own + "peopleunit", own + "records", own + "seal",
+		"systems/kit/hosting", "systems/kit/front", "backing/wide"}
+	if d.Lean {
+		packages = append(packages, "binding/leanhttp")
+	}
+	if len(d.Units) > 1 {
+		packages = append(packages, lines.Calls(d.Calls, d.Security, d.Resilience)...)
+	}
+	return lines.Of(packages...)
+}
+
+// tables returns the tables of a design, each as "database.table".
+func tables(d architecture.Design) (all []string) {
+	for _, kind := range people.Kinds() {
+		all = append(all, d.DatabaseOf(kind)+"."+records.Table(kind).Name)
+	}
+	return all
+}

@@ -1,0 +1,50 @@
+package system
+
+import (
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/lines"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
+)
+
+// code returns the lines of code of what a design is built from.
+func code(d architecture.Design) map[string]int {
+	const own = "systems/shop/"
+	packages := []string{"systems/shop", own + "api", own + "assembly", own + "shopunit", own + "steps",
+		own + "schema/...", own + "orderviews", own + "stockviews", own + "coordination",
+		own + "coordination/" + map[architecture.Coordination]string{architecture.ACID: "local",
+			architecture.Orchestrated: "orchestrated", architecture.Choreographed: "choreographed"}[d.Coordination],
+		"systems/kit/hosting", "systems/kit/front", "backing/database"}
+	for _, component := range shop.Components() {
+		packages = append(packages, own+component)
+	}
+	if d.Views == architecture.FromDocuments {
+		packages = append(packages, own+"readmodel", "backing/document")
+	}
+	if d.Broker != "" {
+		packages = append(packages, own+"events", "binding/event", "backing/broker")
+	}
+	if d.Batching {
+		packages = append(packages, own+"batching")
+	}
+	if len(d.Units) > 1 {
+		packages = append(packages, lines.Calls(string(d.Binding), d.Security, d.Resilience)...)
+	}
+	return lines.Of(packages...)
+}
+
+// services returns the backing services of a design, with what it makes in them.
+func services(d architecture.Design) []lab.ServiceSpec {
+	all := []lab.ServiceSpec{{Name: assembly.ServiceDatabase, Kind: d.Database, Replicated: d.Replicated,
+		Holds: &lab.Holdings{Tables: assembly.Tables(d)}}}
+	if d.Broker != "" {
+		all = append(all, lab.ServiceSpec{Name: assembly.ServiceBroker, Kind: d.Broker,
+			Holds: &lab.Holdings{Queues: assembly.Queues(d)}})
+	}
+	if d.Documents != "" {
+		all = append(all, lab.ServiceSpec{Name: assembly.ServiceDocuments, Kind: d.Documents,
+			Replicated: d.Replicated, Holds: &lab.Holdings{Tables: assembly.Collections()}})
+	}
+	return all
+}

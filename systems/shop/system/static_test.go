@@ -1,0 +1,55 @@
+package system
+
+import (
+	"testing"
+
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+)
+
+// TestWhatEachArchitectureIsBuiltFrom: all have counted code, and what only some need is theirs alone.
+func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
+	only := map[string]map[string]bool{
+		"systems/shop/coordination/local":         {architecture.Monolith: true},
+		"systems/shop/coordination/orchestrated":  {architecture.Sync: true, architecture.SyncGRPC: true},
+		"systems/shop/coordination/choreographed": {architecture.Async: true},
+		"binding/nethttp":                         {architecture.Sync: true, architecture.Async: true},
+		"binding/grpcgo":                          {architecture.SyncGRPC: true},
+		"backing/broker":                          {architecture.Async: true},
+		"backing/document":                        {architecture.Async: true},
+	}
+	for _, name := range []string{architecture.Monolith, architecture.Sync, architecture.SyncGRPC,
+		architecture.Async} {
+		design, err := architecture.New(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := code(design)
+		if lines["systems/shop/orders"] == 0 {
+			t.Errorf("%s has no orders: %v", name, lines)
+		}
+		for part, architectures := range only {
+			if has := lines[part] > 0; has != architectures[name] {
+				t.Errorf("%s is built from %s: %t", name, part, has)
+			}
+		}
+	}
+	for _, a := range architecture.All() { // a name that nobody has counted panics
+		if design, err := architecture.New(a.Name, nil); err == nil {
+			code(design)
+		}
+	}
+}
+
+func TestWhatIsMadeInServices(t *testing.T) {
+	design, err := architecture.New(architecture.Async, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string][2]int{}
+	for _, service := range services(design) {
+		counts[service.Name] = [2]int{len(service.Holds.Tables), len(service.Holds.Queues)}
+	}
+	if counts["database"][0] == 0 || counts["broker"] != [2]int{0, 6} || counts["documents"] != [2]int{2, 0} {
+		t.Errorf("tables and queues: %v", counts)
+	}
+}
