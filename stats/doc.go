@@ -9,7 +9,8 @@
 // says at which level to draw it when one looks after every block. LogWelch serves unblocked data,
 // KaliberaJones questions about totals. Judge turns a ratio, a margin and a bias into slower,
 // faster, equivalent or undecided. Holm adjusts several comparisons, Combine says whether one ratio
-// may stand for several points, FitLine and FitPowerLaw describe how a cost grows along a factor.
+// may stand for several points, FitLine and FitPowerLaw describe how a cost grows along a factor,
+// and FitScalability how a throughput does.
 //
 // Confidence levels are between 0 and 1 (0.95). Every other unit is that of
 // the numbers given.
