@@ -38,9 +38,11 @@ type Analysis struct {
 	Comparisons []Comparison       `json:"comparisons"`
 	Averages    []Average          `json:"averages"`
 	Trends      []TrendLine        `json:"trends"`
-	Ladder      []Rung             `json:"ladder"`
-	Claims      []Judgement        `json:"claims"`
-	Published   []PublishedFigure  `json:"published"`
+	// ScalingFits are throughputs along factors such as users, with the Universal Scalability Law.
+	ScalingFits []ScalingFit      `json:"scaling_fits,omitempty"`
+	Ladder      []Rung            `json:"ladder"`
+	Claims      []Judgement       `json:"claims"`
+	Published   []PublishedFigure `json:"published"`
 	// LoadSeconds is how long the trials that count were measured under load, by point;
 	// absent of jobs, which last until they are done.
 	LoadSeconds map[string]float64 `json:"load_seconds,omitempty"`

@@ -11,6 +11,8 @@ const (
 	FactorPerMinute  = "per_minute"  // operations per minute of an open loop
 	FactorUsers      = "users"       // of a closed loop
 	FactorSearchFrom = "search_from" // rate at which the search for the capacity begins
+	FactorCores      = "cores"       // processors that all units of the system share
+	FactorReplicas   = "replicas"    // of what can run several times
 )
 
 // Factors of points that say how the generator connects; they replace LoadClient's.

@@ -42,8 +42,9 @@ func (v view) sections() []section {
 	for _, build := range []func() section{v.bottleneckSection, v.verdictSection, v.forestSection,
 		v.curvesSection, v.spectraSection, v.coursesSection,
 		v.waterfallSection, v.factorsSection, v.pictureSection, v.pathsSection, v.tracedSection,
-		v.layersSection, v.ladderSection, v.pointsSection, v.trendsSection, v.usageSection, v.takesSection,
-		v.staticsSection, v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection, v.trustSection} {
+		v.layersSection, v.ladderSection, v.pointsSection, v.trendsSection, v.scalabilitySection, v.usageSection,
+		v.takesSection, v.staticsSection, v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection,
+		v.trustSection} {
 		s := build()
 		s.Shown, s.Folded = filled(s.Shown...), filled(s.Folded...)
 		if len(s.Shown)+len(s.Folded) == 0 {

@@ -48,6 +48,7 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	p.tables(v.tracedTables(o.Full))
 	p.table(v.takesTable())
 	if o.Full {
+		p.table(v.scalingTable())
 		p.tables([]table{v.programsTable(), v.startsTable(), v.staticsTable(), v.unknownStaticsTable()})
 	}
 	p.table(v.ladderTable())

@@ -53,6 +53,7 @@ func Analyse(in Input) lab.Analysis {
 	a.Comparisons = e.comparisons()
 	a.Averages = e.averages()
 	a.Trends = e.trends()
+	a.ScalingFits = e.scalingFits()
 	a.Ladder = e.ladder()
 	a.Claims = e.judgeClaims()
 	a.Published = e.publishedFigures(a)

@@ -42,6 +42,11 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	}
 	add("ratios", e.saysAverage(a))
 	add("trends", e.saysTrends(a))
+	for _, fit := range a.ScalingFits {
+		if fit.Refused == "" {
+			add("scalability", fit.Words)
+		}
+	}
 }
 
 // sentence ends what is not empty with a full stop.

@@ -475,6 +475,44 @@ export interface TrendLine {
   warnings?: Array<string>;
 }
 
+/** ScalingPoint is what the law says of the throughput at a level. */
+export interface ScalingPoint {
+  level: Figure;
+  value: Figure;
+  low: Figure | null;
+  high: Figure | null;
+  /** beyond the largest level that was measured */
+  beyond?: boolean;
+}
+
+/** ScalingFit is the throughput of a variant along one of ScalingFactors, with the Universal Scalability Law fitted to it: X(N) = lambda N / (1 + sigma (N-1) + kappa N (N-1)). */
+export interface ScalingFit {
+  metric: string;
+  unit: string;
+  variant: string;
+  factor: string;
+  points: Array<string> | null;
+  /** levels, one per point, rising */
+  x: Array<Figure> | null;
+  /** means over the blocks that have all points, one per point */
+  y: Array<Figure> | null;
+  /** that have all points; 0: Y is over all trials */
+  blocks: number;
+  /** Refused says why the law is not fitted; all that follows but Words is absent then. */
+  refused?: string;
+  /** Lambda is the throughput of one, Sigma the contention and Kappa the coherency. */
+  lambda?: Estimate;
+  sigma?: Estimate;
+  kappa?: Estimate;
+  /** Peak is the level with the highest throughput; absent: it lies beyond Curve. A High that is null may lie beyond it. */
+  peak?: Estimate;
+  /** Worst is how far a mean is from the law at most, as a share. */
+  worst?: Figure;
+  /** Curve is what the law says of levels up to twice the largest. */
+  curve?: Array<ScalingPoint>;
+  words: string;
+}
+
 /** Rung is one step of the ladder: what one variant costs per operation at one point, beside the rung below it. */
 export interface Rung {
   variant: string;
@@ -1263,6 +1301,8 @@ export interface Analysis {
   comparisons: Array<Comparison>;
   averages: Array<Average>;
   trends: Array<TrendLine>;
+  /** ScalingFits are throughputs along factors such as users, with the Universal Scalability Law. */
+  scaling_fits?: Array<ScalingFit>;
   ladder: Array<Rung>;
   claims: Array<Judgement>;
   published: Array<PublishedFigure>;

@@ -11,6 +11,7 @@ import { headline } from "./plots/headline";
 import { ladder } from "./plots/ladder";
 import { path } from "./plots/path";
 import { publishedAgainstMeasured } from "./plots/published";
+import { scaling } from "./plots/scaling";
 import { spectrum } from "./plots/spectrum";
 import { trend } from "./plots/trend";
 import type { Look } from "./style";
@@ -55,6 +56,8 @@ export function drawing(a: Analysis, looks: Map<string, Look>, wish: Wish, width
       return ratiosByPoint(a, looks, width, wish.metric);
     case "trend":
       return trend(a, looks, wish.index);
+    case "scaling":
+      return scaling(a, looks, wish.index);
     case "cost":
       return costByPoint(a, looks, width, wish.metric);
     case "published":

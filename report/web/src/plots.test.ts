@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Analysis } from "./analysis";
+import { type Analysis, readDocument, type ScalingFit } from "./analysis";
 import { smallAnalysis } from "./fixture";
 import { type Drawing, render } from "./frame";
 import { costByPoint, ratiosByPoint } from "./plots/bypoint";
@@ -7,8 +7,23 @@ import { drift, ratioTicks } from "./plots/drift";
 import { forest, forestRows } from "./plots/forest";
 import { ladder } from "./plots/ladder";
 import { publishedAgainstMeasured } from "./plots/published";
+import { partsOf, scaling, trialsAlong } from "./plots/scaling";
 import { compact, linearTicks, trend, trialsOf } from "./plots/trend";
 import { looks } from "./style";
+
+/** An analysis with a scalability law along the workers of a trend, whose times stand in for rates. */
+function withFit(a: Analysis): Analysis {
+  const line = a.trends[0];
+  if (!line) return a;
+  const levels = [10, 20, 50, 75, 100];
+  const curve = levels.map((level) => {
+    const value = level / (1 + 0.05 * (level - 1));
+    return { level, value, low: value * 0.9, high: level > 75 ? null : value * 1.1, beyond: level > 50 };
+  });
+  const { metric, unit, variant, factor, points, x, y } = line;
+  const fit = { metric, unit, variant, factor, points, x, y, blocks: 5, curve, words: "" };
+  return { ...a, scaling_fits: readDocument<ScalingFit[]>(JSON.stringify([fit])) };
+}
 
 const drawings: Record<string, (a: Analysis, width: number) => Drawing> = {
   forest: (a, width) => forest(a, looks(a), width, "elapsed"),
@@ -16,6 +31,7 @@ const drawings: Record<string, (a: Analysis, width: number) => Drawing> = {
   points: (a, width) => ratiosByPoint(a, looks(a), width, "elapsed"),
   cost: (a, width) => costByPoint(a, looks(a), width, "cpu_per_operation"),
   trend: (a) => trend(a, looks(a), 0),
+  scaling: (a) => scaling(withFit(a), looks(a), 0),
   published: (a, width) => publishedAgainstMeasured(a, width),
   drift: (a, width) => drift(a, looks(a), width, "elapsed"),
 };
@@ -78,6 +94,17 @@ describe("trend", () => {
     expect(ticks).toEqual([0, 100, 200]);
     expect(linearTicks(0, 0.41, 4, 1000).map((t) => Math.round(t * 1000))).toEqual([0, 200, 400]);
     expect([10, 50_000, 2_500_000].map(compact)).toEqual(["10", "50k", "2.5M"]);
+  });
+});
+
+describe("scaling", () => {
+  it("shows every trial, and draws on from the last level that was measured", () => {
+    const a = withFit(smallAnalysis());
+    const fit = a.scaling_fits?.[0];
+    expect(fit ? new Set(trialsAlong(a, fit).map((t) => t.x)) : undefined).toEqual(new Set([10, 20, 50]));
+    const { within, beyond } = fit ? partsOf(fit) : { within: [], beyond: [] };
+    expect(within.map((p) => p.level)).toEqual([10, 20, 50]);
+    expect(beyond.map((p) => p.level)).toEqual([50, 75, 100]);
   });
 });
 

@@ -33,8 +33,8 @@ import (
 
 // Factors of points, beside those that say how the system is loaded.
 const (
-	Visits    = "visits" // so many customers log in, book and log out, as fast as they are answered
-	Cores     = "cores"  // processors that all units of the system share
+	Visits    = "visits"        // so many customers log in, book and log out, as fast as they are answered
+	Cores     = lab.FactorCores // processors that all units of the system share
 	Customers = "customers"
 )
 

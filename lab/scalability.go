@@ -1,0 +1,38 @@
+package lab
+
+// ScalingFit is the throughput of a variant along one of ScalingFactors, with
+// the Universal Scalability Law fitted to it: X(N) = lambda N / (1 + sigma (N-1) + kappa N (N-1)).
+type ScalingFit struct {
+	Metric  string    `json:"metric"`
+	Unit    string    `json:"unit"`
+	Variant string    `json:"variant"`
+	Factor  string    `json:"factor"`
+	Points  []string  `json:"points"`
+	X       []float64 `json:"x"`      // levels, one per point, rising
+	Y       []float64 `json:"y"`      // means over the blocks that have all points, one per point
+	Blocks  int       `json:"blocks"` // that have all points; 0: Y is over all trials
+	// Refused says why the law is not fitted; all that follows but Words is absent then.
+	Refused string `json:"refused,omitempty"`
+	// Lambda is the throughput of one, Sigma the contention and Kappa the coherency.
+	Lambda *Estimate `json:"lambda,omitempty"`
+	Sigma  *Estimate `json:"sigma,omitempty"`
+	Kappa  *Estimate `json:"kappa,omitempty"`
+	// Peak is the level with the highest throughput; absent: it lies beyond Curve. A High that is null may lie
+	// beyond it.
+	Peak *Estimate `json:"peak,omitempty"`
+	// Worst is how far a mean is from the law at most, as a share.
+	Worst float64 `json:"worst,omitempty"`
+	// Curve is what the law says of levels up to twice the largest.
+	Curve []ScalingPoint `json:"curve,omitempty"`
+	Words string         `json:"words"`
+}
+
+// ScalingPoint is what the law says of the throughput at a level.
+type ScalingPoint struct {
+	Level float64 `json:"level"`
+	Estimate
+	Beyond bool `json:"beyond,omitempty"` // beyond the largest level that was measured
+}
+
+// ScalingFactors lists the factors whose levels count what works at the same time.
+func ScalingFactors() []string { return []string{FactorUsers, FactorCores, FactorReplicas} }

@@ -1,0 +1,63 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
+)
+
+// scalabilitySection shows how throughput follows the number of users, processors or replicas.
+func (v view) scalabilitySection() section {
+	s := section{ID: "scalability", Title: "Scalability", Shown: []table{v.scalingTable()},
+		Caption: fmt.Sprintf("Small dots: trials; large dots: means over the blocks with all levels; line: the "+
+			"Universal Scalability Law with its %s band; dashed: beyond what was measured, up to twice the largest "+
+			"level.", figure.Setting(v.Confidence)),
+		HowTo: "Contention is the share of work that waits for others; coherency is what each pair that must " +
+			"agree costs. With contention alone the line becomes level; with coherency it has a peak, beyond " +
+			"which more do less together. What is dashed was not measured: plan no purchase by it, but the " +
+			"next trial. Where the law is refused, the table says why."}
+	for i, f := range v.ScalingFits {
+		if f.Refused != "" {
+			continue
+		}
+		title := fmt.Sprintf("%s of %s along %s", sentenceCase(v.metric(f.Metric).Title), f.Variant, f.Factor)
+		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-scaling-%d", i), Kind: "scaling", Index: i,
+			Title: title, Label: title + ". " + f.Words})
+		s.Notes = append(s.Notes, clean(f.Words))
+	}
+	return s
+}
+
+// scalingTable shows the scalability law of each variant, or why there is none.
+func (v view) scalingTable() table {
+	t := table{ID: "laws", Title: "Scalability law", Keys: 2,
+		Note: fmt.Sprintf("X(N) = throughput of one N / (1 + contention (N-1) + coherency N (N-1)), with %s "+
+			"intervals over the blocks", figure.Setting(v.Confidence)),
+		Columns: []column{words("along"), words("variant"), numbers("levels"), numbers("blocks"),
+			numbers("throughput of one"), numbers("contention"), numbers("coherency"), numbers("peak at"),
+			prose("refused")}}
+	for _, f := range v.ScalingFits {
+		row := []cell{text(f.Factor), text(f.Variant), text(fmt.Sprint(len(f.X))), text(fmt.Sprint(f.Blocks))}
+		if f.Refused != "" {
+			t.addCells(append(row, none(), none(), none(), none(), toned(f.Refused, toneWarn))...)
+			continue
+		}
+		peak := text("none up to " + plainNumber(f.Curve[len(f.Curve)-1].Level))
+		if f.Peak != nil {
+			peak = text(peakOf(*f.Peak))
+		}
+		t.addCells(append(row, text(figure.Quantity(*f.Lambda, f.Unit)),
+			text(figure.Quantity(f.Sigma.Times(100), "%")), text(figure.Quantity(f.Kappa.Times(100), "%")), peak,
+			none())...)
+	}
+	return t
+}
+
+// peakOf writes the level of the highest throughput.
+func peakOf(e lab.Estimate) string {
+	if e.High == nil {
+		return figure.Number(figure.Alone(e.Value)) + " or more"
+	}
+	return figure.Number(e)
+}
