@@ -16,8 +16,8 @@ import (
 const (
 	// fewestScaled is how many levels make points a row that somebody may want the law of.
 	fewestScaled = 3
-	// curveSteps is how many parts the curve of a law is drawn in.
-	curveSteps = 32
+	// curveSteps is how many parts the curve of a law has, both up to the largest level and beyond it.
+	curveSteps = 20
 )
 
 // axis is a row of points along a factor.
@@ -166,15 +166,19 @@ func estimated(e stats.Estimate) *lab.Estimate {
 	return &lab.Estimate{Value: e.Value, Low: number(e.Low), High: number(e.High)}
 }
 
-// curveOf returns what a law says from a level on, as far as it may be asked, in steps of one factor.
+// curveOf returns what a law says from a level on, as far as it may be asked, in steps of one factor up to the
+// largest level and of another beyond.
 func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
-	last := law.Largest * stats.Farthest
-	for step := range curveSteps + 1 {
-		level := min(last, from*math.Pow(last/from, float64(step)/curveSteps))
+	add := func(level float64, beyond bool) {
 		if said, err := law.At(level); err == nil {
-			points = append(points, lab.ScalingPoint{Level: significant(level), Estimate: *estimated(said),
-				Beyond: level > law.Largest})
+			points = append(points, lab.ScalingPoint{Level: level, Estimate: *estimated(said), Beyond: beyond})
 		}
+	}
+	for step := range curveSteps {
+		add(significant(from*math.Pow(law.Largest/from, float64(step)/curveSteps)), false)
+	}
+	for step := range curveSteps + 1 {
+		add(law.Largest*math.Pow(stats.Farthest, float64(step)/curveSteps), step > 0)
 	}
 	return points
 }

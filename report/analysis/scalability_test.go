@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,9 @@ func TestScalabilityLawsAreFittedAlongUsers(t *testing.T) {
 	last := one.Curve[len(one.Curve)-1]
 	if last.Level != 64 || !last.Beyond || one.Curve[0].Level != 1 || one.Curve[0].Beyond {
 		t.Errorf("the curve goes from %+v to %+v", one.Curve[0], last)
+	}
+	if !slices.ContainsFunc(one.Curve, func(p lab.ScalingPoint) bool { return p.Level == 32 && !p.Beyond }) {
+		t.Error("the curve does not meet the largest level")
 	}
 	if !strings.Contains(one.Words, "highest at 2") || !strings.Contains(one.Words, "Extrapolated to 64") {
 		t.Errorf("it says %q", one.Words)
