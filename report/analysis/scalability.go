@@ -166,8 +166,8 @@ func estimated(e stats.Estimate) *lab.Estimate {
 	return &lab.Estimate{Value: e.Value, Low: number(e.Low), High: number(e.High)}
 }
 
-// curveOf returns what a law says from a level on, as far as it may be asked, in steps of one factor up to the
-// largest level and of another beyond.
+// curveOf returns what a law says from a level on, as far as it may be asked: in steps of one factor up to
+// the largest level, and of another one beyond.
 func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 	add := func(level float64, beyond bool) {
 		if said, err := law.At(level); err == nil {
