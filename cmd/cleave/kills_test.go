@@ -208,7 +208,7 @@ func (h *belongings) remember(t *testing.T, pid int) {
 	}
 }
 
-// left names what is still there.
+// left names what is still there. Long because it looks in one place after the other.
 func (h *belongings) left(t *testing.T) (left []string) {
 	t.Helper()
 	for id := range h.tree {

@@ -101,7 +101,8 @@ func TestFailedTestsAreRepeatedOneByOne(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(asked, want) {
 		t.Errorf("asked for %+v, %v, want %+v", asked, err, want)
 	}
-	if got.unsteady != 2 || got.failed != 1 || !strings.Contains(out.String(), "unsteady a/b TestA/x TestA/y: ") ||
+	if got.unsteady != 2 || got.failed != 1 ||
+		!strings.Contains(out.String(), "unsteady a/b TestA/x TestA/y: ") ||
 		!strings.Contains(out.String(), "\n| later\n") || !strings.Contains(out.String(), "last\nFAIL a/b") ||
 		strings.Contains(out.String(), "| last") {
 		t.Errorf("%v, output %q", got, out.String())

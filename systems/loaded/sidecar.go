@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/kit"
 )
 
 const (
@@ -26,11 +25,11 @@ const (
 	Bytes Protocol = "bytes"
 )
 
-// CallsOf returns the protocol of calls over gRPC or HTTP, with a value of kit.KnobSecurity: protected calls
-// are for the called unit alone to read.
-func CallsOf(grpc bool, security string) Protocol {
+// CallsOf returns the protocol of calls over gRPC or HTTP. Protected ones are for the called unit alone to
+// read.
+func CallsOf(grpc, protected bool) Protocol {
 	switch {
-	case security != kit.Plain:
+	case protected:
 		return Bytes
 	case grpc:
 		return HTTP2
@@ -38,13 +37,9 @@ func CallsOf(grpc bool, security string) Protocol {
 	return HTTP1
 }
 
-// Sidecars returns the units with a proxy beside each, if a value of kit.KnobSidecar asks for it. A unit
-// calls its own proxy, which has a port for each peer and calls the proxy
+// Sidecars returns the units with a proxy beside each. A unit calls its own proxy, which has a port for each peer and calls the proxy
 // of that peer; this one calls its unit. Clients call units as before.
-func Sidecars(units []lab.UnitSpec, sidecar string, protocol Protocol) []lab.UnitSpec {
-	if sidecar == kit.NoSidecar {
-		return units
-	}
+func Sidecars(units []lab.UnitSpec, protocol Protocol) []lab.UnitSpec {
 	var proxies []lab.UnitSpec
 	units = slices.Clone(units)
 	for i, u := range units {

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/kit"
 )
 
 // shopUnits are two units, of which one calls the other and a server.
@@ -22,7 +21,7 @@ func shopUnits() []lab.UnitSpec {
 
 func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
 	before := shopUnits()
-	all := Sidecars(before, kit.HAProxy, HTTP1)
+	all := Sidecars(before, HTTP1)
 	if len(all) != 4 || before[0].Peers[0] != "stock" {
 		t.Fatalf("%d units, and those before call %v", len(all), before[0].Peers)
 	}
@@ -47,7 +46,7 @@ func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
 			"{address:orders} proto h2 init-addr", "{address:stock-sidecar} proto h2 init-addr"},
 		Bytes: {"mode tcp", "bind {host}:{port:stock}\n", "{address:stock-sidecar} init-addr"},
 	} {
-		text := string(Sidecars(before, kit.HAProxy, protocol)[2].Files["haproxy.cfg"])
+		text := string(Sidecars(before, protocol)[2].Files["haproxy.cfg"])
 		for _, want := range wants {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: there is no %q in %s", protocol, want, text)
@@ -56,19 +55,12 @@ func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
 	}
 }
 
-func TestNoProxyIsBesideUnitsWithout(t *testing.T) {
-	if all := Sidecars(shopUnits(), kit.NoSidecar, HTTP1); len(all) != 2 || all[0].Peers[0] != "stock" {
-		t.Errorf("units %+v", all)
-	}
+func TestProxiesReadWhatIsNotProtected(t *testing.T) {
 	for _, c := range []struct {
-		grpc     bool
-		security string
-		want     Protocol
-	}{
-		{false, kit.Plain, HTTP1}, {true, kit.Plain, HTTP2}, {true, kit.TLS, Bytes},
-		{false, kit.MutualTLS, Bytes},
-	} {
-		if got := CallsOf(c.grpc, c.security); got != c.want {
+		grpc, protected bool
+		want            Protocol
+	}{{false, false, HTTP1}, {true, false, HTTP2}, {true, true, Bytes}, {false, true, Bytes}} {
+		if got := CallsOf(c.grpc, c.protected); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
 	}

@@ -197,7 +197,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if err := hosting.Protect(layout.Units, design.Security); err != nil {
 		return lab.Layout{}, err
 	}
-	layout.Units = loaded.Sidecars(layout.Units, design.Sidecar, loaded.CallsOf(design.GRPC, design.Security))
+	if design.Sidecar != kit.NoSidecar {
+		layout.Units = loaded.Sidecars(layout.Units, loaded.CallsOf(design.GRPC, design.Security != kit.Plain))
+	}
 	door := loaded.Proxy(front, routes(design.Units), design.Units)
 	door.Cores = others
 	job := lab.LoadJob{Target: "http://" + airline.Name, Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}

@@ -126,8 +126,10 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if err := hosting.Protect(layout.Units, design.Security); err != nil {
 		return lab.Layout{}, err
 	}
-	layout.Units = loaded.Sidecars(layout.Units, design.Sidecar,
-		loaded.CallsOf(design.Calls == architecture.GRPC, design.Security))
+	if design.Sidecar != kit.NoSidecar {
+		layout.Units = loaded.Sidecars(layout.Units,
+			loaded.CallsOf(design.Calls == architecture.GRPC, design.Security != kit.Plain))
+	}
 	work := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}
 	if work.Scenario, err = scenario(p); err != nil {
 		return lab.Layout{}, err

@@ -38,7 +38,8 @@ const (
 	batchingOn  = "on"
 )
 
-// knobs returns what can be turned, with the value that most architectures have first.
+// knobs returns what can be turned, with the value that most architectures have first. Long because it is one
+// table.
 func knobs() []lab.Knob {
 	return []lab.Knob{
 		{Name: KnobPlacement, Free: true, Values: []string{kit.Together, kit.Apart},

@@ -175,8 +175,10 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	if err := hosting.Protect(all, d.Security); err != nil {
 		return nil, err
 	}
-	calls := loaded.CallsOf(d.Binding.OverGRPC(), d.Security)
-	return loaded.Sidecars(all, d.Sidecar, calls), nil
+	if d.Sidecar != kit.NoSidecar {
+		all = loaded.Sidecars(all, loaded.CallsOf(d.Binding.OverGRPC(), d.Security != kit.Plain))
+	}
+	return all, nil
 }
 
 // generator returns the unit that orders, at the unit in front.

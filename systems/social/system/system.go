@@ -130,8 +130,10 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if err := hosting.Protect(layout.Units, design.Security); err != nil {
 		return lab.Layout{}, err
 	}
-	layout.Units = loaded.Sidecars(layout.Units, design.Sidecar,
-		loaded.CallsOf(design.Calls == architecture.GRPC, design.Security))
+	if design.Sidecar != kit.NoSidecar {
+		layout.Units = loaded.Sidecars(layout.Units,
+			loaded.CallsOf(design.Calls == architecture.GRPC, design.Security != kit.Plain))
+	}
 	front := design.Front().Name
 	if design.Nginx {
 		all := loaded.Route{Path: "/", To: []string{front}}
