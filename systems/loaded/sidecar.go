@@ -37,8 +37,8 @@ func CallsOf(grpc, protected bool) Protocol {
 	return HTTP1
 }
 
-// Sidecars returns the units with a proxy beside each. A unit calls its own proxy, which has a port for each peer and calls the proxy
-// of that peer; this one calls its unit. Clients call units as before.
+// Sidecars returns the units with a proxy beside each. A unit calls its own proxy, which has a port for each
+// peer and calls the proxy of that peer; this one calls its unit. Clients call units as before.
 func Sidecars(units []lab.UnitSpec, protocol Protocol) []lab.UnitSpec {
 	var proxies []lab.UnitSpec
 	units = slices.Clone(units)

@@ -89,8 +89,11 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 			[]string{"async-dual-write | publishing dual-write -> outbox: async"}},
 		"a saga of events that may be lost": {plain(Sync),
 			variant(Async, map[string]string{KnobPublishing: "dual-write", KnobViews: "tables"}), []string{
-				"sync | coordination orchestrated -> choreographed (with broker nats): sync-choreographed | publishing " +
-					"outbox -> dual-write: async-dual-write-tables",
+				"sync | coordination orchestrated -> choreographed (with broker nats): sync-choreographed | reference " +
+					"asked -> replicated: async-tables | publishing outbox -> dual-write: async-dual-write-tables",
+				"sync | reference asked -> replicated (with broker nats): sync-reference-replicated | publishing " +
+					"outbox -> dual-write: sync-dual-write-reference-replicated | coordination orchestrated -> " +
+					"choreographed: async-dual-write-tables",
 			}},
 		"a replica": {plain(Sync), variant(Sync, map[string]string{KnobReference: string(Replicated)}),
 			[]string{"sync | reference asked -> replicated (with broker nats): sync-reference-replicated"}},
