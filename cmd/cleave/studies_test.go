@@ -80,7 +80,7 @@ func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
 	s := resolved(t, "costa2022", study.Options{Quick: true, Knobs: knobs})
 	want := []string{
 		"monolith-ha -> sync: placement and replicas and data and coordination, with binding http",
-		"sync -> async: coordination and views, with broker rabbitmq, documents sqlite",
+		"sync -> async: coordination and reference and views, with broker rabbitmq, documents sqlite",
 	}
 	var got []string
 	for _, step := range s.Steps {

@@ -14,8 +14,8 @@ import (
 
 // TestTablesAreThoseOfTheDatabases makes the tables of designs and looks for them in SQLite.
 func TestTablesAreThoseOfTheDatabases(t *testing.T) {
-	for name, count := range map[string]int{architecture.Monolith: 9, architecture.Sync: 9,
-		architecture.Async: 29} {
+	for name, count := range map[string]int{architecture.Monolith: 10, architecture.Sync: 10,
+		architecture.Async: 30} {
 		design, err := architecture.New(name, nil)
 		must(t, err)
 		dir := t.TempDir()
