@@ -27,6 +27,14 @@ type ScalingFit struct {
 	Words string         `json:"words"`
 }
 
+// From names the first and the last point of a fit: those along one factor may differ in other levels.
+func (f ScalingFit) From() string {
+	if len(f.Points) == 0 {
+		return ""
+	}
+	return f.Points[0] + " to " + f.Points[len(f.Points)-1]
+}
+
 // ScalingPoint is what the law says of the throughput at a level.
 type ScalingPoint struct {
 	Level float64 `json:"level"`

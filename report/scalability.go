@@ -21,7 +21,8 @@ func (v view) scalabilitySection() section {
 		if f.Refused != "" {
 			continue
 		}
-		title := fmt.Sprintf("%s of %s along %s", sentenceCase(v.metric(f.Metric).Title), f.Variant, f.Factor)
+		title := fmt.Sprintf("%s of %s along %s, %s", sentenceCase(v.metric(f.Metric).Title), f.Variant,
+			f.Factor, f.From())
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-scaling-%d", i), Kind: "scaling", Index: i,
 			Title: title, Label: title + ". " + f.Words})
 		s.Notes = append(s.Notes, clean(f.Words))
@@ -31,14 +32,15 @@ func (v view) scalabilitySection() section {
 
 // scalingTable shows the scalability law of each variant, or why there is none.
 func (v view) scalingTable() table {
-	t := table{ID: "laws", Title: "Scalability law", Keys: 2,
+	t := table{ID: "laws", Title: "Scalability law", Keys: 3,
 		Note: fmt.Sprintf("X(N) = throughput of one N / (1 + contention (N-1) + coherency N (N-1)), with %s "+
 			"intervals over the blocks", figure.Setting(v.Confidence)),
-		Columns: []column{words("along"), words("variant"), numbers("levels"), numbers("blocks"),
-			numbers("throughput of one"), numbers("contention"), numbers("coherency"), numbers("peak at"),
+		Columns: []column{words("along"), words("variant"), words("points"), numbers("levels"),
+			numbers("blocks"), numbers("throughput of one"), numbers("contention"), numbers("coherency"), numbers("peak at"),
 			prose("refused")}}
 	for _, f := range v.ScalingFits {
-		row := []cell{text(f.Factor), text(f.Variant), text(fmt.Sprint(len(f.X))), text(fmt.Sprint(f.Blocks))}
+		row := []cell{text(f.Factor), text(f.Variant), text(f.From()), text(fmt.Sprint(len(f.X))),
+			text(fmt.Sprint(f.Blocks))}
 		if f.Refused != "" {
 			t.addCells(append(row, none(), none(), none(), none(), toned(f.Refused, toneWarn))...)
 			continue

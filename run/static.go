@@ -24,7 +24,7 @@ func (s Services) staticCost(of setting, done Played) *lab.StaticCost {
 		c.Images = done.Platform.Images
 	}
 	units := slices.DeleteFunc(slices.Clone(layout.Units),
-		func(u lab.UnitSpec) bool { return u.Role == lab.RoleGenerator || u.Standby })
+		func(u lab.UnitSpec) bool { return u.Role == lab.RoleGenerator || u.Standby || u.Finishes })
 	for _, spec := range layout.Services {
 		if server, has := s[spec.Name].Server(); has {
 			units = append(units, server)

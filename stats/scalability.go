@@ -111,11 +111,10 @@ func FitScalability(
 		low, high := bounds(s.draws, of, s.tail)
 		return Estimate{value, min(low, value), max(high, value), blocks, confidence}
 	}
-	certain := expandedTail(1-refusal, blocks)
-	if _, high := bounds(freeDraws, law.contention, certain); high < -rounding {
+	if belowZero(free.sigma, freeDraws, law.contention, blocks) {
 		return Scalability{}, negative("contention", free.sigma)
 	}
-	if _, high := bounds(freeDraws, law.coherency, certain); high < -rounding {
+	if belowZero(free.kappa, freeDraws, law.coherency, blocks) {
 		return Scalability{}, negative("coherency", free.kappa)
 	}
 	if s.Worst, err = checkLaw(best, levels, table, tolerance); err != nil {
@@ -130,6 +129,18 @@ func FitScalability(
 		s.Peak = &peak
 	}
 	return s, nil
+}
+
+// belowZero reports whether a coefficient is below zero beyond chance: by Student's t and the spread of the
+// draws, since the percentiles of draws of five blocks do not reach so far out.
+func belowZero(value float64, draws []law, of func(law) float64, blocks int) bool {
+	all := make([]float64, len(draws))
+	for i, l := range draws {
+		all[i] = of(l)
+	}
+	n := float64(blocks)
+	half := tQuantile(1-2*refusal, n-1) * math.Sqrt(n/(n-1)*Variance(all))
+	return value+half < -rounding
 }
 
 // At returns the throughput that the law says of n, from 1 to Farthest times the largest level.

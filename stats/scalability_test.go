@@ -127,6 +127,25 @@ func TestWhatIsNotScalableByTheLawIsRefused(t *testing.T) {
 	}
 }
 
+// TestALinearSystemIsSeldomRefused: of coefficients that are 0 few are called negative beyond chance: 1 % of
+// each of two, and two standard errors of 150 experiments.
+func TestALinearSystemIsSeldomRefused(t *testing.T) {
+	const experiments = 150
+	refused := 0
+	for seed := range uint64(experiments) {
+		_, err := FitScalability(upTo32(), scaled(law{100, 0, 0}.at, upTo32(), 5, 0.02, 0.03, seed), 0.05, 0.95)
+		var no *NoFitError
+		if errors.As(err, &no) && strings.Contains(no.Why, "negative") {
+			refused++
+		}
+	}
+	t.Logf("%d refused", refused)
+	if most := 7; refused > most {
+		t.Errorf("%d of %d linear systems have a coefficient below zero beyond chance, want at most %d", refused,
+			experiments, most)
+	}
+}
+
 // TestScalabilityIsTheSameTwice: of the same values the intervals are the same.
 func TestScalabilityIsTheSameTwice(t *testing.T) {
 	values := scaled(law{100, 0.05, 0.002}.at, upTo32(), 6, 0.02, 0.03, 5)

@@ -59,7 +59,7 @@ func (s *Shelf) listed(name string, held locks) lab.ListedRun {
 	if !sure || !known || kept.stamps != stamps {
 		kept = entry{stamps, s.readListed(name)}
 	}
-	if sure {
+	if sure && kept.run.Damaged == "" { // what cannot be read may be readable the next time
 		s.mu.Lock()
 		s.entries[name] = kept
 		s.mu.Unlock()

@@ -31,7 +31,9 @@ func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, more int, err erro
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, fmt.Errorf("list the trials of %s: %w", run, err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, ".part") })
+	names = slices.DeleteFunc(names, func(name string) bool { // ours are such as 0012 and 0012-1
+		return strings.Trim(name, "0123456789-") != ""
+	})
 	read := names[:min(len(names), mostTrials)]
 	for _, name := range read {
 		trials = append(trials, s.listedTrial(run, name))

@@ -61,7 +61,9 @@ func (f failure) roots() []string {
 func (f failure) byTest() []failure {
 	var all []failure
 	for _, root := range f.roots() {
-		within := func(test string) bool { return test == root || strings.HasPrefix(test, root+"/") }
+		within := func(test string) bool { // "" is the package itself
+			return test == "" || test == root || strings.HasPrefix(test, root+"/")
+		}
 		one := &suite{output: f.output}
 		for _, test := range f.order {
 			if within(test) {

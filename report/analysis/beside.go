@@ -161,6 +161,11 @@ func drawnBeside(a lab.Analysis, names [2]string, point string) lab.Analysis {
 	return drawn
 }
 
+// Distributions returns the quantities of which distributions are shown side by side.
+func Distributions() []string {
+	return []string{lab.ResponseTime, lab.CompletionTime, lab.ServiceTime, lab.Staleness, lab.ReferenceStaleness}
+}
+
 // TrialsBeside returns two trials side by side, under names of their own. Metrics are those of the first
 // one's run: ratios of single trials have no intervals.
 func TrialsBeside(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) Beside {
@@ -189,7 +194,7 @@ func TrialsBeside(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) Be
 		Audit: map[string]lab.AuditSum{}}
 	for i, t := range trials {
 		b.Drawn.Variants = append(b.Drawn.Variants, lab.Variant{Name: names[i]})
-		for _, quantity := range []string{lab.ResponseTime, lab.CompletionTime, lab.ServiceTime, lab.Staleness} {
+		for _, quantity := range Distributions() {
 			if spectrum := t.Spectra[quantity]; len(spectrum) > 0 {
 				b.Drawn.Spectra = append(b.Drawn.Spectra, lab.Spectrum{Variant: names[i],
 					Point: lab.Point{Name: point}, Quantity: quantity, Median: spectrum})

@@ -218,7 +218,12 @@ func (e *experiment) factorFindings(a lab.Analysis) []string {
 		texts = append(texts, fmt.Sprintf("No interaction of two factors is found; %d of %d stay undecided.",
 			undecided, all))
 	default:
-		texts = append(texts, "All interactions of two factors lie within the margin: each factor acts alone.")
+		text := "All interactions of two factors lie within the margin: each factor acts alone."
+		if slices.ContainsFunc(d.Effects, func(g lab.FactorialGroup) bool { return g.Aliasing() != "" }) {
+			text = "All interactions of two factors, or the products of those that share a figure, lie within " +
+				"the margin: each factor acts alone, unless two interactions cancel."
+		}
+		texts = append(texts, text)
 	}
 	var aliased []string
 	for _, group := range d.Effects {

@@ -186,7 +186,7 @@ func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 // saysScaling tells what a law says in a sentence or two.
 func saysScaling(f lab.ScalingFit) string {
 	last := f.Curve[len(f.Curve)-1]
-	text := fmt.Sprintf("Along %s %s has contention %s and coherency %s: ", f.Factor, f.Variant,
+	text := fmt.Sprintf("Along %s (%s) %s has contention %s and coherency %s: ", f.Factor, f.From(), f.Variant,
 		figure.Quantity(f.Sigma.Times(100), "%"), figure.Quantity(f.Kappa.Times(100), "%"))
 	switch {
 	case f.Peak == nil:

@@ -254,7 +254,7 @@ func besideBars(b analysis.Beside) *lab.Headline {
 // spectrumPlots returns places for the distributions of both.
 func spectrumPlots(b analysis.Beside) []besidePlot {
 	var plots []besidePlot
-	for _, quantity := range []string{lab.ResponseTime, lab.CompletionTime, lab.ServiceTime, lab.Staleness} {
+	for _, quantity := range analysis.Distributions() {
 		p := besidePlot{"spectrum", quantity, b.Drawn.Points[0].Name, figure.Capital(figure.Spaced(quantity)), nil}
 		some := false
 		for _, share := range []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -319,16 +320,27 @@ type manifests struct {
 // manifestFiles returns the files of a folder that are manifests: its own, as kubectl reads them, or, where
 // it has none, those of the folders in it. A file is itself.
 func manifestFiles(path string) (own []string, err error) {
+	isManifest := func(file fs.DirEntry) bool {
+		return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file.Name())) && !file.IsDir()
+	}
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	for _, entry := range entries {
+		if isManifest(entry) {
+			own = append(own, filepath.Join(path, entry.Name()))
+		}
+	}
+	if err != nil || len(own) > 0 {
+		return own, err
+	}
 	var below []string
-	err = filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(path+string(filepath.Separator), func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case file == path && !entry.IsDir():
-			own = append(own, file)
-		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
-		case filepath.Dir(file) == filepath.Clean(path):
-			own = append(own, file)
+		case !isManifest(entry):
 		case len(below) == maxManifestFiles:
 			return fmt.Errorf("more than %d files", maxManifestFiles)
 		default:
@@ -336,9 +348,6 @@ func manifestFiles(path string) (own []string, err error) {
 		}
 		return nil
 	})
-	if len(own) > 0 {
-		return own, err
-	}
 	return below, err
 }
 

@@ -66,7 +66,8 @@ func callThrough(u *lab.UnitSpec, called []string) {
 		port := lab.PortOf(sidecarOf(u.Name), peer)
 		u.Peers[slices.Index(u.Peers, peer)] = port
 		addresses = append(addresses, lab.AddressOf(peer), lab.AddressOf(port))
-		others = append(others, lab.PeerVariable(peer)+"="+lab.AddressOf(port))
+		others = append(others, lab.PeerVariable(peer)+"="+lab.AddressOf(port),
+			lab.PeerVariable(lab.Direct(peer))+"="+lab.AddressOf(peer))
 		for i := range u.Uses {
 			if u.Uses[i].To == peer {
 				u.Uses[i].To = sidecarOf(u.Name)
@@ -76,7 +77,7 @@ func callThrough(u *lab.UnitSpec, called []string) {
 	for i, variable := range u.Env {
 		u.Env[i] = strings.NewReplacer(addresses...).Replace(variable)
 	}
-	u.Env = append(u.Env, others...)
+	u.Env, u.Peers = append(u.Env, others...), append(u.Peers, called...)
 	u.Scalable = false // each of several would need a proxy of its own
 }
 

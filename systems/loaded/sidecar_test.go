@@ -26,8 +26,9 @@ func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
 		t.Fatalf("%d units, and those before call %v", len(all), before[0].Peers)
 	}
 	orders, proxy, behind := all[0], all[2], all[3]
-	if got := strings.Join(slices.Concat(orders.Peers, orders.Env), " "); got != "orders-sidecar:stock proxy "+
-		"ASKS={address:orders-sidecar:stock} CLEAVE_ADDRESS_STOCK={address:orders-sidecar:stock}" ||
+	if got := strings.Join(slices.Concat(orders.Peers, orders.Env), " "); got != "orders-sidecar:stock "+
+		"proxy stock ASKS={address:orders-sidecar:stock} CLEAVE_ADDRESS_STOCK={address:orders-sidecar:stock} "+
+		"CLEAVE_ADDRESS_STOCK_DIRECT={address:stock}" ||
 		orders.Uses[0] != (lab.Use{To: "orders-sidecar", How: "http"}) || orders.Scalable {
 		t.Errorf("orders: %s, uses %v", got, orders.Uses)
 	}

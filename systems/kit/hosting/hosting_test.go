@@ -176,7 +176,11 @@ func TestAUnitChoosesReplicasByItsKnob(t *testing.T) {
 	}
 	first := make(chan error, 1)
 	go func() { first <- bake() }()
-	<-slow.begun
+	select {
+	case <-slow.begun:
+	case err := <-first:
+		t.Fatalf("the first call did not reach the slow kitchen: %v", err)
+	}
 	for range 4 {
 		if err := bake(); err != nil {
 			t.Errorf("a call while one is open at the other kitchen: %v", err)

@@ -64,7 +64,10 @@ func (u *unit) takenByAll(ctx context.Context) (int64, error) {
 
 // takenBy asks all replicas of an instance. One on standby need not be there yet.
 func (u *unit) takenBy(ctx context.Context, instance string) (sum int64, err error) {
-	addresses, err := u.peer(instance)
+	addresses, err := u.place.Peer(lab.Direct(instance)) // it is no call: it passes no proxy
+	if err != nil {
+		addresses, err = u.peer(instance)
+	}
 	if err != nil {
 		return event.Working, err
 	}

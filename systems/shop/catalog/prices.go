@@ -27,9 +27,9 @@ func (c *Catalog) Reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shop
 	return price, err
 }
 
-// reprice locks the product's row before it reads: changes of one product are told in
-// the order of their versions. The moment is read before, so no order that carries the
-// new price is older.
+// reprice locks the product's row, if its price is another, before it reads: changes of
+// one product are told in the order of their versions. The moment is read before, so no
+// order that carries the new price is older.
 func (c *Catalog) reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
 	id, cents, now := in.GetProductId(), in.GetPriceCents(), time.Now().UnixMicro()
 	changed, err := c.db.Exec(ctx, `UPDATE products SET price_cents = ?, version = version + 1
@@ -45,6 +45,8 @@ WHERE product_id = ? AND price_cents <> ?`, cents, id, cents)
 		return nil, fmt.Errorf("reprice product %d: %w", id, err)
 	case !found:
 		return nil, unknown(id)
+	case changed == 0 && price.GetPriceCents() != cents:
+		return nil, c.db.Contended("the price has changed since it was looked for")
 	case changed == 0:
 		return price, nil
 	}

@@ -25,6 +25,9 @@ func code(d architecture.Design) map[string]int {
 	if d.Broker != "" {
 		packages = append(packages, own+"events", "binding/event", "backing/broker")
 	}
+	if d.Coordination == architecture.Choreographed || d.Reference == architecture.Replicated {
+		packages = append(packages, own+"reference")
+	}
 	if d.Batching {
 		packages = append(packages, own+"batching")
 	}

@@ -16,6 +16,7 @@ func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 		"binding/grpcgo":                          {architecture.SyncGRPC: true},
 		"backing/broker":                          {architecture.Async: true},
 		"backing/document":                        {architecture.Async: true},
+		"systems/shop/reference":                  {architecture.Async: true},
 	}
 	for _, name := range []string{architecture.Monolith, architecture.Sync, architecture.SyncGRPC,
 		architecture.Async} {
