@@ -256,8 +256,8 @@ func PeerVariable(unit string) string {
 	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.NewReplacer("-", "_", ":", "_").Replace(unit))
 }
 
-// Direct returns the name by which a unit with a proxy beside it knows a peer past the proxies, for what is no
-// call.
+// Direct returns the name by which a unit with a proxy beside it knows a peer past the proxies, for what is
+// no call.
 func Direct(peer string) string { return peer + "-direct" }
 
 // AddressOf stands, in the environment of a unit and in the files of a foreign one, for

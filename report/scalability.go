@@ -36,8 +36,8 @@ func (v view) scalingTable() table {
 		Note: fmt.Sprintf("X(N) = throughput of one N / (1 + contention (N-1) + coherency N (N-1)), with %s "+
 			"intervals over the blocks", figure.Setting(v.Confidence)),
 		Columns: []column{words("along"), words("variant"), words("points"), numbers("levels"),
-			numbers("blocks"), numbers("throughput of one"), numbers("contention"), numbers("coherency"), numbers("peak at"),
-			prose("refused")}}
+			numbers("blocks"), numbers("throughput of one"), numbers("contention"), numbers("coherency"),
+			numbers("peak at"), prose("refused")}}
 	for _, f := range v.ScalingFits {
 		row := []cell{text(f.Factor), text(f.Variant), text(f.From()), text(fmt.Sprint(len(f.X))),
 			text(fmt.Sprint(f.Blocks))}

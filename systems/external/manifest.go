@@ -336,7 +336,8 @@ func manifestFiles(path string) (own []string, err error) {
 		return own, err
 	}
 	var below []string
-	err = filepath.WalkDir(path+string(filepath.Separator), func(file string, entry fs.DirEntry, err error) error {
+	folder := path + string(filepath.Separator) // also where it is a link
+	err = filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
