@@ -87,6 +87,7 @@ func (f *Fleet[L]) start(ctx context.Context, spec lab.UnitSpec) error {
 	if f.platform.Skip != nil && f.platform.Skip(spec) {
 		return nil
 	}
+	spec.Restarts = spec.Restarts && !f.platform.NoRestarts
 	life := f.platform.New(spec)
 	f.Add(life)
 	if err := life.Start(ctx); err != nil {

@@ -24,6 +24,9 @@ func (l *life) Resume(context.Context) error { return l.of.note("resume " + l.Sp
 // Start of a command that prepares is all that there is of it.
 func (l *life) Start(context.Context) error {
 	if !l.Prepares {
+		if l.of.starting != nil {
+			l.of.starting(l)
+		}
 		return l.of.note("start " + l.Spec.Name)
 	}
 	close(l.Ended)
@@ -48,6 +51,8 @@ type begun struct {
 	mu     sync.Mutex
 	noted  []string
 	refuse string // what it fails at
+	// starting is called in the start of each life; nil: nothing is.
+	starting func(*life)
 }
 
 func newBegun(t *testing.T, layout lab.Layout, platform Platform[*life]) *begun {

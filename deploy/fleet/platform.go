@@ -35,6 +35,8 @@ type Platform[L Instance] struct {
 	AtOnce int
 	// SetsUp: servers run their setup themselves.
 	SetsUp bool
+	// NoRestarts: what ends with an error before the load is not started again, and fails the trial.
+	NoRestarts bool
 	// Keepers: foreign programs have keepers, which also report for commands that prepare.
 	Keepers bool
 	// OwnClocks: units may run on hosts with clocks of their own.

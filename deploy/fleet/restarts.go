@@ -12,10 +12,13 @@ const (
 	// firstRestart and longestRestart are the pauses before a unit is started again that has ended while
 	// others start: each is twice the one before.
 	firstRestart, longestRestart = 100 * time.Millisecond, 2 * time.Second
+	// endNotice is how much later than others a supervisor may hear that a unit has ended: it reads the unit's
+	// log to the end first.
+	endNotice = 5 * time.Second
 )
 
 // startsAgain reports whether a unit that ended with an error is started again, and notes that it is. Once
-// the load may begin its end is a failure.
+// the lead is ready its end is a failure.
 func (s *Supervisor) startsAgain(u *Unit, how error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,17 +29,36 @@ func (s *Supervisor) startsAgain(u *Unit, how error) bool {
 	return true
 }
 
-// beginLoad ends the time in which units start again. It fails where one that has ended does not run yet.
+// beginLoad ends the time in which units start again: what reads their processes from now on reads those
+// under load. It fails where one that has ended cannot be used yet.
 func (s *Supervisor) beginLoad() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loading = true
 	for _, u := range s.units {
-		if u != nil && u.HasEnded() && u.again {
+		switch {
+		case u == nil:
+		case u.again:
 			return fmt.Errorf("%v does not stay up: it ended: %w%s", u, u.outcome, u.Log.LastWords())
+		case u.rising:
+			return fmt.Errorf("%v does not stay up: it is being started again%s", u, u.Log.LastWords())
 		}
 	}
 	return nil
+}
+
+// isRising reports whether a unit is a further life that cannot be used yet.
+func (s *Supervisor) isRising(u *Unit) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return u.rising
+}
+
+// hasRisen records that a further life can be used.
+func (s *Supervisor) hasRisen(u *Unit) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.rising = false
 }
 
 // keepUp starts a unit again each time that it ends with an error before the load, as its file says: it may
@@ -60,9 +82,7 @@ func (f *Fleet[L]) keepUp(life L) {
 		}
 		next, err := f.platform.Next(f.starting, life, false)
 		if err == nil {
-			next.unit().WriteTo(u.Log)
-			f.Add(next)
-			err = next.Start(f.starting)
+			err = f.raise(next, u.Log)
 		}
 		if err != nil {
 			if f.starting.Err() == nil {
@@ -74,7 +94,40 @@ func (f *Fleet[L]) keepUp(life L) {
 	}
 }
 
-// awaitReady waits until a unit can be used, in whichever of its lives.
+// raise starts a further life, with the log of its former one, and returns when it can be used, or has ended
+// to be started again.
+func (f *Fleet[L]) raise(life L, log *Tail) error {
+	u := life.unit()
+	u.WriteTo(log)
+	u.rising = true // nobody else has it yet
+	f.Add(life)
+	if err := life.Start(f.starting); err != nil {
+		return err
+	}
+	err := u.AwaitUsable(f.starting, f.platform.Reach(u.Spec.Name), atOnce)
+	if err != nil && !u.endsToStartAgain(f.starting) {
+		return err
+	}
+	f.hasRisen(u)
+	return nil
+}
+
+// endsToStartAgain reports whether a unit that could not be used has ended and is started again. Who looks at
+// the unit may have seen its end before its supervisor did.
+func (u *Unit) endsToStartAgain(ctx context.Context) bool {
+	if !u.Spec.Restarts {
+		return false
+	}
+	select {
+	case <-u.Ended:
+	case <-ctx.Done():
+	case <-time.After(endNotice):
+	}
+	return u.HasEnded() && u.again
+}
+
+// awaitReady waits until a unit can be used, in whichever of its lives. It does not look at one that is being
+// started again: there may be nothing to look at yet.
 func (f *Fleet[L]) awaitReady(ctx context.Context, spec lab.UnitSpec) error {
 	life, runs := f.find(spec.Name)
 	if !runs {
@@ -82,11 +135,13 @@ func (f *Fleet[L]) awaitReady(ctx context.Context, spec lab.UnitSpec) error {
 	}
 	ctx, cancel := life.unit().readyInTime(ctx)
 	defer cancel()
+	err := fmt.Errorf("unit %s is being started again", spec.Name)
 	for {
-		u := f.Named(spec.Name).unit()
-		err := u.AwaitUsable(ctx, f.platform.Reach(spec.Name), atOnce)
-		if err == nil || !u.HasEnded() || !u.again {
-			return err
+		if u := f.Named(spec.Name).unit(); !f.isRising(u) {
+			err = u.AwaitUsable(ctx, f.platform.Reach(spec.Name), atOnce)
+			if err == nil || !u.endsToStartAgain(ctx) {
+				return err
+			}
 		}
 		select {
 		case <-time.After(lookAgain):

@@ -6,20 +6,26 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// newRestarting returns a fleet of one unit that starts again, which runs.
-func newRestarting(t *testing.T) *begun {
-	t.Helper()
-	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
+// restarting returns a layout of one unit that starts again.
+func restarting() lab.Layout {
+	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
 		Name:      "front",
 		Runnable:  lab.Runnable{Foreign: true, Image: "front", Container: &lab.ContainerSpec{}},
 		Lifecycle: lab.Lifecycle{Restarts: true},
 	}}}
-	b := newBegun(t, layout, Platform[*life]{})
+}
+
+// newRestarting returns a fleet of one unit that starts again, which runs.
+func newRestarting(t *testing.T, platform Platform[*life]) *begun {
+	t.Helper()
+	layout := restarting()
+	b := newBegun(t, layout, platform)
 	if err := b.Begin(t.Context(), layout.Units, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -34,21 +40,42 @@ func (b *begun) end() *life {
 	return front
 }
 
-// TestAUnitStartsAgainUntilTheLoad: then its end is a failure.
+// leadIsReady has the lead say that it is ready.
+func (b *begun) leadIsReady() {
+	b.handle(NewUnit(lab.UnitSpec{Name: "lead"}), lab.Event{Event: lab.EventReady})
+}
+
+// TestAUnitStartsAgainUntilTheLoad: then its end is a failure. What reads the units once the lead is ready
+// reads those under load.
 func TestAUnitStartsAgainUntilTheLoad(t *testing.T) {
-	b := newRestarting(t)
+	b := newRestarting(t, Platform[*life]{})
 	first := b.end()
-	for deadline := time.Now().Add(time.Minute); b.Named("front") == first; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); b.Named("front") == first ||
+		b.isRising(b.Named("front").Unit); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it has no second life")
 		}
 	}
-	if err := errors.Join(b.Failure(), b.beginLoad()); err != nil {
+	b.leadIsReady()
+	if _, err := b.Await(t.Context(), lab.EventReady); err != nil {
 		t.Error(err)
 	}
 	b.end()
 	if err := b.Failure(); err == nil || !strings.Contains(err.Error(), "exit status 1") {
-		t.Errorf("under load it ended, and the failure is %v", err)
+		t.Errorf("it ended when the lead was ready, and the failure is %v", err)
+	}
+	if err := b.Stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingStartsAgainWherePlatformsCannot: the end of a unit fails the trial, with its last words.
+func TestNothingStartsAgainWherePlatformsCannot(t *testing.T) {
+	b := newRestarting(t, Platform[*life]{NoRestarts: true})
+	_, _ = b.Named("front").Log.Write([]byte("no such host"))
+	b.end()
+	if err := b.Failure(); err == nil || !strings.Contains(err.Error(), "no such host") {
+		t.Errorf("it ended, and the failure is %v", err)
 	}
 	if err := b.Stop(); err != nil {
 		t.Error(err)
@@ -57,7 +84,7 @@ func TestAUnitStartsAgainUntilTheLoad(t *testing.T) {
 
 // TestNoLoadBeginsWhileAUnitIsDown: nor does the unit start again once the trial ends.
 func TestNoLoadBeginsWhileAUnitIsDown(t *testing.T) {
-	b := newRestarting(t)
+	b := newRestarting(t, Platform[*life]{})
 	asked := make(chan struct{})
 	b.platform.Next = func(ctx context.Context, _ *life, _ bool) (*life, error) {
 		close(asked)
@@ -70,15 +97,121 @@ func TestNoLoadBeginsWhileAUnitIsDown(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("nobody starts it again")
 	}
-	if err := b.Command(lab.Command{Command: lab.CommandStart}); err == nil ||
-		!strings.Contains(err.Error(), "does not stay up") {
-		t.Errorf("the load begins with %v", err)
-	}
+	b.refusesLoad(t, "does not stay up: it ended: exit status 1")
 	if err := b.Stop(); err != nil {
 		t.Error(err)
 	}
 	starts := slices.DeleteFunc(b.noted, func(what string) bool { return what != "start front" })
-	if len(starts) != 1 || b.Failure() != nil {
-		t.Errorf("it was started %d times, with the failure %v", len(starts), b.Failure())
+	if len(starts) != 1 {
+		t.Errorf("it was started %d times", len(starts))
 	}
+}
+
+// refusesLoad has the lead say that it is ready, which fails the trial.
+func (b *begun) refusesLoad(t *testing.T, says string) {
+	t.Helper()
+	b.leadIsReady()
+	if _, err := b.Await(t.Context(), lab.EventReady); err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("the load begins with %v, want %q", err, says)
+	}
+}
+
+// TestNoLoadBeginsBeforeAFurtherLifeCanBeUsed: it may be started, and not be ready yet.
+func TestNoLoadBeginsBeforeAFurtherLifeCanBeUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newRestarting(t, Platform[*life]{})
+		b.platform.Next = func(_ context.Context, ended *life, _ bool) (*life, error) {
+			next := &life{NewUnit(ended.Spec), b}
+			next.Spec.Readiness.Healthy = true
+			next.Healthy = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+			return next, nil
+		}
+		first := b.end()
+		time.Sleep(firstRestart)
+		synctest.Wait()
+		if !slices.Equal(b.noted[len(b.noted)-1:], []string{"start front"}) || b.Named("front") == first {
+			t.Fatalf("it did %q, want a second start at last", b.noted)
+		}
+		b.refusesLoad(t, "does not stay up: it is being started again")
+		if err := b.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestReadinessIsThatOfAFurtherLife: who waits until a unit is ready does not look at a life that is being
+// started, and may hear of an end before the supervisor does.
+func TestReadinessIsThatOfAFurtherLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		layout := restarting()
+		layout.Units[0].Readiness.Healthy = true
+		b := newBegun(t, layout, Platform[*life]{})
+		ends, up := make(chan struct{}), make(chan struct{})
+		b.platform.New = func(spec lab.UnitSpec) *life {
+			l := &life{NewUnit(spec), b}
+			l.Healthy = func(context.Context) error { <-ends; return errors.New("it ended before") }
+			return l
+		}
+		b.platform.Next = func(_ context.Context, ended *life, _ bool) (*life, error) {
+			l, started := &life{NewUnit(ended.Spec), b}, false
+			l.Healthy = func(context.Context) error {
+				if !started {
+					return errors.New("there is nothing to look at")
+				}
+				return nil
+			}
+			b.starting = func(*life) { <-up; started = true }
+			return l, nil
+		}
+		began := make(chan error, 1)
+		go func() { began <- b.Begin(t.Context(), layout.Units, nil) }()
+		synctest.Wait()
+		close(ends)
+		time.Sleep(endNotice / 2) // of this bubble: the log comes
+		b.end()
+		time.Sleep(time.Second)
+		select {
+		case err := <-began:
+			t.Errorf("it is ready before its further life is up: %v", err)
+			close(up)
+		default:
+			close(up)
+			if err := <-began; err != nil {
+				t.Error(err)
+			}
+		}
+		synctest.Wait()
+		if err := errors.Join(b.Failure(), b.beginLoad(), b.Stop()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAFurtherLifeMayEnd before it is ready: the next one is started.
+func TestAFurtherLifeMayEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newRestarting(t, Platform[*life]{})
+		lives := 1
+		b.platform.Next = func(_ context.Context, ended *life, _ bool) (*life, error) {
+			lives++
+			l, last := &life{NewUnit(ended.Spec), b}, lives == 3
+			l.Spec.Readiness.Healthy = true
+			l.Healthy = func(context.Context) error {
+				if last {
+					return nil
+				}
+				<-l.Ended
+				return errors.New("it ended before")
+			}
+			return l, nil
+		}
+		b.end()
+		time.Sleep(time.Second)
+		b.end()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if err := errors.Join(b.Failure(), b.beginLoad(), b.Stop()); err != nil || lives != 3 {
+			t.Errorf("in %d lives: %v", lives, err)
+		}
+	})
 }

@@ -30,7 +30,7 @@ type Supervisor struct {
 	order       []string
 	servers     bool // the layout has some
 	stopping    bool // the units may end
-	loading     bool // the load may have begun: no unit starts again
+	loading     bool // the lead is ready for the load: no unit starts again
 	newsTake    time.Duration
 	begun       time.Time
 }
@@ -138,6 +138,10 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 	case u.Spec.Name == s.lead:
 		if event.Event == lab.EventReady {
 			u.canBeUsed()
+			if err := s.beginLoad(); err != nil {
+				s.Fail(err)
+				return
+			}
 		}
 		s.pass(event)
 	default:
@@ -355,13 +359,8 @@ func (s *Supervisor) Await(ctx context.Context, kind lab.EventKind) (lab.Event, 
 
 // Command implements lab.Deployment.
 func (s *Supervisor) Command(command lab.Command) error {
-	switch command.Command {
-	case lab.CommandStop:
+	if command.Command == lab.CommandStop {
 		s.MayEnd()
-	case lab.CommandStart:
-		if err := s.beginLoad(); err != nil {
-			return err
-		}
 	}
 	lead := s.Named(s.lead)
 	if lead == nil {

@@ -42,6 +42,7 @@ type Unit struct {
 	outcome error // see JudgeEnd
 	doomed  bool  // guarded by the supervisor's mutex
 	again   bool  // see startsAgain; to be read when it has ended
+	rising  bool  // a further life that cannot be used yet; guarded by the supervisor's mutex
 
 	hostPID atomic.Int64
 

@@ -140,9 +140,10 @@ func (h *home) places(specs []lab.UnitSpec, _ map[string]lab.Network) (map[strin
 	return places, nil
 }
 
-// complete declares what is done to pods by their starters. Servers are set up in their own pods.
+// complete declares what is done to pods by their starters. Servers are set up in their own pods. Only a
+// starter begins a further life there, and the images of users have none.
 func (h *home) complete(d *deployment, p *fleet.Platform[*pod]) {
-	p.SetsUp, p.Reach, p.Dial, p.Next = true, d.reach, d.reach, d.next
+	p.SetsUp, p.NoRestarts, p.Reach, p.Dial, p.Next = true, true, d.reach, d.reach, d.next
 	p.AwaitOpen = awaitRouted
 	p.Daemons = func() ([]lab.Unit, string) {
 		return nil, "the cluster is the user's, of whose nodes nothing is read"

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
 	"github.com/cleave-lab/cleave/deploy/process"
@@ -97,4 +98,12 @@ func servicesOnTheirs(t *testing.T, d *Deployer, f *userstest.Cluster, left func
 	}
 	deploytest.Says(t, d.Preflight(t.Context(), unchecked), "unit db has no health check of its own")
 	deploytest.ServicesElsewhere(t, d, image, left)
+}
+
+// TestNothingStartsAgainOnTheUsersCluster: a starter begins further lives, and images of users have none.
+func TestNothingStartsAgainOnTheUsersCluster(t *testing.T) {
+	var platform fleet.Platform[*pod]
+	if (&home{}).complete(&deployment{}, &platform); !platform.NoRestarts {
+		t.Error("units start again there")
+	}
 }

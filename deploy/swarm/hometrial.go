@@ -26,9 +26,10 @@ func (h *home) begin(d *deployment) ground {
 	return &homeTrial{deployment: d, home: h, news: &news{changed: make(chan struct{})}}
 }
 
-// complete declares what is done to services, most of it by their starters.
+// complete declares what is done to services, most of it by their starters. Only these begin further lives,
+// and the images of users have none.
 func (t *homeTrial) complete(p *fleet.Platform[*service]) {
-	p.SetsUp, p.Reach, p.Dial = true, t.reach, t.reach
+	p.SetsUp, p.NoRestarts, p.Reach, p.Dial = true, true, t.reach, t.reach
 	p.Followed, p.Next, p.Clear = t.awaitKnown, t.next, t.clear
 	p.NodeOf = func(s *service) string {
 		task, _, _, _ := t.news.latest(s.id)

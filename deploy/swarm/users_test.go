@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/registry"
@@ -64,4 +65,12 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 		t.Error(err)
 	}
 	f.Unchanged(t, before)
+}
+
+// TestNothingStartsAgainOnTheUsersSwarm: a starter begins further lives, and images of users have none.
+func TestNothingStartsAgainOnTheUsersSwarm(t *testing.T) {
+	var platform fleet.Platform[*service]
+	if (&homeTrial{}).complete(&platform); !platform.NoRestarts {
+		t.Error("units start again there")
+	}
 }
