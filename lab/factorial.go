@@ -80,7 +80,7 @@ func (g FactorialGroup) Aliasing() string {
 	return g.Terms[0].String() + " cannot be told from " + strings.Join(others, " and from ")
 }
 
-// Description says which design it is: its size, generators and defining relation.
+// Description returns the size of the design, its generators and its defining relation in words.
 func (f Factorial) Description() string {
 	if len(f.Generators) == 0 {
 		return fmt.Sprintf("%s, all %d combinations", f.Notation, len(f.Runs))

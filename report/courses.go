@@ -101,21 +101,11 @@ func (v view) courseTable(at string) table {
 		if used == nil {
 			used = &lab.UsageCourse{}
 		}
-		t.add(c.Variant, c.Trial, len(c.End), rangeOf(known(c.Median), "s"), rangeOf(known(c.P99), "s"),
+		t.add(c.Variant, c.Trial, len(c.End),
+			rangeOf(figure.Known(c.Median), "s"), rangeOf(figure.Known(c.P99), "s"),
 			rangeOf(c.Rate, "1/s"), rangeOf(used.Cores, "1"), rangeOf(used.Memory, "B"))
 	}
 	return t
-}
-
-// known returns the values that were measured.
-func known(values []*float64) []float64 {
-	var all []float64
-	for _, value := range values {
-		if value != nil {
-			all = append(all, *value)
-		}
-	}
-	return all
 }
 
 // rangeOf tells the lowest and the highest of what was measured.

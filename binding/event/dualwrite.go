@@ -29,7 +29,7 @@ const (
 	// publishWithin bounds one publication. Nobody has a record of the messages, so
 	// nobody tries again.
 	publishWithin = 30 * time.Second
-	// lostMost is how many losses wait to be logged.
+	// lostMost bounds the losses that wait to be logged.
 	lostMost = 64
 )
 

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Balancing is how a caller chooses among the replicas of a callee. Callers know their own calls alone.
+// Balancing names a way to choose among the replicas of a callee. Callers know their own calls alone.
 type Balancing int
 
 // The ways to choose.

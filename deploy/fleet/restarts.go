@@ -12,8 +12,8 @@ const (
 	// firstRestart and longestRestart are the pauses before a unit is started again that has ended while
 	// others start: each is twice the one before.
 	firstRestart, longestRestart = 100 * time.Millisecond, 2 * time.Second
-	// endNotice is how much later than others a supervisor may hear that a unit has ended: it reads the unit's
-	// log to the end first.
+	// endNotice bounds the wait for the news that a unit has ended. Others may hear it sooner than the
+	// supervisor, which reads the unit's log to the end first.
 	endNotice = 5 * time.Second
 )
 

@@ -210,7 +210,7 @@ func TrialsBeside(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) Be
 	return b
 }
 
-// mostPoints is how many points a plot shows of a course.
+// mostPoints bounds the points that a plot shows of a course.
 const mostPoints = 1000
 
 // thinned returns a course with at most so many points: means of rates and processors, and the longest and

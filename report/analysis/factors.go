@@ -181,7 +181,8 @@ func (e *experiment) effectBars(a lab.Analysis, s subject) *lab.Headline {
 	return nil
 }
 
-// factorFindings say where two factors do not act alone, and which effects cannot be told apart.
+// factorFindings returns sentences: where two factors do not act alone, and which effects cannot be told
+// apart.
 func (e *experiment) factorFindings(a lab.Analysis) []string {
 	d := e.study.Factorial
 	if d == nil {

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// fewestScaled is how many levels make points a row that somebody may want the law of.
+	// fewestScaled is the number of levels from which on points are a row along a factor.
 	fewestScaled = 3
-	// curveSteps is how many parts the curve of a law has, both up to the largest level and beyond it.
+	// curveSteps is the number of parts of a law's curve, up to the largest level and again beyond it.
 	curveSteps = 20
 )
 

@@ -26,6 +26,17 @@ const mostDigits = 3
 // Alone returns an estimate without an interval.
 func Alone(value float64) lab.Estimate { return lab.Estimate{Value: value} }
 
+// Known returns the values that were measured.
+func Known(values []*float64) []float64 {
+	var all []float64
+	for _, value := range values {
+		if value != nil {
+			all = append(all, *value)
+		}
+	}
+	return all
+}
+
 // Between returns an estimate with its interval.
 func Between(value, low, high float64) lab.Estimate {
 	return lab.Estimate{Value: value, Low: &low, High: &high}

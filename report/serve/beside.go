@@ -282,9 +282,10 @@ func coursePlots(b analysis.Beside) []besidePlot {
 		metric, title, unit string
 		values              func(lab.TrialCourse) []float64
 	}{
-		{"median", "Median response time", "s", func(c lab.TrialCourse) []float64 { return known(c.Median) }},
+		{"median", "Median response time", "s",
+			func(c lab.TrialCourse) []float64 { return figure.Known(c.Median) }},
 		{"p99", "99th percentile of the response time", "s",
-			func(c lab.TrialCourse) []float64 { return known(c.P99) }},
+			func(c lab.TrialCourse) []float64 { return figure.Known(c.P99) }},
 		{"rate", "Right answers per second", "1/s", func(c lab.TrialCourse) []float64 { return c.Rate }},
 		{"cores", "CPU of the system, in cores", "1", func(c lab.TrialCourse) []float64 { return used(c).Cores }},
 		{"memory", "Memory of the system", "B",
@@ -320,17 +321,6 @@ func used(c lab.TrialCourse) lab.UsageCourse {
 		return lab.UsageCourse{}
 	}
 	return *c.Used
-}
-
-// known returns the values that were measured.
-func known(values []*float64) []float64 {
-	var all []float64
-	for _, value := range values {
-		if value != nil {
-			all = append(all, *value)
-		}
-	}
-	return all
 }
 
 func floats(whole []int64) []float64 {

@@ -74,8 +74,9 @@ func callThrough(u *lab.UnitSpec, called []string) {
 			}
 		}
 	}
+	through := strings.NewReplacer(addresses...)
 	for i, variable := range u.Env {
-		u.Env[i] = strings.NewReplacer(addresses...).Replace(variable)
+		u.Env[i] = through.Replace(variable)
 	}
 	u.Env, u.Peers = append(u.Env, others...), append(u.Peers, called...)
 	u.Scalable = false // each of several would need a proxy of its own
