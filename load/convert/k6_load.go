@@ -83,10 +83,13 @@ func (d *draft) k6Load(o k6Options) error {
 	if e.Iterations > 0 {
 		d.note("script", fmt.Sprintf("%g iterations", e.Iterations), "a load ends after a time")
 	}
-	unit, _ := time.ParseDuration(cmp.Or(e.TimeUnit, "1s"))
+	unit, err := time.ParseDuration(cmp.Or(e.TimeUnit, "1s"))
+	if err != nil || unit <= 0 {
+		d.note("script", "timeUnit "+e.TimeUnit, "cannot be read; give a rate on the command line")
+		return nil
+	}
 	perMinute := func(rate float64) string {
-		return strconv.FormatFloat(rate*float64(time.Minute)/float64(max(unit, time.Millisecond)), 'g', 6, 64) +
-			"/m"
+		return strconv.FormatFloat(rate*float64(time.Minute)/float64(unit), 'g', 6, 64) + "/m"
 	}
 	duration, err := time.ParseDuration(cmp.Or(e.Duration, "0s"))
 	if err != nil || duration < 0 {

@@ -116,6 +116,8 @@ func TestLoadsOfK6(t *testing.T) {
 			"'constant-arrival-rate'," +
 			" rate: 30, timeUnit: '1s', duration: '1m'}}}": {&scenario.Load{Rate: "1800/m", Duration: minute},
 			"scenario b: a file has one load"},
+		"{scenarios: {a: {executor: 'constant-arrival-rate', rate: 30, timeUnit: 'hour', duration: '1m'}}}": {nil,
+			"timeUnit hour: cannot be read"},
 		"{scenarios: {a: {executor: 'ramping-arrival-rate', startRate: 1, timeUnit: '1m', stages: [{duration: " +
 			"'1m'," +
 			" target: 60}]}}}": {&scenario.Load{Ramp: &scenario.Ramp{From: "1/m", To: "60/m"}, Duration: minute}, ""},
