@@ -56,9 +56,10 @@ type Coordination string
 
 // The ways to coordinate.
 const (
-	ACID          Coordination = "acid"          // one local transaction
-	Orchestrated  Coordination = "orchestrated"  // a saga that the orders drive
-	Choreographed Coordination = "choreographed" // a saga of events
+	ACID          Coordination = "acid"                // one local transaction
+	Orchestrated  Coordination = "orchestrated"        // a saga that the orders drive
+	Brokered      Coordination = "orchestrated-broker" // such a saga by commands and replies over the broker
+	Choreographed Coordination = "choreographed"       // a saga of events
 )
 
 // Publishing is how events get from a component's database to the broker.
@@ -252,7 +253,7 @@ func design(name string, settings map[string]string) (Design, error) {
 		Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
 		Logging: settings[kit.KnobLogging],
 	}
-	if told := d.Told(); told.Saga || told.Reference {
+	if d.OverBroker() || d.Told().Reference {
 		d.Broker = settings[KnobBroker]
 	}
 	if d.Views == FromDocuments {
@@ -315,14 +316,19 @@ func replicate(units []Unit, settings map[string]string) error {
 
 // Told returns what the design uses events for. Where there is anything it has a broker.
 func (d Design) Told() events.Told {
-	return events.Told{Saga: d.Coordination == Choreographed, Views: d.Views == FromDocuments,
-		Reference: d.Reference == Replicated}
+	return events.Told{Saga: d.Coordination == Choreographed, Commands: d.Coordination == Brokered,
+		Views: d.Views == FromDocuments, Reference: d.Reference == Replicated}
+}
+
+// OverBroker reports whether orders are carried on over the broker: clients are answered while theirs is
+// pending.
+func (d Design) OverBroker() bool {
+	return d.Coordination == Brokered || d.Coordination == Choreographed
 }
 
 // NeedsBroker reports whether a unit has to do with events.
 func (d Design) NeedsBroker(unit Unit) bool {
-	told := d.Told()
-	return told.Saga || told.Reference && (slices.Contains(unit.Components, shop.ComponentCatalog) ||
+	return d.OverBroker() || d.Told().Reference && (slices.Contains(unit.Components, shop.ComponentCatalog) ||
 		slices.Contains(unit.Components, shop.ComponentOrders))
 }
 

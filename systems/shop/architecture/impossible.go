@@ -29,10 +29,10 @@ func (d Design) impossible(turned map[string]string) []error {
 	refuse(d.Data == OwnSchemas && d.Database != postgres,
 		"data %s is one database with a schema per component, but %s: use data %s, or database %s",
 		OwnSchemas, withoutSchemas(d.Database), OwnDatabases, postgres)
-	refuse(d.Views == FromDocuments && d.Coordination != Choreographed,
+	refuse(d.Views == FromDocuments && !d.OverBroker(),
 		"views %s are kept up to date by events, but coordination %s publishes none: use views %s, or "+
-			"coordination %s",
-		FromDocuments, d.Coordination, FromTables, Choreographed)
+			"coordination %s or %s",
+		FromDocuments, d.Coordination, FromTables, Brokered, Choreographed)
 	refuse(d.Reference == Replicated && d.Coordination == ACID,
 		"reference %s is kept current by events, but coordination %s is one transaction that reads the owners' "+
 			"tables: use reference %s, or coordination %s", Replicated, ACID, Asked, Orchestrated)
@@ -50,7 +50,7 @@ func (d Design) impossible(turned map[string]string) []error {
 		"publishes no events", turned[KnobBroker], d.Coordination, d.Reference)
 	_, publishing := turned[KnobPublishing]
 	refuse(publishing && d.Broker == "", "publishing %s has nothing to publish: coordination %s has no events; "+
-		"use coordination %s", d.Publishing, d.Coordination, Choreographed)
+		"use coordination %s or %s", d.Publishing, d.Coordination, Brokered, Choreographed)
 	_, documents := turned[KnobDocuments]
 	refuse(documents && d.Documents == "", "documents %s would be empty: views are %s", turned[KnobDocuments],
 		d.Views)

@@ -74,8 +74,8 @@ func order() []setting {
 		first = append(first, setting{k.Name, ""})
 	}
 	return append(first, []setting{
-		{KnobCoordination, string(Choreographed)}, {KnobReference, ""}, {KnobPublishing, ""}, {KnobBroker, ""},
-		{KnobPrefetch, ""},
+		{KnobCoordination, string(Brokered)}, {KnobCoordination, string(Choreographed)},
+		{KnobReference, ""}, {KnobPublishing, ""}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},
 		{KnobBinding, lean}, {KnobBatching, ""}, {KnobRuntime, ""},
 	}...)

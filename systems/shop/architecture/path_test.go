@@ -48,24 +48,28 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: " +
 				"sync-together | " +
 				"placement together -> apart (with binding http): sync | " +
-				"coordination orchestrated -> choreographed (with broker nats): sync-choreographed | " +
+				"coordination orchestrated -> orchestrated-broker (with broker nats): sync-orchestrated-broker | " +
+				"coordination orchestrated-broker -> choreographed: sync-choreographed | " +
 				"reference asked -> replicated: async-tables | views tables -> documents (with documents sqlite): async",
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | reference asked -> replicated " +
 				"(with broker nats): monolith-orchestrated-reference-replicated | coordination orchestrated -> " +
-				"choreographed: monolith-choreographed-reference-replicated | " +
-				"views tables -> documents (with documents sqlite): async-together-shared | placement " +
+				"orchestrated-broker: monolith-orchestrated-broker-reference-replicated | " +
+				"views tables -> documents (with documents sqlite): " +
+				"monolith-orchestrated-broker-reference-replicated-documents | " +
+				"coordination orchestrated-broker -> choreographed: async-together-shared | placement " +
 				"together -> apart (with binding http): async-shared | data shared -> databases: async",
 		}},
 		"back again": {plain(Async), plain(Monolith), []string{
 			"async | views documents -> tables: async-tables | reference replicated -> asked: sync-choreographed | " +
-				"coordination choreographed -> orchestrated: sync | " +
+				"coordination choreographed -> orchestrated-broker: sync-orchestrated-broker | " +
+				"coordination orchestrated-broker -> orchestrated: sync | " +
 				"placement apart -> together: sync-together | " +
 				"data databases -> shared: monolith-orchestrated | coordination orchestrated -> acid: monolith",
 			"async | data databases -> shared: async-shared | placement apart -> together: async-together-shared | " +
-				"reference replicated -> asked: monolith-choreographed-documents | " +
-				"views documents -> tables: monolith-choreographed | " +
-				"coordination choreographed -> orchestrated: monolith-orchestrated | coordination orchestrated -> " +
-				"acid: monolith",
+				"coordination choreographed -> orchestrated-broker: async-together-shared-orchestrated-broker | " +
+				"reference replicated -> asked: monolith-orchestrated-broker-documents | " +
+				"views documents -> tables: monolith-orchestrated-broker | coordination orchestrated-broker -> " +
+				"orchestrated: monolith-orchestrated | coordination orchestrated -> acid: monolith",
 		}},
 		"monolith to sync": {plain(Monolith), plain(Sync), []string{
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: " +
@@ -89,11 +93,14 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 			[]string{"async-dual-write | publishing dual-write -> outbox: async"}},
 		"a saga of events that may be lost": {plain(Sync),
 			variant(Async, map[string]string{KnobPublishing: "dual-write", KnobViews: "tables"}), []string{
-				"sync | coordination orchestrated -> choreographed (with broker nats): sync-choreographed | reference " +
-					"asked -> replicated: async-tables | publishing outbox -> dual-write: async-dual-write-tables",
+				"sync | coordination orchestrated -> orchestrated-broker (with broker nats): " +
+					"sync-orchestrated-broker | coordination orchestrated-broker -> choreographed: " +
+					"sync-choreographed | reference asked -> replicated: async-tables | publishing outbox -> " +
+					"dual-write: async-dual-write-tables",
 				"sync | reference asked -> replicated (with broker nats): sync-reference-replicated | publishing " +
 					"outbox -> dual-write: sync-dual-write-reference-replicated | coordination orchestrated -> " +
-					"choreographed: async-dual-write-tables",
+					"orchestrated-broker: sync-orchestrated-broker-dual-write-reference-replicated | " +
+					"coordination orchestrated-broker -> choreographed: async-dual-write-tables",
 			}},
 		"a replica": {plain(Sync), variant(Sync, map[string]string{KnobReference: string(Replicated)}),
 			[]string{"sync | reference asked -> replicated (with broker nats): sync-reference-replicated"}},
@@ -111,10 +118,13 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 		"on real parts": {variant(Sync, map[string]string{KnobDatabase: "mariadb"}),
 			variant(Async, map[string]string{KnobDatabase: "mariadb", KnobBroker: "rabbitmq", KnobDocuments: "mongo"}),
 			[]string{
-				"sync | coordination orchestrated -> choreographed (with broker rabbitmq): sync-choreographed | " +
+				"sync | coordination orchestrated -> orchestrated-broker (with broker rabbitmq): " +
+					"sync-orchestrated-broker | coordination orchestrated-broker -> choreographed: sync-choreographed | " +
 					"reference asked -> replicated: async-tables | views tables -> documents (with documents mongo): async",
-				"sync | reference asked -> replicated (with broker rabbitmq): sync-reference-replicated | coordination " +
-					"orchestrated -> choreographed: async-tables | views tables -> documents (with documents mongo): async",
+				"sync | coordination orchestrated -> orchestrated-broker (with broker rabbitmq): " +
+					"sync-orchestrated-broker | views tables -> documents (with documents mongo): " +
+					"sync-orchestrated-broker-documents | reference asked -> replicated: async-orchestrated-broker | " +
+					"coordination orchestrated-broker -> choreographed: async",
 			}},
 		"a schema for each": {variant(Monolith, map[string]string{KnobDatabase: "postgres"}),
 			variant(Sync, map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}), []string{
@@ -172,8 +182,10 @@ func TestWhatTunesComesLast(t *testing.T) {
 			variant(AsyncTuned, onServers),
 			"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: " +
 				"sync-together | " +
-				"placement together -> apart (with binding http): sync | coordination orchestrated -> choreographed " +
-				"(with broker nats): sync-choreographed | reference asked -> replicated: async-tables | " +
+				"placement together -> apart (with binding http): sync | coordination orchestrated -> " +
+				"orchestrated-broker (with broker nats): sync-orchestrated-broker | " +
+				"coordination orchestrated-broker -> choreographed: sync-choreographed | " +
+				"reference asked -> replicated: async-tables | " +
 				"views tables -> documents (with documents mongo): async | " +
 				"binding http -> http-lean: async-http-lean | " +
 				"batching off -> on: async-tuned-runtime-default | runtime default -> shared-host: async-tuned"},

@@ -14,8 +14,12 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/brokered"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/reacting"
 	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
 	"github.com/cleave-lab/cleave/systems/shop/reference"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
@@ -69,12 +73,12 @@ func PrepareDocuments(ctx context.Context, store document.Store, seed shop.Seed)
 
 // sender returns what publishes the events of a database: its outbox with the relay, or dual
 // writes.
-func (h *host) sender(db *database.DB) choreographed.Sender {
+func (h *host) sender(db *database.DB) reacting.Sender {
 	if known, ok := h.senders[db]; ok {
 		return known
 	}
 	if h.senders == nil {
-		h.senders = map[*database.DB]choreographed.Sender{}
+		h.senders = map[*database.DB]reacting.Sender{}
 	}
 	if h.design.Publishing == architecture.DualWrite {
 		made := event.NewDualWrite(db, h.around.Broker, topology(h.design))
@@ -123,9 +127,25 @@ func (h *host) telling(db *database.DB) shop.Catalog {
 	return component
 }
 
-// listen lets the components of this unit react to the events of others.
+// reactions are what the components do about messages, each on its database.
+type reactions struct {
+	inventory func(*database.DB, reacting.Stock, reacting.Sender, bool) reacting.Handler
+	payments  func(*database.DB, coordination.Payments, reacting.Sender) reacting.Handler
+	shipping  func(*database.DB, coordination.Shipping, reacting.Sender) reacting.Handler
+	orders    func(*database.DB, *orders.Book, reacting.Sender,
+		func(context.Context, []*shoppb.ProductRepriced) error) reacting.Handler
+}
+
+// listen lets the components of this unit react to the messages of others.
 func (h *host) listen() {
-	if h.design.Coordination != architecture.Choreographed {
+	var react reactions
+	switch h.design.Coordination {
+	case architecture.Choreographed:
+		react = reactions{choreographed.Inventory, choreographed.Payments, choreographed.Shipping,
+			choreographed.Orders}
+	case architecture.Brokered:
+		react = reactions{brokered.Inventory, brokered.Payments, brokered.Shipping, brokered.Orders}
+	default:
 		if h.Hosts(shop.ComponentOrders) {
 			db := h.around.Database(shop.ComponentOrders)
 			h.subscribe(shop.ComponentOrders, db, h.replica(db).Handle)
@@ -135,19 +155,19 @@ func (h *host) listen() {
 	views := h.design.Views == architecture.FromDocuments
 	for _, c := range []struct {
 		name  string
-		react func(db *database.DB, sender choreographed.Sender) event.Handler
+		react func(db *database.DB, sender reacting.Sender) event.Handler
 	}{
-		{shop.ComponentInventory, func(db *database.DB, sender choreographed.Sender) event.Handler {
-			return choreographed.Inventory(db, h.stock, sender, views)
+		{shop.ComponentInventory, func(db *database.DB, sender reacting.Sender) event.Handler {
+			return react.inventory(db, h.stock, sender, views)
 		}},
-		{shop.ComponentPayments, func(db *database.DB, sender choreographed.Sender) event.Handler {
-			return choreographed.Payments(db, h.accounts, sender)
+		{shop.ComponentPayments, func(db *database.DB, sender reacting.Sender) event.Handler {
+			return react.payments(db, h.accounts, sender)
 		}},
-		{shop.ComponentShipping, func(db *database.DB, sender choreographed.Sender) event.Handler {
-			return choreographed.Shipping(db, h.parcels, sender)
+		{shop.ComponentShipping, func(db *database.DB, sender reacting.Sender) event.Handler {
+			return react.shipping(db, h.parcels, sender)
 		}},
-		{shop.ComponentOrders, func(db *database.DB, sender choreographed.Sender) event.Handler {
-			return choreographed.Orders(db, h.book(db), sender, h.replica(db).Keep)
+		{shop.ComponentOrders, func(db *database.DB, sender reacting.Sender) event.Handler {
+			return react.orders(db, h.book(db), sender, h.replica(db).Keep)
 		}},
 	} {
 		if h.Hosts(c.name) {

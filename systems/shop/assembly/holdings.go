@@ -33,12 +33,16 @@ func Tables(design architecture.Design) (all []string) {
 }
 
 // tablesWith returns the components whose tables are made with those of a component: itself and, with the
-// orders of a design with one, the replica.
+// orders of a design that has them, the replica and the record of sagas.
 func tablesWith(design architecture.Design, component string) []string {
+	all := []string{component}
 	if design.Reference == architecture.Replicated && component == shop.ComponentOrders {
-		return []string{component, schema.Replica}
+		all = append(all, schema.Replica)
 	}
-	return []string{component}
+	if design.Coordination == architecture.Brokered && component == shop.ComponentOrders {
+		all = append(all, schema.Sagas)
+	}
+	return all
 }
 
 // Queues returns the queues of a design with a broker.

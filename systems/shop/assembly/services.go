@@ -16,9 +16,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/batching"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/brokered"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/orchestrated"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/reacting"
 	"github.com/cleave-lab/cleave/systems/shop/customers"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
@@ -181,7 +183,7 @@ type host struct {
 	accounts *payments.Payments
 	parcels  *shipping.Shipping
 
-	senders map[*database.DB]choreographed.Sender
+	senders map[*database.DB]reacting.Sender
 }
 
 // place returns a component, which stands on its database where this unit hosts it.
@@ -217,12 +219,16 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		}
 		h.Background = append(h.Background, saga.Run)
 		return saga, nil
-	case architecture.Choreographed:
-		var known choreographed.Reference = reference.Asked{Catalog: h.Catalog, Customers: h.Customers}
+	case architecture.Brokered, architecture.Choreographed:
+		var known reacting.Reference = reference.Asked{Catalog: h.Catalog, Customers: h.Customers}
 		if replica := h.replica(db); replica != nil {
 			known = replica
 		}
-		saga := choreographed.New(db, book, h.sender(db), known)
+		begin := choreographed.New
+		if h.design.Coordination == architecture.Brokered {
+			begin = brokered.New
+		}
+		saga := begin(db, book, h.sender(db), known)
 		if h.design.Batching {
 			saga.Batch()
 		}

@@ -17,6 +17,7 @@ type Coordination string
 const (
 	ACID          Coordination = "acid"
 	Orchestrated  Coordination = "orchestrated"
+	Brokered      Coordination = "orchestrated-broker"
 	Choreographed Coordination = "choreographed"
 )
 
@@ -24,7 +25,7 @@ const (
 // the words of the journals. The second value is false where nothing is known.
 //
 // A saga takes its steps in the order in which they depend on each other, and undoes
-// them in the reverse one. With events a cancellation is told to all components at
+// them in the reverse one, by calls as by commands. With events a cancellation is told to all components at
 // once: among its compensations there is no order. In one transaction an order is
 // on record as confirmed before its steps, which nobody sees. Who cancels it may have
 // waited for that transaction's end: a cancellation comes after the confirmation by
@@ -37,7 +38,7 @@ func (c Coordination) chains() ([][]string, bool) {
 			"confirmed reserved captured committed shipped recalled restocked refunded",
 			"confirmed cancelled recalled",
 		}
-	case Orchestrated:
+	case Orchestrated, Brokered:
 		chains = []string{
 			"pending reserved captured committed shipped confirmed",
 			"confirmed cancelled recalled restocked refunded undone",

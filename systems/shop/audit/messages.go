@@ -34,7 +34,7 @@ func ReadInbox(ctx context.Context, db *database.DB, consumer string, takes []st
 	return inbox, nil
 }
 
-// The events that an order has caused once it is final, in their order, and that of a price.
+// The events that a choreographed order has caused once it is final, in their order, and that of a price.
 const (
 	repriced = "product.repriced"
 
@@ -43,25 +43,62 @@ const (
 	refusedStock, refusedMoney, rejected = "stock.refused", "payment.declined", "order.rejected"
 )
 
-// caused lists the events of an order by what is on record of it: those that must
-// have been told, and others that may have been.
-func (j *judge) caused(order *Order) (must, may []string) {
-	switch order.State {
-	case shop.StateConfirmed:
-		return []string{placed, reserved, captured, shipped, confirmed}, nil
-	case shop.StateCancelled:
-		return []string{placed, reserved, captured, shipped, confirmed, cancelled}, nil
-	case shop.StateRejected:
-		return j.refused(order)
-	}
-	return j.provoked(order.ID), []string{placed, reserved, captured, shipped, confirmed, cancelled,
-		refusedStock, refusedMoney, rejected}
+// The commands of orders that drive a saga over the broker, in their order, and the replies that are no event
+// above.
+const (
+	reserve, capture, commit, committed, ship = "reserve.stock", "capture.payment", "commit.stock",
+		"stock.committed", "ship.order"
+	release, released                                    = "release.stock", "stock.released"
+	recall, recalled, giveBack, returned, refund, repaid = "recall.order", "order.recalled", "return.stock",
+		"stock.returned", "refund.payment", "payment.refunded"
+)
+
+// course is what is told of an order, by what becomes of it.
+type course struct {
+	begun                []string // of every order that is not rejected at once
+	confirmed, cancelled []string // the latter beside the former
+	byStock, byMoney     []string // refused
 }
 
-// provoked lists the events that an order which got stuck must have caused. The first word in the
-// journal of a step's row proves that the component has told one.
-func (j *judge) provoked(order string) []string {
-	must := []string{placed}
+// told returns the messages by which orders are coordinated.
+func (c Coordination) told() course {
+	if c == Brokered {
+		return course{
+			begun: []string{reserve},
+			confirmed: []string{reserve, reserved, capture, captured, commit, committed, ship, shipped,
+				confirmed},
+			cancelled: []string{cancelled, recall, recalled, giveBack, returned, refund, repaid},
+			byStock:   []string{reserve, refusedStock, rejected},
+			byMoney:   []string{reserve, reserved, capture, refusedMoney, release, released, rejected},
+		}
+	}
+	return course{
+		begun:     []string{placed},
+		confirmed: []string{placed, reserved, captured, shipped, confirmed}, cancelled: []string{cancelled},
+		byStock: []string{placed, refusedStock, rejected},
+		byMoney: []string{placed, reserved, refusedMoney, rejected},
+	}
+}
+
+// caused lists the messages of an order by what is on record of it: those that must
+// have been told, and others that may have been.
+func (j *judge) caused(order *Order) (must, may []string) {
+	told := j.Coordination.told()
+	switch order.State {
+	case shop.StateConfirmed:
+		return told.confirmed, nil
+	case shop.StateCancelled:
+		return slices.Concat(told.confirmed, told.cancelled), nil
+	case shop.StateRejected:
+		return j.refused(order, told), nil
+	}
+	return append(told.begun, j.provoked(order.ID)...),
+		slices.Concat(told.confirmed, told.cancelled, told.byStock, told.byMoney)
+}
+
+// provoked lists the messages that the steps of an order which got stuck must have caused. The first word in
+// the journal of a step's row proves that the component has told one.
+func (j *judge) provoked(order string) (must []string) {
 	for _, r := range j.State.Reservations[order] {
 		must = append(must, provokedBy(r.Journal, "reserved", reserved, "released", refusedStock)...)
 	}
@@ -87,18 +124,18 @@ func provokedBy(journal, step, taken, refusal, refused string) []string {
 	return nil
 }
 
-// refused returns the events of a rejected order: by the stock, by the payments, or at
+// refused returns the messages of a rejected order: by the stock, by the payments, or at
 // once, which nobody but the read models is told.
-func (j *judge) refused(order *Order) (must, may []string) {
+func (j *judge) refused(order *Order, told course) []string {
 	byStock := j.wasTold(order.ID, refusedStock)
 	byMoney := j.wasTold(order.ID, refusedMoney)
 	switch {
 	case byStock && !byMoney:
-		return []string{placed, refusedStock, rejected}, nil
+		return told.byStock
 	case byMoney && !byStock:
-		return []string{placed, reserved, refusedMoney, rejected}, nil
+		return told.byMoney
 	}
-	return []string{rejected}, nil
+	return []string{rejected}
 }
 
 // wasTold reports whether anybody was told an event.

@@ -139,7 +139,7 @@ func (f *fleet) layout(v lab.Variant) (lab.Layout, error) {
 	}
 	job := clientJob{Seed: f.seed, Orders: f.orders, WarmUp: f.warmUp(), Clients: f.clients,
 		State: shop.StateConfirmed}
-	if design.Coordination == architecture.Choreographed {
+	if design.OverBroker() {
 		job.State, job.Settle = shop.StatePending, design.DatabaseOf(shop.ComponentOrders)
 	}
 	filled := seed()

@@ -1,7 +1,7 @@
 // Package events puts the events of the shop on their way and reads them: what
 // type, name and key each has, and who takes which. What they say is in shoppb.
 // It neither carries them (binding/event does) nor reacts to them (coordination/
-// choreographed and the read models do).
+// choreographed, coordination/brokered and the read models do).
 //
 // Entry points: Encode, Decode, Topology.
 package events
@@ -35,6 +35,21 @@ const (
 	OrderCancelled  = "order.cancelled"
 	StockChanged    = "stock.changed"
 	ProductRepriced = "product.repriced"
+
+	// Commands of the orders to the others, and the replies that are no event above.
+	ReserveStock    = "reserve.stock"
+	CapturePayment  = "capture.payment"
+	CommitStock     = "commit.stock"
+	StockCommitted  = "stock.committed"
+	ShipOrder       = "ship.order"
+	ReleaseStock    = "release.stock"
+	StockReleased   = "stock.released"
+	RecallOrder     = "recall.order"
+	OrderRecalled   = "order.recalled"
+	ReturnStock     = "return.stock"
+	StockReturned   = "stock.returned"
+	RefundPayment   = "refund.payment"
+	PaymentRefunded = "payment.refunded"
 )
 
 // Event is one of the messages in shoppb that tell what happened.
@@ -133,6 +148,7 @@ const deliveryLimit = 6
 // Told is what a shop uses events for.
 type Told struct {
 	Saga      bool // the components carry orders on when they are told
+	Commands  bool // the components carry orders on when the orders command it
 	Views     bool // read models are kept up to date
 	Reference bool // the orders keep what they know of the catalog current
 }
@@ -149,6 +165,15 @@ func Topology(told Told) broker.Topology {
 			broker.Queue{Name: shop.ComponentPayments, Types: []string{StockReserved, OrderCancelled}},
 			broker.Queue{Name: shop.ComponentShipping, Types: []string{PaymentCaptured, OrderCancelled}})
 		ofOrders = []string{StockRefused, PaymentDeclined, OrderShipped}
+	}
+	if told.Commands {
+		t.Queues = append(t.Queues,
+			broker.Queue{Name: shop.ComponentInventory, Types: []string{ReserveStock, CommitStock, ReleaseStock,
+				ReturnStock}},
+			broker.Queue{Name: shop.ComponentPayments, Types: []string{CapturePayment, RefundPayment}},
+			broker.Queue{Name: shop.ComponentShipping, Types: []string{ShipOrder, RecallOrder}})
+		ofOrders = []string{StockReserved, StockRefused, PaymentCaptured, PaymentDeclined, StockCommitted,
+			OrderShipped, StockReleased, OrderRecalled, StockReturned, PaymentRefunded}
 	}
 	if told.Reference {
 		ofOrders = append(ofOrders, ProductRepriced)

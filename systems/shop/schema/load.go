@@ -14,6 +14,10 @@ import (
 // as a component here.
 const Replica = "replica"
 
+// Sagas names the record of the sagas that the orders drive over the broker: a table beside those of the
+// orders. It counts as a component here.
+const Sagas = "sagas"
+
 // batch is how many rows one INSERT brings.
 const batch = 500
 

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/brokered"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
@@ -150,6 +151,11 @@ func remaining(
 	sagas, err := orders.CountUnderway(ctx, databases[shop.ComponentOrders])
 	if err != nil {
 		return nil, err
+	}
+	if design.Coordination == architecture.Brokered {
+		if sagas, err = brokered.CountUnderway(ctx, databases[shop.ComponentOrders]); err != nil {
+			return nil, err
+		}
 	}
 	counts := map[string]int64{"sagas": sagas}
 	if design.Broker == "" {

@@ -14,7 +14,8 @@ func code(d architecture.Design) map[string]int {
 	packages := []string{"systems/shop", own + "api", own + "assembly", own + "shopunit", own + "steps",
 		own + "schema/...", own + "orderviews", own + "stockviews", own + "coordination",
 		own + "coordination/" + map[architecture.Coordination]string{architecture.ACID: "local",
-			architecture.Orchestrated: "orchestrated", architecture.Choreographed: "choreographed"}[d.Coordination],
+			architecture.Orchestrated: "orchestrated", architecture.Brokered: "brokered",
+			architecture.Choreographed: "choreographed"}[d.Coordination],
 		"systems/kit/hosting", "systems/kit/front", "backing/database"}
 	for _, component := range shop.Components() {
 		packages = append(packages, own+component)
@@ -25,7 +26,10 @@ func code(d architecture.Design) map[string]int {
 	if d.Broker != "" {
 		packages = append(packages, own+"events", "binding/event", "backing/broker")
 	}
-	if d.Coordination == architecture.Choreographed || d.Reference == architecture.Replicated {
+	if d.OverBroker() {
+		packages = append(packages, own+"coordination/reacting")
+	}
+	if d.OverBroker() || d.Reference == architecture.Replicated {
 		packages = append(packages, own+"reference")
 	}
 	if d.Batching {

@@ -33,7 +33,7 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 	}
 	right := object{"status": "2xx", "json": object{"state": string(shop.StateConfirmed)}}
 	switch {
-	case d.Coordination == architecture.Choreographed:
+	case d.OverBroker():
 		right = object{"status": "2xx", "json": object{"state": string(shop.StatePending)}}
 	case cancelled > 0:
 		right = object{"status": "2xx", "body": []string{`re:"state": ?"(confirmed|rejected)"`}}
@@ -69,7 +69,7 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 		cancel, read := of(cancelling, "POST /orders/${order}/cancel", "200, 202, 409"),
 			of(reading, "GET /orders/${order}", found)
 		steps := []object{regretted, cancel, read}
-		if orders, counted := p.Level(Orders); counted && d.Coordination == architecture.Choreographed {
+		if orders, counted := p.Level(Orders); counted && d.OverBroker() {
 			again := maps.Clone(read)
 			again["think"] = min(time.Second+time.Duration(orders)*backlog, time.Minute).String()
 			steps = []object{regretted, cancel, again, cancel, read}

@@ -13,12 +13,7 @@
 //	payments   OrderCancelled: refunds
 //	shipping   OrderCancelled: recalls
 //
-// Each reaction is one local transaction: the component's step, what it tells (the
-// outbox) and that it was told (the inbox). Events may come late, twice and in any
-// order: a step that an order has gone past is refused by the component and left
-// out here. A refusal is made final in the component that refused, so that the same
-// event, come again, is not answered otherwise. With dual writes in the place of the
-// outbox, what it tells is not in the transaction and may be lost.
+// Package reacting says what a reaction is.
 //
 // Nobody is asked on the way: what the orders know of catalog and customers they look up
 // before they take an order, and an event carries what the next one needs.
@@ -29,261 +24,136 @@ package choreographed
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"sync/atomic"
-	"time"
 
-	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
-	"github.com/cleave-lab/cleave/binding/event"
-	"github.com/cleave-lab/cleave/binding/rpc"
-	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/reacting"
 	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
-	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Sender puts events on their way as part of the transaction that the context carries:
-// an outbox, or dual writes.
-type Sender interface {
-	Add(ctx context.Context, messages ...broker.Message) error
-}
+// scope is the transaction of a reaction.
+type scope = reacting.Scope
 
-// tell sends events; nil ones are none.
-func tell(ctx context.Context, sender Sender, all ...events.Event) error {
-	messages := make([]broker.Message, 0, len(all))
-	now := time.Now()
-	for _, e := range all {
-		if e == nil {
-			continue
-		}
-		m, err := events.Encode(e, now)
-		if err != nil {
-			return err
-		}
-		messages = append(messages, m)
-	}
-	return sender.Add(ctx, messages...)
-}
-
-// decode reads all messages.
-func decode(messages []broker.Message) ([]events.Event, error) {
-	all := make([]events.Event, len(messages))
-	for i, m := range messages {
-		var err error
-		if all[i], err = events.Decode(m); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
-
-// reaction is what a component does about events of one type, and what is told then;
-// nil events are none.
-type reaction struct {
-	takes func(e events.Event) bool
-	to    func(ctx context.Context, s scope, group []events.Event) (told []events.Event, err error)
-}
-
-// about makes a reaction to events of type E.
-func about[E events.Event](
-	to func(ctx context.Context, s scope, group []E) ([]events.Event, error),
-) reaction {
-	return reaction{
-		takes: func(e events.Event) bool {
-			_, is := e.(E)
-			return is
-		},
-		to: func(ctx context.Context, s scope, group []events.Event) ([]events.Event, error) {
-			typed := make([]E, len(group))
-			for i, e := range group {
-				typed[i] = e.(E) // takes says so
+// New makes the coordinator. db is the database of the book, and the one of which the sender knows the
+// transactions.
+func New(
+	db *database.DB, book *orders.Book, sender reacting.Sender, known reacting.Reference,
+) *reacting.Coordinator {
+	return reacting.NewCoordinator(db, book, sender, known, reacting.Saga{
+		Begin: func(_ context.Context, all []reacting.Taken) ([]events.Event, error) {
+			told := make([]events.Event, len(all))
+			for i, taken := range all {
+				told[i] = taken.Placed()
 			}
-			return to(ctx, s, typed)
-		},
-	}
-}
-
-// single makes a reaction to events of type E one by one: it is for what is rare.
-func single[E events.Event](to func(ctx context.Context, s scope, e E) (events.Event, error)) reaction {
-	return about(func(ctx context.Context, s scope, group []E) ([]events.Event, error) {
-		told := make([]events.Event, len(group))
-		for i, e := range group {
-			var err error
-			if told[i], err = to(ctx, s, e); err != nil {
-				return nil, err
-			}
-		}
-		return told, nil
-	})
-}
-
-// step is a reaction to events of type E that takes one step for all of them.
-type step[E events.OfOrder, Q any] struct {
-	take steps.Step[Q]
-	asks func(e E) Q
-	// done is what is told where the step was taken, now or before; nil: nothing. Where
-	// the order has gone past it, nothing is told either.
-	done func(e E) events.Event
-	// refused is what is told where the rules of the shop refuse it. forbid then makes
-	// that final: the same event, come again, is not answered otherwise.
-	refused func(e E, why *shoppb.Rejection) events.Event
-	forbid  steps.Step[*shoppb.StepRequest]
-}
-
-func (r step[E, Q]) reaction() reaction {
-	return about(func(ctx context.Context, s scope, group []E) (told []events.Event, err error) {
-		asked := make([]Q, len(group))
-		for i, e := range group {
-			asked[i] = r.asks(e)
-		}
-		outcomes, err := s.ask(ctx, len(group), func(ctx context.Context) ([]steps.Outcome,
-			error) {
-			return r.take(ctx, asked)
-		})
-		if err != nil {
-			return nil, err
-		}
-		var forbidden []*shoppb.StepRequest
-		for i, e := range group {
-			why, refused := shop.Rejects(outcomes[i].Err)
-			switch {
-			case refused && r.refused == nil:
-				return nil, rpc.Problemf(rpc.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
-					why.GetDetail())
-			case refused:
-				told = append(told, r.refused(e, why))
-				forbidden = append(forbidden, coordination.Step(e.GetOrder()))
-			case outcomes[i].Err == nil && r.done != nil:
-				told = append(told, r.done(e))
-			}
-		}
-		if len(forbidden) == 0 {
 			return told, nil
-		}
-		outcomes, err = r.forbid(ctx, forbidden)
-		for _, came := range outcomes {
-			err = errors.Join(err, came.Err)
-		}
-		return told, err
+		},
+		Undo: func(_ context.Context, cancelled *shoppb.Order) ([]events.Event, error) {
+			return []events.Event{&shoppb.OrderCancelled{Order: cancelled}}, nil
+		},
 	})
 }
 
-// reactions are all that a component does about events.
-type reactions struct {
-	db     *database.DB
-	all    []reaction
-	lately caution
-}
-
-// to reacts to the events of one transaction, type after type: those of one that wait
-// beside others may be older, which no step minds.
-func (r *reactions) to(ctx context.Context, left []events.Event) (told []events.Event, err error) {
-	s := scope{db: r.db, caution: &r.lately, careful: r.lately.spend()}
-	for _, reaction := range r.all {
-		var group, others []events.Event
-		for _, e := range left {
-			if reaction.takes(e) {
-				group = append(group, e)
-			} else {
-				others = append(others, e)
-			}
-		}
-		left = others
-		if len(group) == 0 {
-			continue
-		}
-		next, err := reaction.to(ctx, s, group)
-		if err != nil {
+// Inventory makes the reactions of the inventory, on its database. With views it
+// also tells what there is of each product that a transaction has changed, once.
+func Inventory(
+	db *database.DB, component reacting.Stock, sender reacting.Sender, views bool,
+) reacting.Handler {
+	return reacting.Handle(db, sender, reacting.Levels(component, views),
+		reacting.Step[*shoppb.OrderPlaced, *shoppb.ReserveRequest]{
+			Take: component.ReserveAll,
+			Asks: func(e *shoppb.OrderPlaced) *shoppb.ReserveRequest { return coordination.Reservation(e.GetOrder()) },
+			Done: func(e *shoppb.OrderPlaced) events.Event {
+				return &shoppb.StockReserved{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
+			},
+			Refused: func(e *shoppb.OrderPlaced, why *shoppb.Rejection) events.Event {
+				return &shoppb.StockRefused{Order: e.GetOrder(), Rejection: why}
+			},
+			Forbid: component.ReleaseAll, // whatever comes back to the shelf
+		}.Reaction(),
+		reacting.Step[*shoppb.OrderConfirmed, *shoppb.StepRequest]{
+			Take: component.CommitAll,
+			Asks: func(e *shoppb.OrderConfirmed) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) },
+		}.Reaction(),
+		reacting.Single(func(ctx context.Context, s scope, e *shoppb.PaymentDeclined) (events.Event, error) {
+			_, err := s.Take(ctx, e.GetOrder(), component.Release)
 			return nil, err
-		}
-		told = append(told, next...)
-	}
-	if len(left) > 0 { // the topology is wrong
-		return nil, rpc.Problemf(rpc.Internal, "event %s is not for this component",
-			left[0].GetHappening().GetEventId())
-	}
-	return told, nil
-}
-
-// caution says how steps of single orders are taken. One that is refused undoes its
-// transaction, so it needs a savepoint, that it can be undone without those of other
-// messages: two more round trips to the database. They are spent only when a step was
-// refused lately; the first refusal costs a second attempt of its transaction.
-type caution struct{ left atomic.Int64 }
-
-// cautious is how many transactions are careful after a refusal.
-const cautious = 64
-
-// spend reports whether the next transaction is to be careful.
-func (c *caution) spend() bool { return c.left.Load() > 0 && c.left.Add(-1) >= 0 }
-
-// scope is the transaction in which components take their steps.
-type scope struct {
-	db      *database.DB
-	caution *caution
-	careful bool // a step that is refused can be undone alone
-}
-
-// ask takes a step for so many orders. Its outcomes are refusals by the rules of the
-// shop, or say that the order has gone past the step (Conflict); other errors are its own.
-func (s scope) ask(
-	ctx context.Context, orders int, step func(ctx context.Context) ([]steps.Outcome, error),
-) (outcomes []steps.Outcome, err error) {
-	if orders > 1 || !s.careful {
-		outcomes, err = step(ctx)
-	} else {
-		refused := errors.New("undone")
-		err = s.db.Try(ctx, func(ctx context.Context) error {
-			if outcomes, err = step(ctx); err == nil && outcomes[0].Err != nil {
-				return refused
+		}),
+		// It undoes the sale, also where it is told before the confirmation; where it is
+		// told before the order, it forbids it.
+		reacting.Single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
+			taken, err := s.Take(ctx, e.GetOrder(), component.Commit, component.Restock)
+			if err == nil && !taken {
+				_, err = s.Take(ctx, e.GetOrder(), component.Release)
 			}
-			return err
-		})
-		if errors.Is(err, refused) {
-			err = nil
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, came := range outcomes {
-		if _, refused := shop.Rejects(came.Err); came.Err != nil && !refused &&
-			!shop.IsKind(came.Err, shop.Conflict) {
-			return nil, came.Err
-		}
-	}
-	if orders == 1 && outcomes[0].Err != nil {
-		s.caution.left.Store(cautious)
-		if !s.careful {
-			return nil, fmt.Errorf("%w: %w", event.ErrAgain, outcomes[0].Err)
-		}
-	}
-	return outcomes, nil
+			return nil, err
+		}),
+	)
 }
 
-// take takes steps for an order that no rule of the shop refuses, and reports whether
-// it did: not where the order has gone past them.
-func (s scope) take(
-	ctx context.Context, order *shoppb.Order, all ...func(context.Context,
-		*shoppb.StepRequest) (*shoppb.StepResponse, error),
-) (bool, error) {
-	outcomes, err := s.ask(ctx, 1, func(ctx context.Context) ([]steps.Outcome, error) {
-		for _, step := range all {
-			if _, err := step(ctx, coordination.Step(order)); err != nil {
-				return []steps.Outcome{{Err: err}}, nil
+// Payments makes the reactions of the payments, on their database.
+func Payments(db *database.DB, component coordination.Payments, sender reacting.Sender) reacting.Handler {
+	return reacting.Handle(db, sender, nil,
+		reacting.Step[*shoppb.StockReserved, *shoppb.ChargeRequest]{
+			Take: component.ChargeAll,
+			Asks: func(e *shoppb.StockReserved) *shoppb.ChargeRequest { return coordination.Charge(e.GetOrder()) },
+			Done: func(e *shoppb.StockReserved) events.Event {
+				return &shoppb.PaymentCaptured{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
+			},
+			Refused: func(e *shoppb.StockReserved, why *shoppb.Rejection) events.Event {
+				return &shoppb.PaymentDeclined{Order: e.GetOrder(), Rejection: why}
+			},
+			Forbid: component.VoidAll, // whatever comes onto the account
+		}.Reaction(),
+		// It undoes the payment; where it is told before the payment, it forbids it.
+		reacting.Single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
+			taken, err := s.Take(ctx, e.GetOrder(), component.Refund)
+			if err == nil && !taken {
+				_, err = s.Take(ctx, e.GetOrder(), component.Void)
 			}
-		}
-		return []steps.Outcome{{}}, nil
-	})
-	if err != nil {
-		return false, err
-	}
-	if why, refused := shop.Rejects(outcomes[0].Err); refused {
-		return false, rpc.Problemf(rpc.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
-			why.GetDetail())
-	}
-	return outcomes[0].Err == nil, nil
+			return nil, err
+		}),
+	)
+}
+
+// Shipping makes the reactions of the shipping, on its database.
+func Shipping(db *database.DB, component coordination.Shipping, sender reacting.Sender) reacting.Handler {
+	return reacting.Handle(db, sender, nil,
+		reacting.Step[*shoppb.PaymentCaptured, *shoppb.ShipRequest]{
+			Take: component.ShipAll,
+			Asks: func(e *shoppb.PaymentCaptured) *shoppb.ShipRequest {
+				return &shoppb.ShipRequest{OrderId: e.GetOrder().GetOrderId(), Recipient: e.GetRecipient(),
+					Address: e.GetAddress()}
+			},
+			Done: func(e *shoppb.PaymentCaptured) events.Event { return &shoppb.OrderShipped{Order: e.GetOrder()} },
+		}.Reaction(),
+		reacting.Single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
+			_, err := s.Take(ctx, e.GetOrder(), component.Recall)
+			return nil, err
+		}),
+	)
+}
+
+// Orders makes the reactions of the orders, on their database: they bring pending orders
+// to their end. The states between are passed in that moment. keep takes in what the
+// catalog tells, where anybody is told.
+func Orders(
+	db *database.DB, book *orders.Book, sender reacting.Sender,
+	keep func(ctx context.Context, changes []*shoppb.ProductRepriced) error,
+) reacting.Handler {
+	return reacting.Handle(db, sender, nil,
+		reacting.Step[*shoppb.OrderShipped, *shoppb.StepRequest]{
+			Take: book.ConfirmAll,
+			Asks: func(e *shoppb.OrderShipped) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) },
+			Done: func(e *shoppb.OrderShipped) events.Event { return reacting.Confirmed(e.GetOrder()) },
+		}.Reaction(),
+		reacting.Single(func(ctx context.Context, s scope, e *shoppb.StockRefused) (events.Event, error) {
+			return s.Reject(ctx, book, e.GetOrder(), e.GetRejection())
+		}),
+		reacting.Single(func(ctx context.Context, s scope, e *shoppb.PaymentDeclined) (events.Event, error) {
+			return s.Reject(ctx, book, e.GetOrder(), e.GetRejection())
+		}),
+		reacting.Keep(keep),
+	)
 }

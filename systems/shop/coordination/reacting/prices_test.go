@@ -1,4 +1,4 @@
-package choreographed_test
+package reacting_test
 
 import (
 	"context"

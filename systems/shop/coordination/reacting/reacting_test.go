@@ -1,4 +1,4 @@
-package choreographed_test
+package reacting_test
 
 import (
 	"context"
@@ -19,7 +19,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/brokered"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/reacting"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
@@ -28,7 +30,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
-	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 func seed() shop.Seed {
@@ -52,7 +53,7 @@ type delivery struct {
 	message broker.Message
 }
 
-// Add implements choreographed.Sender.
+// Add implements reacting.Sender.
 func (b *bus) Add(ctx context.Context, messages ...broker.Message) error {
 	b.db.AfterCommit(ctx, func() {
 		for _, m := range messages {
@@ -115,47 +116,74 @@ func (b *bus) note(d delivery) {
 // bench is a shop of all components on one database.
 type bench struct {
 	*bus
+	as      way
 	orders  *orders.Orders
 	catalog *catalog.Catalog
 	history []audit.Attempt
 }
 
+// way is a coordination over a broker.
+type way struct {
+	coordination audit.Coordination
+	told         events.Told
+	begin        func(*database.DB, *orders.Book, reacting.Sender, reacting.Reference) *reacting.Coordinator
+	inventory    func(*database.DB, reacting.Stock, reacting.Sender, bool) reacting.Handler
+	payments     func(*database.DB, coordination.Payments, reacting.Sender) reacting.Handler
+	shipping     func(*database.DB, coordination.Shipping, reacting.Sender) reacting.Handler
+	orders       func(*database.DB, *orders.Book, reacting.Sender, keep) reacting.Handler
+}
+
+type keep = func(context.Context, []*shoppb.ProductRepriced) error
+
+func withEvents() way {
+	return way{audit.Choreographed, events.Told{Saga: true, Reference: true}, choreographed.New,
+		choreographed.Inventory, choreographed.Payments, choreographed.Shipping, choreographed.Orders}
+}
+
+func withCommands() way {
+	return way{audit.Brokered, events.Told{Commands: true, Reference: true}, brokered.New, brokered.Inventory,
+		brokered.Payments, brokered.Shipping, brokered.Orders}
+}
+
 // parts are the components; a mutant changes some.
 type parts struct {
-	stock    choreographed.Stock
+	stock    reacting.Stock
 	payments coordination.Payments
 	shipping coordination.Shipping
-	keep     func(context.Context, []*shoppb.ProductRepriced) error
+	keep     keep
+	ignores  string // a type of messages that the orders ignore
+	hurries  bool   // the orders have shipped what is not paid
 	db       *database.DB
 }
 
-func newBench(t *testing.T, change func(*parts)) *bench {
+func newBench(t *testing.T, as way, change func(*parts)) *bench {
 	t.Helper()
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
 		DSN: filepath.Join(t.TempDir(), "shop.db")})
-	all := append(shop.Components(), schema.Replica)
+	all := append(shop.Components(), schema.Replica, schema.Sagas)
 	if err := errors.Join(schema.Create(t.Context(), db, all...),
 		schema.Load(t.Context(), db, seed(), all...)); err != nil {
 		t.Fatal(err)
 	}
 	book, replica := orders.NewBook(db), reference.NewReplica(db, nil)
-	p := parts{inventory.New(db), payments.New(db), shipping.New(db), replica.Keep, db}
+	p := parts{stock: inventory.New(db), payments: payments.New(db), shipping: shipping.New(db),
+		keep: replica.Keep, db: db}
 	change(&p)
-	b := &bus{db: db, topology: events.Topology(events.Told{Saga: true, Reference: true}),
+	b := &bus{db: db, topology: events.Topology(as.told),
 		seen: map[[3]string]bool{}, last: map[[2]string][]string{}}
 	b.handlers = map[string]func(context.Context, []broker.Message) error{
-		shop.ComponentInventory: choreographed.Inventory(db, p.stock, b, false),
-		shop.ComponentPayments:  choreographed.Payments(db, p.payments, b),
-		shop.ComponentShipping:  choreographed.Shipping(db, p.shipping, b),
-		shop.ComponentOrders:    choreographed.Orders(db, book, b, p.keep),
+		shop.ComponentInventory: as.inventory(db, p.stock, b, false),
+		shop.ComponentPayments:  as.payments(db, p.payments, b),
+		shop.ComponentShipping:  as.shipping(db, p.shipping, b),
+		shop.ComponentOrders:    p.but(b, as.orders(db, book, b, p.keep)),
 	}
-	coordinator := choreographed.New(db, book, b, replica)
+	coordinator := as.begin(db, book, b, replica)
 	coordinator.Batch()
 	prices := catalog.New(db)
 	prices.Tell(func(ctx context.Context, e *shoppb.ProductRepriced) error {
 		return b.Add(ctx, encoded(t, e))
 	})
-	return &bench{bus: b, orders: orders.New(book, coordinator), catalog: prices}
+	return &bench{bus: b, as: as, orders: orders.New(book, coordinator), catalog: prices}
 }
 
 // place has a customer order, and remember what came of it.
@@ -220,8 +248,13 @@ func (b *bench) judge(t *testing.T) lab.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sagas, err := brokered.CountUnderway(t.Context(), b.db)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state,
-		Coordination: audit.Choreographed, Drained: true, Replica: &audit.Replica{}})
+		Left:         map[string]int64{"sagas": sagas},
+		Coordination: b.as.coordination, Drained: true, Replica: &audit.Replica{}})
 }
 
 // TestAnyOrderOfEventsEndsWell delivers the events of many orders at random, some
@@ -229,25 +262,39 @@ func (b *bench) judge(t *testing.T) lab.Audit {
 func TestAnyOrderOfEventsEndsWell(t *testing.T) {
 	pairs := map[[3]string]bool{}
 	for round := range uint64(12) {
-		b := newBench(t, func(*parts) {})
-		b.play(t, rand.New(rand.NewPCG(round, 2)), 60)
-		got := b.judge(t)
-		if got.Verdict != lab.AuditValid {
-			t.Fatalf("round %d: %s: %v", round, got.Verdict, got.Problems)
-		}
-		if got.Counts["price_changes"] == 0 {
-			t.Errorf("round %d: no price changes: the round proves too little", round)
-		}
-		for _, state := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateCancelled} {
-			if got.Counts[string(state)] == 0 {
-				t.Errorf("round %d: no order is %s: the round proves too little", round, state)
-			}
-		}
+		b := playedWell(t, withEvents(), round)
 		for pair := range b.seen {
 			pairs[pair] = true
 		}
 	}
 	expectPairs(t, pairs)
+}
+
+// TestAnyRepetitionOfCommandsEndsWell: a command or reply that comes again, late, has no effect.
+func TestAnyRepetitionOfCommandsEndsWell(t *testing.T) {
+	for round := range uint64(2) {
+		playedWell(t, withCommands(), round)
+	}
+}
+
+// playedWell returns a shop after a round of orders that proves something, all of which ended well.
+func playedWell(t *testing.T, as way, round uint64) *bench {
+	t.Helper()
+	b := newBench(t, as, func(*parts) {})
+	b.play(t, rand.New(rand.NewPCG(round, 2)), 60)
+	got := b.judge(t)
+	if got.Verdict != lab.AuditValid {
+		t.Fatalf("round %d: %s: %v", round, got.Verdict, got.Problems)
+	}
+	if got.Counts["price_changes"] == 0 {
+		t.Errorf("round %d: no price changes: the round proves too little", round)
+	}
+	for _, state := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateCancelled} {
+		if got.Counts[string(state)] == 0 {
+			t.Errorf("round %d: no order is %s: the round proves too little", round, state)
+		}
+	}
+	return b
 }
 
 // expectPairs checks that every consumer had every two events of an order in both
@@ -275,7 +322,7 @@ func expectPairs(t *testing.T, seen map[[3]string]bool) {
 // TestCompensationBeforeItsStep tells components to undo what they have not done.
 // What comes then is left out.
 func TestCompensationBeforeItsStep(t *testing.T) {
-	b := newBench(t, func(*parts) {})
+	b := newBench(t, withEvents(), func(*parts) {})
 	id := b.place(t, rand.New(rand.NewPCG(5, 5)), 1)
 	placed := b.waiting[0].message
 	e, err := events.Decode(placed)
@@ -320,7 +367,7 @@ func TestCompensationBeforeItsStep(t *testing.T) {
 
 // TestWhatIsNoEventIsRefused has messages that a component cannot take.
 func TestWhatIsNoEventIsRefused(t *testing.T) {
-	b := newBench(t, func(*parts) {})
+	b := newBench(t, withEvents(), func(*parts) {})
 	b.place(t, rand.New(rand.NewPCG(5, 5)), 1)
 	good := b.waiting[0].message
 	empty := encoded(t, &shoppb.OrderPlaced{Order: &shoppb.Order{OrderId: "o"}})
@@ -348,73 +395,4 @@ func encoded(t *testing.T, e events.Event) broker.Message {
 		t.Fatal(err)
 	}
 	return m
-}
-
-// TestMutantsAreCaught plants one fault each into the reactions' components, and
-// says after how many events in random order the audit has noticed.
-func TestMutantsAreCaught(t *testing.T) {
-	for name, plant := range map[string]func(*parts){
-		"a released reservation may come again": func(p *parts) { p.stock = forgetsReleases{p.stock} },
-		"a declined payment may come again":     func(p *parts) { p.payments = forgetsVoids{p.payments} },
-		"the refund is skipped":                 func(p *parts) { p.payments = skipsRefunds{p.payments} },
-		"nothing is recalled":                   func(p *parts) { p.shipping = recallsNothing{p.shipping} },
-		"the sale is not booked":                func(p *parts) { p.stock = commitsNothing{p.stock} },
-		"a change of a price is not applied":    func(p *parts) { p.keep = losesChanges(p.keep) },
-		"what comes last is the price":          func(p *parts) { p.believes("version = ?") },
-		"a change of a price is applied twice":  func(p *parts) { p.believes("version = version + MIN(1, ?)") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			for round := range uint64(12) {
-				b := newBench(t, plant)
-				b.play(t, rand.New(rand.NewPCG(round, 1)), 60)
-				if got := b.judge(t); got.Verdict == lab.AuditInvalid {
-					t.Logf("caught within %d orders: %s", 60*(round+1), got.Problems[0])
-					return
-				}
-			}
-			t.Error("not caught")
-		})
-	}
-}
-
-type forgetsReleases struct{ choreographed.Stock }
-
-func (m forgetsReleases) Release(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return &shoppb.StepResponse{}, nil
-}
-
-func (m forgetsReleases) ReleaseAll(_ context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
-	return make([]steps.Outcome, len(all)), nil
-}
-
-type forgetsVoids struct{ coordination.Payments }
-
-func (m forgetsVoids) Void(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return &shoppb.StepResponse{}, nil
-}
-
-func (m forgetsVoids) VoidAll(_ context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
-	return make([]steps.Outcome, len(all)), nil
-}
-
-type skipsRefunds struct{ coordination.Payments }
-
-func (m skipsRefunds) Refund(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return &shoppb.StepResponse{}, nil
-}
-
-type recallsNothing struct{ coordination.Shipping }
-
-func (m recallsNothing) Recall(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return &shoppb.StepResponse{}, nil
-}
-
-type commitsNothing struct{ choreographed.Stock }
-
-func (m commitsNothing) Commit(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
-	return &shoppb.StepResponse{}, nil
-}
-
-func (m commitsNothing) CommitAll(_ context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
-	return make([]steps.Outcome, len(all)), nil
 }

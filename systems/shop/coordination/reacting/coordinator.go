@@ -1,9 +1,7 @@
-package choreographed
+package reacting
 
 import (
 	"context"
-
-	"google.golang.org/protobuf/proto"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -22,7 +20,28 @@ type Coordinator struct {
 	book      *orders.Book
 	reference Reference
 	sender    Sender
+	saga      Saga
 	place     steps.Ask[*placing]
+}
+
+// Saga is how new and cancelled orders are carried on: by what is told of them, in the transaction
+// that the context carries.
+type Saga struct {
+	// Begin begins with orders that are on record now, and returns what is told.
+	Begin func(ctx context.Context, all []Taken) ([]events.Event, error)
+	// Undo is that for an order which is cancelled now.
+	Undo func(ctx context.Context, cancelled *shoppb.Order) ([]events.Event, error)
+}
+
+// Taken is an order that was taken: it is pending.
+type Taken struct {
+	Order    *shoppb.Order
+	Customer *shoppb.Customer
+}
+
+// Placed returns the event of it.
+func (t Taken) Placed() *shoppb.OrderPlaced {
+	return &shoppb.OrderPlaced{Order: t.Order, Recipient: t.Customer.GetName(), Address: t.Customer.GetAddress()}
 }
 
 // Reference is what the orders know of catalog and customers; see package reference.
@@ -33,10 +52,12 @@ type Reference interface {
 
 var _ orders.Coordinator = (*Coordinator)(nil)
 
-// New makes a coordinator. db is the database of the book, and the one of which the sender knows the
-// transactions.
-func New(db *database.DB, book *orders.Book, sender Sender, reference Reference) *Coordinator {
-	c := &Coordinator{db: db, book: book, reference: reference, sender: sender}
+// NewCoordinator makes a coordinator. db is the database of the book, and the one of which the sender knows
+// the transactions.
+func NewCoordinator(
+	db *database.DB, book *orders.Book, sender Sender, reference Reference, saga Saga,
+) *Coordinator {
+	c := &Coordinator{db: db, book: book, reference: reference, sender: sender, saga: saga}
 	c.place = steps.Alone(c.placeAll)
 	return c
 }
@@ -77,34 +98,42 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 	}
 	return steps.Do(ctx, c.db, "place", all, nil,
 		func(ctx context.Context, all []*placing, _ bool) ([]steps.Outcome, error) {
-			begun, told := make([]orders.Beginning, len(all)), make([]events.Event, len(all))
+			begun, customers := make([]orders.Beginning, len(all)), make([]*shoppb.Customer, len(all))
 			for i, p := range all {
-				p.placed, told[i] = price(known, p.order)
+				p.placed, customers[i] = price(known, p.order)
 				begun[i].Order = p.placed
 			}
 			outcomes, err := c.book.BeginAll(ctx, begun)
 			if err != nil {
 				return nil, err
 			}
-			for i, came := range outcomes {
-				if came.Err != nil {
-					told[i] = nil
+			var told []events.Event
+			var taken []Taken
+			for i, p := range all {
+				switch {
+				case outcomes[i].Err != nil:
+				case customers[i] == nil:
+					told = append(told, &shoppb.OrderRejected{Order: p.placed})
+				default:
+					taken = append(taken, Taken{p.placed, customers[i]})
 				}
 			}
-			return outcomes, tell(ctx, c.sender, told...)
+			next, err := c.saga.Begin(ctx, taken)
+			if err != nil {
+				return nil, err
+			}
+			return outcomes, Tell(ctx, c.sender, append(told, next...)...)
 		})
 }
 
-// price returns an order as it is taken, with what is told of it: it is rejected where
+// price returns an order as it is taken, with its customer. It is rejected, and without a customer, where
 // there is no such customer or product.
-func price(k coordination.Known, order *shoppb.Order) (*shoppb.Order, events.Event) {
+func price(k coordination.Known, order *shoppb.Order) (*shoppb.Order, *shoppb.Customer) {
 	placed, customer, err := k.Price(order)
 	if why, refused := shop.Rejects(err); refused {
-		rejected := coordination.Rejected(order, why)
-		return rejected, &shoppb.OrderRejected{Order: rejected}
+		return coordination.Rejected(order, why), nil
 	}
-	return placed, &shoppb.OrderPlaced{Order: placed, Recipient: customer.GetName(),
-		Address: customer.GetAddress()}
+	return placed, customer
 }
 
 // Cancel implements orders.Coordinator. The order counts as cancelled once that is
@@ -119,14 +148,11 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 		if cancelled, err = c.book.Get(ctx, id); err != nil || !moved {
 			return err
 		}
-		return tell(ctx, c.sender, &shoppb.OrderCancelled{Order: cancelled})
+		told, err := c.saga.Undo(ctx, cancelled)
+		if err != nil {
+			return err
+		}
+		return Tell(ctx, c.sender, told...)
 	})
 	return cancelled, err
-}
-
-// advanced returns a copy of a pending order in its next state.
-func advanced(order *shoppb.Order, state shop.State, why *shoppb.Rejection) *shoppb.Order {
-	next := proto.CloneOf(order)
-	next.State, next.Rejection, next.Version = string(state), why, order.GetVersion()+1
-	return next
 }

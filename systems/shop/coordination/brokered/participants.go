@@ -1,0 +1,96 @@
+package brokered
+
+import (
+	"context"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/reacting"
+	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Inventory makes the reactions of the inventory to its commands, on its database. With views it also tells
+// what there is of each product that a transaction has changed, once.
+func Inventory(
+	db *database.DB, component reacting.Stock, sender reacting.Sender, views bool,
+) reacting.Handler {
+	return reacting.Handle(db, sender, reacting.Levels(component, views),
+		reacting.Step[*shoppb.ReserveStock, *shoppb.ReserveRequest]{
+			Take: component.ReserveAll,
+			Asks: func(e *shoppb.ReserveStock) *shoppb.ReserveRequest {
+				return coordination.Reservation(e.GetOrder())
+			},
+			Done: func(e *shoppb.ReserveStock) events.Event {
+				return &shoppb.StockReserved{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
+			},
+			Refused: func(e *shoppb.ReserveStock, why *shoppb.Rejection) events.Event {
+				return &shoppb.StockRefused{Order: e.GetOrder(), Rejection: why}
+			},
+			Forbid: component.ReleaseAll, // whatever comes back to the shelf
+		}.Reaction(),
+		reacting.Step[*shoppb.CommitStock, *shoppb.StepRequest]{
+			Take: component.CommitAll,
+			Asks: func(e *shoppb.CommitStock) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) },
+			Done: func(e *shoppb.CommitStock) events.Event {
+				return &shoppb.StockCommitted{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
+			},
+		}.Reaction(),
+		compensation(component.Release, func(e *shoppb.ReleaseStock) events.Event {
+			return &shoppb.StockReleased{Order: e.GetOrder(), Rejection: e.GetRejection()}
+		}),
+		compensation(component.Restock, func(e *shoppb.ReturnStock) events.Event {
+			return &shoppb.StockReturned{Order: e.GetOrder()}
+		}),
+	)
+}
+
+// Payments makes the reactions of the payments to their commands, on their database.
+func Payments(db *database.DB, component coordination.Payments, sender reacting.Sender) reacting.Handler {
+	return reacting.Handle(db, sender, nil,
+		reacting.Step[*shoppb.CapturePayment, *shoppb.ChargeRequest]{
+			Take: component.ChargeAll,
+			Asks: func(e *shoppb.CapturePayment) *shoppb.ChargeRequest { return coordination.Charge(e.GetOrder()) },
+			Done: func(e *shoppb.CapturePayment) events.Event {
+				return &shoppb.PaymentCaptured{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
+			},
+			Refused: func(e *shoppb.CapturePayment, why *shoppb.Rejection) events.Event {
+				return &shoppb.PaymentDeclined{Order: e.GetOrder(), Rejection: why}
+			},
+			Forbid: component.VoidAll, // whatever comes onto the account
+		}.Reaction(),
+		compensation(component.Refund, func(e *shoppb.RefundPayment) events.Event {
+			return &shoppb.PaymentRefunded{Order: e.GetOrder()}
+		}),
+	)
+}
+
+// Shipping makes the reactions of the shipping to its commands, on its database.
+func Shipping(db *database.DB, component coordination.Shipping, sender reacting.Sender) reacting.Handler {
+	return reacting.Handle(db, sender, nil,
+		reacting.Step[*shoppb.ShipOrder, *shoppb.ShipRequest]{
+			Take: component.ShipAll,
+			Asks: func(e *shoppb.ShipOrder) *shoppb.ShipRequest {
+				return &shoppb.ShipRequest{OrderId: e.GetOrder().GetOrderId(), Recipient: e.GetRecipient(),
+					Address: e.GetAddress()}
+			},
+			Done: func(e *shoppb.ShipOrder) events.Event { return &shoppb.OrderShipped{Order: e.GetOrder()} },
+		}.Reaction(),
+		compensation(component.Recall, func(e *shoppb.RecallOrder) events.Event {
+			return &shoppb.OrderRecalled{Order: e.GetOrder()}
+		}),
+	)
+}
+
+// compensation makes the reaction to commands that undo a step. There are few of them.
+func compensation[E events.OfOrder](
+	undo func(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error), done func(e E) events.Event,
+) reacting.Reaction {
+	return reacting.Single(func(ctx context.Context, s reacting.Scope, e E) (events.Event, error) {
+		taken, err := s.Take(ctx, e.GetOrder(), undo)
+		if err != nil || !taken {
+			return nil, err
+		}
+		return done(e), nil
+	})
+}

@@ -1,0 +1,129 @@
+package brokered
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
+)
+
+// The states of a saga: the command that has no reply yet, or its end.
+const (
+	reserving, charging, committing, shipping = "reserving", "charging", "committing", "shipping"
+	releasing                                 = "releasing"
+	recalling, restocking, refunding          = "recalling", "restocking", "refunding"
+
+	confirmed, rejected, undone = "confirmed", "rejected", "undone"
+)
+
+// sagas is the record of how far the saga of each order has come.
+type sagas struct {
+	db     *database.DB
+	ledger steps.Ledger
+}
+
+func newSagas(db *database.DB) sagas {
+	return sagas{db, steps.NewLedger(db, "sagas", "saga").Of(steps.Most, "order_id", "state", "journal")}
+}
+
+// begin writes down that orders wait for their reservations.
+func (s sagas) begin(ctx context.Context, begun []string) error {
+	rows, entry := make([]any, 0, 3*len(begun)), steps.Entry(reserving)
+	for _, order := range begun {
+		rows = append(rows, order, reserving, entry)
+	}
+	fresh, err := s.ledger.Insert(ctx, rows, nil, false)
+	if err == nil && !fresh {
+		err = rpc.Problemf(rpc.Internal, "an order of %v has a saga already", begun)
+	}
+	return err
+}
+
+// undo moves the saga of a confirmed order on to its compensations.
+func (s sagas) undo(ctx context.Context, order string) error {
+	moved, err := s.ledger.Move(ctx, []string{order}, confirmed, recalling)
+	if err == nil && moved != 1 {
+		err = rpc.Problemf(rpc.Internal, "order %s is confirmed, and its saga is not", order)
+	}
+	return err
+}
+
+// move returns the step from one state to the next. It is a Conflict for an order in any other state: its
+// saga does not wait for the reply.
+func (s sagas) move(from, to string) steps.Step[*shoppb.StepRequest] {
+	return func(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+		return steps.DoStatement(ctx, s.db, "move the saga of", all,
+			func(ctx context.Context, all []*shoppb.StepRequest, look bool) ([]steps.Outcome, error) {
+				outcomes, moving := make([]steps.Outcome, len(all)), steps.IDs(all)
+				if look {
+					states, err := s.ledger.States(ctx, moving)
+					if err != nil {
+						return nil, err
+					}
+					moving = moving[:0]
+					for i, in := range all {
+						if states[in.GetOrderId()] == from {
+							moving = append(moving, in.GetOrderId())
+						} else {
+							outcomes[i].Err = notAwaited(in.GetOrderId(), from)
+						}
+					}
+				}
+				moved, err := s.ledger.Move(ctx, moving, from, to)
+				switch {
+				case err != nil || moved == int64(len(moving)):
+				case look:
+					err = s.db.Contended("a saga has moved since it was looked for")
+				default:
+					outcomes[0].Err = notAwaited(moving[0], from)
+				}
+				return outcomes, err
+			})
+	}
+}
+
+func notAwaited(order, from string) error {
+	return rpc.Problemf(shop.Conflict, "the saga of order %s is not %s", order, from)
+}
+
+// confirm returns the step that ends sagas and makes their orders confirmed.
+func (s sagas) confirm(book *orders.Book) steps.Step[*shoppb.StepRequest] {
+	move := s.move(shipping, confirmed)
+	return func(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
+		outcomes, err := move(ctx, all)
+		if err != nil {
+			return nil, err
+		}
+		var ended []*shoppb.StepRequest
+		for i, came := range outcomes {
+			if came.Err == nil {
+				ended = append(ended, all[i])
+			}
+		}
+		if len(ended) == 0 {
+			return outcomes, nil
+		}
+		came, err := book.ConfirmAll(ctx, ended)
+		for i := range came {
+			if err == nil {
+				err = came[i].Err
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("confirm orders whose sagas have ended: %w", err)
+		}
+		return outcomes, nil
+	}
+}
+
+// CountUnderway returns how many sagas have not ended.
+func CountUnderway(ctx context.Context, db *database.DB) (count int64, err error) {
+	_, err = db.One(ctx, []any{&count}, "SELECT COUNT(*) FROM sagas WHERE state NOT IN (?, ?, ?)", confirmed,
+		rejected, undone)
+	return count, err
+}

@@ -1,0 +1,46 @@
+package reacting
+
+import (
+	"context"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Confirmed returns the event of a pending order that is confirmed now.
+func Confirmed(order *shoppb.Order) *shoppb.OrderConfirmed {
+	return &shoppb.OrderConfirmed{Order: advanced(order, shop.StateConfirmed, nil)}
+}
+
+// Reject makes a pending order rejected and returns the event of it; nil where the order has gone past that.
+func (s Scope) Reject(
+	ctx context.Context, book *orders.Book, order *shoppb.Order, why *shoppb.Rejection,
+) (events.Event, error) {
+	taken, err := s.Take(ctx, order, func(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse,
+		error) {
+		_, err := book.Advance(ctx, in.GetOrderId(), shop.StatePending, shop.StateRejected, why)
+		return nil, err
+	})
+	if err != nil || !taken {
+		return nil, err
+	}
+	return &shoppb.OrderRejected{Order: advanced(order, shop.StateRejected, why)}, nil
+}
+
+// Keep makes the reaction to changes of prices: keep takes them in.
+func Keep(keep func(ctx context.Context, changes []*shoppb.ProductRepriced) error) Reaction {
+	return About(func(ctx context.Context, _ Scope, changes []*shoppb.ProductRepriced) ([]events.Event, error) {
+		return nil, keep(ctx, changes)
+	})
+}
+
+// advanced returns a copy of a pending order in its next state.
+func advanced(order *shoppb.Order, state shop.State, why *shoppb.Rejection) *shoppb.Order {
+	next := proto.CloneOf(order)
+	next.State, next.Rejection, next.Version = string(state), why, order.GetVersion()+1
+	return next
+}

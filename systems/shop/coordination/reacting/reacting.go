@@ -1,0 +1,304 @@
+// Package reacting is what sagas over a broker have in common, whoever leads them: how a component
+// reacts to messages, and how the orders take a new order and answer that it is pending. Each
+// reaction is one local transaction: the component's step, what it tells (the outbox) and that it
+// was told (the inbox). Messages may come late, twice and in any order: a step that an order has
+// gone past is refused by the component and left out here. A refusal is made final in the component
+// that refused, so that the same message, come again, is not answered otherwise. With dual writes in
+// the place of the outbox, what a reaction tells is not in the transaction and may be lost.
+//
+// It knows no message of a saga by name; packages choreographed and brokered do.
+//
+// Entry points: Handle for reactions, made by About, Single and Step; NewCoordinator for new orders.
+package reacting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
+	"github.com/cleave-lab/cleave/systems/shop/events"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
+)
+
+// Sender puts events on their way as part of the transaction that the context carries:
+// an outbox, or dual writes.
+type Sender interface {
+	Add(ctx context.Context, messages ...broker.Message) error
+}
+
+// Tell sends events; nil ones are none.
+func Tell(ctx context.Context, sender Sender, all ...events.Event) error {
+	messages := make([]broker.Message, 0, len(all))
+	now := time.Now()
+	for _, e := range all {
+		if e == nil {
+			continue
+		}
+		m, err := events.Encode(e, now)
+		if err != nil {
+			return err
+		}
+		messages = append(messages, m)
+	}
+	return sender.Add(ctx, messages...)
+}
+
+// decode reads all messages.
+func decode(messages []broker.Message) ([]events.Event, error) {
+	all := make([]events.Event, len(messages))
+	for i, m := range messages {
+		var err error
+		if all[i], err = events.Decode(m); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// Reaction is what a component does about events of one type, and what is told then;
+// nil events are none.
+type Reaction struct {
+	takes func(e events.Event) bool
+	to    func(ctx context.Context, s Scope, group []events.Event) (told []events.Event, err error)
+}
+
+// About makes a reaction to events of type E.
+func About[E events.Event](
+	to func(ctx context.Context, s Scope, group []E) ([]events.Event, error),
+) Reaction {
+	return Reaction{
+		takes: func(e events.Event) bool {
+			_, is := e.(E)
+			return is
+		},
+		to: func(ctx context.Context, s Scope, group []events.Event) ([]events.Event, error) {
+			typed := make([]E, len(group))
+			for i, e := range group {
+				typed[i] = e.(E) // takes says so
+			}
+			return to(ctx, s, typed)
+		},
+	}
+}
+
+// Single makes a reaction to events of type E one by one: it is for what is rare.
+func Single[E events.Event](to func(ctx context.Context, s Scope, e E) (events.Event, error)) Reaction {
+	return About(func(ctx context.Context, s Scope, group []E) ([]events.Event, error) {
+		told := make([]events.Event, len(group))
+		for i, e := range group {
+			var err error
+			if told[i], err = to(ctx, s, e); err != nil {
+				return nil, err
+			}
+		}
+		return told, nil
+	})
+}
+
+// Step is a reaction to events of type E that takes one step for all of them.
+type Step[E events.OfOrder, Q any] struct {
+	Take steps.Step[Q]
+	Asks func(e E) Q
+	// Done is what is told where the step was taken, now or before; nil: nothing. Where
+	// the order has gone past it, nothing is told either.
+	Done func(e E) events.Event
+	// Refused is what is told where the rules of the shop refuse it. Forbid then makes
+	// that final: the same event, come again, is not answered otherwise.
+	Refused func(e E, why *shoppb.Rejection) events.Event
+	Forbid  steps.Step[*shoppb.StepRequest]
+}
+
+// Reaction returns it as one.
+func (r Step[E, Q]) Reaction() Reaction {
+	return About(func(ctx context.Context, s Scope, group []E) (told []events.Event, err error) {
+		asked := make([]Q, len(group))
+		for i, e := range group {
+			asked[i] = r.Asks(e)
+		}
+		outcomes, err := s.ask(ctx, len(group), func(ctx context.Context) ([]steps.Outcome,
+			error) {
+			return r.Take(ctx, asked)
+		})
+		if err != nil {
+			return nil, err
+		}
+		var forbidden []*shoppb.StepRequest
+		for i, e := range group {
+			why, refused := shop.Rejects(outcomes[i].Err)
+			switch {
+			case refused && r.Refused == nil:
+				return nil, rpc.Problemf(rpc.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
+					why.GetDetail())
+			case refused:
+				told = append(told, r.Refused(e, why))
+				forbidden = append(forbidden, coordination.Step(e.GetOrder()))
+			case outcomes[i].Err == nil && r.Done != nil:
+				told = append(told, r.Done(e))
+			}
+		}
+		if len(forbidden) == 0 {
+			return told, nil
+		}
+		outcomes, err = r.Forbid(ctx, forbidden)
+		for _, came := range outcomes {
+			err = errors.Join(err, came.Err)
+		}
+		return told, err
+	})
+}
+
+// Handler takes the messages of one transaction.
+type Handler = func(ctx context.Context, messages []broker.Message) error
+
+// Handle joins reactions with the sender of their events. also, if any, sees
+// what came after the reactions to it, and tells of it too.
+func Handle(
+	db *database.DB, sender Sender, also func(ctx context.Context, came []events.Event) ([]events.Event, error),
+	all ...Reaction,
+) Handler {
+	r := &reactions{db: db, all: all}
+	return func(ctx context.Context, messages []broker.Message) error {
+		came, err := decode(messages)
+		if err != nil {
+			return err
+		}
+		told, err := r.to(ctx, came)
+		if err != nil {
+			return err
+		}
+		if also != nil {
+			more, err := also(ctx, came)
+			if err != nil {
+				return err
+			}
+			told = append(told, more...)
+		}
+		return Tell(ctx, sender, told...)
+	}
+}
+
+// reactions are all that a component does about events.
+type reactions struct {
+	db     *database.DB
+	all    []Reaction
+	lately caution
+}
+
+// to reacts to the events of one transaction, type after type: those of one that wait
+// beside others may be older, which no step minds.
+func (r *reactions) to(ctx context.Context, left []events.Event) (told []events.Event, err error) {
+	s := Scope{db: r.db, caution: &r.lately, careful: r.lately.spend()}
+	for _, reaction := range r.all {
+		var group, others []events.Event
+		for _, e := range left {
+			if reaction.takes(e) {
+				group = append(group, e)
+			} else {
+				others = append(others, e)
+			}
+		}
+		left = others
+		if len(group) == 0 {
+			continue
+		}
+		next, err := reaction.to(ctx, s, group)
+		if err != nil {
+			return nil, err
+		}
+		told = append(told, next...)
+	}
+	if len(left) > 0 { // the topology is wrong
+		return nil, rpc.Problemf(rpc.Internal, "event %s is not for this component",
+			left[0].GetHappening().GetEventId())
+	}
+	return told, nil
+}
+
+// caution says how steps of single orders are taken. One that is refused undoes its
+// transaction, so it needs a savepoint, that it can be undone without those of other
+// messages: two more round trips to the database. They are spent only when a step was
+// refused lately; the first refusal costs a second attempt of its transaction.
+type caution struct{ left atomic.Int64 }
+
+// cautious is how many transactions are careful after a refusal.
+const cautious = 64
+
+// spend reports whether the next transaction is to be careful.
+func (c *caution) spend() bool { return c.left.Load() > 0 && c.left.Add(-1) >= 0 }
+
+// Scope is the transaction in which components take their steps.
+type Scope struct {
+	db      *database.DB
+	caution *caution
+	careful bool // a step that is refused can be undone alone
+}
+
+// ask takes a step for so many orders. Its outcomes are refusals by the rules of the
+// shop, or say that the order has gone past the step (Conflict); other errors are its own.
+func (s Scope) ask(
+	ctx context.Context, orders int, step func(ctx context.Context) ([]steps.Outcome, error),
+) (outcomes []steps.Outcome, err error) {
+	if orders > 1 || !s.careful {
+		outcomes, err = step(ctx)
+	} else {
+		refused := errors.New("undone")
+		err = s.db.Try(ctx, func(ctx context.Context) error {
+			if outcomes, err = step(ctx); err == nil && outcomes[0].Err != nil {
+				return refused
+			}
+			return err
+		})
+		if errors.Is(err, refused) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, came := range outcomes {
+		if _, refused := shop.Rejects(came.Err); came.Err != nil && !refused &&
+			!shop.IsKind(came.Err, shop.Conflict) {
+			return nil, came.Err
+		}
+	}
+	if orders == 1 && outcomes[0].Err != nil {
+		s.caution.left.Store(cautious)
+		if !s.careful {
+			return nil, fmt.Errorf("%w: %w", event.ErrAgain, outcomes[0].Err)
+		}
+	}
+	return outcomes, nil
+}
+
+// Take takes steps for an order that no rule of the shop refuses, and reports whether
+// it did: not where the order has gone past them.
+func (s Scope) Take(
+	ctx context.Context, order *shoppb.Order, all ...func(context.Context,
+		*shoppb.StepRequest) (*shoppb.StepResponse, error),
+) (bool, error) {
+	outcomes, err := s.ask(ctx, 1, func(ctx context.Context) ([]steps.Outcome, error) {
+		for _, step := range all {
+			if _, err := step(ctx, coordination.Step(order)); err != nil {
+				return []steps.Outcome{{Err: err}}, nil
+			}
+		}
+		return []steps.Outcome{{}}, nil
+	})
+	if err != nil {
+		return false, err
+	}
+	if why, refused := shop.Rejects(outcomes[0].Err); refused {
+		return false, rpc.Problemf(rpc.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
+			why.GetDetail())
+	}
+	return outcomes[0].Err == nil, nil
+}
