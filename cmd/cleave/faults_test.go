@@ -86,6 +86,7 @@ func expectNobody(t *testing.T, label string) {
 func TestPartsAreKilledInMidLoad(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	const every = "kill:every-unit@500ms+200ms"
+	const commands = "async --knob coordination=orchestrated-broker"
 	for name, c := range map[string]struct {
 		architecture string
 		faults       []string
@@ -98,6 +99,9 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 		"sync":            {"sync", []string{every}, "", nil, 6},
 		"sync-grpc-tuned": {"sync-grpc-tuned", []string{every}, "", nil, 6},
 		"async-tuned":     {"async-tuned", []string{every}, "", nil, 8},
+		"commands":        {commands, []string{every}, "", nil, 8},
+		"commands over RabbitMQ": {commands, []string{every}, "mariadb,rabbitmq",
+			[]server.Kind{server.MariaDB, server.RabbitMQ}, 8},
 		"database": {"sync", []string{"kill:database@1s+200ms"}, "mariadb", []server.Kind{server.MariaDB},
 			1},
 		"postgres": {"monolith", []string{"kill:database@1s+200ms"}, "postgres", []server.Kind{server.Postgres}, 1},
@@ -114,8 +118,8 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 			}
 			t.Parallel()
 			e := &experiment{t: t, dir: t.TempDir()}
-			arguments := []string{"check", "shop", "--operations", "600", "--architecture", c.architecture,
-				"--results", e.dir}
+			arguments := append([]string{"check", "shop", "--operations", "600", "--results", e.dir,
+				"--architecture"}, strings.Fields(c.architecture)...)
 			for _, fault := range c.faults {
 				arguments = append(arguments, "--fault", fault)
 			}

@@ -27,6 +27,7 @@ type eventParts struct {
 	// complaints.
 	wrap     func(broker.Client) broker.Client
 	wrapDocs func(document.Store) document.Store
+	commands bool // the orders drive their sagas over the broker
 	// cancels is how many orders are cancelled before each look; wrapOrders wraps those in front.
 	cancels    int
 	wrapOrders func(shop.Orders) shop.Orders
@@ -118,11 +119,13 @@ func TestEventsBehave(t *testing.T) {
 		broker func(t *testing.T) broker.Config
 		turned map[string]string
 	}{
-		"sqlite":            {database.SQLite, natsBroker, nil},
-		"sqlite, batches":   {database.SQLite, natsBroker, batches},
-		"mariadb":           {database.MariaDB, natsBroker, nil},
-		"mariadb, batches":  {database.MariaDB, natsBroker, batches},
-		"postgres":          {database.PostgreSQL, natsBroker, nil},
+		"sqlite":           {database.SQLite, natsBroker, nil},
+		"sqlite, batches":  {database.SQLite, natsBroker, batches},
+		"mariadb":          {database.MariaDB, natsBroker, nil},
+		"mariadb, batches": {database.MariaDB, natsBroker, batches},
+		"postgres":         {database.PostgreSQL, natsBroker, nil},
+		"postgres, commands": {database.PostgreSQL, natsBroker,
+			map[string]string{architecture.KnobCoordination: string(architecture.Brokered)}},
 		"postgres, batches": {database.PostgreSQL, natsBroker, batches},
 		"rabbitmq": {database.SQLite, func(t *testing.T) broker.Config { return rabbit(t, false) },
 			map[string]string{architecture.KnobBroker: "rabbitmq"}},
@@ -143,16 +146,18 @@ func TestEventsBehave(t *testing.T) {
 
 // TestEventsBehaveInOtherShapes turns single knobs, on embedded parts.
 func TestEventsBehaveInOtherShapes(t *testing.T) {
-	testset.Need(t, "it plays the suite of events for nine more shapes")
+	testset.Need(t, "it plays the suite of events for ten more shapes")
 	for name, turned := range map[string]map[string]string{
-		"together":              {architecture.KnobPlacement: "together"},
-		"apart, no views":       {architecture.KnobViews: "tables"},
-		"together, no views":    {architecture.KnobPlacement: "together", architecture.KnobViews: "tables"},
-		"a shared database":     {architecture.KnobData: "shared"},
-		"grouped":               {architecture.KnobPlacement: "orders+orderviews,inventory+payments+shipping"},
-		"batches, together":     {architecture.KnobPlacement: "together", architecture.KnobBatching: "on"},
-		"dual writes":           {architecture.KnobPublishing: "dual-write"},
-		"dual writes, batches":  {architecture.KnobPublishing: "dual-write", architecture.KnobBatching: "on"},
+		"together":             {architecture.KnobPlacement: "together"},
+		"apart, no views":      {architecture.KnobViews: "tables"},
+		"together, no views":   {architecture.KnobPlacement: "together", architecture.KnobViews: "tables"},
+		"a shared database":    {architecture.KnobData: "shared"},
+		"grouped":              {architecture.KnobPlacement: "orders+orderviews,inventory+payments+shipping"},
+		"batches, together":    {architecture.KnobPlacement: "together", architecture.KnobBatching: "on"},
+		"dual writes":          {architecture.KnobPublishing: "dual-write"},
+		"dual writes, batches": {architecture.KnobPublishing: "dual-write", architecture.KnobBatching: "on"},
+		"commands, batches, dual writes": {architecture.KnobCoordination: string(architecture.Brokered),
+			architecture.KnobBatching: "on", architecture.KnobPublishing: "dual-write"},
 		"one message at a time": {architecture.KnobPrefetch: "1", architecture.KnobBatching: "on"},
 	} {
 		t.Run(name, func(t *testing.T) {

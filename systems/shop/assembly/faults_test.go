@@ -355,6 +355,10 @@ func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *
 	if replicated {
 		in.Replica = &audit.Replica{}
 	}
+	if s.design.Coordination == architecture.Brokered {
+		in.Sagas, err = audit.ReadSagas(t.Context(), open(shop.ComponentOrders))
+		must(t, err)
+	}
 	return in
 }
 

@@ -61,12 +61,17 @@ func (h hasty) Consume(ctx context.Context, subscription broker.Subscription, ha
 	})
 }
 
-// ghostly tells, of some orders that are placed, that they were cancelled: as a
-// relay does whose transaction is rolled back after it has published.
+// ghostly tells, of some orders that are placed, what is not true: as a relay does whose
+// transaction is rolled back after it has published.
 type ghostly struct {
 	broker.Client
-	tell *rarely
+	tell   *rarely
+	untrue func(order *shoppb.Order) events.Event
 }
+
+func cancelledOrder(order *shoppb.Order) events.Event { return &shoppb.OrderCancelled{Order: order} }
+
+func recallOrder(order *shoppb.Order) events.Event { return &shoppb.RecallOrder{Order: order} }
 
 func (g ghostly) Publish(ctx context.Context, messages ...broker.Message) error {
 	for _, m := range messages {
@@ -77,7 +82,7 @@ func (g ghostly) Publish(ctx context.Context, messages ...broker.Message) error 
 		if err != nil {
 			return err
 		}
-		ghost, err := events.Encode(&shoppb.OrderCancelled{Order: e.(events.OfOrder).GetOrder()}, time.Now())
+		ghost, err := events.Encode(g.untrue(e.(events.OfOrder).GetOrder()), time.Now())
 		if err != nil {
 			return err
 		}
@@ -138,8 +143,12 @@ func TestEventMutantsAreCaught(t *testing.T) {
 			return hasty{c, &rarely{every: 10}}
 		}}},
 		"told and not committed": {"I10", eventParts{wrap: func(c broker.Client) broker.Client {
-			return ghostly{c, &rarely{every: 5}}
+			return ghostly{c, &rarely{every: 5}, cancelledOrder}
 		}}},
+		"a command is not confirmed": {"I4 I10", eventParts{commands: true,
+			wrap: func(c broker.Client) broker.Client { return unconfirmed{c, &rarely{every: 10}} }}},
+		"commanded and not committed": {"I10", eventParts{commands: true,
+			wrap: func(c broker.Client) broker.Client { return ghostly{c, &rarely{every: 5}, recallOrder} }}},
 		"an update of a read model is lost": {"I9",
 			eventParts{wrapDocs: func(s document.Store) document.Store { return forgetful{s, &rarely{every: 10}} }}},
 		"a read model believes what comes last": {"I9",
@@ -148,9 +157,13 @@ func TestEventMutantsAreCaught(t *testing.T) {
 			wrapOrders: func(o shop.Orders) shop.Orders { return losesCancels{o} }}},
 	} {
 		for _, of := range []string{architecture.Async, architecture.AsyncTuned} {
+			var turned map[string]string
+			if m.around.commands {
+				turned = map[string]string{architecture.KnobCoordination: string(architecture.Brokered)}
+			}
 			t.Run(name+" in "+of, func(t *testing.T) {
 				t.Parallel()
-				design, err := architecture.New(of, nil)
+				design, err := architecture.New(of, turned)
 				must(t, err)
 				around := m.around
 				around.broker, around.documents, around.logError = natsBroker(t), sqliteDocuments(t), func(error) {}

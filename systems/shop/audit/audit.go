@@ -52,6 +52,8 @@ type Input struct {
 	Left map[string]int64
 	// Views are the read models, where there are any beside the tables.
 	Views *Views
+	// Sagas are the states of the sagas, by order, where the orders drive them over the broker.
+	Sagas map[string]string
 	// Inboxes are those of the components that are told by events, by name.
 	Inboxes map[string]Inbox
 }
@@ -77,6 +79,7 @@ func Judge(in Input) lab.Audit {
 	j.checkStock()
 	j.checkSequences()
 	j.checkLeft()
+	j.checkSagas()
 	j.checkViews()
 	j.checkMessages()
 	return j.verdict()

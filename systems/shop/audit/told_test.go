@@ -8,17 +8,19 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// inbox returns one of a component that takes some types.
+func inbox(takes []string, had ...string) Inbox {
+	box := Inbox{Takes: takes, Had: map[string]bool{}}
+	for _, id := range had {
+		box.Had[id] = true
+	}
+	return box
+}
+
 // goodEvents returns the flawless trial in a design with events and read models. Order
 // C was rejected by the stock.
 func goodEvents() Input {
 	in := good()
-	inbox := func(takes []string, had ...string) Inbox {
-		box := Inbox{Takes: takes, Had: map[string]bool{}}
-		for _, id := range had {
-			box.Had[id] = true
-		}
-		return box
-	}
 	in.Inboxes = map[string]Inbox{
 		"inventory": inbox([]string{placed, refusedMoney, confirmed, cancelled},
 			"A/order.placed", "B/order.placed", "C/order.placed", "A/order.confirmed", "B/order.confirmed",

@@ -15,7 +15,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
-	"github.com/cleave-lab/cleave/systems/shop/coordination/brokered"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
@@ -66,6 +65,11 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	in.Coordination = audit.Coordination(design.Coordination)
 	if in.State, err = audit.Read(ctx, databases, design.Reference == architecture.Replicated); err != nil {
 		return in, err
+	}
+	if design.Coordination == architecture.Brokered {
+		if in.Sagas, err = audit.ReadSagas(ctx, databases[shop.ComponentOrders]); err != nil {
+			return in, err
+		}
 	}
 	if in.Left, err = remaining(ctx, design, databases, left); err != nil {
 		return in, err
@@ -151,11 +155,6 @@ func remaining(
 	sagas, err := orders.CountUnderway(ctx, databases[shop.ComponentOrders])
 	if err != nil {
 		return nil, err
-	}
-	if design.Coordination == architecture.Brokered {
-		if sagas, err = brokered.CountUnderway(ctx, databases[shop.ComponentOrders]); err != nil {
-			return nil, err
-		}
 	}
 	counts := map[string]int64{"sagas": sagas}
 	if design.Broker == "" {

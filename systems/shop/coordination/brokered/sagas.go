@@ -120,10 +120,3 @@ func (s sagas) confirm(book *orders.Book) steps.Step[*shoppb.StepRequest] {
 		return outcomes, nil
 	}
 }
-
-// CountUnderway returns how many sagas have not ended.
-func CountUnderway(ctx context.Context, db *database.DB) (count int64, err error) {
-	_, err = db.One(ctx, []any{&count}, "SELECT COUNT(*) FROM sagas WHERE state NOT IN (?, ?, ?)", confirmed,
-		rejected, undone)
-	return count, err
-}

@@ -248,12 +248,12 @@ func (b *bench) judge(t *testing.T) lab.Audit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sagas, err := brokered.CountUnderway(t.Context(), b.db)
+	sagas, err := audit.ReadSagas(t.Context(), b.db)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state,
-		Left:         map[string]int64{"sagas": sagas},
+		Sagas:        sagas,
 		Coordination: b.as.coordination, Drained: true, Replica: &audit.Replica{}})
 }
 
