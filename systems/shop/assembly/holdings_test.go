@@ -3,6 +3,7 @@ package assembly_test
 import (
 	"database/sql"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -15,8 +16,13 @@ import (
 // TestTablesAreThoseOfTheDatabases makes the tables of designs and looks for them in SQLite.
 func TestTablesAreThoseOfTheDatabases(t *testing.T) {
 	for name, count := range map[string]int{architecture.Monolith: 10, architecture.Sync: 10,
-		architecture.Async: 30} {
-		design, err := architecture.New(name, nil)
+		architecture.Async: 30, "async, commands": 31} {
+		var turned map[string]string
+		preset, commands := strings.CutSuffix(name, ", commands")
+		if commands {
+			turned = map[string]string{architecture.KnobCoordination: string(architecture.Brokered)}
+		}
+		design, err := architecture.New(preset, turned)
 		must(t, err)
 		dir := t.TempDir()
 		files := map[string]string{} // by what the design calls the database

@@ -17,6 +17,7 @@ func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 		"backing/broker":                          {architecture.Async: true},
 		"backing/document":                        {architecture.Async: true},
 		"systems/shop/reference":                  {architecture.Async: true},
+		"systems/shop/coordination/reacting":      {architecture.Async: true},
 	}
 	for _, name := range []string{architecture.Monolith, architecture.Sync, architecture.SyncGRPC,
 		architecture.Async} {
@@ -33,6 +34,12 @@ func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 				t.Errorf("%s is built from %s: %t", name, part, has)
 			}
 		}
+	}
+	brokered, err := architecture.New(architecture.Sync,
+		map[string]string{architecture.KnobCoordination: string(architecture.Brokered)})
+	if err != nil || code(brokered)["systems/shop/coordination/brokered"] == 0 ||
+		code(brokered)["systems/shop/coordination/choreographed"] > 0 {
+		t.Errorf("a saga over the broker is built from %v (%v)", code(brokered), err)
 	}
 	for _, a := range architecture.All() { // a name that nobody has counted panics
 		if design, err := architecture.New(a.Name, nil); err == nil {
