@@ -71,7 +71,7 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 		steps := []object{regretted, cancel, read}
 		if orders, counted := p.Level(Orders); counted && d.OverBroker() {
 			again := maps.Clone(read)
-			again["think"] = min(time.Second+time.Duration(orders)*backlog, time.Minute).String()
+			again["think"] = secondThought(d, orders)
 			steps = []object{regretted, cancel, again, cancel, read}
 		}
 		flows = append(flows, flow("regretted", 2*cancelled, steps...))
@@ -116,9 +116,15 @@ const least = 10
 // to be done. One that is not cannot be cancelled yet.
 const regret = "300ms"
 
-// backlog is half of what an order takes on a slow host. Where orders come all at once, and are accepted
-// before they are done, customers try again when half of them should be.
-const backlog = 5 * time.Millisecond
+// secondThought returns after how long customers try to cancel again. Where so many orders come all at once,
+// and are accepted before they are done, it is when half of them should be.
+func secondThought(d architecture.Design, orders float64) string {
+	backlog := 5 * time.Millisecond // half of what an order takes on a slow host
+	if d.Coordination == architecture.Brokered {
+		backlog *= 2 // nearly twice as many messages
+	}
+	return min(time.Second+time.Duration(orders)*backlog, time.Minute).String()
+}
 
 // of returns a step with an order that was made. It notes the order's state, or "" where the answer
 // has none.
