@@ -53,7 +53,7 @@ type Change struct {
 	Instability float64 `json:"instability,omitempty"`
 }
 
-// GateVerdict is what became of a limit that changes were held to.
+// GateVerdict tells whether a change kept within its limit.
 type GateVerdict struct {
 	Gate string `json:"gate"` // as it was asked for: "p99>1.05x"
 	// Failed are the changes that are shown to be beyond the limit, Open those that may be.

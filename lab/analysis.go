@@ -43,8 +43,8 @@ type Analysis struct {
 	Ladder      []Rung            `json:"ladder"`
 	Claims      []Judgement       `json:"claims"`
 	Published   []PublishedFigure `json:"published"`
-	// LoadSeconds is how long the trials that count were measured under load, by point;
-	// absent of jobs, which last until they are done.
+	// LoadSeconds holds the measured seconds under load of the trials that count, by point. Jobs, which last
+	// until they are done, have none.
 	LoadSeconds map[string]float64 `json:"load_seconds,omitempty"`
 	// Held are the offered rates of a system under load.
 	Held []HeldRate `json:"held,omitempty"`
@@ -64,19 +64,19 @@ type Analysis struct {
 	Paths     []TrialPath `json:"paths,omitempty"`
 	// Traced holds variants against the baseline by the spans that their units have sent.
 	Traced []TracedVariant `json:"traced,omitempty"`
-	// NodeLoads are what each node used, where the deployment has nodes.
+	// NodeLoads holds the usage of each node, where the deployment has nodes.
 	NodeLoads []NodeLoad `json:"node_loads,omitempty"`
-	// Platforms are what platforms took beside the units, where they are not all processes.
+	// Platforms holds the usage of platforms beside the units, where these are not all processes.
 	Platforms []PlatformTake `json:"platforms,omitempty"`
-	// Statics are what variants take beside run time.
+	// Statics holds what variants take beside run time.
 	Statics []VariantStatics `json:"statics,omitempty"`
-	// Courses are how all trials went on.
+	// Courses holds the course of every trial.
 	Courses []TrialCourse `json:"courses,omitempty"`
-	// Searches are what the searches for the capacity came to, one per trial.
+	// Searches holds the results of the searches for the capacity, one per trial.
 	Searches []TrialSearch `json:"searches,omitempty"`
-	// Operations are what single ones gave, where a load has several.
+	// Operations holds the results of each operation, where a load has several.
 	Operations []OperationTimes `json:"operations,omitempty"`
-	// Layers are where CPU time went, of experiments with profiled trials.
+	// Layers divides the CPU time among layers, in experiments with profiled trials.
 	Layers []LayerShare `json:"layers,omitempty"`
 	// Pictures are the architectures, of every variant at every point.
 	Pictures   []Picture   `json:"pictures,omitempty"`
@@ -174,13 +174,13 @@ type Comparison struct {
 	// RatioOfMeans carries the Kalibera-Jones/Fieller interval: the answer to
 	// questions about totals. Nil where the denominator is not clear of zero.
 	RatioOfMeans *Ratio `json:"ratio_of_means"`
-	// Spread is where the interval takes its width from: the "table" of all variants
-	// and blocks, the two "variants" where they scatter unlike the others, or the
-	// "pair" alone. Degrees are its degrees of freedom.
+	// Spread names the source of the interval's width: the "table" of all variants and blocks, the two
+	// "variants" where they scatter unlike the others, or the "pair" alone. Degrees holds its degrees of
+	// freedom.
 	Spread  string   `json:"spread,omitempty"`
 	Degrees *float64 `json:"degrees,omitempty"`
-	// Margin is what the verdict was judged with: the study's, or the bias of
-	// these two variants where that reaches farther. 0 without an interval.
+	// Margin is the one of the verdict: the study's, or the bias of these two variants if that is larger. 0
+	// without an interval.
 	Margin float64 `json:"margin"`
 	// HolmLow and HolmHigh: the interval at the family-wise level.
 	HolmLow  *float64          `json:"holm_low"`
@@ -256,7 +256,7 @@ type Rung struct {
 	ToNext     *Ratio  `json:"to_next"`     // CPU per operation, this / next cheaper rung
 }
 
-// ClaimVerdict is what the data say of a claim.
+// ClaimVerdict tells whether the data support a claim.
 type ClaimVerdict string
 
 // The verdicts of claims.
@@ -335,7 +335,7 @@ type AuditSum struct {
 	Figures map[string]float64 `json:"figures,omitempty"`
 }
 
-// ConditionSummary is how the host fared over the experiment.
+// ConditionSummary sums up the state of the host during the experiment.
 type ConditionSummary struct {
 	CalibrationMedian float64 `json:"calibration_median_seconds"`
 	CalibrationSpread float64 `json:"calibration_spread"` // (max-min)/median

@@ -1,7 +1,7 @@
 package lab
 
-// Bottleneck is what doubling the units of a variant, one at a time, did to its throughput
-// at a point, beside what trials of the variant itself would have said.
+// Bottleneck compares the throughput of a variant at a point, each of its units doubled in turn, with what
+// trials of the variant itself predict.
 type Bottleneck struct {
 	Metric  string    `json:"metric"`
 	Point   Point     `json:"point"`
@@ -30,7 +30,7 @@ type Doubled struct {
 	PathShare *float64 `json:"path_share,omitempty"`
 }
 
-// Signal is what is commonly asked which unit is the bottleneck.
+// Signal is a figure by which people commonly look for the bottleneck.
 type Signal struct {
 	Name SignalName `json:"name"`
 	// Unit is the one that it points to; empty: nothing of it was measured.

@@ -29,7 +29,7 @@ type Curve struct {
 	Points  []CurvePoint `json:"points"` // by rising rate
 }
 
-// CurvePoint is what one offered rate gave.
+// CurvePoint holds the results at one offered rate.
 type CurvePoint struct {
 	Point   string  `json:"point"`
 	Offered float64 `json:"offered"` // flows, or operations, per second
@@ -55,8 +55,8 @@ type Spectrum struct {
 	Trials [][]Quantile `json:"trials"`
 }
 
-// RoleUsage is what the units of one role, a backing service, or the processes of one name
-// of a system that somebody else wrote used at a point: medians over the trials.
+// RoleUsage holds the usage at a point of the units of one role, of a backing service, or of the processes of
+// one name in a user's system: medians over the trials.
 type RoleUsage struct {
 	Variant         string  `json:"variant"`
 	Point           Point   `json:"point"`
@@ -64,14 +64,14 @@ type RoleUsage struct {
 	CPUPerOperation float64 `json:"cpu_per_operation"` // seconds
 	CPUShare        float64 `json:"cpu_share"`         // of one core, over the window
 	PeakMemory      float64 `json:"peak_memory"`       // bytes
-	// NetworkPerOperation is what a container received and sent, in bytes; 0: not known.
+	// NetworkPerOperation counts the bytes that a container received and sent; 0: not known.
 	NetworkPerOperation float64 `json:"network_per_operation,omitempty"`
-	// Platform is what the deployment's platform itself said; nil: nothing.
+	// Platform holds the figures of the deployment's platform itself; nil: it gave none.
 	Platform *PlatformUsage `json:"platform,omitempty"`
 }
 
-// NodeLoad is what the units of a node used at a point: medians over the trials in which it
-// had any, the generator apart.
+// NodeLoad holds the usage of the units of a node at a point, without the generator: medians over the trials
+// in which it had units.
 type NodeLoad struct {
 	Variant    string  `json:"variant"`
 	Point      Point   `json:"point"`
@@ -82,8 +82,8 @@ type NodeLoad struct {
 	MeanMemory float64 `json:"mean_memory"` // bytes
 }
 
-// OperationTimes are what one operation of a load gave at a point, all trials together but
-// for the times, which are medians over the trials, in seconds.
+// OperationTimes holds the results of one operation of a load at a point: counts over all trials, and times,
+// in seconds, as medians over the trials.
 type OperationTimes struct {
 	Variant string           `json:"variant"`
 	Point   Point            `json:"point"`
@@ -146,8 +146,8 @@ type Stretch struct {
 
 // Step is one step of a way: Variant / Before by block.
 type Step struct {
-	// Name is what a step is called that lies between two variants of the study and
-	// changes all of Changes at once; empty where it was made to turn Knob.
+	// Name is the name of a step between two variants of the study, which makes all of Changes at once; empty
+	// if the step turns Knob alone.
 	Name    string       `json:"name,omitempty"`
 	Changes []KnobChange `json:"changes,omitempty"`
 	Knob    string       `json:"knob"`

@@ -6,15 +6,15 @@ package lab
 // Checkable is a System whose architectures `cleave check` can audit.
 type Checkable interface {
 	System
-	// CheckPoint is where a check plays so many operations: as fast as they are
-	// answered, or due evenly over so many seconds where over is above 0. All that the
-	// rules of the system are about should happen there.
+	// CheckPoint returns a point at which a check plays this many operations: as fast as they are answered,
+	// or, if over is above 0, due evenly within that many seconds. All that the rules of the system are about
+	// should happen there.
 	CheckPoint(operations int, over float64) Point
 	// CheckTable says what is shown of the audits.
 	CheckTable() CheckTable
 }
 
-// CheckTable is what a check shows of every architecture.
+// CheckTable describes the table that a check shows of every architecture.
 type CheckTable struct {
 	Most    int           // operations that a check can play
 	Columns []CheckColumn // beside the verdict and the backing services
@@ -46,11 +46,11 @@ type Explainable interface {
 	// that is shown as Order 1 and, where there is one, a way that takes the same
 	// changes in another order as Order 2.
 	Ways(from, to Variant) (stops []Variant, steps []PathStep, err error)
-	// Explanation is what is explained unless somebody says otherwise.
+	// Explanation returns the default of `cleave explain`.
 	Explanation() Explanation
 }
 
-// Explanation is what `cleave explain` begins with.
+// Explanation holds the variants and the load with which `cleave explain` begins.
 type Explanation struct {
 	From, To string  // architectures
 	Rate     float64 // operations per second that every stop can hold
@@ -62,7 +62,7 @@ type Explanation struct {
 // Demanding is a System some of whose variants need more than every host has.
 type Demanding interface {
 	System
-	// Needs are what such variants take, here or not.
+	// Needs returns the programs and files that such variants need, whether this host has them or not.
 	Needs() []Need
 }
 
@@ -86,7 +86,7 @@ type Backed interface {
 // Modelled is a System whose units can follow every operation by spans, so that a model can be made of it.
 type Modelled interface {
 	System
-	// Modelling is how a model is made unless somebody says otherwise.
+	// Modelling returns the default way to make a model.
 	Modelling() Modelling
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Autoscale lets the platform of a deployment choose how often a unit runs.
 type Autoscale struct {
-	// Max is how many replicas there can be; the unit begins with one.
+	// Max is the highest number of replicas; the unit begins with one.
 	Max int `json:"max" yaml:"max"`
 	// CPU is the share of its limit of processors that a replica shall use on average:
 	// where they use more, the platform adds some.

@@ -7,7 +7,7 @@ import (
 
 // ServiceSpec asks for a backing service in a layout.
 type ServiceSpec struct {
-	// Name is what the system calls it: "database", "broker", "documents".
+	// Name is the system's name for it: "database", "broker", "documents".
 	Name string
 	// Kind names the backing that provides it: "mariadb", "rabbitmq".
 	Kind string

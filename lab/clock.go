@@ -2,10 +2,9 @@ package lab
 
 import "math"
 
-// ClockReading is how the clock of a unit's host stood against the conductor's, by one
-// question and its answer: the offset is that of the answer against the middle between
-// them, and half of the time between them is what it can be wrong by (D. L. Mills, RFC 5905,
-// section 8).
+// ClockReading compares the clock of a unit's host with the conductor's, by one question and its answer. The
+// offset is the answer's time minus the middle of the conductor's two times, and it can be wrong by half of
+// the time between these (D. L. Mills, RFC 5905, section 8).
 type ClockReading struct {
 	Unit string `json:"unit"`
 	// Shared: the unit's kernel is the conductor's; there is one clock.

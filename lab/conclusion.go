@@ -7,7 +7,7 @@ import "slices"
 type Conclusion struct {
 	// Sentence lists the decided effects, the largest first.
 	Sentence string `json:"sentence"`
-	// Point is where the sentence compares the variants; reports show them side by side there.
+	// Point is the point at which the sentence compares the variants; reports show them side by side there.
 	Point string `json:"point"`
 	// Headline is the comparison that the sentence is about; nil where nothing was compared.
 	Headline *Headline `json:"headline,omitempty"`
@@ -33,7 +33,7 @@ type Finding struct {
 // axis. The numbers of the sentence are those of its bars.
 type Headline struct {
 	Title string `json:"title"`
-	// Baseline is what a ratio of 1 stands for: a variant.
+	// Baseline is the variant whose ratio is 1.
 	Baseline string `json:"baseline"`
 	Bars     []Bar  `json:"bars"`
 }
@@ -46,8 +46,8 @@ type Bar struct {
 	Point    string `json:"point"`
 	Variant  string `json:"variant"`
 	Baseline string `json:"baseline"`
-	// Begin is where the bar begins on the axis: 1, or where the step before it ended. The
-	// bar ends at Begin times the ratio.
+	// Begin is the begin of the bar on the axis: 1, or the end of the step before it. The bar ends at Begin
+	// times the ratio.
 	Begin float64 `json:"begin"`
 	Ratio
 	Verdict ComparisonVerdict `json:"verdict"`

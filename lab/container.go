@@ -1,6 +1,6 @@
 package lab
 
-// ContainerSpec is what a container has beside its image. What is left out, the image says.
+// ContainerSpec says how to run a container of an image. The image's own values hold for what is left out.
 type ContainerSpec struct {
 	// Names are further DNS names by which other units find it, beside the name of its unit.
 	Names []string `json:"names,omitempty"`

@@ -1,7 +1,7 @@
 package lab
 
-// Slice is what a generator saw in one second of a load, or less of a warm-up. A trial is
-// a sample of one; its slices tell whether it would have been another had it lasted longer.
+// Slice holds the observations of a generator in one second of a load, or less of a warm-up. A trial is one
+// sample; its slices tell whether a longer trial would have given another.
 type Slice struct {
 	End float64 `json:"end"` // seconds since the beginning of the load
 	OK  int64   `json:"ok"`  // operations that were answered rightly
@@ -21,7 +21,7 @@ type TrialCourse struct {
 	Rate    []float64  `json:"rate"`
 	Median  []*float64 `json:"median"`
 	P99     []*float64 `json:"p99"`
-	// Used is what the system used meanwhile, at points of its own; nil: it was not metered.
+	// Used holds the usage of the system meanwhile, at points of its own; nil: it was not metered.
 	Used *UsageCourse `json:"used,omitempty"`
 }
 
@@ -32,12 +32,12 @@ type WarmUp struct {
 	// Steady: the load was level in its last half, in the rate of right answers and in the
 	// median response time; else its limit came first.
 	Steady bool `json:"steady"`
-	// Course is how it went, one of those that Steadiness counts, and Quantity what that
-	// was found in: "median" or "rate".
+	// Course is one of those that Steadiness counts, and Quantity the one in which it was found: "median" or
+	// "rate".
 	Course   string `json:"course"`
 	Quantity string `json:"quantity,omitempty"`
-	// Factor is how far its levels lie apart. Left is what it still changed by in its last
-	// half, as a factor: 1 where steady.
+	// Factor is the ratio of its levels. Left is the factor by which it still changed in its last half: 1
+	// where steady.
 	Factor float64 `json:"factor"`
 	Left   float64 `json:"left"`
 	// Slices are the load as the generator saw it, a quarter of a second each.
@@ -70,9 +70,8 @@ type WarmUps struct {
 type Steadiness struct {
 	Variant string `json:"variant"`
 	Point   Point  `json:"point"`
-	// Quantity is what was followed: "median", "p99" (of the response time; "p95" or "p90" where
-	// operations are too few) or "rate" (of right answers); "warm-up" where the load before was not
-	// steady when it ended.
+	// Quantity is "median", "p99" (of the response time; "p95" or "p90" where operations are too few) or
+	// "rate" (of right answers); "warm-up" where the load before was not steady when it ended.
 	Quantity string `json:"quantity"`
 	// Courses counts the trials by how they went on: "flat", "warm-up", "slowdown", "no
 	// steady state", "swings", "too short".
@@ -82,8 +81,8 @@ type Steadiness struct {
 	Halves *Ratio `json:"halves"`
 	// Steady: most trials are level, and their halves do not differ by more than the margin.
 	Steady bool `json:"steady"`
-	// Factor is how far levels of one trial lie apart, the median over trials, or what the
-	// halves differ by; 1 where steady.
+	// Factor is the ratio of the levels of one trial, the median over trials, or the ratio of its halves; 1
+	// where steady.
 	Factor float64 `json:"factor"`
 	Words  string  `json:"words,omitempty"` // why it is not steady
 }

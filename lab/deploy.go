@@ -22,13 +22,13 @@ type Deployer interface {
 	Deploy(ctx context.Context, layout Layout, dir string) (Deployment, error)
 }
 
-// Incapable is why a deployer cannot carry a layout that others can: it has not the means.
+// Incapable is the error of a deployer that lacks a capability which a layout needs and other deployers have.
 type Incapable struct{ Why string }
 
 // Error implements error.
 func (i *Incapable) Error() string { return i.Why }
 
-// Capabilities are what a deployer can do beside running units; the zero value is of one that can do nothing.
+// Capabilities lists the abilities of a deployer beside running units; the zero value has none.
 type Capabilities struct {
 	// Faults are the kinds of faults that it can do to units.
 	Faults []FaultKind
@@ -92,15 +92,15 @@ func Deployments() []string {
 	return []string{Process, DockerHost, DockerBridge, Swarm, Kubernetes, SSH}
 }
 
-// Endpoint is where a unit is reached. Both sides are host:port.
+// Endpoint is the address of a unit. Both sides are host:port.
 type Endpoint struct {
-	// Bind is what the unit itself listens on, Dial what others call. They differ
-	// where the unit sees other addresses than its peers do, as in a container.
+	// Bind is the address on which the unit listens, Dial the one that others call. They differ where the
+	// unit sees other addresses than its peers do, as in a container.
 	Bind, Dial string
 }
 
-// Readiness is how a unit that speaks nothing shows that it can be used: by its log, then by a
-// command. A unit that has one starts before the others, as one with UnitSpec.Ready.
+// Readiness tells how to see that a unit without our protocol can be used: by its log, then by a command. A
+// unit that has one starts before the others, as one with UnitSpec.Ready.
 type Readiness struct {
 	// Log is a part of a line that the unit writes; empty: none.
 	Log string
@@ -110,7 +110,7 @@ type Readiness struct {
 	Command []string
 	// Healthy: until the health check of its container says so.
 	Healthy bool
-	// Within is how long each may take; 0: as long as a server may.
+	// Within limits the wait for each; 0: as long as a server may take.
 	Within time.Duration
 }
 
@@ -136,7 +136,7 @@ const (
 type Deployment interface {
 	// Units lists what runs, in the order of the layout.
 	Units() []Unit
-	// Endpoint is where a unit that listens is reached from the conductor's host.
+	// Endpoint returns the address of a unit that listens, seen from the conductor's host.
 	Endpoint(unit string) (Endpoint, error)
 	// Failed is closed when a unit reports "failed", or ends although nobody asked for
 	// it; Failure says which, and is nil until then. Of several it is the first, but
@@ -172,8 +172,8 @@ type Deployment interface {
 	Platform
 }
 
-// Platform is what a deployment reports of what its units run on: hosts with their clocks and links, daemons,
-// a cluster, images.
+// Platform describes where the units of a deployment run: hosts with their clocks and links, daemons, a
+// cluster, images.
 type Platform interface {
 	// NodeOf returns the node that a unit is on now; empty: it is on the conductor's host.
 	NodeOf(unit string) string
@@ -205,9 +205,9 @@ type Unit struct {
 	PID  int    `json:"pid"`
 	// Span says which processes are the unit: PID alone, unless set.
 	Span Span `json:"span,omitempty"`
-	// NameBy is what tells its processes of one program apart: NameByFolder, NameByPort, an argument by its
-	// name ("--service": the word behind it, or behind "--service=") or by its number from 1 on; empty: their
-	// folders, else their ports.
+	// NameBy tells how to name its processes of one program: NameByFolder, NameByPort, an argument by its
+	// name ("--service": the word behind it, or behind "--service=") or by its number from 1 on; empty: by
+	// their folders, else by their ports.
 	NameBy string `json:"-"`
 	// Standby units do not run yet; who adds them says so (Autoscaled).
 	Standby bool `json:"-"`

@@ -41,8 +41,8 @@ type ExternalSystem struct {
 	Cores []int `json:"cores,omitempty"`
 	// Audit judges what the system holds after a load; nil: only the answers are judged.
 	Audit *SystemAudit `json:"audit,omitempty"`
-	// NameBy is what tells processes of one program apart that a command starts: "folder", "port", the name
-	// of an argument or its number; empty: their folders, else their ports.
+	// NameBy tells how to name the processes of one program that a command starts: "folder", "port", the name
+	// of an argument or its number; empty: by their folders, else by their ports.
 	NameBy string `json:"name_by,omitempty"`
 }
 

@@ -13,9 +13,9 @@ type Fault struct {
 	Target string `json:"target"`
 	// Kind says what is done.
 	Kind FaultKind `json:"kind"`
-	// After is when, in seconds since the start of the load.
+	// After is the time of the fault, in seconds since the start of the load.
 	After float64 `json:"after_seconds"`
-	// Heal is how long it lasts before the target is started again, in seconds.
+	// Heal is the time until the target is started again, in seconds.
 	Heal float64 `json:"heal_seconds"`
 	// Delay (slow) is how much later what is sent to the target comes, in seconds.
 	Delay float64 `json:"delay_seconds,omitempty"`
@@ -111,15 +111,15 @@ func (l Layout) Readied(faults []Fault) Layout {
 	return l
 }
 
-// FaultRecord is what became of a fault.
+// FaultRecord records a fault and its effects.
 type FaultRecord struct {
 	Fault
 	// Began and Healed are seconds since the start of the load: when the fault had
 	// taken effect, and when the target could be used again.
 	Began  float64 `json:"began_seconds"`
 	Healed float64 `json:"healed_seconds"`
-	// Noticed is how many seconds the platform took to say that a node is lost which was
-	// killed or cut off; 0: it has not said so, or nobody looks.
+	// Noticed is the number of seconds until the platform reported the loss of a node that was killed or cut
+	// off; 0: it has not reported it, or nobody looks.
 	Noticed float64 `json:"noticed_seconds,omitempty"`
 	// Effective: the fault has really taken effect, and Proof says what was seen of
 	// that; Error says what went wrong.

@@ -37,10 +37,10 @@ func (l Layer) IsLibrary() bool {
 	return false
 }
 
-// RoleLayers is where the CPU time of the units of a role went in a profiled trial.
+// RoleLayers divides the CPU time of the units of a role in a profiled trial among layers.
 type RoleLayers struct {
 	Role string `json:"role"`
-	// Runtime is what ran them: "java", "node", "go"; empty: nothing that can be profiled.
+	// Runtime is "java", "node" or "go"; empty: nothing that can be profiled.
 	Runtime string `json:"runtime,omitempty"`
 	// Unsampled says why there are no samples.
 	Unsampled string `json:"unsampled,omitempty"`
@@ -55,7 +55,7 @@ type Profiled interface {
 	Profiling(v Variant) Profiling
 }
 
-// Profiling is what a profiler must know of a variant.
+// Profiling tells a profiler what it must know of a variant.
 type Profiling struct {
 	// Own are packages of the application's own code, with all below them: of Java
 	// ("cleave.airline") and of Go (import paths). Of Node.js it is what lies outside
@@ -79,11 +79,11 @@ type Profiler interface {
 type ProfiledWindow struct {
 	Began, Ended time.Time // wall clock
 	Metered      Metered
-	// Threads are what the threads of all units used between the two.
+	// Threads holds the usage of the threads of all units between the two.
 	Threads []ThreadUse
 	// Dir is the folder with what the units handed over.
 	Dir string
-	// Programs are what a Sampler has seen of processes; Unsampled says why there was none.
+	// Programs holds the samples that a Sampler took of processes; Unsampled says why there was none.
 	Programs  []ProgramSamples
 	Unsampled string
 }
@@ -108,14 +108,14 @@ type ProgramSamples struct {
 	Stacks     []SampledStack
 }
 
-// SampledStack is what was being called, the running function first.
+// SampledStack lists the functions of a sample, the running one first.
 type SampledStack struct {
 	Kernel    bool // on behalf of the first function
 	Functions []string
 	Count     int
 }
 
-// ThreadUse is what one thread of a unit used.
+// ThreadUse holds the usage of one thread of a unit.
 type ThreadUse struct {
 	Unit, Role string
 	// ID tells the thread from all others of the trial; PID is its process, as this host
@@ -134,8 +134,8 @@ type ThreadMeter interface {
 	Threads(units []Unit) ([]ThreadUse, error)
 }
 
-// LayerShare is where the CPU time of an operation goes in a variant at a point: means over
-// profiled trials, in seconds of the trials that were timed without a profiler.
+// LayerShare divides the CPU time of an operation in a variant at a point among layers: means over profiled
+// trials, in seconds of the trials that were timed without a profiler.
 type LayerShare struct {
 	Variant  string   `json:"variant"`
 	Point    Point    `json:"point"`

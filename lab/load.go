@@ -32,7 +32,7 @@ const (
 	FigureErrors  = "error_share" // of the operations, those not answered rightly
 	// FigureObjective is 1 where the load met the objective, else 0.
 	FigureObjective = "objective_met"
-	// FigureFlow is how many operations a flow had; absent where that is one.
+	// FigureFlow counts the operations of a flow; absent where that is one.
 	FigureFlow = "operations_per_flow"
 )
 
@@ -68,15 +68,14 @@ type Load struct {
 	Consent string `json:"consent,omitempty"`
 	// Objective is a limit such as "p99<50ms,errors<0.1%"; empty means none.
 	Objective string `json:"objective,omitempty" yaml:"objective,omitempty"`
-	// Effort is what a search for the capacity may cost.
+	// Effort limits the search for a capacity.
 	Effort SearchEffort `json:"search,omitzero" yaml:"search,omitempty"`
-	// Lateness is how much later than its own limit permits the generator may send
-	// 1 % of the operations before it counts as the limit, in seconds. Medians and
-	// costs bear some; percentiles in the tail do not.
+	// Lateness is the delay, in seconds, beyond its own limit with which the generator may send 1 % of the
+	// operations before it counts as the limit. Medians and costs bear some; percentiles in the tail do not.
 	Lateness float64 `json:"lateness_seconds,omitempty" yaml:"lateness,omitempty,span"`
 	// Cores are those of the generator; empty means any.
 	Cores []int `json:"cores,omitempty"`
-	// Client is how the generator connects. Zero values are those of the load engine.
+	// Client says how the generator connects. Zero values are those of the load engine.
 	Client LoadClient `json:"client,omitzero"`
 }
 
@@ -89,7 +88,7 @@ func (l Load) Lengthened(times float64) Load {
 // LongestWarmUp returns how long the load before the measured one lasts at most, in seconds.
 func (l Load) LongestWarmUp() float64 { return max(l.WarmUp, l.WarmUpLimit) }
 
-// LoadClient is how a generator connects.
+// LoadClient says how a generator connects.
 type LoadClient struct {
 	Connections int     `json:"connections,omitempty"` // of an open loop, in all
 	Threads     int     `json:"threads,omitempty"`     // that send, over plain HTTP/1.1
@@ -109,8 +108,8 @@ type SearchEffort struct {
 	// Resolution is the ratio of the highest rate that passed and the lowest that
 	// failed at which a search ends.
 	Resolution float64 `json:"resolution,omitempty" yaml:"resolution,omitempty"`
-	// Votes is how many probes decide near the capacity; with 1 the capacity is not
-	// confirmed afterwards, neither a little below and above it nor by a longer load.
+	// Votes is the number of probes that decide near the capacity; with 1 the capacity is not confirmed
+	// afterwards, neither a little below and above it nor by a longer load.
 	Votes int `json:"votes,omitempty" yaml:"votes,omitempty"`
 }
 
@@ -146,7 +145,7 @@ type LoadJob struct {
 	Search  bool
 	Variant string // the name of what is searched for its capacity
 	Ready   ReadyCheck
-	// Look is what to look at where the target is not ready in time; empty: nobody knows.
+	// Look says where to look if the target is not ready in time; empty: not known.
 	Look string
 	// Settle, where it has a path, is asked once after the last operation, of the
 	// warm-up and of every probe of a search too; the load is over when the answer
@@ -192,7 +191,7 @@ type ReadyCheck struct {
 	Timeout float64 `json:"timeout_seconds"`
 }
 
-// OperationOutcome is what one operation of a load gave: a step of its scenario.
+// OperationOutcome holds the results of one operation of a load: a step of its scenario.
 type OperationOutcome struct {
 	Name   string           `json:"name"`
 	Sent   int64            `json:"sent"`
@@ -204,7 +203,7 @@ type OperationOutcome struct {
 	Longest float64 `json:"longest"`
 }
 
-// LoadReport is what a generator found.
+// LoadReport holds the results of a generator.
 type LoadReport struct {
 	// Offered and Achieved are flows per second; Offered is 0 in a closed loop.
 	Offered  float64
@@ -227,7 +226,7 @@ type LoadReport struct {
 	Measures []Measure
 	// Spectra are the distributions of response and service times; see Quantities.
 	Spectra map[string][]Quantile
-	// Operations are what single ones gave, in the order of the scenario.
+	// Operations holds the results of each operation, in the order of the scenario.
 	Operations []OperationOutcome
 	Course     []Slice  // of one load; none of a search
 	Cohorts    *Cohorts // likewise; nil where they were not counted
@@ -236,7 +235,7 @@ type LoadReport struct {
 	Network    string   // how a probe has found the one before the system; empty: it has none of its own
 	// Missed says which parts of the objective the load did not meet.
 	Missed []string
-	// Remarks are what a reader has to know beside the figures: what the server said with
-	// unexpected statuses, and what a closed loop may hide.
+	// Remarks holds what a reader has to know beside the figures: the server's texts with unexpected
+	// statuses, and what a closed loop may hide.
 	Remarks []string
 }

@@ -29,7 +29,7 @@ type Metering interface {
 // in it: reading all of them may take as long, and they have become ready just now.
 const ShortestIdle = 150 * time.Millisecond
 
-// Metered is what a trial used between its marks.
+// Metered holds the usage of a trial between its marks.
 type Metered struct {
 	Total Usage            `json:"total"`
 	Roles map[string]Usage `json:"roles"`
@@ -39,11 +39,11 @@ type Metered struct {
 	Processes []ProcessUsage `json:"processes,omitempty"`
 	// Samples has one row per sampling round, oldest first.
 	Samples []UsageSample `json:"-"`
-	// Course is how the system's use went on, of a load that has a course itself; nil: it was
-	// not metered, or the load was over at once.
+	// Course holds the course of the system's usage, for a load that has a course itself; nil: it was not
+	// metered, or the load was over at once.
 	Course *UsageCourse `json:"course,omitempty"`
-	// OwnCPUSeconds is what the meter itself burned from Watch to Stop. Most of
-	// it falls to the marks, outside the measured window.
+	// OwnCPUSeconds is the CPU time of the meter itself from Watch to Stop. Most of it falls to the marks,
+	// outside the measured window.
 	OwnCPUSeconds float64 `json:"own_cpu_seconds"`
 	// WindowSeconds is the wall time between the marks, OwnWindowCPUSeconds what
 	// the meter burned in it, and OwnShare the latter over the former: the share
@@ -51,27 +51,26 @@ type Metered struct {
 	WindowSeconds       float64 `json:"window_seconds"`
 	OwnWindowCPUSeconds float64 `json:"own_window_cpu_seconds"`
 	OwnShare            float64 `json:"own_share"`
-	// IdleSeconds is how long the units were metered before the first mark, while all were
-	// ready and nobody asked anything of them (see UnitSpec.Rest); 0: they were not.
+	// IdleSeconds is the time in which the units were metered before the first mark, while all were ready and
+	// nobody asked anything of them (see UnitSpec.Rest); 0: they were not.
 	IdleSeconds float64 `json:"idle_seconds,omitempty"`
-	// Nodes are what the units on each node used, by its name, where the deployment has nodes.
+	// Nodes holds the usage of the units on each node, by its name, where the deployment has nodes.
 	Nodes map[string]NodeUsage `json:"nodes,omitempty"`
 	// Sources say by role where the figures come from, and what cannot be told from there.
 	Sources map[string]string `json:"sources,omitempty"`
-	// Platform is what the deployment's platform itself said of its units meanwhile.
+	// Platform holds the figures of the deployment's platform itself for its units meanwhile.
 	Platform []PlatformUsage `json:"platform,omitempty"`
 	// Notes say what the figures do not hold.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// PlatformUsage is what a platform said of the processors that a unit used, or all of a
-// role, beside what its control group counted in the same windows.
+// PlatformUsage compares a platform's figure of the processors that a unit used, or all of a role, with the
+// count of its control group in the same windows.
 type PlatformUsage struct {
 	Unit   string `json:"unit,omitempty"` // empty: all of the role
 	Role   string `json:"role"`
 	Source string `json:"source"` // who said it
-	// Samples is how often it said something new, and WindowSeconds the mean time over
-	// which it then had taken the average.
+	// Samples counts the new figures, and WindowSeconds is the mean time over which these were averages.
 	Samples       int     `json:"samples"`
 	WindowSeconds float64 `json:"window_seconds"`
 	// Millicores is the mean of what it said, MostMillicores the largest, and
@@ -83,7 +82,7 @@ type PlatformUsage struct {
 	LagSeconds float64 `json:"lag_seconds"`
 }
 
-// Usage is what a group of units used between two marks.
+// Usage holds the usage of a group of units between two marks.
 type Usage struct {
 	Units                      int     `json:"units"`
 	CPUSeconds                 float64 `json:"cpu_seconds"`
@@ -92,7 +91,7 @@ type Usage struct {
 	VoluntaryContextSwitches   int64   `json:"voluntary_context_switches"`
 	InvoluntaryContextSwitches int64   `json:"involuntary_context_switches"`
 	Threads                    int     `json:"threads"`
-	// IdleCores is how many processors were used in the IdleSeconds of Metered.
+	// IdleCores is the number of processors in use during the IdleSeconds of Metered.
 	IdleCores float64 `json:"idle_cores,omitempty"`
 	// Memory is the proportional set size: shared pages count once in total. It
 	// is sampled at both marks and between them: the peak is that of the sum over
@@ -109,7 +108,7 @@ type Usage struct {
 	Unavailable  map[string]string `json:"unavailable,omitempty"`
 }
 
-// NodeUsage is what the units of a node used between two marks, the generator apart.
+// NodeUsage holds the usage of the units of a node between two marks, without the generator.
 type NodeUsage struct {
 	Units           int     `json:"units"`
 	CPUSeconds      float64 `json:"cpu_seconds"`
@@ -129,8 +128,8 @@ type UnitHost struct {
 	Processors int    `json:"processors"`
 }
 
-// ProcessUsage is what the processes of one name used in a unit that is a command with all
-// that it starts, or what one container of a compose file did.
+// ProcessUsage holds the usage of the processes of one name in a unit that is a command with all that it
+// starts, or of one container of a compose file.
 type ProcessUsage struct {
 	Unit string `json:"unit"`
 	// Name is the program with the script or file that it was started with, or the service.
@@ -145,8 +144,8 @@ type ProcessUsage struct {
 	SentBytes     int64 `json:"sent_bytes,omitempty"`
 }
 
-// UsageCourse is what all units of a system but the generator used, from the first mark on: a
-// point each second, or as often as they were sampled.
+// UsageCourse holds the usage of all units of a system but the generator, from the first mark on: a point
+// each second, or as often as they were sampled.
 type UsageCourse struct {
 	End []float64 `json:"end"` // seconds since the mark
 	// Cores are the processors that were used on average since the point before, Memory is
@@ -194,7 +193,7 @@ type Fact struct {
 	Unavailable string `json:"unavailable,omitempty"`
 }
 
-// Conditions is how the host fared around and during a trial.
+// Conditions describes the state of the host around and during a trial.
 type Conditions struct {
 	// Calibration is the wall time in seconds of a fixed amount of computation.
 	CalibrationBefore float64 `json:"calibration_before_seconds"`

@@ -17,20 +17,20 @@ type Metric struct {
 	Unit   string     `json:"unit"`
 	Better Direction  `json:"better"`
 	Kind   MetricKind `json:"kind,omitempty"`
-	// Quantity is what is measured, whatever is taken of it: CompletionTime, CPU, or a
-	// word of the system's own, such as "statements".
+	// Quantity is the measured quantity without its quantile: CompletionTime, CPU, or one of the system's
+	// own, such as "statements".
 	Quantity string `json:"quantity,omitempty"`
 	// Quantile is the share of all values that are at most the metric's: 0.5 of a
 	// median. 0: it is a mean, a sum or a rate.
 	Quantile float64 `json:"quantile,omitempty"`
-	// Per is what the quantity is divided by: PerOperation; empty: by nothing.
+	// Per is the divisor of the quantity: PerOperation; empty: none.
 	Per    string       `json:"per,omitempty"`
 	Source MetricSource `json:"source,omitempty"`
 	// Clocks: it is a time from one unit's clock to another's. Where these may differ too
 	// much for that, it is not available (see Clocks.Tells).
 	Clocks bool `json:"clocks,omitempty"`
-	// Phrase is what a sentence about the cost of an operation calls the quantity:
-	// "one order costs 11.0 statements". Empty: the sentence leaves it out.
+	// Phrase is the name of the quantity in a sentence about the cost of an operation: "one order costs 11.0
+	// statements". Empty: the sentence leaves it out.
 	Phrase string `json:"phrase,omitempty"`
 }
 

@@ -18,10 +18,9 @@ const NetworkVariable = "CLEAVE_NETWORK"
 // deployment alone: a relay in the generator's process passes on what is sent. It stands
 // for the way from users to a cluster.
 type Network struct {
-	// Delay is how much later requests and connections come.
+	// Delay is the time by which requests and connections come later.
 	Delay float64 `json:"delay_seconds,omitempty" yaml:"delay,omitempty,span"`
-	// Rate is how much passes at most, in bytes per second and in each direction, over all
-	// connections; 0: no limit.
+	// Rate is the highest rate, in bytes per second and in each direction, over all connections; 0: no limit.
 	Rate float64 `json:"rate_bytes_per_second,omitempty" yaml:"rate,omitempty,rate"`
 }
 

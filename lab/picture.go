@@ -1,6 +1,6 @@
 package lab
 
-// Use is what a unit of a layout needs of another unit, or of a backing service.
+// Use connects a unit of a layout with another unit, or a backing service, that it needs.
 type Use struct {
 	To  string // the name of a unit or of a service of the layout
 	How string // what carries it, in a word: "http"; empty where the service's kind says it
@@ -15,7 +15,7 @@ type Part struct {
 	// units that use them, and have no units of their own.
 	Service  string `json:"service,omitempty"`
 	Embedded bool   `json:"embedded,omitempty"`
-	// Node is where its units are; empty: on the conductor's host.
+	// Node is the node of its units; empty: the conductor's host.
 	Node  string `json:"node,omitempty"`
 	Links []Link `json:"links,omitempty"`
 }
@@ -24,12 +24,11 @@ type Part struct {
 type Link struct {
 	To  string `json:"to"`
 	How string `json:"how,omitempty"`
-	// Traffic is what went over it per operation, by what is counted: "calls"; absent
-	// where nobody counts.
+	// Traffic counts per operation, by what is counted: "calls"; absent where nobody counts.
 	Traffic map[string]float64 `json:"traffic,omitempty"`
 }
 
-// Traffic is what the units of a role sent to another part, per operation.
+// Traffic counts what the units of a role sent to another part, per operation.
 type Traffic struct {
 	From, To     string
 	What         string // "calls", "statements", "messages out"

@@ -1,22 +1,20 @@
 package lab
 
-// PlatformCost is what a trial's platform took beside its units.
+// PlatformCost holds the usage of a trial's platform beside its units.
 type PlatformCost struct {
-	// MadeSeconds is how long the platform took from nothing until it took units. It is made
-	// once, before the first trial on it; 0: it was there, or there is none.
+	// MadeSeconds is the time from nothing until the platform took units. It is made once, before the first
+	// trial on it; 0: it was there, or there is none.
 	MadeSeconds float64 `json:"made_seconds,omitempty"`
-	// ImagesSeconds is how long images took to be made and brought to where units run: once,
-	// too.
+	// ImagesSeconds is the time to make images and to bring them to the hosts of the units: once, too.
 	ImagesSeconds float64 `json:"images_seconds,omitempty"`
-	// ReadySeconds is how long the trial's units took until the lead unit was ready, on a
-	// platform that was there.
+	// ReadySeconds is the time until the trial's lead unit was ready, on a platform that was there.
 	ReadySeconds float64 `json:"ready_seconds"`
 	// Images are those of the unit programs.
 	Images []ProgramImage `json:"images,omitempty"`
 	// Starts are those of units of which it is known when they could be used.
 	Starts []UnitStart `json:"starts,omitempty"`
-	// Used is what the platform's own processes used between the marks of the trial; nil:
-	// Unmetered says why, unless there are none.
+	// Used holds the usage of the platform's own processes between the marks of the trial; nil: Unmetered
+	// says why, unless there are none.
 	Used *Usage `json:"used,omitempty"`
 	// Parts divides that, such as by nodes, and Processes by the names of programs.
 	Parts     map[string]Usage `json:"parts,omitempty"`
@@ -32,15 +30,14 @@ type ProgramImage struct {
 	Bytes   int64  `json:"bytes"` // not compressed
 }
 
-// UnitStart is how long a unit took from when it was asked for: the lead until it said that it
-// is ready, a server until a client could work, any other until it took commands; as a
-// process, until it ran.
+// UnitStart holds the time from the request for a unit until it could be used: until the lead said that it is
+// ready, a client of a server could work, any other took commands; as a process, until it ran.
 type UnitStart struct {
 	Unit    string  `json:"unit"`
 	Seconds float64 `json:"seconds"`
 }
 
-// PlatformTake is what the platform of a variant took at a point: medians over the trials.
+// PlatformTake holds the usage of a variant's platform at a point: medians over the trials.
 type PlatformTake struct {
 	Variant    string `json:"variant"`
 	Point      Point  `json:"point"`
@@ -52,11 +49,11 @@ type PlatformTake struct {
 	ImagesSeconds  float64 `json:"images_seconds"`
 	ReadySeconds   float64 `json:"ready_seconds"`
 	NothingSeconds float64 `json:"nothing_seconds"`
-	// BackSeconds is how long what a fault had killed took from when it was to be there again
-	// until it could be used; 0: nothing was killed.
+	// BackSeconds is the time from the end of a fault that killed something until that could be used again;
+	// 0: nothing was killed.
 	BackSeconds float64 `json:"back_seconds,omitempty"`
-	// NoticedSeconds is how long the platform took to say that a node was lost; 0: none was,
-	// or not for so long.
+	// NoticedSeconds is the time until the platform reported the loss of a node; 0: none was lost, or not for
+	// so long.
 	NoticedSeconds float64 `json:"noticed_seconds,omitempty"`
 	// Starts are those of the units, the slowest first.
 	Starts []UnitStart    `json:"starts,omitempty"`
@@ -72,7 +69,7 @@ type PlatformTake struct {
 	Unmetered string            `json:"unmetered,omitempty"`
 }
 
-// PlatformProgram is what all processes of one program of a platform used.
+// PlatformProgram holds the usage of all processes of one program of a platform.
 type PlatformProgram struct {
 	Name       string  `json:"name"`
 	Processes  float64 `json:"processes"`

@@ -20,9 +20,9 @@ type ScalingFit struct {
 	// Peak is the level with the highest throughput; absent: it lies beyond Curve. A High that is null may lie
 	// beyond it.
 	Peak *Estimate `json:"peak,omitempty"`
-	// Worst is how far a mean is from the law at most, as a share.
+	// Worst is the largest distance of a mean from the law, as a share.
 	Worst float64 `json:"worst,omitempty"`
-	// Curve is what the law says of levels up to twice the largest.
+	// Curve holds the throughputs by the law, at levels up to twice the largest.
 	Curve []ScalingPoint `json:"curve,omitempty"`
 	Words string         `json:"words"`
 }
@@ -35,7 +35,7 @@ func (f ScalingFit) From() string {
 	return f.Points[0] + " to " + f.Points[len(f.Points)-1]
 }
 
-// ScalingPoint is what the law says of the throughput at a level.
+// ScalingPoint is the throughput by the law at a level.
 type ScalingPoint struct {
 	Level float64 `json:"level"`
 	Estimate

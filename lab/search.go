@@ -1,6 +1,6 @@
 package lab
 
-// Search is how a trial looked for the capacity.
+// Search records how a trial looked for the capacity.
 type Search struct {
 	Loads []SearchLoad `json:"loads"` // in the order in which they were played
 	// Reason says what the capacity leaves open; empty: nothing.
@@ -48,7 +48,7 @@ func (s Search) Width(capacity float64) float64 {
 	return 0
 }
 
-// TrialSearch is what the search of a trial came to.
+// TrialSearch holds the result of a trial's search.
 type TrialSearch struct {
 	Variant string `json:"variant"`
 	Point   string `json:"point"`

@@ -1,6 +1,6 @@
 package lab
 
-// UsageAnswer is what a unit says that its process has used since it started.
+// UsageAnswer holds a unit's own figures of the usage of its process since it started.
 type UsageAnswer struct {
 	Host              UnitHost `json:"host"`
 	CPUNanoseconds    int64    `json:"cpu_nanoseconds"`

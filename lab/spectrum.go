@@ -6,7 +6,7 @@ const (
 	ResponseTime = "response_time"
 	// ServiceTime runs from the actual sending to the answer: uncorrected.
 	ServiceTime = "service_time"
-	// Relief is when the tail of a load was within its objective for good.
+	// Relief is the moment from which on the tail of a load was within its objective for good.
 	Relief = "relief"
 	// CompletionTime runs from the intended start to the final business state.
 	CompletionTime = "completion_time"
@@ -36,7 +36,7 @@ type Path struct {
 	Share     float64 `json:"share"`
 	Operation string  `json:"operation"` // its id, for the logs
 	Seconds   float64 `json:"seconds"`   // from intended start to final state
-	// Sampled is how many traced operations it was chosen from.
+	// Sampled counts the traced operations from which it was chosen.
 	Sampled int `json:"sampled"`
 	// Segments add up to Seconds. One that is shorter than a two-thousandth of the
 	// path is a part of the one before it, but not in the mean.

@@ -1,8 +1,7 @@
 package lab
 
-// StarterOrders are what the starter does, the first process of a container on nodes that have
-// nothing of the conductor's host. They come as a file, JSON compressed by gzip, in which
-// secrets may be.
+// StarterOrders tells the starter what to do, the first process of a container on nodes that have nothing of
+// the conductor's host. They come as a file, JSON compressed by gzip, in which secrets may be.
 type StarterOrders struct {
 	Volume string         // the folder that is the unit's own; "": it is ready
 	Files  []StarterFile  // what is in it to begin with
@@ -14,7 +13,8 @@ type StarterOrders struct {
 	Faults *StarterFaults // nil: the unit has none
 }
 
-// StarterFaults is where a starter hears from the conductor, and what proves who that is.
+// StarterFaults holds the address at which a starter hears from the conductor, and the token that proves who
+// that is.
 type StarterFaults struct{ Address, Token string }
 
 // StarterFile is a file of a volume, or a folder.

@@ -1,7 +1,7 @@
 package lab
 
-// StaticCost is what a trial's layout takes beside run time. It is no score. What is not known is absent, and
-// Unknown says why, by the name of the field in JSON.
+// StaticCost holds the cost of a trial's layout beside run time. It is no score. What is not known is absent,
+// and Unknown says why, by the name of the field in JSON.
 type StaticCost struct {
 	// Units counts the units that run when the load begins and the servers of backing services, without the
 	// generator; Processes counts their processes.

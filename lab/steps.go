@@ -8,9 +8,8 @@ type PathStep struct {
 	// Order tells ways apart that take the same changes in another order: 1 is the
 	// one that is shown, 2 the one that interactions are looked for with.
 	Order int `json:"order"`
-	// Name is what a step is called between two variants that the study has anyway,
-	// whatever it changes: "sync -> async". Empty: the step is made to turn a knob, and
-	// called by it.
+	// Name is the name of a step between two variants that the study has anyway, whatever it changes: "sync
+	// -> async". Empty: the step turns a knob, and has its name.
 	Name string `json:"name,omitempty"`
 	// Changes is one change, or two where neither is possible before the other; where
 	// the step has a Name, every knob in which its variants differ.

@@ -45,11 +45,10 @@ type Study struct {
 	Explained *Explained `json:"explained,omitempty"`
 	// Model is the text of the model file that the system plays; empty: it plays none.
 	Model string `json:"model,omitempty"`
-	// Load is what the generator of a system is told; nil where a system has a
-	// job of its own.
+	// Load tells the generator of a system what to do; nil where a system has a job of its own.
 	Load *Load `json:"load,omitempty" yaml:"load,omitempty"`
-	// Took is how long it took where it was written, in seconds, as far as that is known: for
-	// those who want to know it before. It binds nobody.
+	// Took is the time of the experiment where it was written, in seconds, if known. It only informs the
+	// reader.
 	Took float64 `json:"took_seconds,omitempty"`
 	// Faults are done to every trial.
 	Faults []Fault `json:"faults,omitempty"`
@@ -59,7 +58,7 @@ type Study struct {
 	Notes []string `json:"notes,omitempty" yaml:"notes,omitempty"`
 }
 
-// Design is how the experiment is played.
+// Design says how the experiment is played.
 type Design struct {
 	Blocks int    `json:"blocks" yaml:"blocks,omitempty"`
 	Seed   uint64 `json:"seed" yaml:"seed,omitempty"`
@@ -74,24 +73,22 @@ type Design struct {
 	WarmupTrials int `json:"warmup_trials" yaml:"warmup_trials,omitempty"`
 	// NoiseFloor names the variants that also run as their own twin.
 	NoiseFloor []string `json:"noise_floor,omitempty" yaml:"noise_floor,omitempty"`
-	// NoiseFloorPoints are where the twins run; empty means wherever their
-	// originals do.
+	// NoiseFloorPoints lists the points of the twins; empty means those of their originals.
 	NoiseFloorPoints []string `json:"noise_floor_points,omitempty" yaml:"noise_floor_points,omitempty"`
 	// Until is UntilDecided where the experiment looks after every block from FirstLook
 	// on, up to Blocks, and plays what is decided no further; empty: all is played.
 	Until string `json:"until,omitempty"`
-	// Within is how long such an experiment may play, each time it is begun or
-	// resumed; 0: as long as it takes.
+	// Within limits the time of such an experiment, each time it is begun or resumed; 0: no limit.
 	Within float64 `json:"within_seconds,omitempty"`
-	// Lengthen is how many times as long as planned load and warm-up may become at a
-	// point at which trials are not steady; see StoppingRule. 0: they stay as they are.
+	// Lengthen is the highest factor by which load and warm-up may become longer at a point at which trials
+	// are not steady; see StoppingRule. 0: they stay as planned.
 	Lengthen float64 `json:"lengthen,omitempty"`
 	// ProfiledBlocks is in how many of the blocks, from the first, every variant is played
 	// once more at every point, under the profilers of its runtimes. Such trials are not
 	// timed.
 	ProfiledBlocks int `json:"profiled_blocks,omitempty" yaml:"profiled_blocks,omitempty"`
-	// MaxRepeats is how often an invalid trial is played again, and how many further blocks
-	// are played for trials that did not count even so.
+	// MaxRepeats limits the repeats of an invalid trial, and the further blocks for trials that did not count
+	// even so.
 	MaxRepeats   int     `json:"max_repeats" yaml:"max_repeats,omitempty"`
 	TrialTimeout float64 `json:"trial_timeout_seconds" yaml:"trial_timeout,omitempty,span"`
 	Gates        Gates   `json:"gates" yaml:"gates,omitempty"`

@@ -36,8 +36,8 @@ type SystemInfo struct {
 	// Changes says in which knobs one variant differs from another that it follows;
 	// nil: in the architecture, and in every knob that both have.
 	Changes func(from, to Variant) []KnobChange `json:"-"`
-	// Metrics are what trials of the system are compared in, the headline first;
-	// empty means JobMetrics. A system that has some is a Measurer.
+	// Metrics lists the metrics that compare trials of the system, the headline first; empty means
+	// JobMetrics. A system that has some is a Measurer.
 	Metrics []Metric `json:"metrics,omitempty"`
 	// Restartable: units may be killed and started again while the load goes on.
 	Restartable bool `json:"restartable,omitempty"`
@@ -55,7 +55,7 @@ type LiveAuditor interface {
 	AuditLive(ctx context.Context, v Variant, p Point, left Leftover) Audit
 }
 
-// Leftover is what a trial has left behind for its audit.
+// Leftover is the state that a trial leaves behind for its audit.
 type Leftover struct {
 	Reports []UnitReport
 	// Addresses are those of the backing services, by their names in the layout.
@@ -67,12 +67,11 @@ type Leftover struct {
 	Dir string
 	// Seed is the one that Layout was given.
 	Seed uint64
-	// Spawned is when the deployer began to start the units.
+	// Spawned is the moment at which the deployer began to start the units.
 	Spawned time.Time
-	// Faults are what was done to the trial. The report of a unit that was killed
-	// tells of its last life only.
+	// Faults lists the faults of the trial. The report of a unit that was killed tells of its last life only.
 	Faults []FaultRecord
-	// ClocksApart is how far apart the clocks (time since 1970) of two units can be: moments of
+	// ClocksApart is the largest distance between the clocks (time since 1970) of two units: moments of
 	// different units that are closer prove no order.
 	ClocksApart time.Duration
 }
@@ -85,14 +84,14 @@ type Measurer interface {
 	Measure(ctx context.Context, v Variant, p Point, metered Metered, left Leftover) (Measured, error)
 }
 
-// Measured is what a system found in one of its trials.
+// Measured holds what a system found in one of its trials.
 type Measured struct {
 	// Values are by the names of SystemInfo.Metrics. One that could not be
 	// measured is left out.
 	Values map[string]float64
 	// Spectra are the distributions behind them, by quantity; see Quantities.
 	Spectra map[string][]Quantile
-	// Operations are what single ones gave; none where the load has one only.
+	// Operations holds the results of each operation; none where the load has only one.
 	Operations []OperationOutcome
 	Course     []Slice  // as the generator saw it
 	Cohorts    *Cohorts // likewise; nil where they were not counted
@@ -104,7 +103,7 @@ type Measured struct {
 	Late map[float64]string
 	// Paths show where the time of single operations went.
 	Paths []Path
-	// Traffic is what units sent each other and to backing services.
+	// Traffic counts what units sent to each other and to backing services.
 	Traffic []Traffic
 }
 
@@ -208,7 +207,7 @@ type Layout struct {
 	Loaded func(LoadSecond) `json:"-"`
 }
 
-// UnitReport is what a unit said about its own work when the job was over.
+// UnitReport is a unit's report of its own work when the job was over.
 type UnitReport struct {
 	Unit string `json:"unit"`
 	// PID is the number of the unit's process as the unit sees it; 0 where the deployer

@@ -2,7 +2,7 @@ package lab
 
 import "time"
 
-// TraceSet is what the spans of a set of files say of the operations that were traced.
+// TraceSet holds the traced operations of a set of files, as the spans describe them.
 type TraceSet struct {
 	Name   string `json:"name,omitempty"` // of the file or folder
 	Files  int    `json:"files,omitempty"`
@@ -37,14 +37,14 @@ type TraceBatch struct {
 	Parts   []PartCost `json:"parts"`
 }
 
-// TracePart is what an operation is made of: spans of one service with one name.
+// TracePart is a part of an operation: the spans of one service with one name.
 type TracePart struct {
 	Service   string      `json:"service"`
 	Operation string      `json:"operation,omitempty"`
 	Kind      SegmentKind `json:"kind,omitempty"` // of the self time
 }
 
-// PartCost is what a part costs an operation in the mean.
+// PartCost is the mean cost of a part in an operation.
 type PartCost struct {
 	TracePart
 	Calls   float64 `json:"calls"`           // spans
@@ -118,7 +118,7 @@ type TraceComparison struct {
 	TraceContrast
 }
 
-// TraceContrast is what an operation takes in one set of traces, against another.
+// TraceContrast compares the operations of one set of traces with those of another.
 type TraceContrast struct {
 	// Compared are the operations that both have, with the weights that both are given.
 	Compared []ComparedOperation `json:"compared"`
@@ -153,7 +153,7 @@ type ComparedOperation struct {
 	Weight    float64 `json:"weight"` // its share of the traces of the first set
 }
 
-// PartChange is how the cost of a part of an operation has changed, for each operation. Times are in seconds.
+// PartChange is the change of the cost of a part in an operation. Times are in seconds.
 type PartChange struct {
 	TracePart
 	Calls   TraceChange `json:"calls"`

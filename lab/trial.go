@@ -15,38 +15,36 @@ type Trial struct {
 	Point   Point     `json:"point"`
 	Seed    uint64    `json:"seed"`
 	Started time.Time `json:"started"`
-	// Lengthened is how many times as long as planned load and warm-up were; 0: as planned.
+	// Lengthened is the factor by which load and warm-up were longer than planned; 0: as planned.
 	Lengthened float64 `json:"lengthened,omitempty"`
 	// Profiled: under the profilers of the runtimes; its times are compared with nothing.
 	Profiled bool `json:"profiled,omitempty"`
-	// Layers are where the CPU time of a profiled trial went.
+	// Layers divides the CPU time of a profiled trial among layers.
 	Layers []RoleLayers `json:"layers,omitempty"`
 	// Valid trials count. Reason says why one does not.
 	Valid  bool   `json:"valid"`
 	Reason string `json:"reason,omitempty"`
-	// Units is how many units ran.
+	// Units counts the units that ran.
 	Units      int   `json:"units"`
 	Operations int64 `json:"operations"`
 	// ElapsedSeconds: start signal to last finish, on the lead unit's clock.
 	ElapsedSeconds float64 `json:"elapsed_seconds"`
 	// LifetimeSeconds: spawn of the first unit to exit of the last.
 	LifetimeSeconds float64 `json:"lifetime_seconds"`
-	// Phases are what the trial's time went to, from its first calibration to its last. Only
-	// PhaseJob is measured.
+	// Phases divides the trial's time, from its first calibration to its last. Only PhaseJob is measured.
 	Phases []Phase `json:"phases,omitempty"`
 	// Parts are the picture of the architecture: what ran, and what it used.
 	Parts   []Part  `json:"parts,omitempty"`
 	Metered Metered `json:"metered"`
-	// Static is what the layout takes beside run time; nil: the trial was not played to its end.
+	// Static holds the cost of the layout beside run time; nil: the trial was not played to its end.
 	Static *StaticCost `json:"static,omitempty"`
-	// Platform is what the units' platform took beside them.
+	// Platform holds the usage of the units' platform beside them.
 	Platform   *PlatformCost `json:"platform,omitempty"`
 	Conditions Conditions    `json:"conditions"`
 	Audit      Audit         `json:"audit"`
-	// Services are what the backing services really were, by name.
+	// Services tells what each backing service really was, with its version, by name.
 	Services map[string]string `json:"services,omitempty"`
-	// Measures are what the system itself measures of a trial, by the name of
-	// its metric (SystemInfo.Metrics).
+	// Measures holds the system's own figures of a trial, by the name of the metric (SystemInfo.Metrics).
 	Measures map[string]float64 `json:"measures,omitempty"`
 	// Unmeasured are metrics that this trial cannot tell, with the reason.
 	Unmeasured map[string]string `json:"unmeasured,omitempty"`
@@ -56,30 +54,30 @@ type Trial struct {
 	Clocks *Clocks `json:"clocks,omitempty"`
 	// Spectra are the distributions behind them, by quantity.
 	Spectra map[string][]Quantile `json:"spectra,omitempty"`
-	// ByOperation is what single operations of the load gave, where it has several.
+	// ByOperation holds the results of each operation of the load, where it has several.
 	ByOperation []OperationOutcome `json:"by_operation,omitempty"`
-	// Course is how the load went on, second by second.
+	// Course holds the course of the load, second by second.
 	Course []Slice `json:"course,omitempty"`
 	// Cohorts are its operations by when they were due.
 	Cohorts *Cohorts `json:"cohorts,omitempty"`
-	// Search is how the capacity was looked for; nil: it was not.
+	// Search records the search for the capacity; nil: there was none.
 	Search *Search `json:"search,omitempty"`
-	// WarmUp is how the load before it went, where that goes on until it is steady.
+	// WarmUp describes the load before it, where that lasts until it is steady.
 	WarmUp *WarmUp `json:"warm_up,omitempty"`
-	// Network is how a probe has found the one before the system, before the load.
+	// Network is a probe's report of the network before the system, from before the load.
 	Network string `json:"network,omitempty"`
-	// Links are how probes have found those of hosts, by host, before the load.
+	// Links holds probes' reports of the links of hosts, by host, from before the load.
 	Links map[string]string `json:"links,omitempty"`
 	// Remarks are the generator's on the load: what the server said with unexpected
 	// statuses, and what a closed loop may hide.
 	Remarks []string `json:"remarks,omitempty"`
 	// Paths show where the time of single operations went.
 	Paths []Path `json:"paths,omitempty"`
-	// Traced is what the spans say that the units have sent; nil: nobody asked for them.
+	// Traced holds the operations that the spans of the units describe; nil: nobody asked for them.
 	Traced *TraceSet `json:"traced,omitempty"`
 	// Arrivals are replicas that the platform has added, in their order.
 	Arrivals []Arrival `json:"arrivals,omitempty"`
-	// Faults are what was done to the trial on purpose, in the order of doing.
+	// Faults lists the faults of the trial, in the order in which they were done.
 	Faults []FaultRecord `json:"faults,omitempty"`
 }
 
@@ -144,15 +142,15 @@ type StoppingRule interface {
 	// Needed returns what tells whether a planned trial is needed, given all records of
 	// the blocks before. Of the same records it always says the same.
 	Needed(played []Trial) func(PlannedTrial) bool
-	// Lengths are how many times as long as planned the load and its warm-up are to be
-	// from now on, by point, given all records of the blocks before; none: as planned. Of
-	// the same records they are always the same.
+	// Lengths returns the factors by which the load and its warm-up become longer from now on, by point,
+	// given all records of the blocks before; none: they stay as planned. The same records give the same
+	// factors.
 	Lengths(played []Trial) map[string]float64
 	// Headline returns the comparison that would lead the answer after these records; nil: none yet.
 	Headline(played []Trial) *Headline
 }
 
-// Answer is what an experiment says of one of its questions before its end.
+// Answer is an experiment's answer to one of its questions before its end.
 type Answer struct {
 	Question string // it tells answers apart
 	Verdict  string // empty: undecided

@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// Variant is what a study compares: one system in one architecture, with its
-// knobs set, in one deployment.
+// Variant is one system in one architecture, with its knobs set, in one deployment: a study compares
+// variants.
 type Variant struct {
 	Name         string            `json:"name"`
 	System       string            `json:"system"`
 	Architecture string            `json:"architecture" yaml:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty" yaml:"knobs,omitempty"`
 	Deployment   string            `json:"deployment" yaml:"deployment,omitempty"`
-	// Replicas are how often units run, by their names; absent: once. Limits are what each
-	// replica of a unit can use at most, by its name, or all units but the lead (AllUnits).
-	// See Scale.
+	// Replicas counts the replicas of units, by their names; absent: one. Limits holds the most that each
+	// replica of a unit can use, by its name, or all units but the lead (AllUnits). See Scale.
 	Replicas map[string]int    `json:"replicas,omitempty" yaml:"replicas,omitempty"`
 	Limits   map[string]Limits `json:"limits,omitempty" yaml:"limits,omitempty"`
 	// Nodes are the names of hosts of the deployment, by the names of the units that are there

@@ -36,7 +36,7 @@ export interface Bar {
   point: string;
   variant: string;
   baseline: string;
-  /** Begin is where the bar begins on the axis: 1, or where the step before it ended. The bar ends at Begin times the ratio. */
+  /** Begin is the begin of the bar on the axis: 1, or the end of the step before it. The bar ends at Begin times the ratio. */
   begin: Figure;
   ratio: Figure;
   low: Figure | null;
@@ -49,7 +49,7 @@ export interface Bar {
 /** Headline is the comparison that answers the question of the experiment, as bars on a log axis. The numbers of the sentence are those of its bars. */
 export interface Headline {
   title: string;
-  /** Baseline is what a ratio of 1 stands for: a variant. */
+  /** Baseline is the variant whose ratio is 1. */
   baseline: string;
   bars: Array<Bar> | null;
 }
@@ -64,7 +64,7 @@ export interface Finding {
 export interface Conclusion {
   /** Sentence lists the decided effects, the largest first. */
   sentence: string;
-  /** Point is where the sentence compares the variants; reports show them side by side there. */
+  /** Point is the point at which the sentence compares the variants; reports show them side by side there. */
   point: string;
   /** Headline is the comparison that the sentence is about; nil where nothing was compared. */
   headline?: Headline;
@@ -85,16 +85,16 @@ export interface Metric {
   unit: string;
   better: "lower" | "higher";
   kind?: "time" | "rate" | "share" | "cost" | "count" | "memory";
-  /** Quantity is what is measured, whatever is taken of it: CompletionTime, CPU, or a word of the system's own, such as "statements". */
+  /** Quantity is the measured quantity without its quantile: CompletionTime, CPU, or one of the system's own, such as "statements". */
   quantity?: string;
   /** Quantile is the share of all values that are at most the metric's: 0.5 of a median. 0: it is a mean, a sum or a rate. */
   quantile?: Figure;
-  /** Per is what the quantity is divided by: PerOperation; empty: by nothing. */
+  /** Per is the divisor of the quantity: PerOperation; empty: none. */
   per?: string;
   source?: "generator" | "system" | "meter" | "profiler";
   /** Clocks: it is a time from one unit's clock to another's. Where these may differ too much for that, it is not available (see Clocks.Tells). */
   clocks?: boolean;
-  /** Phrase is what a sentence about the cost of an operation calls the quantity: "one order costs 11.0 statements". Empty: the sentence leaves it out. */
+  /** Phrase is the name of the quantity in a sentence about the cost of an operation: "one order costs 11.0 statements". Empty: the sentence leaves it out. */
   phrase?: string;
 }
 
@@ -108,15 +108,15 @@ export interface Limits {
 
 /** Network is the network between the generator and the system, where it is not that of the deployment alone: a relay in the generator's process passes on what is sent. It stands for the way from users to a cluster. */
 export interface Network {
-  /** Delay is how much later requests and connections come. */
+  /** Delay is the time by which requests and connections come later. */
   delay_seconds?: Figure;
-  /** Rate is how much passes at most, in bytes per second and in each direction, over all connections; 0: no limit. */
+  /** Rate is the highest rate, in bytes per second and in each direction, over all connections; 0: no limit. */
   rate_bytes_per_second?: Figure;
 }
 
 /** Autoscale lets the platform of a deployment choose how often a unit runs. */
 export interface Autoscale {
-  /** Max is how many replicas there can be; the unit begins with one. */
+  /** Max is the highest number of replicas; the unit begins with one. */
   max: number;
   /** CPU is the share of its limit of processors that a replica shall use on average: where they use more, the platform adds some. */
   cpu: Figure;
@@ -171,7 +171,7 @@ export interface Ulimit {
   hard: number;
 }
 
-/** ContainerSpec is what a container has beside its image. What is left out, the image says. */
+/** ContainerSpec says how to run a container of an image. The image's own values hold for what is left out. */
 export interface ContainerSpec {
   /** Names are further DNS names by which other units find it, beside the name of its unit. */
   names?: Array<string>;
@@ -283,18 +283,18 @@ export interface ExternalSystem {
   cores?: Array<number>;
   /** Audit judges what the system holds after a load; nil: only the answers are judged. */
   audit?: SystemAudit;
-  /** NameBy is what tells processes of one program apart that a command starts: "folder", "port", the name of an argument or its number; empty: their folders, else their ports. */
+  /** NameBy tells how to name the processes of one program that a command starts: "folder", "port", the name of an argument or its number; empty: by their folders, else by their ports. */
   name_by?: string;
 }
 
-/** Variant is what a study compares: one system in one architecture, with its knobs set, in one deployment. */
+/** Variant is one system in one architecture, with its knobs set, in one deployment: a study compares variants. */
 export interface Variant {
   name: string;
   system: string;
   architecture: string;
   knobs?: Record<string, string>;
   deployment: string;
-  /** Replicas are how often units run, by their names; absent: once. Limits are what each replica of a unit can use at most, by its name, or all units but the lead (AllUnits). See Scale. */
+  /** Replicas counts the replicas of units, by their names; absent: one. Limits holds the most that each replica of a unit can use, by its name, or all units but the lead (AllUnits). See Scale. */
   replicas?: Record<string, number>;
   limits?: Record<string, Limits>;
   /** Nodes are the names of hosts of the deployment, by the names of the units that are there with all their replicas. Those of the same name share a host. */
@@ -403,10 +403,10 @@ export interface Comparison {
   n: number;
   /** RatioOfMeans carries the Kalibera-Jones/Fieller interval: the answer to questions about totals. Nil where the denominator is not clear of zero. */
   ratio_of_means: Ratio | null;
-  /** Spread is where the interval takes its width from: the "table" of all variants and blocks, the two "variants" where they scatter unlike the others, or the "pair" alone. Degrees are its degrees of freedom. */
+  /** Spread names the source of the interval's width: the "table" of all variants and blocks, the two "variants" where they scatter unlike the others, or the "pair" alone. Degrees holds its degrees of freedom. */
   spread?: string;
   degrees?: Figure;
-  /** Margin is what the verdict was judged with: the study's, or the bias of these two variants where that reaches farther. 0 without an interval. */
+  /** Margin is the one of the verdict: the study's, or the bias of these two variants if that is larger. 0 without an interval. */
   margin: Figure;
   /** HolmLow and HolmHigh: the interval at the family-wise level. */
   holm_low: Figure | null;
@@ -475,7 +475,7 @@ export interface TrendLine {
   warnings?: Array<string>;
 }
 
-/** ScalingPoint is what the law says of the throughput at a level. */
+/** ScalingPoint is the throughput by the law at a level. */
 export interface ScalingPoint {
   level: Figure;
   value: Figure;
@@ -506,9 +506,9 @@ export interface ScalingFit {
   kappa?: Estimate;
   /** Peak is the level with the highest throughput; absent: it lies beyond Curve. A High that is null may lie beyond it. */
   peak?: Estimate;
-  /** Worst is how far a mean is from the law at most, as a share. */
+  /** Worst is the largest distance of a mean from the law, as a share. */
   worst?: Figure;
-  /** Curve is what the law says of levels up to twice the largest. */
+  /** Curve holds the throughputs by the law, at levels up to twice the largest. */
   curve?: Array<ScalingPoint>;
   words: string;
 }
@@ -589,7 +589,7 @@ export interface HeldRate {
 export interface Steadiness {
   variant: string;
   point: Point;
-  /** Quantity is what was followed: "median", "p99" (of the response time; "p95" or "p90" where operations are too few) or "rate" (of right answers); "warm-up" where the load before was not steady when it ended. */
+  /** Quantity is "median", "p99" (of the response time; "p95" or "p90" where operations are too few) or "rate" (of right answers); "warm-up" where the load before was not steady when it ended. */
   quantity: string;
   /** Courses counts the trials by how they went on: "flat", "warm-up", "slowdown", "no steady state", "swings", "too short". */
   courses: Record<string, number> | null;
@@ -597,7 +597,7 @@ export interface Steadiness {
   halves: Ratio | null;
   /** Steady: most trials are level, and their halves do not differ by more than the margin. */
   steady: boolean;
-  /** Factor is how far levels of one trial lie apart, the median over trials, or what the halves differ by; 1 where steady. */
+  /** Factor is the ratio of the levels of one trial, the median over trials, or the ratio of its halves; 1 where steady. */
   factor: Figure;
   /** why it is not steady */
   words?: string;
@@ -618,7 +618,7 @@ export interface WarmUps {
   courses: Record<string, number> | null;
 }
 
-/** CurvePoint is what one offered rate gave. */
+/** CurvePoint holds the results at one offered rate. */
 export interface CurvePoint {
   point: string;
   /** flows, or operations, per second */
@@ -661,14 +661,14 @@ export interface Spectrum {
   trials: Array<Array<Quantile> | null> | null;
 }
 
-/** PlatformUsage is what a platform said of the processors that a unit used, or all of a role, beside what its control group counted in the same windows. */
+/** PlatformUsage compares a platform's figure of the processors that a unit used, or all of a role, with the count of its control group in the same windows. */
 export interface PlatformUsage {
   /** empty: all of the role */
   unit?: string;
   role: string;
   /** who said it */
   source: string;
-  /** Samples is how often it said something new, and WindowSeconds the mean time over which it then had taken the average. */
+  /** Samples counts the new figures, and WindowSeconds is the mean time over which these were averages. */
   samples: number;
   window_seconds: Figure;
   /** Millicores is the mean of what it said, MostMillicores the largest, and GroupMillicores the mean of what the control group counted in these windows. */
@@ -679,7 +679,7 @@ export interface PlatformUsage {
   lag_seconds: Figure;
 }
 
-/** RoleUsage is what the units of one role, a backing service, or the processes of one name of a system that somebody else wrote used at a point: medians over the trials. */
+/** RoleUsage holds the usage at a point of the units of one role, of a backing service, or of the processes of one name in a user's system: medians over the trials. */
 export interface RoleUsage {
   variant: string;
   point: Point;
@@ -690,9 +690,9 @@ export interface RoleUsage {
   cpu_share: Figure;
   /** bytes */
   peak_memory: Figure;
-  /** NetworkPerOperation is what a container received and sent, in bytes; 0: not known. */
+  /** NetworkPerOperation counts the bytes that a container received and sent; 0: not known. */
   network_per_operation?: Figure;
-  /** Platform is what the deployment's platform itself said; nil: nothing. */
+  /** Platform holds the figures of the deployment's platform itself; nil: it gave none. */
   platform?: PlatformUsage;
 }
 
@@ -725,7 +725,7 @@ export interface TrialPath {
   operation: string;
   /** from intended start to final state */
   seconds: Figure;
-  /** Sampled is how many traced operations it was chosen from. */
+  /** Sampled counts the traced operations from which it was chosen. */
   sampled: number;
   /** Segments add up to Seconds. One that is shorter than a two-thousandth of the path is a part of the one before it, but not in the mean. */
   segments: Array<Segment> | null;
@@ -733,7 +733,7 @@ export interface TrialPath {
   kinds: Array<SegmentTime> | null;
 }
 
-/** PartCost is what a part costs an operation in the mean. */
+/** PartCost is the mean cost of a part in an operation. */
 export interface PartCost {
   service: string;
   operation?: string;
@@ -768,7 +768,7 @@ export interface TracedOperation {
   batches: Array<TraceBatch> | null;
 }
 
-/** TraceSet is what the spans of a set of files say of the operations that were traced. */
+/** TraceSet holds the traced operations of a set of files, as the spans describe them. */
 export interface TraceSet {
   /** of the file or folder */
   name?: string;
@@ -807,7 +807,7 @@ export interface TraceChange {
   high: Figure;
 }
 
-/** PartChange is how the cost of a part of an operation has changed, for each operation. Times are in seconds. */
+/** PartChange is the change of the cost of a part in an operation. Times are in seconds. */
 export interface PartChange {
   service: string;
   operation?: string;
@@ -843,7 +843,7 @@ export interface TracedVariant {
   parts: Array<PartChange> | null;
 }
 
-/** NodeLoad is what the units of a node used at a point: medians over the trials in which it had any, the generator apart. */
+/** NodeLoad holds the usage of the units of a node at a point, without the generator: medians over the trials in which it had units. */
 export interface NodeLoad {
   variant: string;
   point: Point;
@@ -856,7 +856,7 @@ export interface NodeLoad {
   mean_memory: Figure;
 }
 
-/** UnitStart is how long a unit took from when it was asked for: the lead until it said that it is ready, a server until a client could work, any other until it took commands; as a process, until it ran. */
+/** UnitStart holds the time from the request for a unit until it could be used: until the lead said that it is ready, a client of a server could work, any other took commands; as a process, until it ran. */
 export interface UnitStart {
   unit: string;
   seconds: Figure;
@@ -869,7 +869,7 @@ export interface ProgramImage {
   bytes: number;
 }
 
-/** PlatformProgram is what all processes of one program of a platform used. */
+/** PlatformProgram holds the usage of all processes of one program of a platform. */
 export interface PlatformProgram {
   name: string;
   processes: Figure;
@@ -879,7 +879,7 @@ export interface PlatformProgram {
   peak_memory: Figure;
 }
 
-/** PlatformTake is what the platform of a variant took at a point: medians over the trials. */
+/** PlatformTake holds the usage of a variant's platform at a point: medians over the trials. */
 export interface PlatformTake {
   variant: string;
   point: Point;
@@ -890,9 +890,9 @@ export interface PlatformTake {
   images_seconds: Figure;
   ready_seconds: Figure;
   nothing_seconds: Figure;
-  /** BackSeconds is how long what a fault had killed took from when it was to be there again until it could be used; 0: nothing was killed. */
+  /** BackSeconds is the time from the end of a fault that killed something until that could be used again; 0: nothing was killed. */
   back_seconds?: Figure;
-  /** NoticedSeconds is how long the platform took to say that a node was lost; 0: none was, or not for so long. */
+  /** NoticedSeconds is the time until the platform reported the loss of a node; 0: none was lost, or not for so long. */
   noticed_seconds?: Figure;
   /** Starts are those of the units, the slowest first. */
   starts?: Array<UnitStart>;
@@ -931,7 +931,7 @@ export interface VariantStatics {
   unknown?: Record<string, string>;
 }
 
-/** UsageCourse is what all units of a system but the generator used, from the first mark on: a point each second, or as often as they were sampled. */
+/** UsageCourse holds the usage of all units of a system but the generator, from the first mark on: a point each second, or as often as they were sampled. */
 export interface UsageCourse {
   /** seconds since the mark */
   end: Array<Figure> | null;
@@ -952,7 +952,7 @@ export interface TrialCourse {
   rate: Array<Figure> | null;
   median: Array<Figure | null> | null;
   p99: Array<Figure | null> | null;
-  /** Used is what the system used meanwhile, at points of its own; nil: it was not metered. */
+  /** Used holds the usage of the system meanwhile, at points of its own; nil: it was not metered. */
   used?: UsageCourse;
 }
 
@@ -973,7 +973,7 @@ export interface SearchLoad {
   max: Figure | null;
 }
 
-/** TrialSearch is what the search of a trial came to. */
+/** TrialSearch holds the result of a trial's search. */
 export interface TrialSearch {
   variant: string;
   point: string;
@@ -988,7 +988,7 @@ export interface TrialSearch {
   reason?: string;
 }
 
-/** OperationTimes are what one operation of a load gave at a point, all trials together but for the times, which are medians over the trials, in seconds. */
+/** OperationTimes holds the results of one operation of a load at a point: counts over all trials, and times, in seconds, as medians over the trials. */
 export interface OperationTimes {
   variant: string;
   point: Point;
@@ -1020,7 +1020,7 @@ export interface RoleLayerTime {
   per_operation: Figure;
 }
 
-/** LayerShare is where the CPU time of an operation goes in a variant at a point: means over profiled trials, in seconds of the trials that were timed without a profiler. */
+/** LayerShare divides the CPU time of an operation in a variant at a point among layers: means over profiled trials, in seconds of the trials that were timed without a profiler. */
 export interface LayerShare {
   variant: string;
   point: Point;
@@ -1042,7 +1042,7 @@ export interface LayerShare {
 export interface Link {
   to: string;
   how?: string;
-  /** Traffic is what went over it per operation, by what is counted: "calls"; absent where nobody counts. */
+  /** Traffic counts per operation, by what is counted: "calls"; absent where nobody counts. */
   traffic?: Record<string, Figure>;
 }
 
@@ -1054,7 +1054,7 @@ export interface PicturePart {
   /** Service is the kind of a backing service: "mariadb". Embedded ones are a part of the units that use them, and have no units of their own. */
   service?: string;
   embedded?: boolean;
-  /** Node is where its units are; empty: on the conductor's host. */
+  /** Node is the node of its units; empty: the conductor's host. */
   node?: string;
   links?: Array<Link>;
   /** seconds */
@@ -1083,7 +1083,7 @@ export interface KnobChange {
 
 /** Step is one step of a way: Variant / Before by block. */
 export interface Step {
-  /** Name is what a step is called that lies between two variants of the study and changes all of Changes at once; empty where it was made to turn Knob. */
+  /** Name is the name of a step between two variants of the study, which makes all of Changes at once; empty if the step turns Knob alone. */
   name?: string;
   changes?: Array<KnobChange>;
   knob: string;
@@ -1222,7 +1222,7 @@ export interface Doubled {
   path_share?: Figure;
 }
 
-/** Signal is what is commonly asked which unit is the bottleneck. */
+/** Signal is a figure by which people commonly look for the bottleneck. */
 export interface Signal {
   name: "CPU share" | "queueing" | "critical path";
   /** Unit is the one that it points to; empty: nothing of it was measured. */
@@ -1231,7 +1231,7 @@ export interface Signal {
   right?: boolean;
 }
 
-/** Bottleneck is what doubling the units of a variant, one at a time, did to its throughput at a point, beside what trials of the variant itself would have said. */
+/** Bottleneck compares the throughput of a variant at a point, each of its units doubled in turn, with what trials of the variant itself predict. */
 export interface Bottleneck {
   metric: string;
   point: Point;
@@ -1256,7 +1256,7 @@ export interface AuditSum {
   figures?: Record<string, Figure>;
 }
 
-/** ConditionSummary is how the host fared over the experiment. */
+/** ConditionSummary sums up the state of the host during the experiment. */
 export interface ConditionSummary {
   calibration_median_seconds: Figure;
   /** (max-min)/median */
@@ -1306,7 +1306,7 @@ export interface Analysis {
   ladder: Array<Rung>;
   claims: Array<Judgement>;
   published: Array<PublishedFigure>;
-  /** LoadSeconds is how long the trials that count were measured under load, by point; absent of jobs, which last until they are done. */
+  /** LoadSeconds holds the measured seconds under load of the trials that count, by point. Jobs, which last until they are done, have none. */
   load_seconds?: Record<string, Figure>;
   /** Held are the offered rates of a system under load. */
   held?: Array<HeldRate>;
@@ -1323,19 +1323,19 @@ export interface Analysis {
   paths?: Array<TrialPath>;
   /** Traced holds variants against the baseline by the spans that their units have sent. */
   traced?: Array<TracedVariant>;
-  /** NodeLoads are what each node used, where the deployment has nodes. */
+  /** NodeLoads holds the usage of each node, where the deployment has nodes. */
   node_loads?: Array<NodeLoad>;
-  /** Platforms are what platforms took beside the units, where they are not all processes. */
+  /** Platforms holds the usage of platforms beside the units, where these are not all processes. */
   platforms?: Array<PlatformTake>;
-  /** Statics are what variants take beside run time. */
+  /** Statics holds what variants take beside run time. */
   statics?: Array<VariantStatics>;
-  /** Courses are how all trials went on. */
+  /** Courses holds the course of every trial. */
   courses?: Array<TrialCourse>;
-  /** Searches are what the searches for the capacity came to, one per trial. */
+  /** Searches holds the results of the searches for the capacity, one per trial. */
   searches?: Array<TrialSearch>;
-  /** Operations are what single ones gave, where a load has several. */
+  /** Operations holds the results of each operation, where a load has several. */
   operations?: Array<OperationTimes>;
-  /** Layers are where CPU time went, of experiments with profiled trials. */
+  /** Layers divides the CPU time among layers, in experiments with profiled trials. */
   layers?: Array<LayerShare>;
   /** Pictures are the architectures, of every variant at every point. */
   pictures?: Array<Picture>;
