@@ -51,16 +51,12 @@ func newFixture(t *testing.T) fixture {
 	if err := Missing(); err != nil {
 		t.Skip(err)
 	}
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	id, err := launch.Own()
 	if err != nil {
 		t.Fatal(err)
 	}
 	program, label := deploytest.Program(t), id.String()
-	f := fixture{New(process.New(program, []string{own, "janitor"}, []string{own, "keeper"}, label), label),
+	f := fixture{New(process.New(program, deploytest.Part("janitor"), deploytest.Part("keeper"), label), label),
 		label, "cleave-compose-test:1"}
 	dockertest.Image(t, f.image, program)
 	return f

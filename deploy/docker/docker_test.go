@@ -43,12 +43,8 @@ func playConductor(network, program, dir, label, text string) error {
 	if err := json.Unmarshal([]byte(text), &layout); err != nil {
 		return err
 	}
-	own, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	processes := process.New(program, []string{own, "janitor"}, nil, label)
-	if _, err = New(Network(network), processes, program, label).Deploy(context.Background(), layout,
+	processes := process.New(program, deploytest.Part("janitor"), nil, label)
+	if _, err := New(Network(network), processes, program, label).Deploy(context.Background(), layout,
 		dir); err != nil {
 		return err
 	}
@@ -60,12 +56,8 @@ func playConductor(network, program, dir, label, text string) error {
 // newDeployer returns one whose units are those of the suite.
 func newDeployer(t *testing.T, network Network, program string) *Deployer {
 	t.Helper()
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	label := deploytest.Label(t)
-	d := New(network, process.New(program, []string{own, "janitor"}, nil, label), program, label)
+	d := New(network, process.New(program, deploytest.Part("janitor"), nil, label), program, label)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -276,13 +268,9 @@ func TestSuite(t *testing.T) {
 // ends, and what cannot be removed without it is left to be found when it runs again.
 func TestADaemonThatEnds(t *testing.T) {
 	daemon := dockertest.Private(t)
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	program := deploytest.Program(t)
 	label := deploytest.Label(t)
-	deployer := New(Host, process.New(program, []string{own, "janitor"}, nil, label), program, label)
+	deployer := New(Host, process.New(program, deploytest.Part("janitor"), nil, label), program, label)
 	dir := deploytest.Folder(t)
 	d, err := deployer.Deploy(t.Context(), waiting(), dir)
 	if err != nil {

@@ -33,16 +33,12 @@ func newDeployer(t *testing.T) (d *Deployer, label string) {
 	if err := Missing(); err != nil {
 		t.Skip(err)
 	}
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	id, err := launch.Own()
 	if err != nil {
 		t.Fatal(err)
 	}
 	program, label := deploytest.Program(t), id.String()
-	d = New(process.New(program, []string{own, "janitor"}, nil, label), program,
+	d = New(process.New(program, deploytest.Part("janitor"), nil, label), program,
 		filepath.Join(t.TempDir(), "cluster"), label, nil)
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {

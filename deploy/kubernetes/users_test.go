@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 
@@ -26,11 +25,7 @@ func deployerOf(t *testing.T, f *userstest.Cluster, program string) *Deployer {
 		t.Fatal(err)
 	}
 	users.Starter = f.Starter
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(process.New(program, []string{own, "janitor"}, nil, f.Label), program, "", f.Label, users)
+	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, "", f.Label, users)
 }
 
 // TestSuiteOnTheUsersCluster: what can be had there is as it is everywhere, and what the

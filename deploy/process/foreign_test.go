@@ -85,10 +85,10 @@ func must(err error) {
 
 func touch(path string) { must(os.WriteFile(path, nil, 0o600)) }
 
-// startSelf starts this program as a foreign one with no environment.
+// startSelf starts this program as a foreign one without the variables of this one.
 func startSelf(session bool, args ...string) *exec.Cmd {
 	command := exec.Command(os.Args[0], append([]string{"foreign"}, args...)...)
-	command.Env = []string{}
+	command.Env = []string{deploytest.EndsAtOnce}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: session}
 	must(command.Start())
 	return command

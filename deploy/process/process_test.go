@@ -26,20 +26,20 @@ func deployer(t *testing.T) *Deployer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(own, []string{own, "janitor"}, []string{own, "keeper"}, deploytest.Label(t))
+	return New(own, deploytest.Part("janitor"), deploytest.Part("keeper"), deploytest.Label(t))
 }
 
 // layout returns a lead and three workers that play the given part.
 func layout(leadPart, workerPart string) lab.Layout {
 	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{
 		Name: "core", Role: "core",
-		Runnable:   lab.Runnable{Args: []string{"unit", leadPart}},
+		Runnable:   lab.Runnable{Args: []string{"unit", leadPart}, Env: []string{deploytest.EndsAtOnce}},
 		Networking: lab.Networking{Listens: true},
 	}}}
 	for i := range 3 {
 		l.Units = append(l.Units, lab.UnitSpec{
 			Name: fmt.Sprintf("worker-%d", i), Role: "worker",
-			Runnable:   lab.Runnable{Args: []string{"unit", workerPart}},
+			Runnable:   lab.Runnable{Args: []string{"unit", workerPart}, Env: []string{deploytest.EndsAtOnce}},
 			Networking: lab.Networking{Listens: true, Peers: []string{"core"}},
 			Placement:  lab.Placement{Cores: []int{i}},
 		})

@@ -1,7 +1,6 @@
 package process
 
 import (
-	"os"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
@@ -10,12 +9,8 @@ import (
 
 // TestSuite is what every deployer must pass.
 func TestSuite(t *testing.T) {
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	label := deploytest.Label(t)
-	deployer := New(deploytest.Program(t), []string{own, "janitor"}, []string{own, "keeper"}, label)
+	deployer := New(deploytest.Program(t), deploytest.Part("janitor"), deploytest.Part("keeper"), label)
 	deploytest.Suite(t, deployer, func() []string {
 		left := deploytest.Processes(label)
 		for _, folder := range cgroup.All(cgroup.Root) {

@@ -194,7 +194,7 @@ func playConductor(dir, text, label string) {
 	if err := json.Unmarshal([]byte(text), &layout); err != nil {
 		panic(err)
 	}
-	deployment, err := New(own, []string{own, "janitor"}, []string{own, "keeper"},
+	deployment, err := New(own, deploytest.Part("janitor"), deploytest.Part("keeper"),
 		label).Deploy(context.Background(), layout, dir)
 	if err != nil {
 		panic(err)

@@ -46,15 +46,11 @@ func playConductor(program, agent, dir string, names []string) error {
 
 // newDeployer returns one whose units are those of the suite.
 func newDeployer(program, agent string, names []string) *Deployer {
-	own, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
 	label, err := launch.Own()
 	if err != nil {
 		panic(err)
 	}
-	return New(process.New(program, []string{own, "janitor"}, nil, label.String()), program, agent,
+	return New(process.New(program, deploytest.Part("janitor"), nil, label.String()), program, agent,
 		label.String(), names, nil)
 }
 

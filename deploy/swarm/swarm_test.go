@@ -57,11 +57,7 @@ func playConductor(program, dir, label string) error {
 }
 
 func newDeployer(program, dir, label string) (*Deployer, error) {
-	own, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return New(process.New(program, []string{own, "janitor"}, nil, label), program, label,
+	return New(process.New(program, deploytest.Part("janitor"), nil, label), program, label,
 		filepath.Join(dir, "swarm"), nil), nil
 }
 

@@ -1,7 +1,6 @@
 package swarm
 
 import (
-	"os"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
@@ -23,12 +22,8 @@ func deployerOf(t *testing.T, f *userstest.Swarm, program string) *Deployer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	named.Starter = f.Starter
-	return New(process.New(program, []string{own, "janitor"}, nil, f.Label), program, f.Label, "", named)
+	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, f.Label, "", named)
 }
 
 // TestSuiteOnTheUsersSwarm: what can be had there is as it is everywhere, and what the user has
