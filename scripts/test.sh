@@ -6,11 +6,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Checks of the house and measuring programs have nothing that could race. The tests
+# Checks of the house, of scripts and measuring programs have nothing that could race. The tests
 # of the command line start programs that are built without the detector. What it finds in
 # nats-server is not ours. The simulations of predict share nothing and would take twelve times as
 # long; load/convert waits for one script, whose interpreter takes longest to compile.
-raceless='/(internal|docs|tools|cmd)(/|$)|/bench$|/backing/server/jetstream$|/predict$|/load/convert$'
+raceless='/(internal|docs|scripts|tools|cmd)(/|$)|/bench$|/backing/server/jetstream$|/predict$|/load/convert$'
 plainly=2 # packages that are tested at the same time without the detector
 if [ "${CLEAVE_TESTS:-}" != all ]; then
   # What stands on databases brings their engines and drivers: to compile those a second time takes longer

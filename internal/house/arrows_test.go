@@ -127,6 +127,8 @@ var rules = sync.OnceValue(func() []rule {
 			"what is deployed must stay small and quick to start: no deployers, no load engine, no reports"},
 		{"cmd", []string{""}, any, nil,
 			"the command line joins all rooms"},
+		{"scripts", nil, nil, []string{"deploy/compose/dockertest"},
+			"what tests a script runs it, and imports nothing that it is made of"},
 		{"docs/schema", noun, []string{"github.com/santhosh-tekuri/jsonschema/"}, nil,
 			"schemas describe the nouns and nothing else"},
 		{"internal", nil, nil, nil,

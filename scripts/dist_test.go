@@ -1,4 +1,7 @@
-package main
+// Package scripts tests scripts that nothing else runs.
+//
+// Entry points: TestDistRunsAlone for dist.sh.
+package scripts
 
 import (
 	"archive/tar"
@@ -56,7 +59,7 @@ func TestDistRunsAlone(t *testing.T) {
 func dist(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	command := exec.Command(filepath.Join("..", "..", "scripts", "dist.sh"), folder, "v1-test", runtime.GOARCH)
+	command := exec.Command("./dist.sh", folder, "v1-test", runtime.GOARCH)
 	command.Env = append(os.Environ(), "MAKEFLAGS=")
 	if text, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("make the archive: %v\n%s", err, text)
