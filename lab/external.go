@@ -79,6 +79,38 @@ type SystemAudit struct {
 	Dir     string   `json:"dir,omitempty"`
 	// Requests are answered rightly where every rule holds.
 	Requests []AuditRequest `json:"requests,omitempty"`
+	// Databases, by the names that Queries have for them, are asked for what the system has stored.
+	Databases map[string]AuditDatabase `json:"databases,omitempty"`
+	Queries   []AuditQuery             `json:"queries,omitempty"`
+}
+
+// AuditDatabase is a database of the system.
+type AuditDatabase struct {
+	Driver string `json:"driver"` // "postgres" or "mysql", which is for MariaDB, too
+	// At is where it is: a unit of the system, or a loopback address of the conductor's host, and a port.
+	At   string `json:"at"`
+	Name string `json:"name"`
+	User string `json:"user"`
+	// One of these has the password; none: there is none. Password refers to a variable, PasswordFile is a
+	// file of the conductor's host, and PasswordOf is a variable of the unit at At.
+	Password     string `json:"password,omitempty"`
+	PasswordFile string `json:"password_file,omitempty"`
+	PasswordOf   string `json:"password_of,omitempty"`
+}
+
+// AuditQuery is a query with its right answer, which is one of Equals, Counts and NoRows.
+type AuditQuery struct {
+	Rule string `json:"rule"` // in the words of who wrote it
+	In   string `json:"in"`   // the database
+	SQL  string `json:"sql"`
+	// Equals is the value that comes.
+	Equals *string `json:"equals,omitempty"`
+	// Counts is an operation: the number that comes is at least that of the answers that were right, and no
+	// more than that with those of which nobody knows what happened.
+	Counts string `json:"counts,omitempty"`
+	NoRows bool   `json:"no_rows,omitempty"`
+	// Within is how long after the load the answer may become right, in seconds.
+	Within float64 `json:"within_seconds,omitempty"`
 }
 
 // AuditRequest is a GET of a path with its right answer.

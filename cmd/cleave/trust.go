@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -107,6 +108,9 @@ func whatItDoes(s lab.Study) string {
 		if x.Audit != nil && len(x.Audit.Command) > 0 {
 			line("run %s in %s", words(x.Audit.Command), words([]string{x.Audit.Dir}))
 		}
+		for _, asked := range whatItAsks(x.Audit) {
+			line("%s", asked)
+		}
 		line("load %s", words([]string{x.URL}))
 	}
 	if s.Load == nil {
@@ -119,6 +123,21 @@ func whatItDoes(s lab.Study) string {
 		line("send what is in the file %s", words([]string{path}))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// whatItAsks says what an audit asks of databases, a line for each query.
+func whatItAsks(audit *lab.SystemAudit) (lines []string) {
+	if audit == nil {
+		return nil
+	}
+	for _, q := range audit.Queries {
+		db := audit.Databases[q.In]
+		password := cmp.Or(db.Password, db.PasswordFile, db.PasswordOf, "nobody")
+		lines = append(lines, fmt.Sprintf("ask the database %s as the user %s, with the password of %s: %s",
+			words([]string{db.At + "/" + db.Name}), words([]string{db.User}), words([]string{password}),
+			words([]string{q.SQL})))
+	}
+	return lines
 }
 
 // placeOf returns where the commands of a variant run: their folder of this host, where they have

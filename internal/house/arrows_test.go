@@ -69,7 +69,7 @@ var rules = sync.OnceValue(func() []rule {
 			[]string{"lab", "unit", "binding", "backing", "model", "systems/kit", "systems/loaded"}, any, nil,
 			"what plays a model knows the model, and nobody who makes one or simulates it"},
 		{"systems/external", []string{"lab", "bounded", "inputfile", "yamlfile", "secret", "systems/loaded"}, any,
-			nil,
+			[]string{"backing/database", "internal/servers"},
 			"what somebody else wrote is known by its definition, which may refer to secrets"},
 		{"systems/big/bigtest", []string{"lab", "unit", "deploy/launch", "systems/big"}, any, nil,
 			"the stand-in for a deployer in tests starts units as the deployer does"},

@@ -34,7 +34,7 @@ const (
 	auditUndecided = 6
 )
 
-// FigureUndecided is 1 in an audit where the user's own command could not decide.
+// FigureUndecided is 1 in an audit where the user's own command or a query could not decide.
 const FigureUndecided = "audit_undecided"
 
 // Bounds of what an audit says, and of how long it waits.
@@ -66,6 +66,7 @@ func (a audit) in(folder string) (*lab.SystemAudit, error) {
 		}
 		all.Requests = append(all.Requests, r)
 	}
+	a.addQueries(&all, folder)
 	return &all, nil
 }
 
@@ -91,8 +92,8 @@ func (d *Definition) AuditWith(command string) error {
 	return err
 }
 
-// AuditLive implements lab.LiveAuditor. After the generator's report, the requests and the command of the
-// system's definition judge what the system holds, while it still runs. The worst verdict counts.
+// AuditLive implements lab.LiveAuditor. After the generator's report, the requests, the queries and the command
+// of the system's definition judge what the system holds, while it still runs. The worst verdict counts.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	audit := s.Audit(v, p, left.Reports)
 	x := v.External
@@ -116,6 +117,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 			judge(&audit, lab.AuditInvalid, broken)
 		}
 	}
+	s.auditDatabases(ctx, x, left, &audit)
 	if len(x.Audit.Command) > 0 {
 		s.auditCommand(ctx, x, address, left, &audit)
 	}
@@ -217,7 +219,7 @@ func (s System) auditCommand(
 	runtime.LockOSThread() // it ends with the thread that starts it
 	defer runtime.UnlockOSThread()
 	err = command.Run()
-	audit.Said = out.lines()
+	audit.Said = append(audit.Said, out.lines()...)
 	if command.ProcessState == nil {
 		judge(audit, lab.AuditUnknown, fmt.Sprintf("the audit %s did not start: %v", argv[0], err))
 		return

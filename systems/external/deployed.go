@@ -48,7 +48,11 @@ func (d Definition) In(ways []string) (all []Definition, err error) {
 		one := d
 		one.Deployment = way
 		if refusal := one.deploy(); refusal != nil {
-			err = errors.Join(err, fmt.Errorf("system %s with --deploy %s: %w", d.Name, way, refusal))
+			whose := "system " + d.Name
+			if way != "" {
+				whose += " with --deploy " + way
+			}
+			err = errors.Join(err, fmt.Errorf("%s: %w", whose, refusal))
 			continue
 		}
 		if len(ways) > 1 {
@@ -64,6 +68,14 @@ func (d Definition) In(ways []string) (all []Definition, err error) {
 
 // deploy makes the definition that of its deployment, or says why it cannot be.
 func (d *Definition) deploy() error {
+	if err := d.place(); err != nil {
+		return err
+	}
+	return d.locateDatabases()
+}
+
+// place does so but for the databases of its audit.
+func (d *Definition) place() error {
 	if err := d.services(); err != nil {
 		return err
 	}

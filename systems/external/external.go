@@ -113,7 +113,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	job := lab.LoadJob{
 		Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready.ReadyCheck, Look: lookAt(v),
 	}
-	if s.Faults || x.Audit != nil && len(x.Audit.Command) > 0 {
+	if s.Faults || readsHistory(x.Audit) {
 		job.History = loaded.History
 	}
 	loaded.SetClient(&job, p)

@@ -103,6 +103,8 @@ type audit struct {
 		Status int            `yaml:"status,omitempty"`
 		JSON   map[string]any `yaml:"json,omitempty"`
 	} `yaml:"requests,omitempty"`
+	Databases map[string]auditDatabase `yaml:"databases,omitempty"`
+	Queries   []auditQuery             `yaml:"queries,omitempty"`
 }
 
 // argv is a command: a list, or a text that is split at blanks.
@@ -120,7 +122,10 @@ func Parse(path string, data []byte) (Definition, error) {
 	r := yamlfile.Reader{File: path, Format: yamlfile.Small("system", Schema)}
 	var f file
 	if root := r.Root(data); root != nil {
-		r.Decode(root, &f)
+		lines := r.Decode(root, &f)
+		f.Audit.check(func(place, format string, args ...any) {
+			r.Problem(lines[place], "%s: "+format, append([]any{place}, args...)...)
+		})
 	}
 	if err := r.Problems.OrNil(); err != nil {
 		return Definition{}, err
@@ -152,7 +157,7 @@ func (f *file) definition(folder string) (Definition, []error) {
 		},
 	}
 	d.Dir = within(folder, f.Dir)
-	if len(f.Audit.Command)+len(f.Audit.Requests) > 0 {
+	if len(f.Audit.Command)+len(f.Audit.Requests)+len(f.Audit.Queries) > 0 {
 		var err error
 		if d.Audit, err = f.Audit.in(folder); err != nil {
 			mistakes = append(mistakes, err)

@@ -32,6 +32,10 @@ func (d *Definition) Mask(v *secret.Vault) error {
 	if d.Audit != nil {
 		audit := *d.Audit
 		audit.Command, d.Audit = m.words(audit.Command), &audit
+		audit.Queries = slices.Clone(audit.Queries)
+		for i := range audit.Queries {
+			audit.Queries[i].SQL = m.text("sql", audit.Queries[i].SQL)
+		}
 	}
 	d.Summary = m.text("summary", d.Summary)
 	d.Services = slices.Clone(d.Services)
@@ -217,15 +221,24 @@ func readEnvFile(path string) (map[string]string, error) {
 	return values, nil
 }
 
+// atHandOf returns the values of the system's file of them, if it has one and the file is there.
+func atHandOf(x *lab.ExternalSystem) (map[string]string, error) {
+	if x.EnvFile == "" {
+		return nil, nil
+	}
+	values, err := readEnvFile(x.EnvFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("env_file: %w", err)
+	}
+	return values, nil
+}
+
 // environment returns the environment of the system's commands, with the values for all references.
 // Where the file of values is not, the environment of Cleave has to have them.
 func (s System) environment(x *lab.ExternalSystem) ([]string, error) {
-	var atHand map[string]string
-	if x.EnvFile != "" {
-		var err error
-		if atHand, err = readEnvFile(x.EnvFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("env_file: %w", err)
-		}
+	atHand, err := atHandOf(x)
+	if err != nil {
+		return nil, err
 	}
 	var all []string
 	var missing []error

@@ -246,6 +246,36 @@ export interface AuditRequest {
   json?: Record<string, unknown>;
 }
 
+/** AuditDatabase is a database of the system. */
+export interface AuditDatabase {
+  /** "postgres" or "mysql", which is for MariaDB, too */
+  driver: string;
+  /** At is where it is: a unit of the system, or a loopback address of the conductor's host, and a port. */
+  at: string;
+  name: string;
+  user: string;
+  /** One of these has the password; none: there is none. Password refers to a variable, PasswordFile is a file of the conductor's host, and PasswordOf is a variable of the unit at At. */
+  password?: string;
+  password_file?: string;
+  password_of?: string;
+}
+
+/** AuditQuery is a query with its right answer, which is one of Equals, Counts and NoRows. */
+export interface AuditQuery {
+  /** in the words of who wrote it */
+  rule: string;
+  /** the database */
+  in: string;
+  sql: string;
+  /** Equals is the value that comes. */
+  equals?: string;
+  /** Counts is an operation: the number that comes is at least that of the answers that were right, and no more than that with those of which nobody knows what happened. */
+  counts?: string;
+  no_rows?: boolean;
+  /** Within is how long after the load the answer may become right, in seconds. */
+  within_seconds?: Figure;
+}
+
 /** SystemAudit judges what a system holds after a load, while it still runs. */
 export interface SystemAudit {
   /** Command is a program of the conductor's host and its arguments, which ends with 0 (every rule holds), 5 (one is broken) or 6 (undecided). {history} and {url} stand for the generator's history and the address of the system. It runs in Dir. */
@@ -253,6 +283,9 @@ export interface SystemAudit {
   dir?: string;
   /** Requests are answered rightly where every rule holds. */
   requests?: Array<AuditRequest>;
+  /** Databases, by the names that Queries have for them, are asked for what the system has stored. */
+  databases?: Record<string, AuditDatabase>;
+  queries?: Array<AuditQuery>;
 }
 
 /** ExternalSystem is a system that somebody else wrote, as far as Cleave must know it. Its service is at URL. It runs already, or Cleave starts it for every trial: by Command or by Compose. In Command, Env and URL, {port} stands for the port that the system is to listen on, chosen for every trial, and in Command and Env {host} for the address, which its deployment gives it. References to ${CLEAVE_MASKED_...} in Command, Reset, Compose and Services stand for values that looked like secrets. */

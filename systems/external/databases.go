@@ -1,0 +1,369 @@
+package external
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+)
+
+// Bounds of what is taken from a database.
+const (
+	maxRows     = 5  // that are shown
+	maxColumns  = 20 // likewise
+	maxPassword = 4096
+)
+
+// Pauses before a query is asked again: each is twice the one before.
+const firstAgain, longestAgain = 100 * time.Millisecond, 2 * time.Second
+
+// auditDatabases asks the queries of a system's audit, one after the other.
+func (s System) auditDatabases(
+	ctx context.Context, x *lab.ExternalSystem, left lab.Leftover, audit *lab.Audit,
+) {
+	undecided := func(format string, args ...any) {
+		judge(audit, lab.AuditUnknown, fmt.Sprintf(format, args...))
+		audit.Figures[FigureUndecided] = 1
+	}
+	tried, err := map[string]endings{}, error(nil)
+	if slices.ContainsFunc(x.Audit.Queries, func(q lab.AuditQuery) bool { return q.Counts != "" }) {
+		if tried, err = countEnds(filepath.Join(left.Dir, loaded.History)); err != nil {
+			undecided("the audit cannot count operations: %v", err)
+			return
+		}
+	}
+	for _, q := range x.Audit.Queries {
+		db, address, err := s.open(x, x.Audit.Databases[q.In], left.Foreign)
+		if err != nil {
+			undecided("audit: %s: in %s: %v", q.Rule, q.In, err)
+			continue
+		}
+		asked := question{AuditQuery: q, db: db, driver: x.Audit.Databases[q.In].Driver, tried: tried}
+		came, broken, err := asked.untilItHolds(ctx)
+		switch place := fmt.Sprintf("%s (%s at %s, asked: %s)", q.Rule, q.In, address, shortened(q.SQL)); {
+		case err != nil:
+			undecided("audit: %s: %v", place, err)
+		case broken != "":
+			judge(audit, lab.AuditInvalid, fmt.Sprintf("the audit found a broken rule: %s: %s", place, broken))
+		default:
+			audit.Said = append(audit.Said, q.Rule+": "+came)
+		}
+		_ = db.Close() // it has told what it had to tell
+	}
+}
+
+// open returns a database of an audit and its address, given those of the system's units.
+func (s System) open(
+	x *lab.ExternalSystem, d lab.AuditDatabase, units map[string]string,
+) (db *sql.DB, address string, err error) {
+	host, port, err := splitAt(d.At)
+	if err != nil {
+		return nil, "", fmt.Errorf("at: %w", err)
+	}
+	if !isLoopback(host) { // a plan that somebody else wrote may name any
+		at, runs := units[host]
+		if !runs {
+			return nil, "", fmt.Errorf("at: there is no unit %s that listens", host)
+		}
+		if host, _, err = net.SplitHostPort(at); err != nil {
+			return nil, "", fmt.Errorf("at: %w", err)
+		}
+	}
+	password, err := s.passwordOf(x, d)
+	if err != nil {
+		return nil, "", err
+	}
+	address = net.JoinHostPort(host, strconv.Itoa(port))
+	connect := map[string]func(address, password string, d lab.AuditDatabase) (*sql.DB, error){
+		driverPostgres: connectPostgres, driverMySQL: connectMySQL}[d.Driver]
+	if connect == nil {
+		return nil, "", fmt.Errorf("there is no driver %q", d.Driver)
+	}
+	db, err = connect(address, password, d)
+	return db, address, err
+}
+
+// passwordOf returns the password of a database, which nothing that is written shows from now on; "": none.
+func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, error) {
+	const itself = "PASSWORD"
+	text, values := d.Password, map[string]string(nil)
+	var err error
+	switch {
+	case d.PasswordFile != "":
+		var kept []byte
+		if kept, err = inputfile.Read(d.PasswordFile, maxPassword); err != nil {
+			return "", fmt.Errorf("password_file: %w", err)
+		}
+		text, values = "${"+itself+"}", map[string]string{itself: strings.TrimRight(string(kept), "\r\n")}
+	case d.PasswordOf != "":
+		host, _, _ := strings.Cut(d.At, ":")
+		i := slices.IndexFunc(x.Services, func(one lab.SystemService) bool { return one.Name == host })
+		if i >= 0 {
+			value, set := variableOf(x.Services[i].Container.Env, d.PasswordOf)
+			if !set {
+				return "", fmt.Errorf("password_of: the service %s has no variable %s", host, d.PasswordOf)
+			}
+			value, err = s.Secrets.FillMasked(value)
+			text, values = "${"+itself+"}", map[string]string{itself: value}
+			break
+		}
+		text = x.Env[d.PasswordOf]
+		fallthrough
+	default:
+		values, err = atHandOf(x)
+	}
+	if err != nil {
+		return "", fmt.Errorf("its password: %w", err)
+	}
+	password, err := s.Secrets.Fill(text, values)
+	if err != nil {
+		return "", fmt.Errorf("its password: %w", err)
+	}
+	return password, nil
+}
+
+// connectPostgres returns a database of PostgreSQL. Nothing is taken from the environment.
+func connectPostgres(address, password string, d lab.AuditDatabase) (*sql.DB, error) {
+	at := url.URL{Scheme: "postgres", User: url.User(d.User), Host: address, Path: "/" + d.Name,
+		RawQuery: "sslmode=prefer&passfile="}
+	config, err := pgx.ParseConfig(at.String())
+	if err != nil {
+		return nil, fmt.Errorf("its name or its user cannot be: %w", err)
+	}
+	config.Password = password
+	config.RuntimeParams = map[string]string{"application_name": "cleave",
+		"statement_timeout": strconv.Itoa(int(answerLimit.Milliseconds()))}
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // one statement, which nothing keeps
+	return stdlib.OpenDB(*config), nil
+}
+
+// connectMySQL returns a database of MySQL or MariaDB.
+func connectMySQL(address, password string, d lab.AuditDatabase) (*sql.DB, error) {
+	config := mysql.NewConfig()
+	config.Net, config.Addr, config.DBName, config.User, config.Passwd = "tcp", address, d.Name, d.User, password
+	config.TLSConfig, config.Logger = "preferred", &mysql.NopLogger{} // errors are returned as well
+	connector, err := mysql.NewConnector(config)
+	if err != nil {
+		return nil, fmt.Errorf("its name or its user cannot be: %w", err)
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// endings are how many attempts of an operation happened, and of how many nobody knows.
+type endings struct{ right, unknown int64 }
+
+// countEnds counts the attempts of a history by their operations.
+func countEnds(path string) (map[string]endings, error) {
+	all := map[string]endings{}
+	err := loaded.EachAttempt(path, func(a loaded.Attempt[json.RawMessage]) {
+		n := all[a.Operation]
+		switch a.End {
+		case loaded.EndedOK:
+			n.right++
+		case loaded.EndedInfo:
+			n.unknown++
+		}
+		all[a.Operation] = n
+	})
+	return all, err
+}
+
+// question is a query that is asked of a database.
+type question struct {
+	lab.AuditQuery
+	db     *sql.DB
+	driver string
+	tried  map[string]endings // by operation
+}
+
+// onlyReads has all transactions of a session only read: MariaDB ends the one that it is in before a DROP.
+var onlyReads = map[string]string{
+	driverPostgres: "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
+	driverMySQL:    "SET SESSION TRANSACTION READ ONLY",
+}
+
+// untilItHolds asks until the answer is right, as long as it may take to become so. came is the right answer
+// for people, broken what of the last one is wrong; the error says why it tells nothing.
+func (q question) untilItHolds(ctx context.Context) (came, broken string, err error) {
+	if _, known := q.tried[q.Counts]; q.Counts != "" && !known {
+		return "", "", fmt.Errorf("the load has no operation %q to be counted: it has %s", q.Counts,
+			strings.Join(slices.Sorted(maps.Keys(q.tried)), ", "))
+	}
+	last := time.Now().Add(time.Duration(q.Within * float64(time.Second)))
+	for pause := firstAgain; ; pause = min(2*pause, longestAgain) {
+		var found table
+		if found, err = q.ask(ctx); err == nil {
+			came, broken, err = q.judge(found)
+		}
+		if err == nil && broken == "" {
+			return came, "", nil
+		}
+		rest := time.Until(last)
+		if rest <= 0 {
+			return came, broken, err
+		}
+		select {
+		case <-time.After(min(pause, rest)):
+		case <-ctx.Done():
+			return came, broken, err
+		}
+	}
+}
+
+// table is the beginning of an answer.
+type table struct {
+	columns []string
+	rows    [][]string
+	more    bool // there are more rows
+}
+
+// ask asks once, in a transaction of its own that can only read.
+func (q question) ask(ctx context.Context) (found table, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	session, err := q.db.Conn(ctx)
+	if err == nil {
+		defer func() { _ = session.Close() }() // nothing was written
+		_, err = session.ExecContext(ctx, onlyReads[q.driver])
+	}
+	if err != nil {
+		return found, fmt.Errorf("it cannot be asked, look at audit.databases.%s: %w", q.In, err)
+	}
+	rows, err := session.QueryContext(ctx, q.SQL)
+	if err != nil {
+		return found, fmt.Errorf("it was not answered, try the query in the database's own shell: %w", err)
+	}
+	defer func() {
+		if found.more {
+			cancel() // else it would be read to its end
+		}
+		if closed := rows.Close(); !found.more {
+			err = errors.Join(err, closed)
+		}
+	}()
+	if found.columns, err = rows.Columns(); err != nil {
+		return found, err
+	}
+	for rows.Next() {
+		if found.more = len(found.rows) == maxRows; found.more {
+			return found, nil
+		}
+		cells := make([]any, len(found.columns))
+		into := make([]any, len(cells))
+		for i := range cells {
+			into[i] = &cells[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return found, fmt.Errorf("its answer cannot be read: %w", err)
+		}
+		row := make([]string, len(cells))
+		for i, cell := range cells {
+			row[i] = cellText(cell)
+		}
+		found.rows = append(found.rows, row)
+	}
+	return found, rows.Err()
+}
+
+// cellText returns a value of a row as text.
+func cellText(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "NULL"
+	case []byte:
+		return strings.ToValidUTF8(string(v), "?")
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	}
+	return fmt.Sprint(value)
+}
+
+// judge holds an answer against the right one.
+func (q question) judge(found table) (came, broken string, err error) {
+	if q.NoRows {
+		if len(found.rows) == 0 {
+			return "no rows", "", nil
+		}
+		return "", "there are rows, expected none: " + found.String(), nil
+	}
+	switch {
+	case len(found.columns) != 1 || len(found.rows) > 1:
+		return "", "", fmt.Errorf("it was answered with %s, expected one value: one row with one column", found)
+	case len(found.rows) == 0 && q.Equals != nil:
+		return "", fmt.Sprintf("no row came, expected %s", shortened(*q.Equals)), nil
+	case len(found.rows) == 0:
+		return "", "", errors.New("no row came, expected a number: ask with count(*)")
+	}
+	value := found.rows[0][0]
+	if q.Equals != nil {
+		if !sameValue(value, *q.Equals) {
+			return "", fmt.Sprintf("%s came, expected %s", shortened(value), shortened(*q.Equals)), nil
+		}
+		return shortened(value), "", nil
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil {
+		return "", "", fmt.Errorf("%s came, expected a whole number: ask with count(*), or coalesce(sum(...), 0)",
+			shortened(value))
+	}
+	did := q.tried[q.Counts]
+	least, most := did.right, did.right+did.unknown
+	expected := fmt.Sprintf("%d %s were answered rightly", least, q.Counts)
+	if most > least {
+		expected += fmt.Sprintf(", and of %d nobody knows", did.unknown)
+	}
+	switch {
+	case n < least:
+		return "", fmt.Sprintf("%d came, %d are lost: %s", n, least-n, expected), nil
+	case n > most:
+		return "", fmt.Sprintf("%d came, %d too many: %s", n, n-most, expected), nil
+	}
+	return fmt.Sprintf("%d, %s", n, expected), "", nil
+}
+
+// sameValue reports whether two texts are the same value: 12 and 12.0 are, but whole numbers of any length
+// are compared digit by digit.
+func sameValue(a, b string) bool {
+	if a == b {
+		return true
+	}
+	_, wholeA := strconv.ParseInt(a, 10, 64)
+	_, wholeB := strconv.ParseInt(b, 10, 64)
+	left, errLeft := strconv.ParseFloat(a, 64)
+	right, errRight := strconv.ParseFloat(b, 64)
+	return (wholeA != nil || wholeB != nil) && errLeft == nil && errRight == nil && left == right
+}
+
+// String shows the rows for people.
+func (t table) String() string {
+	var rows []string
+	for _, row := range t.rows {
+		var cells []string
+		for i, cell := range row[:min(len(row), maxColumns)] {
+			cells = append(cells, t.columns[i]+"="+shortened(cell))
+		}
+		rows = append(rows, strings.Join(cells, " "))
+	}
+	if t.more {
+		rows = append(rows, "...")
+	}
+	return cmp.Or(strings.Join(rows, "; "), fmt.Sprintf("no rows of %d columns", len(t.columns)))
+}

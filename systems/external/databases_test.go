@@ -1,0 +1,206 @@
+package external
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/systems/loaded"
+)
+
+// TestMain is also the janitor and the keeper of the servers.
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
+
+// stored is a database that a system has filled, and how a system file describes it.
+type stored struct {
+	lab.AuditDatabase
+	password string
+}
+
+// store makes a database of some orders.
+func store(t *testing.T, driver database.Driver) stored {
+	t.Helper()
+	var s stored
+	config := databasetest.Fresh(t, driver)
+	s.Driver = map[database.Driver]string{database.MariaDB: driverMySQL, database.PostgreSQL: driverPostgres}[driver]
+	if driver == database.MariaDB {
+		dsn, err := mysql.ParseDSN(config.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.At, s.Name, s.User, s.password = dsn.Addr, dsn.DBName, dsn.User, dsn.Passwd
+	} else {
+		dsn, err := url.Parse(config.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.At, s.Name, s.User = dsn.Host, strings.TrimPrefix(dsn.Path, "/"), dsn.User.Username()
+		s.password, _ = dsn.User.Password()
+	}
+	s.Password = "${SHOP_PASSWORD}"
+	db, _, err := s.as(t, s.password).open(&lab.ExternalSystem{}, s.AuditDatabase, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	for _, statement := range []string{"CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(40), total NUMERIC(6,2))",
+		"INSERT INTO orders VALUES (1, 'tea', 2.50), (2, 'milk', 3), (3, NULL, 0), (4, 'x', -1), (5, 'x', -1), " +
+			"(6, 'x', -1), (7, 'x', -1), (8, 'x', -1), (9, 'x', -1)"} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// as returns a system with a password in its environment.
+func (s stored) as(t *testing.T, password string) System {
+	return System{Generator: dummy{&lab.LoadJob{}}, Secrets: secret.NewVault(func(name string) (string, bool) {
+		return password, name == "SHOP_PASSWORD"
+	})}
+}
+
+// history has 9 orders of which 7 were right and of 2 nobody knows, one of which was refused, too.
+const history = `{"operation":"buy","end":"ok","warm_up":true,"noted":[1]}
+` + `{"operation":"buy","end":"fail"}
+{"operation":"look","end":"ok"}
+`
+
+// ask has a system's audit ask queries of the database.
+func (s stored) ask(t *testing.T, system System, queries ...lab.AuditQuery) lab.Audit {
+	t.Helper()
+	x := &lab.ExternalSystem{URL: "http://127.0.0.1:1/", Audit: &lab.SystemAudit{Queries: queries,
+		Databases: map[string]lab.AuditDatabase{"shop": s.AuditDatabase}}}
+	dir, text := t.TempDir(), history
+	for range 6 {
+		text += `{"operation":"buy","end":"ok"}` + "\n"
+	}
+	for range 2 {
+		text += `{"operation":"buy","end":"info"}` + "\n"
+	}
+	if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return system.AuditLive(t.Context(), lab.Variant{Name: "it", External: x}, at(Operations, 9),
+		lab.Leftover{Dir: dir, Reports: handedIn(t, lab.LoadReport{Sent: 9, OK: 9})})
+}
+
+// TestDatabasesAreAudited by queries, with the verdicts of an audit's command. Long because it is a table.
+func TestDatabasesAreAudited(t *testing.T) {
+	is := func(value string) lab.AuditQuery { return lab.AuditQuery{Equals: &value} }
+	counts, none := lab.AuditQuery{Counts: "buy"}, lab.AuditQuery{NoRows: true}
+	for _, driver := range []database.Driver{database.PostgreSQL, database.MariaDB} {
+		t.Run(string(driver), func(t *testing.T) {
+			s := store(t, driver)
+			for _, c := range []struct {
+				sql     string
+				want    lab.AuditQuery
+				verdict lab.AuditVerdict
+				says    string
+			}{
+				{"SELECT count(*) FROM orders", is("9"), lab.AuditValid, "shop is right: 9"},
+				{"SELECT count(*) FROM orders", is("8"), lab.AuditInvalid, "9 came, expected 8"},
+				{"SELECT total FROM orders WHERE id = 2", is("3"), lab.AuditValid, "3.00"},
+				{"SELECT note FROM orders WHERE id = 1", is("tea"), lab.AuditValid, "tea"},
+				{"SELECT note FROM orders WHERE id = 3", is("tea"), lab.AuditInvalid, "NULL came, expected tea"},
+				{"SELECT note FROM orders WHERE id = 99", is("tea"), lab.AuditInvalid, "no row came"},
+				{"SELECT note, id FROM orders", is("tea"), lab.AuditUnknown, "note=milk id=2; note=NULL id=3"},
+				{"SELECT count(*) FROM orders", counts, lab.AuditValid, "9, 7 buy were answered rightly, and of 2"},
+				{"SELECT count(*) FROM orders WHERE id > 2", counts, lab.AuditValid, "7, 7 buy"},
+				{"SELECT count(*) FROM orders WHERE id > 3", counts, lab.AuditInvalid, "6 came, 1 are lost: 7 buy"},
+				{"SELECT 1 + count(*) FROM orders", counts, lab.AuditInvalid, "10 came, 1 too many"},
+				{"SELECT sum(id) FROM orders WHERE id > 99", counts, lab.AuditUnknown, "coalesce(sum(...), 0)"},
+				{"SELECT 1", lab.AuditQuery{Counts: "bay"}, lab.AuditUnknown, `no operation "bay" to be counted: it ` +
+					"has buy, look"},
+				{"SELECT id FROM orders WHERE total < -5", none, lab.AuditValid, "no rows"},
+				{"SELECT id, total FROM orders WHERE total < 0 ORDER BY id", none, lab.AuditInvalid,
+					"expected none: id=4 total=-1.00; id=5 total=-1.00; id=6 total=-1.00; id=7 total=-1.00; " +
+						"id=8 total=-1.00; ..."},
+				{"SELECT ids FROM orders", none, lab.AuditUnknown, "asked: SELECT ids FROM orders): it was not answered"},
+				{"DELETE FROM orders", none, lab.AuditUnknown, "it was not answered"},
+				{"DROP TABLE orders", none, lab.AuditUnknown, "it was not answered"},
+				{"COMMIT; DELETE FROM orders", none, lab.AuditUnknown, "it was not answered"},
+			} {
+				c.want.Rule, c.want.In, c.want.SQL = "shop is right", "shop", c.sql
+				got := s.ask(t, s.as(t, s.password), c.want)
+				told := strings.Join(append(got.Problems, got.Said...), "; ")
+				if got.Verdict != c.verdict || !strings.Contains(told, c.says) {
+					t.Errorf("%s: %s, %s; want %s and %q", c.sql, got.Verdict, told, c.verdict, c.says)
+				}
+				if undecided := got.Figures[FigureUndecided] == 1; undecided != (c.verdict == lab.AuditUnknown) {
+					t.Errorf("%s: undecided is %t", c.sql, undecided)
+				}
+			}
+			s.becomesRight(t)
+			s.keepsItsPassword(t)
+		})
+	}
+}
+
+// becomesRight wants an audit to wait for a system that goes on after its load, and not longer.
+func (s stored) becomesRight(t *testing.T) {
+	later := map[string]string{driverPostgres: "to_timestamp", driverMySQL: "from_unixtime"}[s.Driver]
+	for within, want := range map[float64]lab.AuditVerdict{0: lab.AuditInvalid, 60: lab.AuditValid} {
+		open := lab.AuditQuery{Rule: "all is done", In: "shop", NoRows: true, Within: within, SQL: fmt.Sprintf(
+			"SELECT id FROM orders WHERE id = 1 AND now() < %s(%d)", later, time.Now().Add(2*time.Second).Unix())}
+		if within == 0 {
+			open.SQL = "SELECT id FROM orders WHERE id = 1"
+		}
+		if got := s.ask(t, s.as(t, s.password), open); got.Verdict != want {
+			t.Errorf("within %g s it is %s: %v", within, got.Verdict, got.Problems)
+		}
+	}
+}
+
+// keepsItsPassword wants passwords from wherever they may be, and in no message.
+func (s stored) keepsItsPassword(t *testing.T) {
+	query := lab.AuditQuery{Rule: "there", In: "shop", SQL: "SELECT id FROM orders WHERE id = 99", NoRows: true}
+	wrong := s.as(t, "not-the-password")
+	got := s.ask(t, wrong, query)
+	told := strings.Join(got.Problems, "; ")
+	if got.Verdict != lab.AuditUnknown || !strings.Contains(told, "look at audit.databases.shop") ||
+		strings.Contains(told, "not-the-password") {
+		t.Errorf("with a wrong password it is %s: %s", got.Verdict, told)
+	}
+	file := filepath.Join(t.TempDir(), "password")
+	if err := os.WriteFile(file, []byte(s.password+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.Password, s.PasswordFile = "", file
+	if got := s.ask(t, wrong, query); got.Verdict != lab.AuditValid || wrong.Secrets.Conceal(s.password) != "***" {
+		t.Errorf("with a password in a file it is %s: %v", got.Verdict, got.Problems)
+	}
+	_, port, err := net.SplitHostPort(s.At)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.PasswordFile, s.PasswordOf = "", "DB_PASSWORD"
+	masked := secret.NewVault(os.LookupEnv)
+	reference := secret.Reference(masked.Mask("system", "DB_PASSWORD", s.password))
+	x := &lab.ExternalSystem{Services: []lab.SystemService{{Name: "db", Container: lab.ContainerSpec{
+		Env: []string{"A=b", "DB_PASSWORD=" + reference}}}}}
+	s.AuditDatabase.At = "db:" + port
+	db, _, err := System{Secrets: masked}.open(x, s.AuditDatabase, map[string]string{"db": "127.0.0.1:1"})
+	if err == nil {
+		err = errors.Join(db.PingContext(t.Context()), db.Close())
+	}
+	if err != nil {
+		t.Errorf("with the password of the service: %v", err)
+	}
+	if _, _, err := (System{Secrets: masked}).open(x, s.AuditDatabase, nil); err == nil {
+		t.Error("a database is asked that is no unit of the system")
+	}
+}

@@ -1,0 +1,257 @@
+package external
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/yamlfile"
+)
+
+// Drivers of databases. MariaDB speaks the protocol of MySQL.
+const (
+	driverPostgres = "postgres"
+	driverMySQL    = "mysql"
+)
+
+// drivers are the words of system files for them.
+var drivers = map[string]string{driverPostgres: driverPostgres, driverMySQL: driverMySQL, "mariadb": driverMySQL}
+
+// Bounds of what a file can ask for.
+const (
+	maxQueries  = 32
+	longestWait = 10 * time.Minute // for an answer to become right
+)
+
+// auditDatabase is a database of an audit as it is written.
+type auditDatabase struct {
+	Driver       string `yaml:"driver"`
+	At           string `yaml:"at"`
+	Name         string `yaml:"name"`
+	User         string `yaml:"user"`
+	Password     string `yaml:"password,omitempty"`
+	PasswordFile string `yaml:"password_file,omitempty"`
+	PasswordOf   string `yaml:"password_of,omitempty"`
+}
+
+// auditQuery is a query of an audit as it is written.
+type auditQuery struct {
+	Rule   string        `yaml:"rule"`
+	In     string        `yaml:"in"`
+	SQL    string        `yaml:"sql"`
+	Equals any           `yaml:"equals,omitempty"`
+	Counts string        `yaml:"counts,omitempty"`
+	NoRows bool          `yaml:"no_rows,omitempty"`
+	Within time.Duration `yaml:"within,omitempty"`
+}
+
+// onlyReference is what a password in a system file looks like.
+var onlyReference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
+
+// check finds mistakes in the queries of an audit and tells them with their places in the file.
+func (a audit) check(mistake func(place, format string, args ...any)) {
+	for name, db := range a.Databases {
+		place := "audit.databases." + name
+		if drivers[db.Driver] == "" {
+			mistake(place+".driver", "it is %q, expected postgres, mysql or mariadb", db.Driver)
+		}
+		if _, _, err := splitAt(db.At); err != nil {
+			mistake(place+".at", "%v", err)
+		}
+		if db.Password != "" && !onlyReference.MatchString(db.Password) {
+			mistake(place+".password", "a system file holds no password: refer to a variable of the environment, "+
+				"such as ${DB_PASSWORD}, or use password_file, or password_of with a variable of the service")
+		}
+		if howMany(db.Password != "", db.PasswordFile != "", db.PasswordOf != "") > 1 {
+			mistake(place, "give one of password, password_file and password_of")
+		}
+		if !slices.ContainsFunc(a.Queries, func(q auditQuery) bool { return q.In == name }) {
+			mistake(place, "no query asks it: name it in a query (in: %s), or leave it out", name)
+		}
+	}
+	if len(a.Queries) > maxQueries {
+		mistake("audit.queries", "there are %d, at most %d are asked", len(a.Queries), maxQueries)
+	}
+	for i, q := range a.Queries {
+		place := fmt.Sprintf("audit.queries[%d]", i)
+		if _, known := a.Databases[q.In]; !known {
+			mistake(place+".in", "there is no database %q in audit.databases%s", q.In,
+				yamlfile.Suggest(q.In, slices.Sorted(maps.Keys(a.Databases))))
+		}
+		if strings.TrimSpace(q.Rule) == "" || strings.TrimSpace(q.SQL) == "" {
+			mistake(place, "rule says what must hold, and sql asks for it: neither can be empty")
+		}
+		if howMany(q.Equals != nil, q.Counts != "", q.NoRows) != 1 {
+			mistake(place, "give one of equals, counts and no_rows: what must be answered?")
+		}
+		if _, isPlain := plainValue(q.Equals); q.Equals != nil && !isPlain {
+			mistake(place+".equals", "expected a number, a text, true or false: make one value of several in SQL")
+		}
+		if q.Within < 0 || q.Within > longestWait {
+			mistake(place+".within", "it is %v, expected at most %v", q.Within, longestWait)
+		}
+	}
+}
+
+// howMany returns how many are true.
+func howMany(given ...bool) (n int) {
+	for _, one := range given {
+		if one {
+			n++
+		}
+	}
+	return n
+}
+
+// plainValue returns the text of a value of a file that is neither a list nor an object.
+func plainValue(value any) (string, bool) {
+	switch value.(type) {
+	case nil, map[string]any, []any:
+		return "", false
+	}
+	return fmt.Sprint(value), true
+}
+
+// splitAt returns the host and the port that a database is at. The host is a unit of the system, or this host.
+func splitAt(at string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(at)
+	if port, _ = strconv.Atoi(text); err != nil || host == "" || port < 1 || port > maxPort {
+		return "", 0, fmt.Errorf("it is %q, expected a service of the system, or 127.0.0.1, and a port: db:5432", at)
+	}
+	return host, port, nil
+}
+
+// isLoopback reports whether a host is this one.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// addQueries adds the databases and queries to an audit of a system file that lies in a folder.
+func (a audit) addQueries(all *lab.SystemAudit, folder string) {
+	for name, db := range a.Databases {
+		kept := lab.AuditDatabase{Driver: drivers[db.Driver], At: db.At, Name: db.Name, User: db.User,
+			Password: db.Password, PasswordOf: db.PasswordOf}
+		if db.PasswordFile != "" {
+			kept.PasswordFile = within(folder, db.PasswordFile)
+		}
+		if all.Databases == nil {
+			all.Databases = map[string]lab.AuditDatabase{}
+		}
+		all.Databases[name] = kept
+	}
+	for _, q := range a.Queries {
+		kept := lab.AuditQuery{Rule: q.Rule, In: q.In, SQL: q.SQL, Counts: q.Counts, NoRows: q.NoRows,
+			Within: q.Within.Seconds()}
+		if value, isPlain := plainValue(q.Equals); isPlain {
+			kept.Equals = &value
+		}
+		all.Queries = append(all.Queries, kept)
+	}
+}
+
+// readsHistory reports whether an audit needs the generator's history.
+func readsHistory(a *lab.SystemAudit) bool {
+	return a != nil && (len(a.Command) > 0 ||
+		slices.ContainsFunc(a.Queries, func(q lab.AuditQuery) bool { return q.Counts != "" }))
+}
+
+// locateDatabases has the databases of the audit be found where the system is deployed, or says why they
+// cannot be.
+func (d *Definition) locateDatabases() (err error) {
+	if d.Audit == nil || len(d.Audit.Databases) == 0 {
+		return nil
+	}
+	own := *d.Audit
+	own.Databases, d.Audit = maps.Clone(own.Databases), &own
+	for _, name := range slices.Sorted(maps.Keys(own.Databases)) {
+		db := own.Databases[name]
+		mistake := d.locate(&db)
+		if mistake != nil {
+			err = errors.Join(err, fmt.Errorf("audit.databases.%s: %w", name, mistake))
+		}
+		own.Databases[name] = db
+	}
+	return err
+}
+
+// locate does so for one of them.
+func (d *Definition) locate(db *lab.AuditDatabase) error {
+	host, port, err := splitAt(db.At)
+	if err != nil {
+		return fmt.Errorf("at: %w", err)
+	}
+	if d.Afar() {
+		return fmt.Errorf("at: on %s this host does not reach %s: audit it with a command, or with requests, or "+
+			"deploy it on this host", d.Deployment, db.At)
+	}
+	switch d.Kind() {
+	case kindServices:
+		return d.locateService(db, host, port)
+	case kindCompose:
+		if !isLoopback(host) {
+			return fmt.Errorf("at: the compose command reaches %s by a port of this host only: give the service "+
+				"ports: [\"127.0.0.1:PORT:%d\"], and at: 127.0.0.1:PORT", db.At, port)
+		}
+	default:
+		listens := strings.Contains(d.URL, portMark)
+		if !isLoopback(host) && (host != RoleSystem || !listens) {
+			return fmt.Errorf("at: %s is not on this host: give 127.0.0.1 and a port%s", db.At,
+				map[bool]string{true: ", or " + RoleSystem + " and a port of its container"}[listens])
+		}
+	}
+	if _, set := d.Env[db.PasswordOf]; db.PasswordOf != "" && !set {
+		return fmt.Errorf("password_of: neither env nor env_file of the system has a variable %s", db.PasswordOf)
+	}
+	return nil
+}
+
+// locateService locates a database that is a service: by its name, or by a port that the file publishes.
+func (d *Definition) locateService(db *lab.AuditDatabase, host string, port int) error {
+	if isLoopback(host) {
+		var published []string
+		for _, way := range d.project.ways {
+			if way.published == strconv.Itoa(port) {
+				host, port = way.service, way.port
+			} else if way.published != "" {
+				published = append(published, way.published)
+			}
+		}
+		if isLoopback(host) {
+			return fmt.Errorf("at: no service publishes port %d of this host, but %s: name the service and its own "+
+				"port: db:5432", port, cmp.Or(strings.Join(published, ", "), "none at all"))
+		}
+	}
+	i := slices.IndexFunc(d.Services, func(s lab.SystemService) bool {
+		return s.Name == host || slices.Contains(s.Container.Names, host)
+	})
+	if i < 0 {
+		return fmt.Errorf("at: there is no service %s: the system has %s", host, strings.Join(d.Units(), ", "))
+	}
+	d.Services = slices.Clone(d.Services)
+	service := &d.Services[i]
+	service.Port = cmp.Or(service.Port, port) // it has an address for this host only if it has a port
+	db.At = net.JoinHostPort(service.Name, strconv.Itoa(port))
+	if _, set := variableOf(service.Container.Env, db.PasswordOf); db.PasswordOf != "" && !set {
+		return fmt.Errorf("password_of: the service %s has no variable %s", service.Name, db.PasswordOf)
+	}
+	return nil
+}
+
+// variableOf returns the value of a variable of an environment, and whether there is one.
+func variableOf(environment []string, name string) (value string, set bool) {
+	for _, v := range environment {
+		if known, its, _ := strings.Cut(v, "="); known == name {
+			value, set = its, true
+		}
+	}
+	return value, set
+}
