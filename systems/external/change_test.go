@@ -74,16 +74,21 @@ change:
 	}
 }
 
-// TestNothingIsSaidOfWhatIsLeftOut: neither what it would be like, nor what keeps it from being a unit.
+// TestNothingIsSaidOfWhatIsLeftOut: neither what it would be like, nor what keeps it from being a unit. Nor is
+// its image built, but for others.
 func TestNothingIsSaidOfWhatIsLeftOut(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": strings.Replace(changeable, `["80"]`, `["8080:80"]`, 1) +
 		`
   ads-cache: {image: cache, ports: ["53/udp"], cap_add: [SYS_ADMIN], devices: ["/dev/x:/dev/x"]}
   dns: {image: dns, ports: ["53/udp"], cap_add: [NET_ADMIN]}
+  gone: {image: gone, build: .}
+  other: {image: other, build: .}
+  shared: {image: shared, build: .}
+  sharing: {image: shared, build: .}
 `})
 	d, err := OfServices("", path, "")
 	if err == nil {
-		err = d.Change("", []string{"ads-cache=null"})
+		err = d.Change("", []string{"ads-cache=null", "gone=null", "other.image=another", "shared=null"})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -91,6 +96,9 @@ func TestNothingIsSaidOfWhatIsLeftOut(t *testing.T) {
 	if d.Compose != nil || len(d.Notes) != 1 || !strings.HasPrefix(d.Notes[0], "service dns: ") ||
 		len(d.Risks) != 1 || !strings.HasPrefix(d.Risks[0], "service dns: ") {
 		t.Errorf("with the notes %q and the risks %q, want one of dns each", d.Notes, d.Risks)
+	}
+	if len(d.Builds) != 1 || !slices.Contains(d.Builds[0], "shared") {
+		t.Errorf("it builds %q, want the image that a service has", d.Builds)
 	}
 }
 

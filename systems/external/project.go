@@ -32,7 +32,7 @@ type project struct {
 	// cannot is what keeps services from being units, risks is what gives them power over this host, and
 	// notes is what is otherwise than with docker compose: one line each.
 	cannot, risks, notes []string
-	builds               [][]string // commands that build images of services
+	builds               map[string][]string // commands that build images, by these
 	// Of manifests: served are the ways in by Service and port, and secrets the values of Secrets.
 	served  map[string]wayIn
 	secrets []string
@@ -78,7 +78,7 @@ func readProject(path string, env map[string]string, envFile string) (*project, 
 		return nil, errors.New("it has no services (COMPOSE_PROFILES chooses those of profiles)")
 	}
 	p := &project{name: strings.ReplaceAll(file.Name, "_", "-"), replicas: map[string]int{},
-		limits: map[string]lab.Limits{}, fixed: map[string]string{}}
+		limits: map[string]lab.Limits{}, fixed: map[string]string{}, builds: map[string][]string{}}
 	for _, name := range file.ServiceNames() {
 		if err := checkServiceName(name); err != nil {
 			return nil, err
@@ -346,7 +346,7 @@ func (d *Definition) compose() error {
 		if err != nil {
 			return fmt.Errorf("compose: %w", err)
 		}
-		d.Notes, d.Builds = p.notes, p.builds
+		d.Notes, d.Builds = p.notes, p.buildsOfServices()
 		d.enterAt(way)
 		return nil
 	case d.Deployment != "":
@@ -356,6 +356,17 @@ func (d *Definition) compose() error {
 		d.Notes = []string{"it runs through the compose command, since not every service can be a unit: " + why}
 		return d.byCommand()
 	}
+}
+
+// buildsOfServices returns the commands that build the images which the services have, each once.
+func (p *project) buildsOfServices() (all [][]string) {
+	built := map[string]bool{}
+	for _, s := range p.services {
+		if argv, builds := p.builds[s.Image]; builds && !built[s.Image] {
+			all, built[s.Image] = append(all, argv), true
+		}
+	}
+	return all
 }
 
 // byCommand makes the definition that of containers which the compose command starts.

@@ -98,7 +98,7 @@ func (s *serviceReader) built() {
 	command := []string{"docker", "build", "--tag", s.unit.Image}
 	if b.DockerfileInline != "" || len(b.AdditionalContexts)+len(b.Secrets)+len(b.SSH) > 0 {
 		command = []string{"docker", "compose", "--file", s.file.ComposeFiles[0], "build", s.Name}
-		s.builds, s.unit.Install = append(s.builds, command), shellWords(command)
+		s.builds[s.unit.Image], s.unit.Install = command, shellWords(command)
 		return
 	}
 	if b.Dockerfile != "" && b.Dockerfile != "Dockerfile" {
@@ -117,7 +117,7 @@ func (s *serviceReader) built() {
 		}
 	}
 	command = append(command, b.Context)
-	s.builds, s.unit.Install = append(s.builds, command), shellWords(command)
+	s.builds[s.unit.Image], s.unit.Install = command, shellWords(command)
 }
 
 // shellWords returns a command as it is typed.

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+)
+
+// buying starts a system that stores an order for each request before it answers. A mutant answers every
+// seventh without.
+func buying(t *testing.T, db *database.DB, table string, mutant bool) (address string) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), "CREATE TABLE "+table+" (id INT PRIMARY KEY)"); err != nil {
+		t.Fatal(err)
+	}
+	var orders atomic.Int64
+	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := orders.Add(1)
+		if mutant && id%7 == 0 {
+			return
+		}
+		if _, err := db.Exec(r.Context(), fmt.Sprintf("INSERT INTO %s VALUES (%d)", table, id)); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+		}
+	}))
+	t.Cleanup(shop.Close)
+	return shop.URL
+}
+
+// TestAuditsBySQLFindWhatIsLost in a system that acknowledges what it does not store, and keep the password.
+// TestDatabasesAreAudited asks each kind of database.
+func TestAuditsBySQLFindWhatIsLost(t *testing.T) {
+	config := databasetest.Fresh(t, database.PostgreSQL)
+	db := databasetest.Open(t, config)
+	at, err := url.Parse(config.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	password, _ := at.User.Password()
+	dir := t.TempDir()
+	for _, c := range []struct {
+		name string
+		code int
+		says string
+	}{
+		{"honest", exitFine, "honest: its audit: orders are stored: 50, 50 GET /buy were answered rightly"},
+		{"mutant", exitInvariant, "mutant: the audit found a broken rule: orders are stored (shop at " + at.Host +
+			", asked: SELECT count(*) FROM mutant): 43 came, 7 are lost: 50 GET /buy were answered rightly"},
+	} {
+		text := fmt.Sprintf("schema: cleave-system/1\nname: %[1]s\nurl: %s\naudit:\n  databases:\n    shop: {driver: "+
+			"postgres, at: \"%s\", name: %s, user: %s, password: \"${SHOP_PASSWORD}\"}\n  queries:\n    - {rule: orders are "+
+			"stored, in: shop, sql: SELECT count(*) FROM %[1]s, counts: GET /buy}\n", c.name,
+			buying(t, db, c.name, c.name == "mutant"), at.Host, at.Path[1:], at.User.Username())
+		if err := os.WriteFile(filepath.Join(dir, c.name+".yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command(filepath.Join(binaries, "cleave"), "check", c.name+".yaml", "--operations", "50",
+			"--path", "/buy")
+		command.Dir, command.Env = dir, append(os.Environ(), "SHOP_PASSWORD="+password)
+		expectSaid(t, command, c.code, []string{c.says})
+	}
+	if found, err := exec.Command("grep", "-r", "--", password, dir).CombinedOutput(); err == nil {
+		t.Errorf("the password is in what was written: %s", found)
+	}
+}
