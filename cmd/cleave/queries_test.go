@@ -54,12 +54,15 @@ func TestAuditsBySQLFindWhatIsLost(t *testing.T) {
 	}{
 		{"honest", exitFine, "honest: its audit: orders are stored: 50, 50 GET /buy were answered rightly"},
 		{"mutant", exitInvariant, "mutant: the audit found a broken rule: orders are stored (shop at " + at.Host +
-			", asked: SELECT count(*) FROM mutant): 43 came, 7 are lost: 50 GET /buy were answered rightly"},
+			", asked: SELECT count(*) FROM mutant): 43 came, 7 missing: 50 GET /buy were answered rightly"},
 	} {
-		text := fmt.Sprintf("schema: cleave-system/1\nname: %[1]s\nurl: %s\naudit:\n  databases:\n    shop: {driver: "+
-			"postgres, at: \"%s\", name: %s, user: %s, password: \"${SHOP_PASSWORD}\"}\n  queries:\n    - {rule: orders are "+
-			"stored, in: shop, sql: SELECT count(*) FROM %[1]s, counts: GET /buy}\n", c.name,
-			buying(t, db, c.name, c.name == "mutant"), at.Host, at.Path[1:], at.User.Username())
+		text := fmt.Sprintf(`schema: cleave-system/1
+name: %[1]s
+url: %s
+audit:
+  databases: {shop: {driver: postgres, at: "%s", name: %s, user: %s, password: "${SHOP_PASSWORD}"}}
+  queries: [{rule: orders are stored, in: shop, sql: SELECT count(*) FROM %[1]s, counts: GET /buy}]
+`, c.name, buying(t, db, c.name, c.name == "mutant"), at.Host, at.Path[1:], at.User.Username())
 		if err := os.WriteFile(filepath.Join(dir, c.name+".yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

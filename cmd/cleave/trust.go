@@ -105,11 +105,8 @@ func whatItDoes(s lab.Study) string {
 		if x.EnvFile != "" {
 			line("with variables from %s", words([]string{x.EnvFile}))
 		}
-		if x.Audit != nil && len(x.Audit.Command) > 0 {
-			line("run %s in %s", words(x.Audit.Command), words([]string{x.Audit.Dir}))
-		}
-		for _, asked := range whatItAsks(x.Audit) {
-			line("%s", asked)
+		for _, done := range whatItAudits(x.Audit) {
+			line("%s", done)
 		}
 		line("load %s", words([]string{x.URL}))
 	}
@@ -125,10 +122,13 @@ func whatItDoes(s lab.Study) string {
 	return strings.Join(lines, "\n")
 }
 
-// whatItAsks says what an audit asks of databases, a line for each query.
-func whatItAsks(audit *lab.SystemAudit) (lines []string) {
+// whatItAudits says what an audit runs and asks of databases, a line for each.
+func whatItAudits(audit *lab.SystemAudit) (lines []string) {
 	if audit == nil {
 		return nil
+	}
+	if len(audit.Command) > 0 {
+		lines = append(lines, fmt.Sprintf("run %s in %s", words(audit.Command), words([]string{audit.Dir})))
 	}
 	for _, q := range audit.Queries {
 		db := audit.Databases[q.In]

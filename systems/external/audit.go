@@ -92,8 +92,9 @@ func (d *Definition) AuditWith(command string) error {
 	return err
 }
 
-// AuditLive implements lab.LiveAuditor. After the generator's report, the requests, the queries and the command
-// of the system's definition judge what the system holds, while it still runs. The worst verdict counts.
+// AuditLive implements lab.LiveAuditor. After the generator's report, the requests, the queries and the
+// command of the system's definition judge what the system holds, while it still runs. The worst verdict
+// counts.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	audit := s.Audit(v, p, left.Reports)
 	x := v.External

@@ -74,11 +74,11 @@ change:
 	}
 }
 
-// TestNothingIsSaidOfWhatIsLeftOut: neither what it would be like, nor what keeps it from being a unit. Nor is
-// its image built, but for others.
+// TestNothingIsSaidOfWhatIsLeftOut: neither what it would be like, nor what keeps it from being a unit. Its
+// image is built for others only.
 func TestNothingIsSaidOfWhatIsLeftOut(t *testing.T) {
-	path := projectFolder(t, map[string]string{"compose.yaml": strings.Replace(changeable, `["80"]`, `["8080:80"]`, 1) +
-		`
+	changeable := strings.Replace(changeable, `["80"]`, `["8080:80"]`, 1)
+	path := projectFolder(t, map[string]string{"compose.yaml": changeable + `
   ads-cache: {image: cache, ports: ["53/udp"], cap_add: [SYS_ADMIN], devices: ["/dev/x:/dev/x"]}
   dns: {image: dns, ports: ["53/udp"], cap_add: [NET_ADMIN]}
   gone: {image: gone, build: .}

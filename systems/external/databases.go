@@ -97,7 +97,9 @@ func (s System) open(
 	if connect == nil {
 		return nil, "", fmt.Errorf("there is no driver %q", d.Driver)
 	}
-	db, err = connect(address, password, d)
+	if db, err = connect(address, password, d); err == nil {
+		db.SetMaxOpenConns(1)
+	}
 	return db, address, err
 }
 
@@ -149,8 +151,7 @@ func connectPostgres(address, password string, d lab.AuditDatabase) (*sql.DB, er
 		return nil, fmt.Errorf("its name or its user cannot be: %w", err)
 	}
 	config.Password = password
-	config.RuntimeParams = map[string]string{"application_name": "cleave",
-		"statement_timeout": strconv.Itoa(int(answerLimit.Milliseconds()))}
+	config.RuntimeParams = map[string]string{"application_name": "cleave"}
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec // one statement, which nothing keeps
 	return stdlib.OpenDB(*config), nil
 }
@@ -194,11 +195,8 @@ type question struct {
 	tried  map[string]endings // by operation
 }
 
-// onlyReads has all transactions of a session only read: MariaDB ends the one that it is in before a DROP.
-var onlyReads = map[string]string{
-	driverPostgres: "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY",
-	driverMySQL:    "SET SESSION TRANSACTION READ ONLY",
-}
+// onlyReads has all transactions of a session of MySQL only read: before a DROP it ends the one that it is in.
+const onlyReads = "SET SESSION TRANSACTION READ ONLY"
 
 // untilItHolds asks until the answer is right, as long as it may take to become so. came is the right answer
 // for people, broken what of the last one is wrong; the error says why it tells nothing.
@@ -235,19 +233,26 @@ type table struct {
 	more    bool // there are more rows
 }
 
+// begin begins a transaction that can only read.
+func (q question) begin(ctx context.Context) (*sql.Tx, error) {
+	if q.driver == driverMySQL { // it has one connection
+		if _, err := q.db.ExecContext(ctx, onlyReads); err != nil {
+			return nil, err
+		}
+	}
+	return q.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+}
+
 // ask asks once, in a transaction of its own that can only read.
 func (q question) ask(ctx context.Context) (found table, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
-	session, err := q.db.Conn(ctx)
-	if err == nil {
-		defer func() { _ = session.Close() }() // nothing was written
-		_, err = session.ExecContext(ctx, onlyReads[q.driver])
-	}
+	tx, err := q.begin(ctx)
 	if err != nil {
 		return found, fmt.Errorf("it cannot be asked, look at audit.databases.%s: %w", q.In, err)
 	}
-	rows, err := session.QueryContext(ctx, q.SQL)
+	defer func() { _ = tx.Rollback() }() // nothing was written
+	rows, err := tx.QueryContext(ctx, q.SQL)
 	if err != nil {
 		return found, fmt.Errorf("it was not answered, try the query in the database's own shell: %w", err)
 	}
@@ -332,7 +337,7 @@ func (q question) judge(found table) (came, broken string, err error) {
 	}
 	switch {
 	case n < least:
-		return "", fmt.Sprintf("%d came, %d are lost: %s", n, least-n, expected), nil
+		return "", fmt.Sprintf("%d came, %d missing: %s", n, least-n, expected), nil
 	case n > most:
 		return "", fmt.Sprintf("%d came, %d too many: %s", n, n-most, expected), nil
 	}

@@ -35,8 +35,9 @@ func store(t *testing.T, driver database.Driver) stored {
 	t.Helper()
 	var s stored
 	config := databasetest.Fresh(t, driver)
-	s.Driver = map[database.Driver]string{database.MariaDB: driverMySQL, database.PostgreSQL: driverPostgres}[driver]
+	s.Driver = driverPostgres
 	if driver == database.MariaDB {
+		s.Driver = driverMySQL
 		dsn, err := mysql.ParseDSN(config.DSN)
 		if err != nil {
 			t.Fatal(err)
@@ -56,7 +57,8 @@ func store(t *testing.T, driver database.Driver) stored {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	for _, statement := range []string{"CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(40), total NUMERIC(6,2))",
+	for _, statement := range []string{
+		"CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(40), total NUMERIC(6,2))",
 		"INSERT INTO orders VALUES (1, 'tea', 2.50), (2, 'milk', 3), (3, NULL, 0), (4, 'x', -1), (5, 'x', -1), " +
 			"(6, 'x', -1), (7, 'x', -1), (8, 'x', -1), (9, 'x', -1)"} {
 		if _, err := db.ExecContext(t.Context(), statement); err != nil {
@@ -120,7 +122,7 @@ func TestDatabasesAreAudited(t *testing.T) {
 				{"SELECT note, id FROM orders", is("tea"), lab.AuditUnknown, "note=milk id=2; note=NULL id=3"},
 				{"SELECT count(*) FROM orders", counts, lab.AuditValid, "9, 7 buy were answered rightly, and of 2"},
 				{"SELECT count(*) FROM orders WHERE id > 2", counts, lab.AuditValid, "7, 7 buy"},
-				{"SELECT count(*) FROM orders WHERE id > 3", counts, lab.AuditInvalid, "6 came, 1 are lost: 7 buy"},
+				{"SELECT count(*) FROM orders WHERE id > 3", counts, lab.AuditInvalid, "6 came, 1 missing: 7 buy"},
 				{"SELECT 1 + count(*) FROM orders", counts, lab.AuditInvalid, "10 came, 1 too many"},
 				{"SELECT sum(id) FROM orders WHERE id > 99", counts, lab.AuditUnknown, "coalesce(sum(...), 0)"},
 				{"SELECT 1", lab.AuditQuery{Counts: "bay"}, lab.AuditUnknown, `no operation "bay" to be counted: it ` +
@@ -180,7 +182,8 @@ func (s stored) keepsItsPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Password, s.PasswordFile = "", file
-	if got := s.ask(t, wrong, query); got.Verdict != lab.AuditValid || wrong.Secrets.Conceal(s.password) != "***" {
+	if got := s.ask(t, wrong, query); got.Verdict != lab.AuditValid ||
+		wrong.Secrets.Conceal(s.password) != "***" {
 		t.Errorf("with a password in a file it is %s: %v", got.Verdict, got.Problems)
 	}
 	_, port, err := net.SplitHostPort(s.At)

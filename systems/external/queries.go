@@ -23,7 +23,9 @@ const (
 )
 
 // drivers are the words of system files for them.
-var drivers = map[string]string{driverPostgres: driverPostgres, driverMySQL: driverMySQL, "mariadb": driverMySQL}
+var drivers = map[string]string{
+	driverPostgres: driverPostgres, driverMySQL: driverMySQL, "mariadb": driverMySQL,
+}
 
 // Bounds of what a file can ask for.
 const (
@@ -58,8 +60,8 @@ var onlyReference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 // check finds mistakes in the queries of an audit and tells them with their places in the file.
 func (a audit) check(mistake func(place, format string, args ...any)) {
-	for name, db := range a.Databases {
-		place := "audit.databases." + name
+	for _, name := range slices.Sorted(maps.Keys(a.Databases)) {
+		db, place := a.Databases[name], "audit.databases."+name
 		if drivers[db.Driver] == "" {
 			mistake(place+".driver", "it is %q, expected postgres, mysql or mariadb", db.Driver)
 		}
@@ -120,11 +122,12 @@ func plainValue(value any) (string, bool) {
 	return fmt.Sprint(value), true
 }
 
-// splitAt returns the host and the port that a database is at. The host is a unit of the system, or this host.
+// splitAt returns the host and the port that a database is at: a unit of the system, or this host.
 func splitAt(at string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(at)
 	if port, _ = strconv.Atoi(text); err != nil || host == "" || port < 1 || port > maxPort {
-		return "", 0, fmt.Errorf("it is %q, expected a service of the system, or 127.0.0.1, and a port: db:5432", at)
+		return "", 0, fmt.Errorf("it is %q, expected a service of the system, or 127.0.0.1, and a port: db:5432",
+			at)
 	}
 	return host, port, nil
 }

@@ -63,7 +63,7 @@ func TestDatabasesAreLocated(t *testing.T) {
 	compose := `name: shop
 services:
   web: {image: web, ports: ["8080:80"]}
-  db: {image: postgres, container_name: store, environment: {POSTGRES_PASSWORD: hunter2}, ports: ["15432:5432"]}
+  db: {image: postgres, container_name: store, environment: {POSTGRES_PASSWORD: a}, ports: ["15432:5432"]}
   hidden: {image: postgres}
 `
 	if err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte(compose), 0o600); err != nil {
@@ -75,18 +75,18 @@ services:
 		{file, "store:5432", "", lab.DockerBridge, "db:5432", ""},
 		{file, "127.0.0.1:15432", "password_of: POSTGRES_PASSWORD", "", "db:5432", ""},
 		{file, "hidden:5432", "", "", "hidden:5432", ""},
-		{file, "127.0.0.1:5432", "", "", "", "system shop: audit.databases.shop: at: no service publishes port 5432 of this " +
-			"host, but 15432, 8080: name the service"},
+		{file, "127.0.0.1:5432", "", "", "", "system shop: audit.databases.shop: at: no service publishes port " +
+			"5432 of this host, but 15432, 8080: name the service"},
 		{file, "dbs:5432", "", "", "", "there is no service dbs: the system has db, hidden, web"},
 		{file, "db:5432", "password_of: NONE", "", "", "the service db has no variable NONE"},
-		{file, "db:5432", "", lab.Kubernetes, "", "on kubernetes this host does not reach db:5432: audit it with a " +
-			"command"},
+		{file, "db:5432", "", lab.Kubernetes, "", "on kubernetes this host does not reach db:5432: audit it " +
+			"with a command"},
 		{file, "127.0.0.1:15432", "", kindCompose, "127.0.0.1:15432", ""},
 		{file, "db:5432", "", kindCompose, "", `the compose command reaches db:5432 by a port of this host only`},
 		{command, "127.0.0.1:5432", "", "", "127.0.0.1:5432", ""},
 		{command, "system:5432", "", lab.DockerBridge, "system:5432", ""},
-		{command, "db.example.com:5432", "", "", "", "db.example.com:5432 is not on this host: give 127.0.0.1 and a " +
-			"port, or system and a port of its container"},
+		{command, "db.example.com:5432", "", "", "", "db.example.com:5432 is not on this host: give 127.0.0.1 " +
+			"and a port, or system and a port of its container"},
 		{command, "localhost:5432", "password_of: NONE", "", "", "neither env nor env_file of the system has"},
 		{"url: http://127.0.0.1:1/", "system:5432", "", "", "", "system:5432 is not on this host: give 127.0.0.1"},
 	} {
