@@ -368,11 +368,14 @@ func TestPlansOfOthersShowWhatServicesMayDo(t *testing.T) {
 	web := lab.ContainerSpec{Command: []string{"a b"}, Privileged: true, CapAdd: []string{"SYS_ADMIN"},
 		Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/etc"}}}
 	does := whatItDoes(lab.Study{Variants: []lab.Variant{{External: &lab.ExternalSystem{
+		Audit: &lab.SystemAudit{Queries: []lab.AuditQuery{{In: "shop", SQL: "SELECT 1"}},
+			Databases: map[string]lab.AuditDatabase{"shop": {At: "db:1", Name: "a", User: "me", PasswordFile: "/etc/x"}}},
 		Services: []lab.SystemService{{Name: "web", Image: "nginx", Container: web}, {Name: "db", Image: "db"}}}}}})
 	for _, want := range []string{
 		`start a container of the image nginx "a b" as web`, "give it /etc of this host",
 		"give it power over this host (privileged: true, its processes: false, SYS_ADMIN)",
 		"start a container of the image db as db",
+		`ask the database db:1/a as the user me, with the password of /etc/x: "SELECT 1"`,
 	} {
 		if !strings.Contains(does, want) {
 			t.Errorf("it does not say %q:\n%s", want, does)

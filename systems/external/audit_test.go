@@ -110,7 +110,11 @@ func TestAnAuditIsBounded(t *testing.T) {
 
 // TestAnAuditKeepsItsSecrets out of the plan.
 func TestAnAuditKeepsItsSecrets(t *testing.T) {
-	d := parse(t, "url: http://127.0.0.1:1/\naudit: {command: [audit, --token, abcdefgh]}")
+	d := parse(t, `url: http://127.0.0.1:1/
+audit:
+  command: [audit, --token, abcdefgh]
+  databases: {shop: {driver: mysql, at: "127.0.0.1:1", name: a, user: b}}
+  queries: [{rule: a, in: shop, sql: SELECT 1 FROM users WHERE token='abcdefgh', no_rows: true}]`)
 	if err := d.Mask(secret.NewVault(os.LookupEnv)); err != nil {
 		t.Fatal(err)
 	}

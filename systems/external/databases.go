@@ -51,12 +51,17 @@ func (s System) auditDatabases(
 		}
 	}
 	for _, q := range x.Audit.Queries {
-		db, address, err := s.open(x, x.Audit.Databases[q.In], left.Foreign)
+		var db *sql.DB
+		var address string
+		text, err := s.Secrets.FillMasked(q.SQL)
+		if err == nil {
+			db, address, err = s.open(x, x.Audit.Databases[q.In], left.Foreign)
+		}
 		if err != nil {
 			undecided("audit: %s: in %s: %v", q.Rule, q.In, err)
 			continue
 		}
-		asked := question{AuditQuery: q, db: db, driver: x.Audit.Databases[q.In].Driver, tried: tried}
+		asked := question{AuditQuery: q, text: text, db: db, driver: x.Audit.Databases[q.In].Driver, tried: tried}
 		came, broken, err := asked.untilItHolds(ctx)
 		switch place := fmt.Sprintf("%s (%s at %s, asked: %s)", q.Rule, q.In, address, shortened(q.SQL)); {
 		case err != nil:
@@ -190,12 +195,13 @@ func countEnds(path string) (map[string]endings, error) {
 // question is a query that is asked of a database.
 type question struct {
 	lab.AuditQuery
+	text   string // the SQL with its secrets
 	db     *sql.DB
 	driver string
 	tried  map[string]endings // by operation
 }
 
-// onlyReads has all transactions of a session of MySQL only read: before a DROP it ends the one that it is in.
+// onlyReads has all transactions of a session of MySQL only read: a DROP ends the one that it is in.
 const onlyReads = "SET SESSION TRANSACTION READ ONLY"
 
 // untilItHolds asks until the answer is right, as long as it may take to become so. came is the right answer
@@ -252,7 +258,7 @@ func (q question) ask(ctx context.Context) (found table, err error) {
 		return found, fmt.Errorf("it cannot be asked, look at audit.databases.%s: %w", q.In, err)
 	}
 	defer func() { _ = tx.Rollback() }() // nothing was written
-	rows, err := tx.QueryContext(ctx, q.SQL)
+	rows, err := tx.QueryContext(ctx, q.text)
 	if err != nil {
 		return found, fmt.Errorf("it was not answered, try the query in the database's own shell: %w", err)
 	}

@@ -177,6 +177,12 @@ func (s stored) keepsItsPassword(t *testing.T) {
 		strings.Contains(told, "not-the-password") {
 		t.Errorf("with a wrong password it is %s: %s", got.Verdict, told)
 	}
+	kept, hidden := s.as(t, s.password), "hidden-text"
+	secretly := lab.AuditQuery{Rule: "there", In: "shop", Equals: &hidden,
+		SQL: "SELECT '" + secret.Reference(kept.Secrets.Mask("sql", "TOKEN", hidden)) + "'"}
+	if got := s.ask(t, kept, secretly); got.Verdict != lab.AuditValid {
+		t.Errorf("with a secret in the query it is %s: %v", got.Verdict, got.Problems)
+	}
 	file := filepath.Join(t.TempDir(), "password")
 	if err := os.WriteFile(file, []byte(s.password+"\n"), 0o600); err != nil {
 		t.Fatal(err)
