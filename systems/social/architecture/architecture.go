@@ -204,6 +204,13 @@ func (d Design) SpeaksToBroker(unit kit.Placed) bool {
 		has(parts.HomeTimelinesName))
 }
 
+// Replicable reports whether a unit may run several times. Who measures asks one replica of the front
+// whether all posts have been entered, and RabbitMQ does not tell it what the others of its kind are
+// entering.
+func (d Design) Replicable(unit kit.Placed) bool {
+	return d.Broker != RabbitMQ || unit.Name != d.Front().Name || d.Hosting(parts.HomeTimelinesName).Name != unit.Name
+}
+
 // Peers returns the other units that one calls.
 func (d Design) Peers(unit kit.Placed) []string {
 	var peers []string
@@ -226,6 +233,6 @@ func (d Design) Keeps(part string) bool {
 	if part == parts.HomeTimelinesName {
 		return !d.OnRead
 	}
-	return slices.Contains([]string{parts.UsersName, parts.SocialGraphName, parts.ShortURLsName, parts.PostsName,
-		parts.UserTimelinesName}, part)
+	return slices.Contains([]string{parts.UsersName, parts.SocialGraphName, parts.UniqueIDsName, parts.ShortURLsName,
+		parts.PostsName, parts.UserTimelinesName}, part)
 }

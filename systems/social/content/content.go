@@ -1,7 +1,7 @@
 // Package content is the components that make the parts of a post: unique ids, texts with
 // mentions and links, short names of links, media.
 //
-// Entry points: NewIDs, NewTexts, NewShortURLs, NewMedia.
+// Entry points: OpenIDs, NewTexts, NewShortURLs, NewMedia.
 package content
 
 import (
@@ -10,11 +10,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -23,33 +21,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/social"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
-
-// IDs is the component unique-ids: a clock, who made it, and a count make an id that is
-// greater than all that were made before it here.
-type IDs struct {
-	maker uint64
-	mu    sync.Mutex
-	last  uint64
-}
-
-var _ pb.UniqueIDs = (*IDs)(nil)
-
-const (
-	makerBits, countBits = 8, 12
-	// epoch is the beginning of the ids' time: 2020, in milliseconds.
-	epoch = 1_577_836_800_000
-)
-
-// NewIDs makes ids as the maker of that number (0 to 255), which no other replica has.
-func NewIDs(maker int) *IDs { return &IDs{maker: uint64(maker) & (1<<makerBits - 1)} }
-
-// Next makes an id. Milliseconds come first, then the count within one, then the maker.
-func (u *IDs) Next(context.Context, *pb.Empty) (*pb.PostID, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.last = max(u.last+1, uint64(time.Now().UnixMilli()-epoch)<<countBits)
-	return &pb.PostID{Id: fmt.Sprintf("%016x", u.last<<makerBits|u.maker)}, nil
-}
 
 var (
 	mention = regexp.MustCompile(`@[a-z][a-z0-9_]{0,39}`)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"runtime"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
+	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
@@ -36,6 +38,41 @@ func TestAHotUser(t *testing.T) {
 		if got := n.timeline(t, fmt.Sprintf("/home-timelines/%d", user)); !slices.Equal(got, []string{id}) {
 			t.Errorf("user %d reads %v", user, got)
 		}
+	}
+}
+
+// TestAMonolithHasReplicas: each makes ids of its own, and reads what was posted at the other.
+func TestAMonolithHasReplicas(t *testing.T) {
+	people, err := population.New(3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := start(t, architecture.Monolith, nil, people)
+	design, err := architecture.New(architecture.Monolith, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := Open(t.Context(), design, social.Name, Place{Documents: first.documents})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = u.Close() }()
+	server := httptest.NewServer(u.Handler())
+	defer server.Close()
+	second := network{base: server.URL}
+	makers := map[string]bool{}
+	for i := range 10 {
+		for _, replica := range []network{first, second} {
+			id := replica.compose(t, 1, fmt.Sprint("post ", i))
+			makers[id[len(id)-3:]] = true
+		}
+	}
+	if len(makers) != 2 {
+		t.Errorf("two replicas made ids as %d", len(makers))
+	}
+	one, other := first.timeline(t, "/user-timelines/1?count=50"), second.timeline(t, "/user-timelines/1?count=50")
+	if len(one) != 20 || !slices.Equal(one, other) {
+		t.Errorf("of 20 posts one replica reads %v, the other %v", one, other)
 	}
 }
 

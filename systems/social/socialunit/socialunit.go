@@ -112,6 +112,7 @@ type Unit struct {
 	place   Place
 	parts   *parts.All
 	stores  map[string]document.Store // by component
+	ids     *content.IDs
 	cache   *cache.Cache
 	broker  broker.Client
 	fillers []filler // of the unit in front: see connectFillers
@@ -170,6 +171,11 @@ func (u *Unit) open(ctx context.Context) (err error) {
 			}
 			u.Keep(u.stores[part])
 		}
+		if part == parts.UniqueIDsName {
+			if u.ids, err = content.OpenIDs(ctx, u.stores[part]); err != nil {
+				return err
+			}
+		}
 	}
 	if u.design.Cache && slices.Contains(u.unit.Components, parts.PostsName) {
 		if u.cache, err = cache.Open(ctx, u.place.Cache, cache.Options{}); err != nil {
@@ -199,8 +205,8 @@ func (u *Unit) join(part string) {
 		all.SocialGraph = hosting.Join(u, part,
 			func() pb.SocialGraph { return graph.NewGraph(store, all.Users) }, pb.OfferSocialGraph, pb.CallSocialGraph)
 	case parts.UniqueIDsName:
-		all.UniqueIDs = hosting.Join(u, part, func() pb.UniqueIDs { return content.NewIDs(os.Getpid()) },
-			pb.OfferUniqueIDs, pb.CallUniqueIDs)
+		all.UniqueIDs = hosting.Join(u, part, func() pb.UniqueIDs { return u.ids }, pb.OfferUniqueIDs,
+			pb.CallUniqueIDs)
 	case parts.ShortURLsName:
 		all.ShortURLs = hosting.Join(u, part, func() pb.ShortURLs { return content.NewShortURLs(store) },
 			pb.OfferShortURLs, pb.CallShortURLs)
@@ -278,8 +284,8 @@ func OpenStore(ctx context.Context, address, part string) (document.Store, error
 func CollectionOf(part string) document.Collection {
 	return map[string]document.Collection{
 		parts.UsersName: graph.UsersCollection, parts.SocialGraphName: graph.EdgesCollection,
-		parts.ShortURLsName: content.ShortURLsCollection,
-		parts.PostsName:     posts.Collection, parts.UserTimelinesName: timelines.UserCollection,
+		parts.UniqueIDsName: content.MakersCollection, parts.ShortURLsName: content.ShortURLsCollection,
+		parts.PostsName: posts.Collection, parts.UserTimelinesName: timelines.UserCollection,
 		parts.HomeTimelinesName: timelines.HomeCollection,
 	}[part]
 }

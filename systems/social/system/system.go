@@ -120,7 +120,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		job.Unit = u.Name
 		unit := kit.Unit(u.Name, social.Name, job)
 		unit.Listens, unit.Stage, unit.Peers = true, stage(design, i), design.Peers(u)
-		unit.Scalable = !slices.Contains(u.Components, parts.UniqueIDsName) // which counts in memory
+		unit.Scalable = design.Replicable(u)
 		unit.Uses = uses(design, u, unit.Peers)
 		layout.Units = append(layout.Units, unit)
 	}

@@ -325,22 +325,26 @@ func TestLayouts(t *testing.T) {
 		services []string
 		scalable []string
 	}{
-		"monolith": {lab.Variant{Architecture: architecture.Monolith}, 2, social.Name, []string{"sqlite"}, nil},
+		"monolith": {lab.Variant{Architecture: architecture.Monolith}, 2, social.Name, []string{"sqlite"},
+			[]string{social.Name}},
+		"monolith by events of RabbitMQ": {lab.Variant{Architecture: architecture.Monolith,
+			Knobs: map[string]string{"fan_out_by": "events", "broker": "rabbitmq"}}, 2, social.Name,
+			[]string{"sqlite", "rabbitmq"}, nil},
 		"services": {lab.Variant{Architecture: architecture.Services}, 12, architecture.UnitFront,
 			[]string{"sqlite"},
 			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts",
-				"user-timelines", "users"}},
+				"unique-ids", "user-timelines", "users"}},
 		"by events": {lab.Variant{Architecture: architecture.Services,
 			Knobs: map[string]string{"fan_out_by": "events", "broker": "rabbitmq"}}, 12, architecture.UnitFront,
 			[]string{"sqlite", "rabbitmq"},
 			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts",
-				"user-timelines", "users"}},
+				"unique-ids", "user-timelines", "users"}},
 		"servers": {lab.Variant{Architecture: architecture.Services,
 			Knobs: map[string]string{"documents": "mongo", "cache": "look-aside", "cache_store": "redis",
 				"front": "nginx", "fan_out": "read"}},
 			13, "nginx", []string{"mongo", "redis"},
 			[]string{"compose", "front", "home-timelines", "media", "nginx", "posts", "short-urls", "social-graph",
-				"texts", "user-timelines", "users"}},
+				"texts", "unique-ids", "user-timelines", "users"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			layout, err := s.Layout(c.variant, point, 1)
