@@ -4,7 +4,7 @@
 //	GET  /user-timelines/USER       ?start=0&count=10&before=POST
 //	GET  /home-timelines/USER       the same
 //	POST /users                     {"id": ..., "name": ...}
-//	PUT  /users/USER/follows/OTHER
+//	PUT  /users/USER/follows/OTHER  and DELETE
 //	GET  /links/SHORT
 //
 // Failures are problem documents (RFC 9457). The gateway checks the shape and size of what
@@ -65,7 +65,13 @@ func NewHandler(backend Backend) http.Handler {
 		Timeout: requestTimeout, MaxBody: maxBody, InFlight: inFlight, Healthy: backend.Healthy})
 	f.Handle("POST /posts", g.compose)
 	f.Handle("POST /users", g.register)
-	f.Handle("PUT /users/{user}/follows/{other}", g.follow)
+	f.Handle("PUT /users/{user}/follows/{other}", func(ctx context.Context, r *http.Request) (front.Answer, error) {
+		return link(ctx, r, g.SocialGraph.Follow)
+	})
+	f.Handle("DELETE /users/{user}/follows/{other}", func(ctx context.Context, r *http.Request) (front.Answer,
+		error) {
+		return link(ctx, r, g.SocialGraph.Unfollow)
+	})
 	f.Handle("GET /links/{short}", g.resolve)
 	f.Handle("GET /user-timelines/{user}", func(ctx context.Context, r *http.Request) (front.Answer, error) {
 		return timeline(ctx, r, g.UserTimelines.Read)
@@ -94,9 +100,11 @@ func (g gateway) register(ctx context.Context, r *http.Request) (front.Answer, e
 	return answer(http.StatusCreated, user, err)
 }
 
-func (g gateway) follow(ctx context.Context, r *http.Request) (front.Answer, error) {
-	done, err := g.SocialGraph.Follow(ctx,
-		&pb.FollowRequest{Follower: r.PathValue("user"), Followee: r.PathValue("other")})
+// link makes a user follow another, or no longer.
+func link(
+	ctx context.Context, r *http.Request, change func(context.Context, *pb.FollowRequest) (*pb.Empty, error),
+) (front.Answer, error) {
+	done, err := change(ctx, &pb.FollowRequest{Follower: r.PathValue("user"), Followee: r.PathValue("other")})
 	return answer(http.StatusOK, done, err)
 }
 

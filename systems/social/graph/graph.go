@@ -5,8 +5,10 @@
 package graph
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/cleave-lab/cleave/backing/document"
@@ -142,6 +144,19 @@ func NewGraph(store document.Store, users pb.Users) *Graph { return &Graph{store
 
 // Follow makes a user follow another. Whoever does so already goes on.
 func (g *Graph) Follow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, error) {
+	return g.link(ctx, in, EdgeDocument(in.GetFollower(), in.GetFollowee()))
+}
+
+// Unfollow makes a user follow another no longer. Whoever does not goes on so. Posts that have come into
+// the home timeline of the user stay there.
+func (g *Graph) Unfollow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, error) {
+	ended := EdgeDocument(in.GetFollower(), in.GetFollowee())
+	ended.Body = json.RawMessage("{}") // neither end finds it
+	return g.link(ctx, in, ended)
+}
+
+// link writes a link as it shall be, unless it is so.
+func (g *Graph) link(ctx context.Context, in *pb.FollowRequest, edge document.Document) (*pb.Empty, error) {
 	from, to := in.GetFollower(), in.GetFollowee()
 	for _, id := range []string{from, to} {
 		if err := social.CheckUser(id); err != nil {
@@ -154,10 +169,21 @@ func (g *Graph) Follow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, er
 	if _, err := g.users.Find(ctx, &pb.FindRequest{Names: []string{from, to}, All: true}); err != nil {
 		return nil, err
 	}
-	if _, err := g.store.Upsert(ctx, edgesName, EdgeDocument(from, to)); err != nil {
-		return nil, err
+	for { // again where somebody else has changed it meanwhile
+		was, err := g.store.Get(ctx, edgesName, edge.ID)
+		never := errors.Is(err, document.ErrNotFound)
+		if err != nil && !never {
+			return nil, err
+		}
+		if follows := bytes.Contains(was.Body, []byte(followee)); follows == bytes.Contains(edge.Body,
+			[]byte(followee)) {
+			return &pb.Empty{}, nil
+		}
+		edge.Version = was.Version + 1
+		if applied, err := g.store.Upsert(ctx, edgesName, edge); err != nil || applied == 1 {
+			return &pb.Empty{}, err
+		}
 	}
-	return &pb.Empty{}, nil
 }
 
 // Followers returns those who follow a user, page by page.

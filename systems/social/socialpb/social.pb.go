@@ -1344,9 +1344,10 @@ const file_systems_social_socialpb_social_proto_rawDesc = "" +
 	"\x05media\x18\x03 \x03(\v2\x18.cleave.social.v1.MediumR\x05media2\x93\x01\n" +
 	"\x05Users\x12E\n" +
 	"\bRegister\x12!.cleave.social.v1.RegisterRequest\x1a\x16.cleave.social.v1.User\x12C\n" +
-	"\x04Find\x12\x1d.cleave.social.v1.FindRequest\x1a\x1c.cleave.social.v1.FoundUsers2\xdf\x01\n" +
+	"\x04Find\x12\x1d.cleave.social.v1.FindRequest\x1a\x1c.cleave.social.v1.FoundUsers2\xa5\x02\n" +
 	"\vSocialGraph\x12B\n" +
-	"\x06Follow\x12\x1f.cleave.social.v1.FollowRequest\x1a\x17.cleave.social.v1.Empty\x12E\n" +
+	"\x06Follow\x12\x1f.cleave.social.v1.FollowRequest\x1a\x17.cleave.social.v1.Empty\x12D\n" +
+	"\bUnfollow\x12\x1f.cleave.social.v1.FollowRequest\x1a\x17.cleave.social.v1.Empty\x12E\n" +
 	"\tFollowers\x12\x1d.cleave.social.v1.EdgeRequest\x1a\x19.cleave.social.v1.UserIDs\x12E\n" +
 	"\tFollowing\x12\x1d.cleave.social.v1.EdgeRequest\x1a\x19.cleave.social.v1.UserIDs2F\n" +
 	"\tUniqueIDs\x129\n" +
@@ -1425,41 +1426,43 @@ var file_systems_social_socialpb_social_proto_depIdxs = []int32{
 	2,  // 11: cleave.social.v1.Users.Register:input_type -> cleave.social.v1.RegisterRequest
 	3,  // 12: cleave.social.v1.Users.Find:input_type -> cleave.social.v1.FindRequest
 	5,  // 13: cleave.social.v1.SocialGraph.Follow:input_type -> cleave.social.v1.FollowRequest
-	6,  // 14: cleave.social.v1.SocialGraph.Followers:input_type -> cleave.social.v1.EdgeRequest
-	6,  // 15: cleave.social.v1.SocialGraph.Following:input_type -> cleave.social.v1.EdgeRequest
-	0,  // 16: cleave.social.v1.UniqueIDs.Next:input_type -> cleave.social.v1.Empty
-	10, // 17: cleave.social.v1.Texts.Prepare:input_type -> cleave.social.v1.Text
-	12, // 18: cleave.social.v1.ShortURLs.Shorten:input_type -> cleave.social.v1.Links
-	13, // 19: cleave.social.v1.ShortURLs.Resolve:input_type -> cleave.social.v1.Link
-	17, // 20: cleave.social.v1.Media.Attach:input_type -> cleave.social.v1.MediaList
-	18, // 21: cleave.social.v1.Posts.Store:input_type -> cleave.social.v1.Post
-	9,  // 22: cleave.social.v1.Posts.Read:input_type -> cleave.social.v1.PostIDs
-	20, // 23: cleave.social.v1.UserTimelines.Add:input_type -> cleave.social.v1.Entry
-	21, // 24: cleave.social.v1.UserTimelines.Read:input_type -> cleave.social.v1.TimelineRequest
-	22, // 25: cleave.social.v1.UserTimelines.Latest:input_type -> cleave.social.v1.LatestRequest
-	20, // 26: cleave.social.v1.HomeTimelines.Add:input_type -> cleave.social.v1.Entry
-	21, // 27: cleave.social.v1.HomeTimelines.Read:input_type -> cleave.social.v1.TimelineRequest
-	23, // 28: cleave.social.v1.Composer.Compose:input_type -> cleave.social.v1.ComposeRequest
-	1,  // 29: cleave.social.v1.Users.Register:output_type -> cleave.social.v1.User
-	4,  // 30: cleave.social.v1.Users.Find:output_type -> cleave.social.v1.FoundUsers
-	0,  // 31: cleave.social.v1.SocialGraph.Follow:output_type -> cleave.social.v1.Empty
-	7,  // 32: cleave.social.v1.SocialGraph.Followers:output_type -> cleave.social.v1.UserIDs
-	7,  // 33: cleave.social.v1.SocialGraph.Following:output_type -> cleave.social.v1.UserIDs
-	8,  // 34: cleave.social.v1.UniqueIDs.Next:output_type -> cleave.social.v1.PostID
-	11, // 35: cleave.social.v1.Texts.Prepare:output_type -> cleave.social.v1.PreparedText
-	15, // 36: cleave.social.v1.ShortURLs.Shorten:output_type -> cleave.social.v1.ShortLinks
-	13, // 37: cleave.social.v1.ShortURLs.Resolve:output_type -> cleave.social.v1.Link
-	17, // 38: cleave.social.v1.Media.Attach:output_type -> cleave.social.v1.MediaList
-	0,  // 39: cleave.social.v1.Posts.Store:output_type -> cleave.social.v1.Empty
-	19, // 40: cleave.social.v1.Posts.Read:output_type -> cleave.social.v1.PostList
-	0,  // 41: cleave.social.v1.UserTimelines.Add:output_type -> cleave.social.v1.Empty
-	19, // 42: cleave.social.v1.UserTimelines.Read:output_type -> cleave.social.v1.PostList
-	9,  // 43: cleave.social.v1.UserTimelines.Latest:output_type -> cleave.social.v1.PostIDs
-	0,  // 44: cleave.social.v1.HomeTimelines.Add:output_type -> cleave.social.v1.Empty
-	19, // 45: cleave.social.v1.HomeTimelines.Read:output_type -> cleave.social.v1.PostList
-	18, // 46: cleave.social.v1.Composer.Compose:output_type -> cleave.social.v1.Post
-	29, // [29:47] is the sub-list for method output_type
-	11, // [11:29] is the sub-list for method input_type
+	5,  // 14: cleave.social.v1.SocialGraph.Unfollow:input_type -> cleave.social.v1.FollowRequest
+	6,  // 15: cleave.social.v1.SocialGraph.Followers:input_type -> cleave.social.v1.EdgeRequest
+	6,  // 16: cleave.social.v1.SocialGraph.Following:input_type -> cleave.social.v1.EdgeRequest
+	0,  // 17: cleave.social.v1.UniqueIDs.Next:input_type -> cleave.social.v1.Empty
+	10, // 18: cleave.social.v1.Texts.Prepare:input_type -> cleave.social.v1.Text
+	12, // 19: cleave.social.v1.ShortURLs.Shorten:input_type -> cleave.social.v1.Links
+	13, // 20: cleave.social.v1.ShortURLs.Resolve:input_type -> cleave.social.v1.Link
+	17, // 21: cleave.social.v1.Media.Attach:input_type -> cleave.social.v1.MediaList
+	18, // 22: cleave.social.v1.Posts.Store:input_type -> cleave.social.v1.Post
+	9,  // 23: cleave.social.v1.Posts.Read:input_type -> cleave.social.v1.PostIDs
+	20, // 24: cleave.social.v1.UserTimelines.Add:input_type -> cleave.social.v1.Entry
+	21, // 25: cleave.social.v1.UserTimelines.Read:input_type -> cleave.social.v1.TimelineRequest
+	22, // 26: cleave.social.v1.UserTimelines.Latest:input_type -> cleave.social.v1.LatestRequest
+	20, // 27: cleave.social.v1.HomeTimelines.Add:input_type -> cleave.social.v1.Entry
+	21, // 28: cleave.social.v1.HomeTimelines.Read:input_type -> cleave.social.v1.TimelineRequest
+	23, // 29: cleave.social.v1.Composer.Compose:input_type -> cleave.social.v1.ComposeRequest
+	1,  // 30: cleave.social.v1.Users.Register:output_type -> cleave.social.v1.User
+	4,  // 31: cleave.social.v1.Users.Find:output_type -> cleave.social.v1.FoundUsers
+	0,  // 32: cleave.social.v1.SocialGraph.Follow:output_type -> cleave.social.v1.Empty
+	0,  // 33: cleave.social.v1.SocialGraph.Unfollow:output_type -> cleave.social.v1.Empty
+	7,  // 34: cleave.social.v1.SocialGraph.Followers:output_type -> cleave.social.v1.UserIDs
+	7,  // 35: cleave.social.v1.SocialGraph.Following:output_type -> cleave.social.v1.UserIDs
+	8,  // 36: cleave.social.v1.UniqueIDs.Next:output_type -> cleave.social.v1.PostID
+	11, // 37: cleave.social.v1.Texts.Prepare:output_type -> cleave.social.v1.PreparedText
+	15, // 38: cleave.social.v1.ShortURLs.Shorten:output_type -> cleave.social.v1.ShortLinks
+	13, // 39: cleave.social.v1.ShortURLs.Resolve:output_type -> cleave.social.v1.Link
+	17, // 40: cleave.social.v1.Media.Attach:output_type -> cleave.social.v1.MediaList
+	0,  // 41: cleave.social.v1.Posts.Store:output_type -> cleave.social.v1.Empty
+	19, // 42: cleave.social.v1.Posts.Read:output_type -> cleave.social.v1.PostList
+	0,  // 43: cleave.social.v1.UserTimelines.Add:output_type -> cleave.social.v1.Empty
+	19, // 44: cleave.social.v1.UserTimelines.Read:output_type -> cleave.social.v1.PostList
+	9,  // 45: cleave.social.v1.UserTimelines.Latest:output_type -> cleave.social.v1.PostIDs
+	0,  // 46: cleave.social.v1.HomeTimelines.Add:output_type -> cleave.social.v1.Empty
+	19, // 47: cleave.social.v1.HomeTimelines.Read:output_type -> cleave.social.v1.PostList
+	18, // 48: cleave.social.v1.Composer.Compose:output_type -> cleave.social.v1.Post
+	30, // [30:49] is the sub-list for method output_type
+	11, // [11:30] is the sub-list for method input_type
 	11, // [11:11] is the sub-list for extension type_name
 	11, // [11:11] is the sub-list for extension extendee
 	0,  // [0:11] is the sub-list for field type_name

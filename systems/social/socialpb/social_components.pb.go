@@ -41,6 +41,7 @@ func (c callsUsers) Find(ctx context.Context, in *FindRequest) (*FoundUsers, err
 // SocialGraph knows who follows whom.
 type SocialGraph interface {
 	Follow(ctx context.Context, in *FollowRequest) (*Empty, error)
+	Unfollow(ctx context.Context, in *FollowRequest) (*Empty, error)
 	Followers(ctx context.Context, in *EdgeRequest) (*UserIDs, error)
 	Following(ctx context.Context, in *EdgeRequest) (*UserIDs, error)
 }
@@ -62,6 +63,9 @@ type callsSocialGraph struct{ client SocialGraphClient }
 
 func (c callsSocialGraph) Follow(ctx context.Context, in *FollowRequest) (*Empty, error) {
 	return c.client.Follow(ctx, in)
+}
+func (c callsSocialGraph) Unfollow(ctx context.Context, in *FollowRequest) (*Empty, error) {
+	return c.client.Unfollow(ctx, in)
 }
 func (c callsSocialGraph) Followers(ctx context.Context, in *EdgeRequest) (*UserIDs, error) {
 	return c.client.Followers(ctx, in)

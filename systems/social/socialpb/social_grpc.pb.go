@@ -171,6 +171,7 @@ var Users_ServiceDesc = grpc.ServiceDesc{
 
 const (
 	SocialGraph_Follow_FullMethodName    = "/cleave.social.v1.SocialGraph/Follow"
+	SocialGraph_Unfollow_FullMethodName  = "/cleave.social.v1.SocialGraph/Unfollow"
 	SocialGraph_Followers_FullMethodName = "/cleave.social.v1.SocialGraph/Followers"
 	SocialGraph_Following_FullMethodName = "/cleave.social.v1.SocialGraph/Following"
 )
@@ -182,6 +183,7 @@ const (
 // SocialGraph knows who follows whom.
 type SocialGraphClient interface {
 	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (*Empty, error)
+	Unfollow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (*Empty, error)
 	Followers(ctx context.Context, in *EdgeRequest, opts ...grpc.CallOption) (*UserIDs, error)
 	Following(ctx context.Context, in *EdgeRequest, opts ...grpc.CallOption) (*UserIDs, error)
 }
@@ -198,6 +200,16 @@ func (c *socialGraphClient) Follow(ctx context.Context, in *FollowRequest, opts 
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(Empty)
 	err := c.cc.Invoke(ctx, SocialGraph_Follow_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *socialGraphClient) Unfollow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (*Empty, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Empty)
+	err := c.cc.Invoke(ctx, SocialGraph_Unfollow_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -231,6 +243,7 @@ func (c *socialGraphClient) Following(ctx context.Context, in *EdgeRequest, opts
 // SocialGraph knows who follows whom.
 type SocialGraphServer interface {
 	Follow(context.Context, *FollowRequest) (*Empty, error)
+	Unfollow(context.Context, *FollowRequest) (*Empty, error)
 	Followers(context.Context, *EdgeRequest) (*UserIDs, error)
 	Following(context.Context, *EdgeRequest) (*UserIDs, error)
 	mustEmbedUnimplementedSocialGraphServer()
@@ -245,6 +258,9 @@ type UnimplementedSocialGraphServer struct{}
 
 func (UnimplementedSocialGraphServer) Follow(context.Context, *FollowRequest) (*Empty, error) {
 	return nil, status.Error(codes.Unimplemented, "method Follow not implemented")
+}
+func (UnimplementedSocialGraphServer) Unfollow(context.Context, *FollowRequest) (*Empty, error) {
+	return nil, status.Error(codes.Unimplemented, "method Unfollow not implemented")
 }
 func (UnimplementedSocialGraphServer) Followers(context.Context, *EdgeRequest) (*UserIDs, error) {
 	return nil, status.Error(codes.Unimplemented, "method Followers not implemented")
@@ -287,6 +303,24 @@ func _SocialGraph_Follow_Handler(srv interface{}, ctx context.Context, dec func(
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(SocialGraphServer).Follow(ctx, req.(*FollowRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SocialGraph_Unfollow_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FollowRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SocialGraphServer).Unfollow(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SocialGraph_Unfollow_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SocialGraphServer).Unfollow(ctx, req.(*FollowRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -337,6 +371,10 @@ var SocialGraph_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Follow",
 			Handler:    _SocialGraph_Follow_Handler,
+		},
+		{
+			MethodName: "Unfollow",
+			Handler:    _SocialGraph_Unfollow_Handler,
 		},
 		{
 			MethodName: "Followers",

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 // network is a whole system that runs in this process.
 type network struct {
 	base, broker, documents string
+	onRead                  bool // home timelines are gathered
 }
 
 // start joins all units of a design and fills its stores.
@@ -84,7 +85,8 @@ func startWith(
 		stop()
 		all.Wait()
 	})
-	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker, place.Documents}
+	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker, place.Documents,
+		design.OnRead}
 }
 
 // ask sends a request and returns status and body.
@@ -298,6 +300,29 @@ func usersFollowUsers(t *testing.T, n network) {
 	if got := n.timeline(t, "/home-timelines/1002"); len(got) != 0 {
 		t.Errorf("bea, who follows nobody, reads %v", got)
 	}
+	unfollowedPostsStay(t, n)
+}
+
+// unfollowedPostsStay: ann, who follows bea no longer, gets none of her posts any more; those that have come
+// stay in a timeline that is filled, and are not in one that is gathered. Then she follows her again.
+func unfollowedPostsStay(t *testing.T, n network) {
+	const follows = "/users/1001/follows/1002"
+	for _, method := range []string{"DELETE", "DELETE", "PUT"} { // once more is the same
+		if status, body := n.ask(t, method, follows, ""); status != http.StatusOK {
+			t.Fatalf("%s %s: %d %s", method, follows, status, body)
+		}
+		if status, body := n.ask(t, "POST", "/posts", `{"author":"bea","text":"again"}`); status != http.StatusCreated {
+			t.Fatalf("compose: %d %s", status, body)
+		}
+		n.settle(t)
+		want := map[bool]int{false: 1}[n.onRead]
+		if method == "PUT" {
+			want = map[bool]int{false: 2, true: 4}[n.onRead]
+		}
+		if got := n.timeline(t, "/home-timelines/1001"); len(got) != want {
+			t.Errorf("after %s of bea ann reads %v, want %d posts", method, got, want)
+		}
+	}
 }
 
 func nonsenseIsRefused(t *testing.T, n network) {
@@ -311,6 +336,7 @@ func nonsenseIsRefused(t *testing.T, n network) {
 		"no such author":     {"POST", "/posts", `{"author":"nobody","text":"x"}`, 404, social.NotFound},
 		"no user's number":   {"GET", "/user-timelines/abc", "", 400, rpc.InvalidArgument},
 		"follows themselves": {"PUT", "/users/1/follows/1", "", 409, social.SelfFollow},
+		"unfollows nobody":   {"DELETE", "/users/1/follows/777", "", 404, social.NotFound},
 		"follows nobody":     {"PUT", "/users/1/follows/777", "", 404, social.NotFound},
 		"a long text": {"POST", "/posts", fmt.Sprintf(`{"author":"user_1","text":%q}`, long), 400,
 			rpc.InvalidArgument},

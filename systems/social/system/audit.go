@@ -97,6 +97,7 @@ type judge struct {
 	people *population.Population
 	posts  map[string]*post
 	open   map[int]int // by author, attempts of which nobody knows what became
+	links  int         // that are stored
 	reads  []read
 	// behind is by how many seconds, at least, each read of a home timeline was behind what had
 	// been acknowledged.
@@ -157,8 +158,8 @@ func (j *judge) readStores(ctx context.Context, address string) error {
 	for _, of := range []struct {
 		part string
 		take func(document.Document) error
-	}{{parts.PostsName, j.stored}, {parts.UserTimelinesName, j.inUserTimeline},
-		{parts.HomeTimelinesName, j.inHomeTimeline}} {
+	}{{parts.SocialGraphName, j.linked}, {parts.PostsName, j.stored},
+		{parts.UserTimelinesName, j.inUserTimeline}, {parts.HomeTimelinesName, j.inHomeTimeline}} {
 		if !j.design.Keeps(of.part) {
 			continue
 		}
@@ -168,6 +169,30 @@ func (j *judge) readStores(ctx context.Context, address string) error {
 	}
 	for id, p := range j.posts {
 		j.whole(id, p)
+	}
+	all := 0
+	for _, friends := range j.people.Friends {
+		all += len(friends)
+	}
+	if j.links < all {
+		j.Breach(countLost, "%d of %d links are stored, and no client has ended one", j.links, all)
+	}
+	return nil
+}
+
+// linked takes a link in. No client makes or ends one.
+func (j *judge) linked(d document.Document) error {
+	var body struct{ Follower, Followee string }
+	if err := json.Unmarshal(d.Body, &body); err != nil || body.Follower == "" { // that which was ended has no ends
+		return err
+	}
+	follower, err := strconv.Atoi(body.Follower)
+	followee, of := strconv.Atoi(body.Followee)
+	if err = errors.Join(err, of); err != nil {
+		return err
+	}
+	if j.links++; !j.people.Follows(follower, followee) {
+		j.Breach(countMadeUp, "user %d follows user %d, and nobody asked for it", follower, followee)
 	}
 	return nil
 }

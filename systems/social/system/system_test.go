@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/graph"
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
 	"github.com/cleave-lab/cleave/systems/social/socialunit"
@@ -86,14 +87,21 @@ func (tr *trial) reads(operation string, user int, ids ...string) {
 		"ids": string(text)})
 }
 
-// put writes documents into the store of a component.
-func (tr *trial) put(t *testing.T, part string, documents map[string]string) {
+// open opens the store of a component until the test ends.
+func (tr *trial) open(t *testing.T, part string) document.Store {
 	t.Helper()
 	store, err := socialunit.OpenStore(t.Context(), tr.address, part)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = store.Close() }()
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// put writes documents into the store of a component.
+func (tr *trial) put(t *testing.T, part string, documents map[string]string) {
+	t.Helper()
+	store := tr.open(t, part)
 	for id, body := range documents {
 		if _, err := store.Upsert(t.Context(), socialunit.CollectionOf(part).Name,
 			document.Document{ID: id, Version: 1, Body: json.RawMessage(body)}); err != nil {
@@ -213,6 +221,20 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			tr.note(compose, loaded.EndedInfo, map[string]string{"user": fmt.Sprint(author)})
 			tr.reads(readHome, stranger)
 		}, ""},
+		"a link that nobody ended": {func(t *testing.T, tr *trial, follower, stranger int) {
+			store := tr.open(t, parts.SocialGraphName)
+			edge := graph.EdgeDocument(fmt.Sprint(follower), fmt.Sprint(author))
+			edge.Version, edge.Body = 2, json.RawMessage("{}")
+			if _, err := store.Upsert(t.Context(), graph.EdgesCollection.Name, edge); err != nil {
+				t.Fatal(err)
+			}
+			tr.reads(readHome, stranger)
+		}, countLost},
+		"a link that nobody made": {func(t *testing.T, tr *trial, _, stranger int) {
+			tr.put(t, parts.SocialGraphName, map[string]string{fmt.Sprintf("%d>%d", stranger, author): fmt.Sprintf(
+				`{"follower":"%d","followee":"%d"}`, stranger, author)})
+			tr.reads(readHome, stranger)
+		}, countMadeUp},
 		"a stale read": {func(t *testing.T, tr *trial, follower, _ int) {
 			tr.posts(t, idOf(1), author, nil)
 			acknowledged(tr, 1)
