@@ -110,8 +110,8 @@ func knobs() []lab.Knob {
 			Summary: "what keeps users, links, posts and timelines"},
 		{Name: KnobFront, Values: []string{none, Nginx}, Summary: "what is in front of the public interface"},
 		{Name: KnobMedia, Values: []string{Own, Third},
-			Summary: "who looks at media: the unit alone, or somebody else's service too (a stand-in: 100 ms, 4 " +
-				"connections per unit)"},
+			Summary: "who looks at media: the unit alone, or somebody else's service too (a stand-in: 100 ms over " +
+				"HTTP, 4 connections per unit)"},
 	}
 }
 
@@ -204,11 +204,17 @@ func (d Design) SpeaksToBroker(unit kit.Placed) bool {
 		has(parts.HomeTimelinesName))
 }
 
+// AsksThirdParty reports whether a unit waits for who looks at media.
+func (d Design) AsksThirdParty(unit kit.Placed) bool {
+	return d.ThirdParty && slices.Contains(unit.Components, parts.MediaName)
+}
+
 // Replicable reports whether a unit may run several times. Who measures asks one replica of the front
 // whether all posts have been entered, and RabbitMQ does not tell it what the others of its kind are
 // entering.
 func (d Design) Replicable(unit kit.Placed) bool {
-	return d.Broker != RabbitMQ || unit.Name != d.Front().Name || d.Hosting(parts.HomeTimelinesName).Name != unit.Name
+	return d.Broker != RabbitMQ || unit.Name != d.Front().Name ||
+		d.Hosting(parts.HomeTimelinesName).Name != unit.Name
 }
 
 // Peers returns the other units that one calls.
@@ -233,6 +239,6 @@ func (d Design) Keeps(part string) bool {
 	if part == parts.HomeTimelinesName {
 		return !d.OnRead
 	}
-	return slices.Contains([]string{parts.UsersName, parts.SocialGraphName, parts.UniqueIDsName, parts.ShortURLsName,
-		parts.PostsName, parts.UserTimelinesName}, part)
+	return slices.Contains([]string{parts.UsersName, parts.SocialGraphName, parts.UniqueIDsName,
+		parts.ShortURLsName, parts.PostsName, parts.UserTimelinesName}, part)
 }

@@ -13,13 +13,13 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/social"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+	"github.com/cleave-lab/cleave/systems/social/thirdparty"
 )
 
 var (
@@ -129,46 +129,13 @@ func (s *ShortURLs) Resolve(ctx context.Context, in *pb.Link) (*pb.Link, error) 
 
 // Media is the component of that name.
 type Media struct {
-	third *thirdParty // who looks at media, too; nil: nobody
+	third *thirdparty.Client // of who looks at media, too; nil: nobody
 }
 
 var _ pb.Media = (*Media)(nil)
 
 // NewMedia checks what is attached. With a third party it waits for its word, too.
-func NewMedia(third bool) *Media {
-	if !third {
-		return &Media{}
-	}
-	return &Media{&thirdParty{connections: make(chan struct{}, thirdConnections)}}
-}
-
-// thirdParty stands in for somebody else's service that looks at media before they are shown.
-// It is the bottleneck that waits: whoever calls it is slow without using a processor, and
-// can do more only with more connections, so with more replicas.
-type thirdParty struct{ connections chan struct{} }
-
-const (
-	// thirdConnections are what it grants each of its clients.
-	thirdConnections = 4
-	// thirdTakes is how long it takes for a post.
-	thirdTakes = 100 * time.Millisecond
-)
-
-// look waits for a connection, and for the answer.
-func (t *thirdParty) look(ctx context.Context) error {
-	select {
-	case t.connections <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	defer func() { <-t.connections }()
-	select {
-	case <-time.After(thirdTakes):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+func NewMedia(third *thirdparty.Client) *Media { return &Media{third} }
 
 var mediumID = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
 
@@ -189,5 +156,5 @@ func (m *Media) Attach(ctx context.Context, in *pb.MediaList) (*pb.MediaList, er
 	if m.third == nil || len(in.GetMedia()) == 0 {
 		return in, nil
 	}
-	return in, m.third.look(ctx)
+	return in, m.third.Look(ctx)
 }

@@ -65,11 +65,11 @@ func NewHandler(backend Backend) http.Handler {
 		Timeout: requestTimeout, MaxBody: maxBody, InFlight: inFlight, Healthy: backend.Healthy})
 	f.Handle("POST /posts", g.compose)
 	f.Handle("POST /users", g.register)
-	f.Handle("PUT /users/{user}/follows/{other}", func(ctx context.Context, r *http.Request) (front.Answer, error) {
+	const follows = "/users/{user}/follows/{other}"
+	f.Handle("PUT "+follows, func(ctx context.Context, r *http.Request) (front.Answer, error) {
 		return link(ctx, r, g.SocialGraph.Follow)
 	})
-	f.Handle("DELETE /users/{user}/follows/{other}", func(ctx context.Context, r *http.Request) (front.Answer,
-		error) {
+	f.Handle("DELETE "+follows, func(ctx context.Context, r *http.Request) (front.Answer, error) {
 		return link(ctx, r, g.SocialGraph.Unfollow)
 	})
 	f.Handle("GET /links/{short}", g.resolve)

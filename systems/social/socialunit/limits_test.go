@@ -70,7 +70,8 @@ func TestAMonolithHasReplicas(t *testing.T) {
 	if len(makers) != 2 {
 		t.Errorf("two replicas made ids as %d", len(makers))
 	}
-	one, other := first.timeline(t, "/user-timelines/1?count=50"), second.timeline(t, "/user-timelines/1?count=50")
+	const all = "/user-timelines/1?count=50"
+	one, other := first.timeline(t, all), second.timeline(t, all)
 	if len(one) != 20 || !slices.Equal(one, other) {
 		t.Errorf("of 20 posts one replica reads %v, the other %v", one, other)
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/population"
 	"github.com/cleave-lab/cleave/systems/social/posts"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+	"github.com/cleave-lab/cleave/systems/social/thirdparty"
 	"github.com/cleave-lab/cleave/systems/social/timelines"
 	"github.com/cleave-lab/cleave/unit"
 )
@@ -82,6 +83,10 @@ func Run(channel *unit.Channel, argument string) error {
 	}
 	var u *Unit
 	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
+		if job.Unit == thirdparty.Name {
+			u = &Unit{} // it has nothing to report
+			return thirdparty.Service{}, nil
+		}
 		if job.Unit != "" {
 			u, err = Open(ctx, design, job.Unit, place)
 			return u, err
@@ -113,6 +118,7 @@ type Unit struct {
 	parts   *parts.All
 	stores  map[string]document.Store // by component
 	ids     *content.IDs
+	third   *thirdparty.Client
 	cache   *cache.Cache
 	broker  broker.Client
 	fillers []filler // of the unit in front: see connectFillers
@@ -183,6 +189,14 @@ func (u *Unit) open(ctx context.Context) (err error) {
 		}
 		u.Keep(u.cache)
 	}
+	if u.design.AsksThirdParty(u.unit) {
+		address, err := u.place.Peer(thirdparty.Name)
+		if err != nil {
+			return err
+		}
+		u.third = thirdparty.NewClient(address)
+		u.Keep(u.third)
+	}
 	if u.design.SpeaksToBroker(u.unit) {
 		if u.broker, err = openBroker(ctx, u.design, u.place.Broker); err != nil {
 			return err
@@ -214,7 +228,7 @@ func (u *Unit) join(part string) {
 		all.Texts = hosting.Join(u, part, func() pb.Texts { return content.NewTexts(all.Users, all.ShortURLs) },
 			pb.OfferTexts, pb.CallTexts)
 	case parts.MediaName:
-		all.Media = hosting.Join(u, part, func() pb.Media { return content.NewMedia(u.design.ThirdParty) },
+		all.Media = hosting.Join(u, part, func() pb.Media { return content.NewMedia(u.third) },
 			pb.OfferMedia, pb.CallMedia)
 	case parts.PostsName:
 		all.Posts = hosting.Join(u, part, func() pb.Posts { return posts.New(store, u.cache) }, pb.OfferPosts,

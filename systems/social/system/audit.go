@@ -183,7 +183,7 @@ func (j *judge) readStores(ctx context.Context, address string) error {
 // linked takes a link in. No client makes or ends one.
 func (j *judge) linked(d document.Document) error {
 	var body struct{ Follower, Followee string }
-	if err := json.Unmarshal(d.Body, &body); err != nil || body.Follower == "" { // that which was ended has no ends
+	if err := json.Unmarshal(d.Body, &body); err != nil || body.Follower == "" { // it was ended
 		return err
 	}
 	follower, err := strconv.Atoi(body.Follower)

@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/thirdparty"
 )
 
 // metrics returns the metrics of social, the headline first. docs/social.md defines them.
@@ -33,7 +34,7 @@ func metrics() []lab.Metric {
 		words.PeakMemory())
 }
 
-// Measure implements lab.Measurer. All but the generator is the system's cost.
+// Measure implements lab.Measurer. All but the generator and the third party is the system's cost.
 func (s System) Measure(
 	_ context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
@@ -41,7 +42,7 @@ func (s System) Measure(
 	if err != nil || loaded.Searches(p) {
 		return found, err
 	}
-	loaded.AddCost(found.Values, metered, load.OK)
+	loaded.AddCost(found.Values, metered, load.OK, thirdparty.Name)
 	return found, errors.Join(hosting.AddAmplification(found.Values, left.Reports),
 		measureStaleness(found.Values, v, p, left),
 		hosting.KeepSpans(s.Spans, v, p, left.Dir))

@@ -17,6 +17,9 @@ func code(d architecture.Design) map[string]int {
 	if d.Cache {
 		packages = append(packages, "backing/cache")
 	}
+	if d.ThirdParty {
+		packages = append(packages, own+"thirdparty")
+	}
 	if d.Broker != "" {
 		packages = append(packages, "binding/event", "backing/broker")
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
 	"github.com/cleave-lab/cleave/systems/social/socialunit"
+	"github.com/cleave-lab/cleave/systems/social/thirdparty"
 )
 
 // Factors of points, beside those that say how the system is loaded.
@@ -89,6 +90,8 @@ const (
 	// answerTimeout is how long nginx waits for an answer, in seconds.
 	answerTimeout = 15
 	unitNginx     = "nginx"
+	// lastStage is when those end whom units of a system call: see stage.
+	lastStage = 3
 )
 
 // populationOf returns that of a point.
@@ -134,6 +137,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		layout.Units = loaded.Sidecars(layout.Units,
 			loaded.CallsOf(design.Calls == architecture.GRPC, design.Security != kit.Plain))
 	}
+	if design.ThirdParty {
+		layout.Units = withThirdParty(layout.Units, design, job)
+	}
 	front := design.Front().Name
 	if design.Nginx {
 		all := loaded.Route{Path: "/", To: []string{front}}
@@ -150,6 +156,21 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	generator, err := s.base().Unit(work, p, front)
 	layout.Units = append(layout.Units, generator)
 	return layout, err
+}
+
+// withThirdParty returns units with who looks at media, whom the unit of that calls: past its sidecar and
+// unprotected, since neither is somebody else's.
+func withThirdParty(units []lab.UnitSpec, design architecture.Design, job socialunit.Job) []lab.UnitSpec {
+	for i, u := range design.Units {
+		if design.AsksThirdParty(u) { // design and layout have the units in the same order
+			units[i].Peers = append(slices.Clone(units[i].Peers), thirdparty.Name)
+			units[i].Uses = append(slices.Clone(units[i].Uses), lab.Use{To: thirdparty.Name, How: architecture.HTTP})
+		}
+	}
+	job.Unit = thirdparty.Name
+	third := kit.Unit(thirdparty.Name, social.Name, job)
+	third.Listens, third.Stage = true, lastStage
+	return append(units, third)
 }
 
 // uses returns what a unit calls, for the picture of the architecture.

@@ -4,19 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
-	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/graph"
 	"github.com/cleave-lab/cleave/systems/social/parts"
@@ -137,26 +133,6 @@ func (tr *trial) audit(t *testing.T) lab.Audit {
 	}
 	return System{Generator: generator{}}.AuditLive(context.Background(),
 		lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left)
-}
-
-func TestAMonolithHasNoCallsToProtect(t *testing.T) {
-	_, err := architecture.New(architecture.Monolith, map[string]string{kit.KnobSecurity: kit.TLS})
-	if err == nil || !strings.Contains(err.Error(), "security tls has no effect") {
-		t.Errorf("New: %v", err)
-	}
-}
-
-// TestAChoiceNeedsReplicas of a unit that others call.
-func TestAChoiceNeedsReplicas(t *testing.T) {
-	v := lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{
-		kit.KnobBalancing: kit.TwoChoices}}
-	at := lab.Point{Name: "p", Levels: map[string]float64{lab.FactorUsers: 3}}
-	for unit, refused := range map[string]bool{"": true, architecture.UnitFront: true, parts.PostsName: false} {
-		v.Replicas = map[string]int{unit: 2}
-		if _, err := (System{Generator: generator{}}).Layout(v, at, 5); (err != nil) != refused {
-			t.Errorf("two of %q: %v, want refused: %t", unit, err, refused)
-		}
-	}
 }
 
 // TestPlantedFaultsAreFound, each alone; without one, all is right. Long because each fault
@@ -333,106 +309,5 @@ func TestReadsMayBeStaleWhereEventsFillTimelines(t *testing.T) {
 func TestNothingReadIsNothingKnown(t *testing.T) {
 	if audit := newTrial(t).audit(t); audit.Verdict != lab.AuditUnknown {
 		t.Errorf("the audit of nothing is %+v", audit)
-	}
-}
-
-func TestLayouts(t *testing.T) {
-	var job lab.LoadJob
-	s := System{Generator: generator{&job}}
-	point := lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10}}
-	for name, c := range map[string]struct {
-		variant  lab.Variant
-		units    int // with the generator
-		front    string
-		services []string
-		scalable []string
-	}{
-		"monolith": {lab.Variant{Architecture: architecture.Monolith}, 2, social.Name, []string{"sqlite"},
-			[]string{social.Name}},
-		"monolith by events of RabbitMQ": {lab.Variant{Architecture: architecture.Monolith,
-			Knobs: map[string]string{"fan_out_by": "events", "broker": "rabbitmq"}}, 2, social.Name,
-			[]string{"sqlite", "rabbitmq"}, nil},
-		"services": {lab.Variant{Architecture: architecture.Services}, 12, architecture.UnitFront,
-			[]string{"sqlite"},
-			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts",
-				"unique-ids", "user-timelines", "users"}},
-		"by events": {lab.Variant{Architecture: architecture.Services,
-			Knobs: map[string]string{"fan_out_by": "events", "broker": "rabbitmq"}}, 12, architecture.UnitFront,
-			[]string{"sqlite", "rabbitmq"},
-			[]string{"compose", "front", "home-timelines", "media", "posts", "short-urls", "social-graph", "texts",
-				"unique-ids", "user-timelines", "users"}},
-		"servers": {lab.Variant{Architecture: architecture.Services,
-			Knobs: map[string]string{"documents": "mongo", "cache": "look-aside", "cache_store": "redis",
-				"front": "nginx", "fan_out": "read"}},
-			13, "nginx", []string{"mongo", "redis"},
-			[]string{"compose", "front", "home-timelines", "media", "nginx", "posts", "short-urls", "social-graph",
-				"texts", "unique-ids", "user-timelines", "users"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			layout, err := s.Layout(c.variant, point, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var services, scalable []string
-			for _, service := range layout.Services {
-				services = append(services, service.Kind)
-			}
-			for _, unit := range layout.Units {
-				if unit.Scalable {
-					scalable = append(scalable, unit.Name)
-				}
-			}
-			slices.Sort(scalable)
-			if len(layout.Units) != c.units || job.Unit != c.front || !slices.Equal(services, c.services) ||
-				!slices.Equal(scalable, c.scalable) {
-				t.Errorf("%d units, %s in front, services %v, scalable %v", len(layout.Units), job.Unit, services,
-					scalable)
-			}
-		})
-	}
-}
-
-func TestOperationsOfAPoint(t *testing.T) {
-	for only, want := range map[float64][]string{0: {readHome, readUser, compose}, 1: {readHome}, 2: {readUser},
-		3: {compose}} {
-		text, err := scenario(lab.Point{Levels: map[string]float64{Only: only}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var made struct {
-			Flows []struct {
-				Weight int
-				Steps  []struct{ Name string }
-			}
-		}
-		if err := json.Unmarshal(text, &made); err != nil {
-			t.Fatal(err)
-		}
-		weights := map[string]int{}
-		for _, flow := range made.Flows {
-			weights[flow.Steps[0].Name] += flow.Weight
-		}
-		if got := slices.Sorted(maps.Keys(weights)); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
-			t.Errorf("%g plays %v, want %v", only, got, want)
-		}
-		if only == 0 && (weights[readHome] != 6*weights[compose] || weights[readUser] != 3*weights[compose]) {
-			t.Errorf("the mix is %v", weights)
-		}
-	}
-	if _, err := scenario(lab.Point{Levels: map[string]float64{Only: 4}}); err == nil {
-		t.Error("there is a fourth operation")
-	}
-}
-
-func TestWays(t *testing.T) {
-	from := lab.Variant{Architecture: architecture.Monolith}
-	stops, steps, err := System{}.Ways(from, lab.Variant{Architecture: architecture.Services,
-		Knobs: map[string]string{"cache": "look-aside"}})
-	if err != nil || len(stops) != 3 || len(steps) != 2 || stops[2].Name != architecture.Services ||
-		steps[1].Before != stops[1].Name {
-		t.Errorf("stops %+v, steps %+v, %v", stops, steps, err)
-	}
-	if _, _, err := (System{}).Ways(from, from); err == nil {
-		t.Error("there is a way from a variant to itself")
 	}
 }

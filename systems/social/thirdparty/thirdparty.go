@@ -1,0 +1,84 @@
+// Package thirdparty stands in for somebody else's service that looks at media before they are shown, and
+// is its client. It is the bottleneck that waits: whoever calls it is slow without using a processor, and
+// can do more only with more connections, so with more replicas.
+//
+// Entry points: Service, NewClient.
+package thirdparty
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/unit"
+)
+
+const (
+	// Name is that of its unit, and the role of what it uses: no part of the system's cost.
+	Name = "third-party"
+	// Connections are what it grants each of its clients.
+	Connections = 4
+	// Takes is how long it takes for a post.
+	Takes = 100 * time.Millisecond
+	// path is asked about the media of a post. The stand-in looks at none.
+	path = "/looks"
+	// drain is how long requests in flight have when it ends.
+	drain = 10 * time.Second
+)
+
+// Service is the stand-in.
+type Service struct{}
+
+// Serve answers every request after the same time, until ctx ends.
+func (Service) Serve(ctx context.Context, listener net.Listener) error {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(Takes):
+			w.WriteHeader(http.StatusNoContent)
+		case <-r.Context().Done(): // the caller has given up
+		}
+	})
+	return unit.ServeFront(ctx, listener, mux, drain)
+}
+
+// Close implements hosting.Served.
+func (Service) Close() error { return nil }
+
+// Client calls it over HTTP, on as many connections as it grants.
+type Client struct {
+	http *http.Client
+	url  string
+}
+
+// NewClient calls the service at a host:port.
+func NewClient(address string) *Client {
+	return &Client{&http.Client{Transport: &http.Transport{MaxConnsPerHost: Connections,
+		MaxIdleConnsPerHost: Connections}}, "http://" + address + path}
+}
+
+// Look waits for a connection, and for the answer.
+func (c *Client) Look(ctx context.Context) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, http.NoBody)
+	if err != nil {
+		return err
+	}
+	answer, err := c.http.Do(request)
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	} else if err != nil || answer.StatusCode != http.StatusNoContent {
+		err = rpc.Problemf(rpc.Unavailable, "the third party does not say whether the media may be shown")
+	}
+	if answer != nil {
+		_ = answer.Body.Close() // it is empty
+	}
+	return err
+}
+
+// Close ends the connections.
+func (c *Client) Close() error {
+	c.http.CloseIdleConnections()
+	return nil
+}
