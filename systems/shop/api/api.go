@@ -47,6 +47,7 @@ func NewHandler(parts shop.Parts, healthy func(ctx context.Context) error) http.
 	f.Handle("GET /orders", a.listOrders)
 	f.Handle("GET /orders/{orderId}", one(orderID, a.order))
 	f.Handle("POST /orders/{orderId}/cancel", a.cancelOrder)
+	f.Handle("GET /orders/{orderId}/page", one(orderID, a.orderPage))
 	f.Handle("GET /orders/{orderId}/shipment", one(orderID, a.shipment))
 	f.Handle("GET /products", a.listProducts)
 	f.Handle("GET /products/{productId}", one(number("productId"), a.product))

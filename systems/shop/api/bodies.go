@@ -87,6 +87,21 @@ type Stock struct {
 	Sold      int64 `json:"sold"`
 }
 
+// OrderPage is all that a customer sees of an order: the order itself, and what its
+// products and its shipment are now.
+type OrderPage struct {
+	Order    Order           `json:"order"`
+	Products []OrderPageLine `json:"products"` // those of its lines that there are
+	// Shipment is absent where there is none (yet).
+	Shipment *Shipment `json:"shipment,omitempty"`
+}
+
+// OrderPageLine is what a product of an order costs now, and how many there are.
+type OrderPageLine struct {
+	Product
+	OnHand int64 `json:"onHand"`
+}
+
 // Customer is a customer as clients see it.
 type Customer struct {
 	CustomerID int64  `json:"customerId"`
@@ -123,6 +138,10 @@ func orderBody(order *shoppb.Order) Order {
 		body.Rejection = &Rejection{TypeOf(rpc.Kind(reason.GetKind())), reason.GetDetail()}
 	}
 	return body
+}
+
+func shipmentBody(s *shoppb.Shipment) Shipment {
+	return Shipment{s.GetOrderId(), s.GetState(), s.GetRecipient(), s.GetAddress()}
 }
 
 func productBody(product *shoppb.Product) Product {

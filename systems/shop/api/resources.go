@@ -87,7 +87,7 @@ func (a api) order(ctx context.Context, id string) (Order, error) {
 
 func (a api) shipment(ctx context.Context, id string) (Shipment, error) {
 	s, err := a.Shipping.GetShipment(ctx, &shoppb.GetShipmentRequest{OrderId: id})
-	return Shipment{s.GetOrderId(), s.GetState(), s.GetRecipient(), s.GetAddress()}, err
+	return shipmentBody(s), err
 }
 
 func (a api) product(ctx context.Context, id int64) (Product, error) {

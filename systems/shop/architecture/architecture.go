@@ -76,8 +76,9 @@ type Views string
 
 // The read sides.
 const (
-	FromTables    Views = "tables"    // those of the write side
+	FromTables    Views = "tables"    // those of the write side: several owners are asked for one answer
 	FromDocuments Views = "documents" // read models that events keep up to date
+	FromCache     Views = "cached"    // tables, behind a cache in the unit that clients ask
 )
 
 // Reference is where the orders have what they know of catalog and customers from.
@@ -272,7 +273,7 @@ func design(name string, settings map[string]string) (Design, error) {
 // the component whose tables they are.
 func place(text string, views Views) ([]Unit, error) {
 	placeable := Placeable()
-	if views == FromTables {
+	if views != FromDocuments {
 		placeable = shop.Components()
 	}
 	groups, err := kit.Place(text, placeable)

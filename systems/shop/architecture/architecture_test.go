@@ -105,6 +105,8 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 			"but a file of SQLite has none: use data databases, or database postgres"},
 		"schemas of MariaDB": {Sync, map[string]string{KnobData: "schemas", KnobDatabase: "mariadb"},
 			"to MariaDB a schema is a database: use data databases, or database postgres"},
+		"documents beside a cache": {Sync, map[string]string{KnobViews: "cached", KnobDocuments: "mongo"},
+			"documents mongo would be empty: views are cached"},
 		"views without events": {Sync, map[string]string{KnobViews: "documents"}, "publishes none"},
 		"a replica in one transaction": {Monolith, map[string]string{KnobReference: string(Replicated)},
 			"use reference asked, or coordination orchestrated"},

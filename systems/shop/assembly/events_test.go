@@ -28,10 +28,12 @@ type eventParts struct {
 	wrap     func(broker.Client) broker.Client
 	wrapDocs func(document.Store) document.Store
 	commands bool // the orders drive their sagas over the broker
-	// cancels is how many orders are cancelled before each look; wrapOrders wraps those in front.
-	cancels    int
-	wrapOrders func(shop.Orders) shop.Orders
-	logError   func(error)
+	// cancels is how many orders are cancelled before each look; wrapOrders wraps those in front,
+	// wrapCatalog what is read there.
+	cancels     int
+	wrapOrders  func(shop.Orders) shop.Orders
+	wrapCatalog func(shop.Catalog) shop.Catalog
+	logError    func(error)
 }
 
 // surroundings returns the surroundings of one unit: as processes, units share no clients.

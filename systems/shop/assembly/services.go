@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/batching"
+	"github.com/cleave-lab/cleave/systems/shop/cached"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/brokered"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
@@ -94,6 +95,9 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 	if design.NeedsBroker(unit) {
 		h.listen()
 	}
+	if h.Hosts(shop.ComponentOrders) {
+		h.readAhead()
+	}
 	return h.Hosted, refused
 }
 
@@ -169,6 +173,34 @@ func (h *host) placeViews() {
 	h.OrderViews = place(h, shop.ComponentOrders,
 		func(db *database.DB) shop.OrderViews { return orderviews.FromBook(orders.NewBook(db)) },
 		shoppb.OfferOrderViews, shoppb.CallOrderViews)
+}
+
+// readAhead has the unit that clients ask answer from what it has at hand: a cache, or the
+// copy of the catalog that the orders keep. It comes last: orders go by neither.
+func (h *host) readAhead() {
+	replica := h.replica(h.around.Database(shop.ComponentOrders))
+	switch {
+	case h.design.Views == architecture.FromCache:
+		h.Catalog = cached.NewCatalog(h.Catalog, h.Hosts(shop.ComponentCatalog))
+		h.StockViews = cached.NewStockViews(h.StockViews)
+	case h.design.Views == architecture.FromDocuments && replica != nil:
+		h.Catalog = copied{h.Catalog, replica}
+	}
+}
+
+// copied answers reads of a product from the orders' copy.
+type copied struct {
+	shop.Catalog
+	replica *reference.Replica
+}
+
+// GetProduct implements shop.Catalog.
+func (c copied) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (*shoppb.Product, error) {
+	quote, err := c.replica.Quote(ctx, &shoppb.QuoteRequest{ProductIds: []int64{in.GetProductId()}})
+	if err != nil {
+		return nil, err
+	}
+	return quote.GetProducts()[0], nil
 }
 
 // host is a unit while it is being joined.

@@ -61,7 +61,10 @@ func TestServicesBehaveInOtherShapes(t *testing.T) {
 		"grpc-lean-unix":   {architecture.KnobBinding: "grpc-lean-unix"},
 		"grouped":          {architecture.KnobPlacement: "orders+catalog,inventory+payments"},
 		"batches":          {architecture.KnobBatching: "on"},
+		"a cache":          {architecture.KnobViews: string(architecture.FromCache)},
 		"saga in one unit": {architecture.KnobPlacement: "together"},
+		"cached in one unit": {architecture.KnobPlacement: "together",
+			architecture.KnobViews: string(architecture.FromCache)},
 		"ACID beside reads": {architecture.KnobPlacement: "catalog,customers",
 			architecture.KnobCoordination: "acid", architecture.KnobData: "shared"},
 	} {
@@ -129,6 +132,9 @@ func start(
 		s.serve(t, unit, hosted)
 		background(t, hosted, around.logError)
 		if slices.Contains(unit.Components, shop.ComponentOrders) {
+			if around.wrapCatalog != nil {
+				hosted.Catalog = around.wrapCatalog(hosted.Catalog)
+			}
 			if around.wrapOrders != nil {
 				hosted.Orders = around.wrapOrders(hosted.Orders)
 			}

@@ -55,6 +55,44 @@ func testOrderPages(t *testing.T, c *client) {
 	}
 }
 
+// testOrderPage: a page has the order, its shipment, and of its products the price and the stock of now. What
+// there is not is left out.
+func testOrderPage(t *testing.T, c *client) {
+	const customer, product = 191, 191
+	page := func(order string, holds func(api.OrderPage) bool) {
+		t.Helper()
+		eventually(t, "page of an order", func() (string, bool) {
+			got := c.do(t, http.MethodGet, "/orders/"+order+"/page", nil, "")
+			if got.status == http.StatusNotFound { // a read model may not know it yet
+				return string(got.body), false
+			}
+			var page api.OrderPage
+			got.into(t, &page)
+			return string(got.body), page.Order.OrderID == order && holds(page)
+		})
+	}
+	placed := c.order(t, c.key(), customer, line{product, 2}, line{product + 1, 1})
+	wanted := c.price(t, product) + 7
+	got := c.do(t, http.MethodPut, fmt.Sprintf("/products/%d/price", product),
+		http.Header{"Content-Type": {"application/json"}}, fmt.Sprintf(`{"priceCents":%d}`, wanted))
+	if got.status != http.StatusOK {
+		t.Fatalf("PUT of a price = %d %s", got.status, got.body)
+	}
+	want := []api.OrderPageLine{
+		{Product: api.Product{ProductID: product, Name: suiteSeed().Product(product).Name, PriceCents: wanted},
+			OnHand: suiteSeed().Stock - 2},
+		{Product: api.Product{ProductID: product + 1, Name: suiteSeed().Product(product + 1).Name,
+			PriceCents: suiteSeed().Product(product + 1).PriceCents}, OnHand: suiteSeed().Stock - 1}}
+	page(placed.OrderID, func(p api.OrderPage) bool {
+		return p.Order.State == shop.StateConfirmed && slices.Equal(p.Products, want) && p.Shipment != nil &&
+			p.Shipment.OrderID == placed.OrderID
+	})
+	unknown := c.order(t, c.key(), customer, line{product, 1}, line{missing, 1})
+	page(unknown.OrderID, func(p api.OrderPage) bool {
+		return p.Order.State == shop.StateRejected && slices.Equal(p.Products, want[:1]) && p.Shipment == nil
+	})
+}
+
 // allProducts reads all pages of a search.
 func allProducts(t *testing.T, c *client, prefix string, size int) []api.Product {
 	t.Helper()
@@ -124,6 +162,7 @@ func testMissing(t *testing.T, c *client) {
 	}{
 		{"GET", "/orders/no-such-order", 404, shop.NotFound},
 		{"GET", "/orders/no-such-order/shipment", 404, shop.NotFound},
+		{"GET", "/orders/no-such-order/page", 404, shop.NotFound},
 		{"GET", fmt.Sprintf("/products/%d", missing), 404, shop.UnknownProduct},
 		{"GET", fmt.Sprintf("/products/%d/stock", missing), 404, shop.UnknownProduct},
 		{"GET", fmt.Sprintf("/customers/%d", missing), 404, shop.UnknownCustomer},

@@ -51,6 +51,7 @@ func playSuite(t *testing.T, baseURL string) {
 		{"one account, many at once", testOneAccount},
 		{"cancelled by many at once", testCancelAtOnce},
 		{"another price", testPrice},
+		{"the page of an order", testOrderPage},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(t, c) })
 	}

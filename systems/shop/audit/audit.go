@@ -11,10 +11,10 @@
 // 4 all final, 5 money conserved, 6 stock conserved, 7 all steps or none, each after
 // those that it depends on, undone once and the last first, 8 states follow the
 // machine, 9 read models say what the tables say, 10 every change was told once to
-// all whom it concerns, and nothing else was, 11 a key keeps its order, 13 every row
+// all whom it concerns, and nothing else was, 11 a key keeps its order, 12 a page shows a
+// price that was valid, or no longer replaced than its source may lag, 13 every row
 // says what was asked for and what the shop began with, 14 an order has a price that was
-// valid when it was taken, or that the orders' replica still had. (Rule 12 is about reads
-// during a trial.)
+// valid when it was taken, or that the orders' replica still had.
 package audit
 
 import (
@@ -41,6 +41,8 @@ type Input struct {
 	Coordination Coordination
 	// Replica is what was seen of the copy by which orders were priced; nil: they were priced by the catalog.
 	Replica *Replica
+	// Reads says where what clients read of prices comes from; nil: from their owner.
+	Reads *Reads
 	// ClocksApart is how far apart the clocks of two units can be; 0: they share one. Steps
 	// of different units whose moments are closer may have come in either order.
 	ClocksApart time.Duration
@@ -74,6 +76,7 @@ func Judge(in Input) lab.Audit {
 	j.checkContent()
 	j.checkSeeded()
 	j.checkPrices()
+	j.checkReads()
 	j.checkCourses()
 	j.checkMoney()
 	j.checkStock()
@@ -93,9 +96,10 @@ type judge struct {
 	Input
 	byKey    map[string][]*Order
 	counts   map[string]int64
-	prices   map[int64][]Price // of each product, by version: [0] is what the shop began with
-	known    map[PriceVersion]int64
-	broken   map[int]int64 // violations by rule
+	prices   map[int64][]Price      // of each product, by version: [0] is what the shop began with
+	answered map[PriceVersion]int64 // when the client that changed a price had its answer
+	known    map[PriceVersion]int64 // when those who take orders had it for sure
+	broken   map[int]int64          // violations by rule
 	problems []string
 	unknown  []string // reasons why nothing can be said
 }
@@ -120,7 +124,7 @@ func (j *judge) index() {
 
 // verdict adds up.
 func (j *judge) verdict() lab.Audit {
-	for _, rule := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14} {
+	for _, rule := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14} {
 		j.counts[fmt.Sprintf("broken_i%d", rule)] = j.broken[rule]
 		if more := j.broken[rule] - shownPerRule; more > 0 {
 			j.problems = append(j.problems, fmt.Sprintf("I%d: and %d more", rule, more))

@@ -30,7 +30,8 @@ type Attempt struct {
 	Operation string `json:"op"`
 	Key       string `json:"key,omitempty"`   // idempotency key, create only
 	Asked     *Asked `json:"asked,omitempty"` // create only
-	Price     *Price `json:"price,omitempty"` // price only: what was asked for, and the version of the answer
+	// Price is what was asked for, with the version of the answer; of a read what the answer showed.
+	Price *Price `json:"price,omitempty"`
 	// Session names who reads in turn: within one, orders do not go back in time.
 	Session    string  `json:"session,omitempty"`
 	IntendedNS int64   `json:"intended_ns"`

@@ -21,20 +21,20 @@ type PriceVersion struct{ Product, Version int64 }
 // indexPrices puts the prices of each product in order, and says from when on orders must
 // know them: the replica had them, or their client was told.
 func (j *judge) indexPrices() {
-	j.prices, j.known = map[int64][]Price{}, map[PriceVersion]int64{}
+	j.prices, j.answered = map[int64][]Price{}, map[PriceVersion]int64{}
 	for _, p := range j.State.Prices {
 		j.prices[p.Product] = append(j.pricesOf(p.Product), p)
 	}
-	if j.Replica != nil {
-		j.known = j.Replica.Shown
-		return
-	}
 	for _, a := range j.repricings() {
 		if of := (PriceVersion{a.Price.Product, a.Price.Version}); a.Outcome == OutcomeOK {
-			if at, twice := j.known[of]; !twice || a.CompleteNS < at {
-				j.known[of] = a.CompleteNS
+			if at, twice := j.answered[of]; !twice || a.CompleteNS < at {
+				j.answered[of] = a.CompleteNS
 			}
 		}
+	}
+	j.known = j.answered
+	if j.Replica != nil {
+		j.known = j.Replica.Shown
 	}
 }
 

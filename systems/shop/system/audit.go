@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/cached"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
@@ -62,7 +63,7 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	if err != nil {
 		return in, err
 	}
-	in.Coordination = audit.Coordination(design.Coordination)
+	in.Coordination, in.Reads = audit.Coordination(design.Coordination), reads(design)
 	if in.State, err = audit.Read(ctx, databases, design.Reference == architecture.Replicated); err != nil {
 		return in, err
 	}
@@ -122,6 +123,17 @@ func replica(design architecture.Design, left lab.Leftover) (*audit.Replica, err
 		}
 	}
 	return &audit.Replica{Shown: shown}, nil
+}
+
+// reads says what clients read of prices, and how old that may be; nil where their owner is asked.
+func reads(design architecture.Design) *audit.Reads {
+	switch {
+	case design.Views == architecture.FromCache:
+		return &audit.Reads{Lag: cached.TimeToLive}
+	case design.Views == architecture.FromDocuments && design.Reference == architecture.Replicated:
+		return &audit.Reads{Replica: true}
+	}
+	return nil
 }
 
 // views returns the documents of a design that has any.

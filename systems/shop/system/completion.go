@@ -35,6 +35,10 @@ type tally struct {
 	// Of changes made since begun: when read models showed them, and when the orders'
 	// replica of the catalog had them.
 	showings, replicated []observation.Showing
+	// pages counts those that the measured load read and that showed a price; stale has for how long it had been
+	// replaced, in seconds, where it had.
+	pages int
+	stale []float64
 }
 
 // count joins the history with the observations in a trial's directory.

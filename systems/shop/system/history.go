@@ -1,6 +1,7 @@
 package system
 
 import (
+	"cmp"
 	"path/filepath"
 	"strconv"
 
@@ -28,6 +29,8 @@ type noted struct {
 	// What a product was to cost, and the version that the answer told.
 	Price   int64  `json:"price,string"`
 	Version string `json:"version"`
+	// Shown is what the page of the order says that its first product costs; empty: nothing.
+	Shown string `json:"shown"`
 }
 
 // readAttempts reads the generator's history in a trial's directory.
@@ -59,6 +62,15 @@ func (n noted) priced() *audit.Price {
 	return &audit.Price{Product: n.Product, Version: version, Cents: n.Price}
 }
 
+// shown returns what the page of an order said that its first product costs; nil where it was not noted.
+func (n noted) shown() *audit.Price {
+	cents, err := strconv.ParseInt(n.Shown, 10, 64)
+	if err != nil {
+		return nil
+	}
+	return &audit.Price{Product: cmp.Or(n.Product, n.Left), Cents: cents}
+}
+
 // history translates attempts for the audit, all loads on one clock. Read models may lag behind
 // what a client was told by the components: reads from them are a session of their own.
 func history(attempts []attempt, views architecture.Views) []audit.Attempt {
@@ -76,8 +88,8 @@ func history(attempts []attempt, views architecture.Views) []audit.Attempt {
 			all[i].Operation = audit.OperationCancel
 		case repricing:
 			all[i].Operation, all[i].Price = audit.OperationPrice, a.Noted.priced()
-		case reading:
-			all[i].Operation = audit.OperationRead
+		case reading, paging:
+			all[i].Operation, all[i].Price = audit.OperationRead, a.Noted.shown()
 			if views == architecture.FromDocuments {
 				all[i].Session = "read models"
 			}

@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
@@ -34,6 +35,7 @@ func metrics() []lab.Metric {
 	all = append(all, times(lab.Staleness, "lag of read models behind changes", 0.99, 0.5)...)
 	all = append(all, times(lab.ReferenceStaleness, "lag of the orders' replica behind the catalog", 0.99,
 		0.5)...)
+	all = append(all, pageMetrics()...)
 	all = append(all,
 		lab.Metric{Name: "completed_rate", Unit: "1/s", Better: lab.HigherIsBetter,
 			Title: "orders per second that became final",
@@ -64,7 +66,7 @@ func (s System) Measure(
 	if err != nil || loaded.Searches(p) {
 		return found, err
 	}
-	orders, err := reckon(ctx, v, left)
+	orders, err := reckon(ctx, v, p, left)
 	if err != nil {
 		return found, err
 	}
@@ -85,11 +87,12 @@ func (s System) Measure(
 
 // reckon counts what became of the orders. The databases are asked only for the ids
 // of orders whose clients were not told them.
-func reckon(ctx context.Context, v lab.Variant, left lab.Leftover) (t tally, err error) {
+func reckon(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) (t tally, err error) {
 	attempts, err := readAttempts(left.Dir)
 	if err != nil {
 		return t, err
 	}
+	defer func() { t.pages, t.stale = ages(attempts, seed(p, left.Seed)) }()
 	t, err = count(attempts, left.Dir, nil)
 	if err != nil || t.unknown == 0 {
 		return t, err
@@ -106,7 +109,7 @@ func reckon(ctx context.Context, v lab.Variant, left lab.Leftover) (t tally, err
 	return count(attempts, left.Dir, ids)
 }
 
-// times adds how long orders took and how far read models lagged behind.
+// times adds how long orders took, how far read models lagged behind, and how old pages were.
 func (t *tally) times(found lab.Measured) {
 	for quantity, values := range map[string][]float64{lab.CompletionTime: t.completions(),
 		lab.Staleness: staleness(t.showings), lab.ReferenceStaleness: staleness(t.replicated),
@@ -117,6 +120,14 @@ func (t *tally) times(found lab.Measured) {
 		found.Spectra[quantity] = spectrum(values)
 		found.Values[quantity+"_p50"] = loaded.Percentile(values, 0.5)
 		found.Values[quantity+"_p99"] = loaded.Percentile(values, 0.99)
+	}
+	if t.pages > 0 {
+		found.Values["stale_reads_share"] = float64(len(t.stale)) / float64(t.pages)
+	}
+	if len(t.stale) > 0 {
+		slices.Sort(t.stale)
+		found.Values[readStaleness+"_p50"] = loaded.Percentile(t.stale, 0.5)
+		found.Values[readStaleness+"_p99"] = loaded.Percentile(t.stale, 0.99)
 	}
 }
 

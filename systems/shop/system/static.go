@@ -23,6 +23,9 @@ func code(d architecture.Design) map[string]int {
 	if d.Views == architecture.FromDocuments {
 		packages = append(packages, own+"readmodel", "backing/document")
 	}
+	if d.Views == architecture.FromCache {
+		packages = append(packages, own+"cached")
+	}
 	if d.Broker != "" {
 		packages = append(packages, own+"events", "binding/event", "backing/broker")
 	}

@@ -41,6 +41,10 @@ func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 		code(brokered)["systems/shop/coordination/choreographed"] > 0 {
 		t.Errorf("a saga over the broker is built from %v (%v)", code(brokered), err)
 	}
+	kept, err := architecture.New(architecture.Sync, map[string]string{architecture.KnobViews: "cached"})
+	if err != nil || code(kept)["systems/shop/cached"] == 0 {
+		t.Errorf("a cache is built from %v (%v)", code(kept), err)
+	}
 	for _, a := range architecture.All() { // a name that nobody has counted panics
 		if design, err := architecture.New(a.Name, nil); err == nil {
 			code(design)

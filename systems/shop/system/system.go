@@ -32,6 +32,7 @@ const (
 	Balance   = "balance"   // cents on each account
 	Cancelled = "cancelled" // percent of orders that are cancelled a moment later
 	Repriced  = "repriced"  // percent of orders before which their product gets another price
+	Reads     = "reads"     // how often the page of an order is read after it was made
 )
 
 // System is the shop under the load of a study.
@@ -73,6 +74,8 @@ func (s System) Describe() lab.SystemInfo {
 				"are right answers then (0)", Max: 90, Optional: true},
 			{Name: Repriced, Summary: "percent of orders before which their product gets another price; with " +
 				Cancelled + " at most 90 (0)", Max: 90, Optional: true},
+			{Name: Reads, Summary: "how often a client reads the page of its order afterwards; with 9 nine of ten " +
+				"requests are reads (0)", Max: mostReads, Optional: true},
 		}...),
 		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -22,7 +23,8 @@ type object = map[string]any
 // of one or two lines, by a customer chosen evenly, of popular products. An order
 // is right when it is confirmed; where the answer comes before the order is done,
 // when it was accepted. A point may have some of them cancelled, and read again, and
-// before some the product of the order gets another price.
+// before some the product of the order gets another price. Behind each the page of the
+// order may be read, several times. Long because it is one table of flows.
 func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
 	cancelled, _ := p.Level(Cancelled)
 	repriced, _ := p.Level(Repriced)
@@ -52,32 +54,38 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 			"note":    note,
 		}
 	}
-	flow := func(name string, weight float64, steps ...object) object {
+	reads, _ := p.Level(Reads)
+	if reads != math.Trunc(reads) {
+		return nil, fmt.Errorf("point %s has %s %g: expected a whole number", p.Name, Reads, reads)
+	}
+	flow := func(name, product string, weight float64, steps ...object) object {
+		if _, counted := p.Level(Orders); reads > 0 && !counted {
+			steps[len(steps)-1]["think"] = regret
+		}
+		for range int(reads) {
+			steps = append(steps, looking(product, d))
+		}
 		return object{"name": name, "weight": weight, "steps": steps}
 	}
-	flows := []object{flow("one line", plain, order("product"))}
+	flows := []object{flow("one line", "product", plain, order("product"))}
 	if half := filled.Products / 2; half > 0 { // the two products of an order differ
-		flows = append(flows, flow("two lines", plain, order("left", "right")))
+		flows = append(flows, flow("two lines", "left", plain, order("left", "right")))
 	}
 	if cancelled > 0 {
 		regretted := order("product")
 		regretted["think"] = regret
-		found := "200"
-		if d.Views == architecture.FromDocuments {
-			found = "200, 404" // the read model may not have heard of the order yet
-		}
 		cancel, read := of(cancelling, "POST /orders/${order}/cancel", "200, 202, 409"),
-			of(reading, "GET /orders/${order}", found)
+			of(reading, "GET /orders/${order}", found(d))
 		steps := []object{regretted, cancel, read}
 		if orders, counted := p.Level(Orders); counted && d.OverBroker() {
 			again := maps.Clone(read)
 			again["think"] = secondThought(d, orders)
 			steps = []object{regretted, cancel, again, cancel, read}
 		}
-		flows = append(flows, flow("regretted", 2*cancelled, steps...))
+		flows = append(flows, flow("regretted", "product", 2*cancelled, steps...))
 	}
 	if repriced > 0 {
-		flows = append(flows, flow("repriced", 2*repriced, changing(), order("product")))
+		flows = append(flows, flow("repriced", "product", 2*repriced, changing(), order("product")))
 	}
 	return json.Marshal(object{"schema": "cleave-scenario/1", "name": "orders", "cookies": false,
 		"values": values(filled), "flows": flows})
@@ -90,6 +98,22 @@ func changing() object {
 		"expect": object{"status": "200"}, "extract": object{"version": object{"json": "version"}},
 		"note": []string{"product", "price", "version"},
 	}
+}
+
+// found is the status of an order that is read after it was made.
+func found(d architecture.Design) string {
+	if d.Views == architecture.FromDocuments {
+		return "200, 404" // the read model may not have heard of the order yet
+	}
+	return "200"
+}
+
+// looking returns the step that reads the page of an order, and notes what it shows of the first product.
+func looking(product string, d architecture.Design) object {
+	step := of(paging, "GET /orders/${order}/page", found(d))
+	step["extract"].(object)["shown"] = object{"regexp": `(?s)(?:^.*?"priceCents": ?|^)([0-9]*)`}
+	step["note"] = []string{"order", "state", "shown", product}
+	return step
 }
 
 // values returns what orders are made of.
@@ -112,8 +136,8 @@ func values(filled shop.Seed) object {
 // least is how many percent of orders are neither cancelled nor come after a change of a price.
 const least = 10
 
-// regret is how long a customer takes to think again: long enough for most orders
-// to be done. One that is not cannot be cancelled yet.
+// regret is how long a customer takes to think again, or to look at what was ordered: long enough for most
+// orders to be done. One that is not cannot be cancelled yet.
 const regret = "300ms"
 
 // secondThought returns after how long customers try to cancel again. Where so many orders come all at once,
@@ -136,5 +160,11 @@ func of(name, request, status string) object {
 	}
 }
 
+// mostReads is how often the page of an order is read at most: a flow has few steps.
+const mostReads = 99
+
 // What the workload calls its steps.
-const creating, cancelling, reading, repricing = "create order", "cancel order", "read order", "change price"
+const (
+	creating, cancelling, reading = "create order", "cancel order", "read order"
+	paging, repricing             = "read page", "change price"
+)

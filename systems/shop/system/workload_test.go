@@ -2,9 +2,13 @@ package system
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 )
@@ -45,5 +49,103 @@ func TestPricesChangeBeforeOrders(t *testing.T) {
 	if told[0].Operation != audit.OperationPrice || *told[0].Price != (audit.Price{Product: 3, Version: 2,
 		Cents: 250}) {
 		t.Errorf("%+v, want the price that the client was told", told[0])
+	}
+}
+
+// TestPagesAreReadBehindOrders as often as a point says, and what they show reaches the audit.
+func TestPagesAreReadBehindOrders(t *testing.T) {
+	g := &generator{}
+	levels := map[string]float64{lab.FactorRate: 10, Cancelled: 20, Repriced: 10, Reads: 3}
+	if _, err := (System{Generator: g}).Layout(variant(architecture.Async, nil), point(levels), 1); err != nil {
+		t.Fatal(err)
+	}
+	var scenario struct {
+		Flows []struct {
+			Name  string
+			Steps []struct {
+				Name, Request, Think string
+				Note                 []string
+				Expect               struct{ Status string }
+			}
+		}
+	}
+	if err := json.Unmarshal(g.job.Scenario, &scenario); err != nil {
+		t.Fatal(err)
+	}
+	for _, flow := range scenario.Flows {
+		product := "product"
+		if flow.Name == "two lines" {
+			product = "left"
+		}
+		before := len(flow.Steps) - 3
+		for _, step := range flow.Steps[before:] {
+			if step.Name != paging || step.Request != "GET /orders/${order}/page" ||
+				step.Expect.Status != "200, 404" || !slices.Contains(step.Note, product) {
+				t.Errorf("flow %s ends with %+v, want a page read", flow.Name, step)
+			}
+		}
+		if last := flow.Steps[before-1]; last.Name == paging || last.Think != regret {
+			t.Errorf("flow %s has %+v before three pages, want a pause and no fourth page", flow.Name, last)
+		}
+	}
+	levels[Reads] = 1.5
+	if _, err := (System{Generator: g}).Layout(variant(architecture.Sync, nil), point(levels), 1); err == nil ||
+		!strings.Contains(err.Error(), "whole number") {
+		t.Errorf("%v, want half a page refused", err)
+	}
+	told := history([]attempt{{Operation: paging, End: "ok", Noted: noted{Order: "A", Left: 3, Shown: "250"}},
+		{Operation: paging, End: "ok", Noted: noted{Order: "A", Left: 3}}}, architecture.FromDocuments)
+	if told[0].Operation != audit.OperationRead || told[0].Session == "" ||
+		*told[0].Price != (audit.Price{Product: 3, Cents: 250}) || told[1].Price != nil {
+		t.Errorf("%+v, want what the page showed", told)
+	}
+}
+
+// TestPagesAgeWhenTheirPriceIsReplaced: at 5 s and at 7 s on the client's clock another price was answered.
+func TestPagesAgeWhenTheirPriceIsReplaced(t *testing.T) {
+	filled := shop.Seed{Customers: 1, Products: 2, Random: 1}
+	seeded := filled.Product(1).PriceCents
+	price := func(cents int64, version string, at float64, end string) attempt {
+		return attempt{Operation: repricing, End: end, Finished: int64(1e9 * at), WarmUp: true,
+			Noted: noted{Product: 1, Price: cents, Version: version}}
+	}
+	changes := []attempt{price(seeded+1, "2", 5, "ok"), price(seeded+2, "3", 7, "ok"),
+		price(seeded+3, "", 6, "info")}
+	for name, c := range map[string]struct {
+		shown string
+		at    float64
+		pages int
+		stale []float64
+	}{
+		"before":                 {fmt.Sprint(seeded), 4, 1, nil},
+		"the old price":          {fmt.Sprint(seeded), 8, 1, []float64{3}},
+		"the one between":        {fmt.Sprint(seeded + 1), 8, 1, []float64{1}},
+		"the new price":          {fmt.Sprint(seeded + 2), 8, 1, nil},
+		"one of unknown outcome": {fmt.Sprint(seeded + 3), 8, 1, nil},
+		"no price":               {"", 8, 0, nil},
+	} {
+		page := attempt{Operation: paging, End: "ok", Sent: int64(1e9 * c.at),
+			Noted: noted{Product: 1, Shown: c.shown}}
+		warm := page
+		warm.WarmUp = true
+		pages, stale := ages(append([]attempt{page, warm}, changes...), filled)
+		if pages != c.pages || !slices.Equal(stale, c.stale) {
+			t.Errorf("%s: %d pages, replaced for %v s, want %d and %v", name, pages, stale, c.pages, c.stale)
+		}
+	}
+}
+
+// TestPagesAreMeasured: of four pages two were stale.
+func TestPagesAreMeasured(t *testing.T) {
+	found := lab.Measured{Values: map[string]float64{}}
+	(&tally{pages: 4, stale: []float64{3, 1}}).times(found)
+	for name, want := range map[string]float64{"stale_reads_share": 0.5, "read_staleness_p50": 1,
+		"read_staleness_p99": 3} {
+		near(t, name, found.Values[name], want)
+	}
+	found = lab.Measured{Values: map[string]float64{}}
+	(&tally{}).times(found)
+	if len(found.Values) != 0 {
+		t.Errorf("%v without a page", found.Values)
 	}
 }

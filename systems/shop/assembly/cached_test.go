@@ -1,0 +1,103 @@
+package assembly_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/cached"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// read reads the pages of all orders that were made, and remembers what they show of the first product.
+func (c *customers) read(t *testing.T) {
+	t.Helper()
+	c.mu.Lock()
+	made := map[string]int64{}
+	for _, a := range c.history {
+		if a.Operation == audit.OperationCreate && a.Outcome == audit.OutcomeOK {
+			made[a.Order] = a.Asked.Lines[0].Product
+		}
+	}
+	c.mu.Unlock()
+	for order, product := range made {
+		sent := time.Now()
+		response, err := http.Get(c.base + "/orders/" + order + "/page")
+		must(t, err)
+		var page api.OrderPage
+		must(t, errors.Join(json.NewDecoder(response.Body).Decode(&page), response.Body.Close()))
+		if len(page.Products) == 0 {
+			t.Fatalf("the page of order %s has no products: %d %+v", order, response.StatusCode, page)
+		}
+		c.remember(audit.Attempt{Operation: audit.OperationRead, Status: response.StatusCode,
+			Price: &audit.Price{Product: product, Cents: page.Products[0].PriceCents}}, sent, page.Order)
+	}
+}
+
+// broken is a cache that never asks again: what it keeps, it keeps under the key of the product.
+type broken struct {
+	shop.Catalog
+	key  func(product int64) int64
+	kept *sync.Map
+}
+
+func (b broken) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (*shoppb.Product, error) {
+	if found, is := b.kept.Load(b.key(in.GetProductId())); is {
+		return found.(*shoppb.Product), nil
+	}
+	product, err := b.Catalog.GetProduct(ctx, in)
+	if err == nil {
+		b.kept.Store(b.key(in.GetProductId()), product)
+	}
+	return product, err
+}
+
+// TestPagesAreNoOlderThanTheirSource reads pages while prices change, from caches that keep their promise
+// and from caches that do not.
+func TestPagesAreNoOlderThanTheirSource(t *testing.T) {
+	breaks := func(key func(int64) int64) func(shop.Catalog) shop.Catalog {
+		return func(c shop.Catalog) shop.Catalog { return broken{c, key, new(sync.Map)} }
+	}
+	for name, c := range map[string]struct {
+		views architecture.Views
+		wrap  func(shop.Catalog) shop.Catalog // nil: it is valid
+	}{
+		"composed":                    {architecture.FromTables, nil},
+		"cached":                      {architecture.FromCache, nil},
+		"a cache that never expires":  {architecture.FromCache, breaks(func(id int64) int64 { return id })},
+		"a cache that mixes products": {architecture.FromCache, breaks(func(int64) int64 { return 1 })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			design, err := architecture.New(architecture.Sync,
+				map[string]string{architecture.KnobViews: string(c.views)})
+			must(t, err)
+			running, public := start(t, design, sqliteFiles, eventParts{wrapCatalog: c.wrap})
+			clients := &customers{base: public}
+			clients.order(t, 8)
+			clients.read(t)
+			clients.reprice(t, 20)
+			clients.read(t)
+			time.Sleep(cached.TimeToLive) // now nothing from before may be shown
+			clients.read(t)
+			in := running.recorded(t, running.database(t, design.DatabaseOf), clients)
+			if c.views == architecture.FromCache {
+				in.Reads = &audit.Reads{Lag: cached.TimeToLive}
+			}
+			got := audit.Judge(in)
+			if valid := got.Verdict == lab.AuditValid; valid != (c.wrap == nil) ||
+				valid != (got.Counts["broken_i12"] == 0) || got.Counts["prices_read"] < 15 {
+				t.Errorf("%s: %v, %v", got.Verdict, got.Problems, got.Counts)
+			}
+		})
+	}
+}

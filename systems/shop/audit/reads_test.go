@@ -1,0 +1,56 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestReadsAreNoOlderThanPromised: of product 1, which costs 150 cents instead of 100 from 95 ns on by its
+// client, a page is asked for later.
+func TestReadsAreNoOlderThanPromised(t *testing.T) {
+	const (
+		page    = "I12: order A: its page showed product 1 for "
+		stale   = page + "100 cents, which was 150 cents for more than "
+		foreign = page + "99 cents, which it never cost"
+	)
+	for name, c := range map[string]struct {
+		cents, after int64
+		reads        *Reads
+		apart        time.Duration
+		problem      string // none: it is valid
+	}{
+		"the new price from its owner":       {150, 1, nil, 0, ""},
+		"the old price from its owner":       {100, 1, nil, 0, stale + "0s"},
+		"the old price before the answer":    {100, 0, nil, 0, ""},
+		"by another clock":                   {100, 5, nil, 5, ""},
+		"a cache in time":                    {100, 20, &Reads{Lag: 20}, 0, ""},
+		"a cache that keeps what is old":     {100, 21, &Reads{Lag: 20}, 0, stale + "20ns"},
+		"a cache that takes one for other":   {99, 1, &Reads{Lag: 20}, 0, foreign},
+		"a replica that does not know yet":   {100, 27_000, &Reads{Replica: true}, 0, ""},
+		"a replica that has it shows it":     {100, 28_000, &Reads{Replica: true}, 0, stale + "0s"},
+		"a replica that takes one for other": {99, 1, &Reads{Replica: true}, 0, foreign},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := repricedGood()
+			in.Reads, in.ClocksApart = c.reads, c.apart
+			in.History = append(in.History, Attempt{ID: 10, Operation: OperationRead, Outcome: OutcomeOK, Order: "A",
+				ActualNS: 95 + c.after, CompleteNS: 99 + c.after, Price: &Price{Product: 1, Cents: c.cents}})
+			got := Judge(in)
+			if got.Counts["prices_read"] != 1 {
+				t.Errorf("%d reads were judged", got.Counts["prices_read"])
+			}
+			if c.problem == "" {
+				if got.Verdict != lab.AuditValid {
+					t.Errorf("%s: %v", got.Verdict, got.Problems)
+				}
+			} else if got.Verdict != lab.AuditInvalid || !slices.ContainsFunc(got.Problems,
+				func(problem string) bool { return strings.HasPrefix(problem, c.problem) }) {
+				t.Errorf("%s: %v, want %s", got.Verdict, got.Problems, c.problem)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+// Package cached answers reads of products and of stock from a cache in the unit that
+// clients ask, and asks the owners for what is not there (cache-aside). What many
+// customers look at is kept; orders and shipments are not, since hardly two look at the
+// same and who does wants them as they are.
+//
+// What is older than TimeToLive is asked for again, counted from before its owner was
+// asked: so an answer was true at some moment of the last TimeToLive. Where an owner is in
+// this unit, what it is asked to change is forgotten.
+//
+// Entry points: NewCatalog, NewStockViews.
+package cached
+
+import (
+	"context"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+const (
+	// TimeToLive bounds how old an answer from a cache is.
+	TimeToLive = time.Second
+	// capacity is how many answers a cache keeps: those that were asked for last.
+	capacity = 10_000
+)
+
+// Catalog caches the products of a catalog.
+type Catalog struct {
+	shop.Catalog
+	products *cache[*shoppb.Product]
+	here     bool
+}
+
+// NewCatalog puts a cache in front of a catalog; here says that it is in this unit.
+func NewCatalog(owner shop.Catalog, here bool) Catalog {
+	return Catalog{owner, newCache[*shoppb.Product](), here}
+}
+
+// GetProduct implements shop.Catalog.
+func (c Catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (*shoppb.Product, error) {
+	return c.products.get(in.GetProductId(), func() (*shoppb.Product, error) {
+		return c.Catalog.GetProduct(ctx, in)
+	})
+}
+
+// Reprice implements shop.Catalog. Whether it failed or not: the price may be another.
+func (c Catalog) Reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
+	price, err := c.Catalog.Reprice(ctx, in)
+	if c.here {
+		c.products.kept.Remove(in.GetProductId())
+	}
+	return price, err
+}
+
+// StockViews caches the stock of products.
+type StockViews struct {
+	shop.StockViews
+	stocks *cache[*shoppb.Stock]
+}
+
+// NewStockViews puts a cache in front of views of the stock.
+func NewStockViews(owner shop.StockViews) StockViews {
+	return StockViews{owner, newCache[*shoppb.Stock]()}
+}
+
+// GetStock implements shop.StockViews.
+func (v StockViews) GetStock(ctx context.Context, in *shoppb.GetStockRequest) (*shoppb.Stock, error) {
+	return v.stocks.get(in.GetProductId(), func() (*shoppb.Stock, error) {
+		return v.StockViews.GetStock(ctx, in)
+	})
+}
+
+// cache keeps answers by the product that they are about.
+type cache[M proto.Message] struct{ kept *lru.Cache[int64, entry[M]] }
+
+type entry[M proto.Message] struct {
+	answer M
+	asked  time.Time // it was true at this moment or later
+}
+
+func newCache[M proto.Message]() *cache[M] {
+	kept, err := lru.New[int64, entry[M]](capacity)
+	if err != nil {
+		panic(err) // the capacity is none
+	}
+	return &cache[M]{kept}
+}
+
+// get returns what is kept, or else what the owner answers, and keeps that. Failures are
+// not kept.
+func (c *cache[M]) get(product int64, ask func() (M, error)) (M, error) {
+	now := time.Now()
+	found, is := c.kept.Get(product)
+	if is && now.Sub(found.asked) < TimeToLive {
+		return proto.CloneOf(found.answer), nil // who gets a message may change it
+	}
+	answer, err := ask()
+	if err == nil {
+		c.kept.Add(product, entry[M]{proto.CloneOf(answer), now})
+	}
+	return answer, err
+}

@@ -1,0 +1,67 @@
+package system
+
+import (
+	"math"
+
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+)
+
+// readStaleness runs from when the client that changed a price had its answer until a page was asked for
+// that still showed the price before.
+const readStaleness = "read_staleness"
+
+// pageMetrics returns how stale the pages of orders are, from whatever they are answered.
+func pageMetrics() []lab.Metric {
+	share := lab.Metric{Name: "stale_reads_share", Unit: "1", Better: lab.LowerIsBetter,
+		Title: "share of pages read that showed a price that had been replaced", Kind: lab.KindShare,
+		Quantity: "stale_reads", Source: lab.FromSystem}
+	since := loaded.Times(readStaleness, "time since that price had been replaced, of these", lab.FromSystem,
+		0.99, 0.5)
+	return append([]lab.Metric{share}, since...)
+}
+
+// ages returns how many pages of the measured load showed a price, and for how long it had been replaced
+// where it had, in seconds. Prices that two changes have in common count as the newer.
+func ages(attempts []attempt, filled shop.Seed) (pages int, stale []float64) {
+	changes := map[int64][]attempt{} // those with an answer, by product
+	for _, a := range attempts {
+		if a.Operation == repricing && a.End == loaded.EndedOK {
+			changes[a.Noted.Product] = append(changes[a.Noted.Product], a)
+		}
+	}
+	for _, a := range attempts {
+		shown := a.Noted.shown()
+		if a.Operation != paging || a.WarmUp || shown == nil {
+			continue
+		}
+		pages++
+		if age := a.Begun + a.Sent - replaced(shown, changes[shown.Product], filled); age > 0 {
+			stale = append(stale, seconds(age))
+		}
+	}
+	return pages, stale
+}
+
+// replaced returns when clients knew for sure that a price was no longer valid: in the far future where none
+// did.
+func replaced(shown *audit.Price, changes []attempt, filled shop.Seed) int64 {
+	version := int64(0)
+	if filled.Product(shown.Product).PriceCents == shown.Cents {
+		version = 1
+	}
+	for _, c := range changes {
+		if c.Noted.Price == shown.Cents {
+			version = max(version, c.Noted.priced().Version)
+		}
+	}
+	first := int64(math.MaxInt64)
+	for _, c := range changes {
+		if version > 0 && c.Noted.priced().Version > version {
+			first = min(first, c.Begun+c.Finished)
+		}
+	}
+	return first
+}
