@@ -60,7 +60,7 @@ loop instead. docs/explaining.md says how to read the answer.` + exitCodesHelp(m
 
 // explain explains a system of Cleave, or what is between two of the user's.
 func (a app) explain(command *cobra.Command, args []string, flags *explainFlags) error {
-	foreign, err := ofUser(command, args, "from", "tuned", factorsFlag, backingFlag)
+	foreign, err := ofUser(command, args, "from", "tuned", factorsFlag, "level", backingFlag)
 	switch {
 	case err != nil:
 		return err

@@ -50,6 +50,9 @@ func (f *explainFlags) planFactors(system lab.Explainable, onBackings standing) 
 	load := f.measuredLoad()
 	load.Objective = f.objective
 	s := f.frame(info, load, base.Name)
+	if err := f.setLevels(s, info); err != nil {
+		return lab.Plan{}, err
+	}
 	s.Title = fmt.Sprintf("what %s change in %s, alone and in pairs", figure.And(knobsOf(factors)), base.Name)
 	s.Question = "What does each factor change, and which of them do not act alone?"
 	s.Variants, s.Factorial = variants, &design

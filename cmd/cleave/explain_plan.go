@@ -19,6 +19,7 @@ type explainFlags struct {
 	from, to  string
 	order     []string
 	factors   []string
+	levels    map[string]string
 	rate      float64
 	users     int
 	capacity  bool
@@ -44,6 +45,8 @@ func (f *explainFlags) register(command *cobra.Command) {
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
 		flags.Float64VarP(&f.rate, "rate", "r", 0, "operations per second of every stop (default: the system's)")
 		flags.IntVarP(&f.users, "users", "u", 0, "`number` of users of a closed loop, instead of a rate")
+		flags.StringToStringVar(&f.levels, "level", nil,
+			"`NAME=VALUE` of a parameter of the system (cleave list), e.g. reads=9; repeatable")
 		f.addLength(flags, 10*time.Second)
 		flags.BoolVar(&f.capacity, "capacity", false,
 			"also search for the highest rate of each stop that meets the objective")
@@ -117,6 +120,9 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	load := f.measuredLoad()
 	load.Objective = f.objective
 	s := f.study(info, load, stops, steps)
+	if err := f.setLevels(s, info); err != nil {
+		return lab.Plan{}, err
+	}
 	s.Metrics = f.metrics(info, system.Explanation().Metrics)
 	return f.expand(&study.File{Study: s}, f.options())
 }
@@ -201,6 +207,16 @@ func (f *explainFlags) frame(info lab.SystemInfo, load lab.Load, baseline string
 			Levels: map[string]float64{lab.FactorSearchFrom: f.rate}})
 	}
 	return s
+}
+
+// setLevels gives all points the levels of --level.
+func (f *explainFlags) setLevels(s lab.Study, info lab.SystemInfo) error {
+	for _, p := range s.Points {
+		if err := setLevels(p, info, f.levels); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // point returns the load that every stop gets.
