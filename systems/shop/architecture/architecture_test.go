@@ -17,6 +17,10 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 		if err != nil || len(d.Units) != units[a.Name] {
 			t.Errorf("%s: %d units, error %v, want %d", a.Name, len(d.Units), err, units[a.Name])
 		}
+		if kept, err := New(a.Name, map[string]string{KnobViews: string(FromCache)}); err != nil ||
+			len(kept.Units) != min(units[a.Name], 6) || kept.Documents != "" { // a cache has no unit of its own
+			t.Errorf("%s with a cache: %+v, error %v", a.Name, kept.Units, err)
+		}
 		turned := map[string]string{}
 		for _, k := range a.Knobs { // the first values say what it is by itself
 			if !slices.Contains([]string{KnobBinding, KnobBroker, KnobPublishing, KnobDocuments}, k.Name) {

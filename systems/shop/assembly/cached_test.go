@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
@@ -64,6 +66,7 @@ func (b broken) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (*
 // TestPagesAreNoOlderThanTheirSource reads pages while prices change, from caches that keep their promise
 // and from caches that do not.
 func TestPagesAreNoOlderThanTheirSource(t *testing.T) {
+	testset.Need(t, "it plays four shops until what caches keep is too old")
 	breaks := func(key func(int64) int64) func(shop.Catalog) shop.Catalog {
 		return func(c shop.Catalog) shop.Catalog { return broken{c, key, new(sync.Map)} }
 	}
@@ -99,5 +102,22 @@ func TestPagesAreNoOlderThanTheirSource(t *testing.T) {
 				t.Errorf("%s: %v, %v", got.Verdict, got.Problems, got.Counts)
 			}
 		})
+	}
+}
+
+// TestReadModelsShowTheCopy: where events of the catalog are lost, a page does not know the new price.
+func TestReadModelsShowTheCopy(t *testing.T) {
+	testset.Need(t, "it plays a shop of events")
+	t.Parallel()
+	design, err := architecture.New(architecture.Async, nil)
+	must(t, err)
+	_, public := start(t, design, sqliteFiles, eventParts{broker: natsBroker(t), documents: sqliteDocuments(t),
+		wrap: func(c broker.Client) broker.Client { return silent{c} }})
+	clients := &customers{base: public}
+	clients.reprice(t, 1)
+	changed := clients.history[0].Price.Product
+	want := suiteSeed().Product(changed).PriceCents
+	if got := newClient(public).price(t, changed); got != want {
+		t.Errorf("product %d costs %d, want %d as the copy has it", changed, got, want)
 	}
 }

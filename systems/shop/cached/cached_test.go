@@ -61,6 +61,7 @@ func TestAnswersGrowNoOlder(t *testing.T) {
 		}
 		time.Sleep(TimeToLive/2 - 1)
 		expect(t, c, 1, 100, o, 1)
+		expect(t, c, 1, 100, o, 1)
 		expect(t, c, 2, 200, o, 2)
 		time.Sleep(1)
 		expect(t, c, 1, 200, o, 3)
