@@ -63,7 +63,7 @@ func TestAnswersGrowNoOlder(t *testing.T) {
 		expect(t, c, 1, 100, o, 1)
 		expect(t, c, 1, 100, o, 1)
 		expect(t, c, 2, 200, o, 2)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		expect(t, c, 1, 200, o, 3)
 		expect(t, c, 1, 200, o, 3)
 	})
