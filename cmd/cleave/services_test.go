@@ -369,7 +369,8 @@ func TestPlansOfOthersShowWhatServicesMayDo(t *testing.T) {
 		Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/etc"}}}
 	does := whatItDoes(lab.Study{Variants: []lab.Variant{{External: &lab.ExternalSystem{
 		Audit: &lab.SystemAudit{Queries: []lab.AuditQuery{{In: "shop", SQL: "SELECT 1"}},
-			Databases: map[string]lab.AuditDatabase{"shop": {At: "db:1", Name: "a", User: "me", PasswordFile: "/etc/x"}}},
+			Databases: map[string]lab.AuditDatabase{
+				"shop": {At: "db:1", Name: "a", User: "me", PasswordFile: "/etc/x"}}},
 		Services: []lab.SystemService{{Name: "web", Image: "nginx", Container: web}, {Name: "db", Image: "db"}}}}}})
 	for _, want := range []string{
 		`start a container of the image nginx "a b" as web`, "give it /etc of this host",
