@@ -50,6 +50,9 @@ func TestAThirdPartyIsNoCost(t *testing.T) {
 		if slices.Contains(u.Peers, thirdparty.Name) {
 			callers = append(callers, u.Name)
 		}
+		if u.Name == thirdparty.Name && (u.Uses == nil || len(u.Uses) > 0) {
+			t.Errorf("it uses %v of the system", u.Uses)
+		}
 	}
 	if !slices.Equal(callers, []string{parts.MediaName}) {
 		t.Errorf("it is called by %v", callers)

@@ -169,7 +169,7 @@ func withThirdParty(units []lab.UnitSpec, design architecture.Design, job social
 	}
 	job.Unit = thirdparty.Name
 	third := kit.Unit(thirdparty.Name, social.Name, job)
-	third.Listens, third.Stage = true, lastStage
+	third.Listens, third.Stage, third.Uses = true, lastStage, []lab.Use{}
 	return append(units, third)
 }
 
