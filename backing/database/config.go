@@ -126,6 +126,7 @@ func openMariaDB(db *DB, c Config) error {
 	if err != nil {
 		return fmt.Errorf("open mariadb at %s: %w", config.Addr, err)
 	}
+	db.name = config.DBName
 	db.writers = pool(cachingConnector{Connector: connector}, c.Connections)
 	db.readers = db.writers
 	return nil

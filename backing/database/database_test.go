@@ -35,6 +35,7 @@ func TestDatabases(t *testing.T) {
 			"forced to the disk":       checkSyncs,
 			"cancelled contexts":       checkCancelled,
 			"more texts than are kept": checkManyTexts,
+			"prepared transactions":    checkPrepared,
 		} {
 			t.Run(name, func(t *testing.T) { check(t, open(t)) })
 		}

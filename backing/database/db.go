@@ -19,6 +19,8 @@ type DB struct {
 	observer Observer
 	counters counters
 	rebound  sync.Map // text with ? to text with $1
+	name     string   // MariaDB's of the database
+	held     sync.Map // name of a prepared transaction to its connection, where it belongs to one
 }
 
 // Driver returns the kind of the database.
@@ -26,6 +28,7 @@ func (db *DB) Driver() Driver { return db.driver }
 
 // Close closes all connections.
 func (db *DB) Close() error {
+	db.letGo()
 	err := db.writers.Close()
 	if db.readers != db.writers {
 		err = errors.Join(err, db.readers.Close())

@@ -24,7 +24,7 @@ var ErrDoomed = errors.New("a part of the transaction has failed, so nothing was
 
 // transaction is what a context carries from Do to Do.
 type transaction struct {
-	tx     *sql.Tx
+	tx     executor
 	doomed error    // the failure of a part
 	parts  int      // savepoints that are open, see Try
 	writes bool     // it has changed rows

@@ -1835,6 +1835,241 @@ func (x *Stock) GetSold() int64 {
 	return 0
 }
 
+// PrepareRequest has the steps of one component: those of an order that is placed, or its cancellation.
+type PrepareRequest struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Component   string                 `protobuf:"bytes,1,opt,name=component,proto3" json:"component,omitempty"`
+	Transaction string                 `protobuf:"bytes,2,opt,name=transaction,proto3" json:"transaction,omitempty"`
+	// Of an order that is placed, what its component needs.
+	Reserve *ReserveRequest `protobuf:"bytes,3,opt,name=reserve,proto3" json:"reserve,omitempty"`
+	Charge  *ChargeRequest  `protobuf:"bytes,4,opt,name=charge,proto3" json:"charge,omitempty"`
+	Ship    *ShipRequest    `protobuf:"bytes,5,opt,name=ship,proto3" json:"ship,omitempty"`
+	// Of one that is cancelled.
+	Cancel        *StepRequest `protobuf:"bytes,6,opt,name=cancel,proto3" json:"cancel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PrepareRequest) Reset() {
+	*x = PrepareRequest{}
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PrepareRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PrepareRequest) ProtoMessage() {}
+
+func (x *PrepareRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PrepareRequest.ProtoReflect.Descriptor instead.
+func (*PrepareRequest) Descriptor() ([]byte, []int) {
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *PrepareRequest) GetComponent() string {
+	if x != nil {
+		return x.Component
+	}
+	return ""
+}
+
+func (x *PrepareRequest) GetTransaction() string {
+	if x != nil {
+		return x.Transaction
+	}
+	return ""
+}
+
+func (x *PrepareRequest) GetReserve() *ReserveRequest {
+	if x != nil {
+		return x.Reserve
+	}
+	return nil
+}
+
+func (x *PrepareRequest) GetCharge() *ChargeRequest {
+	if x != nil {
+		return x.Charge
+	}
+	return nil
+}
+
+func (x *PrepareRequest) GetShip() *ShipRequest {
+	if x != nil {
+		return x.Ship
+	}
+	return nil
+}
+
+func (x *PrepareRequest) GetCancel() *StepRequest {
+	if x != nil {
+		return x.Cancel
+	}
+	return nil
+}
+
+type EndRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Component     string                 `protobuf:"bytes,1,opt,name=component,proto3" json:"component,omitempty"`
+	Transaction   string                 `protobuf:"bytes,2,opt,name=transaction,proto3" json:"transaction,omitempty"`
+	Commit        bool                   `protobuf:"varint,3,opt,name=commit,proto3" json:"commit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndRequest) Reset() {
+	*x = EndRequest{}
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndRequest) ProtoMessage() {}
+
+func (x *EndRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndRequest.ProtoReflect.Descriptor instead.
+func (*EndRequest) Descriptor() ([]byte, []int) {
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *EndRequest) GetComponent() string {
+	if x != nil {
+		return x.Component
+	}
+	return ""
+}
+
+func (x *EndRequest) GetTransaction() string {
+	if x != nil {
+		return x.Transaction
+	}
+	return ""
+}
+
+func (x *EndRequest) GetCommit() bool {
+	if x != nil {
+		return x.Commit
+	}
+	return false
+}
+
+type InDoubtRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Component     string                 `protobuf:"bytes,1,opt,name=component,proto3" json:"component,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InDoubtRequest) Reset() {
+	*x = InDoubtRequest{}
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InDoubtRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InDoubtRequest) ProtoMessage() {}
+
+func (x *InDoubtRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InDoubtRequest.ProtoReflect.Descriptor instead.
+func (*InDoubtRequest) Descriptor() ([]byte, []int) {
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *InDoubtRequest) GetComponent() string {
+	if x != nil {
+		return x.Component
+	}
+	return ""
+}
+
+type InDoubtResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Transactions  []string               `protobuf:"bytes,1,rep,name=transactions,proto3" json:"transactions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InDoubtResponse) Reset() {
+	*x = InDoubtResponse{}
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InDoubtResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InDoubtResponse) ProtoMessage() {}
+
+func (x *InDoubtResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_shop_shoppb_shop_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InDoubtResponse.ProtoReflect.Descriptor instead.
+func (*InDoubtResponse) Descriptor() ([]byte, []int) {
+	return file_systems_shop_shoppb_shop_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *InDoubtResponse) GetTransactions() []string {
+	if x != nil {
+		return x.Transactions
+	}
+	return nil
+}
+
 var File_systems_shop_shoppb_shop_proto protoreflect.FileDescriptor
 
 const file_systems_shop_shoppb_shop_proto_rawDesc = "" +
@@ -1971,7 +2206,23 @@ const file_systems_shop_shoppb_shop_proto_rawDesc = "" +
 	"product_id\x18\x01 \x01(\x03R\tproductId\x12\x17\n" +
 	"\aon_hand\x18\x02 \x01(\x03R\x06onHand\x12\x1a\n" +
 	"\breserved\x18\x03 \x01(\x03R\breserved\x12\x12\n" +
-	"\x04sold\x18\x04 \x01(\x03R\x04sold2\xad\x02\n" +
+	"\x04sold\x18\x04 \x01(\x03R\x04sold\"\xa7\x02\n" +
+	"\x0ePrepareRequest\x12\x1c\n" +
+	"\tcomponent\x18\x01 \x01(\tR\tcomponent\x12 \n" +
+	"\vtransaction\x18\x02 \x01(\tR\vtransaction\x128\n" +
+	"\areserve\x18\x03 \x01(\v2\x1e.cleave.shop.v1.ReserveRequestR\areserve\x125\n" +
+	"\x06charge\x18\x04 \x01(\v2\x1d.cleave.shop.v1.ChargeRequestR\x06charge\x12/\n" +
+	"\x04ship\x18\x05 \x01(\v2\x1b.cleave.shop.v1.ShipRequestR\x04ship\x123\n" +
+	"\x06cancel\x18\x06 \x01(\v2\x1b.cleave.shop.v1.StepRequestR\x06cancel\"d\n" +
+	"\n" +
+	"EndRequest\x12\x1c\n" +
+	"\tcomponent\x18\x01 \x01(\tR\tcomponent\x12 \n" +
+	"\vtransaction\x18\x02 \x01(\tR\vtransaction\x12\x16\n" +
+	"\x06commit\x18\x03 \x01(\bR\x06commit\".\n" +
+	"\x0eInDoubtRequest\x12\x1c\n" +
+	"\tcomponent\x18\x01 \x01(\tR\tcomponent\"5\n" +
+	"\x0fInDoubtResponse\x12\"\n" +
+	"\ftransactions\x18\x01 \x03(\tR\ftransactions2\xad\x02\n" +
 	"\aCatalog\x12D\n" +
 	"\x05Quote\x12\x1c.cleave.shop.v1.QuoteRequest\x1a\x1d.cleave.shop.v1.QuoteResponse\x12H\n" +
 	"\n" +
@@ -2006,7 +2257,11 @@ const file_systems_shop_shoppb_shop_proto_rawDesc = "" +
 	"ListOrders\x12!.cleave.shop.v1.ListOrdersRequest\x1a\x19.cleave.shop.v1.OrderPage2P\n" +
 	"\n" +
 	"StockViews\x12B\n" +
-	"\bGetStock\x12\x1f.cleave.shop.v1.GetStockRequest\x1a\x15.cleave.shop.v1.StockB2Z0github.com/cleave-lab/cleave/systems/shop/shoppbb\x06proto3"
+	"\bGetStock\x12\x1f.cleave.shop.v1.GetStockRequest\x1a\x15.cleave.shop.v1.Stock2\xe3\x01\n" +
+	"\vParticipant\x12G\n" +
+	"\aPrepare\x12\x1e.cleave.shop.v1.PrepareRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12?\n" +
+	"\x03End\x12\x1a.cleave.shop.v1.EndRequest\x1a\x1c.cleave.shop.v1.StepResponse\x12J\n" +
+	"\aInDoubt\x12\x1e.cleave.shop.v1.InDoubtRequest\x1a\x1f.cleave.shop.v1.InDoubtResponseB2Z0github.com/cleave-lab/cleave/systems/shop/shoppbb\x06proto3"
 
 var (
 	file_systems_shop_shoppb_shop_proto_rawDescOnce sync.Once
@@ -2020,7 +2275,7 @@ func file_systems_shop_shoppb_shop_proto_rawDescGZIP() []byte {
 	return file_systems_shop_shoppb_shop_proto_rawDescData
 }
 
-var file_systems_shop_shoppb_shop_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_systems_shop_shoppb_shop_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_systems_shop_shoppb_shop_proto_goTypes = []any{
 	(*QuoteRequest)(nil),         // 0: cleave.shop.v1.QuoteRequest
 	(*QuoteResponse)(nil),        // 1: cleave.shop.v1.QuoteResponse
@@ -2055,6 +2310,10 @@ var file_systems_shop_shoppb_shop_proto_goTypes = []any{
 	(*Rejection)(nil),            // 30: cleave.shop.v1.Rejection
 	(*GetStockRequest)(nil),      // 31: cleave.shop.v1.GetStockRequest
 	(*Stock)(nil),                // 32: cleave.shop.v1.Stock
+	(*PrepareRequest)(nil),       // 33: cleave.shop.v1.PrepareRequest
+	(*EndRequest)(nil),           // 34: cleave.shop.v1.EndRequest
+	(*InDoubtRequest)(nil),       // 35: cleave.shop.v1.InDoubtRequest
+	(*InDoubtResponse)(nil),      // 36: cleave.shop.v1.InDoubtResponse
 }
 var file_systems_shop_shoppb_shop_proto_depIdxs = []int32{
 	3,  // 0: cleave.shop.v1.QuoteResponse.products:type_name -> cleave.shop.v1.Product
@@ -2066,55 +2325,65 @@ var file_systems_shop_shoppb_shop_proto_depIdxs = []int32{
 	28, // 6: cleave.shop.v1.OrderPage.orders:type_name -> cleave.shop.v1.Order
 	29, // 7: cleave.shop.v1.Order.lines:type_name -> cleave.shop.v1.OrderLine
 	30, // 8: cleave.shop.v1.Order.rejection:type_name -> cleave.shop.v1.Rejection
-	0,  // 9: cleave.shop.v1.Catalog.Quote:input_type -> cleave.shop.v1.QuoteRequest
-	2,  // 10: cleave.shop.v1.Catalog.GetProduct:input_type -> cleave.shop.v1.GetProductRequest
-	4,  // 11: cleave.shop.v1.Catalog.ListProducts:input_type -> cleave.shop.v1.ListProductsRequest
-	5,  // 12: cleave.shop.v1.Catalog.Reprice:input_type -> cleave.shop.v1.RepriceRequest
-	8,  // 13: cleave.shop.v1.Customers.GetCustomer:input_type -> cleave.shop.v1.GetCustomerRequest
-	9,  // 14: cleave.shop.v1.Customers.GetCustomers:input_type -> cleave.shop.v1.GetCustomersRequest
-	15, // 15: cleave.shop.v1.Inventory.Reserve:input_type -> cleave.shop.v1.ReserveRequest
-	13, // 16: cleave.shop.v1.Inventory.Commit:input_type -> cleave.shop.v1.StepRequest
-	13, // 17: cleave.shop.v1.Inventory.Release:input_type -> cleave.shop.v1.StepRequest
-	13, // 18: cleave.shop.v1.Inventory.Restock:input_type -> cleave.shop.v1.StepRequest
-	16, // 19: cleave.shop.v1.Payments.Charge:input_type -> cleave.shop.v1.ChargeRequest
-	13, // 20: cleave.shop.v1.Payments.Void:input_type -> cleave.shop.v1.StepRequest
-	13, // 21: cleave.shop.v1.Payments.Refund:input_type -> cleave.shop.v1.StepRequest
-	17, // 22: cleave.shop.v1.Payments.GetAccount:input_type -> cleave.shop.v1.GetAccountRequest
-	19, // 23: cleave.shop.v1.Shipping.Ship:input_type -> cleave.shop.v1.ShipRequest
-	13, // 24: cleave.shop.v1.Shipping.Recall:input_type -> cleave.shop.v1.StepRequest
-	20, // 25: cleave.shop.v1.Shipping.GetShipment:input_type -> cleave.shop.v1.GetShipmentRequest
-	22, // 26: cleave.shop.v1.Orders.CreateOrder:input_type -> cleave.shop.v1.CreateOrderRequest
-	24, // 27: cleave.shop.v1.Orders.CancelOrder:input_type -> cleave.shop.v1.CancelOrderRequest
-	25, // 28: cleave.shop.v1.OrderViews.GetOrder:input_type -> cleave.shop.v1.GetOrderRequest
-	26, // 29: cleave.shop.v1.OrderViews.ListOrders:input_type -> cleave.shop.v1.ListOrdersRequest
-	31, // 30: cleave.shop.v1.StockViews.GetStock:input_type -> cleave.shop.v1.GetStockRequest
-	1,  // 31: cleave.shop.v1.Catalog.Quote:output_type -> cleave.shop.v1.QuoteResponse
-	3,  // 32: cleave.shop.v1.Catalog.GetProduct:output_type -> cleave.shop.v1.Product
-	7,  // 33: cleave.shop.v1.Catalog.ListProducts:output_type -> cleave.shop.v1.ProductPage
-	6,  // 34: cleave.shop.v1.Catalog.Reprice:output_type -> cleave.shop.v1.Price
-	11, // 35: cleave.shop.v1.Customers.GetCustomer:output_type -> cleave.shop.v1.Customer
-	10, // 36: cleave.shop.v1.Customers.GetCustomers:output_type -> cleave.shop.v1.GetCustomersResponse
-	14, // 37: cleave.shop.v1.Inventory.Reserve:output_type -> cleave.shop.v1.StepResponse
-	14, // 38: cleave.shop.v1.Inventory.Commit:output_type -> cleave.shop.v1.StepResponse
-	14, // 39: cleave.shop.v1.Inventory.Release:output_type -> cleave.shop.v1.StepResponse
-	14, // 40: cleave.shop.v1.Inventory.Restock:output_type -> cleave.shop.v1.StepResponse
-	14, // 41: cleave.shop.v1.Payments.Charge:output_type -> cleave.shop.v1.StepResponse
-	14, // 42: cleave.shop.v1.Payments.Void:output_type -> cleave.shop.v1.StepResponse
-	14, // 43: cleave.shop.v1.Payments.Refund:output_type -> cleave.shop.v1.StepResponse
-	18, // 44: cleave.shop.v1.Payments.GetAccount:output_type -> cleave.shop.v1.Account
-	21, // 45: cleave.shop.v1.Shipping.Ship:output_type -> cleave.shop.v1.Shipment
-	14, // 46: cleave.shop.v1.Shipping.Recall:output_type -> cleave.shop.v1.StepResponse
-	21, // 47: cleave.shop.v1.Shipping.GetShipment:output_type -> cleave.shop.v1.Shipment
-	23, // 48: cleave.shop.v1.Orders.CreateOrder:output_type -> cleave.shop.v1.CreateOrderResponse
-	28, // 49: cleave.shop.v1.Orders.CancelOrder:output_type -> cleave.shop.v1.Order
-	28, // 50: cleave.shop.v1.OrderViews.GetOrder:output_type -> cleave.shop.v1.Order
-	27, // 51: cleave.shop.v1.OrderViews.ListOrders:output_type -> cleave.shop.v1.OrderPage
-	32, // 52: cleave.shop.v1.StockViews.GetStock:output_type -> cleave.shop.v1.Stock
-	31, // [31:53] is the sub-list for method output_type
-	9,  // [9:31] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	15, // 9: cleave.shop.v1.PrepareRequest.reserve:type_name -> cleave.shop.v1.ReserveRequest
+	16, // 10: cleave.shop.v1.PrepareRequest.charge:type_name -> cleave.shop.v1.ChargeRequest
+	19, // 11: cleave.shop.v1.PrepareRequest.ship:type_name -> cleave.shop.v1.ShipRequest
+	13, // 12: cleave.shop.v1.PrepareRequest.cancel:type_name -> cleave.shop.v1.StepRequest
+	0,  // 13: cleave.shop.v1.Catalog.Quote:input_type -> cleave.shop.v1.QuoteRequest
+	2,  // 14: cleave.shop.v1.Catalog.GetProduct:input_type -> cleave.shop.v1.GetProductRequest
+	4,  // 15: cleave.shop.v1.Catalog.ListProducts:input_type -> cleave.shop.v1.ListProductsRequest
+	5,  // 16: cleave.shop.v1.Catalog.Reprice:input_type -> cleave.shop.v1.RepriceRequest
+	8,  // 17: cleave.shop.v1.Customers.GetCustomer:input_type -> cleave.shop.v1.GetCustomerRequest
+	9,  // 18: cleave.shop.v1.Customers.GetCustomers:input_type -> cleave.shop.v1.GetCustomersRequest
+	15, // 19: cleave.shop.v1.Inventory.Reserve:input_type -> cleave.shop.v1.ReserveRequest
+	13, // 20: cleave.shop.v1.Inventory.Commit:input_type -> cleave.shop.v1.StepRequest
+	13, // 21: cleave.shop.v1.Inventory.Release:input_type -> cleave.shop.v1.StepRequest
+	13, // 22: cleave.shop.v1.Inventory.Restock:input_type -> cleave.shop.v1.StepRequest
+	16, // 23: cleave.shop.v1.Payments.Charge:input_type -> cleave.shop.v1.ChargeRequest
+	13, // 24: cleave.shop.v1.Payments.Void:input_type -> cleave.shop.v1.StepRequest
+	13, // 25: cleave.shop.v1.Payments.Refund:input_type -> cleave.shop.v1.StepRequest
+	17, // 26: cleave.shop.v1.Payments.GetAccount:input_type -> cleave.shop.v1.GetAccountRequest
+	19, // 27: cleave.shop.v1.Shipping.Ship:input_type -> cleave.shop.v1.ShipRequest
+	13, // 28: cleave.shop.v1.Shipping.Recall:input_type -> cleave.shop.v1.StepRequest
+	20, // 29: cleave.shop.v1.Shipping.GetShipment:input_type -> cleave.shop.v1.GetShipmentRequest
+	22, // 30: cleave.shop.v1.Orders.CreateOrder:input_type -> cleave.shop.v1.CreateOrderRequest
+	24, // 31: cleave.shop.v1.Orders.CancelOrder:input_type -> cleave.shop.v1.CancelOrderRequest
+	25, // 32: cleave.shop.v1.OrderViews.GetOrder:input_type -> cleave.shop.v1.GetOrderRequest
+	26, // 33: cleave.shop.v1.OrderViews.ListOrders:input_type -> cleave.shop.v1.ListOrdersRequest
+	31, // 34: cleave.shop.v1.StockViews.GetStock:input_type -> cleave.shop.v1.GetStockRequest
+	33, // 35: cleave.shop.v1.Participant.Prepare:input_type -> cleave.shop.v1.PrepareRequest
+	34, // 36: cleave.shop.v1.Participant.End:input_type -> cleave.shop.v1.EndRequest
+	35, // 37: cleave.shop.v1.Participant.InDoubt:input_type -> cleave.shop.v1.InDoubtRequest
+	1,  // 38: cleave.shop.v1.Catalog.Quote:output_type -> cleave.shop.v1.QuoteResponse
+	3,  // 39: cleave.shop.v1.Catalog.GetProduct:output_type -> cleave.shop.v1.Product
+	7,  // 40: cleave.shop.v1.Catalog.ListProducts:output_type -> cleave.shop.v1.ProductPage
+	6,  // 41: cleave.shop.v1.Catalog.Reprice:output_type -> cleave.shop.v1.Price
+	11, // 42: cleave.shop.v1.Customers.GetCustomer:output_type -> cleave.shop.v1.Customer
+	10, // 43: cleave.shop.v1.Customers.GetCustomers:output_type -> cleave.shop.v1.GetCustomersResponse
+	14, // 44: cleave.shop.v1.Inventory.Reserve:output_type -> cleave.shop.v1.StepResponse
+	14, // 45: cleave.shop.v1.Inventory.Commit:output_type -> cleave.shop.v1.StepResponse
+	14, // 46: cleave.shop.v1.Inventory.Release:output_type -> cleave.shop.v1.StepResponse
+	14, // 47: cleave.shop.v1.Inventory.Restock:output_type -> cleave.shop.v1.StepResponse
+	14, // 48: cleave.shop.v1.Payments.Charge:output_type -> cleave.shop.v1.StepResponse
+	14, // 49: cleave.shop.v1.Payments.Void:output_type -> cleave.shop.v1.StepResponse
+	14, // 50: cleave.shop.v1.Payments.Refund:output_type -> cleave.shop.v1.StepResponse
+	18, // 51: cleave.shop.v1.Payments.GetAccount:output_type -> cleave.shop.v1.Account
+	21, // 52: cleave.shop.v1.Shipping.Ship:output_type -> cleave.shop.v1.Shipment
+	14, // 53: cleave.shop.v1.Shipping.Recall:output_type -> cleave.shop.v1.StepResponse
+	21, // 54: cleave.shop.v1.Shipping.GetShipment:output_type -> cleave.shop.v1.Shipment
+	23, // 55: cleave.shop.v1.Orders.CreateOrder:output_type -> cleave.shop.v1.CreateOrderResponse
+	28, // 56: cleave.shop.v1.Orders.CancelOrder:output_type -> cleave.shop.v1.Order
+	28, // 57: cleave.shop.v1.OrderViews.GetOrder:output_type -> cleave.shop.v1.Order
+	27, // 58: cleave.shop.v1.OrderViews.ListOrders:output_type -> cleave.shop.v1.OrderPage
+	32, // 59: cleave.shop.v1.StockViews.GetStock:output_type -> cleave.shop.v1.Stock
+	14, // 60: cleave.shop.v1.Participant.Prepare:output_type -> cleave.shop.v1.StepResponse
+	14, // 61: cleave.shop.v1.Participant.End:output_type -> cleave.shop.v1.StepResponse
+	36, // 62: cleave.shop.v1.Participant.InDoubt:output_type -> cleave.shop.v1.InDoubtResponse
+	38, // [38:63] is the sub-list for method output_type
+	13, // [13:38] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_systems_shop_shoppb_shop_proto_init() }
@@ -2128,9 +2397,9 @@ func file_systems_shop_shoppb_shop_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_systems_shop_shoppb_shop_proto_rawDesc), len(file_systems_shop_shoppb_shop_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   37,
 			NumExtensions: 0,
-			NumServices:   8,
+			NumServices:   9,
 		},
 		GoTypes:           file_systems_shop_shoppb_shop_proto_goTypes,
 		DependencyIndexes: file_systems_shop_shoppb_shop_proto_depIdxs,

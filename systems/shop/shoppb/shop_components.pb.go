@@ -284,3 +284,41 @@ type callsStockViews struct{ client StockViewsClient }
 func (c callsStockViews) GetStock(ctx context.Context, in *GetStockRequest) (*Stock, error) {
 	return c.client.GetStock(ctx, in)
 }
+
+// Participant takes part in transactions of several databases: a two-phase commit, which the orders coordinate.
+// A unit answers for all of the components that it hosts.
+type Participant interface {
+	// Prepare takes the steps of an order in one transaction and makes it ready to be committed: it is durable and
+	// keeps its locks until it is ended, whatever fails. A step that the rules of the shop refuse leaves nothing.
+	// A call that fails may have prepared it.
+	Prepare(ctx context.Context, in *PrepareRequest) (*StepResponse, error)
+	// End commits a prepared transaction, or rolls it back. Without one it changes nothing.
+	End(ctx context.Context, in *EndRequest) (*StepResponse, error)
+	// InDoubt lists the transactions that are prepared and not ended.
+	InDoubt(ctx context.Context, in *InDoubtRequest) (*InDoubtResponse, error)
+}
+
+// OfferParticipant serves a component's calls on a binding.
+func OfferParticipant(binding grpc.ServiceRegistrar, component Participant) {
+	RegisterParticipantServer(binding, struct {
+		Participant
+		UnsafeParticipantServer
+	}{Participant: component})
+}
+
+// CallParticipant returns the component at the other end of a binding.
+func CallParticipant(binding grpc.ClientConnInterface) Participant {
+	return callsParticipant{NewParticipantClient(binding)}
+}
+
+type callsParticipant struct{ client ParticipantClient }
+
+func (c callsParticipant) Prepare(ctx context.Context, in *PrepareRequest) (*StepResponse, error) {
+	return c.client.Prepare(ctx, in)
+}
+func (c callsParticipant) End(ctx context.Context, in *EndRequest) (*StepResponse, error) {
+	return c.client.End(ctx, in)
+}
+func (c callsParticipant) InDoubt(ctx context.Context, in *InDoubtRequest) (*InDoubtResponse, error) {
+	return c.client.InDoubt(ctx, in)
+}

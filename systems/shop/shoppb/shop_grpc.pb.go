@@ -1463,3 +1463,197 @@ var StockViews_ServiceDesc = grpc.ServiceDesc{
 	Streams:  []grpc.StreamDesc{},
 	Metadata: "systems/shop/shoppb/shop.proto",
 }
+
+const (
+	Participant_Prepare_FullMethodName = "/cleave.shop.v1.Participant/Prepare"
+	Participant_End_FullMethodName     = "/cleave.shop.v1.Participant/End"
+	Participant_InDoubt_FullMethodName = "/cleave.shop.v1.Participant/InDoubt"
+)
+
+// ParticipantClient is the client API for Participant service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Participant takes part in transactions of several databases: a two-phase commit, which the orders coordinate.
+// A unit answers for all of the components that it hosts.
+type ParticipantClient interface {
+	// Prepare takes the steps of an order in one transaction and makes it ready to be committed: it is durable and
+	// keeps its locks until it is ended, whatever fails. A step that the rules of the shop refuse leaves nothing.
+	// A call that fails may have prepared it.
+	Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*StepResponse, error)
+	// End commits a prepared transaction, or rolls it back. Without one it changes nothing.
+	End(ctx context.Context, in *EndRequest, opts ...grpc.CallOption) (*StepResponse, error)
+	// InDoubt lists the transactions that are prepared and not ended.
+	InDoubt(ctx context.Context, in *InDoubtRequest, opts ...grpc.CallOption) (*InDoubtResponse, error)
+}
+
+type participantClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewParticipantClient(cc grpc.ClientConnInterface) ParticipantClient {
+	return &participantClient{cc}
+}
+
+func (c *participantClient) Prepare(ctx context.Context, in *PrepareRequest, opts ...grpc.CallOption) (*StepResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StepResponse)
+	err := c.cc.Invoke(ctx, Participant_Prepare_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *participantClient) End(ctx context.Context, in *EndRequest, opts ...grpc.CallOption) (*StepResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StepResponse)
+	err := c.cc.Invoke(ctx, Participant_End_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *participantClient) InDoubt(ctx context.Context, in *InDoubtRequest, opts ...grpc.CallOption) (*InDoubtResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(InDoubtResponse)
+	err := c.cc.Invoke(ctx, Participant_InDoubt_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// ParticipantServer is the server API for Participant service.
+// All implementations must embed UnimplementedParticipantServer
+// for forward compatibility.
+//
+// Participant takes part in transactions of several databases: a two-phase commit, which the orders coordinate.
+// A unit answers for all of the components that it hosts.
+type ParticipantServer interface {
+	// Prepare takes the steps of an order in one transaction and makes it ready to be committed: it is durable and
+	// keeps its locks until it is ended, whatever fails. A step that the rules of the shop refuse leaves nothing.
+	// A call that fails may have prepared it.
+	Prepare(context.Context, *PrepareRequest) (*StepResponse, error)
+	// End commits a prepared transaction, or rolls it back. Without one it changes nothing.
+	End(context.Context, *EndRequest) (*StepResponse, error)
+	// InDoubt lists the transactions that are prepared and not ended.
+	InDoubt(context.Context, *InDoubtRequest) (*InDoubtResponse, error)
+	mustEmbedUnimplementedParticipantServer()
+}
+
+// UnimplementedParticipantServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedParticipantServer struct{}
+
+func (UnimplementedParticipantServer) Prepare(context.Context, *PrepareRequest) (*StepResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Prepare not implemented")
+}
+func (UnimplementedParticipantServer) End(context.Context, *EndRequest) (*StepResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method End not implemented")
+}
+func (UnimplementedParticipantServer) InDoubt(context.Context, *InDoubtRequest) (*InDoubtResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method InDoubt not implemented")
+}
+func (UnimplementedParticipantServer) mustEmbedUnimplementedParticipantServer() {}
+func (UnimplementedParticipantServer) testEmbeddedByValue()                     {}
+
+// UnsafeParticipantServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to ParticipantServer will
+// result in compilation errors.
+type UnsafeParticipantServer interface {
+	mustEmbedUnimplementedParticipantServer()
+}
+
+func RegisterParticipantServer(s grpc.ServiceRegistrar, srv ParticipantServer) {
+	// If the following call panics, it indicates UnimplementedParticipantServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Participant_ServiceDesc, srv)
+}
+
+func _Participant_Prepare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PrepareRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ParticipantServer).Prepare(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Participant_Prepare_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ParticipantServer).Prepare(ctx, req.(*PrepareRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Participant_End_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EndRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ParticipantServer).End(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Participant_End_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ParticipantServer).End(ctx, req.(*EndRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Participant_InDoubt_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(InDoubtRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ParticipantServer).InDoubt(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Participant_InDoubt_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ParticipantServer).InDoubt(ctx, req.(*InDoubtRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Participant_ServiceDesc is the grpc.ServiceDesc for Participant service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Participant_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "cleave.shop.v1.Participant",
+	HandlerType: (*ParticipantServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Prepare",
+			Handler:    _Participant_Prepare_Handler,
+		},
+		{
+			MethodName: "End",
+			Handler:    _Participant_End_Handler,
+		},
+		{
+			MethodName: "InDoubt",
+			Handler:    _Participant_InDoubt_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "systems/shop/shoppb/shop.proto",
+}

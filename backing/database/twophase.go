@@ -1,0 +1,255 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+const (
+	// lockWaitSeconds is how long a transaction that is to be prepared waits for a lock: the locks of another
+	// one may be held for as long as its coordinator is away.
+	lockWaitSeconds = 1
+	// undoing bounds what ends a transaction whose work has failed.
+	undoing = 5 * time.Second
+)
+
+// preparable are the names that all databases take.
+var preparable = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// Prepare runs work in a transaction of its own, as Do does, and prepares it under a name that no other one of
+// the server has: it is durable and keeps its locks until End commits it or rolls it back, also when this
+// program or the server ends meanwhile. After an error it may be prepared or not; Prepared tells.
+//
+// To MariaDB a prepared transaction belongs to its connection as long as that is open: the DB keeps it apart
+// from the pool until then, and End must be called on the same DB, or after this one is closed.
+func (db *DB) Prepare(ctx context.Context, name string, work func(ctx context.Context) error) error {
+	if db.driver == SQLite {
+		return fmt.Errorf("prepare a transaction of %s: %w", db.driver, errors.ErrUnsupported)
+	}
+	if !preparable.MatchString(name) {
+		return fmt.Errorf("prepare transaction %q: its name is up to 64 letters, digits, dots and dashes", name)
+	}
+	return db.insist(ctx, func() error {
+		conn, err := db.writers.Conn(ctx)
+		if err != nil {
+			return db.failed("", err)
+		}
+		return db.prepareOn(ctx, conn, name, work)
+	})
+}
+
+// prepareOn is Prepare, once, on a connection.
+func (db *DB) prepareOn(
+	ctx context.Context, conn *sql.Conn, name string, work func(ctx context.Context) error,
+) error {
+	current, finished := &transaction{tx: conn}, false
+	defer func() {
+		if !finished { // work has failed or panicked
+			db.undo(ctx, conn, name)
+		}
+	}()
+	if err := db.say(ctx, conn, KindBegin, db.beginning(name)...); err != nil {
+		return err
+	}
+	err := work(context.WithValue(ctx, carried{db}, current))
+	if err == nil && current.doomed != nil {
+		err = fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
+	}
+	if err == nil {
+		err = db.say(ctx, conn, KindExec, db.preparation(name)...)
+	}
+	if err != nil {
+		return err
+	}
+	finished = true
+	if current.writes {
+		db.counters.writes.Add(1)
+	}
+	if db.driver == PostgreSQL {
+		return conn.Close() // back to the pool
+	}
+	db.held.Store(name, conn)
+	return nil
+}
+
+// undo ends a transaction whose work has failed. A connection of which that is not certain is closed, which
+// undoes what is not prepared.
+func (db *DB) undo(ctx context.Context, conn *sql.Conn, name string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
+	defer cancel()
+	texts := []string{"ROLLBACK"}
+	if db.driver == MariaDB {
+		// After a deadlock it says that all is rolled back, and has ended the transaction nevertheless.
+		_ = db.say(ctx, conn, KindExec, "XA END "+db.xid(name))
+		texts = []string{"XA ROLLBACK " + db.xid(name)}
+	}
+	db.counters.rollbacks.Add(1)
+	if err := db.say(ctx, conn, KindRollback, texts...); err != nil {
+		spoil(conn)
+		return
+	}
+	_ = conn.Close() // back to the pool
+}
+
+// spoil closes a connection for good.
+func spoil(conn *sql.Conn) {
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // which closes it
+}
+
+// xid is how MariaDB writes the name of a transaction of this database.
+func (db *DB) xid(name string) string { return "'" + name + "','" + db.name + "'" }
+
+func (db *DB) beginning(name string) []string {
+	if db.driver == PostgreSQL {
+		return []string{"BEGIN; SET LOCAL lock_timeout = '" + strconv.Itoa(lockWaitSeconds) + "s'"}
+	}
+	return []string{"SET SESSION innodb_lock_wait_timeout = " + strconv.Itoa(lockWaitSeconds),
+		"XA START " + db.xid(name)}
+}
+
+func (db *DB) preparation(name string) []string {
+	if db.driver == PostgreSQL {
+		return []string{"PREPARE TRANSACTION '" + name + "'"}
+	}
+	return []string{"XA END " + db.xid(name), "XA PREPARE " + db.xid(name)}
+}
+
+// ending is the statement that ends a prepared transaction.
+func (db *DB) ending(name string, commit bool) string {
+	verb := "ROLLBACK"
+	if commit {
+		verb = "COMMIT"
+	}
+	if db.driver == PostgreSQL {
+		return verb + " PREPARED '" + name + "'"
+	}
+	return "XA " + verb + " " + db.xid(name)
+}
+
+// say runs statements on a connection as they are: each is said once, so that keeping it prepared is of no use.
+func (db *DB) say(ctx context.Context, conn *sql.Conn, kind StatementKind, texts ...string) error {
+	for _, text := range texts {
+		saying, began := db.begin(ctx)
+		err := conn.Raw(func(of any) error {
+			switch c := of.(type) {
+			case *stdlib.Conn:
+				_, err := c.Conn().Exec(ctx, text, pgx.QueryExecModeSimpleProtocol)
+				return err
+			case *cachingConn:
+				if plain, able := c.connection.(driver.ExecerContext); able {
+					_, err := plain.ExecContext(ctx, text, nil)
+					return err
+				}
+			}
+			return fmt.Errorf("%T runs no statements: %w", of, errors.ErrUnsupported)
+		})
+		if err := db.observe(saying, Statement{Kind: kind, Text: text, Err: err}, began); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End commits the prepared transaction of a name, or rolls it back. Where there is none, it has ended before.
+func (db *DB) End(ctx context.Context, name string, commit bool) error {
+	if !preparable.MatchString(name) {
+		return fmt.Errorf("end transaction %q: nothing is prepared under such a name", name)
+	}
+	var conn *sql.Conn
+	kept, held := db.held.LoadAndDelete(name)
+	if held {
+		conn = kept.(*sql.Conn)
+	} else {
+		var err error
+		if conn, err = db.writers.Conn(ctx); err != nil {
+			return db.failed("", err)
+		}
+	}
+	err := db.say(ctx, conn, KindCommit, db.ending(name, commit))
+	if held && err != nil {
+		spoil(conn) // any other may end it
+		return err
+	}
+	_ = conn.Close() // back to the pool
+	if isNone(err) {
+		return db.noneLeft(ctx, name)
+	}
+	switch {
+	case err != nil:
+	case commit:
+		db.counters.commits.Add(1)
+	default:
+		db.counters.rollbacks.Add(1)
+	}
+	return err
+}
+
+// noneLeft returns an error where a transaction that could not be found is prepared: it belongs to another
+// connection.
+func (db *DB) noneLeft(ctx context.Context, name string) error {
+	if db.driver == PostgreSQL {
+		return nil
+	}
+	all, err := db.Prepared(ctx)
+	for _, other := range all {
+		if other == name && err == nil {
+			err = db.Contended("transaction " + name + " belongs to another connection")
+		}
+	}
+	return err
+}
+
+// isNone reports whether an error says that no transaction is prepared under a name.
+func isNone(err error) bool {
+	const unknownXID, undefinedObject = 1397, "42704"
+	var ofMariaDB *mysql.MySQLError
+	var ofPostgreSQL *pgconn.PgError
+	return errors.As(err, &ofMariaDB) && ofMariaDB.Number == unknownXID ||
+		errors.As(err, &ofPostgreSQL) && ofPostgreSQL.Code == undefinedObject
+}
+
+// Prepared lists the transactions of this database that are prepared and have not ended.
+func (db *DB) Prepared(ctx context.Context) (names []string, err error) {
+	switch db.driver {
+	case PostgreSQL:
+		err = db.Each(ctx, func(row Row) error {
+			var name string
+			err := row.Scan(&name)
+			names = append(names, name)
+			return err
+		}, "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")
+	case MariaDB:
+		err = db.Each(ctx, func(row Row) error {
+			var format, first, second int
+			var data string
+			if err := row.Scan(&format, &first, &second, &data); err != nil {
+				return err
+			}
+			if len(data) == first+second && data[first:] == db.name {
+				names = append(names, data[:first])
+			}
+			return nil
+		}, "XA RECOVER")
+	}
+	return names, err
+}
+
+// letGo closes the connections of prepared transactions, which stay prepared.
+func (db *DB) letGo() {
+	db.held.Range(func(name, conn any) bool {
+		db.held.Delete(name)
+		spoil(conn.(*sql.Conn))
+		return true
+	})
+}

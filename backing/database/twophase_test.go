@@ -1,0 +1,91 @@
+package database_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+)
+
+// change returns work that sets an amount.
+func change(db *database.DB, name string, to int64) func(context.Context) error {
+	return func(ctx context.Context) error {
+		_, err := db.Exec(ctx, "UPDATE items SET amount = ? WHERE name = ?", to, name)
+		return err
+	}
+}
+
+// checkPrepared: a prepared transaction is seen by nobody, keeps its locks, outlives its client, and ends as it
+// is told, by whoever comes then. Work that fails leaves nothing.
+func checkPrepared(t *testing.T, config database.Config) {
+	ctx, db := t.Context(), table(t, config)
+	if config.Driver == database.SQLite {
+		if err := db.Prepare(ctx, "one", change(db, "a", 1)); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("SQLite prepares: %v", err)
+		}
+		return
+	}
+	failure := errors.New("no")
+	err := db.Prepare(ctx, "failed", func(ctx context.Context) error {
+		return errors.Join(change(db, "a", 1)(ctx), failure)
+	})
+	if !errors.Is(err, failure) {
+		t.Errorf("work that fails: %v", err)
+	}
+	expectPrepared(t, db)
+	config.Connections = 1
+	client, err := database.Open(ctx, config)
+	mustNot(t, err)
+	mustNot(t, db.Prepare(ctx, "back", change(db, "a", 2)), db.Prepare(ctx, "on", change(db, "b", 3)))
+	mustNot(t, client.Prepare(ctx, "orphan", change(client, "c", 4)))
+	expectPrepared(t, db, "back", "on", "orphan")
+	if a, b := amount(t, ctx, db, "a"), amount(t, ctx, db, "b"); a != 10 || b != 10 {
+		t.Errorf("a = %d, b = %d before the end", a, b)
+	}
+	short, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	if err := db.Prepare(short, "late", change(db, "a", 5)); err == nil {
+		t.Error("a row is changed that a prepared transaction has locked")
+	}
+	if config.Driver == database.MariaDB {
+		if err := db.End(ctx, "orphan", true); !database.IsUnavailable(err) {
+			t.Errorf("another connection's transaction: %v", err)
+		}
+	}
+	mustNot(t, db.End(ctx, "back", false), db.End(ctx, "on", true), db.End(ctx, "on", true), client.Close())
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the server has yet to notice
+		if err = db.End(ctx, "orphan", true); err == nil || time.Now().After(end) {
+			break
+		}
+	}
+	mustNot(t, err)
+	expectPrepared(t, db)
+	for name, want := range map[string]int64{"a": 10, "b": 3, "c": 4} {
+		if got := amount(t, ctx, db, name); got != want {
+			t.Errorf("%s = %d in the end, want %d", name, got, want)
+		}
+	}
+	other := databasetest.Open(t, config)
+	mustNot(t, other.Prepare(ctx, "last", change(other, "a", 6)), other.End(ctx, "last", true),
+		other.Do(ctx, change(other, "b", 7)))
+}
+
+func mustNot(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func expectPrepared(t *testing.T, db *database.DB, want ...string) {
+	t.Helper()
+	got, err := db.Prepared(t.Context())
+	slices.Sort(got)
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("prepared are %v, error %v, want %v", got, err, want)
+	}
+}
