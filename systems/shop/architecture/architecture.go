@@ -60,6 +60,7 @@ const (
 	Orchestrated  Coordination = "orchestrated"        // a saga that the orders drive
 	Brokered      Coordination = "orchestrated-broker" // such a saga by commands and replies over the broker
 	Choreographed Coordination = "choreographed"       // a saga of events
+	TwoPhase      Coordination = "two-phase"           // one transaction of several databases, led by the orders
 )
 
 // Publishing is how events get from a component's database to the broker.

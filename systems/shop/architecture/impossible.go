@@ -26,6 +26,9 @@ func (d Design) impossible(turned map[string]string) []error {
 			"coordination %s is one transaction of one database, but data is %s: use data %s or %s, or %s",
 			ACID, d.Data, SharedData, OwnSchemas, Orchestrated)
 	}
+	if d.Coordination == TwoPhase {
+		d.refuseTwoPhase(refuse)
+	}
 	refuse(d.Data == OwnSchemas && d.Database != postgres,
 		"data %s is one database with a schema per component, but %s: use data %s, or database %s",
 		OwnSchemas, withoutSchemas(d.Database), OwnDatabases, postgres)
@@ -55,6 +58,27 @@ func (d Design) impossible(turned map[string]string) []error {
 	refuse(documents && d.Documents == "", "documents %s would be empty: views are %s", turned[KnobDocuments],
 		d.Views)
 	return reasons
+}
+
+// refuseTwoPhase says what two-phase commit cannot be built with.
+func (d Design) refuseTwoPhase(refuse func(when bool, format string, args ...any)) {
+	refuse(d.Data == SharedData, "coordination %s has nothing to coordinate, as all components share one database: "+
+		"use data %s, or coordination %s", TwoPhase, OwnDatabases, ACID)
+	refuse(d.Database == sqlite, "coordination %s needs a database that prepares transactions, which %s does not: "+
+		"use database %s or %s, or coordination %s", TwoPhase, sqlite, mariadb, postgres, Orchestrated)
+	refuse(d.Batching, "coordination %s has a transaction for each order, so that batching %s has nothing to join: "+
+		"use batching %s", TwoPhase, batchingOn, batchingOff)
+	for _, unit := range d.Units {
+		refuse(d.Database == mariadb && unit.Replicas > 1 && unit.hasAny(shop.ComponentInventory,
+			shop.ComponentPayments, shop.ComponentShipping),
+			"coordination %s with database %s cannot have replicas of %s, as a prepared transaction belongs to its "+
+				"connection: use database %s", TwoPhase, mariadb, unit.Name, postgres)
+	}
+}
+
+// hasAny reports whether a unit hosts one of some components.
+func (u Unit) hasAny(components ...string) bool {
+	return slices.ContainsFunc(components, func(c string) bool { return slices.Contains(u.Components, c) })
 }
 
 // withoutSchemas says why a database cannot hold several schemas.

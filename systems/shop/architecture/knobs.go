@@ -61,10 +61,11 @@ func knobs() []lab.Knob {
 			Means: map[string]string{string(SharedData): "shared tables",
 				string(OwnSchemas): "a schema per component", string(OwnDatabases): "a database per component"}},
 		{Name: KnobCoordination, Values: []string{string(ACID), string(Orchestrated), string(Brokered),
-			string(Choreographed)},
+			string(Choreographed), string(TwoPhase)},
 			Summary: "how an order is carried through the components",
 			Means: map[string]string{string(ACID): "one transaction", string(Orchestrated): "a saga",
-				string(Brokered): "a saga over the broker", string(Choreographed): "a saga of events"}},
+				string(Brokered): "a saga over the broker", string(Choreographed): "a saga of events",
+				string(TwoPhase): "two-phase commit"}},
 		{Name: KnobPublishing, Values: []string{string(Outbox), string(DualWrite)},
 			Summary: "how events get from a database to the broker: by an outbox in the transaction, or after the " +
 				"commit without a record (unsafe: a crash in between loses them)",

@@ -74,6 +74,7 @@ func order() []setting {
 		first = append(first, setting{k.Name, ""})
 	}
 	return append(first, []setting{
+		{KnobCoordination, string(TwoPhase)},
 		{KnobCoordination, string(Brokered)}, {KnobCoordination, string(Choreographed)},
 		{KnobReference, ""}, {KnobPublishing, ""}, {KnobBroker, ""}, {KnobPrefetch, ""},
 		{KnobViews, ""}, {KnobDocuments, ""},
@@ -154,7 +155,7 @@ func changes(from, to map[string]string) []lab.KnobChange {
 		values := []string{from[k.Name], to[k.Name]}
 		switch k.Name {
 		case KnobCoordination:
-			values = between(k.Values, values[0], values[1])
+			values = coordinations(values[0], values[1])
 		case KnobBinding:
 			values = byStock(Binding(values[0]), Binding(values[1]))
 		}
@@ -214,6 +215,29 @@ func Differences(from, to lab.Variant) []lab.KnobChange {
 		found[len(found)-1].With = awakened(before, after, end)
 	}
 	return found
+}
+
+// coordinations returns the values from one coordination to another. Two-phase commit stands beside the way from
+// one transaction to a saga of events: it is a step from, and to, the saga that the orders drive.
+func coordinations(from, to string) []string {
+	if from == to {
+		return []string{from}
+	}
+	line := []string{string(ACID), string(Orchestrated), string(Brokered), string(Choreographed)}
+	onLine := func(value string) string {
+		if value == string(TwoPhase) {
+			return string(Orchestrated)
+		}
+		return value
+	}
+	way := between(line, onLine(from), onLine(to))
+	if way[0] != from {
+		way = slices.Insert(way, 0, from)
+	}
+	if way[len(way)-1] != to {
+		way = append(way, to)
+	}
+	return way
 }
 
 // between returns the values from one to another, both included.

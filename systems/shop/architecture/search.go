@@ -59,7 +59,7 @@ func (s *search) all() int { return 1<<len(s.changes) - 1 }
 
 // graded says how far the coordination of a design is from one transaction.
 func graded(d Design) int {
-	return slices.Index([]Coordination{ACID, Orchestrated, Brokered, Choreographed}, d.Coordination)
+	return slices.Index([]Coordination{ACID, Orchestrated, TwoPhase, Brokered, Choreographed}, d.Coordination)
 }
 
 // rank returns where a change stands in an order, also one that goes back.

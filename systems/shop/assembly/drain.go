@@ -144,6 +144,9 @@ func (l *look) left(ctx context.Context) (bool, error) {
 		driven, err = orders.CountUnderway(ctx, db)
 		open = driven > 0
 	}
+	if err == nil && !open {
+		open, err = l.unit.inDoubt(ctx)
+	}
 	switch {
 	case err != nil:
 		return false, err

@@ -22,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/orchestrated"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/reacting"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/twophase"
 	"github.com/cleave-lab/cleave/systems/shop/customers"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
@@ -85,6 +86,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 	h.Payments = place(&h, shop.ComponentPayments, h.payments, shoppb.OfferPayments, shoppb.CallPayments)
 	h.Shipping = place(&h, shop.ComponentShipping, h.shipping, shoppb.OfferShipping, shoppb.CallShipping)
 	h.placeViews()
+	h.takePart()
 	var refused error
 	h.Orders = place(&h, shop.ComponentOrders, func(db *database.DB) shop.Orders {
 		book := h.book(db)
@@ -216,6 +218,8 @@ type host struct {
 	parcels  *shipping.Shipping
 
 	senders map[*database.DB]reacting.Sender
+	// Who takes part in transactions of several databases, by component.
+	participants map[string]shoppb.Participant
 }
 
 // place returns a component, which stands on its database where this unit hosts it.
@@ -251,6 +255,11 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		}
 		h.Background = append(h.Background, saga.Run)
 		return saga, nil
+	case architecture.TwoPhase:
+		known := h.knowing(db, h.apart())
+		all := twophase.New(book, known.Catalog, known.Customers, h.coordinated())
+		h.Background = append(h.Background, all.Run)
+		return all, nil
 	case architecture.Brokered, architecture.Choreographed:
 		var known reacting.Reference = reference.Asked{Catalog: h.Catalog, Customers: h.Customers}
 		if replica := h.replica(db); replica != nil {

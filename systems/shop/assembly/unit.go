@@ -21,6 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
 // UnitJob is what one process of the shop is started with, as JSON.
@@ -261,7 +262,10 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 		return nil, err
 	}
 	calls := Calls(design.Binding)
-	calls.Guards = hosting.Guards(design.Resilience, calls.Faults, nil) // every step leaves a journal
+	// Every step leaves a journal; a transaction is prepared once under its name.
+	calls.Guards = hosting.Guards(design.Resilience, calls.Faults, func(method string) bool {
+		return method != shoppb.Participant_Prepare_FullMethodName
+	})
 	calls.Balancing = hosting.Balancing(design.Balancing)
 	if calls.Security, err = hosting.Security(design.Security, place.Dir, kind); err != nil {
 		return nil, err

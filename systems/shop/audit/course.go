@@ -19,6 +19,7 @@ const (
 	Orchestrated  Coordination = "orchestrated"
 	Brokered      Coordination = "orchestrated-broker"
 	Choreographed Coordination = "choreographed"
+	TwoPhase      Coordination = "two-phase"
 )
 
 // chains returns what must have come one after the other, as far as an order has it, in
@@ -29,7 +30,8 @@ const (
 // once: among its compensations there is no order. In one transaction an order is
 // on record as confirmed before its steps, which nobody sees. Who cancels it may have
 // waited for that transaction's end: a cancellation comes after the confirmation by
-// the row that both change, and after no other step by the clock.
+// the row that both change, and after no other step by the clock. A two-phase commit has
+// components prepare one after the other, what they want most last, and decides then.
 func (c Coordination) chains() ([][]string, bool) {
 	var chains []string
 	switch c {
@@ -49,6 +51,11 @@ func (c Coordination) chains() ([][]string, bool) {
 			"pending reserved captured shipped confirmed committed",
 			"confirmed cancelled recalled", "cancelled restocked", "cancelled refunded",
 			"pending reserved voided released", "voided rejected",
+		}
+	case TwoPhase:
+		chains = []string{
+			"pending shipped captured reserved committed confirmed",
+			"confirmed recalled refunded restocked cancelled", "pending rejected",
 		}
 	}
 	words := make([][]string, len(chains))

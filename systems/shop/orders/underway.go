@@ -127,10 +127,11 @@ func (b *Book) Take(ctx context.Context, u Underway, lease int64) (Underway, err
 	return u, err
 }
 
-// held changes an order where the lease is still the one that is known.
+// held changes an order where the state and the lease are still those that are known.
 func (b *Book) held(ctx context.Context, doing string, u Underway, change string, args ...any) error {
-	changed, err := b.db.Exec(ctx, "UPDATE orders SET "+change+" WHERE order_id = ? AND lease_until_us = ?",
-		append(args, u.Order, u.Lease)...)
+	changed, err := b.db.Exec(ctx,
+		"UPDATE orders SET "+change+" WHERE order_id = ? AND lease_until_us = ? AND state = ?",
+		append(args, u.Order, u.Lease, string(u.State))...)
 	if err == nil && changed != 1 {
 		err = ErrOvertaken
 	}

@@ -169,6 +169,15 @@ func remaining(
 		return nil, err
 	}
 	counts := map[string]int64{"sagas": sagas}
+	if design.Coordination == architecture.TwoPhase {
+		for component, db := range databases {
+			names, err := db.Prepared(ctx)
+			if err != nil {
+				return nil, err
+			}
+			counts["transactions in doubt of "+component] = int64(len(names))
+		}
+	}
 	if design.Broker == "" {
 		return counts, nil
 	}

@@ -15,7 +15,7 @@ func code(d architecture.Design) map[string]int {
 		own + "schema/...", own + "orderviews", own + "stockviews", own + "coordination",
 		own + "coordination/" + map[architecture.Coordination]string{architecture.ACID: "local",
 			architecture.Orchestrated: "orchestrated", architecture.Brokered: "brokered",
-			architecture.Choreographed: "choreographed"}[d.Coordination],
+			architecture.Choreographed: "choreographed", architecture.TwoPhase: "twophase"}[d.Coordination],
 		"systems/kit/hosting", "systems/kit/front", "backing/database"}
 	for _, component := range shop.Components() {
 		packages = append(packages, own+component)

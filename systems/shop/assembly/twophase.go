@@ -1,0 +1,76 @@
+package assembly
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/twophase"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// takePart has the components of this unit take part in transactions that the orders coordinate.
+func (h *host) takePart() {
+	if h.design.Coordination != architecture.TwoPhase {
+		return
+	}
+	takes := map[string]twophase.Take{shop.ComponentInventory: twophase.Inventory(h.Inventory),
+		shop.ComponentPayments: twophase.Payments(h.Payments), shop.ComponentShipping: twophase.Shipping(h.Shipping)}
+	here := twophase.NewParticipant()
+	h.participants = map[string]shoppb.Participant{}
+	for _, component := range twophase.Components() {
+		if !h.Hosts(component) {
+			continue
+		}
+		here.Add(component, h.around.Database(component), takes[component])
+		if len(h.participants) == 0 {
+			h.Offer(func(binding grpc.ServiceRegistrar) { shoppb.OfferParticipant(binding, here) })
+		}
+		h.participants[component] = h.followPrepare(component, here)
+	}
+}
+
+// coordinated returns all participants: those of this unit, and those that it calls.
+func (h *host) coordinated() map[string]shoppb.Participant {
+	for _, component := range twophase.Components() {
+		if h.participants[component] == nil {
+			h.participants[component] = shoppb.CallParticipant(h.Call(component))
+		}
+	}
+	return h.participants
+}
+
+// followedParticipant makes spans of the calls that prepare.
+type followedParticipant struct {
+	shoppb.Participant
+	prepare func(context.Context, *shoppb.PrepareRequest) (*shoppb.StepResponse, error)
+}
+
+func (h *host) followPrepare(component string, p shoppb.Participant) shoppb.Participant {
+	return followedParticipant{p, follow(h, component, "Participant/Prepare", p.Prepare)}
+}
+
+func (f followedParticipant) Prepare(
+	ctx context.Context, in *shoppb.PrepareRequest,
+) (*shoppb.StepResponse, error) {
+	return f.prepare(ctx, in)
+}
+
+// inDoubt reports whether a transaction is prepared and not ended, in the database of any component.
+func (u *unit) inDoubt(ctx context.Context) (bool, error) {
+	if u.design.Coordination != architecture.TwoPhase {
+		return false, nil
+	}
+	for _, component := range twophase.Components() {
+		db, err := u.looker(ctx, u.design.DatabaseOf(component))
+		if err != nil {
+			return false, err
+		}
+		if names, err := db.Prepared(ctx); err != nil || len(names) > 0 {
+			return true, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,117 @@
+package twophase
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Take takes the steps of a component, in the transaction that the context carries.
+type Take func(ctx context.Context, in *shoppb.PrepareRequest) error
+
+// Participant implements shoppb.Participant for the components of a unit.
+type Participant struct {
+	components map[string]member
+}
+
+// member is a component that takes part.
+type member struct {
+	db   *database.DB
+	take Take
+}
+
+var _ shoppb.Participant = (*Participant)(nil)
+
+// NewParticipant makes one without components.
+func NewParticipant() *Participant { return &Participant{components: map[string]member{}} }
+
+// Add lets a component take part. It is called before the first order.
+func (p *Participant) Add(component string, db *database.DB, take Take) {
+	p.components[component] = member{db, take}
+}
+
+// Inventory takes the steps of the stock.
+func Inventory(stock shop.Inventory) Take {
+	return func(ctx context.Context, in *shoppb.PrepareRequest) error {
+		if in.GetCancel() != nil {
+			_, err := stock.Restock(ctx, in.GetCancel())
+			return err
+		}
+		if _, err := stock.Reserve(ctx, in.GetReserve()); err != nil {
+			return err
+		}
+		_, err := stock.Commit(ctx, &shoppb.StepRequest{OrderId: in.GetReserve().GetOrderId()})
+		return err
+	}
+}
+
+// Payments takes the step of the accounts.
+func Payments(accounts shop.Payments) Take {
+	return func(ctx context.Context, in *shoppb.PrepareRequest) (err error) {
+		if in.GetCancel() != nil {
+			_, err = accounts.Refund(ctx, in.GetCancel())
+		} else {
+			_, err = accounts.Charge(ctx, in.GetCharge())
+		}
+		return err
+	}
+}
+
+// Shipping takes the step of the shipments.
+func Shipping(parcels shop.Shipping) Take {
+	return func(ctx context.Context, in *shoppb.PrepareRequest) (err error) {
+		if in.GetCancel() != nil {
+			_, err = parcels.Recall(ctx, in.GetCancel())
+		} else {
+			_, err = parcels.Ship(ctx, in.GetShip())
+		}
+		return err
+	}
+}
+
+// of returns the component that a call is about.
+func (p *Participant) of(component string) (member, error) {
+	m, hosted := p.components[component]
+	if !hosted {
+		return m, rpc.Problemf(rpc.InvalidArgument, "%q takes part in no transaction here", component)
+	}
+	return m, nil
+}
+
+// Prepare implements shoppb.Participant.
+func (p *Participant) Prepare(ctx context.Context, in *shoppb.PrepareRequest) (*shoppb.StepResponse, error) {
+	m, err := p.of(in.GetComponent())
+	if err == nil {
+		err = m.db.Prepare(ctx, in.GetTransaction(), func(ctx context.Context) error { return m.take(ctx, in) })
+	}
+	return &shoppb.StepResponse{}, err
+}
+
+// End implements shoppb.Participant.
+func (p *Participant) End(ctx context.Context, in *shoppb.EndRequest) (*shoppb.StepResponse, error) {
+	m, err := p.of(in.GetComponent())
+	if err == nil {
+		err = m.db.End(ctx, in.GetTransaction(), in.GetCommit())
+	}
+	return &shoppb.StepResponse{}, err
+}
+
+// InDoubt implements shoppb.Participant. Components that share a database tell theirs from the others' by name.
+func (p *Participant) InDoubt(
+	ctx context.Context, in *shoppb.InDoubtRequest,
+) (*shoppb.InDoubtResponse, error) {
+	m, err := p.of(in.GetComponent())
+	if err != nil {
+		return nil, err
+	}
+	names, err := m.db.Prepared(ctx)
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return !strings.HasSuffix(name, separator+in.GetComponent())
+	})
+	return &shoppb.InDoubtResponse{Transactions: names}, err
+}

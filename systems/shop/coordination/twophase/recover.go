@@ -1,0 +1,107 @@
+package twophase
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Run brings to an end what others have left, at once and then again and again until the context ends. logError
+// is told what fails; it is tried again.
+func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
+	ticker := time.NewTicker(lease / 5)
+	defer ticker.Stop()
+	for {
+		if err := c.Recover(ctx); err != nil && ctx.Err() == nil {
+			logError(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Recover takes over orders whose lease is over, and ends the transactions that are in doubt and about which
+// there is, or cannot be any more, a decision. What keeps it from some stays, and is returned.
+func (c *Coordinator) Recover(ctx context.Context) error {
+	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro(), atOnce)
+	errs := []error{err}
+	for _, u := range abandoned {
+		if err := c.resume(ctx, u); err != nil && !errors.Is(err, orders.ErrOvertaken) {
+			errs = append(errs, err)
+		}
+	}
+	for _, component := range Components() {
+		errs = append(errs, c.resolve(ctx, component))
+	}
+	return errors.Join(errs...)
+}
+
+// resume tells the decision about an order again; without one it makes another attempt.
+func (c *Coordinator) resume(ctx context.Context, u orders.Underway) error {
+	within, stop := context.WithTimeout(ctx, lease-margin)
+	defer stop()
+	switch u.State {
+	case shop.StateConfirmed:
+		// Or a cancellation was left: of that nothing is prepared under this name.
+		return c.finish(within, u, attempt{u.Order, placing, u.Lease})
+	case shop.StateCancelled:
+		return c.finish(within, u, attempt{u.Order, cancelling, u.Lease})
+	}
+	u, err := c.book.Take(within, u, c.lease())
+	if err != nil {
+		return err
+	}
+	order, err := c.book.Get(within, u.Order)
+	if err != nil {
+		return err
+	}
+	customer, err := c.customers.GetCustomer(within,
+		&shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
+	if err != nil {
+		return err
+	}
+	_, err = c.forward(within, u, order, customer)
+	return err
+}
+
+// resolve ends the transactions that a component has in doubt.
+func (c *Coordinator) resolve(ctx context.Context, component string) error {
+	ctx, stop := context.WithTimeout(ctx, lease-margin)
+	defer stop()
+	doubtful, err := c.participants[component].InDoubt(ctx, &shoppb.InDoubtRequest{Component: component})
+	errs := []error{err}
+	for _, name := range doubtful.GetTransactions() {
+		a, ours := attemptOf(name)
+		if !ours || time.UnixMicro(a.lease).Add(young-lease).After(c.now()) {
+			continue
+		}
+		commit, open, err := c.decided(ctx, a)
+		if err == nil && !open {
+			err = c.end(ctx, a, commit, []string{component})
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// decided returns what was decided about an attempt: to commit it, or not; or it is open as long as its lease is
+// on record and it may still be decided. An attempt that has lost its lease cannot be: it is rolled back. So is
+// one whose decision is forgotten: all participants have committed that, and this is another's late repetition.
+func (c *Coordinator) decided(ctx context.Context, a attempt) (commit, open bool, err error) {
+	u, err := c.book.Standing(ctx, a.order)
+	if err != nil || u.Lease != a.lease {
+		return false, false, err
+	}
+	before, after := shop.StatePending, shop.StateConfirmed
+	if a.kind == cancelling {
+		before, after = shop.StateConfirmed, shop.StateCancelled
+	}
+	return u.State == after, u.State == before, nil
+}

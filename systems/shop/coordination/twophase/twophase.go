@@ -1,0 +1,254 @@
+// Package twophase carries an order through components that have databases of their own in one distributed
+// transaction: a two-phase commit (Gray 1978) that the orders coordinate. Each component takes its steps in a
+// transaction of its own and prepares it: durable, with its locks, and not to be seen yet. When all are prepared,
+// the coordinator writes down its decision, and has all commit. Nobody sees a step without the others for longer
+// than these commits take; the price is that the rows of an order stay locked over all of it.
+//
+// What was prepared and has no decision is rolled back (presumed abort). The row of the order is the log: an
+// order is on record, pending, before its first step, with a lease that names the attempt; its state becomes
+// confirmed while that lease is still the one on record: that is the decision. The lease stays until all
+// participants have heard of it, then it is forgotten. A refused order is rejected at once, which needs no log.
+// So what was decided about a transaction follows from its name: order, attempt, component.
+//
+// The coordinator brings all to an end: Run, which must run beside it, takes over the orders whose lease is over,
+// tells decisions again, and asks every participant for the transactions that it has in doubt.
+//
+// Participants prepare in a fixed order, so that no two orders wait for each other in different databases; the
+// stock, which many orders want, comes last.
+package twophase
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+const (
+	// lease is how long an attempt belongs to who has begun it; margin before its end no more work on it begins.
+	lease  = 5 * time.Second
+	margin = time.Second
+	// young transactions are left to who has begun them.
+	young = time.Second
+	// atOnce is how many abandoned orders are looked up together.
+	atOnce = 100
+	// busyPause is how long a cancellation waits before it looks again for an order that somebody works on.
+	busyPause = 20 * time.Millisecond
+)
+
+// Components returns those that take part, in the order in which they prepare.
+func Components() []string {
+	return []string{shop.ComponentShipping, shop.ComponentPayments, shop.ComponentInventory}
+}
+
+// Coordinator implements orders.Coordinator. Run must run beside it.
+type Coordinator struct {
+	book         *orders.Book
+	catalog      shop.Catalog
+	customers    shop.Customers
+	participants map[string]shoppb.Participant
+	now          func() time.Time
+}
+
+var _ orders.Coordinator = (*Coordinator)(nil)
+
+// New makes a coordinator of the participants that Components names. The book stands on the database of the
+// orders.
+func New(
+	book *orders.Book, catalog shop.Catalog, customers shop.Customers, participants map[string]shoppb.Participant,
+) *Coordinator {
+	return &Coordinator{book, catalog, customers, participants, time.Now}
+}
+
+// The kinds of transactions.
+const (
+	placing    = "p"
+	cancelling = "c"
+)
+
+// separator stands between the parts of a transaction's name.
+const separator = "."
+
+// attempt is one at a transaction: an order is placed or cancelled, under a lease.
+type attempt struct {
+	order, kind string
+	lease       int64
+}
+
+// in returns the name of the transaction in a component.
+func (a attempt) in(component string) string {
+	return strings.Join([]string{a.order, a.kind + strconv.FormatInt(a.lease, 36), component}, separator)
+}
+
+// attemptOf reads the name of a transaction.
+func attemptOf(name string) (attempt, bool) {
+	parts := strings.Split(name, separator)
+	if len(parts) != 3 || parts[1] == "" || shop.CheckOrderID(parts[0]) != nil {
+		return attempt{}, false
+	}
+	under, err := strconv.ParseInt(parts[1][1:], 36, 64)
+	return attempt{parts[0], parts[1][:1], under}, err == nil
+}
+
+// lease ends that long from now, in microseconds since 1970.
+func (c *Coordinator) lease() int64 { return c.now().Add(lease).UnixMicro() }
+
+// within returns the context of work under a lease.
+func within(ctx context.Context, under orders.Underway) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, time.UnixMicro(under.Lease).Add(-margin))
+}
+
+// Place implements orders.Coordinator. Once the order is on record it goes on when the caller gives up.
+func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
+	customer, err := c.customers.GetCustomer(ctx,
+		&shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
+	var quote *shoppb.QuoteResponse
+	if err == nil {
+		quote, err = c.catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: coordination.ProductIDs(order)})
+	}
+	if reason, ok := shop.Rejects(err); ok {
+		rejected := coordination.Rejected(order, reason)
+		return rejected, c.book.Record(ctx, rejected)
+	}
+	if err != nil {
+		return nil, err
+	}
+	priced := coordination.Priced(order, quote.GetProducts())
+	u := orders.Underway{Order: priced.GetOrderId(), State: shop.StatePending, Lease: c.lease()}
+	if err := c.book.Begin(ctx, orders.Beginning{Order: priced, Lease: u.Lease}); err != nil {
+		return nil, err
+	}
+	ctx, stop := within(context.WithoutCancel(ctx), u)
+	defer stop()
+	return c.forward(ctx, u, priced, customer)
+}
+
+// forward prepares all steps of a pending order, decides, and tells. An order about which nothing could be
+// decided stays on record, pending.
+func (c *Coordinator) forward(
+	ctx context.Context, u orders.Underway, order *shoppb.Order, customer *shoppb.Customer,
+) (*shoppb.Order, error) {
+	a := attempt{u.Order, placing, u.Lease}
+	to, final := shop.StateConfirmed, proto.CloneOf(order)
+	err := c.prepare(ctx, a, &shoppb.PrepareRequest{
+		Reserve: coordination.Reservation(order), Charge: coordination.Charge(order),
+		Ship: &shoppb.ShipRequest{OrderId: u.Order, Recipient: customer.GetName(), Address: customer.GetAddress()},
+	})
+	reason, refused := shop.Rejects(err)
+	if refused {
+		to, final, err = shop.StateRejected, coordination.Rejected(order, reason), nil
+	}
+	if err == nil {
+		err = c.book.Decide(ctx, u, to, reason)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !refused {
+		u.State = to
+		_ = c.finish(ctx, u, a) // it is decided: Run tells again
+	}
+	final.State = string(to)
+	final.Version++
+	return final, nil
+}
+
+// prepare has all participants prepare an attempt. Where one does not, all that were asked roll back.
+func (c *Coordinator) prepare(ctx context.Context, a attempt, in *shoppb.PrepareRequest) error {
+	for n, component := range Components() {
+		ask := &shoppb.PrepareRequest{Component: component, Transaction: a.in(component), Cancel: in.GetCancel()}
+		switch component {
+		case shop.ComponentInventory:
+			ask.Reserve = in.GetReserve()
+		case shop.ComponentPayments:
+			ask.Charge = in.GetCharge()
+		case shop.ComponentShipping:
+			ask.Ship = in.GetShip()
+		}
+		if _, err := c.participants[component].Prepare(ctx, ask); err != nil {
+			undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), margin)
+			defer cancel()
+			_ = c.end(undoing, a, false, Components()[:n+1]) // who does not hear of it is asked by Run
+			return err
+		}
+	}
+	return nil
+}
+
+// end tells participants how an attempt ends, all at once.
+func (c *Coordinator) end(ctx context.Context, a attempt, commit bool, components []string) error {
+	errs := make([]error, len(components))
+	var all sync.WaitGroup
+	for n, component := range components {
+		all.Go(func() {
+			_, errs[n] = c.participants[component].End(ctx, &shoppb.EndRequest{Component: component,
+				Transaction: a.in(component), Commit: commit})
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// finish tells all participants to commit, and forgets the decision when they have.
+func (c *Coordinator) finish(ctx context.Context, u orders.Underway, a attempt) error {
+	if err := c.end(ctx, a, true, Components()); err != nil {
+		return err
+	}
+	return c.book.Forget(ctx, u)
+}
+
+// Cancel implements orders.Coordinator: it is a transaction of its own.
+func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, error) {
+	u, cancelled, err := c.hold(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !cancelled {
+		within, stop := within(context.WithoutCancel(ctx), u)
+		defer stop()
+		if err := c.undo(within, u); err != nil {
+			return nil, err
+		}
+	}
+	return c.book.Get(ctx, id)
+}
+
+// hold waits for an order that somebody works on.
+func (c *Coordinator) hold(ctx context.Context, id string) (u orders.Underway, cancelled bool, err error) {
+	ctx, stop := context.WithTimeout(ctx, 2*lease)
+	defer stop()
+	for {
+		if u, cancelled, err = c.book.Hold(ctx, id, c.lease()); !errors.Is(err, orders.ErrBusy) {
+			return u, cancelled, err
+		}
+		select {
+		case <-ctx.Done():
+			return u, false, ctx.Err()
+		case <-time.After(busyPause):
+		}
+	}
+}
+
+// undo takes back the steps of a confirmed order, or none of them.
+func (c *Coordinator) undo(ctx context.Context, u orders.Underway) error {
+	a := attempt{u.Order, cancelling, u.Lease}
+	err := c.prepare(ctx, a, &shoppb.PrepareRequest{Cancel: &shoppb.StepRequest{OrderId: u.Order}})
+	if err != nil {
+		return errors.Join(err, c.book.Forget(ctx, u)) // nobody holds it any more
+	}
+	if err := c.book.Decide(ctx, u, shop.StateCancelled, nil); err != nil {
+		return err
+	}
+	u.State = shop.StateCancelled
+	_ = c.finish(ctx, u, a) // it is decided: Run tells again
+	return nil
+}

@@ -1,0 +1,251 @@
+package twophase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/catalog"
+	"github.com/cleave-lab/cleave/systems/shop/customers"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+func seed() shop.Seed {
+	return shop.Seed{Customers: 2, Products: 3, Stock: 100, Balance: 10_000_000, Random: 1}
+}
+
+// lossy is a participant of which a call is lost: before or after it was carried out. A mutant has other calls.
+type lossy struct {
+	shoppb.Participant
+	calls *calls
+}
+
+// calls counts those of all participants.
+type calls struct {
+	mu    sync.Mutex
+	made  int
+	fail  int // the number of the call that is lost; 0: none
+	after bool
+}
+
+// lose makes a call, or loses it.
+func lose[Q, A any](ctx context.Context, c *calls, in Q, call func(context.Context, Q) (A, error)) (A, error) {
+	c.mu.Lock()
+	c.made++
+	lost, after := c.made == c.fail, c.after
+	c.mu.Unlock()
+	var none A
+	if lost && !after {
+		return none, rpc.Problemf(rpc.Unavailable, "the call is lost")
+	}
+	answer, err := call(ctx, in)
+	if lost {
+		return none, rpc.Problemf(rpc.Unavailable, "the answer is lost")
+	}
+	return answer, err
+}
+
+func (l lossy) Prepare(ctx context.Context, in *shoppb.PrepareRequest) (*shoppb.StepResponse, error) {
+	return lose(ctx, l.calls, in, l.Participant.Prepare)
+}
+
+func (l lossy) End(ctx context.Context, in *shoppb.EndRequest) (*shoppb.StepResponse, error) {
+	return lose(ctx, l.calls, in, l.Participant.End)
+}
+
+// world is a shop whose components have a database each. Units that are killed are started again in it.
+type world struct {
+	calls
+	configs     map[string]database.Config
+	databases   map[string]*database.DB
+	ahead       time.Duration // of the coordinator's clock: leases are over when a test says so
+	coordinator *Coordinator
+	book        *orders.Book
+	mutate      func(shoppb.Participant) shoppb.Participant
+	history     []audit.Attempt
+}
+
+func newWorld(t *testing.T, driver database.Driver) *world {
+	t.Helper()
+	w := &world{configs: map[string]database.Config{}, databases: map[string]*database.DB{}, ahead: time.Minute,
+		mutate: func(p shoppb.Participant) shoppb.Participant { return p }}
+	for _, component := range shop.Components() {
+		w.configs[component] = databasetest.Fresh(t, driver)
+		db, err := database.Open(t.Context(), w.configs[component])
+		must(t, err)
+		must(t, errors.Join(schema.Create(t.Context(), db, component),
+			schema.Load(t.Context(), db, seed(), component)))
+		w.databases[component] = db
+	}
+	t.Cleanup(func() {
+		for _, db := range w.databases {
+			must(t, db.Close())
+		}
+	})
+	w.join()
+	return w
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// join makes all components anew on their databases: they know nothing of what was before.
+func (w *world) join() {
+	db, participants := w.databases, map[string]shoppb.Participant{}
+	for component, take := range map[string]Take{
+		shop.ComponentInventory: Inventory(inventory.New(db[shop.ComponentInventory])),
+		shop.ComponentPayments:  Payments(payments.New(db[shop.ComponentPayments])),
+		shop.ComponentShipping:  Shipping(shipping.New(db[shop.ComponentShipping])),
+	} {
+		here := NewParticipant()
+		here.Add(component, db[component], take)
+		participants[component] = w.mutate(lossy{here, &w.calls})
+	}
+	w.book = orders.NewBook(db[shop.ComponentOrders])
+	w.coordinator = New(w.book, catalog.New(db[shop.ComponentCatalog]), customers.New(db[shop.ComponentCustomers]),
+		participants)
+	w.coordinator.now = func() time.Time { return time.Now().Add(w.ahead) }
+}
+
+// restart kills all units and starts them again, when all leases are over; they finish what is left.
+func (w *world) restart(t *testing.T) {
+	t.Helper()
+	w.fail = 0
+	for component, config := range w.configs {
+		must(t, w.databases[component].Close())
+		db, err := database.Open(t.Context(), config)
+		must(t, err)
+		w.databases[component] = db
+	}
+	w.ahead += 2 * lease
+	w.join()
+	w.recover(t)
+}
+
+// recover finishes what is left. A server may not have noticed yet that a connection is gone.
+func (w *world) recover(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		err := w.coordinator.Recover(t.Context())
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// place orders a quantity of product 1 and remembers what it was told.
+func (w *world) place(key string, quantity int64) (*shoppb.Order, error) {
+	request := &shoppb.CreateOrderRequest{IdempotencyKey: key, CustomerId: 1,
+		Lines: []*shoppb.Line{{ProductId: 1, Quantity: quantity}}}
+	answer, err := orders.New(w.book, w.coordinator).CreateOrder(context.Background(), request)
+	w.note(audit.OperationCreate, request, answer.GetOrder(), err)
+	return answer.GetOrder(), err
+}
+
+func (w *world) note(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order, err error) {
+	now := int64(len(w.history))
+	attempt := audit.Attempt{ID: now, Operation: operation, Key: asked.GetIdempotencyKey(),
+		Asked: audit.AskedBy(asked), Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
+		Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion()}
+	if err != nil {
+		attempt.Outcome = audit.OutcomeInfo
+	}
+	w.history = append(w.history, attempt)
+}
+
+// judge audits the shop, with what is in doubt.
+func (w *world) judge(t *testing.T) (verdict string, problems []string) {
+	t.Helper()
+	state, err := audit.Read(t.Context(), w.databases, false)
+	must(t, err)
+	left := map[string]int64{}
+	left["sagas"], err = orders.CountUnderway(t.Context(), w.databases[shop.ComponentOrders])
+	must(t, err)
+	for component, db := range w.databases {
+		names, err := db.Prepared(t.Context())
+		must(t, err)
+		left["transactions in doubt of "+component] = int64(len(names))
+	}
+	got := audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: w.history, State: state,
+		Coordination: audit.TwoPhase, Drained: true, Left: left})
+	return string(got.Verdict), got.Problems
+}
+
+// TestWhateverCallIsLost loses every call of orders in turn, carried out and not, kills all units and starts
+// them again: an order is confirmed, rejected or cancelled in all components or in none, whichever call it was,
+// and nothing is in doubt. Among them are those between the decision and the commits.
+func TestWhateverCallIsLost(t *testing.T) {
+	testset.Need(t, "it starts database servers")
+	for _, driver := range []database.Driver{database.MariaDB, database.PostgreSQL} {
+		t.Run(string(driver), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, driver)
+			number := 2 * len(Components()) // of calls of a transaction
+			for n := range 2 * number {
+				key, fail, quantity := fmt.Sprintf("key-%d", n), n/2+1, int64(1)
+				if n%3 == 2 {
+					quantity = 2 * seed().Stock
+				}
+				w.made, w.fail, w.after = 0, fail, n%2 == 0
+				order, err := w.place(key, quantity)
+				if decided := fail > len(Components()); (err == nil) != decided {
+					t.Errorf("call %d of order %d is lost: %v, error %v", fail, n, order, err)
+				}
+				w.restart(t)
+				order, err = w.place(key, quantity) // the customer tries again
+				must(t, err)
+				want := shop.StateConfirmed
+				if quantity > 1 {
+					want = shop.StateRejected
+				}
+				if order.GetState() != string(want) {
+					t.Errorf("order %d is %s, want %s", n, order.GetState(), want)
+				}
+				if want == shop.StateConfirmed {
+					w.cancelLosing(t, order.GetOrderId(), fail, n%2 == 0)
+				}
+			}
+			if verdict, problems := w.judge(t); verdict != "valid" {
+				t.Errorf("%s: %q", verdict, problems)
+			}
+		})
+	}
+}
+
+// cancelLosing cancels an order while a call is lost.
+func (w *world) cancelLosing(t *testing.T, id string, fail int, after bool) {
+	t.Helper()
+	w.made, w.fail, w.after = 0, fail, after
+	cancelled, err := w.coordinator.Cancel(t.Context(), id)
+	w.note(audit.OperationCancel, nil, cancelled, err)
+	if decided := fail > len(Components()); (err == nil) != decided {
+		t.Errorf("call %d of a cancellation is lost: %v, error %v", fail, cancelled, err)
+	}
+	w.restart(t)
+	cancelled, err = w.coordinator.Cancel(t.Context(), id)
+	w.note(audit.OperationCancel, nil, cancelled, err)
+	if err != nil || cancelled.GetState() != string(shop.StateCancelled) {
+		t.Errorf("cancelled again: %v, error %v", cancelled, err)
+	}
+}

@@ -1,0 +1,73 @@
+package orders
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
+)
+
+// What coordinates a two-phase commit writes down its decision in the row of the order: the state is where the
+// order has come to, and the lease stays until all participants have heard of it.
+
+// ErrBusy means that somebody works on an order and is not done with it.
+var ErrBusy = errors.New("somebody else works on the order")
+
+// Decide writes down the state that an order gets, and why it is rejected, if it is. Others may have taken it
+// over: then it fails with ErrOvertaken. What is rejected nobody needs to hear of, so that the lease ends.
+func (b *Book) Decide(ctx context.Context, u Underway, to shop.State, reason *shoppb.Rejection) error {
+	lease := any(u.Lease)
+	if to == shop.StateRejected {
+		lease = nil
+	}
+	if err := b.held(ctx, "decide", u, "state = ?, rejection_kind = ?, rejection_detail = ?, "+
+		"version = version + 1, lease_until_us = ?, "+b.journal, string(to), reason.GetKind(), reason.GetDetail(),
+		lease, steps.Entry(string(to))); err != nil {
+		return err
+	}
+	if !u.State.Final() {
+		b.tellFinal(ctx, u.Order)
+	}
+	return nil
+}
+
+// Forget ends the lease of an order: all participants have heard of the decision.
+func (b *Book) Forget(ctx context.Context, u Underway) error {
+	return b.held(ctx, "forget", u, "lease_until_us = NULL")
+}
+
+// Hold takes the lease of a confirmed order that nobody works on, else it fails with ErrBusy or, where the order
+// is in another state, as Advance does; it reports whether the order is cancelled already.
+func (b *Book) Hold(ctx context.Context, id string, lease int64) (u Underway, cancelled bool, err error) {
+	u = Underway{Order: id, State: shop.StateConfirmed, Lease: lease}
+	held, err := b.db.Exec(ctx, "UPDATE orders SET lease_until_us = ? WHERE order_id = ? AND state = ? "+
+		"AND lease_until_us IS NULL", lease, id, string(shop.StateConfirmed))
+	if err != nil || held == 1 {
+		return u, false, err
+	}
+	outcomes := make([]steps.Outcome, 1)
+	_, err = b.inState(ctx, []string{id}, shop.StateConfirmed, shop.StateCancelled, outcomes)
+	switch {
+	case err != nil:
+		return u, false, fmt.Errorf("hold order %s: %w", id, err)
+	case outcomes[0].Err != nil:
+		return u, false, outcomes[0].Err
+	case outcomes[0].Repeat:
+		return u, true, nil
+	}
+	return u, false, ErrBusy
+}
+
+// Standing returns the state of an order and its lease, 0 where it has none; "" where it is not on record.
+func (b *Book) Standing(ctx context.Context, id string) (u Underway, err error) {
+	u = Underway{Order: id}
+	_, err = b.db.One(ctx, []any{&u.State, &u.Lease},
+		"SELECT state, COALESCE(lease_until_us, 0) FROM orders WHERE order_id = ?", id)
+	if err != nil {
+		err = fmt.Errorf("look how order %s stands: %w", id, err)
+	}
+	return u, err
+}
