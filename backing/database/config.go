@@ -128,6 +128,7 @@ func openMariaDB(db *DB, c Config) error {
 	}
 	db.name = config.DBName
 	db.writers = pool(cachingConnector{Connector: connector}, c.Connections)
+	db.preparers = pool(cachingConnector{Connector: connector}, c.Connections)
 	db.readers = db.writers
 	return nil
 }
@@ -147,7 +148,7 @@ func openPostgreSQL(db *DB, c Config) error {
 	connector := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(handedOut),
 		stdlib.OptionResetSession(handedOut))
 	db.writers = pool(connector, c.Connections)
-	db.readers = db.writers
+	db.readers, db.preparers = db.writers, db.writers
 	return nil
 }
 

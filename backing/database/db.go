@@ -20,7 +20,10 @@ type DB struct {
 	counters counters
 	rebound  sync.Map // text with ? to text with $1
 	name     string   // MariaDB's of the database
-	held     sync.Map // name of a prepared transaction to its connection, where it belongs to one
+	// Transactions that are to be prepared have a pool of their own in MariaDB, as they keep their connections:
+	// others, and those that end them, do not wait for them. held is each such connection by its transaction's name.
+	preparers *sql.DB
+	held      sync.Map
 }
 
 // Driver returns the kind of the database.
@@ -30,6 +33,9 @@ func (db *DB) Driver() Driver { return db.driver }
 func (db *DB) Close() error {
 	db.letGo()
 	err := db.writers.Close()
+	if db.preparers != nil && db.preparers != db.writers {
+		err = errors.Join(err, db.preparers.Close())
+	}
 	if db.readers != db.writers {
 		err = errors.Join(err, db.readers.Close())
 	}

@@ -41,7 +41,7 @@ func (db *DB) Prepare(ctx context.Context, name string, work func(ctx context.Co
 		return fmt.Errorf("prepare transaction %q: its name is up to 64 letters, digits, dots and dashes", name)
 	}
 	return db.insist(ctx, func() error {
-		conn, err := db.writers.Conn(ctx)
+		conn, err := db.preparers.Conn(ctx)
 		if err != nil {
 			return db.failed("", err)
 		}

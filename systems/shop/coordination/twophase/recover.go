@@ -3,6 +3,7 @@ package twophase
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -11,12 +12,21 @@ import (
 )
 
 // Run brings to an end what others have left, at once and then again and again until the context ends. logError
-// is told what fails; it is tried again.
+// is told what fails; it is tried again. Orders may wait for locks of transactions that are in doubt, so that these
+// end beside them.
 func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
+	var beside sync.WaitGroup
+	beside.Go(func() { repeat(ctx, c.Resolve, logError) })
+	repeat(ctx, c.Recover, logError)
+	beside.Wait()
+}
+
+// repeat does something at once and then again and again.
+func repeat(ctx context.Context, do func(context.Context) error, logError func(error)) {
 	ticker := time.NewTicker(lease / 5)
 	defer ticker.Stop()
 	for {
-		if err := c.Recover(ctx); err != nil && ctx.Err() == nil {
+		if err := do(ctx); err != nil && ctx.Err() == nil {
 			logError(err)
 		}
 		select {
@@ -27,8 +37,7 @@ func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
 	}
 }
 
-// Recover takes over orders whose lease is over, and ends the transactions that are in doubt and about which
-// there is, or cannot be any more, a decision. What keeps it from some stays, and is returned.
+// Recover takes over orders whose lease is over. Those that something keeps it from stay, and that is returned.
 func (c *Coordinator) Recover(ctx context.Context) error {
 	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro(), atOnce)
 	errs := []error{err}
@@ -37,8 +46,14 @@ func (c *Coordinator) Recover(ctx context.Context) error {
 			errs = append(errs, err)
 		}
 	}
-	for _, component := range Components() {
-		errs = append(errs, c.resolve(ctx, component))
+	return errors.Join(errs...)
+}
+
+// Resolve ends the transactions that are in doubt and about which there is, or cannot be any more, a decision.
+func (c *Coordinator) Resolve(ctx context.Context) error {
+	errs := make([]error, len(Components()))
+	for n, component := range Components() {
+		errs[n] = c.resolve(ctx, component)
 	}
 	return errors.Join(errs...)
 }
@@ -54,7 +69,11 @@ func (c *Coordinator) resume(ctx context.Context, u orders.Underway) error {
 	case shop.StateCancelled:
 		return c.finish(within, u, attempt{u.Order, cancelling, u.Lease})
 	}
+	before := attempt{u.Order, placing, u.Lease}
 	u, err := c.book.Take(within, u, c.lease())
+	if err == nil {
+		err = c.end(within, before, false, Components()) // nothing can be decided about it any more
+	}
 	if err != nil {
 		return err
 	}

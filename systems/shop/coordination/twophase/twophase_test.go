@@ -28,7 +28,8 @@ func seed() shop.Seed {
 	return shop.Seed{Customers: 2, Products: 3, Stock: 100, Balance: 10_000_000, Random: 1}
 }
 
-// lossy is a participant of which a call is lost: before or after it was carried out. A mutant has other calls.
+// lossy is a participant of which calls are lost from one on, as if the coordinator were killed: that one before or
+// after it was carried out.
 type lossy struct {
 	shoppb.Participant
 	calls *calls
@@ -38,7 +39,7 @@ type lossy struct {
 type calls struct {
 	mu    sync.Mutex
 	made  int
-	fail  int // the number of the call that is lost; 0: none
+	fail  int // the number of the call that is lost, as all that follow; 0: none
 	after bool
 }
 
@@ -46,7 +47,7 @@ type calls struct {
 func lose[Q, A any](ctx context.Context, c *calls, in Q, call func(context.Context, Q) (A, error)) (A, error) {
 	c.mu.Lock()
 	c.made++
-	lost, after := c.made == c.fail, c.after
+	lost, after := c.fail > 0 && c.made >= c.fail, c.after && c.made == c.fail
 	c.mu.Unlock()
 	var none A
 	if lost && !after {
@@ -144,13 +145,14 @@ func (w *world) restart(t *testing.T) {
 func (w *world) recover(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		err := w.coordinator.Recover(t.Context())
+		err := errors.Join(w.coordinator.Recover(t.Context()), w.coordinator.Resolve(t.Context()))
 		if err == nil {
 			return
 		}
 		if time.Now().After(end) {
 			t.Fatal(err)
 		}
+		w.ahead += 2 * lease
 	}
 }
 
@@ -192,10 +194,10 @@ func (w *world) judge(t *testing.T) (verdict string, problems []string) {
 	return string(got.Verdict), got.Problems
 }
 
-// TestWhateverCallIsLost loses every call of orders in turn, carried out and not, kills all units and starts
-// them again: an order is confirmed, rejected or cancelled in all components or in none, whichever call it was,
+// TestKilledAtAnyCall kills the coordinator at every call of orders in turn, carried out and not, then all units,
+// and starts them again: an order is confirmed, rejected or cancelled in all components or in none, whichever call it was,
 // and nothing is in doubt. Among them are those between the decision and the commits.
-func TestWhateverCallIsLost(t *testing.T) {
+func TestKilledAtAnyCall(t *testing.T) {
 	testset.Need(t, "it starts database servers")
 	for _, driver := range []database.Driver{database.MariaDB, database.PostgreSQL} {
 		t.Run(string(driver), func(t *testing.T) {
