@@ -3,6 +3,7 @@ package twophase
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,10 +42,16 @@ func repeat(ctx context.Context, do func(context.Context) error, logError func(e
 func (c *Coordinator) Recover(ctx context.Context) error {
 	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro(), atOnce)
 	errs := []error{err}
-	for _, u := range abandoned {
-		if err := c.resume(ctx, u); err != nil && !errors.Is(err, orders.ErrOvertaken) {
-			errs = append(errs, err)
+	for some := range slices.Chunk(abandoned, sideBySide) {
+		came := make([]error, len(some))
+		var all sync.WaitGroup
+		for n, u := range some {
+			all.Go(func() { came[n] = c.resume(ctx, u) })
 		}
+		all.Wait()
+		errs = append(errs, slices.DeleteFunc(came, func(err error) bool {
+			return errors.Is(err, orders.ErrOvertaken)
+		})...)
 	}
 	return errors.Join(errs...)
 }
@@ -102,12 +109,26 @@ func (c *Coordinator) resolve(ctx context.Context, component string) error {
 			continue
 		}
 		commit, open, err := c.decided(ctx, a)
+		if open && a.lease < c.now().UnixMicro() {
+			open, err = false, c.abandon(ctx, a)
+		}
 		if err == nil && !open {
 			err = c.end(ctx, a, commit, []string{component})
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// abandon takes the lease away from an attempt that has had its time, so that nothing can be decided about it any
+// more. The order waits for Recover; meanwhile what was prepared for it keeps others from their rows.
+func (c *Coordinator) abandon(ctx context.Context, a attempt) error {
+	u := orders.Underway{Order: a.order, State: shop.StatePending, Lease: a.lease}
+	if a.kind == cancelling {
+		u.State = shop.StateConfirmed
+	}
+	_, err := c.book.Take(ctx, u, c.now().UnixMicro())
+	return err
 }
 
 // decided returns what was decided about an attempt: to commit it, or not; or it is open as long as its lease is

@@ -41,6 +41,8 @@ const (
 	young = time.Second
 	// atOnce is how many abandoned orders are looked up together.
 	atOnce = 100
+	// sideBySide is how many of them are carried on at the same time.
+	sideBySide = 8
 	// busyPause is how long a cancellation waits before it looks again for an order that somebody works on.
 	busyPause = 20 * time.Millisecond
 )
