@@ -166,6 +166,11 @@ func (db *DB) End(ctx context.Context, name string, commit bool) error {
 	if !preparable.MatchString(name) {
 		return fmt.Errorf("end transaction %q: nothing is prepared under such a name", name)
 	}
+	return db.insist(ctx, func() error { return db.endOnce(ctx, name, commit) }) // two may end it at the same time
+}
+
+// endOnce is End, tried once.
+func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
 	var conn *sql.Conn
 	kept, held := db.held.LoadAndDelete(name)
 	if held {

@@ -130,6 +130,15 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 					"sync-orchestrated-broker-documents | reference asked -> replicated: async-orchestrated-broker | " +
 					"coordination orchestrated-broker -> choreographed: async",
 			}},
+		"two-phase commit": {variant(Monolith, map[string]string{KnobDatabase: "postgres"}),
+			variant(Sync, map[string]string{KnobDatabase: "postgres", KnobCoordination: "two-phase"}), []string{
+				"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> databases: " +
+					"sync-together | placement together -> apart (with binding http): sync | " +
+					"coordination orchestrated -> two-phase: sync-two-phase",
+				"monolith | coordination acid -> orchestrated: monolith-orchestrated | placement together -> apart " +
+					"(with binding http): sync-shared | data shared -> databases: sync | " +
+					"coordination orchestrated -> two-phase: sync-two-phase",
+			}},
 		"a schema for each": {variant(Monolith, map[string]string{KnobDatabase: "postgres"}),
 			variant(Sync, map[string]string{KnobDatabase: "postgres", KnobData: "schemas"}), []string{
 				"monolith | coordination acid -> orchestrated: monolith-orchestrated | data shared -> schemas: " +

@@ -76,6 +76,22 @@ func TestServicesBehaveInOtherShapes(t *testing.T) {
 	}
 }
 
+// TestTwoPhaseBehaves plays the suite on the databases that prepare transactions.
+func TestTwoPhaseBehaves(t *testing.T) {
+	testset.Need(t, "it starts database servers")
+	for driver, turned := range map[database.Driver]map[string]string{
+		database.MariaDB:    {architecture.KnobDatabase: "mariadb"},
+		database.PostgreSQL: inSchemas(nil),
+	} {
+		t.Run(string(driver), func(t *testing.T) {
+			t.Parallel()
+			turned[architecture.KnobCoordination] = string(architecture.TwoPhase)
+			open := func(t testing.TB) database.Config { return databasetest.Fresh(t, driver) }
+			behave(t, architecture.Sync, turned, open)
+		})
+	}
+}
+
 // behave holds a design to the behaviour of the shop.
 func behave(t *testing.T, name string, turned map[string]string, open func(t testing.TB) database.Config) {
 	t.Helper()
