@@ -20,8 +20,9 @@ type DB struct {
 	counters counters
 	rebound  sync.Map // text with ? to text with $1
 	name     string   // MariaDB's of the database
-	// Transactions that are to be prepared have a pool of their own in MariaDB, as they keep their connections:
-	// others, and those that end them, do not wait for them. held is each such connection by its transaction's name.
+	// Transactions that are to be prepared have a pool of their own in MariaDB, as they keep their
+	// connections: others, and those that end them, do not wait for them. held is each such connection by its
+	// transaction's name.
 	preparers *sql.DB
 	held      sync.Map
 }

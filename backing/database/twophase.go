@@ -27,9 +27,9 @@ const (
 // preparable are the names that all databases take.
 var preparable = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// Prepare runs work in a transaction of its own, as Do does, and prepares it under a name that no other one of
-// the server has: it is durable and keeps its locks until End commits it or rolls it back, also when this
-// program or the server ends meanwhile. After an error it may be prepared or not; Prepared tells.
+// Prepare runs work in a transaction of its own, as Do does, and prepares it under a name that no other one
+// of the server has: it is durable and keeps its locks until End commits it or rolls it back, also when
+// this program or the server ends meanwhile. After an error it may be prepared or not; Prepared tells.
 //
 // To MariaDB a prepared transaction belongs to its connection as long as that is open: the DB keeps it apart
 // from the pool until then, and End must be called on the same DB, or after this one is closed.
@@ -137,7 +137,8 @@ func (db *DB) ending(name string, commit bool) string {
 	return "XA " + verb + " " + db.xid(name)
 }
 
-// say runs statements on a connection as they are: each is said once, so that keeping it prepared is of no use.
+// say runs statements on a connection as they are: each is said once, so that keeping it prepared is of no
+// use.
 func (db *DB) say(ctx context.Context, conn *sql.Conn, kind StatementKind, texts ...string) error {
 	for _, text := range texts {
 		saying, began := db.begin(ctx)
@@ -166,7 +167,8 @@ func (db *DB) End(ctx context.Context, name string, commit bool) error {
 	if !preparable.MatchString(name) {
 		return fmt.Errorf("end transaction %q: nothing is prepared under such a name", name)
 	}
-	return db.insist(ctx, func() error { return db.endOnce(ctx, name, commit) }) // two may end it at the same time
+	// Two may end it at the same time.
+	return db.insist(ctx, func() error { return db.endOnce(ctx, name, commit) })
 }
 
 // endOnce is End, tried once.

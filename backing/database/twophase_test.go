@@ -19,8 +19,8 @@ func change(db *database.DB, name string, to int64) func(context.Context) error 
 	}
 }
 
-// checkPrepared: a prepared transaction is seen by nobody, keeps its locks, outlives its client, and ends as it
-// is told, by whoever comes then. Work that fails leaves nothing.
+// checkPrepared: a prepared transaction is seen by nobody, keeps its locks, outlives its client, and ends
+// as it is told, by whoever comes then. Work that fails leaves nothing.
 func checkPrepared(t *testing.T, config database.Config) {
 	ctx, db := t.Context(), table(t, config)
 	if config.Driver == database.SQLite {

@@ -62,11 +62,11 @@ func (d Design) impossible(turned map[string]string) []error {
 
 // refuseTwoPhase says what two-phase commit cannot be built with.
 func (d Design) refuseTwoPhase(refuse func(when bool, format string, args ...any)) {
-	refuse(d.Data == SharedData, "coordination %s has nothing to coordinate, as all components share one database: "+
+	refuse(d.Data == SharedData, "coordination %s has nothing to coordinate: all components share a database; "+
 		"use data %s, or coordination %s", TwoPhase, OwnDatabases, ACID)
-	refuse(d.Database == sqlite, "coordination %s needs a database that prepares transactions, which %s does not: "+
+	refuse(d.Database == sqlite, "coordination %s needs prepared transactions, which %s does not have: "+
 		"use database %s or %s, or coordination %s", TwoPhase, sqlite, mariadb, postgres, Orchestrated)
-	refuse(d.Batching, "coordination %s has a transaction for each order, so that batching %s has nothing to join: "+
+	refuse(d.Batching, "coordination %s has a transaction for each order: batching %s has nothing to join; "+
 		"use batching %s", TwoPhase, batchingOn, batchingOff)
 	for _, unit := range d.Units {
 		refuse(d.Database == mariadb && unit.Replicas > 1 && unit.hasAny(shop.ComponentInventory,

@@ -217,8 +217,8 @@ func Differences(from, to lab.Variant) []lab.KnobChange {
 	return found
 }
 
-// coordinations returns the values from one coordination to another. Two-phase commit stands beside the way from
-// one transaction to a saga of events: it is a step from, and to, the saga that the orders drive.
+// coordinations returns the values from one coordination to another. Two-phase commit stands beside the way
+// from one transaction to a saga of events: it is a step from, and to, the saga that the orders drive.
 func coordinations(from, to string) []string {
 	if from == to {
 		return []string{from}

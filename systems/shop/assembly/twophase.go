@@ -17,7 +17,8 @@ func (h *host) takePart() {
 		return
 	}
 	takes := map[string]twophase.Take{shop.ComponentInventory: twophase.Inventory(h.Inventory),
-		shop.ComponentPayments: twophase.Payments(h.Payments), shop.ComponentShipping: twophase.Shipping(h.Shipping)}
+		shop.ComponentPayments: twophase.Payments(h.Payments),
+		shop.ComponentShipping: twophase.Shipping(h.Shipping)}
 	here := twophase.NewParticipant()
 	h.participants = map[string]shoppb.Participant{}
 	for _, component := range twophase.Components() {

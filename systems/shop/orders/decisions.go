@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// What coordinates a two-phase commit writes down its decision in the row of the order: the state is where the
-// order has come to, and the lease stays until all participants have heard of it.
+// What coordinates a two-phase commit writes down its decision in the row of the order: the state is where
+// the order has come to, and the lease stays until all participants have heard of it.
 
 // ErrBusy means that somebody works on an order and is not done with it.
 var ErrBusy = errors.New("somebody else works on the order")
@@ -39,8 +39,8 @@ func (b *Book) Forget(ctx context.Context, u Underway) error {
 	return b.held(ctx, "forget", u, "lease_until_us = NULL")
 }
 
-// Hold takes the lease of a confirmed order that nobody works on, else it fails with ErrBusy or, where the order
-// is in another state, as Advance does; it reports whether the order is cancelled already.
+// Hold takes the lease of a confirmed order that nobody works on, else it fails with ErrBusy or, where the
+// order is in another state, as Advance does; it reports whether the order is cancelled already.
 func (b *Book) Hold(ctx context.Context, id string, lease int64) (u Underway, cancelled bool, err error) {
 	u = Underway{Order: id, State: shop.StateConfirmed, Lease: lease}
 	held, err := b.db.Exec(ctx, "UPDATE orders SET lease_until_us = ? WHERE order_id = ? AND state = ? "+

@@ -52,7 +52,8 @@ func TestMutantsAreCaught(t *testing.T) {
 		problem string
 	}{
 		"a participant that commits without the decision": {mutant{eager: true}, "its payment is captured"},
-		"a decision that is forgotten too early":          {mutant{deaf: true}, "is confirmed and has no reservation"},
+		"a decision that is forgotten too early": {mutant{deaf: true},
+			"is confirmed and has no reservation"},
 		"a transaction that is left in doubt": {mutant{deaf: true, silent: true},
 			"transactions in doubt of inventory are left"},
 	} {

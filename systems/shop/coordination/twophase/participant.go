@@ -101,7 +101,8 @@ func (p *Participant) End(ctx context.Context, in *shoppb.EndRequest) (*shoppb.S
 	return &shoppb.StepResponse{}, err
 }
 
-// InDoubt implements shoppb.Participant. Components that share a database tell theirs from the others' by name.
+// InDoubt implements shoppb.Participant. Components that share a database tell theirs from the others' by
+// name.
 func (p *Participant) InDoubt(
 	ctx context.Context, in *shoppb.InDoubtRequest,
 ) (*shoppb.InDoubtResponse, error) {

@@ -12,9 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Run brings to an end what others have left, at once and then again and again until the context ends. logError
-// is told what fails; it is tried again. Orders may wait for locks of transactions that are in doubt, so that these
-// end beside them.
+// Run brings to an end what others have left, at once and then again and again until the context ends.
+// logError is told what fails; it is tried again. Orders may wait for locks of transactions that are in
+// doubt, so that these end beside them.
 func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
 	var beside sync.WaitGroup
 	beside.Go(func() { repeat(ctx, c.Resolve, logError) })
@@ -38,7 +38,8 @@ func repeat(ctx context.Context, do func(context.Context) error, logError func(e
 	}
 }
 
-// Recover takes over orders whose lease is over. Those that something keeps it from stay, and that is returned.
+// Recover takes over orders whose lease is over. Those that something keeps it from stay, and that is
+// returned.
 func (c *Coordinator) Recover(ctx context.Context) error {
 	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro(), atOnce)
 	errs := []error{err}
@@ -56,7 +57,8 @@ func (c *Coordinator) Recover(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Resolve ends the transactions that are in doubt and about which there is, or cannot be any more, a decision.
+// Resolve ends the transactions that are in doubt and about which there is, or cannot be any more, a
+// decision.
 func (c *Coordinator) Resolve(ctx context.Context) error {
 	errs := make([]error, len(Components()))
 	for n, component := range Components() {
@@ -120,8 +122,9 @@ func (c *Coordinator) resolve(ctx context.Context, component string) error {
 	return errors.Join(errs...)
 }
 
-// abandon takes the lease away from an attempt that has had its time, so that nothing can be decided about it any
-// more. The order waits for Recover; meanwhile what was prepared for it keeps others from their rows.
+// abandon takes the lease away from an attempt that has had its time, so that nothing can be decided about
+// it any more. The order waits for Recover; meanwhile what was prepared for it keeps others from their
+// rows.
 func (c *Coordinator) abandon(ctx context.Context, a attempt) error {
 	u := orders.Underway{Order: a.order, State: shop.StatePending, Lease: a.lease}
 	if a.kind == cancelling {
@@ -131,9 +134,10 @@ func (c *Coordinator) abandon(ctx context.Context, a attempt) error {
 	return err
 }
 
-// decided returns what was decided about an attempt: to commit it, or not; or it is open as long as its lease is
-// on record and it may still be decided. An attempt that has lost its lease cannot be: it is rolled back. So is
-// one whose decision is forgotten: all participants have committed that, and this is another's late repetition.
+// decided returns what was decided about an attempt: to commit it, or not; or it is open as long as its
+// lease is on record and it may still be decided. An attempt that has lost its lease cannot be: it is
+// rolled back. So is one whose decision is forgotten: all participants have committed that, and this is
+// another's late repetition.
 func (c *Coordinator) decided(ctx context.Context, a attempt) (commit, open bool, err error) {
 	u, err := c.book.Standing(ctx, a.order)
 	if err != nil || u.Lease != a.lease {

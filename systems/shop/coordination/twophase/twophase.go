@@ -1,20 +1,21 @@
 // Package twophase carries an order through components that have databases of their own in one distributed
-// transaction: a two-phase commit (Gray 1978) that the orders coordinate. Each component takes its steps in a
-// transaction of its own and prepares it: durable, with its locks, and not to be seen yet. When all are prepared,
-// the coordinator writes down its decision, and has all commit. Nobody sees a step without the others for longer
-// than these commits take; the price is that the rows of an order stay locked over all of it.
+// transaction: a two-phase commit (Gray 1978) that the orders coordinate. Each component takes its steps in
+// a transaction of its own and prepares it: durable, with its locks, and not to be seen yet. When all are
+// prepared, the coordinator writes down its decision, and has all commit. Nobody sees a step without the
+// others for longer than these commits take; the price is that the rows of an order stay locked over all of
+// it.
 //
-// What was prepared and has no decision is rolled back (presumed abort). The row of the order is the log: an
-// order is on record, pending, before its first step, with a lease that names the attempt; its state becomes
-// confirmed while that lease is still the one on record: that is the decision. The lease stays until all
-// participants have heard of it, then it is forgotten. A refused order is rejected at once, which needs no log.
-// So what was decided about a transaction follows from its name: order, attempt, component.
+// What was prepared and has no decision is rolled back (presumed abort). The row of the order is the log:
+// an order is on record, pending, before its first step, with a lease that names the attempt; its state
+// becomes confirmed while that lease is still the one on record: that is the decision. The lease stays
+// until all participants have heard of it, then it is forgotten. A refused order is rejected at once, which
+// needs no log. So what was decided about a transaction follows from its name: order, attempt, component.
 //
-// The coordinator brings all to an end: Run, which must run beside it, takes over the orders whose lease is over,
-// tells decisions again, and asks every participant for the transactions that it has in doubt.
+// The coordinator brings all to an end: Run, which must run beside it, takes over the orders whose lease is
+// over, tells decisions again, and asks every participant for the transactions that it has in doubt.
 //
-// Participants prepare in a fixed order, so that no two orders wait for each other in different databases; the
-// stock, which many orders want, comes last.
+// Participants prepare in a fixed order, so that no two orders wait for each other in different databases;
+// the stock, which many orders want, comes last.
 package twophase
 
 import (
@@ -34,7 +35,8 @@ import (
 )
 
 const (
-	// lease is how long an attempt belongs to who has begun it; margin before its end no more work on it begins.
+	// lease is how long an attempt belongs to who has begun it; margin before its end no more work on it
+	// begins.
 	lease  = 5 * time.Second
 	margin = time.Second
 	// young transactions are left to who has begun them.
@@ -66,7 +68,8 @@ var _ orders.Coordinator = (*Coordinator)(nil)
 // New makes a coordinator of the participants that Components names. The book stands on the database of the
 // orders.
 func New(
-	book *orders.Book, catalog shop.Catalog, customers shop.Customers, participants map[string]shoppb.Participant,
+	book *orders.Book, catalog shop.Catalog, customers shop.Customers,
+	participants map[string]shoppb.Participant,
 ) *Coordinator {
 	return &Coordinator{book, catalog, customers, participants, time.Now}
 }

@@ -28,8 +28,8 @@ func seed() shop.Seed {
 	return shop.Seed{Customers: 2, Products: 3, Stock: 100, Balance: 10_000_000, Random: 1}
 }
 
-// lossy is a participant of which calls are lost from one on, as if the coordinator were killed: that one before or
-// after it was carried out.
+// lossy is a participant of which calls are lost from one on, as if the coordinator were killed: that one
+// before or after it was carried out.
 type lossy struct {
 	shoppb.Participant
 	calls *calls
@@ -44,7 +44,9 @@ type calls struct {
 }
 
 // lose makes a call, or loses it.
-func lose[Q, A any](ctx context.Context, c *calls, in Q, call func(context.Context, Q) (A, error)) (A, error) {
+func lose[Q, A any](
+	ctx context.Context, c *calls, in Q, call func(context.Context, Q) (A, error),
+) (A, error) {
 	c.mu.Lock()
 	c.made++
 	lost, after := c.fail > 0 && c.made >= c.fail, c.after && c.made == c.fail
@@ -121,8 +123,8 @@ func (w *world) join() {
 		participants[component] = w.mutate(lossy{here, &w.calls})
 	}
 	w.book = orders.NewBook(db[shop.ComponentOrders])
-	w.coordinator = New(w.book, catalog.New(db[shop.ComponentCatalog]), customers.New(db[shop.ComponentCustomers]),
-		participants)
+	w.coordinator = New(w.book, catalog.New(db[shop.ComponentCatalog]),
+		customers.New(db[shop.ComponentCustomers]), participants)
 	w.coordinator.now = func() time.Time { return time.Now().Add(w.ahead) }
 }
 
@@ -194,9 +196,10 @@ func (w *world) judge(t *testing.T) (verdict string, problems []string) {
 	return string(got.Verdict), got.Problems
 }
 
-// TestKilledAtAnyCall kills the coordinator at every call of orders in turn, carried out and not, then all units,
-// and starts them again: an order is confirmed, rejected or cancelled in all components or in none, whichever call it was,
-// and nothing is in doubt. Among them are those between the decision and the commits.
+// TestKilledAtAnyCall kills the coordinator at every call of orders in turn, carried out and not, then all
+// units, and starts them again: an order is confirmed, rejected or cancelled in all components or in none,
+// whichever call it was, and nothing is in doubt. Among them are those between the decision and the
+// commits.
 func TestKilledAtAnyCall(t *testing.T) {
 	testset.Need(t, "it starts database servers")
 	for _, driver := range []database.Driver{database.MariaDB, database.PostgreSQL} {
