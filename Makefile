@@ -193,7 +193,7 @@ bench-social: ## compare social with its own statements, services with the monol
 	go run ./systems/social/bench -out results/bench/social.json
 
 .PHONY: bench-shop
-bench-shop: build ## compare the shop's architectures and bindings with their marks (12 minutes, 2 idle cores)
+bench-shop: build ## compare the shop's architectures and bindings with their marks (15 minutes, 2 idle cores)
 	go run ./systems/shop/bench -out results/bench/shop.json
 
 # Containers need Docker's daemon, clusters need root and make kubernetes.

@@ -32,7 +32,8 @@ type Binding struct {
 	Serve func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
 		options ...rpc.Option) (stop func(context.Context) error)
 	// Client calls the server at host:port or unix:PATH, with protected connections where secured is not nil.
-	Client func(t *testing.T, address string, faults rpc.Faults, secured *tls.Config) grpc.ClientConnInterface
+	Client func(t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+		options ...rpc.Option) grpc.ClientConnInterface
 }
 
 // Server is a server of calls, as bindings have it.
@@ -83,6 +84,7 @@ const MaxBody = 64 << 10
 // Run holds a binding against the contract, over TCP, over a Unix socket and with mutual TLS.
 func Run(t *testing.T, b Binding) {
 	t.Run("strangers are refused", func(t *testing.T) { refusesStrangers(t, b) })
+	t.Run("every encoding", func(t *testing.T) { encodings(t, b) })
 	t.Run("one of three replicas is slow", func(t *testing.T) { balances(t, b) })
 	for _, network := range []string{"tcp", "unix", "mtls"} {
 		t.Run(network, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package grpcgo
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -34,7 +35,9 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 // connected before the first call. A server that was away is looked for every second:
 // grpc-go's own pauses grow to two minutes. secured protects the connection; if it is nil, it is
 // plain.
-func NewClient(address string, faults rpc.Faults, secured *tls.Config) (*Client, error) {
+func NewClient(
+	address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
+) (*Client, error) {
 	path, unix := strings.CutPrefix(address, "unix:")
 	target := address
 	if !unix {
@@ -49,8 +52,9 @@ func NewClient(address string, faults rpc.Faults, secured *tls.Config) (*Client,
 	if secured != nil {
 		protection = credentials.NewTLS(secured)
 	}
+	codec := newCodec(cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.Protobuf{}))
 	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(protection),
-		grpc.WithNoProxy(),
+		grpc.WithNoProxy(), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: greetingTimeout}))
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", address, err)
@@ -72,7 +76,6 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, options
 	if call != nil {
 		ctx = metadata.AppendToOutgoingContext(ctx, spans.Header, call.Traceparent())
 		in, out = traced{message: in, call: call}, traced{message: out, call: call}
-		options = append(options, grpc.ForceCodecV2(newCodec()))
 	}
 	if err := c.grpc.Invoke(ctx, method, in, out, options...); err != nil {
 		return rpc.DecodeStatus(ctx, c.faults, c.address, status.Convert(err))

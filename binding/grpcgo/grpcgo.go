@@ -13,6 +13,7 @@ import (
 	_ "google.golang.org/grpc/encoding/proto" // registers the codec that is wrapped
 	"google.golang.org/grpc/mem"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -24,10 +25,38 @@ type traced struct {
 	ends    bool // the call is over once the message is encoded
 }
 
-// codec is grpc-go's own, and tells of traced messages.
+// codec is that of an encoding, and tells of traced messages.
 type codec struct{ encoding.CodecV2 }
 
-func newCodec() codec { return codec{encoding.GetCodecV2("proto")} }
+// newCodec returns grpc-go's own for Protocol Buffers.
+func newCodec(of rpc.Codec) codec {
+	if of == rpc.Codec(rpc.Protobuf{}) {
+		return codec{encoding.GetCodecV2("proto")}
+	}
+	return codec{adapted{of}}
+}
+
+// adapted is an encoding that grpc-go does not bring.
+type adapted struct{ of rpc.Codec }
+
+// Name implements encoding.CodecV2.
+func (a adapted) Name() string { return rpc.GRPCName(a.of) }
+
+// Marshal implements encoding.CodecV2.
+func (a adapted) Marshal(message any) (mem.BufferSlice, error) {
+	data, err := a.of.Append(nil, message)
+	if err != nil {
+		return nil, err
+	}
+	return mem.BufferSlice{mem.SliceBuffer(data)}, nil
+}
+
+// Unmarshal implements encoding.CodecV2.
+func (a adapted) Unmarshal(data mem.BufferSlice, message any) error {
+	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer whole.Free()
+	return a.of.Unmarshal(whole.ReadOnlyData(), message)
+}
 
 // Marshal implements encoding.CodecV2.
 func (c codec) Marshal(message any) (mem.BufferSlice, error) {

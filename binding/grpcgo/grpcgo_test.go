@@ -30,16 +30,16 @@ func TestTheLeanOneSpeaksTheSame(t *testing.T) {
 }
 
 func client(
-	t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) grpc.ClientConnInterface {
-	made, err := NewClient(address, faults, secured)
+	made, err := NewClient(address, faults, secured, options...)
 	return bindingtest.Closed(t, made, err)
 }
 
 func leanClient(
-	t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) grpc.ClientConnInterface {
-	made, err := grpcunary.NewClient(address, faults, secured)
+	made, err := grpcunary.NewClient(address, faults, secured, options...)
 	return bindingtest.Closed(t, made, err)
 }
 

@@ -1,6 +1,7 @@
 package grpcgo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ const (
 // registered before Serve.
 type Server struct {
 	faults rpc.Faults
+	codec  rpc.Codec
 	tracer trace.TracerProvider // nil where nothing is traced
 	grpc   *grpc.Server
 }
@@ -37,9 +39,11 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	return &Server{faults: faults, tracer: rpc.Sum(options).Tracer, grpc: grpc.NewServer(
+	sum := rpc.Sum(options)
+	codec := cmp.Or[rpc.Codec](sum.Codec, rpc.Protobuf{})
+	return &Server{faults: faults, codec: codec, tracer: sum.Tracer, grpc: grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHead), grpc.MaxConcurrentStreams(maxCalls),
-		grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true), grpc.ForceServerCodecV2(newCodec()),
+		grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true), grpc.ForceServerCodecV2(newCodec(codec)),
 	)}
 }
 
@@ -65,6 +69,11 @@ func (s *Server) answer(
 	ctx context.Context, name string, decode func(any) error,
 	carryOut func(context.Context, func(any) error) (any, error),
 ) (any, error) {
+	if sent := metadata.ValueFromIncomingContext(ctx, "content-type"); len(sent) > 0 {
+		if err := rpc.CheckGRPCType(sent[0], s.codec); err != nil {
+			return nil, err.Err()
+		}
+	}
 	var call *spans.Part
 	if s.tracer != nil {
 		header := strings.Join(metadata.ValueFromIncomingContext(ctx, spans.Header), "")

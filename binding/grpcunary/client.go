@@ -1,6 +1,7 @@
 package grpcunary
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -28,6 +29,7 @@ type Client struct {
 	faults           rpc.Faults
 	secured          *tls.Config         // nil: the connection is not protected
 	common           []hpack.HeaderField // that every request begins with
+	contentType      string
 	messages         messages
 	dialing          chan struct{} // one place: who makes the connection
 
@@ -41,8 +43,12 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
 // connected before the first call. secured protects the connection; if it is nil, it is plain.
-func NewClient(address string, faults rpc.Faults, secured *tls.Config) (*Client, error) {
+func NewClient(
+	address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
+) (*Client, error) {
+	codec := cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.Protobuf{})
 	c := &Client{network: "tcp", address: address, faults: faults, secured: secure.OverHTTP2(secured),
+		contentType: contentTypeOf(codec), messages: messages{codec: codec},
 		dialing: make(chan struct{}, 1), all: map[*conn]struct{}{}}
 	authority, scheme := address, "http"
 	if secured != nil {
@@ -186,7 +192,7 @@ func (c *Client) take(raw net.Conn) (*conn, error) {
 func (c *Client) exchange(
 	ctx context.Context, on *conn, s *stream, method string, message []byte, trace string,
 ) error {
-	request := []hpack.HeaderField{{Name: ":path", Value: method}, {Name: "content-type", Value: contentType},
+	request := []hpack.HeaderField{{Name: ":path", Value: method}, {Name: "content-type", Value: c.contentType},
 		{Name: "te", Value: "trailers"}}
 	if deadline, limited := ctx.Deadline(); limited {
 		var memory [16]byte

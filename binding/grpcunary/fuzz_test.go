@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
 // block returns a header block.
@@ -32,7 +34,7 @@ func framed(kind, flags byte, stream uint32, payload []byte) []byte {
 // request returns a whole call, as grpcunary's own client makes it.
 func request(stream uint32) []byte {
 	fields := block(":method", "POST", ":scheme", "http", ":authority", "a", ":path", echoMethod, "content-type",
-		contentType, "te", "trailers", "grpc-timeout", "5S")
+		rpc.GRPCType, "te", "trailers", "grpc-timeout", "5S")
 	message := []byte{0, 0, 0, 0, 3, 10, 1, 'x'}
 	return append(framed(frameHeaders, flagEndHeaders, stream, fields),
 		framed(frameData, flagEndStream, stream, message)...)
@@ -40,7 +42,7 @@ func request(stream uint32) []byte {
 
 // answer returns a whole answer.
 func answer(stream uint32) []byte {
-	all := framed(frameHeaders, flagEndHeaders, stream, block(":status", "200", "content-type", contentType))
+	all := framed(frameHeaders, flagEndHeaders, stream, block(":status", "200", "content-type", rpc.GRPCType))
 	all = append(all, framed(frameData, 0, stream, []byte{0, 0, 0, 0, 3, 10, 1, 'x'})...)
 	return append(all, framed(frameHeaders, flagEndHeaders|flagEndStream, stream, block("grpc-status", "0"))...)
 }

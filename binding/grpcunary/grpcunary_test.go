@@ -15,9 +15,9 @@ import (
 func TestContract(t *testing.T) {
 	bindingtest.Run(t, bindingtest.Binding{Serve: serve,
 		Client: func(
-			t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+			t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 		) grpc.ClientConnInterface {
-			client, err := NewClient(address, faults, secured)
+			client, err := NewClient(address, faults, secured, options...)
 			return bindingtest.Closed(t, client, err)
 		}})
 }

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
 // fields are the header fields that calls need, of requests and of answers.
@@ -47,7 +49,13 @@ func (f *fields) take(field hpack.HeaderField) {
 	}
 }
 
-const contentType = "application/grpc"
+// contentTypeOf returns the content type of messages in an encoding: the short one for gRPC's own.
+func contentTypeOf(codec rpc.Codec) string {
+	if codec == rpc.Codec(rpc.Protobuf{}) {
+		return rpc.GRPCType
+	}
+	return rpc.GRPCType + "+" + rpc.GRPCName(codec)
+}
 
 // status returns what the fields at the end of an answer say.
 func (f *fields) status() *status.Status {

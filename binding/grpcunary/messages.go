@@ -3,31 +3,28 @@ package grpcunary
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"sync"
 
-	"google.golang.org/protobuf/proto"
-
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// messages keep the memory of calls for the next ones.
-type messages struct{ bytes, streams sync.Pool }
+// messages encode and decode, and keep the memory of calls for the next ones.
+type messages struct {
+	codec          rpc.Codec
+	bytes, streams sync.Pool
+}
 
 // encode writes a message with its prefix into memory that put takes back.
 func (m *messages) encode(message any, call *spans.Part) (*[]byte, error) {
 	part := call.Begin("encode", lab.SegmentEncoding)
 	defer part.End()
-	known, ok := message.(proto.Message)
-	if !ok {
-		return nil, fmt.Errorf("%T is no protocol buffer", message)
-	}
 	into, used := m.bytes.Get().(*[]byte)
 	if !used {
 		into = new([]byte)
 	}
-	data, err := proto.MarshalOptions{}.MarshalAppend(append((*into)[:0], 0, 0, 0, 0, 0), known)
+	data, err := m.codec.Append(append((*into)[:0], 0, 0, 0, 0, 0), message)
 	if err != nil {
 		return nil, err
 	}
@@ -46,16 +43,13 @@ func (m *messages) put(memory *[]byte) {
 func (m *messages) decode(body []byte, into any, call *spans.Part) error {
 	part := call.Begin("decode", lab.SegmentEncoding)
 	defer part.End()
-	known, ok := into.(proto.Message)
 	switch {
-	case !ok:
-		return fmt.Errorf("%T is no protocol buffer", into)
 	case len(body) < messagePrefix || int(binary.BigEndian.Uint32(body[1:])) != len(body)-messagePrefix:
 		return errors.New("there is not one whole message")
 	case body[0] != 0:
 		return errors.New("the message is compressed, which this binding does not know")
 	}
-	return proto.Unmarshal(body[messagePrefix:], known)
+	return m.codec.Unmarshal(body[messagePrefix:], into)
 }
 
 // stream returns an unused stream, which release takes back when nobody knows it any more.

@@ -1,11 +1,11 @@
 package grpcunary
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -51,10 +51,13 @@ type method struct {
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
+	sum := rpc.Sum(options)
+	codec := cmp.Or[rpc.Codec](sum.Codec, rpc.Protobuf{})
 	return &Server{
 		faults: faults, maxBody: min(maxBody, ourWindow-messagePrefix), methods: map[string]method{},
-		tracer:    rpc.Sum(options).Tracer,
-		begin:     []hpack.HeaderField{{Name: ":status", Value: "200"}, {Name: "content-type", Value: contentType}},
+		messages: messages{codec: codec}, tracer: sum.Tracer,
+		begin: []hpack.HeaderField{{Name: ":status", Value: "200"},
+			{Name: "content-type", Value: contentTypeOf(codec)}},
 		fine:      []hpack.HeaderField{{Name: "grpc-status", Value: "0"}},
 		listeners: map[net.Listener]struct{}{}, served: map[*served]struct{}{},
 	}
@@ -200,10 +203,12 @@ func (c *served) open(f frame) error {
 	s := c.server.messages.stream()
 	s.id, s.window, s.fields = f.stream, c.streamWindow, c.got
 	c.streams[s.id] = s
+	wrongType := rpc.CheckGRPCType(s.fields.contentType, c.server.messages.codec)
 	switch {
-	case s.fields.method != "POST" || !strings.HasPrefix(s.fields.contentType, contentType):
-		c.refuse(s, status.Newf(codes.InvalidArgument, "a %s of %q is no gRPC call", s.fields.method,
-			s.fields.contentType))
+	case s.fields.method != "POST":
+		c.refuse(s, status.Newf(codes.InvalidArgument, "a %s is no gRPC call", s.fields.method))
+	case wrongType != nil:
+		c.refuse(s, wrongType)
 	case f.has(flagEndStream):
 		s.ended = true
 		go c.answer(s)

@@ -1,9 +1,9 @@
 package httpjson
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -26,6 +26,8 @@ import (
 type Client struct {
 	network, address string
 	faults           rpc.Faults
+	codec            rpc.Codec
+	mediaType        string      // of requests
 	secured          *tls.Config // nil: connections are not protected
 	encoders         encoders
 	places           chan struct{} // one for each connection that may exist
@@ -47,9 +49,12 @@ type conn struct {
 // NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
 // connected before the first call. At most connections calls run at once;
 // others wait. secured protects the connections; if it is nil, they are plain.
-func NewClient(address string, connections int, faults rpc.Faults, secured *tls.Config) *Client {
-	c := &Client{network: "tcp", address: address, faults: faults, secured: secured,
-		places: make(chan struct{}, connections)}
+func NewClient(
+	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
+) *Client {
+	codec := cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.JSON{})
+	c := &Client{network: "tcp", address: address, faults: faults, secured: secured, codec: codec,
+		mediaType: rpc.MediaType(codec), places: make(chan struct{}, connections)}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
 		c.network, c.address = "unix", path
 	}
@@ -60,7 +65,7 @@ func NewClient(address string, connections int, faults rpc.Faults, secured *tls.
 func (c *Client) NewStream(
 	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	return nil, errors.New("streams are not carried over HTTP+JSON: use the gRPC binding")
+	return nil, errors.New("streams are not carried over HTTP: use the gRPC binding")
 }
 
 // Invoke implements grpc.ClientConnInterface. Options are those of another
@@ -167,13 +172,15 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 	e := c.encoders.get()
 	defer c.encoders.put(e)
 	encoding := connection.call.Begin("encode", lab.SegmentEncoding)
-	if err := e.json.Encode(in); err != nil {
+	if err := e.encode(c.codec, in); err != nil {
 		return fmt.Errorf("encode %T: %w", in, err)
 	}
 	encoding.End()
 	out := append(e.out[:0], "POST "...)
 	out = append(out, method...)
-	out = append(out, " HTTP/1.1\r\nHost: cleave\r\nContent-Type: application/json\r\nContent-Length: "...)
+	out = append(out, " HTTP/1.1\r\nHost: cleave\r\nContent-Type: "...)
+	out = append(out, c.mediaType...)
+	out = append(out, "\r\nContent-Length: "...)
 	out = strconv.AppendInt(out, int64(e.body.Len()), 10)
 	if deadline, limited := ctx.Deadline(); limited {
 		out = append(out, "\r\n"+rpc.TimeoutHeader+": "...)
@@ -193,7 +200,7 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 // read takes the message, or the fault, out of a response.
 func (c *Client) read(response leanhttp.Response, out any) error {
 	if response.Status == statusOK {
-		if err := json.Unmarshal(response.Body, out); err != nil {
+		if err := c.codec.Unmarshal(response.Body, out); err != nil {
 			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal,
 				Detail: c.address + " answered what is not the expected message"}, err)
 		}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"sync"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
 // encoder is memory for messages that are being written.
@@ -11,6 +13,16 @@ type encoder struct {
 	body bytes.Buffer
 	json *json.Encoder
 	out  []byte
+}
+
+// encode writes a message. JSON needs no memory of its own here, since its encoder is kept.
+func (e *encoder) encode(codec rpc.Codec, message any) error {
+	if codec == rpc.Codec(rpc.JSON{}) {
+		return e.json.Encode(message)
+	}
+	data, err := codec.Append(e.body.AvailableBuffer(), message)
+	e.body.Write(data)
+	return err
 }
 
 // encoders keeps the memory of encoders for the next call.

@@ -23,9 +23,9 @@ import (
 func TestContract(t *testing.T) {
 	bindingtest.Run(t, bindingtest.Binding{Serve: serve,
 		Client: func(
-			t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+			t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 		) grpc.ClientConnInterface {
-			return bindingtest.Closed(t, NewClient(address, 64, faults, secured), nil)
+			return bindingtest.Closed(t, NewClient(address, 64, faults, secured, options...), nil)
 		}})
 }
 

@@ -2,8 +2,8 @@ package httpjson
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -20,18 +20,20 @@ import (
 )
 
 const (
-	statusOK    = http.StatusOK
-	contentType = "application/json"
+	statusOK  = http.StatusOK
+	faultType = "application/json" // of faults, whatever messages are encoded in
 )
 
 // Server answers calls. It implements grpc.ServiceRegistrar; services are
 // registered before Serve.
 type Server struct {
 	*leanhttp.Server
-	faults   rpc.Faults
-	methods  map[string]method
-	encoders encoders
-	tracer   trace.TracerProvider // nil where nothing is traced
+	faults    rpc.Faults
+	codec     rpc.Codec
+	mediaType string // of messages
+	methods   map[string]method
+	encoders  encoders
+	tracer    trace.TracerProvider // nil where nothing is traced
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
@@ -44,7 +46,10 @@ type method struct {
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
-	s := &Server{faults: faults, methods: make(map[string]method), tracer: rpc.Sum(options).Tracer}
+	sum := rpc.Sum(options)
+	codec := cmp.Or[rpc.Codec](sum.Codec, rpc.JSON{})
+	s := &Server{faults: faults, codec: codec, mediaType: rpc.MediaType(codec), methods: make(map[string]method),
+		tracer: sum.Tracer}
 	var err error
 	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: maxBody},
 		leanhttp.Patience{Answer: accept.AnswerTimeout}, s.answer, s.refuse)
@@ -75,7 +80,11 @@ func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last boo
 	}
 	status := s.carryOut(ctx, e, request, call)
 	call.End()
-	return leanhttp.AppendResponse(out, status, "", contentType, e.body.Bytes(), last)
+	mediaType := s.mediaType
+	if status != statusOK {
+		mediaType = faultType
+	}
+	return leanhttp.AppendResponse(out, status, "", mediaType, e.body.Bytes(), last)
 }
 
 // carryOut calls the method and encodes its answer, or the fault.
@@ -87,10 +96,14 @@ func (s *Server) carryOut(
 		return s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument,
 			Detail: fmt.Sprintf("there is no %s %s here", request.Method, request.Target)})
 	}
+	if fault, other := rpc.OtherMediaType(request.ContentType, s.mediaType); other {
+		s.fail(e, fault)
+		return http.StatusUnsupportedMediaType
+	}
 	unreadable := error(nil)
 	reply, err := m.desc.Handler(m.impl, ctx, func(message any) error {
 		decoding := call.Begin("decode", lab.SegmentEncoding)
-		unreadable = json.Unmarshal(request.Body, message)
+		unreadable = s.codec.Unmarshal(request.Body, message)
 		decoding.End()
 		return unreadable
 	}, nil)
@@ -103,7 +116,7 @@ func (s *Server) carryOut(
 	}
 	encoding := call.Begin("encode", lab.SegmentEncoding)
 	defer encoding.End()
-	if err := e.json.Encode(reply); err != nil {
+	if err := e.encode(s.codec, reply); err != nil {
 		e.body.Reset()
 		return s.fail(e, s.faults.Encode(fmt.Errorf("encode %T: %w", reply, err)))
 	}
@@ -123,5 +136,5 @@ func (s *Server) refuse(cause *leanhttp.Error) (mediaType string, body []byte) {
 	e := s.encoders.get()
 	defer s.encoders.put(e)
 	s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument, Detail: strings.TrimSpace(cause.Error())})
-	return contentType, bytes.Clone(e.body.Bytes())
+	return faultType, bytes.Clone(e.body.Bytes())
 }

@@ -2,9 +2,9 @@ package nethttp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -30,6 +30,7 @@ type Client struct {
 	address string // for people
 	base    string // of URLs
 	faults  rpc.Faults
+	codec   rpc.Codec
 	kept    *http.Transport
 	http    *http.Client
 }
@@ -40,7 +41,9 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 // connected before the first call. At most connections calls run at once, all of
 // whose connections are kept; others wait. secured protects the connections; if it is nil,
 // they are plain. They carry HTTP/1.1 in both cases.
-func NewClient(address string, connections int, faults rpc.Faults, secured *tls.Config) *Client {
+func NewClient(
+	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
+) *Client {
 	// net/http keeps two idle connections by itself: under load most calls would dial.
 	kept := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
 		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2, TLSClientConfig: secured,
@@ -50,7 +53,7 @@ func NewClient(address string, connections int, faults rpc.Faults, secured *tls.
 		scheme = "https://"
 	}
 	c := &Client{address: address, base: scheme + address, faults: faults, kept: kept,
-		http: &http.Client{Transport: kept}}
+		codec: cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.JSON{}), http: &http.Client{Transport: kept}}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
 		c.address, c.base = path, scheme+"unix"
 		kept.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -65,7 +68,7 @@ func NewClient(address string, connections int, faults rpc.Faults, secured *tls.
 func (c *Client) NewStream(
 	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	return nil, errors.New("streams are not carried over HTTP+JSON: use the gRPC binding")
+	return nil, errors.New("streams are not carried over HTTP: use the gRPC binding")
 }
 
 // Invoke implements grpc.ClientConnInterface. Options are those of another
@@ -90,7 +93,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	}
 	decoding := call.Begin("decode", lab.SegmentEncoding)
 	defer decoding.End()
-	if err := json.Unmarshal(body, out); err != nil {
+	if err := c.codec.Unmarshal(body, out); err != nil {
 		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal,
 			Detail: c.address + " answered what is not the expected message"}, err)
 	}
@@ -102,7 +105,7 @@ func (c *Client) request(
 	ctx context.Context, call *spans.Part, method string, in any,
 ) (*http.Request, error) {
 	encoding := call.Begin("encode", lab.SegmentEncoding)
-	body, err := json.Marshal(in)
+	body, err := c.codec.Append(nil, in)
 	encoding.End()
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", in, err)
@@ -117,7 +120,7 @@ func (c *Client) request(
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Content-Type", rpc.MediaType(c.codec))
 	if deadline, limited := ctx.Deadline(); limited {
 		request.Header.Set(rpc.TimeoutHeader, string(rpc.AppendTimeout(nil, time.Until(deadline))))
 	}

@@ -36,15 +36,15 @@ func TestTheLeanOneSpeaksTheSame(t *testing.T) {
 const connections = 64
 
 func client(
-	t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) grpc.ClientConnInterface {
-	return bindingtest.Closed(t, NewClient(address, connections, faults, secured), nil)
+	return bindingtest.Closed(t, NewClient(address, connections, faults, secured, options...), nil)
 }
 
 func leanClient(
-	t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) grpc.ClientConnInterface {
-	return bindingtest.Closed(t, httpjson.NewClient(address, connections, faults, secured), nil)
+	return bindingtest.Closed(t, httpjson.NewClient(address, connections, faults, secured, options...), nil)
 }
 
 func serve(

@@ -1,6 +1,7 @@
 package nethttp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,19 +31,23 @@ const (
 // Server answers calls. It implements grpc.ServiceRegistrar; services are
 // registered before Serve.
 type Server struct {
-	faults  rpc.Faults
-	maxBody int64
-	tracer  trace.TracerProvider // nil where nothing is traced
-	routes  *http.ServeMux
-	http    http.Server
+	faults    rpc.Faults
+	codec     rpc.Codec
+	mediaType string // of messages
+	maxBody   int64
+	tracer    trace.TracerProvider // nil where nothing is traced
+	routes    *http.ServeMux
+	http      http.Server
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	s := &Server{faults: faults, maxBody: int64(maxBody), tracer: rpc.Sum(options).Tracer,
-		routes: http.NewServeMux()}
+	sum := rpc.Sum(options)
+	codec := cmp.Or[rpc.Codec](sum.Codec, rpc.JSON{})
+	s := &Server{faults: faults, codec: codec, mediaType: rpc.MediaType(codec), maxBody: int64(maxBody),
+		tracer: sum.Tracer, routes: http.NewServeMux()}
 	s.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, rpc.Fault{Kind: rpc.InvalidArgument,
 			Detail: fmt.Sprintf("there is no %s %s here", r.Method, r.URL.Path)})
@@ -82,6 +87,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 
 // answer carries out one call.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDesc, impl any) {
+	if fault, other := rpc.OtherMediaType(r.Header.Get("Content-Type"), s.mediaType); other {
+		writeFault(w, http.StatusUnsupportedMediaType, fault)
+		return
+	}
 	ctx := r.Context() // ends when the caller hangs up
 	if left, limited := rpc.ParseTimeout(r.Header.Get(rpc.TimeoutHeader)); limited {
 		var cancel context.CancelFunc
@@ -97,7 +106,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDes
 		defer decoding.End()
 		var body []byte
 		if body, unreadable = io.ReadAll(http.MaxBytesReader(w, r.Body, s.maxBody)); unreadable == nil {
-			unreadable = json.Unmarshal(body, message)
+			unreadable = s.codec.Unmarshal(body, message)
 		}
 		return unreadable
 	}, nil)
@@ -110,27 +119,32 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDes
 		return
 	}
 	encoding := call.Begin("encode", lab.SegmentEncoding)
-	body, err := json.Marshal(reply)
+	body, err := s.codec.Append(nil, reply)
 	encoding.End()
 	if err != nil {
 		s.fail(w, s.faults.Encode(fmt.Errorf("encode %T: %w", reply, err)))
 		return
 	}
-	write(w, http.StatusOK, body)
+	write(w, http.StatusOK, s.mediaType, body)
 }
 
 // fail answers with a fault.
 func (s *Server) fail(w http.ResponseWriter, fault rpc.Fault) {
+	writeFault(w, fault.HTTPStatus(), fault)
+}
+
+// writeFault answers with a fault, which is JSON whatever messages are encoded in.
+func writeFault(w http.ResponseWriter, status int, fault rpc.Fault) {
 	body, _ := json.Marshal(fault) // two texts cannot fail to encode
-	write(w, fault.HTTPStatus(), body)
+	write(w, status, "application/json", body)
 }
 
 // write answers. How long the call itself takes is the caller's choice, so the limit
 // for writing begins here.
-func write(w http.ResponseWriter, status int, body []byte) {
+func write(w http.ResponseWriter, status int, mediaType string, body []byte) {
 	until := time.Now().Add(accept.AnswerTimeout)
 	_ = http.NewResponseController(w).SetWriteDeadline(until) // an error: the peer is trusted
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the peer may be gone
 }

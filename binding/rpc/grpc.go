@@ -2,11 +2,15 @@ package rpc
 
 import (
 	"context"
+	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
+
+// GRPCType is the content type of gRPC; +NAME behind it names the encoding of messages.
+const GRPCType = "application/grpc"
 
 // domain marks the reasons that are kinds of faults.
 const domain = "cleave"
@@ -20,6 +24,22 @@ func (f Fault) Status() *status.Status {
 		return plain // the code alone still says the most
 	}
 	return detailed
+}
+
+// CheckGRPCType returns why a call of a content type is not for a server of an encoding; nil if it is. A call
+// that names no encoding is in Protocol Buffers.
+func CheckGRPCType(sent string, own Codec) *status.Status {
+	name, is := strings.CutPrefix(sent, GRPCType)
+	if i := strings.IndexByte(name, ';'); i >= 0 {
+		name = name[:i]
+	}
+	switch {
+	case !is || name != "" && name[0] != '+':
+		return status.Newf(codes.InvalidArgument, "%q is no gRPC call", sent)
+	case name == "" && own == Codec(Protobuf{}), name != "" && name[1:] == GRPCName(own):
+		return nil
+	}
+	return status.Newf(codes.Unimplemented, "the request is %q: send %s+%s", sent, GRPCType, GRPCName(own))
 }
 
 // code returns the nearest that gRPC itself has for a kind.

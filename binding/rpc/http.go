@@ -35,6 +35,16 @@ func ParseTimeout(value string) (left time.Duration, ok bool) {
 	return time.Duration(n) * time.Microsecond, true
 }
 
+// OtherMediaType reports whether a request is in another encoding than that of the server, and the fault that
+// says so. A request that does not say its type is taken for one of the server's; parameters do not matter.
+func OtherMediaType[T string | []byte](sent T, own string) (Fault, bool) {
+	if len(sent) == 0 || len(sent) >= len(own) && strings.EqualFold(string(sent[:len(own)]), own) &&
+		(len(sent) == len(own) || sent[len(own)] == ';') {
+		return Fault{}, false
+	}
+	return Fault{Kind: InvalidArgument, Detail: fmt.Sprintf("the request is %.60q: send %s", sent, own)}, true
+}
+
 // HTTPStatus returns the status of an answer that is a fault. The kind tells the caller
 // all; the status is for people who look at the wire.
 func (f Fault) HTTPStatus() int {

@@ -2,18 +2,25 @@ package rpc
 
 import "go.opentelemetry.io/otel/trace"
 
-// Option sets something about a server that most do without.
+// Option sets something about a server or a client that most do without.
 type Option func(*Options)
 
-// Options are what the options of a server add up to.
+// Options are what the options of a server or a client add up to.
 type Options struct {
-	// Tracer makes spans of the calls whose caller is traced; nil makes none.
+	// Tracer makes spans of the calls whose caller is traced; nil makes none. It is for servers.
 	Tracer trace.TracerProvider
+	// Codec is the encoding of messages; nil: the binding's own. Both ends must have the same.
+	Codec Codec
 }
 
 // Traced has a server make spans of the calls whose caller is traced.
 func Traced(tracer trace.TracerProvider) Option {
 	return func(o *Options) { o.Tracer = tracer }
+}
+
+// Encoded has a binding use another encoding than its own; nil changes nothing.
+func Encoded(codec Codec) Option {
+	return func(o *Options) { o.Codec = codec }
 }
 
 // Sum returns what options add up to.

@@ -8,9 +8,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// CallKnobs returns the knobs that add something to calls between units. The first value of each adds
-// nothing, and none has an effect where all components are in one unit.
-func CallKnobs() []lab.Knob { return []lab.Knob{Security(), Resilience(), Balancing(), Sidecar()} }
+// CallKnobs returns the knobs that change calls between units, as every system with such calls has them. The
+// first value of each changes nothing, and none has an effect where all components are in one unit.
+func CallKnobs() []lab.Knob {
+	return []lab.Knob{Encoding(), Security(), Resilience(), Balancing(), Sidecar()}
+}
 
 // IsOfCalls reports whether a knob is one of CallKnobs.
 func IsOfCalls(knob string) bool {

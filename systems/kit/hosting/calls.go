@@ -17,7 +17,7 @@ import (
 
 // The bindings. Those called lean are our own.
 const (
-	HTTP     = "http" // net/http with encoding/json
+	HTTP     = "http" // net/http
 	GRPC     = "grpc" // grpc-go
 	HTTPLean = "http-lean"
 	GRPCLean = "grpc-lean"
@@ -29,6 +29,7 @@ type Calls struct {
 	Connections int // of a client over HTTP to each unit, at most
 	MaxMessage  int // the longest request, in bytes
 	Faults      rpc.Faults
+	Encoding    rpc.Codec         // nil: that of the binding
 	Security    *secure.Transport // nil: connections are not protected
 	Guards      *resilient.Guards // nil: calls are not guarded
 	Balancing   rpc.Balancing     // among the replicas of a unit
@@ -37,16 +38,16 @@ type Calls struct {
 // NewClient returns a client of a unit at an address: host:port, or unix:PATH. It dials when it
 // is first used.
 func (c Calls) NewClient(unit, address string) (rpc.Client, error) {
-	secured := c.Security.Client(unit)
+	secured, encoded := c.Security.Client(unit), rpc.Encoded(c.Encoding)
 	switch c.Binding {
 	case GRPC:
-		return grpcgo.NewClient(address, c.Faults, secured)
+		return grpcgo.NewClient(address, c.Faults, secured, encoded)
 	case GRPCLean:
-		return grpcunary.NewClient(address, c.Faults, secured)
+		return grpcunary.NewClient(address, c.Faults, secured, encoded)
 	case HTTPLean:
-		return httpjson.NewClient(address, c.Connections, c.Faults, secured), nil
+		return httpjson.NewClient(address, c.Connections, c.Faults, secured, encoded), nil
 	}
-	return nethttp.NewClient(address, c.Connections, c.Faults, secured), nil
+	return nethttp.NewClient(address, c.Connections, c.Faults, secured, encoded), nil
 }
 
 // Server answers the calls of other units.
@@ -60,6 +61,7 @@ type Server interface {
 
 // NewServer returns a server of the binding.
 func (c Calls) NewServer(options ...rpc.Option) (Server, error) {
+	options = append(options, rpc.Encoded(c.Encoding))
 	switch c.Binding {
 	case GRPC:
 		return grpcgo.NewServer(c.MaxMessage, c.Faults, options...), nil

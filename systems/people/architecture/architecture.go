@@ -10,6 +10,7 @@ package architecture
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
@@ -67,6 +68,7 @@ type Design struct {
 
 	TwoHosts   bool    // the gateway and the database on one host, all other units on another
 	Calls      string  // HTTP or GRPC; of no consequence in one unit
+	Encoding   string  // of calls between units: a value of kit.KnobEncoding
 	Security   string  // of the connections between units
 	Resilience string  // of the calls between them: a value of kit.KnobResilience
 	Sidecar    string  // a proxy beside each unit: a value of kit.KnobSidecar
@@ -84,7 +86,7 @@ type Design struct {
 
 // knobs returns what can be turned, with the value of most architectures first.
 func knobs() []lab.Knob {
-	return []lab.Knob{
+	return slices.Concat([]lab.Knob{
 		{Name: KnobPlacement, Values: []string{kit.Apart, kit.Together}, Free: true,
 			Summary: "apart, together, or groups such as gateway+persons,addresses+profiles (the rest: one unit)",
 			Means:   map[string]string{kit.Together: "one process", kit.Apart: "a process per service"}},
@@ -94,8 +96,8 @@ func knobs() []lab.Knob {
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "what carries calls between gateway and services: net/http with JSON, or grpc-go",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(), kit.Resilience(), kit.Balancing(), kit.Sidecar(), kit.Logging(),
-		kit.Spans(kit.SpansOff, "requests"),
+	}, kit.CallKnobs(), []lab.Knob{
+		kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
 		{Name: KnobFront, Values: []string{stock, Lean},
 			Summary: "what serves clients: net/http, or our own binding, which does less for each request",
 			Means:   map[string]string{stock: "net/http", Lean: "our lean HTTP"}},
@@ -113,7 +115,7 @@ func knobs() []lab.Knob {
 		{Name: KnobInFlight, Values: []string{"1024"}, Free: true,
 			Summary: "requests that may be open at once: the gateway refuses more, a database client lets them " +
 				"wait; 1 to 100000"},
-	}
+	})
 }
 
 // Catalogue returns the architectures of people.
@@ -136,7 +138,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	d := Design{
 		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
-		Logging: settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
+		Encoding: settings[kit.KnobEncoding],
+		Logging:  settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
 		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
 		Lean: settings[KnobFront] == Lean, Store: settings[KnobStore],
 		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own,

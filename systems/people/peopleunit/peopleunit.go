@@ -129,7 +129,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 			Spans:  hosting.Tracer(design.Spans),
 			UnitOf: func(kind string) string { return design.Hosting(kind).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: design.Pool, MaxMessage: maxMessage,
-				Faults: faults, Security: security, Balancing: hosting.Balancing(design.Balancing),
+				Encoding: hosting.Encoding(design.Encoding),
+				Faults:   faults, Security: security, Balancing: hosting.Balancing(design.Balancing),
 				Guards: hosting.Guards(design.Resilience, faults, repeatable)}}}
 	if u.logError == nil {
 		u.logError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }

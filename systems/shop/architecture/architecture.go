@@ -117,6 +117,7 @@ type Design struct {
 	Architecture string
 	Units        []Unit
 	Binding      Binding // of no consequence in one unit
+	Encoding     string  // of calls between units: a value of kit.KnobEncoding
 	Security     string  // of the connections between units: a value of kit.KnobSecurity
 	Resilience   string  // of the calls between them: a value of kit.KnobResilience
 	Sidecar      string  // a proxy beside each unit: a value of kit.KnobSidecar
@@ -245,6 +246,7 @@ func read(name string, turned map[string]string) (Design, error) {
 func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]),
+		Encoding: settings[kit.KnobEncoding],
 		Security: settings[kit.KnobSecurity], Resilience: settings[kit.KnobResilience],
 		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
 		Data:         Data(settings[KnobData]),

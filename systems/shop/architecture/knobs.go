@@ -1,6 +1,8 @@
 package architecture
 
 import (
+	"slices"
+
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 )
@@ -41,7 +43,7 @@ const (
 // knobs returns what can be turned, with the value that most architectures have first. Long because it is one
 // table.
 func knobs() []lab.Knob {
-	return []lab.Knob{
+	return slices.Concat([]lab.Knob{
 		{Name: KnobPlacement, Free: true, Values: []string{kit.Together, kit.Apart},
 			Summary: "together, apart, or groups such as catalog+customers,inventory+orders+payments+shipping (the " +
 				"rest: one unit)",
@@ -55,7 +57,7 @@ func knobs() []lab.Knob {
 			Summary: "what carries calls between units: net/http and grpc-go, or our own lean ones",
 			Means: map[string]string{"http": "calls over HTTP", "grpc": "calls over gRPC",
 				"http-lean": "calls over our lean HTTP", "grpc-lean": "calls over our lean gRPC"}},
-		kit.Security(), kit.Resilience(), kit.Balancing(), kit.Sidecar(),
+	}, kit.CallKnobs(), []lab.Knob{
 		{Name: KnobData, Values: []string{string(SharedData), string(OwnSchemas), string(OwnDatabases)},
 			Summary: "who owns which tables",
 			Means: map[string]string{string(SharedData): "shared tables",
@@ -105,5 +107,5 @@ func knobs() []lab.Knob {
 			Means: map[string]string{runtimeDefault: "Go's runtime as it is",
 				runtimeSharedHost: "a runtime that shares the host"}},
 		kit.Logging(), kit.Spans(kit.SpansOn, "orders"),
-	}
+	})
 }

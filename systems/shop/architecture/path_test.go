@@ -80,6 +80,8 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 		"one knob": {plain(Sync), plain(SyncGRPC), []string{"sync | binding http -> grpc: sync-grpc"}},
 		"protected calls": {plain(Sync), variant(Sync, map[string]string{kit.KnobSecurity: kit.MutualTLS}),
 			[]string{"sync | security none -> mtls: sync-mtls"}},
+		"calls in another encoding": {plain(SyncGRPC), variant(SyncGRPC, map[string]string{
+			kit.KnobEncoding: kit.JSON}), []string{"sync-grpc | encoding default -> json: sync-grpc-json"}},
 		"guarded calls": {plain(Sync), variant(Sync, map[string]string{kit.KnobResilience: kit.Budgeted}),
 			[]string{"sync | resilience unguarded -> budgeted-retries: sync-budgeted-retries"}},
 		"proxies beside units": {plain(Sync), variant(Sync, map[string]string{kit.KnobSidecar: kit.HAProxy}),

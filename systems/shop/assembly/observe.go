@@ -112,19 +112,19 @@ func (l *lookers) Close() error {
 	return errors.Join(errs...)
 }
 
-// counting is a listener that counts the bytes of all its connections.
-type counting struct {
+// Counting is a listener that counts the bytes of all its connections, in both directions.
+type Counting struct {
 	net.Listener
-	bytes *atomic.Int64
+	Bytes *atomic.Int64
 }
 
 // Accept implements net.Listener.
-func (c counting) Accept() (net.Conn, error) {
+func (c Counting) Accept() (net.Conn, error) {
 	accepted, err := c.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return counted{accepted, c.bytes}, nil
+	return counted{accepted, c.Bytes}, nil
 }
 
 // counted is a connection of such a listener.

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
@@ -55,14 +56,14 @@ func TestServicesBehave(t *testing.T) {
 func TestServicesBehaveInOtherShapes(t *testing.T) {
 	testset.Need(t, "it plays the suite for many more shapes")
 	for name, turned := range map[string]map[string]string{
-		"http-unix":        {architecture.KnobBinding: "http-unix"},
-		"grpc-unix":        {architecture.KnobBinding: "grpc-unix"},
-		"http-lean-unix":   {architecture.KnobBinding: "http-lean-unix"},
-		"grpc-lean-unix":   {architecture.KnobBinding: "grpc-lean-unix"},
-		"grouped":          {architecture.KnobPlacement: "orders+catalog,inventory+payments"},
-		"batches":          {architecture.KnobBatching: "on"},
-		"a cache":          {architecture.KnobViews: string(architecture.FromCache)},
-		"saga in one unit": {architecture.KnobPlacement: "together"},
+		"http-unix, protobuf":     {architecture.KnobBinding: "http-unix", kit.KnobEncoding: kit.Protobuf},
+		"grpc-unix":               {architecture.KnobBinding: "grpc-unix"},
+		"http-lean-unix":          {architecture.KnobBinding: "http-lean-unix"},
+		"grpc-lean-unix, msgpack": {architecture.KnobBinding: "grpc-lean-unix", kit.KnobEncoding: kit.MessagePack},
+		"grouped":                 {architecture.KnobPlacement: "orders+catalog,inventory+payments"},
+		"batches":                 {architecture.KnobBatching: "on"},
+		"a cache":                 {architecture.KnobViews: string(architecture.FromCache)},
+		"saga in one unit":        {architecture.KnobPlacement: "together"},
 		"cached in one unit": {architecture.KnobPlacement: "together",
 			architecture.KnobViews: string(architecture.FromCache)},
 		"ACID beside reads": {architecture.KnobPlacement: "catalog,customers",

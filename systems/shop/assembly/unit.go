@@ -266,6 +266,7 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	calls.Guards = hosting.Guards(design.Resilience, calls.Faults, func(method string) bool {
 		return method != shoppb.Participant_Prepare_FullMethodName
 	})
+	calls.Encoding = hosting.Encoding(design.Encoding)
 	calls.Balancing = hosting.Balancing(design.Balancing)
 	if calls.Security, err = hosting.Security(design.Security, place.Dir, kind); err != nil {
 		return nil, err

@@ -94,12 +94,22 @@ func TestTransports(t *testing.T) {
 			bringsTheQuote(t, callJob{Binding: name, Security: security})
 		}
 		bringsTheQuote(t, callJob{Binding: name, Security: kit.MutualTLS, Anew: true})
+		sizes := map[string]float64{}
+		for _, encoding := range kit.Encoding().Values {
+			size, err := bytesPerCall(callJob{Binding: name, Security: kit.Plain, Encoding: encoding})
+			if sizes[encoding] = size; err != nil {
+				t.Errorf("%s in %s: %v", name, encoding, err)
+			}
+		}
+		if sizes[kit.Protobuf] >= sizes[kit.MessagePack] || sizes[kit.MessagePack] >= sizes[kit.JSON] {
+			t.Errorf("%s: a call has so many bytes: %v", name, sizes)
+		}
 	}
 }
 
 func bringsTheQuote(t *testing.T, job callJob) {
 	t.Helper()
-	quoted, stop, err := over(job)
+	quoted, stop, err := over(job, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,12 +27,16 @@ type callJob struct {
 	// Security is a value of kit.KnobSecurity; Anew has every call make a connection.
 	Security string `json:"security"`
 	Anew     bool   `json:"anew"`
+	Encoding string `json:"encoding"` // a value of kit.KnobEncoding
+	Sizes    bool   `json:"sizes"`    // bytes are counted, too
 }
 
 // callCost is what a trial of a binding gave.
 type callCost struct {
 	CPU  float64 `json:"cpu_seconds"`  // per call
 	Wall float64 `json:"wall_seconds"` // per call, of all callers together
+	// Bytes of a call in both directions, with what the binding adds; 0 where they are not counted.
+	Bytes float64 `json:"bytes"`
 }
 
 func playHTTP(ctx context.Context, o options) ([]figures.Figure, error) {
@@ -75,8 +79,9 @@ func playCalls(
 	return all, nil
 }
 
-func (c callCost) cpu() float64  { return c.CPU }
-func (c callCost) wall() float64 { return c.Wall }
+func (c callCost) cpu() float64   { return c.CPU }
+func (c callCost) wall() float64  { return c.Wall }
+func (c callCost) bytes() float64 { return c.Bytes }
 
 // callSide returns a binding as a side of a row.
 func callSide(o options, job callJob) figures.Side[callCost] {
@@ -113,7 +118,7 @@ func runCalls(argument string) (err error) {
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
 		return fmt.Errorf("read job %q: %w", argument, err)
 	}
-	catalog, stop, err := over(job)
+	catalog, stop, err := over(job, nil)
 	if err != nil {
 		return err
 	}
@@ -127,6 +132,11 @@ func runCalls(argument string) (err error) {
 	}
 	cost := callCost{CPU: (figures.OwnCPU() - used).Seconds() / float64(job.Calls),
 		Wall: time.Since(began).Seconds() / float64(job.Calls)}
+	if job.Sizes {
+		if cost.Bytes, err = bytesPerCall(job); err != nil {
+			return err
+		}
+	}
 	return json.NewEncoder(os.Stdout).Encode(cost)
 }
 

@@ -10,7 +10,7 @@
 // writes them as JSON to the file named by -out. A row whose server is missing
 // here is left out, with the reason.
 //
-// Files: main.go lists the rows; statements.go, calls.go, security.go, inprocess.go,
+// Files: main.go lists the rows; statements.go, calls.go, security.go, encoding.go, inprocess.go,
 // capacity.go and spans.go play them; the other files hold what they share.
 package main
 
@@ -69,6 +69,7 @@ func rows() []row {
 		{"grpc", "our gRPC binding / grpc-go, CPU per call", playGRPC},
 		{"security", "calls without protection, over TLS and over mutual TLS, kept connections and new ones",
 			playSecurity},
+		{"encoding", "calls in JSON, Protocol Buffers and MessagePack, CPU and bytes per call", playEncodings},
 		{"inprocess", "a call within a process", playInProcess},
 		{"sync", "sync-grpc-tuned and sync-grpc / monolith, final orders per second on MariaDB", playSync},
 		{"async", "async-tuned / sync-tuned and async / sync, final orders per second on MariaDB and RabbitMQ",

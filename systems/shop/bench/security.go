@@ -8,7 +8,6 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/internal/figures"
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -21,51 +20,23 @@ func playSecurity(ctx context.Context, o options) (all []figures.Figure, err err
 	few := o
 	few.calls = max(o.calls/40, 1)
 	for _, binding := range []string{"net/http", "grpc-go", "httpjson", "grpcunary"} {
-		kept, err := playProtected(ctx, o, binding+" call", callJob{Binding: binding, Callers: 16})
+		protected := func(job callJob) func(string) callJob {
+			return func(value string) callJob {
+				job.Security = value
+				return job
+			}
+		}
+		values := kit.Security().Values
+		kept, err := playEach(ctx, o, binding+" call", values, protected(callJob{Binding: binding, Callers: 16}))
 		if err != nil {
 			return nil, err
 		}
-		anew, err := playProtected(ctx, few, binding+" connection with one call",
-			callJob{Binding: binding, Callers: 1, Anew: true})
+		anew, err := playEach(ctx, few, binding+" connection with one call", values,
+			protected(callJob{Binding: binding, Callers: 1, Anew: true}))
 		if err != nil {
 			return nil, err
 		}
 		all = append(append(all, kept...), anew...)
-	}
-	return all, nil
-}
-
-// playProtected plays a trial with every protection.
-func playProtected(
-	ctx context.Context, o options, what string, job callJob,
-) (all []figures.Figure, err error) {
-	values := kit.Security().Values
-	var sides []figures.Side[callCost]
-	for _, security := range values {
-		job.Security = security
-		side := callSide(o, job)
-		side.Name = what + ", " + security
-		sides = append(sides, side)
-	}
-	results, err := figures.Play(ctx, o.taking(), sides...)
-	if err != nil {
-		return nil, err
-	}
-	plain := results[0]
-	for i, security := range values {
-		name := what + ", " + security
-		all = append(all,
-			figures.Median(name+", CPU", "s", lab.LowerIsBetter, figures.Each(results[i], callCost.cpu)),
-			figures.Median(name+", wall", "s", lab.LowerIsBetter, figures.Each(results[i], callCost.wall)))
-		if i == 0 {
-			continue
-		}
-		ratio, err := figures.Ratio(name+" / "+values[0]+", CPU", lab.LowerIsBetter,
-			figures.Each(results[i], callCost.cpu), figures.Each(plain, callCost.cpu))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, ratio)
 	}
 	return all, nil
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -22,13 +24,15 @@ func transports() map[string]architecture.Binding {
 	}
 }
 
-// over serves quotes over loopback and returns a catalog that asks for them.
-func over(job callJob) (catalog shop.Catalog, stop func() error, err error) {
+// over serves quotes over loopback and returns a catalog that asks for them. The bytes of all connections are
+// added to count, unless it is nil.
+func over(job callJob, count *atomic.Int64) (catalog shop.Catalog, stop func() error, err error) {
 	binding, known := transports()[job.Binding]
 	if !known {
 		return nil, nil, fmt.Errorf("there is no binding %q", job.Binding)
 	}
 	calls := assembly.Calls(binding)
+	calls.Encoding = hosting.Encoding(job.Encoding)
 	if calls.Security, err = protection(job.Security); err != nil {
 		return nil, nil, err
 	}
@@ -40,6 +44,9 @@ func over(job callJob) (catalog shop.Catalog, stop func() error, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
+	}
+	if count != nil {
+		listener = assembly.Counting{Listener: listener, Bytes: count}
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(calls.Security.Listener(listener)) }()

@@ -39,7 +39,7 @@ func code(d architecture.Design) map[string]int {
 		packages = append(packages, own+"batching")
 	}
 	if len(d.Units) > 1 {
-		packages = append(packages, lines.Calls(string(d.Binding), d.Security, d.Resilience)...)
+		packages = append(packages, lines.Calls(string(d.Binding), d.Encoding, d.Security, d.Resilience)...)
 	}
 	return lines.Of(packages...)
 }

@@ -68,6 +68,7 @@ type Design struct {
 	kit.Units // the first has the public interface
 
 	Calls      string
+	Encoding   string  // of calls between units: a value of kit.KnobEncoding
 	Security   string  // of the connections between units
 	Resilience string  // of the calls between them: a value of kit.KnobResilience
 	Sidecar    string  // a proxy beside each unit: a value of kit.KnobSidecar
@@ -84,15 +85,15 @@ type Design struct {
 }
 
 func knobs() []lab.Knob {
-	return []lab.Knob{
+	return slices.Concat([]lab.Knob{
 		{Name: KnobPlacement, Values: []string{kit.Apart, kit.Together}, Free: true,
 			Summary: "apart, together, or groups such as front+compose,posts+media (the rest: one unit)",
 			Means:   map[string]string{kit.Together: "one process", kit.Apart: "a process per service"}},
 		{Name: KnobCalls, Values: []string{GRPC, HTTP},
 			Summary: "what carries calls between units: grpc-go, or net/http with JSON",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Security(), kit.Resilience(), kit.Balancing(), kit.Sidecar(), kit.Logging(),
-		kit.Spans(kit.SpansOff, "requests"),
+	}, kit.CallKnobs(), []lab.Knob{
+		kit.Logging(), kit.Spans(kit.SpansOff, "requests"),
 		{Name: KnobCache, Values: []string{off, LookAside},
 			Summary: "whether posts that were read are kept in a cache",
 			Means:   map[string]string{off: "no cache", LookAside: "a cache"}},
@@ -112,7 +113,7 @@ func knobs() []lab.Knob {
 		{Name: KnobMedia, Values: []string{Own, Third},
 			Summary: "who looks at media: the unit alone, or somebody else's service too (a stand-in: 100 ms over " +
 				"HTTP, 4 connections per unit)"},
-	}
+	})
 }
 
 // Catalogue returns the architectures of social.
@@ -145,7 +146,8 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	d := Design{
 		Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
-		Logging: settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
+		Encoding: settings[kit.KnobEncoding],
+		Logging:  settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
 		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
 		Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
 		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments],

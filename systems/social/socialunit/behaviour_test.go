@@ -166,13 +166,14 @@ func TestBehaviour(t *testing.T) {
 		architecture string
 		knobs        map[string]string
 	}{
-		"monolith":           {architecture.Monolith, nil},
-		"services":           {architecture.Services, nil},
-		"services over HTTP": {architecture.Services, map[string]string{"calls": "http"}},
+		"monolith": {architecture.Monolith, nil},
+		"services": {architecture.Services, nil},
+		"over HTTP in MessagePack": {architecture.Services,
+			map[string]string{"calls": "http", "encoding": "msgpack"}},
 		"over HTTP with mTLS": {architecture.Services,
 			map[string]string{"calls": "http", "security": "mtls", "fan_out_by": "events"}},
 		"guarded":             {architecture.Services, map[string]string{"resilience": "guarded"}},
-		"with TLS":            {architecture.Services, map[string]string{"security": "tls"}},
+		"with TLS, in JSON":   {architecture.Services, map[string]string{"security": "tls", "encoding": "json"}},
 		"gathered on read":    {architecture.Services, map[string]string{"fan_out": "read"}},
 		"monolith, on read":   {architecture.Monolith, map[string]string{"fan_out": "read"}},
 		"with a cache":        {architecture.Services, map[string]string{"cache": "look-aside"}},

@@ -144,7 +144,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 			Spans:  hosting.Tracer(design.Spans),
 			UnitOf: func(part string) string { return design.Hosting(part).Name },
 			Calls: hosting.Calls{Binding: design.Calls, Connections: pool, MaxMessage: maxMessage,
-				Faults: faults, Security: security, Balancing: hosting.Balancing(design.Balancing),
+				Encoding: hosting.Encoding(design.Encoding),
+				Faults:   faults, Security: security, Balancing: hosting.Balancing(design.Balancing),
 				Guards: hosting.Guards(design.Resilience, faults, repeatable)}}}
 	err = u.open(ctx)
 	if err == nil {

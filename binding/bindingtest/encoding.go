@@ -1,0 +1,49 @@
+package bindingtest
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/binding/msgpack"
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// encodings: calls mean the same in every encoding, and a server refuses those in another one than its own.
+func encodings(t *testing.T, b Binding) {
+	all := []rpc.Codec{rpc.JSON{}, rpc.Protobuf{}, msgpack.Codec{}}
+	for i, codec := range all {
+		t.Run(codec.Name(), func(t *testing.T) {
+			x := newBench(t, b.encoded(codec, codec), "tcp", nil, nil)
+			answers(t, x)
+			largeMessages(t, x)
+			faultsKeepTheirKind(t, x)
+			tracing(t, x)
+			other := all[(i+1)%len(all)]
+			x = newBench(t, b.encoded(codec, other), "tcp", nil, nil)
+			_, err := x.check(within(t), "hello")
+			if kind(err) != rpc.InvalidArgument || x.service.asked.Load() > 0 ||
+				!strings.Contains(err.Error(), `the request is "application/`) {
+				t.Errorf("a request in %s: %v, want %s", other.Name(), err, rpc.InvalidArgument)
+			}
+		})
+	}
+}
+
+// encoded returns the binding with an encoding at each end.
+func (b Binding) encoded(callee, caller rpc.Codec) Binding {
+	return Binding{
+		Serve: func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
+			options ...rpc.Option) func(context.Context) error {
+			return b.Serve(t, listener, register, faults, append(options, rpc.Encoded(callee))...)
+		},
+		Client: func(t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
+			options ...rpc.Option) grpc.ClientConnInterface {
+			return b.Client(t, address, faults, secured, append(options, rpc.Encoded(caller))...)
+		},
+	}
+}
