@@ -43,7 +43,8 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	codec := cmp.Or[rpc.Codec](sum.Codec, rpc.Protobuf{})
 	return &Server{faults: faults, codec: codec, tracer: sum.Tracer, grpc: grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHead), grpc.MaxConcurrentStreams(maxCalls),
-		grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true), grpc.ForceServerCodecV2(newCodec(codec)),
+		grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true),
+		grpc.ForceServerCodecV2(newCodec(codec)),
 	)}
 }
 

@@ -1,7 +1,7 @@
 // Package msgpack encodes messages as MessagePack: a message is a map of field names, as in JSON, numbers are
-// numbers, and bytes are binary. Fields that are not set are left out, and fields that the reader does not know
-// are passed over. It goes through protoreflect, as an encoding that knows no generated code does; the format
-// itself is read and written by github.com/tinylib/msgp.
+// numbers, and bytes are binary. Fields that are not set are left out, and fields that the reader does not
+// know are skipped. It goes through protoreflect and has no generated code; github.com/tinylib/msgp reads and
+// writes the format itself.
 //
 // Entry points: Codec.
 package msgpack
@@ -163,7 +163,8 @@ func readField(
 			}
 		}
 	default:
-		value, data, err = readOne(data, field.Kind(), func() protoreflect.Value { return m.NewField(field) }, depth)
+		fresh := func() protoreflect.Value { return m.NewField(field) }
+		value, data, err = readOne(data, field.Kind(), fresh, depth)
 	}
 	if err == nil {
 		m.Set(field, value)

@@ -176,19 +176,19 @@ func (s *system) refuses(
 // builds returns the ways to build people that all behave alike.
 func builds() map[string]map[string]string {
 	return map[string]map[string]string{
-		"monolith":                        {},
-		"services":                        {},
-		"services, lean front":            {architecture.KnobFront: "lean"},
-		"services, grpc, msgpack":         {architecture.KnobCalls: architecture.GRPC, kit.KnobEncoding: kit.MessagePack},
-		"services, tls":                   {kit.KnobSecurity: kit.TLS},
-		"services, grpc, mtls":            {architecture.KnobCalls: architecture.GRPC, kit.KnobSecurity: kit.MutualTLS},
-		"services, guarded":               {kit.KnobResilience: kit.Guarded},
-		"services, two choices, protobuf": {kit.KnobBalancing: kit.TwoChoices, kit.KnobEncoding: kit.Protobuf},
-		"services, logged":                {kit.KnobLogging: kit.LogRequests},
-		"services, own databases":         {architecture.KnobDatabase: "own"},
-		"services, ecb":                   {architecture.KnobCipher: "ecb"},
-		"services, pairs":                 {architecture.KnobPlacement: "gateway+persons,addresses+profiles"},
-		"services-two-hosts":              {},
+		"monolith":                {},
+		"services":                {},
+		"services, lean front":    {architecture.KnobFront: "lean"},
+		"services, msgpack":       {architecture.KnobCalls: architecture.GRPC, kit.KnobEncoding: kit.MessagePack},
+		"services, tls":           {kit.KnobSecurity: kit.TLS},
+		"services, grpc, mtls":    {architecture.KnobCalls: architecture.GRPC, kit.KnobSecurity: kit.MutualTLS},
+		"services, guarded":       {kit.KnobResilience: kit.Guarded},
+		"services, protobuf":      {kit.KnobBalancing: kit.TwoChoices, kit.KnobEncoding: kit.Protobuf},
+		"services, logged":        {kit.KnobLogging: kit.LogRequests},
+		"services, own databases": {architecture.KnobDatabase: "own"},
+		"services, ecb":           {architecture.KnobCipher: "ecb"},
+		"services, pairs":         {architecture.KnobPlacement: "gateway+persons,addresses+profiles"},
+		"services-two-hosts":      {},
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit"
 )
 
-// playEncodings compares the encodings over each binding with the binding's own: CPU time and bytes of a call.
+// playEncodings compares the encodings over each binding with the binding's own: CPU time and bytes.
 func playEncodings(ctx context.Context, o options) (all []figures.Figure, err error) {
 	for _, binding := range []struct{ name, own string }{{"net/http", kit.JSON}, {"grpc-go", kit.Protobuf},
 		{"httpjson", kit.JSON}, {"grpcunary", kit.Protobuf}} {
