@@ -26,6 +26,7 @@ import (
 type Client struct {
 	address string // for people
 	faults  rpc.Faults
+	codec   rpc.Codec
 	grpc    *grpc.ClientConn
 }
 
@@ -52,14 +53,14 @@ func NewClient(
 	if secured != nil {
 		protection = credentials.NewTLS(secured)
 	}
-	codec := newCodec(cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.Protobuf{}))
+	codec := cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.Protobuf{})
 	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(protection),
-		grpc.WithNoProxy(), grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec)),
+		grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: greetingTimeout}))
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", address, err)
 	}
-	return &Client{path, faults, connection}, nil
+	return &Client{path, faults, codec, connection}, nil
 }
 
 // NewStream implements grpc.ClientConnInterface; there are no streams here.
@@ -76,6 +77,9 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, options
 	if call != nil {
 		ctx = metadata.AppendToOutgoingContext(ctx, spans.Header, call.Traceparent())
 		in, out = traced{message: in, call: call}, traced{message: out, call: call}
+	}
+	if call != nil || c.codec != rpc.Codec(rpc.Protobuf{}) { // else grpc-go remains as it comes
+		options = append(options, grpc.ForceCodecV2(newCodec(c.codec)))
 	}
 	if err := c.grpc.Invoke(ctx, method, in, out, options...); err != nil {
 		return rpc.DecodeStatus(ctx, c.faults, c.address, status.Convert(err))

@@ -31,6 +31,7 @@ type Client struct {
 	base    string // of URLs
 	faults  rpc.Faults
 	codec   rpc.Codec
+	media   string // type of requests
 	kept    *http.Transport
 	http    *http.Client
 }
@@ -44,6 +45,7 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 func NewClient(
 	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) *Client {
+	codec := cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.JSON{})
 	// net/http keeps two idle connections by itself: under load most calls would dial.
 	kept := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
 		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2, TLSClientConfig: secured,
@@ -53,7 +55,7 @@ func NewClient(
 		scheme = "https://"
 	}
 	c := &Client{address: address, base: scheme + address, faults: faults, kept: kept,
-		codec: cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.JSON{}), http: &http.Client{Transport: kept}}
+		codec: codec, media: rpc.MediaType(codec), http: &http.Client{Transport: kept}}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
 		c.address, c.base = path, scheme+"unix"
 		kept.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -120,7 +122,7 @@ func (c *Client) request(
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Content-Type", rpc.MediaType(c.codec))
+	request.Header.Set("Content-Type", c.media)
 	if deadline, limited := ctx.Deadline(); limited {
 		request.Header.Set(rpc.TimeoutHeader, string(rpc.AppendTimeout(nil, time.Until(deadline))))
 	}
