@@ -57,6 +57,13 @@ type ListedTrial struct {
 	Damaged        string // why some of it cannot be read; empty: all can
 }
 
+// LeftOut is what a list of runs, or of trials, leaves out of its folder.
+type LeftOut struct {
+	Beyond int  // more of them than a list has
+	Unread int  // whose files were not read, since those of the others had as many bytes as are read for a list
+	Unseen bool // there are more folders than are looked into
+}
+
 // LogEnd is the end of the log of a unit.
 type LogEnd struct {
 	Unit string

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -130,6 +131,35 @@ func FuzzTrial(f *testing.F) {
 				return trials[0], nil
 			})
 		})
+	})
+}
+
+// FuzzListed: whatever a run's files hold, a list has it, and short, and counts the bytes that it read.
+func FuzzListed(f *testing.F) {
+	for _, text := range []string{"", "{", "null", "[]", `{"study":{"variants":[{"name":"a"}]},"created":1}`,
+		`{"answer":{"headline":{"bars":[null,{"label":"b","ratio":1e308}]}},"trials":{"valid":-1}}`,
+		`{"cpu_model":{"value":[{}]},"cores_online":{"value":null}}`, `{"number":1,"valid":false,"reason":"busy"}`,
+		`{"schema":"cleave-notes/1","tags":[""],"text":"\ud800"}`, strings.Repeat(`{"answer":`, 11000),
+		`{"number":2,"variant":"` + strings.Repeat("\u202e", 2*longestText) + `"}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file := &fstest.MapFile{Data: data}
+		files := &allowance{FS: fstest.MapFS{"run/" + planFile: file, "run/" + environmentFile: file,
+			"run/" + AnalysisFile: file, "run/" + notesFile: file,
+			"run/" + trialsDir + "/1/" + trialFile: file}}
+		bounded(t, data, func() {
+			run, trial := readListed(files, "run"), listedTrial(files, "run", "1")
+			for _, text := range append(run.Variants, run.Study, run.Title, run.Question, run.Sentence, run.Commit,
+				run.Damaged, trial.Variant, trial.Point, trial.Reason, trial.Damaged) {
+				if len(text) > longestText+len(" ...") {
+					t.Errorf("a text in a list has %d bytes", len(text))
+				}
+			}
+		})
+		if most := int64(6 * len(data)); files.left > 0 || files.left < -most {
+			t.Errorf("of %d bytes %d were counted, want %d at most", len(data), -files.left, most)
+		}
 	})
 }
 

@@ -13,23 +13,30 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Runs returns the runs, the newest first, and how many more there are than it reads.
-func (s *Shelf) Runs() (runs []lab.ListedRun, more int, err error) {
-	names, err := s.names()
+// Runs returns the runs, the newest first, and what it left out. What it has read it remembers, so that the
+// next list goes on where this one had to end.
+func (s *Shelf) Runs() (runs []lab.ListedRun, left lab.LeftOut, err error) {
+	names, unseen, err := s.names()
 	if err != nil {
-		return nil, 0, err
+		return nil, left, err
 	}
 	slices.SortStableFunc(names, func(a, b string) int { // the last part of each begins with its time
 		return cmp.Compare(path.Base(b), path.Base(a))
 	})
-	read := names[:min(len(names), s.most)]
+	listed := names[:min(len(names), s.most)]
+	left = lab.LeftOut{Beyond: len(names) - len(listed), Unseen: unseen}
 	held := heldLocks()
-	for _, name := range read {
-		runs = append(runs, s.listed(name, held))
+	files := &allowance{FS: s.files, left: s.mostBytes}
+	for _, name := range listed {
+		if run, is := s.listed(files, name, held); is {
+			runs = append(runs, run)
+		} else {
+			left.Unread++
+		}
 	}
-	s.forget(read)
+	s.forget(listed)
 	slices.SortStableFunc(runs, func(a, b lab.ListedRun) int { return b.Created.Compare(a.Created) })
-	return runs, len(names) - len(read), nil
+	return runs, left, nil
 }
 
 // forget drops what is remembered of runs that are not in the list any more.
@@ -48,8 +55,9 @@ func (s *Shelf) forget(listed []string) {
 	s.entries = kept
 }
 
-// listed returns what a list shows of a run. It reads the files of the run only if one has changed.
-func (s *Shelf) listed(name string, held locks) lab.ListedRun {
+// listed returns what a list shows of a run. It reads the files of the run only if one has changed. It returns
+// false if they must be read and the allowance is spent.
+func (s *Shelf) listed(files *allowance, name string, held locks) (run lab.ListedRun, is bool) {
 	// The state comes first: a run that is reported while it is read must not lack its answer for good.
 	state := s.state(name, held)
 	stamps, sure := s.stamps(name) // before the files are read: who changes one then is noticed the next time
@@ -57,7 +65,10 @@ func (s *Shelf) listed(name string, held locks) lab.ListedRun {
 	kept, known := s.entries[name]
 	s.mu.Unlock()
 	if !sure || !known || kept.stamps != stamps {
-		kept = entry{stamps, s.readListed(name)}
+		if files.left <= 0 {
+			return run, false
+		}
+		kept = entry{stamps, readListed(files, name)}
 	}
 	if sure && kept.run.Damaged == "" { // what cannot be read may be readable the next time
 		s.mu.Lock()
@@ -65,7 +76,7 @@ func (s *Shelf) listed(name string, held locks) lab.ListedRun {
 		s.mu.Unlock()
 	}
 	kept.run.State = state
-	return kept.run
+	return kept.run, true
 }
 
 // entry is a run in the list, with the stamps of its files when they were read. It has no state.
@@ -112,7 +123,7 @@ func (s *Shelf) stamps(name string) (all stamps, sure bool) {
 
 // readListed reads what a list shows of a run, but for its state. It reads only the beginnings of plan and
 // analysis: trials and results come after them.
-func (s *Shelf) readListed(name string) lab.ListedRun {
+func readListed(files fs.FS, name string) lab.ListedRun {
 	run := lab.ListedRun{Name: name}
 	var study struct {
 		Name, Title, Question string
@@ -121,13 +132,13 @@ func (s *Shelf) readListed(name string) lab.ListedRun {
 	var answer lab.Conclusion
 	var trials lab.TrialCounts
 	var environment lab.Environment
-	errs := []error{s.head(name, planFile, map[string]any{"created": &run.Created, "study": &study}),
-		s.document(name, environmentFile, mostHead, &environment)}
-	err := s.head(name, AnalysisFile, map[string]any{"answer": &answer, "trials": &trials})
+	errs := []error{head(files, name, planFile, map[string]any{"created": &run.Created, "study": &study}),
+		document(files, name, environmentFile, mostHead, &environment)}
+	err := head(files, name, AnalysisFile, map[string]any{"answer": &answer, "trials": &trials})
 	if !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, err)
 	}
-	run.Notes, err = s.notes(name)
+	run.Notes, err = notes(files, name)
 	if err = errors.Join(append(errs, err)...); err != nil {
 		run.Damaged = clip(err.Error())
 	}

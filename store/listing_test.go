@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -67,6 +68,30 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	}
 	if runs := list("a run is removed", 0); len(runs) != 2 || len(s.entries) != 2 {
 		t.Errorf("%d runs are listed and %d remembered, want 2", len(runs), len(s.entries))
+	}
+}
+
+// TestAListOfManyBytesIsReadInParts: each list reads a bounded sum of bytes, remembers what it read, and says
+// what it left out.
+func TestAListOfManyBytesIsReadInParts(t *testing.T) {
+	s, folders := shelf(t, 1, 2, 3)
+	large := []byte(`{"answer": {}, "x": "` + strings.Repeat("x", 10_000) + `"}`) // has no counts of trials
+	for _, folder := range folders {
+		if err := folder.Write(AnalysisFile, large); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.mostBytes = int64(len(large))
+	for n := 1; n <= 3; n++ {
+		runs, left, err := s.Runs()
+		if err != nil || len(runs) != n || left != (lab.LeftOut{Unread: 3 - n}) {
+			t.Errorf("list %d has %d runs and left out %+v, %v", n, len(runs), left, err)
+		}
+	}
+	s.mostFolders = 2
+	runs, left, err := s.Runs()
+	if err != nil || len(runs) != 1 || !left.Unseen {
+		t.Errorf("of two folders: %d runs, left out %+v, %v", len(runs), left, err)
 	}
 }
 

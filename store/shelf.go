@@ -2,7 +2,6 @@ package store
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +25,9 @@ const (
 // Limits of what is read of folders of runs, which may come from strangers.
 const (
 	mostRuns    = 10_000
-	mostHead    = 4 << 20 // bytes of a file, for the list
+	mostHead    = 4 << 20      // bytes of a file, for the list
+	mostBytes   = 256 << 20    // of all files of a list, from which on no further one is begun
+	mostFolders = 4 * mostRuns // that are looked into for the list
 	mostReport  = 32 << 20
 	mostNotes   = 64 << 10
 	mostTags    = 20
@@ -41,10 +42,12 @@ const (
 // Shelf is a folder of result folders: that of all studies, or of one. It reads nothing outside, not even
 // through links, and writes nothing but notes.
 type Shelf struct {
-	dir   string
-	most  int // runs of a list
-	root  *os.Root
-	files fs.FS // those in root, each up to a limit
+	dir         string
+	most        int   // runs of a list
+	mostFolders int   // that are looked into for a list
+	mostBytes   int64 // of all files that are read for a list
+	root        *os.Root
+	files       fs.FS // those in root, each up to a limit
 
 	mu      sync.Mutex
 	entries map[string]entry // of the list, by the name of the run
@@ -56,7 +59,8 @@ func OpenShelf(dir string) (*Shelf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the results folder: %w: name one, such as results", err)
 	}
-	s := &Shelf{dir: dir, most: mostRuns, root: root, files: inputfile.Within(root, maxDocument),
+	s := &Shelf{dir: dir, most: mostRuns, mostFolders: mostFolders, mostBytes: mostBytes,
+		root: root, files: inputfile.Within(root, maxDocument),
 		entries: map[string]entry{}}
 	if s.isRun(".") {
 		return nil, errors.Join(fmt.Errorf("%s is a single run: name the folder above it", dir), s.Close())
@@ -67,13 +71,18 @@ func OpenShelf(dir string) (*Shelf, error) {
 // Close closes the folder.
 func (s *Shelf) Close() error { return s.root.Close() }
 
-// names returns the names of all runs: of those in the folder, and of those in its studies.
-func (s *Shelf) names() (all []string, err error) {
+// names returns the names of all runs: of those in the folder, and of those in its studies. unseen reports
+// whether there are more folders than are looked into.
+func (s *Shelf) names() (all []string, unseen bool, err error) {
 	above, err := s.folders(".")
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", s.dir, err)
+		return nil, false, fmt.Errorf("list %s: %w", s.dir, err)
 	}
+	looked := 0
 	for _, name := range above {
+		if looked++; looked > s.mostFolders {
+			return all, true, nil
+		}
 		if s.isRun(name) {
 			all = append(all, name)
 			continue
@@ -83,15 +92,16 @@ func (s *Shelf) names() (all []string, err error) {
 			continue // it was removed meanwhile
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
+			return nil, false, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
 		}
-		for _, run := range below {
+		for _, run := range below[:min(len(below), s.mostFolders-looked)] {
 			if run = path.Join(name, run); s.isRun(run) {
 				all = append(all, run)
 			}
 		}
+		looked += len(below)
 	}
-	return all, nil
+	return all, looked > s.mostFolders, nil
 }
 
 // folders returns the names of the folders in a folder, without links.
@@ -129,7 +139,7 @@ func (s *Shelf) Run(name string) (lab.ListedRun, error) {
 		return lab.ListedRun{}, err
 	}
 	state := s.state(name, heldLocks()) // first, as in the list
-	run := s.readListed(name)
+	run := readListed(s.files, name)
 	run.State = state
 	return run, nil
 }
@@ -143,41 +153,46 @@ func (s *Shelf) check(name string) error {
 }
 
 // Past returns the runs beside a run that have a report and the same study and title, the oldest first: the
-// newest ones of many.
-func (s *Shelf) Past(name string) ([]lab.PastRun, error) {
+// newest ones of many, as far as they may be read.
+func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err error) {
 	if err := s.check(name); err != nil {
-		return nil, err
+		return nil, left, err
 	}
-	about, err := s.past(name)
+	files := &allowance{FS: s.files, left: s.mostBytes}
+	about, err := s.past(files, name)
 	if err != nil {
-		return nil, err
+		return nil, left, err
 	}
 	names, err := s.folders(path.Dir(name))
 	if err != nil {
-		return nil, fmt.Errorf("list the runs beside %s: %w", name, err)
+		return nil, left, fmt.Errorf("list the runs beside %s: %w", name, err)
 	}
 	slices.Reverse(names) // they begin with their time
-	var runs []lab.PastRun
-	for _, one := range names[:min(len(names), mostTried)] {
+	names = names[:min(len(names), mostTried)]
+	for i, one := range names {
 		if len(runs) == mostPast {
 			break
 		}
-		run, err := s.past(path.Join(path.Dir(name), one))
+		if files.left <= 0 {
+			left.Unread = len(names) - i
+			break
+		}
+		run, err := s.past(files, path.Join(path.Dir(name), one))
 		if err == nil && run.Study == about.Study && run.Title == about.Title {
 			runs = append(runs, run)
 		} // the list says what is wrong with others
 	}
 	slices.SortStableFunc(runs, func(a, b lab.PastRun) int { return a.Created.Compare(b.Created) })
-	return runs, nil
+	return runs, left, nil
 }
 
 // past reads what a history needs of a run.
-func (s *Shelf) past(name string) (lab.PastRun, error) {
+func (s *Shelf) past(files fs.FS, name string) (lab.PastRun, error) {
 	run := lab.PastRun{Name: name}
 	var study struct{ Name, Title string }
 	var answer lab.Conclusion
-	err := errors.Join(s.head(name, planFile, map[string]any{"created": &run.Created, "study": &study}),
-		s.head(name, AnalysisFile, map[string]any{"answer": &answer, "environment": &run.Environment,
+	err := errors.Join(head(files, name, planFile, map[string]any{"created": &run.Created, "study": &study}),
+		head(files, name, AnalysisFile, map[string]any{"answer": &answer, "environment": &run.Environment,
 			"comparisons": &run.Comparisons}))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = s.unreported(name)
@@ -186,68 +201,12 @@ func (s *Shelf) past(name string) (lab.PastRun, error) {
 	return run, err
 }
 
-// head reads members of the object in a file, up to the last of those that are wanted.
-func (s *Shelf) head(run, name string, wanted map[string]any) error {
-	file, err := s.files.Open(path.Join(run, name))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }() // only read
-	decoder := json.NewDecoder(io.LimitReader(file, mostHead))
-	if brace, wrong := decoder.Token(); wrong != nil || brace != json.Delim('{') {
-		err = errors.Join(errors.New("it holds no object"), wrong)
-	}
-	for left := len(wanted); err == nil && left > 0 && decoder.More(); {
-		var key json.Token
-		if key, err = decoder.Token(); err != nil {
-			break
-		}
-		name, _ := key.(string)
-		if target, is := wanted[name]; is {
-			err = decoder.Decode(target)
-			left--
-		} else {
-			err = decoder.Decode(new(json.RawMessage))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("%s is damaged: %w", path.Join(run, name), err)
-	}
-	return nil
-}
-
-// document reads a file of JSON.
-func (s *Shelf) document(run, name string, most int64, value any) error {
-	data, err := s.read(run, name, most)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, value); err != nil {
-		return fmt.Errorf("%s is damaged: %w", path.Join(run, name), err)
-	}
-	return nil
-}
-
-// read reads a file of at most so many bytes.
-func (s *Shelf) read(run, name string, most int64) ([]byte, error) {
-	file, err := s.files.Open(path.Join(run, name))
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	data, err := io.ReadAll(io.LimitReader(file, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = fmt.Errorf("%s has more than %d bytes, which is the most that is shown", path.Join(run, name), most)
-	}
-	return data, err
-}
-
 // Report returns the report of a run as it is.
 func (s *Shelf) Report(name string) ([]byte, error) {
 	if err := s.check(name); err != nil {
 		return nil, err
 	}
-	data, err := s.read(name, ReportFile, mostReport)
+	data, err := read(s.files, name, ReportFile, mostReport)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = s.unreported(name)
 	}
@@ -259,7 +218,7 @@ func (s *Shelf) Analysis(name string) (concluded lab.Analysis, err error) {
 	if err := s.check(name); err != nil {
 		return concluded, err
 	}
-	err = s.document(name, AnalysisFile, mostReport, &concluded)
+	err = document(s.files, name, AnalysisFile, mostReport, &concluded)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = s.unreported(name)
 	}
@@ -277,9 +236,9 @@ func (s *Shelf) unreported(name string) error {
 }
 
 // notes reads the notes of a run.
-func (s *Shelf) notes(name string) (lab.Notes, error) {
+func notes(files fs.FS, name string) (lab.Notes, error) {
 	var notes lab.Notes
-	err := s.document(name, notesFile, mostNotes, &notes)
+	err := document(files, name, notesFile, mostNotes, &notes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return lab.Notes{}, nil
 	}

@@ -75,9 +75,9 @@ func TestAShelfListsRunsNewestFirst(t *testing.T) {
 		t.Errorf("states are %s and %s, want playing and stopped", runs[1].State, runs[2].State)
 	}
 	s.most = 2
-	if newest, more, err := s.Runs(); err != nil || len(newest) != 2 || more != 1 ||
+	if newest, left, err := s.Runs(); err != nil || len(newest) != 2 || left.Beyond != 1 ||
 		newest[1].Name != runs[1].Name {
-		t.Errorf("of three runs, two at most: %+v and %d more, %v", newest, more, err)
+		t.Errorf("of three runs, two at most: %+v, left out %+v, %v", newest, left, err)
 	}
 	folders[2].Unlock()
 	if run, err := s.Run(runs[1].Name); err != nil || run.State != lab.RunStopped {
@@ -224,9 +224,9 @@ func TestTheNewestRunsOfAllStudiesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.most = 2
-	runs, more, err := s.Runs()
-	if err != nil || len(runs) != 2 || more != 1 || runs[0].Name != "a-study/"+newest {
-		t.Errorf("of three runs, two at most: %+v and %d more, %v; want the newest first", runs, more, err)
+	runs, left, err := s.Runs()
+	if err != nil || len(runs) != 2 || left.Beyond != 1 || runs[0].Name != "a-study/"+newest {
+		t.Errorf("of three runs, two at most: %+v, left out %+v, %v; want the newest first", runs, left, err)
 	}
 }
 
@@ -250,8 +250,8 @@ func TestThePastOfAStudy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	past, err := s.Past("rego2021/20260102T070405Z-7")
-	if err != nil || len(past) != 2 || !past[0].Created.Before(past[1].Created) {
+	past, left, err := s.Past("rego2021/20260102T070405Z-7")
+	if err != nil || left != (lab.LeftOut{}) || len(past) != 2 || !past[0].Created.Before(past[1].Created) {
 		t.Fatalf("Past = %+v, %v; want two runs", past, err)
 	}
 	run := past[1]
@@ -259,12 +259,16 @@ func TestThePastOfAStudy(t *testing.T) {
 		run.Comparisons[0].Ratio.Ratio != 1.5 || run.Environment["kernel"].Value != "6.1" {
 		t.Errorf("the newest is %+v", run)
 	}
-	if _, err := s.Past("rego2021/20260102T060405Z-7"); !errors.Is(err, fs.ErrNotExist) ||
+	if _, _, err := s.Past("rego2021/20260102T060405Z-7"); !errors.Is(err, fs.ErrNotExist) ||
 		!strings.Contains(err.Error(), "has no report yet") {
 		t.Errorf("of a run without a report: %v", err)
 	}
-	if _, err := s.Past("../rego2021"); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, err := s.Past("../rego2021"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("outside of the folder: %v", err)
+	}
+	s.mostBytes = 1
+	if past, left, err := s.Past(run.Name); err != nil || len(past) != 0 || left != (lab.LeftOut{Unread: 4}) {
+		t.Errorf("of few bytes: %+v, left out %+v, %v", past, left, err)
 	}
 }
 

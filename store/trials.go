@@ -22,36 +22,42 @@ const (
 	mostLog    = 32 << 10 // bytes of the end of a log
 )
 
-// Trials returns what a list shows of the trials of a run, in playing order, and how many more there are.
-func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, more int, err error) {
+// Trials returns what a list shows of the trials of a run, in playing order, and what it left out.
+func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, err error) {
 	if err := s.check(run); err != nil {
-		return nil, 0, err
+		return nil, left, err
 	}
 	names, err := s.folders(path.Join(run, trialsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, fmt.Errorf("list the trials of %s: %w", run, err)
+		return nil, left, fmt.Errorf("list the trials of %s: %w", run, err)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { // ours are such as 0012 and 0012-1
 		return strings.Trim(name, "0123456789-") != ""
 	})
-	read := names[:min(len(names), mostTrials)]
-	for _, name := range read {
-		trials = append(trials, s.listedTrial(run, name))
+	listed := names[:min(len(names), mostTrials)]
+	left.Beyond = len(names) - len(listed)
+	files := &allowance{FS: s.files, left: s.mostBytes}
+	for i, name := range listed {
+		if files.left <= 0 {
+			left.Unread = len(listed) - i
+			break
+		}
+		trials = append(trials, listedTrial(files, run, name))
 	}
 	slices.SortStableFunc(trials, func(a, b lab.ListedTrial) int { return a.Started.Compare(b.Started) })
-	return trials, len(names) - len(read), nil
+	return trials, left, nil
 }
 
 // listedTrial returns what a list shows of a trial. It reads only the beginning of its record.
-func (s *Shelf) listedTrial(run, name string) lab.ListedTrial {
+func listedTrial(files fs.FS, run, name string) lab.ListedTrial {
 	trial := lab.ListedTrial{Name: name}
 	var point lab.Point
 	place := path.Join(run, trialsDir, name)
-	err := s.head(place, trialFile, map[string]any{"number": &trial.Number, "attempt": &trial.Attempt,
+	err := head(files, place, trialFile, map[string]any{"number": &trial.Number, "attempt": &trial.Attempt,
 		"block": &trial.Block, "variant": &trial.Variant, "point": &point, "started": &trial.Started,
 		"valid": &trial.Valid, "operations": &trial.Operations, "elapsed_seconds": &trial.ElapsedSeconds})
 	if err == nil && !trial.Valid { // only these have a reason
-		err = s.head(place, trialFile, map[string]any{"reason": &trial.Reason})
+		err = head(files, place, trialFile, map[string]any{"reason": &trial.Reason})
 	}
 	if err != nil {
 		trial.Damaged = clip(err.Error())
@@ -65,7 +71,7 @@ func (s *Shelf) Trial(run, name string) (trial lab.Trial, err error) {
 	if err := s.checkTrial(run, name); err != nil {
 		return trial, err
 	}
-	err = s.document(path.Join(run, trialsDir, name), trialFile, mostReport, &trial)
+	err = document(s.files, path.Join(run, trialsDir, name), trialFile, mostReport, &trial)
 	if err == nil && trial.Schema != lab.TrialSchema {
 		err = fmt.Errorf("trial %s of %s has schema %q, this cleave reads %q", name, run, trial.Schema,
 			lab.TrialSchema)
@@ -154,6 +160,6 @@ func (s *Shelf) Metrics(run string) ([]lab.Metric, error) {
 		return nil, err
 	}
 	var study struct{ Metrics []lab.Metric }
-	err := s.head(run, planFile, map[string]any{"study": &study})
+	err := head(s.files, run, planFile, map[string]any{"study": &study})
 	return lab.Study{Metrics: study.Metrics}.AllMetrics(), err
 }

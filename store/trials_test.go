@@ -34,9 +34,9 @@ func TestTrialsOfARun(t *testing.T) {
 	if err := os.WriteFile(folder.Path("trials/0002/trial.json"), []byte(`{"number": "x"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	trials, more, err := s.Trials(runOfShelf)
-	if err != nil || more != 0 || len(trials) != 3 {
-		t.Fatalf("Trials = %+v, %d, %v", trials, more, err)
+	trials, left, err := s.Trials(runOfShelf)
+	if err != nil || left != (lab.LeftOut{}) || len(trials) != 3 {
+		t.Fatalf("Trials = %+v, %+v, %v", trials, left, err)
 	}
 	names := map[string]lab.ListedTrial{}
 	for _, one := range trials {
@@ -58,6 +58,11 @@ func TestTrialsOfARun(t *testing.T) {
 	metrics, err := s.Metrics(runOfShelf)
 	if err != nil || len(metrics) != len(lab.JobMetrics()) {
 		t.Errorf("Metrics = %+v, %v", metrics, err)
+	}
+	s.mostBytes = 1
+	if trials, left, err := s.Trials(runOfShelf); err != nil || len(trials) != 1 ||
+		left != (lab.LeftOut{Unread: 2}) {
+		t.Errorf("of few bytes Trials = %+v, %+v, %v", trials, left, err)
 	}
 }
 

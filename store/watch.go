@@ -95,7 +95,7 @@ func (s *Shelf) plays(name string, held locks) bool {
 	if !is || len(held[inode.Ino]) == 0 {
 		return false
 	}
-	holder, err := s.read(name, lockFile, maxSmall) // inodes of other disks have the same numbers
+	holder, err := read(s.files, name, lockFile, maxSmall) // inodes of other disks have the same numbers
 	return err == nil && slices.Contains(held[inode.Ino], strings.TrimSpace(string(holder)))
 }
 

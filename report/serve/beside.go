@@ -79,7 +79,7 @@ func drawnPoints(a lab.Analysis) []string {
 type runTrials struct {
 	Run    lab.ListedRun
 	Trials []lab.ListedTrial
-	Left   int // how many more there are
+	Left   lab.LeftOut
 }
 
 // trials lists the trials of one run, or of two.

@@ -29,12 +29,13 @@ import (
 
 // Shelf is the folder of runs. Errors that are fs.ErrNotExist are answered as "not found".
 type Shelf interface {
-	// Runs returns runs, the newest first, and how many more there are.
-	Runs() (runs []lab.ListedRun, more int, err error)
+	// Runs returns runs, the newest first, and what it left out.
+	Runs() (runs []lab.ListedRun, left lab.LeftOut, err error)
 	Run(name string) (lab.ListedRun, error)
 	Report(name string) ([]byte, error)
 	Analysis(name string) (lab.Analysis, error)
-	Past(name string) ([]lab.PastRun, error) // runs of the study of a run, the oldest first
+	// Past returns runs of the study of a run, the oldest first, and what it left out.
+	Past(name string) (runs []lab.PastRun, left lab.LeftOut, err error)
 	WriteNotes(name string, notes lab.Notes) error
 	// Progress returns whole lines of the progress of a run, from an offset on, and where they end. If the
 	// offset is negative or beyond the end, they are the last lines.
@@ -42,8 +43,8 @@ type Shelf interface {
 	// Seconds returns lines of how the trial that is played goes, as Progress does.
 	Seconds(name string, from int64) (lines []byte, next int64, err error)
 	State(name string) (lab.RunState, error)
-	// Trials returns the trials of a run in playing order, and how many more there are.
-	Trials(run string) (trials []lab.ListedTrial, more int, err error)
+	// Trials returns the trials of a run in playing order, and what it left out.
+	Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, err error)
 	Trial(run, name string) (lab.Trial, error)
 	// Logs returns the ends of the logs of a trial, by unit, and how many more logs there are.
 	Logs(run, name string) (logs []lab.LogEnd, more int, err error)
@@ -223,12 +224,12 @@ func refuse(w http.ResponseWriter, err error) {
 }
 
 func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
-	runs, more, err := s.shelf.Runs()
+	runs, left, err := s.shelf.Runs()
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	s.pages.show(w, "list.html", map[string]any{"Runs": runs, "Left": more})
+	s.pages.show(w, "list.html", map[string]any{"Runs": runs, "Left": left})
 }
 
 func (s *Server) run(w http.ResponseWriter, r *http.Request) {
@@ -298,12 +299,13 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	runs, err := s.shelf.Past(run.Name)
+	runs, left, err := s.shelf.Past(run.Name)
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	s.pages.show(w, "history.html", map[string]any{"Run": run, "History": analysis.History(*run.Headline, runs)})
+	s.pages.show(w, "history.html", map[string]any{"Run": run, "Left": left,
+		"History": analysis.History(*run.Headline, runs)})
 }
 
 func (s *Server) against(before, after string) (lab.Against, error) {

@@ -322,3 +322,40 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		}
 	}
 }
+
+// spent is a shelf that leaves out much: a folder of so many bytes is too large for a test.
+type spent struct{ Shelf }
+
+func (s spent) Runs() ([]lab.ListedRun, lab.LeftOut, error) {
+	runs, _, err := s.Shelf.Runs()
+	return runs, lab.LeftOut{Beyond: 11, Unread: 12, Unseen: true}, err
+}
+
+func (s spent) Past(name string) ([]lab.PastRun, lab.LeftOut, error) {
+	_, _, err := s.Shelf.Past(name)
+	return nil, lab.LeftOut{Unread: 13}, err
+}
+
+func (s spent) Trials(run string) ([]lab.ListedTrial, lab.LeftOut, error) {
+	trials, _, err := s.Shelf.Trials(run)
+	return trials, lab.LeftOut{Beyond: 14, Unread: 15}, err
+}
+
+// TestPagesSayWhatTheyLeftOut of a folder that has more than one page may take.
+func TestPagesSayWhatTheyLeftOut(t *testing.T) {
+	s, at := begun(t, folderOfRuns(t, 1, nil), false)
+	s.shelf = spent{s.shelf}
+	list := get(t, at+"/", 200)
+	name := regexp.MustCompile(`name="run" value="([^"]+)"`).FindStringSubmatch(list)[1]
+	for page, want := range map[string][]string{
+		list:                                {"11 further runs, or more", "Not read: 12 runs.", "Runs may be missing"},
+		get(t, at+"/history/"+name, 200):    {"Not read: 13 runs."},
+		get(t, at+"/trials?run="+name, 200): {"Not shown: 14 further trials of", "Not read: 15 trials of"},
+	} {
+		for _, words := range want {
+			if !strings.Contains(page, words) {
+				t.Errorf("a page lacks %q: %.2000s", words, page)
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+)
+
+// allowance counts down the bytes that are read of its files. What reads many files begins none of them when
+// nothing is left: each file has a limit, but a stranger's folder may have thousands of them.
+type allowance struct {
+	fs.FS
+	left int64
+}
+
+// Open implements fs.FS.
+func (a *allowance) Open(name string) (fs.File, error) {
+	file, err := a.FS.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return countedFile{file, a}, nil
+}
+
+// countedFile is a file that is read on an allowance.
+type countedFile struct {
+	fs.File
+	on *allowance
+}
+
+// Read implements fs.File.
+func (f countedFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	f.on.left -= int64(n)
+	return n, err
+}
+
+// head reads members of the object in a file, up to the last of those that are wanted.
+func head(files fs.FS, run, name string, wanted map[string]any) error {
+	file, err := files.Open(path.Join(run, name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // only read
+	decoder := json.NewDecoder(io.LimitReader(file, mostHead))
+	if brace, wrong := decoder.Token(); wrong != nil || brace != json.Delim('{') {
+		err = errors.Join(errors.New("it holds no object"), wrong)
+	}
+	for left := len(wanted); err == nil && left > 0 && decoder.More(); {
+		var key json.Token
+		if key, err = decoder.Token(); err != nil {
+			break
+		}
+		name, _ := key.(string)
+		if target, is := wanted[name]; is {
+			err = decoder.Decode(target)
+			left--
+		} else {
+			err = decoder.Decode(new(json.RawMessage))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s is damaged: %w", path.Join(run, name), err)
+	}
+	return nil
+}
+
+// document reads a file of JSON.
+func document(files fs.FS, run, name string, most int64, value any) error {
+	data, err := read(files, run, name, most)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, value); err != nil {
+		return fmt.Errorf("%s is damaged: %w", path.Join(run, name), err)
+	}
+	return nil
+}
+
+// read reads a file of at most so many bytes.
+func read(files fs.FS, run, name string, most int64) ([]byte, error) {
+	file, err := files.Open(path.Join(run, name))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = fmt.Errorf("%s has more than %d bytes, which is the most that is shown", path.Join(run, name), most)
+	}
+	return data, err
+}
