@@ -149,7 +149,8 @@ func FuzzListed(f *testing.F) {
 			"run/" + AnalysisFile: file, "run/" + notesFile: file,
 			"run/" + trialsDir + "/1/" + trialFile: file}}
 		bounded(t, data, func() {
-			run, trial := readListed(files, "run"), listedTrial(files, "run", "1")
+			run, _ := readListed(files, "run")
+			trial := listedTrial(files, "run", "1")
 			for _, text := range append(run.Variants, run.Study, run.Title, run.Question, run.Sentence, run.Commit,
 				run.Damaged, trial.Variant, trial.Point, trial.Reason, trial.Damaged) {
 				if len(text) > longestText+len(" ...") {

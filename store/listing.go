@@ -68,12 +68,14 @@ func (s *Shelf) listed(files *allowance, name string, held locks) (run lab.Liste
 		if files.left <= 0 {
 			return run, false
 		}
-		kept = entry{stamps, readListed(files, name)}
-	}
-	if sure && kept.run.Damaged == "" { // what cannot be read may be readable the next time
-		s.mu.Lock()
-		s.entries[name] = kept
-		s.mu.Unlock()
+		var lasting bool
+		run, lasting = readListed(files, name)
+		kept = entry{stamps, run}
+		if sure && lasting {
+			s.mu.Lock()
+			s.entries[name] = kept
+			s.mu.Unlock()
+		}
 	}
 	kept.run.State = state
 	return kept.run, true
@@ -122,9 +124,10 @@ func (s *Shelf) stamps(name string) (all stamps, sure bool) {
 }
 
 // readListed reads what a list shows of a run, but for its state. It reads only the beginnings of plan and
-// analysis: trials and results come after them.
-func readListed(files fs.FS, name string) lab.ListedRun {
-	run := lab.ListedRun{Name: name}
+// analysis: trials and results come after them. lasting is false where the system refused to read a file, which
+// may be another time.
+func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
+	run.Name = name
 	var study struct {
 		Name, Title, Question string
 		Variants              []lab.Variant
@@ -139,9 +142,14 @@ func readListed(files fs.FS, name string) lab.ListedRun {
 		errs = append(errs, err)
 	}
 	run.Notes, err = notes(files, name)
-	if err = errors.Join(append(errs, err)...); err != nil {
+	errs = append(errs, err)
+	if err = errors.Join(errs...); err != nil {
 		run.Damaged = clip(err.Error())
 	}
+	lasting = !slices.ContainsFunc(errs, func(err error) bool {
+		var refused syscall.Errno
+		return errors.As(err, &refused) && refused != syscall.ENOENT // a missing file has a stamp, too
+	})
 	run.Study, run.Title, run.Question = clip(study.Name), clip(study.Title), clip(study.Question)
 	for _, v := range study.Variants[:min(len(study.Variants), 2*mostListed)] {
 		if v.TwinOf == "" {
@@ -151,7 +159,7 @@ func readListed(files fs.FS, name string) lab.ListedRun {
 	run.Sentence, run.Headline = clip(answer.Sentence), shortened(answer.Headline)
 	run.Valid, run.Planned = trials.Valid, trials.Planned
 	run.Host, run.Commit = host(environment)
-	return run
+	return run, lasting
 }
 
 // host names the processors and the kernel of a host, and the commit that Cleave was built from.

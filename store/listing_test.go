@@ -15,11 +15,15 @@ import (
 // opened is a file system that writes down what is opened.
 type opened struct {
 	fs.FS
-	names []string
+	names   []string
+	refused error // nothing can be opened; nil: all can
 }
 
 func (o *opened) Open(name string) (fs.File, error) {
 	o.names = append(o.names, name)
+	if o.refused != nil {
+		return nil, o.refused
+	}
 	return o.FS.Open(name)
 }
 
@@ -40,7 +44,12 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 		}
 		return runs
 	}
-	newest := list("the first list", 3*4)[0].Name
+	files.refused = syscall.EMFILE
+	if runs := list("too many files are open", 3*4); !strings.Contains(runs[0].Damaged, "too many open files") {
+		t.Errorf("of files that cannot be opened: %+v", runs)
+	}
+	files.refused = nil
+	newest := list("the first list that can be read", 3*4)[0].Name
 	list("nothing has changed", 0)
 
 	notes := lab.Notes{Schema: lab.NotesSchema, Text: "a note"}
@@ -75,7 +84,7 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 // what it left out.
 func TestAListOfManyBytesIsReadInParts(t *testing.T) {
 	s, folders := shelf(t, 1, 2, 3)
-	large := []byte(`{"answer": {}, "x": "` + strings.Repeat("x", 10_000) + `"}`) // has no counts of trials
+	large := []byte(`{"answer": {}, "x": "` + strings.Repeat("x", 10_000)) // damaged: its end is missing
 	for _, folder := range folders {
 		if err := folder.Write(AnalysisFile, large); err != nil {
 			t.Fatal(err)

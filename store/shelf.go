@@ -139,7 +139,7 @@ func (s *Shelf) Run(name string) (lab.ListedRun, error) {
 		return lab.ListedRun{}, err
 	}
 	state := s.state(name, heldLocks()) // first, as in the list
-	run := readListed(s.files, name)
+	run, _ := readListed(s.files, name)
 	run.State = state
 	return run, nil
 }
