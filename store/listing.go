@@ -55,8 +55,8 @@ func (s *Shelf) forget(listed []string) {
 	s.entries = kept
 }
 
-// listed returns what a list shows of a run. It reads the files of the run only if one has changed. It returns
-// false if they must be read and the allowance is spent.
+// listed returns what a list shows of a run. It reads the files of the run only if one has changed. It
+// returns false if they must be read and the allowance is spent.
 func (s *Shelf) listed(files *allowance, name string, held locks) (run lab.ListedRun, is bool) {
 	// The state comes first: a run that is reported while it is read must not lack its answer for good.
 	state := s.state(name, held)
@@ -124,8 +124,8 @@ func (s *Shelf) stamps(name string) (all stamps, sure bool) {
 }
 
 // readListed reads what a list shows of a run, but for its state. It reads only the beginnings of plan and
-// analysis: trials and results come after them. lasting is false where the system refused to read a file, which
-// may be another time.
+// analysis: trials and results come after them. lasting is false where the system refused to read a file: it
+// may not the next time.
 func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
 	run.Name = name
 	var study struct {

@@ -45,7 +45,8 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // only read
-	decoder := json.NewDecoder(io.LimitReader(file, mostHead))
+	limited := &io.LimitedReader{R: file, N: mostHead}
+	decoder := json.NewDecoder(limited)
 	if brace, wrong := decoder.Token(); wrong != nil || brace != json.Delim('{') {
 		err = errors.Join(errors.New("it holds no object"), wrong)
 	}
@@ -61,6 +62,10 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 		} else {
 			err = decoder.Decode(new(json.RawMessage))
 		}
+	}
+	if err != nil && limited.N == 0 {
+		return fmt.Errorf("%s is not read beyond its first %d bytes, and they lack some of what is shown here",
+			path.Join(run, name), mostHead)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is damaged: %w", path.Join(run, name), err)

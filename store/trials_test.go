@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,6 +59,16 @@ func TestTrialsOfARun(t *testing.T) {
 	metrics, err := s.Metrics(runOfShelf)
 	if err != nil || len(metrics) != len(lab.JobMetrics()) {
 		t.Errorf("Metrics = %+v, %v", metrics, err)
+	}
+	long := []byte(`{"number": 1, "pad": "` + strings.Repeat("x", mostHead) + `"}`)
+	if err := os.WriteFile(folder.Path("trials/0002/trial.json"), long, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	trials, _, err = s.Trials(runOfShelf)
+	if err != nil || !slices.ContainsFunc(trials, func(one lab.ListedTrial) bool {
+		return strings.Contains(one.Damaged, "beyond its first 4194304 bytes")
+	}) {
+		t.Errorf("with a long record: %+v, %v", trials, err)
 	}
 	s.mostBytes = 1
 	if trials, left, err := s.Trials(runOfShelf); err != nil || len(trials) != 1 ||
