@@ -23,6 +23,9 @@ describe("a run that is followed", () => {
   test("says which trial is played and how long the rest takes", () => {
     expect(nowText(line({ left_seconds: 240 }))).toBe("Block 1, trial 3: sync at at-80, about 4 min left");
     expect(nowText(line({ attempt: 2 }))).toBe("Block 1, trial 3: sync at at-80, attempt 2");
+    expect(nowText(line({ left_seconds: 240 }), true)).toBe(
+      "The run was stopped in block 1, trial 3: sync at at-80.",
+    );
     expect(nowText(line({ event: "note", text: "x" }))).toBe("");
     expect([span(40), span(720), span(12600)]).toEqual(["40 s", "12 min", "3.5 h"]);
   });
@@ -41,6 +44,9 @@ describe("a run that is followed", () => {
     expect(place.hidden).toBe(false);
     expect(place.querySelector("progress")?.value).toBe(2);
     expect(place.querySelector(".now")?.textContent).toContain("trial 3");
+    place.dataset["state"] = "stopped";
+    show(place, line({ left_seconds: 240 }));
+    expect(place.querySelector(".now")?.textContent).toContain("stopped in block 1");
     expect(place.querySelectorAll("img")).toHaveLength(0);
     const news = [...place.querySelectorAll("li")];
     expect(news).toHaveLength(200);

@@ -30,14 +30,18 @@ export function span(seconds: number): string {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** What a line says of the trial that is played and of the time left; empty where it says nothing. */
-export function nowText(line: Line): string {
+/**
+ * What a line says of the trial that is played and of the time left, or of the trial in which the run was
+ * stopped; empty where it says nothing.
+ */
+export function nowText(line: Line, stopped = false): string {
   const left =
     line.left_seconds !== undefined && line.left_seconds > 0 ? `, about ${span(line.left_seconds)} left` : "";
   switch (line.event) {
     case "start": {
       const attempt = (line.attempt ?? 1) > 1 ? `, attempt ${line.attempt}` : "";
-      return `Block ${line.block}, trial ${line.trial}: ${line.variant} at ${line.point}${attempt}${left}`;
+      const where = `${line.block}, trial ${line.trial}: ${line.variant} at ${line.point}${attempt}`;
+      return stopped ? `The run was stopped in block ${where}.` : `Block ${where}${left}`;
     }
     case "end":
       return "Nothing more is played.";
@@ -65,13 +69,14 @@ export function show(place: HTMLElement, line: Line): void {
   const done = place.querySelector(".done");
   if (done) done.textContent = `${line.done} of ${line.trials ?? 0} trials done`;
   const now = place.querySelector(".now");
-  if (now && nowText(line) !== "") now.textContent = nowText(line);
+  const text = nowText(line, place.dataset["state"] === "stopped");
+  if (now && text !== "") now.textContent = text;
   if (line.event === "look") showBars(place, line);
-  const text = newsText(line);
+  const said = newsText(line);
   const news = place.querySelector(".news");
-  if (!news || text === "") return;
+  if (!news || said === "") return;
   const item = place.ownerDocument.createElement("li");
-  item.textContent = `${line.at.slice(11, 16)} ${text}`;
+  item.textContent = `${line.at.slice(11, 16)} ${said}`;
   news.prepend(item);
   while (news.children.length > MOST_NEWS) news.lastElementChild?.remove();
 }
