@@ -64,11 +64,15 @@ func loads(ts *testscript.TestScript, _ bool, args []string) {
 
 // due FILE N checks that N flows of one step were due: sent or never begun.
 func due(ts *testscript.TestScript, _ bool, args []string) {
-	document := ts.ReadFile(args[0])
-	got := gjson.Get(document, "sent").Int() + gjson.Get(document, "unsent").Int()
+	got := dueFlows(ts.ReadFile(args[0]))
 	if want, err := strconv.ParseInt(args[1], 10, 64); err != nil || got != want {
 		ts.Fatalf("%d flows were due, want %s", got, args[1])
 	}
+}
+
+// dueFlows returns how many flows of one step were due, by the JSON document of a load.
+func dueFlows(document string) int64 {
+	return gjson.Get(document, "sent").Int() + gjson.Get(document, "unsent").Int()
 }
 
 // has FILE PATH VALUE checks a member of a JSON document.
@@ -79,10 +83,13 @@ func has(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // lines FILE JSON PATH checks that a file has as many lines as a member of a JSON
-// document says, and some more.
+// document says, and some more. The path "due" stands for the flows that were due.
 func lines(ts *testscript.TestScript, _ bool, args []string) {
 	got := int64(strings.Count(ts.ReadFile(args[0]), "\n"))
 	want := gjson.Get(ts.ReadFile(args[1]), args[2]).Int()
+	if args[2] == "due" {
+		want = dueFlows(ts.ReadFile(args[1]))
+	}
 	if len(args) > 3 {
 		more, err := strconv.ParseInt(args[3], 10, 64)
 		ts.Check(err)
