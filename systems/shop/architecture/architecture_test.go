@@ -84,6 +84,7 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeIsRefusedWithTheReason checks every refusal. Long because it is one table.
 func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 	for name, c := range map[string]struct {
 		architecture string
