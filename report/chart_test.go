@@ -87,3 +87,13 @@ func TestASentenceAndItsBarsHaveTheSameNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestAnIntervalWithoutEndHasABar: two blocks that disagree give intervals over many orders of magnitude.
+func TestAnIntervalWithoutEndHasABar(t *testing.T) {
+	low, high := 3e-41, 5e40
+	lines := charted(lab.Headline{Bars: []lab.Bar{{Label: strings.Repeat("a long label ", 4), Begin: 1,
+		Ratio: lab.Ratio{Ratio: 1.2, Low: &low, High: &high, N: 2}, Verdict: lab.Undecided}}})
+	if all := strings.Join(lines, "\n"); !strings.Contains(all, "? 1.2x [3.0e-41, 5.0e+40]") {
+		t.Errorf("the interval is not shown:\n%s", all)
+	}
+}

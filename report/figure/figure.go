@@ -53,7 +53,12 @@ func Number(e lab.Estimate) string { return write(e, 1, "") }
 func Times(e lab.Estimate) string {
 	const wide = 10
 	if e.Low != nil && e.High != nil && *e.Low > 0 && Finite(*e.High) && *e.High > wide**e.Low {
-		two := func(value float64) string { return Fixed(value, 1-magnitude(value)) }
+		two := func(value float64) string {
+			if m := magnitude(value); m < -4 || m > 5 { // two blocks may say next to nothing
+				return strconv.FormatFloat(value, 'e', 1, 64)
+			}
+			return Fixed(value, 1-magnitude(value))
+		}
 		return fmt.Sprintf("%sx [%s, %s]", two(e.Value), two(*e.Low), two(*e.High))
 	}
 	if digits := -magnitude(e.Value); Finite(e.Value) && e.Value != 0 && Decimals(e) < digits {
