@@ -179,8 +179,8 @@ type Comparison struct {
 	// freedom.
 	Spread  string   `json:"spread,omitempty"`
 	Degrees *float64 `json:"degrees,omitempty"`
-	// Margin is the one of the verdict: the study's, or the bias of these two variants if that is larger. 0
-	// without an interval.
+	// Margin is the margin that the verdict used: the study's, or the bias of these two variants if that is
+	// larger. 0 without an interval.
 	Margin float64 `json:"margin"`
 	// HolmLow and HolmHigh: the interval at the family-wise level.
 	HolmLow  *float64          `json:"holm_low"`

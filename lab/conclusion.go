@@ -46,7 +46,7 @@ type Bar struct {
 	Point    string `json:"point"`
 	Variant  string `json:"variant"`
 	Baseline string `json:"baseline"`
-	// Begin is the begin of the bar on the axis: 1, or the end of the step before it. The bar ends at Begin
+	// Begin is where the bar begins on the axis: 1, or the end of the step before it. The bar ends at Begin
 	// times the ratio.
 	Begin float64 `json:"begin"`
 	Ratio

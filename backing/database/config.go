@@ -148,7 +148,8 @@ func openPostgreSQL(db *DB, c Config) error {
 	connector := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(handedOut),
 		stdlib.OptionResetSession(handedOut))
 	db.writers = pool(connector, c.Connections)
-	db.readers, db.preparers = db.writers, db.writers
+	db.preparers = pool(connector, c.Connections) // who waits for a lock keeps nobody from releasing it
+	db.readers = db.writers
 	return nil
 }
 

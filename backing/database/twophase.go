@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -20,6 +21,8 @@ const (
 	// lockWaitSeconds is how long a transaction that is to be prepared waits for a lock: the locks of another
 	// one may be held for as long as its coordinator is away.
 	lockWaitSeconds = 1
+	// preparing is the statement of PostgreSQL that prepares a transaction.
+	preparing = "PREPARE TRANSACTION"
 	// undoing bounds what ends a transaction whose work has failed.
 	undoing = 5 * time.Second
 )
@@ -120,7 +123,7 @@ func (db *DB) beginning(name string) []string {
 
 func (db *DB) preparation(name string) []string {
 	if db.driver == PostgreSQL {
-		return []string{"PREPARE TRANSACTION '" + name + "'"}
+		return []string{preparing + " '" + name + "'"}
 	}
 	return []string{"XA END " + db.xid(name), "XA PREPARE " + db.xid(name)}
 }
@@ -145,7 +148,10 @@ func (db *DB) say(ctx context.Context, conn *sql.Conn, kind StatementKind, texts
 		err := conn.Raw(func(of any) error {
 			switch c := of.(type) {
 			case *stdlib.Conn:
-				_, err := c.Conn().Exec(ctx, text, pgx.QueryExecModeSimpleProtocol)
+				tag, err := c.Conn().Exec(ctx, text, pgx.QueryExecModeSimpleProtocol)
+				if err == nil && strings.HasPrefix(text, preparing) && tag.String() != preparing {
+					err = ErrDoomed // it has rolled back what had failed before, and reports no error
+				}
 				return err
 			case *cachingConn:
 				if plain, able := c.connection.(driver.ExecerContext); able {

@@ -28,7 +28,8 @@ func describePostgres(s *Server, unit *lab.UnitSpec) {
 		"port = {port}",
 		"unix_socket_directories = ''",
 		fmt.Sprintf("max_connections = %d", s.settings.Connections),
-		fmt.Sprintf("max_prepared_transactions = %d", s.settings.Connections), // by default there are none
+		// By default there are none. One that is prepared holds no connection.
+		fmt.Sprintf("max_prepared_transactions = %d", 10*s.settings.Connections),
 		// Durability, said once more although these are the defaults.
 		"fsync = on",
 		"synchronous_commit = on",

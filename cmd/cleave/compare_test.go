@@ -228,9 +228,10 @@ func TestATrialMayLastAsLongAsItsSystemsStart(t *testing.T) {
 	quick, slow := external.Definition{Name: "quick"}, external.Definition{Name: "slow"}
 	quick.Ready.Timeout, slow.Ready.Timeout = 30, 600
 	slow.Ready.Log, slow.Ready.Command = "listening", []string{"curl"}
+	quick.Audit = &lab.SystemAudit{Queries: []lab.AuditQuery{{Within: 500}, {Within: 400}}}
 	load := lab.Load{Duration: 10, WarmUp: 2}
 	for _, all := range [][]external.Definition{{quick, slow}, {slow, quick}} {
-		if limit := trialTimeout(load, all); limit < 10+2+3*600 {
+		if limit := trialTimeout(load, all); limit < 10+2+3*600+900 {
 			t.Errorf("%s first: %g s", all[0].Name, limit)
 		}
 	}

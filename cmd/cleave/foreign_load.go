@@ -133,7 +133,11 @@ func coreList(text string) ([]int, error) {
 
 // trialTimeout returns how many seconds a trial may take.
 func trialTimeout(load lab.Load, definitions []external.Definition) float64 {
-	return load.Duration + load.LongestWarmUp() + 2*time.Minute.Seconds() + longestStart(definitions)
+	longest := 0.0
+	for _, d := range definitions {
+		longest = max(longest, d.LongestQueries().Seconds())
+	}
+	return load.Duration + load.LongestWarmUp() + 2*time.Minute.Seconds() + longestStart(definitions) + longest
 }
 
 // searchTimeout returns how many seconds a search for the capacity may take on top: about twenty probes, some

@@ -348,7 +348,7 @@ func TestPagesSayWhatTheyLeftOut(t *testing.T) {
 	list := get(t, at+"/", 200)
 	name := regexp.MustCompile(`name="run" value="([^"]+)"`).FindStringSubmatch(list)[1]
 	for page, want := range map[string][]string{
-		list:                                {"11 further runs, or more", "Not read: 12 runs.", "may be missing"},
+		list:                                {"shown: 11 further runs.", "Not read: 12 runs.", "may be missing"},
 		get(t, at+"/history/"+name, 200):    {"Not read: 13 runs."},
 		get(t, at+"/trials?run="+name, 200): {"Not shown: 14 further trials of", "Not read: 15 trials of"},
 	} {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,7 +148,8 @@ func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, 
 	return password, nil
 }
 
-// connectPostgres returns a database of PostgreSQL. Nothing is taken from the environment.
+// connectPostgres returns a database of PostgreSQL. Address, user, database and password are those of the
+// file, whatever the environment says.
 func connectPostgres(address, password string, d lab.AuditDatabase) (*sql.DB, error) {
 	at := url.URL{Scheme: "postgres", User: url.User(d.User), Host: address, Path: "/" + d.Name,
 		RawQuery: "sslmode=prefer&passfile="}
@@ -201,6 +203,16 @@ type question struct {
 	tried  map[string]endings // by operation
 }
 
+// reading matches the beginning of what only reads: PostgreSQL lets a COPY start programs and write files in
+// transactions that can only read. writing matches what writes a file in MySQL.
+var (
+	reading = regexp.MustCompile(`(?i)^\s*\(*\s*(select|with|values|show|table)\b`)
+	writing = regexp.MustCompile(`(?i)\binto\s+(out|dump)file\b`)
+)
+
+// readsOnly reports whether SQL can be asked of a database.
+func readsOnly(sql string) bool { return reading.MatchString(sql) && !writing.MatchString(sql) }
+
 // onlyReads has all transactions of a session of MySQL only read: a DROP ends the one that it is in.
 const onlyReads = "SET SESSION TRANSACTION READ ONLY"
 
@@ -211,7 +223,11 @@ func (q question) untilItHolds(ctx context.Context) (came, broken string, err er
 		return "", "", fmt.Errorf("the load has no operation %q to be counted: it has %s", q.Counts,
 			strings.Join(slices.Sorted(maps.Keys(q.tried)), ", "))
 	}
-	last := time.Now().Add(time.Duration(q.Within * float64(time.Second)))
+	if !readsOnly(q.text) {
+		return "", "", errors.New("its sql must be a SELECT, a WITH, a VALUES or a SHOW, and write no file")
+	}
+	within := min(q.Within, longestWait.Seconds()) // plans of others are not checked as files are
+	last := time.Now().Add(time.Duration(within * float64(time.Second)))
 	for pause := firstAgain; ; pause = min(2*pause, longestAgain) {
 		var found table
 		if found, err = q.ask(ctx); err == nil {
@@ -226,8 +242,8 @@ func (q question) untilItHolds(ctx context.Context) (came, broken string, err er
 		}
 		select {
 		case <-time.After(min(pause, rest)):
-		case <-ctx.Done():
-			return came, broken, err
+		case <-ctx.Done(): // it might have become right
+			return "", "", context.Cause(ctx)
 		}
 	}
 }

@@ -132,9 +132,12 @@ func TestDatabasesAreAudited(t *testing.T) {
 					"expected none: id=4 total=-1.00; id=5 total=-1.00; id=6 total=-1.00; id=7 total=-1.00; " +
 						"id=8 total=-1.00; ..."},
 				{"SELECT ids FROM orders", none, lab.AuditUnknown, "asked: SELECT ids FROM orders): it was not answered"},
-				{"DELETE FROM orders", none, lab.AuditUnknown, "it was not answered"},
-				{"DROP TABLE orders", none, lab.AuditUnknown, "it was not answered"},
-				{"COMMIT; DELETE FROM orders", none, lab.AuditUnknown, "it was not answered"},
+				{"SELECT 1; DELETE FROM orders", none, lab.AuditUnknown, "it was not answered"},
+				{"WITH gone AS (DELETE FROM orders RETURNING id) SELECT * FROM gone", none, lab.AuditUnknown,
+					"it was not answered"},
+				{"DROP TABLE orders", none, lab.AuditUnknown, "its sql must be a SELECT"},
+				{"COPY (SELECT 1) TO PROGRAM 'true'", none, lab.AuditUnknown, "its sql must be a SELECT"},
+				{"SELECT 1 INTO OUTFILE '/tmp/cleave'", none, lab.AuditUnknown, "its sql must be a SELECT"},
 			} {
 				c.want.Rule, c.want.In, c.want.SQL = "shop is right", "shop", c.sql
 				got := s.ask(t, s.as(t, s.password), c.want)

@@ -91,6 +91,10 @@ func (a audit) check(mistake func(place, format string, args ...any)) {
 		if strings.TrimSpace(q.Rule) == "" || strings.TrimSpace(q.SQL) == "" {
 			mistake(place, "rule says what must hold, and sql asks for it: neither can be empty")
 		}
+		if strings.TrimSpace(q.SQL) != "" && !readsOnly(q.SQL) {
+			mistake(place+".sql", "expected a SELECT, a WITH, a VALUES or a SHOW that writes no file: audits only "+
+				"read")
+		}
 		if howMany(q.Equals != nil, q.Counts != "", q.NoRows) != 1 {
 			mistake(place, "give one of equals, counts and no_rows: what must be answered?")
 		}
@@ -167,6 +171,17 @@ func readsHistory(a *lab.SystemAudit) bool {
 		slices.ContainsFunc(a.Queries, func(q lab.AuditQuery) bool { return q.Counts != "" }))
 }
 
+// LongestQueries returns how long the queries of the audit may take, one after the other.
+func (d Definition) LongestQueries() (all time.Duration) {
+	if d.Audit == nil {
+		return 0
+	}
+	for _, q := range d.Audit.Queries {
+		all += answerLimit + time.Duration(q.Within*float64(time.Second))
+	}
+	return all
+}
+
 // locateDatabases has the databases of the audit be found where the system is deployed, or says why they
 // cannot be.
 func (d *Definition) locateDatabases() (err error) {
@@ -222,16 +237,16 @@ func (d *Definition) locateService(db *lab.AuditDatabase, host string, port int)
 	if isLoopback(host) {
 		var published []string
 		for _, way := range d.project.ways {
-			if way.published == strconv.Itoa(port) {
-				host, port = way.service, way.port
-			} else if way.published != "" {
+			if way.published != "" {
 				published = append(published, way.published)
 			}
 		}
-		if isLoopback(host) {
+		i := slices.IndexFunc(d.project.ways, func(w wayIn) bool { return w.published == strconv.Itoa(port) })
+		if i < 0 {
 			return fmt.Errorf("at: no service publishes port %d of this host, but %s: name the service and its own "+
 				"port: db:5432", port, cmp.Or(strings.Join(published, ", "), "none at all"))
 		}
+		host, port = d.project.ways[i].service, d.project.ways[i].port
 	}
 	i := slices.IndexFunc(d.Services, func(s lab.SystemService) bool {
 		return s.Name == host || slices.Contains(s.Container.Names, host)

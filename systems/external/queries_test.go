@@ -57,7 +57,7 @@ audit:
 	}
 }
 
-// TestDatabasesAreLocated where the system is deployed, or refused by name.
+// TestDatabasesAreLocated where the system is deployed, or refused by name. Long because it is one table.
 func TestDatabasesAreLocated(t *testing.T) {
 	dir := t.TempDir()
 	compose := `name: shop
@@ -65,6 +65,7 @@ services:
   web: {image: web, ports: ["8080:80"]}
   db: {image: postgres, container_name: store, environment: {POSTGRES_PASSWORD: a}, ports: ["15432:5432"]}
   hidden: {image: postgres}
+  worker: {image: worker, ports: ["80:1"]}
 `
 	if err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte(compose), 0o600); err != nil {
 		t.Fatal(err)
@@ -74,9 +75,10 @@ services:
 		{file, "db:5432", "", "", "db:5432", ""},
 		{file, "store:5432", "", lab.DockerBridge, "db:5432", ""},
 		{file, "127.0.0.1:15432", "password_of: POSTGRES_PASSWORD", "", "db:5432", ""},
+		{file, "127.0.0.1:8080", "", "", "web:80", ""}, // and not the worker, which publishes a port 80
 		{file, "hidden:5432", "", "", "hidden:5432", ""},
 		{file, "127.0.0.1:5432", "", "", "", "system shop: audit.databases.shop: at: no service publishes port " +
-			"5432 of this host, but 15432, 8080: name the service"},
+			"5432 of this host, but 15432, 8080, 80: name the service"},
 		{file, "dbs:5432", "", "", "", "there is no service dbs: the system has db, hidden, web"},
 		{file, "db:5432", "password_of: NONE", "", "", "the service db has no variable NONE"},
 		{file, "db:5432", "", lab.Kubernetes, "", "on kubernetes this host does not reach db:5432: audit it " +

@@ -36,7 +36,7 @@ export interface Bar {
   point: string;
   variant: string;
   baseline: string;
-  /** Begin is the begin of the bar on the axis: 1, or the end of the step before it. The bar ends at Begin times the ratio. */
+  /** Begin is where the bar begins on the axis: 1, or the end of the step before it. The bar ends at Begin times the ratio. */
   begin: Figure;
   ratio: Figure;
   low: Figure | null;
@@ -439,7 +439,7 @@ export interface Comparison {
   /** Spread names the source of the interval's width: the "table" of all variants and blocks, the two "variants" where they scatter unlike the others, or the "pair" alone. Degrees holds its degrees of freedom. */
   spread?: string;
   degrees?: Figure;
-  /** Margin is the one of the verdict: the study's, or the bias of these two variants if that is larger. 0 without an interval. */
+  /** Margin is the margin that the verdict used: the study's, or the bias of these two variants if that is larger. 0 without an interval. */
   margin: Figure;
   /** HolmLow and HolmHigh: the interval at the family-wise level. */
   holm_low: Figure | null;

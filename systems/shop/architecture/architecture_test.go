@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/systems/kit"
 )
 
 func TestEveryArchitectureIsADesign(t *testing.T) {
@@ -112,6 +114,8 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 			map[string]string{KnobCoordination: "two-phase", KnobDatabase: "postgres"}, "has nothing to coordinate"},
 		"two-phase commit in batches": {Sync, map[string]string{KnobCoordination: "two-phase",
 			KnobDatabase: "postgres", KnobBatching: "on"}, "use batching off"},
+		"two-phase commit with guards": {Sync, map[string]string{KnobCoordination: "two-phase",
+			KnobDatabase: "postgres", kit.KnobResilience: kit.Timeouts}, "longer than resilience timeouts lets it"},
 		"two-phase commit over replicas": {Sync, map[string]string{KnobCoordination: "two-phase",
 			KnobDatabase: "mariadb", KnobReplicas: "inventory=2"}, "belongs to its connection: use database postgres"},
 		"schemas of SQLite": {Sync, map[string]string{KnobData: "schemas"},

@@ -68,6 +68,8 @@ func (d Design) refuseTwoPhase(refuse func(when bool, format string, args ...any
 		"use database %s or %s, or coordination %s", TwoPhase, sqlite, mariadb, postgres, Orchestrated)
 	refuse(d.Batching, "coordination %s has a transaction for each order: batching %s has nothing to join; "+
 		"use batching %s", TwoPhase, batchingOn, batchingOff)
+	refuse(d.Resilience != kit.Unguarded, "coordination %s waits for locks within a call, longer than %s %s "+
+		"lets it: use %s %s", TwoPhase, kit.KnobResilience, d.Resilience, kit.KnobResilience, kit.Unguarded)
 	for _, unit := range d.Units {
 		refuse(d.Database == mariadb && unit.Replicas > 1 && unit.hasAny(shop.ComponentInventory,
 			shop.ComponentPayments, shop.ComponentShipping),

@@ -12,7 +12,7 @@
 // those that it depends on, undone once and the last first, 8 states follow the
 // machine, 9 read models say what the tables say, 10 every change was told once to
 // all whom it concerns, and nothing else was, 11 a key keeps its order, 12 a page shows a
-// price that was valid, or no longer replaced than its source may lag, 13 every row
+// price that was valid, or had been replaced for no longer than its source may lag, 13 every row
 // says what was asked for and what the shop began with, 14 an order has a price that was
 // valid when it was taken, or that the orders' replica still had.
 package audit

@@ -90,7 +90,7 @@ const (
 	// answerTimeout is how long nginx waits for an answer, in seconds.
 	answerTimeout = 15
 	unitNginx     = "nginx"
-	// lastStage is when those end whom units of a system call: see stage.
+	// lastStage is the stage in which units end that are not of the system: see stage.
 	lastStage = 3
 )
 
@@ -158,8 +158,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// withThirdParty returns units with who looks at media, whom the unit of that calls: past its sidecar and
-// unprotected, since neither is somebody else's.
+// withThirdParty adds the third party, which the unit with media calls without a sidecar and without TLS: a
+// stranger's service has neither of ours.
 func withThirdParty(units []lab.UnitSpec, design architecture.Design, job socialunit.Job) []lab.UnitSpec {
 	for i, u := range design.Units {
 		if design.AsksThirdParty(u) { // design and layout have the units in the same order

@@ -61,9 +61,11 @@ func (c *Coordinator) Recover(ctx context.Context) error {
 // decision.
 func (c *Coordinator) Resolve(ctx context.Context) error {
 	errs := make([]error, len(Components()))
-	for n, component := range Components() {
-		errs[n] = c.resolve(ctx, component)
+	var all sync.WaitGroup
+	for n, component := range Components() { // none waits for another that does not answer
+		all.Go(func() { errs[n] = c.resolve(ctx, component) })
 	}
+	all.Wait()
 	return errors.Join(errs...)
 }
 
@@ -113,6 +115,9 @@ func (c *Coordinator) resolve(ctx context.Context, component string) error {
 		commit, open, err := c.decided(ctx, a)
 		if open && a.lease < c.now().UnixMicro() {
 			open, err = false, c.abandon(ctx, a)
+		}
+		if errors.Is(err, orders.ErrOvertaken) {
+			continue // somebody has taken the order over, and ends it
 		}
 		if err == nil && !open {
 			err = c.end(ctx, a, commit, []string{component})

@@ -248,7 +248,9 @@ func (c *Coordinator) undo(ctx context.Context, u orders.Underway) error {
 	a := attempt{u.Order, cancelling, u.Lease}
 	err := c.prepare(ctx, a, &shoppb.PrepareRequest{Cancel: &shoppb.StepRequest{OrderId: u.Order}})
 	if err != nil {
-		return errors.Join(err, c.book.Forget(ctx, u)) // nobody holds it any more
+		releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), margin) // its time may be over
+		defer cancel()
+		return errors.Join(err, c.book.Forget(releasing, u)) // nobody holds it any more
 	}
 	if err := c.book.Decide(ctx, u, shop.StateCancelled, nil); err != nil {
 		return err
