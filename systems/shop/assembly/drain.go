@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
+	"github.com/cleave-lab/cleave/systems/shop/coordination/brokered"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 )
 
@@ -37,7 +38,7 @@ const (
 )
 
 // The stages in which units are told to stop (lab.UnitSpec.Stage): what takes orders,
-// what these change, what only looks on. Nothing flows back.
+// what these change, what only looks on. What takes orders waits for all that flows back.
 const (
 	front = iota
 	middle
@@ -140,9 +141,7 @@ func (l *look) left(ctx context.Context) (bool, error) {
 	}
 	open, err := l.orders.open(ctx, db)
 	if err == nil && !open {
-		var driven int64
-		driven, err = orders.CountUnderway(ctx, db)
-		open = driven > 0
+		open, err = l.driven(ctx, db)
 	}
 	if err == nil && !open {
 		open, err = l.unit.inDoubt(ctx)
@@ -159,6 +158,15 @@ func (l *look) left(ctx context.Context) (bool, error) {
 		l.final = time.Now()
 	}
 	return l.onItsWay(ctx)
+}
+
+// driven reports whether somebody drives an order, or its saga.
+func (l *look) driven(ctx context.Context, db *database.DB) (bool, error) {
+	count, err := orders.CountUnderway(ctx, db)
+	if err == nil && count == 0 && l.unit.design.Coordination == architecture.Brokered {
+		count, err = brokered.CountUnderway(ctx, db)
+	}
+	return count > 0, err
 }
 
 // moving reports whether open orders may still become final; not where their events are lost.

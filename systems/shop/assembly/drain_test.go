@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 )
 
@@ -60,6 +62,31 @@ func TestALookMissesNoOrder(t *testing.T) {
 		if err != nil || open != step.open {
 			t.Fatalf("%s %s %s: open %v, %v; want %v", step.what, step.order, step.state, open, err, step.open)
 		}
+	}
+}
+
+// TestASagaThatCompensatesIsWaitedFor although its order is cancelled, and so final.
+func TestASagaThatCompensatesIsWaitedFor(t *testing.T) {
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
+		DSN: filepath.Join(t.TempDir(), "orders.db")})
+	if err := schema.Create(t.Context(), db, shop.ComponentOrders, schema.Sagas); err != nil {
+		t.Fatal(err)
+	}
+	l := look{unit: &unit{design: architecture.Design{Coordination: architecture.Brokered}}}
+	for i, state := range []string{"confirmed", "recalling", "undone"} {
+		if _, err := db.Exec(t.Context(), "INSERT INTO sagas (order_id, state, journal) VALUES (?, ?, '')",
+			strconv.Itoa(i), state); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if open, err := l.driven(t.Context(), db); !open || err != nil {
+		t.Errorf("a saga recalls a parcel: open %t, %v", open, err)
+	}
+	if _, err := db.Exec(t.Context(), "UPDATE sagas SET state = 'undone'"); err != nil {
+		t.Fatal(err)
+	}
+	if open, err := l.driven(t.Context(), db); open || err != nil {
+		t.Errorf("all sagas have ended: open %t, %v", open, err)
 	}
 }
 
