@@ -24,6 +24,9 @@ type Prediction struct {
 	MedianRatio *Estimate `json:"median_ratio,omitempty"`
 	P99Ratio    *Estimate `json:"p99_ratio,omitempty"`
 	CPURatio    *Estimate `json:"cpu_ratio,omitempty"`
+	// CapacityCheck is the simulated capacity of the system as it is, in operations per second, beside the
+	// measured one, by which both capacities are corrected; left out where none was measured.
+	CapacityCheck *PredictedMeasure `json:"capacity_check,omitempty"`
 	// Causes divide the mean response time, CPUCauses the CPU time of an operation.
 	Causes    []PredictedCause `json:"causes,omitempty"`
 	CPUCauses []PredictedCause `json:"cpu_causes,omitempty"`

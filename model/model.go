@@ -116,6 +116,9 @@ type Measurement struct {
 	// Placement names the components of each unit, as in "orders+payments,catalog"; empty: as they are.
 	Placement string  `yaml:"placement,omitempty"`
 	Rate      float64 `yaml:"rate"` // operations per second
+	// Users is the number of users who never paused, in a closed loop: Rate is what they got, the capacity. 0:
+	// operations came at the rate.
+	Users int `yaml:"users,omitempty"`
 	// Time is the response time that clients saw, of all operations.
 	Time Distribution `yaml:"time,flow"`
 	// CPU is the CPU time of all units and servers per operation.

@@ -21,7 +21,7 @@ func SameRate(a, b float64) bool { return math.Abs(math.Log(a/b)) <= 0.1 }
 // the order of the rates.
 func (m Model) RatedCPU() (all []RatedCPU) {
 	measured := slices.DeleteFunc(slices.Clone(m.Measured),
-		func(of Measurement) bool { return of.Placement != "" || of.CPU.Mean == 0 })
+		func(of Measurement) bool { return of.Placement != "" || of.CPU.Mean == 0 || of.Users > 0 })
 	slices.SortStableFunc(measured, func(a, b Measurement) int { return cmp.Compare(a.Rate, b.Rate) })
 	alike := 0.0 // measurements of the last rate
 	for _, of := range measured {
@@ -57,6 +57,23 @@ func (m Model) AtRate(rate float64, measured []RatedCPU) Model {
 			scale(&c.Visits[i].CPU)
 		}
 	})
+}
+
+// AtCapacity returns the model with the CPU times of a host that never falls idle: those that were measured with
+// users who never pause, or else those of the highest rate.
+func (m Model) AtCapacity() Model {
+	measured := m.RatedCPU()
+	busy, trials := RatedCPU{Rate: math.MaxFloat64}, 0.0
+	for _, of := range m.Measured {
+		if of.Users > 0 && of.Placement == "" && of.CPU.Mean > 0 {
+			trials++
+			busy.Seconds += (of.CPU.Seconds() - busy.Seconds) / trials
+		}
+	}
+	if trials > 0 {
+		measured = append(measured, busy)
+	}
+	return m.AtRate(math.MaxFloat64, measured)
 }
 
 // interpolated returns the CPU time of an operation at a rate.

@@ -92,6 +92,7 @@ func (c *checker) model(m *Model) {
 	for i, of := range m.Measured {
 		place := fmt.Sprintf("measured[%d]", i)
 		c.expect(of.Rate > 0, place+".rate", "is %g, expected operations per second above 0", of.Rate)
+		c.expect(of.Users >= 0 && of.Users <= 1e6, place+".users", "is %d, expected 0 to 1000000", of.Users)
 		c.distribution(place+".time", of.Time)
 		c.distribution(place+".cpu", of.CPU)
 		c.placement(place+".placement", of.Placement, m.Components())

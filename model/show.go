@@ -57,7 +57,11 @@ func (m Model) Show(w io.Writer) error {
 			if t.Placement != "" {
 				placement = t.Placement
 			}
-			fmt.Fprintf(table, "  %s\t%.4g/s\t%s\t%s\t%d\n", placement, t.Rate, spoken(t.Time.Mean),
+			rate := fmt.Sprintf("%.4g/s", t.Rate)
+			if t.Users > 0 {
+				rate += fmt.Sprintf(" by %d users", t.Users)
+			}
+			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%d\n", placement, rate, spoken(t.Time.Mean),
 				spoken(t.CPU.Mean), t.Time.N)
 		}
 		if err := table.Flush(); err != nil {

@@ -51,6 +51,9 @@ type Check struct {
 func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 	var all []Check
 	for _, m := range Pooled(q.Model.Measured) {
+		if m.Users > 0 { // the capacity has a check of its own
+			continue
+		}
 		rated := q.Model.AtRate(m.Rate, q.known(m.Rate))
 		units, at := q.Model.Units, site{cores: q.MeasuredCores, unknown: unknown}
 		if m.Placement != "" {
@@ -91,7 +94,8 @@ func Pooled(measured []model.Measurement) (all []model.Measurement) {
 		var cpu, means []float64
 		quantiles := map[string][]float64{}
 		for _, m := range measured {
-			if m.Placement != first.Placement || !model.SameRate(m.Rate, first.Rate) {
+			alike := m.Placement == first.Placement && m.Users == first.Users && model.SameRate(m.Rate, first.Rate)
+			if !alike {
 				others = append(others, m)
 				continue
 			}

@@ -23,6 +23,10 @@ func (a Answer) Document() lab.Prediction {
 	if len(a.Withheld) > 0 || a.AsIs.CPU.Value == 0 {
 		return d
 	}
+	if a.Capacity.Measured > 0 {
+		c := a.Capacity.document()
+		d.CapacityCheck = &c
+	}
 	asIs, changed := a.AsIs.document(), a.Changed.document()
 	median, tail, cpu := between(a.Median), between(a.P99), between(a.CPU)
 	d.AsIs, d.Changed, d.MedianRatio, d.P99Ratio, d.CPURatio = &asIs, &changed, &median, &tail, &cpu

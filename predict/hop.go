@@ -2,6 +2,7 @@ package predict
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -15,6 +16,7 @@ type Hop struct {
 	CPU    float64 // of both sides
 	Wait   float64 // on the way, beside the CPU time that the caller waits for
 	Aside  float64 // the part of CPU that no caller waits for
+	Busy   float64 // CPU of both sides at the capacity, where units never fall idle; 0: CPU
 	Source string  // where the figures come from, for people
 
 	samples []HopSample
@@ -37,21 +39,40 @@ func MeasuredHop(samples []HopSample, source string) *Hop {
 	return &Hop{CPU: c, Wait: max(0, e-c), Aside: max(0, c-e), Source: source, samples: samples}
 }
 
-// RehearsedHops returns what a call between units took in each block of a rehearsal: the differences between
-// a variant and the baseline in CPU time and in the median response time, by the number of calls that cross
-// units in the variant alone. A block counts if both are known of both: of a load that was sent late, no
-// response time is.
-func RehearsedHops(s lab.Study, variant string, trials []lab.Trial) (samples []HopSample, err error) {
+// RehearsedHop returns what a call between units took in a rehearsal, by the differences between a variant and
+// the baseline in each block, at the first point. If users who never pause were rehearsed, too, it is known
+// for a busy host. in names the rehearsal.
+func RehearsedHop(s lab.Study, variant string, trials []lab.Trial, in string) (*Hop, error) {
 	more, err := moreCrossings(s, variant)
 	if err != nil {
 		return nil, err
 	}
+	samples := hopSamples(s, variant, s.Points[0], more, trials)
+	hop := MeasuredHop(samples, fmt.Sprintf("rehearsed%s at %g/s, %d blocks", in,
+		s.Points[0].Levels[lab.FactorRate], len(samples)))
+	if hop.CPU == 0 {
+		return nil, errors.New("it does not tell what a call between units takes: play a split with more calls, " +
+			"on an idle host, in more blocks")
+	}
+	for _, p := range s.Points[1:] {
+		if _, closed := p.Level(lab.FactorUsers); closed {
+			hop.Busy = MeasuredHop(hopSamples(s, variant, p, more, trials), "").CPU
+		}
+	}
+	return hop, nil
+}
+
+// hopSamples returns what a call between units took in each block of a rehearsal: the differences between a
+// variant and the baseline in CPU time and in the median response time, by the number of calls that cross
+// units in the variant alone. A block counts if both are known of both: of a load that was sent late, no
+// response time is.
+func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials []lab.Trial) (all []HopSample) {
 	median, _ := lab.FindMetric(s.Metrics, lab.ResponseTime, 0.5, "")
 	cpu, _ := lab.FindMetric(s.Metrics, lab.CPU, 0, lab.PerOperation)
 	baselines := map[int]HopSample{} // by block
 	at := func(t lab.Trial, variant string) (is HopSample, measured bool) {
 		is.CPU, is.Elapsed = t.Measures[cpu.Name], t.Measures[median.Name]
-		counts := t.Valid && t.Variant == variant && t.Point.Name == s.Points[0].Name
+		counts := t.Valid && t.Variant == variant && t.Point.Name == p.Name
 		return is, counts && is.CPU > 0 && is.Elapsed > 0
 	}
 	for _, t := range trials {
@@ -62,14 +83,10 @@ func RehearsedHops(s lab.Study, variant string, trials []lab.Trial) (samples []H
 	for _, t := range trials {
 		base, known := baselines[t.Block]
 		if is, measured := at(t, variant); known && measured {
-			samples = append(samples, HopSample{(is.CPU - base.CPU) / more, (is.Elapsed - base.Elapsed) / more})
+			all = append(all, HopSample{(is.CPU - base.CPU) / more, (is.Elapsed - base.Elapsed) / more})
 		}
 	}
-	if len(samples) == 0 || MeasuredHop(samples, "").CPU == 0 {
-		return nil, errors.New("it does not tell what a call between units takes: play a split with more calls, " +
-			"on an idle host, in more blocks")
-	}
-	return samples, nil
+	return all
 }
 
 // moreCrossings returns how many calls of an operation cross units in a variant of a rehearsal beyond those
@@ -104,7 +121,17 @@ func (h *Hop) redrawn(random *rand.Rand) *Hop {
 	for i := range drawn {
 		drawn[i] = h.samples[random.IntN(len(h.samples))]
 	}
-	return MeasuredHop(drawn, h.Source)
+	of := MeasuredHop(drawn, h.Source)
+	of.Busy = h.Busy
+	return of
+}
+
+// busy returns the hop at the capacity.
+func (h *Hop) busy() *Hop {
+	if h == nil || h.Busy == 0 {
+		return h
+	}
+	return &Hop{CPU: h.Busy, Wait: h.Wait, Aside: min(h.Aside, h.Busy), Source: h.Source}
 }
 
 // usualHop returns the mean of the model's own hops, by how often they are called; nil if it has

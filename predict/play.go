@@ -2,7 +2,6 @@ package predict
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/cleave-lab/cleave/predict/sim"
@@ -86,31 +85,4 @@ func cores(n float64) string {
 		return "1 core"
 	}
 	return fmt.Sprintf("%.3g cores", n)
-}
-
-const (
-	// fewUsers and mostUsers bound the search for the capacity.
-	fewUsers, mostUsers = 64, 1 << 15
-	// noGain is the growth of the throughput with twice the users that is none.
-	noGain = 0.01
-)
-
-// capacity returns the most operations per second: users who never think are doubled until throughput grows
-// no more.
-func (p placement) capacity(ctx context.Context, operations int, seed uint64,
-) (rate float64, by string, err error) {
-	weights := p.system.Loads[0].Weights
-	for users := fewUsers; users <= mostUsers; users *= 2 {
-		p.system.Loads = []sim.Load{{Users: users, Weights: weights}}
-		r, err := p.run(ctx, max(operations, 4*users), 0, seed)
-		if err != nil {
-			return 0, "", err
-		}
-		now := float64(r.All.Times.Count) / r.Seconds
-		if now < rate*(1+noGain) {
-			return max(rate, now), p.figures(r).busiest, nil
-		}
-		rate = now
-	}
-	return 0, "", errors.New("the throughput grows without end: the model has no CPU time and no workers")
 }

@@ -69,6 +69,9 @@ type Answer struct {
 	CPUCauses        []Cause
 	Checks           []Check
 	Limits           []string // what is not modelled
+	// Capacity is the simulated capacity of the system as it is beside the measured one, by which those of the
+	// answer are corrected.
+	Capacity Compared
 	// Withheld says why there is no answer; TailWithheld why there is none for the 99th percentile alone.
 	Withheld     []string
 	TailWithheld bool
@@ -177,22 +180,26 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	if err != nil {
 		return err
 	}
+	most, changedMost, err := a.capacities(ctx)
+	if overloaded(err) {
+		a.Withheld = append(a.Withheld, fmt.Sprintf("at its capacity: %v", err))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("capacity: %w", err)
+	}
 	for _, side := range []struct {
 		placement
-		f  figures
-		of func(pair) figures
-		to *Outcome
+		most bound
+		f    figures
+		of   func(pair) figures
+		to   *Outcome
 	}{
-		{asIs, before, func(p pair) figures { return p.asIs }, &a.AsIs},
-		{changed, after, func(p pair) figures { return p.changed }, &a.Changed},
+		{asIs, most, before, func(p pair) figures { return p.asIs }, &a.AsIs},
+		{changed, changedMost, after, func(p pair) figures { return p.changed }, &a.Changed},
 	} {
-		*side.to, err = a.outcome(ctx, side.placement, side.f, side.of, pairs)
-		if overloaded(err) {
-			a.Withheld = append(a.Withheld, fmt.Sprintf("at its capacity: %v", err))
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("capacity: %w", err)
+		if *side.to, err = a.outcome(ctx, side.placement, side.most, side.f, side.of, pairs); err != nil {
+			return err
 		}
 	}
 	time, tail, cpu := worst(a.Checks)
@@ -208,22 +215,18 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 }
 
 // outcome returns the figures of a placement with their intervals.
-func (a *Answer) outcome(ctx context.Context, p placement, f figures, of func(pair) figures, pairs []pair,
+func (a *Answer) outcome(ctx context.Context, p placement, most bound, f figures, of func(pair) figures,
+	pairs []pair,
 ) (o Outcome, err error) {
 	q := a.Question
 	o = Outcome{Mean: f.mean, Busiest: f.busiest, Utilization: f.utilization, Hops: p.hops, parts: f.parts,
-		cpuParts: f.cpuParts}
-	capacity, by, err := p.capacity(ctx, q.Operations/4, q.Seed)
-	if err != nil {
-		return o, err
-	}
+		cpuParts: f.cpuParts, CapacityBy: most.by}
 	time, tail, cpu := worst(a.Checks)
-	o.CapacityBy = by
 	o.Median = around(f.median, pairs, func(p pair) float64 { return of(p).median }, time)
 	o.P99 = around(f.p99, pairs, func(p pair) float64 { return of(p).p99 }, tail)
 	o.CPU = around(f.cpu, pairs, func(p pair) float64 { return of(p).cpu }, cpu)
 	o.Cores = around(f.cores, pairs, func(p pair) float64 { return of(p).cores }, cpu)
-	o.Capacity = around(capacity, pairs, func(p pair) float64 { return 1 / of(p).utilization }, cpu)
+	o.Capacity = around(most.rate, pairs, func(p pair) float64 { return 1 / of(p).utilization }, cpu)
 	for i, name := range p.units {
 		o.Units = append(o.Units, UnitUse{name, f.units[i]})
 	}

@@ -182,11 +182,11 @@ func TestStoresOfTheirOwn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rate, by, err := p.capacity(t.Context(), 2000, 1)
-			if err != nil || !strings.HasPrefix(by, "the workers of db") {
-				t.Fatalf("%s: limited by %s, %v", c.change, by, err)
+			most, err := p.capacity(t.Context(), 2000, 1)
+			if err != nil || !strings.HasPrefix(most.by, "the workers of db") {
+				t.Fatalf("%s: limited by %s, %v", c.change, most.by, err)
 			}
-			near(t, c.change.String()+": capacity", rate, c.want, 0.02)
+			near(t, c.change.String()+": capacity", most.rate, c.want, 0.02)
 		}
 	}
 }

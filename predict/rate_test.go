@@ -142,7 +142,8 @@ func TestTheHopOfARehearsal(t *testing.T) {
 	if err := smallShop().Write(&text); err != nil {
 		t.Fatal(err)
 	}
-	s := lab.Study{Baseline: "as-is", Model: text.String(), Points: []lab.Point{{Name: "low"}, {Name: "high"}},
+	s := lab.Study{Baseline: "as-is", Model: text.String(), Points: []lab.Point{{Name: "low"}, {Name: "high"},
+		{Name: "most", Levels: map[string]float64{lab.FactorUsers: 64}}},
 		Metrics: []lab.Metric{{Name: "p50", Quantity: lab.ResponseTime, Quantile: 0.5},
 			{Name: "cpu", Quantity: lab.CPU, Per: lab.PerOperation}},
 		Variants: []lab.Variant{{Name: "as-is"}, {Name: "changed",
@@ -159,15 +160,16 @@ func TestTheHopOfARehearsal(t *testing.T) {
 		trial(4, "as-is", "low", true, 0, 0.005), // sent late
 		trial(4, "changed", "low", true, 0.013, 0.9),
 		trial(5, "as-is", "low", true, 0.010, 0.005), trial(5, "changed", "low", true, 0, 0.9),
+		trial(1, "as-is", "most", true, 0.1, 0.003), trial(1, "changed", "most", true, 0.12, 0.0034),
 	}
-	samples, err := RehearsedHops(s, "changed", trials)
-	if err != nil || len(samples) != 2 {
-		t.Fatalf("%+v, %v, want those of two blocks", samples, err)
+	hop, err := RehearsedHop(s, "changed", trials, "")
+	if err != nil || len(hop.samples) != 2 {
+		t.Fatalf("%+v, %v, want that of two blocks", hop, err)
 	}
-	hop := MeasuredHop(samples, "")
 	near(t, "CPU time", hop.CPU, 0.35e-3, 1e-9)
 	near(t, "the rest", hop.Wait, 0.65e-3, 1e-9)
-	if _, err := RehearsedHops(s, "as-is", trials); err == nil {
+	near(t, "CPU time of a busy host", hop.busy().CPU, 0.2e-3, 1e-9)
+	if _, err := RehearsedHop(s, "as-is", trials, ""); err == nil {
 		t.Error("a rehearsal that changes nothing has told what a call takes")
 	}
 }

@@ -39,6 +39,7 @@ type modelFlags struct {
 	architecture string
 	rate         float64
 	further      []float64 // rates at which it is metered, too
+	capacity     bool      // it is metered at its capacity, too
 	component    string
 	out          string
 }
@@ -61,7 +62,8 @@ Of FILE, a compose file or a system file of yours as cleave compare takes them, 
 same is done: at --rate and at three times as many flows its units are metered, and
 at --rate all of them are asked for spans. --component tells components within a
 service apart. --further-rates meters at more rates: CPU time depends on the rate,
-and predict takes it from those that were measured.
+and predict takes it from those that were measured. --capacity meters it under as
+much load as it bears, for predictions of the capacity.
 RUN is the result folder of such trials: the model is made anew.
 
 TRACES are files or folders with spans of your own system, in the formats that
@@ -92,6 +94,7 @@ func (f *modelFlags) register(command *cobra.Command) {
 			"operations per second: few, so that nothing queues; of FILE flows (default: the system's)")
 		flags.Float64SliceVar(&f.further, "further-rates", nil,
 			"further `rates` to meter, such as 200,400: those of later predictions")
+		addCapacity(flags, &f.capacity)
 		f.addLength(flags, 10*time.Second)
 	})
 	addGroup(command, "Deployment", f.addDeployment)
@@ -311,6 +314,15 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
+// capacityUsers is the number of users who never pause by whom a capacity is measured.
+const capacityUsers = 64
+
+// addCapacity adds the flag that asks for the capacity, too.
+func addCapacity(flags *pflag.FlagSet, to *bool) {
+	flags.BoolVar(to, "capacity", false,
+		fmt.Sprintf("measure the capacity, too: what %d users get who never pause", capacityUsers))
+}
+
 // modelPoints returns the points at which a system is metered, the low rate first. A prediction can be
 // checked at the others.
 func (f *modelFlags) modelPoints() (all []lab.Point) {
@@ -320,6 +332,9 @@ func (f *modelFlags) modelPoints() (all []lab.Point) {
 		if !slices.ContainsFunc(all, func(known lab.Point) bool { return known.Name == p.Name }) {
 			all = append(all, p)
 		}
+	}
+	if f.capacity {
+		all = append(all, usersPoint(capacityUsers))
 	}
 	return all
 }

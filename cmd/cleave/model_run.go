@@ -45,7 +45,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	for _, t := range trials {
 		if t.Valid && t.Variant == meteredVariant && cpuPerOperation(t, s.Metrics) > 0 {
 			m := measurementOf(t, s.Metrics)
-			if foreign { // its rate is that of flows
+			if foreign || m.Users > 0 { // its rate is that of flows, or there is none
 				m.Rate = float64(m.Time.N) / s.Load.Duration
 			}
 			from.Measured = append(from.Measured, m)
@@ -77,8 +77,9 @@ func meteredRates(s lab.Study) string {
 	v, _ := s.Variant(meteredVariant)
 	var rates []string
 	for _, p := range s.Points {
-		if len(v.Points) == 0 || slices.Contains(v.Points, p.Name) {
-			rates = append(rates, fmt.Sprint(p.Levels[lab.FactorRate]))
+		rate, paced := p.Level(lab.FactorRate)
+		if paced && (len(v.Points) == 0 || slices.Contains(v.Points, p.Name)) {
+			rates = append(rates, fmt.Sprint(rate))
 		}
 	}
 	return figure.And(rates)
@@ -149,7 +150,8 @@ func measurementOf(t lab.Trial, metrics []lab.Metric) model.Measurement {
 	if m, known := lab.FindMetric(metrics, lab.ResponseTime, 0, ""); known && t.Measures[m.Name] > 0 {
 		took.Mean = time.Duration(t.Measures[m.Name] * float64(time.Second))
 	}
-	return model.Measurement{Rate: t.Point.Levels[lab.FactorRate], Time: took,
+	return model.Measurement{Rate: t.Point.Levels[lab.FactorRate],
+		Users: int(t.Point.Levels[lab.FactorUsers]), Time: took,
 		CPU: model.OfPoints([]model.Point{{Seconds: cpuPerOperation(t, metrics)}}, model.Meter, n)}
 }
 

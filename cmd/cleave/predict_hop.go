@@ -79,10 +79,9 @@ func loopedHop(dir, way string, trials []lab.Trial) (*predict.Hop, error) {
 
 // rehearsedHop returns what a call between units took in a rehearsal.
 func rehearsedHop(dir string, s lab.Study, trials []lab.Trial) (*predict.Hop, error) {
-	samples, err := predict.RehearsedHops(s, changedVariant, trials)
+	hop, err := predict.RehearsedHop(s, changedVariant, trials, " in "+dir)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return predict.MeasuredHop(samples, fmt.Sprintf("rehearsed in %s at %g/s, %d blocks", dir,
-		s.Points[0].Levels[lab.FactorRate], len(samples))), nil
+	return hop, nil
 }

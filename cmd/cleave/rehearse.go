@@ -29,6 +29,8 @@ type rehearseFlags struct {
 	change changeFlags
 	rate   float64
 	calls  string
+	// capacity is set if the capacity of both placements is measured, too.
+	capacity bool
 }
 
 func (a app) rehearseCommand() *cobra.Command {
@@ -66,6 +68,7 @@ func (f *rehearseFlags) register(command *cobra.Command) {
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
 		flags.Float64VarP(&f.rate, "rate", "r", 0,
 			"operations per second (default: the highest at which the model was measured)")
+		addCapacity(flags, &f.capacity)
 		f.addLength(flags, 10*time.Second)
 	})
 	addGroup(command, "Deployment", f.addDeployment)
@@ -139,7 +142,13 @@ func (f *rehearseFlags) study(
 				s.Points = append(s.Points, p)
 			}
 		}
+		if f.capacity {
+			v.Points = append(v.Points, usersPoint(capacityUsers).Name)
+		}
 		s.Variants = append(s.Variants, v)
+	}
+	if f.capacity {
+		s.Points = append(s.Points, usersPoint(capacityUsers))
 	}
 	s.Design.NoiseFloorPoints = []string{s.Points[0].Name}
 	return s
@@ -149,7 +158,7 @@ func (f *rehearseFlags) study(
 func measuredRates(m model.Model, placement string) (rates []float64) {
 	for _, of := range predict.Pooled(m.Measured) {
 		same := of.Placement == placement || of.Placement != "" && samePlacement(m, of.Placement, placement)
-		if same && !slices.Contains(rates, of.Rate) {
+		if same && of.Users == 0 && !slices.Contains(rates, of.Rate) {
 			rates = append(rates, of.Rate)
 		}
 	}

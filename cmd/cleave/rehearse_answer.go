@@ -51,15 +51,16 @@ type rehearsedChange struct {
 type aspect struct {
 	what   string
 	metric lab.Metric
-	truth  func(model.Measurement) float64 // in seconds; 0: it was not measured
+	truth  func(model.Measurement) float64 // in the metric's unit; 0: it was not measured
 	margin float64
 }
 
-// aspects returns the lines of the first screen.
+// aspects returns the lines of the first screen. The last one is the capacity.
 func (r rehearsedChange) aspects() []aspect {
 	median, _ := lab.FindMetric(r.study.Metrics, lab.ResponseTime, 0.5, "")
 	tail, _ := lab.FindMetric(r.study.Metrics, lab.ResponseTime, 0.99, "")
 	cpu, _ := lab.FindMetric(r.study.Metrics, lab.CPU, 0, lab.PerOperation)
+	goodput, _ := lab.FindMetric(r.study.Metrics, lab.Goodput, 0, "")
 	return []aspect{
 		{"median response time", median, func(m model.Measurement) float64 {
 			return m.Time.Quantiles["p50"].Seconds()
@@ -70,14 +71,19 @@ func (r rehearsedChange) aspects() []aspect {
 		{"CPU per operation", cpu, func(m model.Measurement) float64 {
 			return m.CPU.Seconds()
 		}, predict.MarginCPU},
+		{"capacity", goodput, func(m model.Measurement) float64 { return m.Rate }, predict.MarginTime},
 	}
 }
 
-// result returns a metric of a variant at a rate, and nil where it was not measured.
-func (r rehearsedChange) result(variant string, rate float64, m lab.Metric) *lab.Result {
+// result returns a metric of a variant under the load of a measurement, and nil where it was not measured.
+func (r rehearsedChange) result(variant string, under model.Measurement, m lab.Metric) *lab.Result {
 	for i, result := range r.found.Results {
-		if at, paced := result.Point.Level(lab.FactorRate); paced && result.Variant == variant &&
-			model.SameRate(at, rate) && result.Metric == m.Name {
+		rate, paced := result.Point.Level(lab.FactorRate)
+		alike := paced && under.Users == 0 && model.SameRate(rate, under.Rate)
+		if users, closed := result.Point.Level(lab.FactorUsers); closed {
+			alike = int(users) == under.Users
+		}
+		if alike && result.Variant == variant && result.Metric == m.Name {
 			return &r.found.Results[i]
 		}
 	}
@@ -92,21 +98,43 @@ func resultText(r *lab.Result) string {
 	return figure.Quantity(r.Estimate(), r.Unit)
 }
 
+// loads returns what was played: the rate, and users who never pause where the capacity was asked for.
+func (r rehearsedChange) loads() []model.Measurement {
+	all := []model.Measurement{{Rate: r.study.Points[0].Levels[lab.FactorRate]}}
+	for _, p := range r.study.Points {
+		if users, closed := p.Level(lab.FactorUsers); closed {
+			all = append(all, model.Measurement{Users: int(users)})
+		}
+	}
+	return all
+}
+
+// tells reports whether an aspect is one of a load: users who never pause show the capacity alone.
+func (a aspect) tells(under model.Measurement) bool {
+	return (a.metric.Quantity == lab.Goodput) == (under.Users > 0)
+}
+
 // writeAnswer prints both placements side by side.
 func (r rehearsedChange) writeAnswer(w io.Writer) {
-	rate := r.study.Points[0].Levels[lab.FactorRate]
 	changed, _ := r.study.Variant(changedVariant)
-	fmt.Fprintf(w, "%s, rehearsed at %g operations a second: %s\n\n", r.model.Name, rate, changed.Summary)
+	fmt.Fprintf(w, "%s, rehearsed at %g operations a second: %s\n\n", r.model.Name,
+		r.study.Points[0].Levels[lab.FactorRate], changed.Summary)
 	rows := [][]string{{"", "as it is", "changed", "changed / as it is"}}
-	for _, a := range r.aspects() {
-		ratio := "not compared"
-		for _, c := range r.found.Comparisons {
-			if c.Variant == changedVariant && c.Metric == a.metric.Name && c.Point.Levels[lab.FactorRate] == rate {
-				ratio = figure.Times(c.Ratio.Estimate())
+	for _, under := range r.loads() {
+		for _, a := range r.aspects() {
+			is, would := r.result(asIsVariant, under, a.metric), r.result(changedVariant, under, a.metric)
+			if !a.tells(under) {
+				continue
 			}
+			ratio := "not compared"
+			for _, c := range r.found.Comparisons {
+				if would != nil && c.Variant == changedVariant && c.Metric == a.metric.Name &&
+					c.Point.Name == would.Point.Name {
+					ratio = figure.Times(c.Ratio.Estimate())
+				}
+			}
+			rows = append(rows, []string{a.what, resultText(is), resultText(would), ratio})
 		}
-		rows = append(rows, []string{a.what, resultText(r.result(asIsVariant, rate, a.metric)),
-			resultText(r.result(changedVariant, rate, a.metric)), ratio})
 	}
 	figure.Columns(w, rows)
 }
@@ -114,29 +142,36 @@ func (r rehearsedChange) writeAnswer(w io.Writer) {
 // writeErrors prints what was rehearsed beside what the model says was measured, and warns of errors beyond
 // their margins.
 func (r rehearsedChange) writeErrors(w io.Writer) {
-	rows, warnings := [][]string{{"placement", "rate"}}, []string{}
+	rows, warnings := [][]string{{"placement", "load"}}, []string{}
 	for _, a := range r.aspects() {
 		rows[0] = append(rows[0], a.what)
 	}
 	changed, _ := r.study.Variant(changedVariant)
 	for _, m := range predict.Pooled(r.model.Measured) {
-		name, placed := asIsVariant, "as it is"
+		name, placed, load := asIsVariant, "as it is", fmt.Sprintf("%g/s", m.Rate)
 		if m.Placement != "" {
 			name, placed = changedVariant, m.Placement
 			if !samePlacement(r.model, m.Placement, changed.Knobs["placement"]) {
 				continue
 			}
 		}
-		row := []string{placed, fmt.Sprintf("%g/s", m.Rate)}
+		if m.Users > 0 {
+			load = fmt.Sprintf("%d users", m.Users)
+		}
+		row := []string{placed, load}
 		for _, a := range r.aspects() {
-			result, truth := r.result(name, m.Rate, a.metric), a.truth(m)
+			if !a.tells(m) {
+				row = append(row, "-")
+				continue
+			}
+			result, truth := r.result(name, m, a.metric), a.truth(m)
 			cell := resultText(result)
 			if result != nil && truth > 0 {
 				off := result.Mean/truth - 1
-				cell += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, "s"), 100*off)
+				cell += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, a.metric.Unit), 100*off)
 				if math.Abs(off) > a.margin {
-					warnings = append(warnings, fmt.Sprintf("%s %s at %g/s: %+.0f %%, beyond the margin of %.0f %%",
-						a.what, placed, m.Rate, 100*off, 100*a.margin))
+					warnings = append(warnings, fmt.Sprintf("%s %s at %s: %+.0f %%, beyond the margin of %.0f %%",
+						a.what, placed, load, 100*off, 100*a.margin))
 				}
 			}
 			row = append(row, cell)
@@ -162,7 +197,7 @@ func (r rehearsedChange) writeCPU(w io.Writer) {
 	asked, _ := lab.FindMetric(r.study.Metrics, "demanded_cpu", 0, lab.PerOperation)
 	burnt, _ := lab.FindMetric(r.study.Metrics, "burnt", 0, "")
 	metered, _ := lab.FindMetric(r.study.Metrics, lab.CPU, 0, lab.PerOperation)
-	rate := r.study.Points[0].Levels[lab.FactorRate]
+	rate := r.loads()[0]
 	fmt.Fprint(w, "\nCPU time of an operation: what the calls of the model ask for, and what all units took\n")
 	rows := [][]string{{"", "asked for", "metered", "calls between units, requests, rest",
 		"work / asked for, sampled"}}

@@ -18,18 +18,20 @@ func TestTrialsOfNearlyOneRateAreRehearsedOnce(t *testing.T) {
 	if got := measuredRates(m, ""); !slices.Equal(got, []float64{59.1, 181}) {
 		t.Errorf("rates %v, want one of each", got)
 	}
-	f := &rehearseFlags{rate: 60}
+	m.Measured = append(m.Measured, model.Measurement{Rate: 900, Users: capacityUsers})
+	f := &rehearseFlags{rate: 60, capacity: true}
 	s := f.study(lab.SystemInfo{}, m, "a change", nil)
-	if len(s.Points) != 2 || s.Points[0].Levels[lab.FactorRate] != 60 || len(s.Variants[0].Points) != 2 {
-		t.Errorf("points %+v, want 60/s and 181/s", s.Points)
+	if len(s.Points) != 3 || s.Points[0].Levels[lab.FactorRate] != 60 || len(s.Variants[0].Points) != 3 {
+		t.Errorf("points %+v, want 60/s, 181/s and users", s.Points)
 	}
 	metric := lab.Metric{Name: "cpu"}
 	r := rehearsedChange{found: lab.Analysis{Results: []lab.Result{
 		{Variant: asIsVariant, Point: s.Points[0], Metric: metric.Name},
-		{Variant: asIsVariant, Point: s.Points[1], Metric: metric.Name}}}}
-	for i, rate := range []float64{59.1, 181} {
-		if r.result(asIsVariant, rate, metric) != &r.found.Results[i] {
-			t.Errorf("no result at %g/s", rate)
+		{Variant: asIsVariant, Point: s.Points[1], Metric: metric.Name},
+		{Variant: asIsVariant, Point: s.Points[2], Metric: metric.Name}}}}
+	for i, under := range []model.Measurement{{Rate: 59.1}, {Rate: 181}, {Rate: 900, Users: capacityUsers}} {
+		if r.result(asIsVariant, under, metric) != &r.found.Results[i] {
+			t.Errorf("no result of %+v", under)
 		}
 	}
 }

@@ -23,6 +23,9 @@ type Job struct {
 	Architecture string            `json:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty"`
 	Unit         string            `json:"unit"`
+	// Pause is the time between two operations of the load, in seconds; 0: there is none. The unit measures what
+	// its program takes itself at that pace: one that falls idle takes more.
+	Pause float64 `json:"pause_seconds,omitempty"`
 }
 
 // ModelFile is the file in the folder of a unit that holds the model.

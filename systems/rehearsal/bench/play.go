@@ -69,7 +69,8 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 	modelled, cancel := p.until(ctx, 0.25)
 	defer cancel()
 	err = p.run(modelled, append([]string{"model", "shop", "--architecture", oneProcess, "--out", path, "--rate",
-		strconv.Itoa(modelRate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length()}, p.gates...)...)
+		strconv.Itoa(modelRate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(),
+		"--capacity"}, p.gates...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -139,11 +140,11 @@ func (p player) hop(ctx context.Context, rate float64) (*predict.Hop, error) {
 	if err != nil {
 		return nil, err
 	}
-	samples, err := predict.RehearsedHops(plan.Study, changed, trials)
+	hop, err := predict.RehearsedHop(plan.Study, changed, trials, "")
 	if err != nil {
 		return nil, fmt.Errorf("a call between two processes at %g/s: %w", rate, err)
 	}
-	return predict.MeasuredHop(samples, fmt.Sprintf("rehearsed at %g/s", rate)), nil
+	return hop, nil
 }
 
 // changed is the variant of a rehearsal with the other placement.
@@ -153,7 +154,7 @@ const changed = "changed"
 func (p player) rehearsal(ctx context.Context, path, split string, rate float64) (*store.Folder, error) {
 	err := p.run(ctx, append([]string{"rehearse", path, "--split", split, "--rate",
 		strconv.FormatFloat(rate, 'g', -1, 64), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(),
-		"--warm-up", "1s"}, p.gates...)...)
+		"--warm-up", "1s", "--capacity"}, p.gates...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +286,7 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 		if err != nil {
 			return nil, err
 		}
-		if rows[i].measured.capacity = 0; rows[i].rate == rates[len(rates)-1] { // once for each placement
+		if rows[i].measured.capacity = 0; rows[i].rate == rates[len(rates)/2] { // once for each placement
 			rows[i].measured.capacity = most.capacity
 		}
 	}
@@ -338,17 +339,21 @@ func asItIs(folder *store.Folder) (all []model.Measurement, err error) {
 		return nil, err
 	}
 	for _, t := range trials {
-		rate, paced := t.Point.Level(lab.FactorRate)
-		if !paced || !t.Valid || t.Variant != together {
+		if !t.Valid || t.Variant != together {
 			continue
 		}
 		var is truth
 		for name, to := range is.quantities(plan.Study.Metrics) {
 			*to = t.Measures[name]
 		}
+		rate, paced := t.Point.Level(lab.FactorRate)
+		users := int(t.Point.Levels[lab.FactorUsers])
+		if !paced {
+			rate = is.capacity
+		}
 		n := int(t.Audit.Counts["ok"])
 		duration := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-		all = append(all, model.Measurement{Rate: rate,
+		all = append(all, model.Measurement{Rate: rate, Users: users,
 			CPU: model.Distribution{Mean: duration(is.cpu), Source: model.Meter, N: n},
 			Time: model.Distribution{Mean: duration(is.median), Source: model.Meter, N: n,
 				Quantiles: model.Quantiles{"p50": duration(is.median), "p99": duration(is.p99)}}})
@@ -362,7 +367,7 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 	defer cancel()
 	path := filepath.Join(p.results, "rehearsed.model.yaml")
 	m.Measured = slices.DeleteFunc(slices.Clone(m.Measured), // what is left is rehearsed, too
-		func(of model.Measurement) bool { return of.Rate != rate && of.Rate != modelRate })
+		func(of model.Measurement) bool { return of.Users == 0 && of.Rate != rate && of.Rate != modelRate })
 	var text bytes.Buffer
 	err := m.Write(&text)
 	if err := errors.Join(err, os.WriteFile(path, text.Bytes(), 0o600)); err != nil {
@@ -379,7 +384,11 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 		if rows[i].rehearsed, err = measuredIn(folder, changed, lab.FactorRate, rate); err != nil {
 			return err
 		}
-		rows[i].rehearsed.capacity = 0 // it was not looked for
+		most, err := measuredIn(folder, changed, lab.FactorUsers, users)
+		if err != nil {
+			return err
+		}
+		rows[i].rehearsed.capacity = most.capacity
 	}
 	return nil
 }

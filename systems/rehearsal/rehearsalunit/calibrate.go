@@ -19,17 +19,20 @@ import (
 )
 
 const (
-	// probes of each kind are sent, one every probePause, after some that warm up. That is a low load, since the
-	// CPU times of a model are those at low load.
+	// probes of each kind are sent, with the pauses of the load between them up to longestPause, after some that
+	// warm up: a program that falls idle takes more CPU time for the same work.
 	probes, warmProbes = 100, 20
-	probePause         = time.Millisecond
+	longestPause       = 10 * time.Millisecond
 	// Requests of the first probedOperations are measured; those of other operations are taken for their mean.
 	probedOperations = 20
 )
 
-// calibrate measures the CPU time that this program itself takes for the request of a client, and for a call
-// of a store that is a unit. The model has both in the CPU time of calls.
+// calibrate measures the CPU time that this program itself takes for the request of a client, for a call of a
+// store that is a unit, and for a commit. The model has all of them in the CPU time of calls.
 func (u *Unit) calibrate(ctx context.Context) error {
+	if err := u.probeCommits(ctx); err != nil {
+		return err
+	}
 	if u.index == u.design.Front() {
 		if err := u.probed(ctx, u.serveNothing, u.probeFront); err != nil {
 			return err
@@ -79,7 +82,7 @@ func (u *Unit) probeFront(_ context.Context, address string) error {
 		}
 		var err error
 		var whole time.Duration
-		sent := onThread(func() { whole, err = exchange(address, u.request(i)) })
+		sent := onThread(func() { whole, err = u.exchange(address, u.request(i)) })
 		if err != nil {
 			return err
 		}
@@ -98,7 +101,7 @@ func (u *Unit) request(operation int) []byte {
 
 // exchange sends a request again and again on the calling thread alone, and returns the CPU time that the
 // process took meanwhile.
-func exchange(address string, request []byte) (time.Duration, error) {
+func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return 0, err
@@ -112,11 +115,10 @@ func exchange(address string, request []byte) (time.Duration, error) {
 	if err := unix.Connect(descriptor, server); err != nil {
 		return 0, err
 	}
-	pause := unix.NsecToTimespec(int64(probePause))
 	answer := make([]byte, maxMessage)
 	before := clock(unix.CLOCK_PROCESS_CPUTIME_ID)
 	for range probes + warmProbes {
-		_ = unix.Nanosleep(&pause, nil) // an interrupted pause is as good
+		u.rest()
 		if _, err := unix.Write(descriptor, request); err != nil {
 			return 0, err
 		}
@@ -125,6 +127,55 @@ func exchange(address string, request []byte) (time.Duration, error) {
 		}
 	}
 	return clock(unix.CLOCK_PROCESS_CPUTIME_ID) - before, nil
+}
+
+// rest makes the pause between two probes. It keeps its thread: a timer of the runtime would take CPU time.
+func (u *Unit) rest() {
+	if u.pause > 0 {
+		pause := unix.NsecToTimespec(int64(u.pause))
+		_ = unix.Nanosleep(&pause, nil) // an interrupted pause is as good
+	}
+}
+
+// probeCommits measures commits to embedded stores, by the number of statements in them: the CPU time of the
+// process, without that of the pauses. Drivers work on threads of their own, too.
+func (u *Unit) probeCommits(ctx context.Context) error {
+	known := map[int]time.Duration{} // by the number of statements; 0: of the pause alone
+	for _, s := range u.scores {
+		for i := range s.visits {
+			v := &s.visits[i]
+			if s.Unit != u.index || v.store == nil || v.store.db == nil || v.Commits == 0 {
+				continue
+			}
+			for _, statements := range []int{0, v.perCommit()} {
+				if _, probed := known[statements]; probed {
+					continue
+				}
+				took, err := u.metered(func() error { return v.store.commit(ctx, statements) })
+				if err != nil {
+					return err
+				}
+				known[statements] = took
+			}
+			v.commitCPU = max(0, known[v.perCommit()]-known[0])
+		}
+	}
+	return nil
+}
+
+// metered returns the CPU time of the process for some work and a pause, in the mean over probes.
+func (u *Unit) metered(work func() error) (time.Duration, error) {
+	begun := time.Duration(0)
+	for i := range probes + warmProbes {
+		if i == warmProbes {
+			begun = clock(unix.CLOCK_PROCESS_CPUTIME_ID)
+		}
+		u.rest()
+		if err := work(); err != nil {
+			return 0, err
+		}
+	}
+	return (clock(unix.CLOCK_PROCESS_CPUTIME_ID) - begun) / probes, nil
 }
 
 // readAnswer reads an answer to the end of its JSON object.
@@ -156,7 +207,7 @@ func (u *Unit) probeStore(ctx context.Context, address string) (err error) {
 		if i == warmProbes {
 			begun = clock(unix.CLOCK_PROCESS_CPUTIME_ID)
 		}
-		time.Sleep(probePause)
+		u.rest()
 		sent := time.Now()
 		if _, err := part.Settle(ctx, &rehearsalpb.SettleRequest{}); err != nil {
 			return err

@@ -3,6 +3,7 @@ package rehearsalunit
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sort"
@@ -49,14 +50,19 @@ type visit struct {
 	model.Visit
 	store *station
 	wait  values
+	// commitCPU is the CPU time that our program takes for a commit.
+	commitCPU time.Duration
 }
+
+// perCommit returns the number of statements of one commit.
+func (v visit) perCommit() int { return max(1, int(math.Round(v.Statements/v.Commits))) }
 
 // scoreOf prepares a call.
 func (u *Unit) scoreOf(c *rehearsal.Call) *score {
 	s := &score{Call: c, cpu: c.CPU.Points(), wait: c.Wait.Points(), background: c.Background.Points(),
 		in: filler(c.In), out: filler(c.Out)}
 	for _, v := range c.Visits {
-		s.visits = append(s.visits, visit{v, u.stations[v.Store], v.Wait.Points()})
+		s.visits = append(s.visits, visit{Visit: v, store: u.stations[v.Store], wait: v.Wait.Points()})
 	}
 	return s
 }

@@ -45,7 +45,7 @@ func openStation(
 	})
 }
 
-// visit spends the time of a visit, and returns the CPU time that its commits took on the caller's thread.
+// visit spends the time of a visit, and returns the CPU time that its commits are known to take.
 func (s *station) visit(ctx context.Context, v visit) (used time.Duration, err error) {
 	if s.workers != nil {
 		select {
@@ -59,22 +59,19 @@ func (s *station) visit(ctx context.Context, v visit) (used time.Duration, err e
 		return 0, s.sleeper.sleep(v.wait.draw())
 	}
 	commits := executions(v.Commits)
-	used = onThread(func() {
-		for i := range commits {
-			statements := int(v.Statements+0.5) / commits
-			if i == 0 {
-				statements += int(v.Statements+0.5) % commits
-			}
-			if err = s.commit(ctx, max(1, statements)); err != nil {
-				return
-			}
+	for range commits {
+		if err := s.commit(ctx, v.perCommit()); err != nil {
+			return 0, err
 		}
-	})
-	return used, err
+	}
+	return time.Duration(commits) * v.commitCPU, nil
 }
 
-// commit changes so many rows in one transaction.
+// commit changes so many rows in one transaction; without any there is none.
 func (s *station) commit(ctx context.Context, statements int) error {
+	if statements == 0 {
+		return nil
+	}
 	return s.db.Do(ctx, func(ctx context.Context) error {
 		for range statements {
 			_, err := s.db.Exec(ctx, "UPDATE entry SET n = n + 1 WHERE id = ?", rand.IntN(stationRows))

@@ -57,7 +57,8 @@ func Run(channel *unit.Channel, argument string) error {
 	}
 	var u *Unit
 	return hosting.Run(channel, func(ctx context.Context) (_ hosting.Served, err error) {
-		u, err = Open(ctx, design, job.Unit, Place{Dir: dir, Peer: unit.PeerAddress})
+		u, err = Open(ctx, design, job.Unit, Place{Dir: dir, Peer: unit.PeerAddress,
+			Pause: time.Duration(job.Pause * float64(time.Second))})
 		return u, err
 	}, func(channel *unit.Channel) error { return channel.Report(u.Account()) })
 }
@@ -69,6 +70,8 @@ type Place struct {
 	Peer func(unit string) (string, error)
 	// LogError is told what fails inside; nil: standard error is.
 	LogError func(error)
+	// Pause is the time between two operations of the load.
+	Pause time.Duration
 }
 
 // Unit is a unit that is joined.
@@ -85,6 +88,7 @@ type Unit struct {
 	sleeper  *sleeper
 	aside    atomic.Int64 // work under way that nobody waits for
 	logError func(error)
+	pause    time.Duration // between two probes
 
 	frontCPU            []time.Duration // that this program takes for a request of a client, by operation
 	storeCPU, storeWait time.Duration   // that it takes for a call of a store that is a unit
@@ -97,7 +101,7 @@ func Open(ctx context.Context, design *rehearsal.Design, name string, place Plac
 		return nil, fmt.Errorf("the design has no unit %q", name)
 	}
 	u := &Unit{design: design, index: index, parts: map[int]rehearsalpb.Part{}, stations: map[string]*station{},
-		burner: newBurner(), sleeper: &sleeper{}, logError: place.LogError,
+		burner: newBurner(), sleeper: &sleeper{}, logError: place.LogError, pause: min(place.Pause, longestPause),
 		frontCPU: make([]time.Duration, len(design.Roots)),
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Calls: hosting.Calls{Binding: design.Bind,
 			Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(problemOf)}}}

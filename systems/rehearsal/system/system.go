@@ -87,7 +87,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors}
 	for i, u := range design.Units {
 		unit := kit.Unit(u.Name, rehearsal.Name,
-			rehearsal.Job{Architecture: v.Architecture, Knobs: v.Knobs, Unit: u.Name})
+			rehearsal.Job{Architecture: v.Architecture, Knobs: v.Knobs, Unit: u.Name, Pause: pause(p)})
 		unit.Listens, unit.Scalable, unit.Limits.CPU = true, u.Store == nil && !keeps(design, i), u.Cores
 		unit.Files = map[string][]byte{rehearsal.ModelFile: text}
 		unit.Uses = []lab.Use{}
@@ -114,20 +114,28 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// modelAt returns the text of the model with its CPU times at the rate of a point, if it has one and they
-// were measured at several.
+// pause returns the time between two operations of a point's load, in seconds; 0 in a closed loop.
+func pause(p lab.Point) float64 {
+	if rate, paced := p.Level(lab.FactorRate); paced {
+		return 1 / rate
+	}
+	return 0
+}
+
+// modelAt returns the text of the model with the CPU times that it has under the load of a point, as far as
+// they were measured.
 func (s System) modelAt(p lab.Point) ([]byte, error) {
 	m, err := model.Parse(rehearsal.ModelFile, []byte(s.Model))
 	if err != nil {
 		return nil, err
 	}
-	rate, known := p.Level(lab.FactorRate)
-	measured := m.RatedCPU()
-	if !known || len(measured) < 2 {
-		return []byte(s.Model), nil
+	if rate, paced := p.Level(lab.FactorRate); paced {
+		m = m.AtRate(rate, m.RatedCPU())
+	} else {
+		m = m.AtCapacity()
 	}
 	var text bytes.Buffer
-	err = m.AtRate(rate, measured).Write(&text)
+	err = m.Write(&text)
 	return text.Bytes(), err
 }
 

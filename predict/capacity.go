@@ -1,0 +1,105 @@
+package predict
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/predict/sim"
+)
+
+const (
+	// fewUsers and mostUsers bound the search for the capacity.
+	fewUsers, mostUsers = 64, 1 << 15
+	// noGain is the growth of the throughput with twice the users that is none.
+	noGain = 0.01
+)
+
+// bound is the most operations per second of a placement, and what limits them.
+type bound struct {
+	rate float64
+	by   string
+}
+
+// capacities returns the capacities of both placements: CPU times and hops are those of a host that never
+// falls idle. If the capacity of the system as it is was measured, both are multiplied with what it is of the
+// one that is simulated: the load generator, and whatever else the model lacks, slow both down.
+func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
+	q := a.Question
+	m, hop := q.Model.AtCapacity(), a.Hop.busy()
+	before, err := place(m, m.Units, q.site(SharedStores, hop))
+	if err != nil {
+		return asIs, changed, err
+	}
+	after, err := place(m, a.Units, q.site(q.Change.Stores, hop))
+	if err != nil {
+		return asIs, changed, err
+	}
+	if asIs, err = before.capacity(ctx, q.Operations/4, q.Seed); err != nil {
+		return asIs, changed, err
+	}
+	if changed, err = after.capacity(ctx, q.Operations/4, q.Seed); err != nil {
+		return asIs, changed, err
+	}
+	users, rate := measuredCapacity(q.Model)
+	if users == 0 {
+		return asIs, changed, nil
+	}
+	there, err := place(m, m.Units, site{q.MeasuredCores, SharedStores, hop})
+	if err != nil {
+		return asIs, changed, err
+	}
+	simulated, _, err := there.crowded(ctx, users, q.Operations/4, q.Seed)
+	if err != nil {
+		return asIs, changed, err
+	}
+	a.Capacity = Compared{Predicted: simulated, Measured: rate}
+	asIs.rate *= rate / simulated
+	changed.rate *= rate / simulated
+	return asIs, changed, nil
+}
+
+// measuredCapacity returns the highest rate that users who never pause got of the system as it is, in the mean
+// over the trials, and how many users these were; 0 if nobody measured it.
+func measuredCapacity(m model.Model) (users int, rate float64) {
+	sums, counts := map[int]float64{}, map[int]float64{}
+	for _, of := range m.Measured {
+		if of.Users > 0 && of.Placement == "" {
+			sums[of.Users] += of.Rate
+			counts[of.Users]++
+		}
+	}
+	for n, sum := range sums {
+		if sum/counts[n] > rate {
+			users, rate = n, sum/counts[n]
+		}
+	}
+	return users, rate
+}
+
+// capacity returns the capacity of a placement: users who never think are doubled until throughput grows no
+// more.
+func (p placement) capacity(ctx context.Context, operations int, seed uint64) (most bound, err error) {
+	for users := fewUsers; users <= mostUsers; users *= 2 {
+		now, by, err := p.crowded(ctx, users, operations, seed)
+		if err != nil {
+			return bound{}, err
+		}
+		if now < most.rate*(1+noGain) {
+			return bound{max(most.rate, now), by}, nil
+		}
+		most.rate = now
+	}
+	return bound{}, errors.New("the throughput grows without end: the model has no CPU time and no workers")
+}
+
+// crowded returns the operations per second that users who never think get, and what is used most.
+func (p placement) crowded(ctx context.Context, users, operations int, seed uint64,
+) (rate float64, by string, err error) {
+	p.system.Loads = []sim.Load{{Users: users, Weights: p.system.Loads[0].Weights}}
+	r, err := p.run(ctx, max(operations, 4*users), 0, seed)
+	if err != nil {
+		return 0, "", err
+	}
+	return float64(r.All.Times.Count) / r.Seconds, p.figures(r).busiest, nil
+}

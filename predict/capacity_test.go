@@ -1,0 +1,35 @@
+package predict
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/model"
+)
+
+// TestTheCapacityFollowsWhatWasMeasured: users who never paused got 2,000 operations a second, for half of the
+// CPU time that an operation takes at low load. The simulation lacks what else slowed them down, in both
+// placements alike. A call takes half as long on a busy host.
+func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
+	q := splitStock()
+	front := &q.Model.Operations[0].Call
+	front.CPU.Quantiles = model.Quantiles{"min": 50 * time.Microsecond, "max": 950 * time.Microsecond}
+	front.Calls[0].Visits = nil
+	q.Model.Measured[0].Time = of(1600 * time.Microsecond)
+	q.Hop.Busy = q.Hop.CPU / 2
+	q.Model.Measured = append(q.Model.Measured,
+		model.Measurement{Rate: 1900, Users: 64, CPU: of(800 * time.Microsecond)},
+		model.Measurement{Rate: 2100, Users: 64, CPU: of(800 * time.Microsecond)})
+	a := predicted(t, q)
+	if len(a.Withheld) > 0 || a.AsIs.CapacityBy != "the 4 cores of the host" {
+		t.Fatalf("withheld: %v; limited by %s", a.Withheld, a.AsIs.CapacityBy)
+	}
+	near(t, "simulated as it is", a.Capacity.Predicted, 4/0.8e-3, 0.03)
+	near(t, "capacity as it is", a.AsIs.Capacity.Value, 2000, 0.03)
+	near(t, "capacity with a call more", a.Changed.Capacity.Value, 2000*0.8/(0.8+0.05*a.Changed.Hops), 0.03)
+	var text strings.Builder
+	if err := a.Write(&text); err != nil || !strings.Contains(text.String(), "measured 2000/s") {
+		t.Errorf("%v: no word on the correction in\n%s", err, text.String())
+	}
+}
