@@ -66,7 +66,8 @@ func expectAnswered(t *testing.T, played map[string][]lab.Trial, variants ...str
 // TestACommandIsComparedWithItselfInContainers: its program and its folder are there, and it can
 // write into that.
 func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
-	dockertest.Start(t)
+	t.Parallel()
+	dockertest.Shared(t)
 	dir := serverFolder(t)
 	script := "#!/bin/sh\necho \"$(readlink /proc/self/ns/mnt) $CLEAVE_ADDRESS\" >>begun\nexec ./server \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(dir, "begin"), []byte(script), 0o755); err != nil {

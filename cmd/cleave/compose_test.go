@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,15 +27,16 @@ const composeImage = "cleave-compare-test:1"
 // image. system is the one that is compared.
 type composeFixture struct{ dir, servers, system string }
 
-// inContainer makes the fixture. It skips where there is no Docker.
+// buildServer makes composeImage.
+func buildServer() error { return dockertest.Build(composeImage, filepath.Join(binaries, "server")) }
+
+// inContainer makes the fixture. It skips where there is no compose command.
 func inContainer(t *testing.T) composeFixture {
 	t.Helper()
-	dockertest.Start(t)
 	if err := compose.Missing(); err != nil {
 		t.Skip(err)
 	}
 	f := composeFixture{t.TempDir(), serverFolder(t), "web.yaml"}
-	dockertest.Image(t, composeImage, filepath.Join(f.servers, "server"))
 	ports, err := launch.ReservePorts(1)
 	if err != nil {
 		t.Fatal(err)
@@ -70,10 +72,27 @@ func (f composeFixture) compare(args ...string) *exec.Cmd {
 	return command
 }
 
-// containers lists what has Cleave's label.
+// told are labels of which containers has told a test: the others that have the same daemon go on.
+var told sync.Map
+
+// containers lists what has the label of a cleave that has ended: beside the test others may go on.
 func containers(t *testing.T) []leftovers.Leftover {
 	t.Helper()
-	found, err := leftovers.Docker(func(string) bool { return true })
+	left := labelledInDocker(t, func(label string) bool {
+		id, is := launch.ParseID(label)
+		_, before := told.Load(label)
+		return !before && (!is || id.Fate() != launch.Running)
+	})
+	for _, leftover := range left {
+		told.Store(leftover.Label, true)
+	}
+	return left
+}
+
+// labelledInDocker lists what has a label of Cleave's that is wanted.
+func labelledInDocker(t *testing.T, wanted func(label string) bool) []leftovers.Leftover {
+	t.Helper()
+	found, err := leftovers.Docker(wanted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +101,8 @@ func containers(t *testing.T) []leftovers.Leftover {
 
 // TestContainersAreComparedWithAProcess has the container of a compose file, and one of an image.
 func TestContainersAreComparedWithAProcess(t *testing.T) {
+	t.Parallel()
+	dockertest.Once(t, composeImage, buildServer)
 	f := inContainer(t)
 	for _, f.system = range []string{"web.yaml", "image.yaml"} {
 		f.isCompared(t)
@@ -90,11 +111,13 @@ func TestContainersAreComparedWithAProcess(t *testing.T) {
 
 func TestSystemsAreComparedOnASwarm(t *testing.T) {
 	needSwarm(t)
+	dockertest.Once(t, composeImage, buildServer)
 	inContainer(t).areComparedOn(t, lab.Swarm)
 }
 
 func TestSystemsAreComparedOnKubernetes(t *testing.T) {
 	needKubernetes(t)
+	dockertest.Once(t, composeImage, buildServer)
 	inContainer(t).areComparedOn(t, lab.Kubernetes)
 }
 
@@ -160,13 +183,20 @@ func (f composeFixture) isCompared(t *testing.T) {
 	}
 }
 
+// TestContainersOfADeadCleaveGo has a daemon of its own: other tests look whether a dead cleave has left
+// something.
 func TestContainersOfADeadCleaveGo(t *testing.T) {
+	dockertest.Private(t)
+	if err := buildServer(); err != nil {
+		t.Fatal(err)
+	}
 	f := inContainer(t)
 	command := f.compare("--rate", "20", "-d", "60s", "--blocks", "1", "--cores", "none")
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); len(containers(t)) == 0; time.Sleep(50 * time.Millisecond) {
+	all := func() []leftovers.Leftover { return labelledInDocker(t, func(string) bool { return true }) }
+	for deadline := time.Now().Add(patience); len(all()) == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("no container comes")
 		}
@@ -176,5 +206,5 @@ func TestContainersOfADeadCleaveGo(t *testing.T) {
 	}
 	_ = command.Wait() // killed, as it should be
 	until(t, "no container is left, without a clean",
-		func() (struct{}, bool) { return struct{}{}, len(containers(t)) == 0 })
+		func() (struct{}, bool) { return struct{}{}, len(all()) == 0 })
 }

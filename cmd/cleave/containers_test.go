@@ -30,7 +30,8 @@ design: {blocks: 1, noise_floor: [], gates: {steal: 99%, calibration: 99%}}
 // TestTheSameRunsInContainers: the layouts that run as processes run as containers, by
 // one word, and are audited alike; nothing of them is left.
 func TestTheSameRunsInContainers(t *testing.T) {
-	dockertest.Start(t)
+	t.Parallel()
+	dockertest.Shared(t)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "big.yaml"), []byte(bigInContainers), 0o644); err != nil {
 		t.Fatal(err)

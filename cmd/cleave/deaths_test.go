@@ -54,6 +54,7 @@ func keptOf(label, mark string) []int {
 // next attempt has a fresh one and counts.
 func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
+	t.Parallel()
 	for name, c := range map[string]struct {
 		architecture, backing string
 		needs                 []server.Kind

@@ -85,6 +85,7 @@ func expectNobody(t *testing.T, label string) {
 // in batches.
 func TestPartsAreKilledInMidLoad(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
+	t.Parallel()
 	const every = "kill:every-unit@500ms+200ms"
 	const commands = "async --knob coordination=orchestrated-broker"
 	for name, c := range map[string]struct {
@@ -245,6 +246,7 @@ design: {blocks: 1, max_repeats: 0, gates: {steal: 99%%, calibration: 99%%}}
 // and leave nothing in the shop.
 func TestBadClientsGetProblems(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
+	t.Parallel()
 	for architecture, front := range map[string]string{
 		"monolith": `"unit":"shop"`, "monolith-ha": "haproxy", "sync": `"unit":"orders"`,
 		"async": `"unit":"orders"`,

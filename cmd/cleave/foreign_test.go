@@ -17,8 +17,8 @@ import (
 func TestForeignScripts(t *testing.T) {
 	servers := serverFolder(t)
 	if testset.All() {
-		dockertest.Start(t)
-		dockertest.Image(t, composeImage, filepath.Join(servers, "server"))
+		t.Parallel()
+		dockertest.Once(t, composeImage, buildServer)
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/foreign",

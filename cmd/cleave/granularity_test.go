@@ -16,6 +16,7 @@ import (
 // whose audit finds no call lost and none made up, and nothing is left.
 func TestGranularityStudiesPlay(t *testing.T) {
 	testset.Need(t, "it plays two studies, for half a minute")
+	t.Parallel()
 	for name, point := range map[string]string{"mendonca2024": "u500", "zhao2025": "r40"} {
 		t.Run(name, func(t *testing.T) {
 			results := t.TempDir()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +32,7 @@ var shorter = map[string]string{
 // reader would.
 func TestGuides(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
+	t.Parallel()
 	for _, guide := range []string{"getting-started", "should-i-split", "rego2021", "ci"} {
 		t.Run(guide, func(t *testing.T) {
 			t.Parallel() // most of a short load is waiting
@@ -39,31 +41,40 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// TestComposeGuides does so where the image of the guides, of which nothing is pulled, has this host's
-// Python.
-func TestComposeGuides(t *testing.T) {
-	dockertest.Private(t)
+// buildPython makes the image of the guides, of which nothing is pulled, of this host's Python.
+func buildPython() error {
 	const python = `cd / && exec 2>&1
 libs=$(ldd usr/bin/python3 usr/lib/python3.*/lib-dynload/*.so | grep -o '/lib[^ ]*\.so[^ :]*' | sort -u)
 tar --create --dereference --exclude=__pycache__ --exclude=test --exclude=dist-packages \
   usr/bin/python3 usr/lib/python3.[0-9]* $(echo "$libs" | cut -c 2-) | docker import - python:3.13-slim`
+	if said, err := exec.Command("sh", "-c", python).CombinedOutput(); err != nil {
+		return fmt.Errorf("make an image with Python: %w\n%s", err, said)
+	}
+	return nil
+}
+
+// TestComposeGuides does so with the guides to compose files.
+func TestComposeGuides(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skip(err)
 	}
-	if said, err := exec.CommandContext(t.Context(), "sh", "-c", python).CombinedOutput(); err != nil {
-		t.Fatalf("make an image with Python: %v\n%s", err, said)
-	}
+	dockertest.Once(t, "python:3.13-slim", buildPython)
 	for _, guide := range []string{"your-compose-file", "should-i-split-mine"} {
-		t.Run(guide, func(t *testing.T) { followGuide(t, guide) })
-	}
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
+		t.Run(guide, func(t *testing.T) {
+			t.Parallel()
+			followGuide(t, guide)
+			if left := containers(t); len(left) > 0 {
+				t.Errorf("%v are left", left)
+			}
+		})
 	}
 }
 
 // TestRecipes builds what the recipes compare from its registry, and runs their commands.
 func TestRecipes(t *testing.T) {
-	dockertest.Private(t)
+	t.Parallel()
+	dockertest.Shared(t)
 	const folder = "../../docs/recipes"
 	said, err := exec.CommandContext(t.Context(), folder+"/httpbin.sh").CombinedOutput()
 	var exit *exec.ExitError

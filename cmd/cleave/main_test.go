@@ -3,10 +3,12 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/docs/schema"
@@ -29,7 +32,10 @@ var binaries string
 
 func TestMain(m *testing.M) {
 	asTracedServer(os.Args)
-	servers.Main(func() int { return withBinaries(m.Run) }, nil)
+	if testset.All() { // most of what is played is waiting
+		_ = flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1)) // unless -parallel says another
+	}
+	servers.Main(func() int { return withBinaries(func() int { return dockertest.Main(m.Run) }) }, nil)
 }
 
 // withBinaries builds the programs for the tests.

@@ -16,8 +16,8 @@ import (
 // in it, their CPU time is metered, an attribute makes components within services, and the result folder
 // makes the same model once more.
 func TestAModelOfContainers(t *testing.T) {
-	dockertest.Start(t)
-	makeTracedImage(t)
+	t.Parallel()
+	dockertest.Once(t, tracedImage, buildTraced)
 	dir := t.TempDir()
 	file := "name: traced" + strings.Replace(tracedFile, "WORK", "2ms", 1)
 	if err := os.WriteFile(filepath.Join(dir, "traced.yaml"), []byte(file), 0o600); err != nil {

@@ -22,6 +22,7 @@ import (
 // result folder, and in the process list meanwhile.
 func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
+	t.Parallel()
 	dir := t.TempDir()
 	command := exec.Command(filepath.Join(binaries, "cleave"), "check", "people", "--operations", "600",
 		"--fault", "kill:every-unit", "--json", "out.json")

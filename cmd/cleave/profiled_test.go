@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,28 +45,26 @@ if (!process.env.CLEAVE_PROFILES) process.on('SIGTERM', () => process.exit());
 	nodeImage = "cleave-node-test:1"
 )
 
-// makeNodeImage makes an image with this host's Node.js and its shell.
-func makeNodeImage(t *testing.T) {
-	t.Helper()
-	if _, err := os.Stat("/usr/bin/node"); err != nil {
-		t.Skip(err)
-	}
+// buildNode makes an image with this host's Node.js and its shell.
+func buildNode() error {
 	const script = `cd / && exec 2>&1
 tar --create --dereference bin/sh bin/sleep usr/bin/node \
   $(ldd bin/sh bin/sleep usr/bin/node | grep -o '/lib[^ ]*\.so[^ :]*' | sort -u | cut -c 2-) |
   docker import - ` + nodeImage
-	if said, err := exec.CommandContext(t.Context(), "sh", "-c", script).CombinedOutput(); err != nil {
-		t.Fatalf("make an image with Node.js: %v\n%s", err, said)
+	if said, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
+		return fmt.Errorf("make an image with Node.js: %w\n%s", err, said)
 	}
-	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "--force", nodeImage).Run() }) // or it stays
+	return nil
 }
 
 // playProfiled profiles the services where the arguments say, and wants the layers of each.
 func playProfiled(t *testing.T, args ...string) {
 	t.Helper()
-	dockertest.Start(t)
-	dockertest.Image(t, composeImage, filepath.Join(serverFolder(t), "server"))
-	makeNodeImage(t)
+	if _, err := os.Stat("/usr/bin/node"); err != nil {
+		t.Skip(err)
+	}
+	dockertest.Once(t, composeImage, buildServer)
+	dockertest.Once(t, nodeImage, buildNode)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"shop.yaml": profiledFile, "server.js": profiledServer} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -103,6 +102,7 @@ func playProfiled(t *testing.T, args ...string) {
 
 // TestServicesAreProfiled in containers of this host's Docker.
 func TestServicesAreProfiled(t *testing.T) {
+	t.Parallel()
 	playProfiled(t)
 	if left := containers(t); len(left) > 0 {
 		t.Errorf("%v are left", left)

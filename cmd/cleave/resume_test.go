@@ -54,6 +54,7 @@ func contents(t *testing.T, dir string) map[string][]byte {
 // others is played once, and the report is over all of them.
 func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
+	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
 	e.results = filepath.Join(e.dir, "results")
 	file, folder := filepath.Join(e.dir, "shop.yaml"), filepath.Join(e.results, "long", "latest")

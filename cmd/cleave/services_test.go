@@ -35,13 +35,16 @@ services:
 volumes: {data: {}}
 `
 
+// builtImage is one that Cleave builds.
+const builtImage = "cleave-built-test:1"
+
 // TestComposeFilesAreComparedAsTheyAre: each service is a unit, which is metered and has faults.
 func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
-	dockertest.Start(t)
+	t.Parallel()
+	dockertest.Once(t, composeImage, buildServer)
 	if err := compose.Missing(); err != nil {
 		t.Skip(err)
 	}
-	dockertest.Image(t, composeImage, filepath.Join(serverFolder(t), "server"))
 	dir := t.TempDir()
 	for name, replicas := range map[string]string{"one": "1", "two": "2"} {
 		path := filepath.Join(dir, name, "compose.yaml")
@@ -50,7 +53,7 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 		}
 		text := strings.Replace(shopFile, "REPLICAS", replicas, 1)
 		if name == "two" { // whose image is built, of the same
-			text = strings.Replace(text, "  cart:\n", "  cart:\n    build: .\n", 1)
+			text = strings.Replace(text, "  cart:\n", "  cart:\n    build: .\n    image: "+builtImage+"\n", 1)
 			dockerfile := []byte("FROM " + composeImage + "\nLABEL built=here\n")
 			if err := os.WriteFile(filepath.Join(filepath.Dir(path), "Dockerfile"), dockerfile, 0o600); err != nil {
 				t.Fatal(err)
@@ -62,7 +65,7 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 	}
 	played := playedInWays(t, dir, "one/compose.yaml", "other=two/compose.yaml", "-d", "3s", "--build",
 		"--fault", "kill:cart@500ms+500ms")
-	inspect := exec.Command("docker", "inspect", "--format", "{{.Config.Labels}}", composeImage)
+	inspect := exec.Command("docker", "inspect", "--format", "{{.Config.Labels}}", builtImage)
 	labels, err := inspect.CombinedOutput()
 	if err != nil || !strings.Contains(string(labels), "built:here") {
 		t.Errorf("the image was not built: %s%v", labels, err)
@@ -157,9 +160,8 @@ spec: {selector: {app: prices}, ports: [{port: 82}]}
 // figures of each service, and spans.
 func playShop(t *testing.T, args ...string) {
 	t.Helper()
-	dockertest.Start(t)
-	dockertest.Image(t, composeImage, filepath.Join(serverFolder(t), "server"))
-	makeTracedImage(t)
+	dockertest.Once(t, composeImage, buildServer)
+	dockertest.Once(t, tracedImage, buildTraced)
 	dir := t.TempDir()
 	const needs, volumes = "-needs, /data/filled", "volumes: {data: {}}"
 	calling := strings.NewReplacer(needs, needs+`, -calls, "http://prices:82/"`, volumes, pricesService+volumes,
@@ -200,6 +202,7 @@ func playShop(t *testing.T, args ...string) {
 
 // TestManifestsAreComparedWithAComposeFile in containers of this host's Docker.
 func TestManifestsAreComparedWithAComposeFile(t *testing.T) {
+	t.Parallel()
 	playShop(t)
 	if left := containers(t); len(left) > 0 {
 		t.Errorf("%v are left", left)

@@ -152,22 +152,21 @@ services:
     ports: []
 `
 
-// makeTracedImage makes the image of servers that record spans.
-func makeTracedImage(t *testing.T) {
-	t.Helper()
+// buildTraced makes the image of servers that record spans.
+func buildTraced() error {
 	own, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	dockertest.Image(t, tracedImage, own)
+	return dockertest.Build(tracedImage, own)
 }
 
 // TestSpansComeFromContainers on a bridge network that does not lead out of this host: all of every operation
 // of the measured load, and of no other, three services deep, whose parts add up to the operation.
 // TestServicesAreComparedOnASwarm and TestServicesAreComparedOnKubernetes receive them from nodes.
 func TestSpansComeFromContainers(t *testing.T) {
-	dockertest.Start(t)
-	makeTracedImage(t)
+	t.Parallel()
+	dockertest.Once(t, tracedImage, buildTraced)
 	dir := t.TempDir()
 	for name, work := range map[string]string{"old.yaml": "2ms", "new.yaml": "12ms"} {
 		text := "name: " + strings.TrimSuffix(name, ".yaml") + strings.Replace(tracedFile, "WORK", work, 1)

@@ -31,6 +31,7 @@ design: {blocks: 1, gates: {steal: 99%, calibration: 99%}}
 // TestARunShowsItselfUntilItsEnd: the page that --serve names follows the run, and goes with it.
 func TestARunShowsItselfUntilItsEnd(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "shown.yaml"), []byte(shownStudy), 0o600); err != nil {
 		t.Fatal(err)

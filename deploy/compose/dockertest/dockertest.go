@@ -82,7 +82,10 @@ func run(options ...string) (*Daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a folder for Docker: %w", err)
 	}
-	d, err := start(dir, options)
+	var d *Daemon
+	if err = watch(dir); err == nil {
+		d, err = start(dir, options)
+	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -199,6 +202,33 @@ type Daemon struct {
 	pid   int
 	said  *bytes.Buffer // to be read when it has ended
 	ended chan struct{}
+}
+
+// janitor removes a daemon's folder, with its mounts, and the bridges of its networks when the program that
+// started it was killed, and the daemon has ended for that reason. Where end was called there is nothing to do.
+const janitor = `read -r _
+process=/proc/$(cat "$1/pid")
+for _ in $(seq 600); do [ ! -e "$process/exe" ] || sleep 0.2; done
+grep --text --only-matching 'br-[0-9a-f]\{12\}' "$1/data/network/files/local-kv.db" | sort -u |
+  xargs --no-run-if-empty --max-args=1 ip link delete
+grep --only-matching "$1/[^ ]*" /proc/mounts | sort -r | xargs --no-run-if-empty umount --lazy
+rm -rf "$1"`
+
+// watch starts the janitor of a folder. It sees the end of this process at a pipe, which nothing else closes.
+func watch(dir string) error {
+	command := exec.Command("sh", "-c", janitor, "sh", dir)
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends this process's group spares it
+	var pipe [2]int
+	err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC)
+	if err == nil {
+		ends := os.NewFile(uintptr(pipe[0]), "pipe")
+		command.Stdin = ends
+		err = errors.Join(command.Start(), ends.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("start the janitor of a Docker daemon: %w", err)
+	}
+	return nil
 }
 
 // start starts a daemon in a folder. It ends with this process, however that ends.
