@@ -205,7 +205,7 @@ type Daemon struct {
 }
 
 // janitor removes a daemon's folder, with its mounts, and the bridges of its networks when the program that
-// started it was killed, and the daemon has ended for that reason. Where end was called there is nothing to do.
+// started it was killed, and the daemon has ended for that reason. After end there is nothing to do.
 const janitor = `read -r _
 process=/proc/$(cat "$1/pid")
 for _ in $(seq 600); do [ ! -e "$process/exe" ] || sleep 0.2; done
