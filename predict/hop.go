@@ -39,9 +39,9 @@ func MeasuredHop(samples []HopSample, source string) *Hop {
 	return &Hop{CPU: c, Wait: max(0, e-c), Aside: max(0, c-e), Source: source, samples: samples}
 }
 
-// RehearsedHop returns what a call between units took in a rehearsal, by the differences between a variant and
-// the baseline in each block, at the first point. If users who never pause were rehearsed, too, it is known
-// for a busy host. in names the rehearsal.
+// RehearsedHop returns what a call between units took in a rehearsal, by the differences between a variant
+// and the baseline in each block, at the first point. If users who never pause were rehearsed, too, it is
+// known for a busy host. in names the rehearsal.
 func RehearsedHop(s lab.Study, variant string, trials []lab.Trial, in string) (*Hop, error) {
 	more, err := moreCrossings(s, variant)
 	if err != nil {
@@ -66,7 +66,8 @@ func RehearsedHop(s lab.Study, variant string, trials []lab.Trial, in string) (*
 // variant and the baseline in CPU time and in the median response time, by the number of calls that cross
 // units in the variant alone. A block counts if both are known of both: of a load that was sent late, no
 // response time is.
-func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials []lab.Trial) (all []HopSample) {
+func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials []lab.Trial,
+) (all []HopSample) {
 	median, _ := lab.FindMetric(s.Metrics, lab.ResponseTime, 0.5, "")
 	cpu, _ := lab.FindMetric(s.Metrics, lab.CPU, 0, lab.PerOperation)
 	baselines := map[int]HopSample{} // by block

@@ -141,7 +141,7 @@ func (a Answer) writeChecks(w io.Writer) {
 	}
 	figure.Columns(w, rows)
 	if c := a.Capacity; c.Measured > 0 {
-		fmt.Fprintf(w, "  capacity as it is: simulated %s, measured %s (%+.1f %%): both capacities are corrected by this\n",
+		fmt.Fprintf(w, "  capacity as it is: simulated %s, measured %s (%+.1f %%): both are corrected by this\n",
 			figure.Amount(c.Predicted, "1/s"), figure.Amount(c.Measured, "1/s"), 100*c.Error())
 	}
 }
