@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/chromedp"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/browsertest"
@@ -203,23 +203,13 @@ func TestTheTrialThatIsPlayedIsFollowed(t *testing.T) {
 // TestAServerThatEndsSaysWhatIsNew: the page of a run that ends with its server still learns of the end.
 func TestAServerThatEndsSaysWhatIsNew(t *testing.T) {
 	g := playing(t)
-	s, _ := begun(t, g.root, false)
-	listener, _, err := Listen("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, end := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, listener, log.New(os.Stderr, "", 0)) }()
-	f := followed(t, "http://"+listener.Addr().String()+"/live/"+g.name, "")
+	_, at, stop := serveOn(t, g.root, "127.0.0.1:0")
+	f := followed(t, "http://"+at+"/live/"+g.name, "")
 	defer f.close()
 	f.wants("begin", "playing")
 	g.finish(t)
-	end()
+	stop()
 	f.wants("", `"event":"end"`, "reported")
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
 }
 
 // TestALongRunIsFollowedFromItsLastLines: what a page gets at once is bounded.
@@ -241,7 +231,7 @@ func TestALongRunIsFollowedFromItsLastLines(t *testing.T) {
 	}
 }
 
-// serveOn serves a folder on a port, and returns what stops it.
+// serveOn serves a folder on an address as cleave serve does, and returns what stops it.
 func serveOn(t *testing.T, root, address string) (s *Server, at string, stop func()) {
 	t.Helper()
 	shelf, err := store.OpenShelf(root)
@@ -251,18 +241,18 @@ func serveOn(t *testing.T, root, address string) (s *Server, at string, stop fun
 	if s, err = New(shelf, false); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", address)
+	listener, _, err := Listen(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(s.handler())
-	_ = server.Listener.Close() // never used
-	server.Listener = listener
-	server.Start()
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, listener, log.New(os.Stderr, "", 0)) }()
 	return s, listener.Addr().String(), func() {
-		server.CloseClientConnections()
-		server.Close()
-		_ = shelf.Close() // only read
+		end()
+		if err := errors.Join(<-ended, shelf.Close()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -306,11 +296,16 @@ func testFollowed(t *testing.T, ctx context.Context) {
 		t.Errorf("%d drawings are there, want bars and six courses", n)
 	}
 	p.Shot("serve-live")
+	g.TrialStarted(lab.PlannedTrial{Number: 4, Block: 2, Variant: "a", Point: "p"}, 1)
+	says(".live .now", "trial 4: a at p")
+	p.Run(chromedp.Poll(`document.querySelector(".live .seconds").hidden`, nil)) // they are of trial 3
 	stop()
+	says(".live .now", "The server of this page has ended")
 	g.Note("known so far")
 	s, _, stop := serveOn(t, g.root, at)
 	defer stop()
 	says(".live .news", "known so far")
+	says(".live .now", "trial 4: a at p")
 	p.Forgive() // that nobody listened is a complaint
 	g.finish(t)
 	says(".subtitle", "reported")

@@ -115,7 +115,9 @@ export function follow(place: HTMLElement, from = ""): void {
   });
   source.addEventListener("message", (event: MessageEvent<string>) => {
     last = event.lastEventId;
-    show(place, JSON.parse(event.data) as Line);
+    const line = JSON.parse(event.data) as Line;
+    show(place, line);
+    if (line.event === "begin" || line.event === "start") seconds?.begin(line.trial ?? 0, line.attempt ?? 0);
   });
   source.addEventListener("state", (event) => {
     const state = (event as MessageEvent<string>).data;

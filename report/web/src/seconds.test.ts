@@ -73,4 +73,21 @@ describe("the trial that is played", () => {
     expect(cells()).toEqual([["b: processors used", "1.00", "1.00"]]);
     expect(table.caption?.textContent).toContain("attempt 2");
   });
+
+  test("shows nothing of a trial that is over when the next one is played", () => {
+    const seconds = new Seconds(table);
+    const used = { cores: { a: 1 } };
+    seconds.begin(42, 1);
+    seconds.show({ at: at(1), trial: 42, attempt: 1, used });
+    seconds.begin(44, 1);
+    expect([table.hidden, cells()]).toEqual([true, []]);
+    seconds.show({ at: at(1), trial: 42, attempt: 1, used }); // the file has no other ones yet
+    expect(table.hidden).toBe(true);
+    seconds.show({ at: at(2), trial: 44, attempt: 2, used }); // read before the line that it has begun
+    seconds.begin(44, 2);
+    expect(cells()).toHaveLength(1);
+    seconds.begin(0, 0); // the run was resumed, and warms up
+    seconds.show({ at: at(3), trial: 0, attempt: 0, used });
+    expect(table.caption?.textContent).toContain("Warm-up");
+  });
 });

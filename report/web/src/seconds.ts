@@ -97,10 +97,17 @@ const SVG = "http://www.w3.org/2000/svg";
 /** Shows the seconds of the trial that is played in a table. */
 export class Seconds {
   private rows = new Map<string, Row>();
-  private attempt = "";
+  private played = { trial: 0, attempt: 0 };
   private end = 0; // of the last second of the load
 
   constructor(private readonly table: HTMLTableElement) {}
+
+  /** Says which trial is played from now on. Trial 0 is a warm-up. */
+  begin(trial: number, attempt: number): void {
+    if (trial === this.played.trial && attempt === this.played.attempt) return;
+    this.clear();
+    this.played = { trial, attempt };
+  }
 
   /** Forgets what was shown: the server tells it again. */
   clear(): void {
@@ -110,10 +117,11 @@ export class Seconds {
     this.table.tBodies[0]?.replaceChildren();
   }
 
+  /** Shows a second, unless it is of a trial before: the file has those until the next one has a second. */
   show(line: SecondLine): void {
-    const attempt = `${line.trial}, ${line.attempt}`;
-    if (attempt !== this.attempt) this.clear();
-    this.attempt = attempt;
+    const { trial, attempt } = this.played;
+    if (line.trial < trial || (line.trial === trial && line.attempt < attempt)) return;
+    this.begin(line.trial, line.attempt);
     const caption = this.table.caption;
     const again = line.attempt > 1 ? `, attempt ${line.attempt}` : "";
     if (caption)
