@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 // mostProgress is the largest number of bytes that are read at once of what is written for those who watch.
 // Who begins to watch gets the last of them.
 const mostProgress = 128 << 10
+
+// mostPiece is the number of bytes that are asked for at once of the table of locks; the kernel gives 4 KiB.
+const mostPiece = 16 << 10
 
 // Progress returns whole lines of the progress of a run, from an offset on, and where they end. If the offset
 // is negative or beyond the end, they are the last lines.
@@ -104,10 +108,32 @@ type locks map[uint64][]string
 
 // heldLocks returns the locks of files on this host. Trying a lock instead would take it for a moment from a
 // Cleave that is about to play.
+//
+// The kernel tells the table in pieces, and finds its place again by counting: where others give up locks
+// between two pieces, it leaves some out that are held. Hence the pieces are large, and the table is read
+// twice.
 func heldLocks() locks {
 	held := locks{}
-	table, _ := inputfile.Read("/proc/locks", mostHead) // without it no run is known to be played
-	for line := range strings.Lines(string(table)) {
+	for range 2 {
+		held.add(lockTable()) // without it no run is known to be played
+	}
+	return held
+}
+
+// lockTable returns the table of locks of this host.
+func lockTable() string {
+	file, err := inputfile.Open("/proc/locks", mostHead)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }() // only read
+	table, _ := io.ReadAll(bufio.NewReaderSize(file, mostPiece))
+	return string(table)
+}
+
+// add adds the locks of a table.
+func (held locks) add(table string) {
+	for line := range strings.Lines(table) {
 		fields := strings.Fields(line) // 1: FLOCK ADVISORY WRITE 9008 fe:00:9977857 0 EOF
 		if len(fields) < 6 || fields[1] != "FLOCK" {
 			continue
@@ -117,5 +143,4 @@ func heldLocks() locks {
 			held[inode] = append(held[inode], fields[4])
 		}
 	}
-	return held
 }
