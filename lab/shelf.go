@@ -61,7 +61,7 @@ type ListedTrial struct {
 type LeftOut struct {
 	Beyond int  // more of them than a list has
 	Unread int  // whose files were not read, since those of the others had as many bytes as are read for a list
-	Unseen bool // there are more folders than are looked into
+	Unseen bool // there are more folders than are looked into, or more entries of one than are read
 }
 
 // LogEnd is the end of the log of a unit.

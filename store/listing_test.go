@@ -102,6 +102,13 @@ func TestAListOfManyBytesIsReadInParts(t *testing.T) {
 	if err != nil || len(runs) != 1 || !left.Unseen {
 		t.Errorf("of two folders: %d runs, left out %+v, %v", len(runs), left, err)
 	}
+	s.mostFolders = mostFolders
+	for most, unseen := range map[int]bool{4: false, 3: true} { // entries of the study: three runs and a link
+		s.mostEntries = most
+		if _, left, err := s.Runs(); err != nil || left.Unseen != unseen {
+			t.Errorf("of %d entries the list left out %+v, %v", most, left, err)
+		}
+	}
 }
 
 // rewrite writes into a file in its place, as many bytes as it has, and gives it the old time.

@@ -28,6 +28,7 @@ const (
 	mostHead    = 4 << 20      // bytes of a file, for the list
 	mostBytes   = 256 << 20    // of all files of a list, from which on no further one is begun
 	mostFolders = 4 * mostRuns // that are looked into for the list
+	mostEntries = 2 * mostRuns // of one folder
 	mostReport  = 32 << 20
 	mostNotes   = 64 << 10
 	mostTags    = 20
@@ -45,6 +46,7 @@ type Shelf struct {
 	dir         string
 	most        int   // runs of a list
 	mostFolders int   // that are looked into for a list
+	mostEntries int   // that are read of one folder
 	mostBytes   int64 // of all files that are read for a list
 	root        *os.Root
 	files       fs.FS // those in root, each up to a limit
@@ -59,8 +61,8 @@ func OpenShelf(dir string) (*Shelf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the results folder: %w: name one, such as results", err)
 	}
-	s := &Shelf{dir: dir, most: mostRuns, mostFolders: mostFolders, mostBytes: mostBytes,
-		root: root, files: inputfile.Within(root, maxDocument),
+	s := &Shelf{dir: dir, most: mostRuns, mostFolders: mostFolders, mostEntries: mostEntries,
+		mostBytes: mostBytes, root: root, files: inputfile.Within(root, maxDocument),
 		entries: map[string]entry{}}
 	if s.isRun(".") {
 		return nil, errors.Join(fmt.Errorf("%s is a single run: name the folder above it", dir), s.Close())
@@ -72,9 +74,9 @@ func OpenShelf(dir string) (*Shelf, error) {
 func (s *Shelf) Close() error { return s.root.Close() }
 
 // names returns the names of all runs: of those in the folder, and of those in its studies. unseen reports
-// whether there are more folders than are looked into.
+// whether there are more folders than are looked into, or more in one of them than is read of it.
 func (s *Shelf) names() (all []string, unseen bool, err error) {
-	above, err := s.folders(".")
+	above, unseen, err := s.folders(".")
 	if err != nil {
 		return nil, false, fmt.Errorf("list %s: %w", s.dir, err)
 	}
@@ -87,7 +89,7 @@ func (s *Shelf) names() (all []string, unseen bool, err error) {
 			all = append(all, name)
 			continue
 		}
-		below, err := s.folders(name)
+		below, more, err := s.folders(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it was removed meanwhile
 		}
@@ -99,32 +101,37 @@ func (s *Shelf) names() (all []string, unseen bool, err error) {
 				all = append(all, run)
 			}
 		}
-		looked += len(below)
+		looked, unseen = looked+len(below), unseen || more
 	}
-	return all, looked > s.mostFolders, nil
+	return all, unseen || looked > s.mostFolders, nil
 }
 
-// folders returns the names of the folders in a folder, without links.
-func (s *Shelf) folders(name string) ([]string, error) { return s.entriesOf(name, fs.FileMode.IsDir) }
+// folders returns the names of the folders in a folder, without links, as entriesOf does.
+func (s *Shelf) folders(name string) (names []string, more bool, err error) {
+	return s.entriesOf(name, fs.FileMode.IsDir)
+}
 
-// entriesOf returns the names of what is of a kind in a folder, without links.
-func (s *Shelf) entriesOf(name string, wanted func(fs.FileMode) bool) ([]string, error) {
+// entriesOf returns the names of what is of a kind in a folder, without links. more reports whether the folder
+// has more entries than are read.
+func (s *Shelf) entriesOf(name string, wanted func(fs.FileMode) bool) (names []string, more bool, err error) {
 	folder, err := s.root.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	entries, err := folder.ReadDir(2 * mostRuns)
+	entries, err := folder.ReadDir(s.mostEntries + 1)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	var names []string
+	if more = len(entries) > s.mostEntries; more {
+		entries = entries[:s.mostEntries]
+	}
 	for _, entry := range entries {
 		if wanted(entry.Type()) {
 			names = append(names, entry.Name())
 		}
 	}
 	slices.Sort(names)
-	return names, errors.Join(err, folder.Close())
+	return names, more, errors.Join(err, folder.Close())
 }
 
 // isRun reports whether a folder has a plan.
@@ -163,24 +170,28 @@ func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err err
 	if err != nil {
 		return nil, left, err
 	}
-	names, err := s.folders(path.Dir(name))
+	names, more, err := s.folders(path.Dir(name))
 	if err != nil {
 		return nil, left, fmt.Errorf("list the runs beside %s: %w", name, err)
 	}
+	left.Unseen = more
 	slices.Reverse(names) // they begin with their time
-	names = names[:min(len(names), mostTried)]
-	for i, one := range names {
+	tried := names[:min(len(names), mostTried)]
+	for i, one := range tried {
 		if len(runs) == mostPast {
 			break
 		}
 		if files.left <= 0 {
-			left.Unread = len(names) - i
+			left.Unread = len(tried) - i
 			break
 		}
 		run, err := s.past(files, path.Join(path.Dir(name), one))
 		if err == nil && run.Study == about.Study && run.Title == about.Title {
 			runs = append(runs, run)
 		} // the list says what is wrong with others
+	}
+	if len(runs) < mostPast && len(tried) < len(names) {
+		left.Unseen = true
 	}
 	slices.SortStableFunc(runs, func(a, b lab.PastRun) int { return a.Created.Compare(b.Created) })
 	return runs, left, nil

@@ -270,6 +270,10 @@ func TestThePastOfAStudy(t *testing.T) {
 	if past, left, err := s.Past(run.Name); err != nil || len(past) != 0 || left != (lab.LeftOut{Unread: 4}) {
 		t.Errorf("of few bytes: %+v, left out %+v, %v", past, left, err)
 	}
+	s.mostEntries = 4 // four runs and a link
+	if _, left, err := s.Past(run.Name); err != nil || !left.Unseen {
+		t.Errorf("of few entries a history left out %+v, %v", left, err)
+	}
 }
 
 // TestProgressIsReadInWholeLines from where a reader was, and from no pipe or link.

@@ -27,7 +27,7 @@ func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, 
 	if err := s.check(run); err != nil {
 		return nil, left, err
 	}
-	names, err := s.folders(path.Join(run, trialsDir))
+	names, more, err := s.folders(path.Join(run, trialsDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, left, fmt.Errorf("list the trials of %s: %w", run, err)
 	}
@@ -35,7 +35,7 @@ func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, 
 		return strings.Trim(name, "0123456789-") != ""
 	})
 	listed := names[:min(len(names), mostTrials)]
-	left.Beyond = len(names) - len(listed)
+	left.Beyond, left.Unseen = len(names)-len(listed), more
 	files := &allowance{FS: s.files, left: s.mostBytes}
 	for i, name := range listed {
 		if files.left <= 0 {
@@ -99,7 +99,7 @@ func (s *Shelf) Logs(run, name string) (logs []lab.LogEnd, more int, err error) 
 		return nil, 0, err
 	}
 	place := path.Join(run, trialsDir, name, logsDir)
-	names, err := s.entriesOf(place, fs.FileMode.IsRegular)
+	names, _, err := s.entriesOf(place, fs.FileMode.IsRegular) // more than are read are many more, too
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}

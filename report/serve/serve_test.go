@@ -333,12 +333,12 @@ func (s spent) Runs() ([]lab.ListedRun, lab.LeftOut, error) {
 
 func (s spent) Past(name string) ([]lab.PastRun, lab.LeftOut, error) {
 	_, _, err := s.Shelf.Past(name)
-	return nil, lab.LeftOut{Unread: 13}, err
+	return nil, lab.LeftOut{Unread: 13, Unseen: true}, err
 }
 
 func (s spent) Trials(run string) ([]lab.ListedTrial, lab.LeftOut, error) {
 	trials, _, err := s.Shelf.Trials(run)
-	return trials, lab.LeftOut{Beyond: 14, Unread: 15}, err
+	return trials, lab.LeftOut{Beyond: 14, Unread: 15, Unseen: true}, err
 }
 
 // TestPagesSayWhatTheyLeftOut of a folder that has more than one page may take.
@@ -348,9 +348,10 @@ func TestPagesSayWhatTheyLeftOut(t *testing.T) {
 	list := get(t, at+"/", 200)
 	name := regexp.MustCompile(`name="run" value="([^"]+)"`).FindStringSubmatch(list)[1]
 	for page, want := range map[string][]string{
-		list:                                {"shown: 11 further runs.", "Not read: 12 runs.", "may be missing"},
-		get(t, at+"/history/"+name, 200):    {"Not read: 13 runs."},
-		get(t, at+"/trials?run="+name, 200): {"Not shown: 14 further trials of", "Not read: 15 trials of"},
+		list:                             {"shown: 11 further runs.", "Not read: 12 runs.", "may be missing"},
+		get(t, at+"/history/"+name, 200): {"Not read: 13 runs.", "Runs may be missing"},
+		get(t, at+"/trials?run="+name, 200): {"Not shown: 14 further trials of", "Not read: 15 trials of",
+			"may be missing"},
 	} {
 		for _, words := range want {
 			if !strings.Contains(page, words) {
