@@ -210,10 +210,10 @@ func TestGatesStrikeOutDisturbedTrials(t *testing.T) {
 	got := r.verdicts()
 	for i, want := range map[int]string{
 		1: "2/1 the hypervisor withheld 2.0 % of the processors, the gate is 1.0 %",
-		7: "7/1 the host took +6.0 % time for a fixed computation " +
-			"against the median of 7 trials, the gate is 5.0 %",
-		8: "7/2 the host took -6.0 % time for a fixed computation " +
-			"against the median of 8 trials, the gate is 5.0 %",
+		7: "7/1 the host was slower: a fixed computation took 6.0 % more time than the median of 7 trials, " +
+			"the gate is 5.0 %",
+		8: "7/2 the host was faster: a fixed computation took 6.0 % less time than the median of 8 trials, " +
+			"the gate is 5.0 %",
 		9: "7/3 valid",
 	} {
 		if got[i] != want {

@@ -157,12 +157,16 @@ func (e *experiment) disturbed(trial *lab.Trial) string {
 	}
 	middle := median(e.calibrations)
 	gate := max(gates.MaxCalibrationDrift, 3*spread(e.calibrations))
-	if drift := calibration(c)/middle - 1; math.Abs(drift) > gate {
-		return fmt.Sprintf("the host took %+.1f %% time for a fixed computation against the median of %d trials, "+
-			"the gate is %.1f %%",
-			100*drift, len(e.calibrations), 100*gate)
+	drift := calibration(c)/middle - 1
+	if math.Abs(drift) <= gate {
+		return ""
 	}
-	return ""
+	pace, than := "slower", "more"
+	if drift < 0 {
+		pace, than = "faster", "less"
+	}
+	return fmt.Sprintf("the host was %s: a fixed computation took %.1f %% %s time than the median of %d trials, "+
+		"the gate is %.1f %%", pace, 100*math.Abs(drift), than, len(e.calibrations), 100*gate)
 }
 
 // spread returns the relative standard deviation of the values, estimated from the
