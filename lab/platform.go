@@ -9,7 +9,8 @@ type PlatformCost struct {
 	ImagesSeconds float64 `json:"images_seconds,omitempty"`
 	// ReadySeconds is the time until the trial's lead unit was ready, on a platform that was there.
 	ReadySeconds float64 `json:"ready_seconds"`
-	// Images are those of the unit programs.
+	// Images are those of the unit programs, and those of the user's that units of this trial are containers of
+	// and whose sizes are known.
 	Images []ProgramImage `json:"images,omitempty"`
 	// Starts are those of units of which it is known when they could be used.
 	Starts []UnitStart `json:"starts,omitempty"`
@@ -24,10 +25,10 @@ type PlatformCost struct {
 	Unmetered string `json:"unmetered,omitempty"`
 }
 
-// ProgramImage is the image that has a unit program.
+// ProgramImage is the image that has a unit program, or one of the user's.
 type ProgramImage struct {
-	Program string `json:"program"`
-	Bytes   int64  `json:"bytes"` // not compressed
+	Program string `json:"program"` // or the name of the user's image
+	Bytes   int64  `json:"bytes"`   // not compressed
 }
 
 // UnitStart holds the time from the request for a unit until it could be used: until the lead said that it is

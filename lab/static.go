@@ -14,7 +14,7 @@ type StaticCost struct {
 	// once for all units of a role. Of a compose file or of manifests it counts the lines of these files.
 	// Blank lines and lines of comments do not count.
 	ConfigurationLines *int `json:"configuration_lines,omitempty"`
-	// Images are the images of the unit programs.
+	// Images are the images of the unit programs, or those of the user's that units are containers of.
 	Images []ProgramImage `json:"images,omitempty"`
 	// Code has the lines of code of the packages that the variant is built from, by package.
 	Code    map[string]int    `json:"code,omitempty"`
@@ -30,7 +30,7 @@ type VariantStatics struct {
 	Tables             *int   `json:"tables,omitempty"`
 	Queues             *int   `json:"queues,omitempty"`
 	ConfigurationLines *int   `json:"configuration_lines,omitempty"`
-	// Images counts the images of the unit programs, and ImageBytes adds up their sizes.
+	// Images counts the images of the units, and ImageBytes adds up their sizes.
 	Images     *int   `json:"images,omitempty"`
 	ImageBytes *int64 `json:"image_bytes,omitempty"`
 	// CodeLines counts the lines of code of the variant. CodeAdded counts those in packages that the baseline

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -13,6 +14,7 @@ const (
 	filesUnknown   = "the system runs already, and its files are not known"
 	codeUnknown    = "the sources are not Cleave's, or nobody has counted them"
 	imagesUnknown  = "no unit program was put into an image"
+	imageUnknown   = "Docker of this host does not tell the size of "
 	processUnknown = "nobody has counted the processes of unit "
 )
 
@@ -20,9 +22,6 @@ const (
 func (s Services) staticCost(of setting, done Played) *lab.StaticCost {
 	layout := of.layout
 	c := &lab.StaticCost{Code: layout.Code, Unknown: map[string]string{}}
-	if done.Platform != nil {
-		c.Images = done.Platform.Images
-	}
 	units := slices.DeleteFunc(slices.Clone(layout.Units),
 		func(u lab.UnitSpec) bool { return u.Role == lab.RoleGenerator || u.Standby || u.Finishes })
 	for _, spec := range layout.Services {
@@ -47,13 +46,46 @@ func (s Services) staticCost(of setting, done Played) *lab.StaticCost {
 	} else {
 		c.Unknown["tables"], c.Unknown["queues"] = tablesUnknown, tablesUnknown
 	}
-	if len(c.Images) == 0 {
-		c.Unknown["images"] = imagesUnknown
+	var known []lab.ProgramImage
+	if done.Platform != nil {
+		known = done.Platform.Images
+	}
+	var unknown string
+	if c.Images, unknown = imagesOf(units, known); unknown != "" {
+		c.Unknown["images"] = unknown
 	}
 	if len(c.Code) == 0 {
 		c.Unknown["code"] = codeUnknown
 	}
 	return c
+}
+
+// imagesOf returns the images of units: those of the user's where they are containers of them, else those of
+// the unit programs. Where one of the user's is not known there are none, since a sum would lack it, and
+// unknown says why.
+func imagesOf(units []lab.UnitSpec, known []lab.ProgramImage) (images []lab.ProgramImage, unknown string) {
+	wanted := map[string]bool{} // those of the user's: whether they are known
+	isOurs := true
+	for _, unit := range units {
+		if unit.Image != "" {
+			wanted[unit.Image] = false
+		}
+		isOurs = isOurs && unit.Image == ""
+	}
+	for _, image := range known {
+		if _, is := wanted[image.Program]; is || isOurs { // else of another variant
+			images, wanted[image.Program] = append(images, image), true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if !wanted[name] {
+			return nil, imageUnknown + name
+		}
+	}
+	if len(images) == 0 {
+		return nil, imagesUnknown
+	}
+	return images, ""
 }
 
 // holdings counts what a system makes in its backing services; known is false where it does not say that of

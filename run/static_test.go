@@ -42,6 +42,31 @@ func TestStaticCost(t *testing.T) {
 	}
 }
 
+// TestStaticCostHasTheImagesOfTheUsers: those of the variant alone, and none where one is not known.
+func TestStaticCostHasTheImagesOfTheUsers(t *testing.T) {
+	image := func(name string) lab.UnitSpec {
+		return lab.UnitSpec{Name: name, Role: name, Runnable: lab.Runnable{Foreign: true, Image: name}}
+	}
+	layout := lab.Layout{Units: []lab.UnitSpec{image("cart:2"), image("cart:2"), image("store:1"),
+		{Name: "generator", Role: lab.RoleGenerator}}}
+	known := []lab.ProgramImage{{Program: "shop", Bytes: 7}, {Program: "cart:2", Bytes: 20},
+		{Program: "store:1", Bytes: 30}}
+	of := setting{layout: layout, variant: lab.Variant{External: &lab.ExternalSystem{Command: []string{"x"}}}}
+	for name, test := range map[string]struct {
+		known, want []lab.ProgramImage
+		unknown     string
+	}{
+		"all are known":        {known, known[1:], ""},
+		"one is not known":     {known[:2], nil, imageUnknown + "store:1"},
+		"a cluster pulls them": {nil, nil, imageUnknown + "cart:2"},
+	} {
+		got := Services{}.staticCost(of, Played{Platform: &lab.PlatformCost{Images: test.known}})
+		if !reflect.DeepEqual(got.Images, test.want) || got.Unknown["images"] != test.unknown {
+			t.Errorf("%s: images %+v, unknown %q", name, got.Images, got.Unknown["images"])
+		}
+	}
+}
+
 // TestStaticCostSaysWhatIsNotKnown: what nobody has counted is absent, with the reason.
 func TestStaticCostSaysWhatIsNotKnown(t *testing.T) {
 	layout := layoutToCount()

@@ -16,6 +16,7 @@ type container struct {
 	*fleet.Unit
 	engine.Life
 	deployment *deployment
+	image      string          // its name
 	terminal   bool            // it writes to one
 	network    string          // the mode of its network
 	listened   map[string]bool // the ports at which it did when it was killed in its former life
@@ -25,7 +26,7 @@ type container struct {
 func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Seen) *container {
 	c := &container{
 		Unit: fleet.NewUnit(spec), Life: engine.Life{Engine: d.engine, Container: id, Called: "the container"},
-		deployment: d, terminal: seen.Config.Tty,
+		deployment: d, image: seen.Config.Image, terminal: seen.Config.Tty,
 		network: seen.HostConfig.NetworkMode, followed: make(chan struct{}),
 	}
 	c.SetHostPID(seen.State.Pid)
@@ -82,7 +83,7 @@ func (c *container) Kill(ctx context.Context) (proof string, err error) {
 // in a network of Docker's may be another.
 func (d *deployment) next(_ context.Context, ended *container, _ bool) (*container, error) {
 	return &container{Unit: fleet.NewUnit(ended.Spec), Life: ended.Life, deployment: d,
-		terminal: ended.terminal, network: ended.network, listened: ended.listened,
+		image: ended.image, terminal: ended.terminal, network: ended.network, listened: ended.listened,
 		followed: make(chan struct{})}, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -123,6 +124,17 @@ func (d *deployment) Logs() map[string]string {
 	return logs
 }
 
+// images returns the images of the containers that run, as far as the daemon knows their sizes.
+func (d *deployment) images(ctx context.Context, _ []lab.UnitSpec) []lab.ProgramImage {
+	var names []string
+	for _, c := range d.All() {
+		if c.HostPID() != 0 {
+			names = append(names, c.image)
+		}
+	}
+	return images.SizesBy(ctx, d.engine, names)
+}
+
 // clear has the compose command end the services, in its own order.
 func (d *deployment) clear() error {
 	all := d.All()
@@ -147,7 +159,7 @@ func (d *deployment) platform() fleet.Platform[*container] {
 	return fleet.Platform[*container]{
 		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, Span: lab.SpanContainer,
 		Next: d.next, Gone: func(ctx context.Context, c *container) error { return c.Gone(ctx) },
-		Clear: d.clear, Daemons: containers.Daemons,
+		Clear: d.clear, Images: d.images, Daemons: containers.Daemons,
 		Reach:     func(string) string { return "" }, // its compose file knows
 		AwaitOpen: func(ctx context.Context, c *container) error { return c.awaitListening(ctx, c.listened) },
 	}

@@ -148,6 +148,9 @@ volumes: {data: {}}
 	if fmt.Sprint(names) != "[web web-2 lead]" {
 		t.Errorf("units %q, want two of web and the lead", names)
 	}
+	if all := d.PlatformCost().Images; len(all) != 1 || all[0].Program != f.image || all[0].Bytes < 1<<20 {
+		t.Errorf("the images are %+v, want the one of both with its size", all)
+	}
 	for deadline := time.Now().Add(time.Minute); d.Logs()["web-2"] == ""; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("web-2 does not listen")

@@ -72,6 +72,11 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 	if got := strings.Join(names, " "); got != "lead web web-2 db" && got != "lead db web web-2" {
 		t.Errorf("the units are %s, want all but what has finished", got)
 	}
+	if !slices.ContainsFunc(d.PlatformCost().Images, func(one lab.ProgramImage) bool {
+		return one.Program == image && one.Bytes > 1<<20
+	}) {
+		t.Errorf("the images are %+v, want %s with its size", d.PlatformCost().Images, image)
+	}
 	says(t, d, "web", "asks $(A){{b}} boxed:1")
 	parts := d
 	for _, f := range []lab.Fault{{Target: "db", Kind: lab.FaultKill}, {Target: "db", Kind: lab.FaultCut},

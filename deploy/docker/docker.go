@@ -185,7 +185,7 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*container] {
 		Discard: func(ctx context.Context, c *container) error { return c.remove(ctx) },
 		Next:    d.next, Cut: d.cut, Clear: d.clear,
 		Gone: func(ctx context.Context, c *container) error { return c.Gone(ctx) },
-		Made: &d.deployer.made, Daemons: containers.Daemons, // which were there
+		Made: &d.deployer.made, Images: images.Sizes, Daemons: containers.Daemons, // which were there
 	}
 }
 

@@ -178,6 +178,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
 type Seen struct {
 	State  State
 	Config struct {
+		Image  string // as whoever made it called it
 		Labels map[string]string
 		Tty    bool // it writes to a terminal
 	}

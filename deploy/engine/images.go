@@ -42,16 +42,21 @@ func (c *Client) ImageID(ctx context.Context, name string) (id string, err error
 	return image.ID, named("look for the image", name, err)
 }
 
-// Image holds the configuration that an image gives to its containers.
+// Image holds the configuration that an image gives to its containers, and its size.
 type Image struct {
 	ExposedPorts map[string]struct{} // such as 80/tcp
 	Healthcheck  *Healthcheck        // nil: it has none
+	Size         int64               `json:"-"` // bytes, not compressed
 }
 
-// Image returns the configuration of an image.
+// Image returns the configuration of an image, and its size.
 func (c *Client) Image(ctx context.Context, name string) (Image, error) {
-	var image struct{ Config Image }
+	var image struct {
+		Config Image
+		Size   int64
+	}
 	err := c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &image)
+	image.Config.Size = image.Size
 	return image.Config, named("look at the image", name, err)
 }
 

@@ -195,7 +195,18 @@ func (f *Fleet[L]) Clocks(ctx context.Context) ([]lab.ClockReading, error) {
 }
 
 // PlatformCost implements lab.Deployment.
-func (f *Fleet[L]) PlatformCost() lab.PlatformCost { return f.platform.Made.Cost(f.Starts()) }
+func (f *Fleet[L]) PlatformCost() lab.PlatformCost {
+	cost := f.platform.Made.Cost(f.Starts())
+	if f.platform.Images == nil {
+		return cost
+	}
+	var units []lab.UnitSpec
+	for _, life := range f.All() {
+		units = append(units, life.unit().Spec)
+	}
+	cost.Images = append(cost.Images, f.platform.Images(f.Watching, units)...)
+	return cost
+}
 
 // Daemons implements lab.Deployment.
 func (f *Fleet[L]) Daemons() (daemons []lab.Unit, why string) {

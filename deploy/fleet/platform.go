@@ -43,6 +43,9 @@ type Platform[L Instance] struct {
 	OwnClocks bool
 	// Made holds what was made once for all trials; nil: nothing was.
 	Made *Made
+	// Images returns the images of the user's that units are containers of, as far as their sizes are known;
+	// nil: none is.
+	Images func(ctx context.Context, units []lab.UnitSpec) []lab.ProgramImage
 	// Daemons returns the processes of this host that are the platform itself, or why nobody can read them;
 	// nil: there are none.
 	Daemons func() (daemons []lab.Unit, why string)

@@ -2,7 +2,7 @@
 // has these, and from there they come to nodes that Cleave makes. None is pulled, since what is
 // measured should not change with what a registry has today.
 //
-// Entry points: Check, Send.
+// Entry points: Check, Sizes, Send.
 package images
 
 import (
@@ -54,6 +54,35 @@ func Look(ctx context.Context, name string) (engine.Image, error) {
 		return engine.Image{}, err
 	}
 	return client.Image(ctx, name)
+}
+
+// Sizes returns the images of units whose sizes this host's Docker knows, each once.
+func Sizes(ctx context.Context, units []lab.UnitSpec) []lab.ProgramImage {
+	var names []string
+	for _, spec := range units {
+		if IsUnit(spec) {
+			names = append(names, spec.Image)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	client, err := engine.Open(ctx)
+	if err != nil {
+		return nil // whoever asks says of what is not there that it is not known
+	}
+	return SizesBy(ctx, client, names)
+}
+
+// SizesBy returns the images of these names whose sizes a daemon knows, each once.
+func SizesBy(ctx context.Context, client *engine.Client, names []string) (all []lab.ProgramImage) {
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if image, err := client.Image(ctx, name); err == nil && image.Size > 0 {
+			all = append(all, lab.ProgramImage{Program: name, Bytes: image.Size})
+		}
+	}
+	return all
 }
 
 // Send has take read an image of this host's Docker, in the format of `docker save`.

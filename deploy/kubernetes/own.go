@@ -132,7 +132,7 @@ func (o *own) places(specs []lab.UnitSpec, links map[string]lab.Network) (map[st
 
 // complete declares what is done to nodes, and to pods on them.
 func (o *own) complete(d *deployment, p *fleet.Platform[*pod]) {
-	p.Refuse, p.Cut, p.Gone, p.Nodes = refuse, cut, gone, d.nodes()
+	p.Refuse, p.Cut, p.Gone, p.Nodes, p.Images = refuse, cut, gone, d.nodes(), images.Sizes
 	p.Vacate = func(ctx context.Context, p *pod) error { return p.leave(ctx, p.End) }
 	p.Describe = func(p *pod) string { return "pod " + p.name + " on " + p.nodeName }
 	p.Reach = func(unit string) string { return d.Relays.Behind(unit, d.Endpoints[unit].Dial) }

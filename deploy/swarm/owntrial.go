@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
@@ -44,7 +45,7 @@ func (o *own) begin(d *deployment) ground {
 func (t *ownTrial) complete(p *fleet.Platform[*service]) {
 	p.Reach, p.Dial = t.dialOf, t.dial
 	p.Started, p.Followed, p.Next, p.Clear = t.reachPublished, t.awaitKnown, t.next, t.clear
-	p.Cut = t.cut
+	p.Cut, p.Images = t.cut, images.Sizes
 	p.Gone = func(ctx context.Context, s *service) error { return t.life(s).Gone(ctx) }
 	p.Describe = func(s *service) string {
 		return fmt.Sprintf("container %.12s on %s", t.life(s).Container, t.life(s).node.Name)
