@@ -3,14 +3,17 @@ package lab
 // ScalingFit is the throughput of a variant along one of ScalingFactors, with
 // the Universal Scalability Law fitted to it: X(N) = lambda N / (1 + sigma (N-1) + kappa N (N-1)).
 type ScalingFit struct {
-	Metric  string    `json:"metric"`
-	Unit    string    `json:"unit"`
-	Variant string    `json:"variant"`
-	Factor  string    `json:"factor"`
-	Points  []string  `json:"points"`
-	X       []float64 `json:"x"`      // levels, one per point, rising
-	Y       []float64 `json:"y"`      // means over the blocks that have all points, one per point
-	Blocks  int       `json:"blocks"` // that have all points; 0: Y is over all trials
+	Metric  string `json:"metric"`
+	Unit    string `json:"unit"`
+	Variant string `json:"variant"`
+	// Factor is UNIT.replicas where variants differ in the number of replicas of a unit: then Variants has one
+	// per level, Variant is the first of them, and all Points are the same.
+	Factor   string    `json:"factor"`
+	Variants []string  `json:"variants,omitempty"`
+	Points   []string  `json:"points"`
+	X        []float64 `json:"x"`      // levels, one per point, rising
+	Y        []float64 `json:"y"`      // means over the blocks that have all points, one per point
+	Blocks   int       `json:"blocks"` // that have all points; 0: Y is over all trials
 	// Refused says why the law is not fitted; all that follows but Words is absent then.
 	Refused string `json:"refused,omitempty"`
 	// Lambda is the throughput of one, Sigma the contention and Kappa the coherency.
@@ -27,10 +30,14 @@ type ScalingFit struct {
 	Words string         `json:"words"`
 }
 
-// From names the first and the last point of a fit: those along one factor may differ in other levels.
+// From names the first and the last point of a fit, since those along one factor may differ in other levels;
+// or the first and the last variant.
 func (f ScalingFit) From() string {
 	if len(f.Points) == 0 {
 		return ""
+	}
+	if n := len(f.Variants); n > 0 {
+		return f.Variants[0] + " to " + f.Variants[n-1] + " at " + f.Points[0]
 	}
 	return f.Points[0] + " to " + f.Points[len(f.Points)-1]
 }

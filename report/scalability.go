@@ -21,13 +21,21 @@ func (v view) scalabilitySection() section {
 		if f.Refused != "" {
 			continue
 		}
-		title := fmt.Sprintf("%s of %s along %s, %s", sentenceCase(v.metric(f.Metric).Title), f.Variant,
+		title := fmt.Sprintf("%s of %s along %s, %s", sentenceCase(v.metric(f.Metric).Title), scaledBy(f),
 			f.Factor, f.From())
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-scaling-%d", i), Kind: "scaling", Index: i,
 			Title: title, Label: title + ". " + f.Words})
 		s.Notes = append(s.Notes, clean(f.Words))
 	}
 	return s
+}
+
+// scaledBy names the variant that a law is of, or how many there are.
+func scaledBy(f lab.ScalingFit) string {
+	if n := len(f.Variants); n > 0 {
+		return figure.Count(n, "variant")
+	}
+	return f.Variant
 }
 
 // scalingTable shows the scalability law of each variant, or why there is none.
@@ -39,7 +47,7 @@ func (v view) scalingTable() table {
 			numbers("blocks"), numbers("throughput of one"), numbers("contention"), numbers("coherency"),
 			numbers("peak at"), prose("refused")}}
 	for _, f := range v.ScalingFits {
-		row := []cell{text(f.Factor), text(f.Variant), text(f.From()), text(fmt.Sprint(len(f.X))),
+		row := []cell{text(f.Factor), text(scaledBy(f)), text(f.From()), text(fmt.Sprint(len(f.X))),
 			text(fmt.Sprint(f.Blocks))}
 		if f.Refused != "" {
 			t.addCells(append(row, none(), none(), none(), none(), toned(f.Refused, toneWarn))...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -14,54 +15,67 @@ import (
 )
 
 const (
-	// fewestScaled is the number of levels from which on points are a row along a factor.
+	// fewestScaled is the number of levels from which on points, or variants, are a row.
 	fewestScaled = 3
 	// curveSteps is the number of parts of a law's curve, up to the largest level and again beyond it.
 	curveSteps = 20
 )
 
-// axis is a row of points along a factor.
-type axis struct {
-	factor string
-	points []lab.Point // by rising level
+// row is where a throughput was measured, by rising levels of what differs: at points along a factor, or of
+// variants along the number of replicas of a unit.
+type row struct {
+	along  string
+	levels []level
 }
 
-// scalingFits fits the scalability law to every variant along every axis with its throughput.
+type level struct {
+	x              float64
+	variant, point string
+}
+
+// scalingFits fits the scalability law to every row with its throughput.
 func (e *experiment) scalingFits() []lab.ScalingFit {
 	var all []lab.ScalingFit
-	for _, a := range e.axes() {
-		for _, v := range e.variants() {
-			for _, quantity := range []string{lab.Capacity, lab.CompletedRate, lab.Goodput} {
-				metric, known := lab.FindMetric(e.study.AllMetrics(), quantity, 0, "")
-				if !known {
-					continue
-				}
-				if fit, measured := e.scalingFit(metric, v.Name, a); measured {
-					all = append(all, fit)
-					break // the others say the same of what is less to the point
-				}
+	for _, r := range slices.Concat(e.rowsOfPoints(), e.rowsOfVariants()) {
+		for _, quantity := range []string{lab.Capacity, lab.CompletedRate, lab.Goodput} {
+			metric, known := lab.FindMetric(e.study.AllMetrics(), quantity, 0, "")
+			if !known {
+				continue
+			}
+			if fit, measured := e.scalingFit(metric, r); measured {
+				all = append(all, fit)
+				break // the others say the same of what is less to the point
 			}
 		}
 	}
 	return all
 }
 
-// axes returns the rows of points at which a scaling factor alone differs, and those that the study names as
-// trends along one.
-func (e *experiment) axes() (all []axis) {
+// rowsOfPoints returns, for every variant, the rows of points at which a scaling factor alone differs, and
+// those that the study names as trends along one.
+func (e *experiment) rowsOfPoints() (all []row) {
+	var known [][]lab.Point
 	add := func(factor string, points []lab.Point) {
 		slices.SortStableFunc(points, func(a, b lab.Point) int {
 			return cmp.Compare(a.Levels[factor], b.Levels[factor])
 		})
-		known := slices.ContainsFunc(all, func(a axis) bool {
-			return a.factor == factor && slices.EqualFunc(a.points, points,
-				func(p, q lab.Point) bool { return p.Name == q.Name })
+		isKnown := slices.ContainsFunc(known, func(row []lab.Point) bool {
+			return slices.EqualFunc(row, points, func(p, q lab.Point) bool { return p.Name == q.Name })
 		})
-		if len(points) >= fewestScaled && !known {
-			all = append(all, axis{factor, points})
+		if len(points) < fewestScaled || isKnown {
+			return
+		}
+		known = append(known, points)
+		for _, v := range e.variants() {
+			r := row{along: factor}
+			for _, p := range points {
+				r.levels = append(r.levels, level{p.Levels[factor], v.Name, p.Name})
+			}
+			all = append(all, r)
 		}
 	}
 	for _, factor := range lab.ScalingFactors() {
+		known = nil
 		for _, trend := range e.study.Trends {
 			if trend.Factor == factor {
 				add(factor, e.scalingPoints(factor, func(p lab.Point) bool {
@@ -76,18 +90,78 @@ func (e *experiment) axes() (all []axis) {
 	return all
 }
 
-// scalingPoints returns the points of a kind that set a factor and no rate: an offered rate is what a system
-// cannot exceed, however well it scales.
+// scalingPoints returns the points of a kind that set a factor and no rate.
 func (e *experiment) scalingPoints(factor string, are func(lab.Point) bool) (points []lab.Point) {
 	for _, p := range e.study.Points {
-		_, set := p.Level(factor)
-		_, rate := p.Level(lab.FactorRate)
-		_, perMinute := p.Level(lab.FactorPerMinute)
-		if set && !rate && !perMinute && are(p) {
+		if _, set := p.Level(factor); set && !offersRate(p) && are(p) {
 			points = append(points, p)
 		}
 	}
 	return points
+}
+
+// offersRate reports whether a point sets a rate: an offered rate is what a system cannot exceed, however
+// well it scales.
+func offersRate(p lab.Point) bool {
+	_, rate := p.Level(lab.FactorRate)
+	_, perMinute := p.Level(lab.FactorPerMinute)
+	return rate || perMinute
+}
+
+// rowsOfVariants returns, for every point that sets no rate, the rows of variants that differ in the number of
+// replicas of one unit alone.
+func (e *experiment) rowsOfVariants() (all []row) {
+	variants := e.variants()
+	units := map[string]bool{}
+	for _, v := range variants {
+		for unit := range v.Replicas {
+			units[unit] = true
+		}
+	}
+	for _, unit := range slices.Sorted(maps.Keys(units)) {
+		for i, first := range variants {
+			are := func(v lab.Variant) bool { return differInReplicas(unit, v, first) }
+			if slices.ContainsFunc(variants[:i], are) {
+				continue // its row is known
+			}
+			same := slices.DeleteFunc(slices.Clone(variants), func(v lab.Variant) bool { return !are(v) })
+			all = append(all, e.rowsAlong(unit, same)...)
+		}
+	}
+	return all
+}
+
+// rowsAlong returns the rows of variants along the number of replicas of a unit.
+func (e *experiment) rowsAlong(unit string, variants []lab.Variant) (all []row) {
+	replicas := func(v lab.Variant) int { return max(1, v.Replicas[unit]) }
+	slices.SortStableFunc(variants, func(a, b lab.Variant) int { return cmp.Compare(replicas(a), replicas(b)) })
+	variants = slices.CompactFunc(variants, func(a, b lab.Variant) bool { return replicas(a) == replicas(b) })
+	for _, p := range e.study.Points {
+		r := row{along: unit + ".replicas"}
+		for _, v := range variants {
+			if v.RunsAt(p.Name) && !offersRate(p) {
+				r.levels = append(r.levels, level{float64(replicas(v)), v.Name, p.Name})
+			}
+		}
+		if len(r.levels) >= fewestScaled {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// differInReplicas reports whether two variants are the same but for the number of replicas of a unit.
+func differInReplicas(unit string, a, b lab.Variant) bool {
+	others := func(v lab.Variant) lab.Variant {
+		replicas := maps.Clone(v.Replicas)
+		maps.DeleteFunc(replicas, func(name string, n int) bool { return name == unit || n == 1 })
+		v.Name, v.Summary, v.Points, v.Replicas = "", "", nil, nil
+		if len(replicas) > 0 {
+			v.Replicas = replicas
+		}
+		return v
+	}
+	return reflect.DeepEqual(others(a), others(b))
 }
 
 // differOnlyIn reports whether two points have the same levels but of one factor.
@@ -100,19 +174,22 @@ func differOnlyIn(factor string, p, q lab.Point) bool {
 	return maps.Equal(others(p), others(q))
 }
 
-// scalingFit fits the law to a variant, or says why not; false where too few levels of an axis were measured
-// to ask.
-func (e *experiment) scalingFit(metric lab.Metric, variant string, along axis) (lab.ScalingFit, bool) {
-	fit := lab.ScalingFit{Metric: metric.Name, Unit: metric.Unit, Variant: variant, Factor: along.factor}
+// scalingFit fits the law to a row, or says why not; false where too few of its levels were measured to ask.
+func (e *experiment) scalingFit(metric lab.Metric, along row) (lab.ScalingFit, bool) {
+	fit := lab.ScalingFit{Metric: metric.Name, Unit: metric.Unit, Factor: along.along}
 	var measured []series
-	for _, p := range along.points {
-		if s := e.cells[cell{variant, p.Name, metric.Name}]; len(s.values) > 0 {
-			fit.Points, fit.X = append(fit.Points, p.Name), append(fit.X, p.Levels[along.factor])
+	for _, at := range along.levels {
+		if s := e.cells[cell{at.variant, at.point, metric.Name}]; len(s.values) > 0 {
+			fit.Points, fit.Variants = append(fit.Points, at.point), append(fit.Variants, at.variant)
+			fit.X = append(fit.X, at.x)
 			measured = append(measured, s)
 		}
 	}
 	if len(measured) < fewestScaled {
 		return fit, false
+	}
+	if fit.Variant = fit.Variants[0]; len(slices.Compact(slices.Clone(fit.Variants))) == 1 {
+		fit.Variants = nil
 	}
 	values := inAllBlocks(measured)
 	fit.Blocks = len(values[0])
@@ -128,7 +205,7 @@ func (e *experiment) scalingFit(metric lab.Metric, variant string, along axis) (
 		if fit.Refused = err.Error(); errors.As(err, &no) {
 			fit.Refused = no.Why
 		}
-		fit.Words = fmt.Sprintf("No scalability law for %s along %s: %s.", variant, along.factor, fit.Refused)
+		fit.Words = fmt.Sprintf("No scalability law for %s along %s: %s.", whose(fit), fit.Factor, fit.Refused)
 		return fit, true
 	}
 	fit.Lambda, fit.Sigma, fit.Kappa = estimated(law.Lambda), estimated(law.Sigma), estimated(law.Kappa)
@@ -139,6 +216,14 @@ func (e *experiment) scalingFit(metric lab.Metric, variant string, along axis) (
 	fit.Curve = curveOf(law, fit.X[0])
 	fit.Words = saysScaling(fit)
 	return fit, true
+}
+
+// whose names the system that a fit is of.
+func whose(f lab.ScalingFit) string {
+	if len(f.Variants) > 0 {
+		return "the system"
+	}
+	return f.Variant
 }
 
 // inAllBlocks returns the values of several series in the blocks that all of them have, in their order.
@@ -186,7 +271,7 @@ func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 // saysScaling tells what a law says in a sentence or two.
 func saysScaling(f lab.ScalingFit) string {
 	last := f.Curve[len(f.Curve)-1]
-	text := fmt.Sprintf("Along %s (%s) %s has contention %s and coherency %s: ", f.Factor, f.From(), f.Variant,
+	text := fmt.Sprintf("Along %s (%s) %s has contention %s and coherency %s: ", f.Factor, f.From(), whose(f),
 		figure.Quantity(f.Sigma.Times(100), "%"), figure.Quantity(f.Kappa.Times(100), "%"))
 	switch {
 	case f.Peak == nil:

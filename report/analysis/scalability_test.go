@@ -121,3 +121,52 @@ func TestTrendsAreAxes(t *testing.T) {
 		t.Errorf("along the trend there is %+v", fits)
 	}
 }
+
+// TestVariantsWithOtherReplicasAreARow: where the number of replicas of one unit is all that differs between
+// variants, the law is fitted along it, and refused as along any factor.
+func TestVariantsWithOtherReplicasAreARow(t *testing.T) {
+	replicas := []int{8, 1, 2, 6, 3, 4} // in no order
+	fits := func(point lab.Point, count int, change func(v *lab.Variant, n int)) []lab.ScalingFit {
+		in := underLoad(point)
+		in.Plan.Study.Variants = nil
+		for _, n := range replicas[:count] {
+			v := lab.Variant{Name: fmt.Sprintf("cart-%d", n), Replicas: map[string]int{"cart": n, "web": 1}}
+			change(&v, n)
+			in.Plan.Study.Variants = append(in.Plan.Study.Variants, v)
+			for block := range 6 {
+				off := 1 + 0.01*float64((7*block+3*n)%5-2)
+				in.trial(v.Name, point, block+1, map[string]float64{
+					"completed_rate": off * 100 * float64(n) / (1 + 0.2*float64(n-1))})
+			}
+		}
+		return Analyse(in).ScalingFits
+	}
+	same := func(*lab.Variant, int) {}
+	users := at("u8", lab.FactorUsers, 8)
+	all := fits(users, 6, func(v *lab.Variant, n int) {
+		if n == 1 {
+			v.Replicas = nil // says the same
+		}
+	})
+	if len(all) != 1 || all[0].Factor != "cart.replicas" || all[0].Refused != "" ||
+		fmt.Sprint(all[0].X, all[0].Variants) != "[1 2 3 4 6 8] [cart-1 cart-2 cart-3 cart-4 cart-6 cart-8]" ||
+		all[0].From() != "cart-1 to cart-8 at u8" || math.Abs(all[0].Sigma.Value-0.2) > 0.02 ||
+		!strings.Contains(all[0].Words, "Along cart.replicas (cart-1 to cart-8 at u8) the system has contention 19") {
+		t.Fatalf("six variants give %+v", all)
+	}
+	if few := fits(users, 3, same); len(few) != 1 || !strings.Contains(few[0].Refused, "the law needs 6") {
+		t.Errorf("three variants give %+v", few)
+	}
+	if none := fits(at("r8", lab.FactorRate, 8), 6, same); len(none) != 0 {
+		t.Errorf("at an offered rate there is %+v", none)
+	}
+	for name, change := range map[string]func(v *lab.Variant, n int){
+		"other replicas": func(v *lab.Variant, n int) { v.Replicas["web"] = n },
+		"other knobs":    func(v *lab.Variant, n int) { v.Knobs = map[string]string{"k": fmt.Sprint(n)} },
+		"another system": func(v *lab.Variant, n int) { v.External = &lab.ExternalSystem{Port: n} },
+	} {
+		if none := fits(users, 6, change); len(none) != 0 {
+			t.Errorf("with %s there is %+v", name, none)
+		}
+	}
+}

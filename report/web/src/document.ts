@@ -523,7 +523,9 @@ export interface ScalingFit {
   metric: string;
   unit: string;
   variant: string;
+  /** Factor is UNIT.replicas where variants differ in the number of replicas of a unit: then Variants has one per level, Variant is the first of them, and all Points are the same. */
   factor: string;
+  variants?: Array<string>;
   points: Array<string> | null;
   /** levels, one per point, rising */
   x: Array<Figure> | null;
@@ -895,8 +897,9 @@ export interface UnitStart {
   seconds: Figure;
 }
 
-/** ProgramImage is the image that has a unit program. */
+/** ProgramImage is the image that has a unit program, or one of the user's. */
 export interface ProgramImage {
+  /** or the name of the user's image */
   program: string;
   /** not compressed */
   bytes: number;
@@ -953,7 +956,7 @@ export interface VariantStatics {
   tables?: number;
   queues?: number;
   configuration_lines?: number;
-  /** Images counts the images of the unit programs, and ImageBytes adds up their sizes. */
+  /** Images counts the images of the units, and ImageBytes adds up their sizes. */
   images?: number;
   image_bytes?: number;
   /** CodeLines counts the lines of code of the variant. CodeAdded counts those in packages that the baseline has not, and CodeSaved those in packages that only the baseline has; both are 0 of the baseline itself. */

@@ -106,6 +106,27 @@ describe("scaling", () => {
     expect(within.map((p) => p.level)).toEqual([10, 20, 50]);
     expect(beyond.map((p) => p.level)).toEqual([50, 75, 100]);
   });
+
+  it("shows the trials of each variant where these are the levels", () => {
+    const a = smallAnalysis();
+    const results = ["one", "two", "three"].map((variant) => ({
+      ...a.results[0],
+      ...{ metric: "goodput", variant, point: { name: "p" }, values: [variant.length] },
+    }));
+    const fit = {
+      metric: "goodput",
+      variant: "one",
+      variants: ["one", "three"],
+      points: ["p", "p"],
+      x: [1, 3],
+    };
+    expect(
+      trialsAlong({ ...a, results: results as Analysis["results"] }, fit as unknown as ScalingFit),
+    ).toEqual([
+      { x: 1, y: 3 },
+      { x: 3, y: 5 },
+    ]);
+  });
 });
 
 describe("drift", () => {

@@ -12,11 +12,13 @@ interface At {
 
 /** The trials behind a fit, as (level, value). */
 export function trialsAlong(a: Analysis, fit: ScalingFit): At[] {
-  const points = fit.points ?? [];
   return a.results
-    .filter((r) => r.metric === fit.metric && r.variant === fit.variant && points.includes(r.point.name))
+    .filter((r) => r.metric === fit.metric)
     .flatMap((r) => {
-      const x = (fit.x ?? [])[points.indexOf(r.point.name)];
+      const step = (fit.points ?? []).findIndex(
+        (point, i) => point === r.point.name && (fit.variants?.[i] ?? fit.variant) === r.variant,
+      );
+      const x = fit.x?.[step];
       return x === undefined ? [] : (r.values ?? []).map((y) => ({ x, y }));
     });
 }
