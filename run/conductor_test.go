@@ -236,7 +236,7 @@ func TestASearchIsGatedLoadByLoad(t *testing.T) {
 	}{
 		"as ever":      {1, "", ""},
 		"a bit faster": {0.86, "", ""}, // 5 % and 10 %
-		"much faster":  {0.84, "", "the host took -16.0 % time"},
+		"much faster":  {0.84, "", "the host was faster: a fixed computation took 16.0 % less time"},
 		"a load":       {1, "withheld", "search, each time that 110/s was played: withheld"},
 	} {
 		search.Loads[1].Disturbed = c.disturbed

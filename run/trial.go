@@ -165,8 +165,8 @@ func (e *experiment) disturbed(trial *lab.Trial) string {
 	if drift < 0 {
 		pace, than = "faster", "less"
 	}
-	return fmt.Sprintf("the host was %s: a fixed computation took %.1f %% %s time than the median of %d trials, "+
-		"the gate is %.1f %%", pace, 100*math.Abs(drift), than, len(e.calibrations), 100*gate)
+	return fmt.Sprintf("the host was %s: a fixed computation took %.1f %% %s time than the median of %d "+
+		"trials, the gate is %.1f %%", pace, 100*math.Abs(drift), than, len(e.calibrations), 100*gate)
 }
 
 // spread returns the relative standard deviation of the values, estimated from the

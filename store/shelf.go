@@ -111,8 +111,8 @@ func (s *Shelf) folders(name string) (names []string, more bool, err error) {
 	return s.entriesOf(name, fs.FileMode.IsDir)
 }
 
-// entriesOf returns the names of what is of a kind in a folder, without links. more reports whether the folder
-// has more entries than are read.
+// entriesOf returns the names of what is of a kind in a folder, without links. more reports whether the
+// folder has more entries than are read.
 func (s *Shelf) entriesOf(name string, wanted func(fs.FileMode) bool) (names []string, more bool, err error) {
 	folder, err := s.root.Open(name)
 	if err != nil {

@@ -108,8 +108,8 @@ func offersRate(p lab.Point) bool {
 	return rate || perMinute
 }
 
-// rowsOfVariants returns, for every point that sets no rate, the rows of variants that differ in the number of
-// replicas of one unit alone.
+// rowsOfVariants returns, for every point that sets no rate, the rows of variants that differ in the number
+// of replicas of one unit alone.
 func (e *experiment) rowsOfVariants() (all []row) {
 	variants := e.variants()
 	units := map[string]bool{}

@@ -52,7 +52,8 @@ export function nowText(line: Line, stopped = false): string {
 /** What is worth a line that stays: notes, such as what is decided, and trials that do not count. */
 export function newsText(line: Line): string {
   if (line.event === "note") return line.text ?? "";
-  if (line.event === "begin") return `${line.trials ?? 0} trials, ${line.done} of them done before`;
+  if (line.event === "begin")
+    return `${line.trials ?? 0} trials` + (line.done > 0 ? `, ${line.done} of them done before` : "");
   if (line.event !== "trial" || line.valid === true) return "";
   const where = `${line.variant} at ${line.point}, attempt ${line.attempt}`;
   return `Trial ${line.trial} does not count (${where}): ${line.reason}`;

@@ -105,6 +105,8 @@ export class Seconds {
   /** Says which trial is played from now on. Trial 0 is a warm-up. */
   begin(trial: number, attempt: number): void {
     if (trial === this.played.trial && attempt === this.played.attempt) return;
+    const place = this.table.parentElement;
+    if (place && !this.table.hidden) place.style.minHeight = `${place.offsetHeight}px`; // what is below stays
     this.clear();
     this.played = { trial, attempt };
   }
