@@ -22,7 +22,8 @@ func TestScalabilityLawsAreShown(t *testing.T) {
 	open := estimate(40, 35, 0)
 	open.High = nil
 	a.ScalingFits = []lab.ScalingFit{
-		{Metric: "goodput", Unit: "1/s", Variant: "async", Factor: "users", X: make([]float64, 4), Blocks: 6,
+		{Metric: "goodput", Unit: "1/s", Variant: "async", Factor: "cart.replicas", X: make([]float64, 4),
+			Blocks: 6, Variants: []string{"async", "two", "three", "four"}, Points: []string{"p", "p", "p", "p"},
 			Refused: "a reason", Words: "None."},
 		{Metric: "goodput", Unit: "1/s", Variant: "monolith", Factor: "users", X: make([]float64, 6), Blocks: 6,
 			Lambda: estimate(95, 90, 100), Sigma: estimate(0.05, 0.04, 0.06), Kappa: estimate(0.002, 0.001, 0.003),
@@ -36,8 +37,9 @@ func TestScalabilityLawsAreShown(t *testing.T) {
 	}
 	v := newView(a)
 	rows := v.scalingTable().Rows
-	for i, wants := range [][]string{{"async", "4", "a reason", absent}, {"monolith", "5.0 % [4.0, 6.0]",
-		"0.20 % [0.10, 0.30]", "21.8 [20.1, 23.6]"}, {"40.0 or more"}, {"cores", "none up to 16"}} {
+	for i, wants := range [][]string{{"async to four at p", "4 variants", "a reason", absent},
+		{"monolith", "5.0 % [4.0, 6.0]",
+			"0.20 % [0.10, 0.30]", "21.8 [20.1, 23.6]"}, {"40.0 or more"}, {"cores", "none up to 16"}} {
 		for _, want := range wants {
 			if shown := fmt.Sprint(rows[i]); !strings.Contains(shown, want) {
 				t.Errorf("row %d has no %q: %s", i, want, shown)
