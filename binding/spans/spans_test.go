@@ -2,12 +2,10 @@ package spans_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -206,39 +204,6 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 				t.Errorf("%s has %d spans %s: %v", key, seen[key+": "+name], name, seen)
 			}
 		}
-	}
-}
-
-func TestSpansAreBounded(t *testing.T) {
-	p := spans.NewProvider(1)
-	const more = 1<<17 + 100
-	var workers sync.WaitGroup
-	for worker := range 2 {
-		workers.Go(func() {
-			for range more / 2 {
-				_, entry := spans.Enter(context.Background(), p, fmt.Sprint(worker))
-				entry.End()
-				entry.End() // is nothing
-			}
-		})
-	}
-	workers.Wait()
-	if got := p.Counts(); got.Kept != 1<<17 || got.Dropped != 100 {
-		t.Errorf("%+v", got)
-	}
-	dir := t.TempDir()
-	for range 2 { // what was told is not told again
-		if err := p.Write(dir, "shop-1"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := os.ReadFile(spans.File(dir, "shop-1"))
-	lacks := `{"key":"` + lab.DroppedAttribute + `","value":{"stringValue":"100"}}`
-	if n := strings.Count(string(text), lacks); err != nil || n != 1 {
-		t.Errorf("the file says %d times that it lacks 100 spans, %v", n, err)
-	}
-	if all, err := spans.Read(dir); err != nil || len(all) != 1<<17 {
-		t.Errorf("%d spans are read, %v", len(all), err)
 	}
 }
 

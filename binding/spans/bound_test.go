@@ -1,0 +1,48 @@
+package spans
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestSpansAreBounded begins with nearly as many as a process keeps: to make, write and read so many takes
+// long under the race detector.
+func TestSpansAreBounded(t *testing.T) {
+	p := NewProvider(1)
+	const room, more = 2 * piece, 2*piece + 100
+	p.counts.Kept = most - room
+	var workers sync.WaitGroup
+	for worker := range 2 {
+		workers.Go(func() {
+			for range more / 2 {
+				_, entry := Enter(context.Background(), p, fmt.Sprint(worker))
+				entry.End()
+				entry.End() // is nothing
+			}
+		})
+	}
+	workers.Wait()
+	if got := p.Counts(); got.Kept != 1<<17 || got.Dropped != 100 {
+		t.Errorf("%+v", got)
+	}
+	dir := t.TempDir()
+	for range 2 { // what was told is not told again
+		if err := p.Write(dir, "shop-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(File(dir, "shop-1"))
+	lacks := `{"key":"` + lab.DroppedAttribute + `","value":{"stringValue":"100"}}`
+	if n := strings.Count(string(text), lacks); err != nil || n != 1 {
+		t.Errorf("the file says %d times that it lacks 100 spans, %v", n, err)
+	}
+	if all, err := Read(dir); err != nil || len(all) != room {
+		t.Errorf("%d spans are read, %v", len(all), err)
+	}
+}
