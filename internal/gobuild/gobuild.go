@@ -1,6 +1,6 @@
 // Package gobuild builds our programs for the tests that start them.
 //
-// Entry points: Programs, and Follow where a program was built before the tests ran (in TestMain).
+// Entry points: Programs; Build where no test runs yet (in TestMain), and Follow when one does.
 package gobuild
 
 import (
@@ -10,14 +10,19 @@ import (
 	"strings"
 )
 
-// Programs builds packages into a file, or into a folder whose name ends with a slash. The programs are
-// linked statically and without the race detector, as those that users get.
+// Programs builds packages for the running test, whose result depends on their sources from now on.
 func Programs(output string, flags []string, packages ...string) error {
-	words := append(append([]string{"build", "-o", output}, flags...), packages...)
-	if _, err := toolchain(words...); err != nil {
+	if err := Build(output, flags, packages...); err != nil {
 		return err
 	}
 	return Follow(packages...)
+}
+
+// Build builds packages into a file, or into a folder whose name ends with a slash. The programs are
+// linked statically and without the race detector, as those that users get.
+func Build(output string, flags []string, packages ...string) error {
+	_, err := toolchain(append(append([]string{"build", "-o", output}, flags...), packages...)...)
+	return err
 }
 
 // Follow makes the result of the running test depend on the sources of packages: Go's cache of results knows
