@@ -32,14 +32,18 @@ done
 # The longest begin first, so that nothing waits for them alone in the end.
 longest='/(cmd/cleave|assembly|deploy/(docker|process)|airline/behaviour|socialunit)$'
 
+# All packages, listed once: it takes seconds.
+packages=$(go list -f \
+  '{{.ImportPath}}|{{.Dir}}|{{join .Imports " "}}|{{join .TestImports " "}} {{join .XTestImports " "}}' ./...)
+
 # Packages with goroutines of ours, and those of them that are suites by which others are tested.
 concurrent=" " suites=" "
-while read -r package folder imports; do
+while IFS='|' read -r package folder imports _; do
   if ! [[ $package =~ $raceless ]] && grep -qE '^\s*(defer )?go |\.Go\(' "$folder"/*.go; then
     concurrent+="$package "
     [[ " $imports " != *" testing "* ]] || suites+="$package "
   fi
-done < <(go list -f '{{.ImportPath}} {{.Dir}} {{join .Imports " "}}' ./...)
+done <<<"$packages"
 
 # races PACKAGE IMPORT...: it has goroutines of ours, or a suite that it imports has.
 races() {
@@ -51,9 +55,8 @@ races() {
   return 1
 }
 
-imports='{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}'
 plain=() racing=()
-while read -r package uses; do
+while IFS='|' read -r package _ _ uses; do
   declare -n among=racing
   # shellcheck disable=SC2086 # one word per package
   if [[ $package =~ $raceless ]] || ! races "$package" $uses; then
@@ -64,7 +67,7 @@ while read -r package uses; do
   else
     among+=("$package")
   fi
-done < <(go list -f "$imports" ./...)
+done <<<"$packages"
 
 mkdir -p bin
 CGO_ENABLED=0 go build -o bin/tally ./internal/tally
