@@ -14,10 +14,11 @@ raceless='/(internal|docs|scripts|tools|cmd)(/|$)|/bench$|/backing/server/jetstr
 plainly=2 # packages that are tested at the same time without the detector
 if [ "${CLEAVE_TESTS:-}" != all ]; then
   # What stands on databases brings their engines and drivers: to compile those a second time takes longer
-  # than all tests of `make test`. OpenTelemetry's libraries are as much for two packages. `make test-all`
-  # watches them for races.
+  # than all tests of `make test`. OpenTelemetry's libraries are as much for two packages. Browsers are
+  # started in `make test-all` alone. Four architectures of Big have no goroutines: their units are
+  # processes, of which hundreds start. `make test-all` watches all of these for races.
   raceless+='|/backing/|/binding/event$|/systems/(airline|people|rehearsal|shop|social)/'
-  raceless+='|/traces$|/report/telemetry$'
+  raceless+='|/traces$|/report/(browsertest|telemetry)$|/big/(httplean|shm|udspersistent|udsservice)$'
   plainly=3
 fi
 
