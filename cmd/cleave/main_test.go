@@ -68,7 +68,8 @@ func withBinaries(run func() int) int {
 func build(dir string) error {
 	units := filepath.Join(dir, "unit")
 	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"} // also where no Makefile sets GOFLAGS
-	if err := gobuild.Build(units+"/", small, ".", "../host-agent", "./testdata/server", "../unit/..."); err != nil {
+	err := gobuild.Build(units+"/", small, ".", "../host-agent", "./testdata/server", "../unit/...")
+	if err != nil {
 		return err
 	}
 	for _, name := range []string{"cleave", "host-agent", "server"} {
