@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -51,5 +54,41 @@ func TestAThirdPartyHasFewConnections(t *testing.T) {
 	var problem *rpc.Problem
 	if err := client.Look(t.Context()); !errors.As(err, &problem) || problem.Kind != rpc.Unavailable {
 		t.Errorf("without the third party a post gets %v", err)
+	}
+}
+
+// TestWaitingForAConnectionEndsWithTheContext: the third party never hears of who gave up in the queue.
+func TestWaitingForAConnectionEndsWithTheContext(t *testing.T) {
+	arrived, release := make(chan struct{}, 2*Connections), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-release
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer server.Close()
+	client := NewClient(strings.TrimPrefix(server.URL, "http://"))
+	var all sync.WaitGroup
+	for range Connections {
+		all.Go(func() {
+			if err := client.Look(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range Connections {
+		<-arrived
+	}
+	hurried, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := client.Look(hurried); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("who gives up gets %v", err)
+	}
+	if len(arrived) > 0 {
+		t.Errorf("more than %d requests are open", Connections)
+	}
+	close(release)
+	all.Wait()
+	if err := client.Close(); err != nil {
+		t.Error(err)
 	}
 }
