@@ -7,10 +7,10 @@
 // socket and no architecture.
 //
 // The messages between components, and what a component is to the others, are in socialpb, their
-// names in parts; graph, content, posts, timelines and compose are the components, gateway the
-// public interface; architecture says in which ways all that can be joined, socialunit
-// joins it, population makes users and links, and system is the whole as a system under
-// test.
+// names in parts; graph, content, posts, timelines and compose are the components, session
+// has the tokens of users, gateway is the public interface; architecture says in which ways all
+// that can be joined, socialunit joins it, population makes users and links, and system is the
+// whole as a system under test.
 package social
 
 import (
@@ -30,6 +30,8 @@ const (
 	MaxLinks    = 10
 	MaxMedia    = 8
 	MaxName     = 40
+	MinPassword = 8  // bytes
+	MaxPassword = 72 // bytes: bcrypt takes no more
 	MaxURL      = 512
 	// MaxPage is how far into a timeline a read may go; what lies beyond is read with
 	// "before".
@@ -47,6 +49,15 @@ func CheckName(name string) error {
 	if !userName.MatchString(name) {
 		return rpc.Problemf(rpc.InvalidArgument,
 			"the name %.60q is none: use a lower-case letter and up to %d more, digits and _", name, MaxName-1)
+	}
+	return nil
+}
+
+// CheckPassword refuses what cannot be a password. It does not repeat it.
+func CheckPassword(password string) error {
+	if n := len(password); n < MinPassword || n > MaxPassword {
+		return rpc.Problemf(rpc.InvalidArgument, "the password has %d bytes: use %d to %d", n, MinPassword,
+			MaxPassword)
 	}
 	return nil
 }
@@ -72,6 +83,9 @@ const (
 	NotFound   rpc.Kind = "not-found"
 	Exists     rpc.Kind = "exists"
 	SelfFollow rpc.Kind = "self-follow"
+	WrongLogin rpc.Kind = "wrong-login"
+	NoSession  rpc.Kind = "no-session"
+	NotYours   rpc.Kind = "not-yours"
 )
 
 // ProblemOf makes a problem of any error; see rpc.ProblemOf.

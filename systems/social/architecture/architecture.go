@@ -206,6 +206,12 @@ func (d Design) SpeaksToBroker(unit kit.Placed) bool {
 		has(parts.HomeTimelinesName))
 }
 
+// HasKey reports whether a unit has the key of tokens: where users log in, and in front, where tokens are
+// checked.
+func (d Design) HasKey(unit kit.Placed) bool {
+	return unit.Name == d.Front().Name || slices.Contains(unit.Components, parts.UsersName)
+}
+
 // AsksThirdParty reports whether a unit waits for who looks at media.
 func (d Design) AsksThirdParty(unit kit.Placed) bool {
 	return d.ThirdParty && slices.Contains(unit.Components, parts.MediaName)

@@ -25,6 +25,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
 	"github.com/cleave-lab/cleave/systems/social/posts"
+	"github.com/cleave-lab/cleave/systems/social/session"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 	"github.com/cleave-lab/cleave/systems/social/socialunit"
 	"github.com/cleave-lab/cleave/systems/social/timelines"
@@ -39,10 +40,14 @@ const (
 	connections = 64
 )
 
+// key is that of the tokens.
+var key = []byte("the key of the tokens of a bench")
+
 // network is a design whose units serve, all in this process.
 type network struct {
 	base   string
 	client *http.Client
+	tokens []string // by number of the user
 	stop   func() error
 }
 
@@ -58,7 +63,11 @@ func start(ctx context.Context, name string, turned map[string]string, address s
 			return nil, err
 		}
 	}
-	place := socialunit.Place{Documents: address, Cache: "memory://",
+	tokens, err := signed()
+	if err != nil {
+		return nil, err
+	}
+	place := socialunit.Place{Documents: address, Cache: "memory://", Key: key,
 		Peer: func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }}
 	serving, end := context.WithCancel(context.WithoutCancel(ctx))
 	errs := make([]error, len(design.Units))
@@ -73,7 +82,7 @@ func start(ctx context.Context, name string, turned map[string]string, address s
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
 	return &network{base: "http://" + listeners[design.Front().Name].Addr().String(), client: client,
-		stop: func() error {
+		tokens: tokens, stop: func() error {
 			client.CloseIdleConnections()
 			end()
 			all.Wait()
@@ -81,13 +90,29 @@ func start(ctx context.Context, name string, turned map[string]string, address s
 		}}, nil
 }
 
-// ask sends a request and reads the answer to its end.
-func (n *network) ask(ctx context.Context, method, path string, body io.Reader) error {
+// signed returns the tokens of all users.
+func signed() ([]string, error) {
+	signer, err := session.NewSigner(key)
+	if err != nil {
+		return nil, err
+	}
+	tokens := make([]string, users+1)
+	for user := 1; user <= users; user++ {
+		if tokens[user], err = signer.Sign(population.User(user), time.Now().Add(24*time.Hour)); err != nil {
+			return nil, err
+		}
+	}
+	return tokens, nil
+}
+
+// ask sends a request of a user and reads the answer to its end.
+func (n *network) ask(ctx context.Context, user int, method, path string, body io.Reader) error {
 	request, err := http.NewRequestWithContext(ctx, method, n.base+path, body)
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+n.tokens[user])
 	answer, err := n.client.Do(request)
 	if err != nil {
 		return err
@@ -104,7 +129,7 @@ func home(user int) string { return fmt.Sprintf("/home-timelines/%d?count=%d", u
 // median returns the median of the times of one client who reads the same home timeline.
 func (n *network) median(ctx context.Context, reads int) (float64, error) {
 	return median(ctx, reads, func(ctx context.Context) error {
-		return n.ask(ctx, http.MethodGet, home(1), nil)
+		return n.ask(ctx, 1, http.MethodGet, home(1), nil)
 	})
 }
 
@@ -148,9 +173,10 @@ func prepare(ctx context.Context, o settings, address string, turned map[string]
 		return nil, err
 	}
 	for i := range o.posts {
-		text, _ := json.Marshal(map[string]string{"author": fmt.Sprintf("user_%d", 1+i%users),
+		author := 1 + i%users
+		text, _ := json.Marshal(map[string]string{"author": fmt.Sprintf("user_%d", author),
 			"text": fmt.Sprintf("%0256d", i)}) // texts cannot fail
-		if err := n.ask(ctx, http.MethodPost, "/posts", bytes.NewReader(text)); err != nil {
+		if err := n.ask(ctx, author, http.MethodPost, "/posts", bytes.NewReader(text)); err != nil {
 			return nil, errors.Join(err, n.stop())
 		}
 	}
@@ -169,7 +195,7 @@ func (w *work) rate(ctx context.Context, read func(ctx context.Context, user int
 // monolith reads over HTTP.
 func (w *work) monolith(ctx context.Context, _ uint64) (float64, error) {
 	return w.rate(ctx, func(ctx context.Context, user int) error {
-		return w.network.ask(ctx, http.MethodGet, home(user), nil)
+		return w.network.ask(ctx, user, http.MethodGet, home(user), nil)
 	})
 }
 
@@ -260,7 +286,7 @@ func openParts(ctx context.Context, address string) (*pieces, error) {
 		return nil, err
 	}
 	unit, err := socialunit.Open(ctx, design, design.Front().Name,
-		socialunit.Place{Documents: address, Cache: "memory://"})
+		socialunit.Place{Documents: address, Cache: "memory://", Key: key})
 	if err != nil {
 		return nil, err
 	}

@@ -3,12 +3,17 @@
 //	POST /posts                     {"author": NAME, "text": ..., "media": [{"id": ..., "type": ...}]}
 //	GET  /user-timelines/USER       ?start=0&count=10&before=POST
 //	GET  /home-timelines/USER       the same
-//	POST /users                     {"id": ..., "name": ...}
+//	POST /users                     {"id": ..., "name": ..., "password": ...}
+//	POST /login                     {"name": ..., "password": ...}
 //	PUT  /users/USER/follows/OTHER  and DELETE
 //	GET  /links/SHORT
 //
-// Failures are problem documents (RFC 9457). The gateway checks the shape and size of what
-// comes in; all else is the matter of the components.
+// Whoever posts, reads a home timeline, follows or unfollows sends the header "Authorization: Bearer
+// TOKEN" with the token of that user, which a login returns. The gateway checks it, as the benchmark's
+// does: in every architecture a token is checked once per request.
+//
+// Failures are problem documents (RFC 9457). The gateway checks the shape and size of what comes in;
+// all else is the matter of the components.
 //
 // Entry points: NewHandler, Serve.
 package gateway
@@ -18,6 +23,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -27,6 +33,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/parts"
+	"github.com/cleave-lab/cleave/systems/social/session"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 	"github.com/cleave-lab/cleave/unit"
 )
@@ -45,47 +52,84 @@ const (
 // Backend is what the gateway is in front of.
 type Backend struct {
 	Parts *parts.All
+	// Signer checks tokens.
+	Signer *session.Signer
 	// Healthy returns nil when a request would find all it needs.
 	Healthy func(ctx context.Context) error
 	// LogError is told of failures of the system itself.
 	LogError func(error)
 }
 
-type gateway struct{ *parts.All }
+type gateway struct {
+	*parts.All
+	signer *session.Signer
+}
 
 // NewHandler makes the resources.
 func NewHandler(backend Backend) http.Handler {
-	g := gateway{backend.Parts}
+	g := gateway{backend.Parts, backend.Signer}
 	f := front.New(front.Config{
 		Problems: front.Problems{Types: "urn:cleave:social:", Of: social.ProblemOf, LogError: backend.LogError,
 			Meanings: map[rpc.Kind]front.Meaning{
 				social.NotFound:   {Status: http.StatusNotFound, Title: "There is no such user, post or link"},
 				social.Exists:     {Status: http.StatusConflict, Title: "There is such a user"},
-				social.SelfFollow: {Status: http.StatusConflict, Title: "Nobody follows themselves"}}},
+				social.SelfFollow: {Status: http.StatusConflict, Title: "Nobody follows themselves"},
+				social.WrongLogin: {Status: http.StatusUnauthorized, Title: "The name or the password is wrong"},
+				social.NoSession:  {Status: http.StatusUnauthorized, Title: "The request needs a valid token"},
+				social.NotYours:   {Status: http.StatusForbidden, Title: "The token is of another user"}}},
 		Timeout: requestTimeout, MaxBody: maxBody, InFlight: inFlight, Healthy: backend.Healthy})
 	f.Handle("POST /posts", g.compose)
 	f.Handle("POST /users", g.register)
+	f.Handle("POST /login", g.login)
 	const follows = "/users/{user}/follows/{other}"
 	f.Handle("PUT "+follows, func(ctx context.Context, r *http.Request) (front.Answer, error) {
-		return link(ctx, r, g.SocialGraph.Follow)
+		return g.link(ctx, r, g.SocialGraph.Follow)
 	})
 	f.Handle("DELETE "+follows, func(ctx context.Context, r *http.Request) (front.Answer, error) {
-		return link(ctx, r, g.SocialGraph.Unfollow)
+		return g.link(ctx, r, g.SocialGraph.Unfollow)
 	})
 	f.Handle("GET /links/{short}", g.resolve)
 	f.Handle("GET /user-timelines/{user}", func(ctx context.Context, r *http.Request) (front.Answer, error) {
 		return timeline(ctx, r, g.UserTimelines.Read)
 	})
 	f.Handle("GET /home-timelines/{user}", func(ctx context.Context, r *http.Request) (front.Answer, error) {
+		if err := g.checkUser(r, r.PathValue("user")); err != nil {
+			return front.Answer{}, err
+		}
 		return timeline(ctx, r, g.HomeTimelines.Read)
 	})
 	return f
 }
 
+// checkUser refuses a request without a valid token of the user with an id.
+func (g gateway) checkUser(r *http.Request, id string) error {
+	user, err := g.sender(r)
+	if err == nil && user.GetId() != id {
+		err = rpc.Problemf(social.NotYours, "the token is of user %s", user.GetId())
+	}
+	return err
+}
+
+// sender returns the user of a request's token.
+func (g gateway) sender(r *http.Request) (*pb.User, error) {
+	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !bearer {
+		return nil, rpc.Problemf(social.NoSession, "send the header Authorization: Bearer TOKEN")
+	}
+	return g.signer.Check(token)
+}
+
 func (g gateway) compose(ctx context.Context, r *http.Request) (front.Answer, error) {
+	sender, err := g.sender(r)
+	if err != nil {
+		return front.Answer{}, err
+	}
 	var in pb.ComposeRequest
 	if err := read(r, &in); err != nil {
 		return front.Answer{}, err
+	}
+	if sender.GetName() != in.GetAuthor() {
+		return front.Answer{}, rpc.Problemf(social.NotYours, "the token is of user %s", sender.GetName())
 	}
 	post, err := g.Composer.Compose(ctx, &in)
 	return answer(http.StatusCreated, post, err)
@@ -100,10 +144,22 @@ func (g gateway) register(ctx context.Context, r *http.Request) (front.Answer, e
 	return answer(http.StatusCreated, user, err)
 }
 
+func (g gateway) login(ctx context.Context, r *http.Request) (front.Answer, error) {
+	var in pb.LoginRequest
+	if err := read(r, &in); err != nil {
+		return front.Answer{}, err
+	}
+	made, err := g.Users.Login(ctx, &in)
+	return answer(http.StatusOK, made, err)
+}
+
 // link makes a user follow another, or no longer.
-func link(
+func (g gateway) link(
 	ctx context.Context, r *http.Request, change func(context.Context, *pb.FollowRequest) (*pb.Empty, error),
 ) (front.Answer, error) {
+	if err := g.checkUser(r, r.PathValue("user")); err != nil {
+		return front.Answer{}, err
+	}
 	done, err := change(ctx, &pb.FollowRequest{Follower: r.PathValue("user"), Followee: r.PathValue("other")})
 	return answer(http.StatusOK, done, err)
 }

@@ -1,5 +1,7 @@
 // Package graph is the components that know users and who follows whom.
 //
+// Users log in with a password, of which the store has the hash, and get a token.
+//
 // Entry points: NewUsers, NewGraph; Collections for their stores, and UserDocument and
 // EdgeDocument for whoever fills them.
 package graph
@@ -11,9 +13,12 @@ import (
 	"errors"
 	"strings"
 
+	"golang.org/x/crypto/bcrypt"
+
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/session"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
@@ -33,13 +38,14 @@ var (
 )
 
 type userBody struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	PasswordHash string `json:"password_hash"`
 }
 
-// UserDocument returns a user as it is stored, by name.
-func UserDocument(u *pb.User) document.Document {
-	body, _ := json.Marshal(userBody{u.GetId(), u.GetName()}) // texts cannot fail
+// UserDocument returns a user as it is stored, by name, with bcrypt's hash of the password.
+func UserDocument(u *pb.User, passwordHash string) document.Document {
+	body, _ := json.Marshal(userBody{u.GetId(), u.GetName(), passwordHash}) // texts cannot fail
 	return document.Document{ID: u.GetName(), Version: 1, Body: body}
 }
 
@@ -50,12 +56,15 @@ func EdgeDocument(from, to string) document.Document {
 }
 
 // Users is the component of that name.
-type Users struct{ store document.Store }
+type Users struct {
+	store  document.Store
+	signer *session.Signer
+}
 
 var _ pb.Users = (*Users)(nil)
 
-// NewUsers keeps users in a store that has their collection.
-func NewUsers(store document.Store) *Users { return &Users{store} }
+// NewUsers keeps users in a store that has their collection. The signer signs the tokens of logins.
+func NewUsers(store document.Store, signer *session.Signer) *Users { return &Users{store, signer} }
 
 // Register makes a user of a name that nobody has.
 func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User, error) {
@@ -65,6 +74,9 @@ func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User,
 	if err := social.CheckUser(in.GetId()); err != nil {
 		return nil, err
 	}
+	if err := social.CheckPassword(in.GetPassword()); err != nil {
+		return nil, err
+	}
 	same, err := u.store.Find(ctx, usersName, document.Query{Field: byID, Value: in.GetId(), Limit: 1})
 	if err != nil {
 		return nil, err
@@ -72,7 +84,11 @@ func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User,
 	user := &pb.User{Id: in.GetId(), Name: in.GetName()}
 	applied := 0
 	if len(same) == 0 {
-		if applied, err = u.store.Upsert(ctx, usersName, UserDocument(user)); err != nil {
+		hash, err := bcrypt.GenerateFromPassword([]byte(in.GetPassword()), PasswordCost)
+		if err != nil {
+			return nil, err
+		}
+		if applied, err = u.store.Upsert(ctx, usersName, UserDocument(user, string(hash))); err != nil {
 			return nil, err
 		}
 	}

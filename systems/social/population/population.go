@@ -77,6 +77,13 @@ func (p *Population) Follows(user, other int) bool {
 	return found
 }
 
+// Password is that of all users, and PasswordHash its hash by bcrypt with cost 10. All have the same hash,
+// since hashing the passwords of 962 users one by one would take a minute.
+const (
+	Password     = "password"
+	PasswordHash = "$2a$10$LKo3DVLLRVf4i77KTec8hOgoa/p/P3a8BBzAlF6qeCMVntQWhzFJK"
+)
+
 // User returns one of the users.
 func User(number int) *pb.User {
 	return &pb.User{Id: strconv.Itoa(number), Name: "user_" + strconv.Itoa(number)}

@@ -4,7 +4,21 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/cleave-lab/cleave/systems/social/graph"
 )
+
+// TestThePasswordHasItsHash, of the cost that registered users have.
+func TestThePasswordHasItsHash(t *testing.T) {
+	if err := bcrypt.CompareHashAndPassword([]byte(PasswordHash), []byte(Password)); err != nil {
+		t.Error(err)
+	}
+	if cost, err := bcrypt.Cost([]byte(PasswordHash)); err != nil || cost != graph.PasswordCost {
+		t.Errorf("the cost is %d (%v), want %d", cost, err, graph.PasswordCost)
+	}
+}
 
 // TestDegreesAreThoseOfTheBenchmark: as skewed as its data, and the same every time.
 func TestDegreesAreThoseOfTheBenchmark(t *testing.T) {

@@ -116,6 +116,7 @@ type RegisterRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Password      string                 `protobuf:"bytes,3,opt,name=password,proto3" json:"password,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -164,6 +165,117 @@ func (x *RegisterRequest) GetName() string {
 	return ""
 }
 
+func (x *RegisterRequest) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
+type LoginRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Password      string                 `protobuf:"bytes,2,opt,name=password,proto3" json:"password,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LoginRequest) Reset() {
+	*x = LoginRequest{}
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LoginRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LoginRequest) ProtoMessage() {}
+
+func (x *LoginRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LoginRequest.ProtoReflect.Descriptor instead.
+func (*LoginRequest) Descriptor() ([]byte, []int) {
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *LoginRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *LoginRequest) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
+type Session struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          *User                  `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	Token         string                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Session) Reset() {
+	*x = Session{}
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Session) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Session) ProtoMessage() {}
+
+func (x *Session) ProtoReflect() protoreflect.Message {
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Session.ProtoReflect.Descriptor instead.
+func (*Session) Descriptor() ([]byte, []int) {
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Session) GetUser() *User {
+	if x != nil {
+		return x.User
+	}
+	return nil
+}
+
+func (x *Session) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
 type FindRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Names         []string               `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
@@ -174,7 +286,7 @@ type FindRequest struct {
 
 func (x *FindRequest) Reset() {
 	*x = FindRequest{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[3]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -186,7 +298,7 @@ func (x *FindRequest) String() string {
 func (*FindRequest) ProtoMessage() {}
 
 func (x *FindRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[3]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -199,7 +311,7 @@ func (x *FindRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FindRequest.ProtoReflect.Descriptor instead.
 func (*FindRequest) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{3}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *FindRequest) GetNames() []string {
@@ -225,7 +337,7 @@ type FoundUsers struct {
 
 func (x *FoundUsers) Reset() {
 	*x = FoundUsers{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[4]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -237,7 +349,7 @@ func (x *FoundUsers) String() string {
 func (*FoundUsers) ProtoMessage() {}
 
 func (x *FoundUsers) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[4]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -250,7 +362,7 @@ func (x *FoundUsers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundUsers.ProtoReflect.Descriptor instead.
 func (*FoundUsers) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{4}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FoundUsers) GetUsers() []*User {
@@ -270,7 +382,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[5]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -282,7 +394,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[5]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -295,7 +407,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{5}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *FollowRequest) GetFollower() string {
@@ -323,7 +435,7 @@ type EdgeRequest struct {
 
 func (x *EdgeRequest) Reset() {
 	*x = EdgeRequest{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[6]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +447,7 @@ func (x *EdgeRequest) String() string {
 func (*EdgeRequest) ProtoMessage() {}
 
 func (x *EdgeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[6]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +460,7 @@ func (x *EdgeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeRequest.ProtoReflect.Descriptor instead.
 func (*EdgeRequest) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{6}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EdgeRequest) GetUser() string {
@@ -382,7 +494,7 @@ type UserIDs struct {
 
 func (x *UserIDs) Reset() {
 	*x = UserIDs{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[7]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -394,7 +506,7 @@ func (x *UserIDs) String() string {
 func (*UserIDs) ProtoMessage() {}
 
 func (x *UserIDs) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[7]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -407,7 +519,7 @@ func (x *UserIDs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserIDs.ProtoReflect.Descriptor instead.
 func (*UserIDs) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{7}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *UserIDs) GetIds() []string {
@@ -433,7 +545,7 @@ type PostID struct {
 
 func (x *PostID) Reset() {
 	*x = PostID{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[8]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +557,7 @@ func (x *PostID) String() string {
 func (*PostID) ProtoMessage() {}
 
 func (x *PostID) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[8]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +570,7 @@ func (x *PostID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PostID.ProtoReflect.Descriptor instead.
 func (*PostID) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{8}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PostID) GetId() string {
@@ -477,7 +589,7 @@ type PostIDs struct {
 
 func (x *PostIDs) Reset() {
 	*x = PostIDs{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[9]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -489,7 +601,7 @@ func (x *PostIDs) String() string {
 func (*PostIDs) ProtoMessage() {}
 
 func (x *PostIDs) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[9]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -502,7 +614,7 @@ func (x *PostIDs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PostIDs.ProtoReflect.Descriptor instead.
 func (*PostIDs) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{9}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PostIDs) GetIds() []string {
@@ -521,7 +633,7 @@ type Text struct {
 
 func (x *Text) Reset() {
 	*x = Text{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[10]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +645,7 @@ func (x *Text) String() string {
 func (*Text) ProtoMessage() {}
 
 func (x *Text) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[10]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +658,7 @@ func (x *Text) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Text.ProtoReflect.Descriptor instead.
 func (*Text) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{10}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Text) GetText() string {
@@ -567,7 +679,7 @@ type PreparedText struct {
 
 func (x *PreparedText) Reset() {
 	*x = PreparedText{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[11]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +691,7 @@ func (x *PreparedText) String() string {
 func (*PreparedText) ProtoMessage() {}
 
 func (x *PreparedText) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[11]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +704,7 @@ func (x *PreparedText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PreparedText.ProtoReflect.Descriptor instead.
 func (*PreparedText) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{11}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PreparedText) GetText() string {
@@ -625,7 +737,7 @@ type Links struct {
 
 func (x *Links) Reset() {
 	*x = Links{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[12]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +749,7 @@ func (x *Links) String() string {
 func (*Links) ProtoMessage() {}
 
 func (x *Links) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[12]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +762,7 @@ func (x *Links) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Links.ProtoReflect.Descriptor instead.
 func (*Links) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{12}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Links) GetUrls() []string {
@@ -669,7 +781,7 @@ type Link struct {
 
 func (x *Link) Reset() {
 	*x = Link{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[13]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -681,7 +793,7 @@ func (x *Link) String() string {
 func (*Link) ProtoMessage() {}
 
 func (x *Link) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[13]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -694,7 +806,7 @@ func (x *Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Link.ProtoReflect.Descriptor instead.
 func (*Link) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{13}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Link) GetUrl() string {
@@ -714,7 +826,7 @@ type ShortLink struct {
 
 func (x *ShortLink) Reset() {
 	*x = ShortLink{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[14]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -726,7 +838,7 @@ func (x *ShortLink) String() string {
 func (*ShortLink) ProtoMessage() {}
 
 func (x *ShortLink) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[14]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -739,7 +851,7 @@ func (x *ShortLink) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShortLink.ProtoReflect.Descriptor instead.
 func (*ShortLink) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{14}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ShortLink) GetShort() string {
@@ -765,7 +877,7 @@ type ShortLinks struct {
 
 func (x *ShortLinks) Reset() {
 	*x = ShortLinks{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[15]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +889,7 @@ func (x *ShortLinks) String() string {
 func (*ShortLinks) ProtoMessage() {}
 
 func (x *ShortLinks) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[15]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +902,7 @@ func (x *ShortLinks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShortLinks.ProtoReflect.Descriptor instead.
 func (*ShortLinks) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{15}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ShortLinks) GetLinks() []*ShortLink {
@@ -810,7 +922,7 @@ type Medium struct {
 
 func (x *Medium) Reset() {
 	*x = Medium{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[16]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +934,7 @@ func (x *Medium) String() string {
 func (*Medium) ProtoMessage() {}
 
 func (x *Medium) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[16]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +947,7 @@ func (x *Medium) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Medium.ProtoReflect.Descriptor instead.
 func (*Medium) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{16}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Medium) GetId() string {
@@ -861,7 +973,7 @@ type MediaList struct {
 
 func (x *MediaList) Reset() {
 	*x = MediaList{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[17]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +985,7 @@ func (x *MediaList) String() string {
 func (*MediaList) ProtoMessage() {}
 
 func (x *MediaList) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[17]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +998,7 @@ func (x *MediaList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MediaList.ProtoReflect.Descriptor instead.
 func (*MediaList) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{17}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MediaList) GetMedia() []*Medium {
@@ -910,7 +1022,7 @@ type Post struct {
 
 func (x *Post) Reset() {
 	*x = Post{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[18]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -922,7 +1034,7 @@ func (x *Post) String() string {
 func (*Post) ProtoMessage() {}
 
 func (x *Post) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[18]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -935,7 +1047,7 @@ func (x *Post) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Post.ProtoReflect.Descriptor instead.
 func (*Post) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{18}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Post) GetId() string {
@@ -989,7 +1101,7 @@ type PostList struct {
 
 func (x *PostList) Reset() {
 	*x = PostList{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[19]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1001,7 +1113,7 @@ func (x *PostList) String() string {
 func (*PostList) ProtoMessage() {}
 
 func (x *PostList) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[19]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1014,7 +1126,7 @@ func (x *PostList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PostList.ProtoReflect.Descriptor instead.
 func (*PostList) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{19}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PostList) GetPosts() []*Post {
@@ -1034,7 +1146,7 @@ type Entry struct {
 
 func (x *Entry) Reset() {
 	*x = Entry{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[20]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1158,7 @@ func (x *Entry) String() string {
 func (*Entry) ProtoMessage() {}
 
 func (x *Entry) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[20]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1171,7 @@ func (x *Entry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Entry.ProtoReflect.Descriptor instead.
 func (*Entry) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{20}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Entry) GetUser() string {
@@ -1088,7 +1200,7 @@ type TimelineRequest struct {
 
 func (x *TimelineRequest) Reset() {
 	*x = TimelineRequest{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[21]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1212,7 @@ func (x *TimelineRequest) String() string {
 func (*TimelineRequest) ProtoMessage() {}
 
 func (x *TimelineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[21]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1225,7 @@ func (x *TimelineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TimelineRequest.ProtoReflect.Descriptor instead.
 func (*TimelineRequest) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{21}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TimelineRequest) GetUser() string {
@@ -1155,7 +1267,7 @@ type LatestRequest struct {
 
 func (x *LatestRequest) Reset() {
 	*x = LatestRequest{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[22]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1279,7 @@ func (x *LatestRequest) String() string {
 func (*LatestRequest) ProtoMessage() {}
 
 func (x *LatestRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[22]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1292,7 @@ func (x *LatestRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LatestRequest.ProtoReflect.Descriptor instead.
 func (*LatestRequest) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{22}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LatestRequest) GetUsers() []string {
@@ -1215,7 +1327,7 @@ type ComposeRequest struct {
 
 func (x *ComposeRequest) Reset() {
 	*x = ComposeRequest{}
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[23]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1339,7 @@ func (x *ComposeRequest) String() string {
 func (*ComposeRequest) ProtoMessage() {}
 
 func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_systems_social_socialpb_social_proto_msgTypes[23]
+	mi := &file_systems_social_socialpb_social_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1352,7 @@ func (x *ComposeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ComposeRequest.ProtoReflect.Descriptor instead.
 func (*ComposeRequest) Descriptor() ([]byte, []int) {
-	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{23}
+	return file_systems_social_socialpb_social_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ComposeRequest) GetAuthor() string {
@@ -1272,10 +1384,17 @@ const file_systems_social_socialpb_social_proto_rawDesc = "" +
 	"\x05Empty\"*\n" +
 	"\x04User\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"5\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"Q\n" +
 	"\x0fRegisterRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"5\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1a\n" +
+	"\bpassword\x18\x03 \x01(\tR\bpassword\">\n" +
+	"\fLoginRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bpassword\x18\x02 \x01(\tR\bpassword\"K\n" +
+	"\aSession\x12*\n" +
+	"\x04user\x18\x01 \x01(\v2\x16.cleave.social.v1.UserR\x04user\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\tR\x05token\"5\n" +
 	"\vFindRequest\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\x12\x10\n" +
 	"\x03all\x18\x02 \x01(\bR\x03all\":\n" +
@@ -1341,9 +1460,10 @@ const file_systems_social_socialpb_social_proto_rawDesc = "" +
 	"\x0eComposeRequest\x12\x16\n" +
 	"\x06author\x18\x01 \x01(\tR\x06author\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12.\n" +
-	"\x05media\x18\x03 \x03(\v2\x18.cleave.social.v1.MediumR\x05media2\x93\x01\n" +
+	"\x05media\x18\x03 \x03(\v2\x18.cleave.social.v1.MediumR\x05media2\xd7\x01\n" +
 	"\x05Users\x12E\n" +
-	"\bRegister\x12!.cleave.social.v1.RegisterRequest\x1a\x16.cleave.social.v1.User\x12C\n" +
+	"\bRegister\x12!.cleave.social.v1.RegisterRequest\x1a\x16.cleave.social.v1.User\x12B\n" +
+	"\x05Login\x12\x1e.cleave.social.v1.LoginRequest\x1a\x19.cleave.social.v1.Session\x12C\n" +
 	"\x04Find\x12\x1d.cleave.social.v1.FindRequest\x1a\x1c.cleave.social.v1.FoundUsers2\xa5\x02\n" +
 	"\vSocialGraph\x12B\n" +
 	"\x06Follow\x12\x1f.cleave.social.v1.FollowRequest\x1a\x17.cleave.social.v1.Empty\x12D\n" +
@@ -1384,88 +1504,93 @@ func file_systems_social_socialpb_social_proto_rawDescGZIP() []byte {
 	return file_systems_social_socialpb_social_proto_rawDescData
 }
 
-var file_systems_social_socialpb_social_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_systems_social_socialpb_social_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_systems_social_socialpb_social_proto_goTypes = []any{
 	(*Empty)(nil),           // 0: cleave.social.v1.Empty
 	(*User)(nil),            // 1: cleave.social.v1.User
 	(*RegisterRequest)(nil), // 2: cleave.social.v1.RegisterRequest
-	(*FindRequest)(nil),     // 3: cleave.social.v1.FindRequest
-	(*FoundUsers)(nil),      // 4: cleave.social.v1.FoundUsers
-	(*FollowRequest)(nil),   // 5: cleave.social.v1.FollowRequest
-	(*EdgeRequest)(nil),     // 6: cleave.social.v1.EdgeRequest
-	(*UserIDs)(nil),         // 7: cleave.social.v1.UserIDs
-	(*PostID)(nil),          // 8: cleave.social.v1.PostID
-	(*PostIDs)(nil),         // 9: cleave.social.v1.PostIDs
-	(*Text)(nil),            // 10: cleave.social.v1.Text
-	(*PreparedText)(nil),    // 11: cleave.social.v1.PreparedText
-	(*Links)(nil),           // 12: cleave.social.v1.Links
-	(*Link)(nil),            // 13: cleave.social.v1.Link
-	(*ShortLink)(nil),       // 14: cleave.social.v1.ShortLink
-	(*ShortLinks)(nil),      // 15: cleave.social.v1.ShortLinks
-	(*Medium)(nil),          // 16: cleave.social.v1.Medium
-	(*MediaList)(nil),       // 17: cleave.social.v1.MediaList
-	(*Post)(nil),            // 18: cleave.social.v1.Post
-	(*PostList)(nil),        // 19: cleave.social.v1.PostList
-	(*Entry)(nil),           // 20: cleave.social.v1.Entry
-	(*TimelineRequest)(nil), // 21: cleave.social.v1.TimelineRequest
-	(*LatestRequest)(nil),   // 22: cleave.social.v1.LatestRequest
-	(*ComposeRequest)(nil),  // 23: cleave.social.v1.ComposeRequest
+	(*LoginRequest)(nil),    // 3: cleave.social.v1.LoginRequest
+	(*Session)(nil),         // 4: cleave.social.v1.Session
+	(*FindRequest)(nil),     // 5: cleave.social.v1.FindRequest
+	(*FoundUsers)(nil),      // 6: cleave.social.v1.FoundUsers
+	(*FollowRequest)(nil),   // 7: cleave.social.v1.FollowRequest
+	(*EdgeRequest)(nil),     // 8: cleave.social.v1.EdgeRequest
+	(*UserIDs)(nil),         // 9: cleave.social.v1.UserIDs
+	(*PostID)(nil),          // 10: cleave.social.v1.PostID
+	(*PostIDs)(nil),         // 11: cleave.social.v1.PostIDs
+	(*Text)(nil),            // 12: cleave.social.v1.Text
+	(*PreparedText)(nil),    // 13: cleave.social.v1.PreparedText
+	(*Links)(nil),           // 14: cleave.social.v1.Links
+	(*Link)(nil),            // 15: cleave.social.v1.Link
+	(*ShortLink)(nil),       // 16: cleave.social.v1.ShortLink
+	(*ShortLinks)(nil),      // 17: cleave.social.v1.ShortLinks
+	(*Medium)(nil),          // 18: cleave.social.v1.Medium
+	(*MediaList)(nil),       // 19: cleave.social.v1.MediaList
+	(*Post)(nil),            // 20: cleave.social.v1.Post
+	(*PostList)(nil),        // 21: cleave.social.v1.PostList
+	(*Entry)(nil),           // 22: cleave.social.v1.Entry
+	(*TimelineRequest)(nil), // 23: cleave.social.v1.TimelineRequest
+	(*LatestRequest)(nil),   // 24: cleave.social.v1.LatestRequest
+	(*ComposeRequest)(nil),  // 25: cleave.social.v1.ComposeRequest
 }
 var file_systems_social_socialpb_social_proto_depIdxs = []int32{
-	1,  // 0: cleave.social.v1.FoundUsers.users:type_name -> cleave.social.v1.User
-	1,  // 1: cleave.social.v1.PreparedText.mentions:type_name -> cleave.social.v1.User
-	14, // 2: cleave.social.v1.PreparedText.links:type_name -> cleave.social.v1.ShortLink
-	14, // 3: cleave.social.v1.ShortLinks.links:type_name -> cleave.social.v1.ShortLink
-	16, // 4: cleave.social.v1.MediaList.media:type_name -> cleave.social.v1.Medium
-	1,  // 5: cleave.social.v1.Post.author:type_name -> cleave.social.v1.User
-	1,  // 6: cleave.social.v1.Post.mentions:type_name -> cleave.social.v1.User
-	14, // 7: cleave.social.v1.Post.links:type_name -> cleave.social.v1.ShortLink
-	16, // 8: cleave.social.v1.Post.media:type_name -> cleave.social.v1.Medium
-	18, // 9: cleave.social.v1.PostList.posts:type_name -> cleave.social.v1.Post
-	16, // 10: cleave.social.v1.ComposeRequest.media:type_name -> cleave.social.v1.Medium
-	2,  // 11: cleave.social.v1.Users.Register:input_type -> cleave.social.v1.RegisterRequest
-	3,  // 12: cleave.social.v1.Users.Find:input_type -> cleave.social.v1.FindRequest
-	5,  // 13: cleave.social.v1.SocialGraph.Follow:input_type -> cleave.social.v1.FollowRequest
-	5,  // 14: cleave.social.v1.SocialGraph.Unfollow:input_type -> cleave.social.v1.FollowRequest
-	6,  // 15: cleave.social.v1.SocialGraph.Followers:input_type -> cleave.social.v1.EdgeRequest
-	6,  // 16: cleave.social.v1.SocialGraph.Following:input_type -> cleave.social.v1.EdgeRequest
-	0,  // 17: cleave.social.v1.UniqueIDs.Next:input_type -> cleave.social.v1.Empty
-	10, // 18: cleave.social.v1.Texts.Prepare:input_type -> cleave.social.v1.Text
-	12, // 19: cleave.social.v1.ShortURLs.Shorten:input_type -> cleave.social.v1.Links
-	13, // 20: cleave.social.v1.ShortURLs.Resolve:input_type -> cleave.social.v1.Link
-	17, // 21: cleave.social.v1.Media.Attach:input_type -> cleave.social.v1.MediaList
-	18, // 22: cleave.social.v1.Posts.Store:input_type -> cleave.social.v1.Post
-	9,  // 23: cleave.social.v1.Posts.Read:input_type -> cleave.social.v1.PostIDs
-	20, // 24: cleave.social.v1.UserTimelines.Add:input_type -> cleave.social.v1.Entry
-	21, // 25: cleave.social.v1.UserTimelines.Read:input_type -> cleave.social.v1.TimelineRequest
-	22, // 26: cleave.social.v1.UserTimelines.Latest:input_type -> cleave.social.v1.LatestRequest
-	20, // 27: cleave.social.v1.HomeTimelines.Add:input_type -> cleave.social.v1.Entry
-	21, // 28: cleave.social.v1.HomeTimelines.Read:input_type -> cleave.social.v1.TimelineRequest
-	23, // 29: cleave.social.v1.Composer.Compose:input_type -> cleave.social.v1.ComposeRequest
-	1,  // 30: cleave.social.v1.Users.Register:output_type -> cleave.social.v1.User
-	4,  // 31: cleave.social.v1.Users.Find:output_type -> cleave.social.v1.FoundUsers
-	0,  // 32: cleave.social.v1.SocialGraph.Follow:output_type -> cleave.social.v1.Empty
-	0,  // 33: cleave.social.v1.SocialGraph.Unfollow:output_type -> cleave.social.v1.Empty
-	7,  // 34: cleave.social.v1.SocialGraph.Followers:output_type -> cleave.social.v1.UserIDs
-	7,  // 35: cleave.social.v1.SocialGraph.Following:output_type -> cleave.social.v1.UserIDs
-	8,  // 36: cleave.social.v1.UniqueIDs.Next:output_type -> cleave.social.v1.PostID
-	11, // 37: cleave.social.v1.Texts.Prepare:output_type -> cleave.social.v1.PreparedText
-	15, // 38: cleave.social.v1.ShortURLs.Shorten:output_type -> cleave.social.v1.ShortLinks
-	13, // 39: cleave.social.v1.ShortURLs.Resolve:output_type -> cleave.social.v1.Link
-	17, // 40: cleave.social.v1.Media.Attach:output_type -> cleave.social.v1.MediaList
-	0,  // 41: cleave.social.v1.Posts.Store:output_type -> cleave.social.v1.Empty
-	19, // 42: cleave.social.v1.Posts.Read:output_type -> cleave.social.v1.PostList
-	0,  // 43: cleave.social.v1.UserTimelines.Add:output_type -> cleave.social.v1.Empty
-	19, // 44: cleave.social.v1.UserTimelines.Read:output_type -> cleave.social.v1.PostList
-	9,  // 45: cleave.social.v1.UserTimelines.Latest:output_type -> cleave.social.v1.PostIDs
-	0,  // 46: cleave.social.v1.HomeTimelines.Add:output_type -> cleave.social.v1.Empty
-	19, // 47: cleave.social.v1.HomeTimelines.Read:output_type -> cleave.social.v1.PostList
-	18, // 48: cleave.social.v1.Composer.Compose:output_type -> cleave.social.v1.Post
-	30, // [30:49] is the sub-list for method output_type
-	11, // [11:30] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	1,  // 0: cleave.social.v1.Session.user:type_name -> cleave.social.v1.User
+	1,  // 1: cleave.social.v1.FoundUsers.users:type_name -> cleave.social.v1.User
+	1,  // 2: cleave.social.v1.PreparedText.mentions:type_name -> cleave.social.v1.User
+	16, // 3: cleave.social.v1.PreparedText.links:type_name -> cleave.social.v1.ShortLink
+	16, // 4: cleave.social.v1.ShortLinks.links:type_name -> cleave.social.v1.ShortLink
+	18, // 5: cleave.social.v1.MediaList.media:type_name -> cleave.social.v1.Medium
+	1,  // 6: cleave.social.v1.Post.author:type_name -> cleave.social.v1.User
+	1,  // 7: cleave.social.v1.Post.mentions:type_name -> cleave.social.v1.User
+	16, // 8: cleave.social.v1.Post.links:type_name -> cleave.social.v1.ShortLink
+	18, // 9: cleave.social.v1.Post.media:type_name -> cleave.social.v1.Medium
+	20, // 10: cleave.social.v1.PostList.posts:type_name -> cleave.social.v1.Post
+	18, // 11: cleave.social.v1.ComposeRequest.media:type_name -> cleave.social.v1.Medium
+	2,  // 12: cleave.social.v1.Users.Register:input_type -> cleave.social.v1.RegisterRequest
+	3,  // 13: cleave.social.v1.Users.Login:input_type -> cleave.social.v1.LoginRequest
+	5,  // 14: cleave.social.v1.Users.Find:input_type -> cleave.social.v1.FindRequest
+	7,  // 15: cleave.social.v1.SocialGraph.Follow:input_type -> cleave.social.v1.FollowRequest
+	7,  // 16: cleave.social.v1.SocialGraph.Unfollow:input_type -> cleave.social.v1.FollowRequest
+	8,  // 17: cleave.social.v1.SocialGraph.Followers:input_type -> cleave.social.v1.EdgeRequest
+	8,  // 18: cleave.social.v1.SocialGraph.Following:input_type -> cleave.social.v1.EdgeRequest
+	0,  // 19: cleave.social.v1.UniqueIDs.Next:input_type -> cleave.social.v1.Empty
+	12, // 20: cleave.social.v1.Texts.Prepare:input_type -> cleave.social.v1.Text
+	14, // 21: cleave.social.v1.ShortURLs.Shorten:input_type -> cleave.social.v1.Links
+	15, // 22: cleave.social.v1.ShortURLs.Resolve:input_type -> cleave.social.v1.Link
+	19, // 23: cleave.social.v1.Media.Attach:input_type -> cleave.social.v1.MediaList
+	20, // 24: cleave.social.v1.Posts.Store:input_type -> cleave.social.v1.Post
+	11, // 25: cleave.social.v1.Posts.Read:input_type -> cleave.social.v1.PostIDs
+	22, // 26: cleave.social.v1.UserTimelines.Add:input_type -> cleave.social.v1.Entry
+	23, // 27: cleave.social.v1.UserTimelines.Read:input_type -> cleave.social.v1.TimelineRequest
+	24, // 28: cleave.social.v1.UserTimelines.Latest:input_type -> cleave.social.v1.LatestRequest
+	22, // 29: cleave.social.v1.HomeTimelines.Add:input_type -> cleave.social.v1.Entry
+	23, // 30: cleave.social.v1.HomeTimelines.Read:input_type -> cleave.social.v1.TimelineRequest
+	25, // 31: cleave.social.v1.Composer.Compose:input_type -> cleave.social.v1.ComposeRequest
+	1,  // 32: cleave.social.v1.Users.Register:output_type -> cleave.social.v1.User
+	4,  // 33: cleave.social.v1.Users.Login:output_type -> cleave.social.v1.Session
+	6,  // 34: cleave.social.v1.Users.Find:output_type -> cleave.social.v1.FoundUsers
+	0,  // 35: cleave.social.v1.SocialGraph.Follow:output_type -> cleave.social.v1.Empty
+	0,  // 36: cleave.social.v1.SocialGraph.Unfollow:output_type -> cleave.social.v1.Empty
+	9,  // 37: cleave.social.v1.SocialGraph.Followers:output_type -> cleave.social.v1.UserIDs
+	9,  // 38: cleave.social.v1.SocialGraph.Following:output_type -> cleave.social.v1.UserIDs
+	10, // 39: cleave.social.v1.UniqueIDs.Next:output_type -> cleave.social.v1.PostID
+	13, // 40: cleave.social.v1.Texts.Prepare:output_type -> cleave.social.v1.PreparedText
+	17, // 41: cleave.social.v1.ShortURLs.Shorten:output_type -> cleave.social.v1.ShortLinks
+	15, // 42: cleave.social.v1.ShortURLs.Resolve:output_type -> cleave.social.v1.Link
+	19, // 43: cleave.social.v1.Media.Attach:output_type -> cleave.social.v1.MediaList
+	0,  // 44: cleave.social.v1.Posts.Store:output_type -> cleave.social.v1.Empty
+	21, // 45: cleave.social.v1.Posts.Read:output_type -> cleave.social.v1.PostList
+	0,  // 46: cleave.social.v1.UserTimelines.Add:output_type -> cleave.social.v1.Empty
+	21, // 47: cleave.social.v1.UserTimelines.Read:output_type -> cleave.social.v1.PostList
+	11, // 48: cleave.social.v1.UserTimelines.Latest:output_type -> cleave.social.v1.PostIDs
+	0,  // 49: cleave.social.v1.HomeTimelines.Add:output_type -> cleave.social.v1.Empty
+	21, // 50: cleave.social.v1.HomeTimelines.Read:output_type -> cleave.social.v1.PostList
+	20, // 51: cleave.social.v1.Composer.Compose:output_type -> cleave.social.v1.Post
+	32, // [32:52] is the sub-list for method output_type
+	12, // [12:32] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_systems_social_socialpb_social_proto_init() }
@@ -1479,7 +1604,7 @@ func file_systems_social_socialpb_social_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_systems_social_socialpb_social_proto_rawDesc), len(file_systems_social_socialpb_social_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   10,
 		},

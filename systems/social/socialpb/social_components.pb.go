@@ -11,6 +11,8 @@ import (
 // Users know who there is.
 type Users interface {
 	Register(ctx context.Context, in *RegisterRequest) (*User, error)
+	// Login returns a token for whoever knows the name and the password of a user.
+	Login(ctx context.Context, in *LoginRequest) (*Session, error)
 	// Find returns the users of these names, in their order; one that is not there is an
 	// error where all are asked for, else left out.
 	Find(ctx context.Context, in *FindRequest) (*FoundUsers, error)
@@ -33,6 +35,9 @@ type callsUsers struct{ client UsersClient }
 
 func (c callsUsers) Register(ctx context.Context, in *RegisterRequest) (*User, error) {
 	return c.client.Register(ctx, in)
+}
+func (c callsUsers) Login(ctx context.Context, in *LoginRequest) (*Session, error) {
+	return c.client.Login(ctx, in)
 }
 func (c callsUsers) Find(ctx context.Context, in *FindRequest) (*FoundUsers, error) {
 	return c.client.Find(ctx, in)

@@ -23,6 +23,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Users_Register_FullMethodName = "/cleave.social.v1.Users/Register"
+	Users_Login_FullMethodName    = "/cleave.social.v1.Users/Login"
 	Users_Find_FullMethodName     = "/cleave.social.v1.Users/Find"
 )
 
@@ -33,6 +34,8 @@ const (
 // Users know who there is.
 type UsersClient interface {
 	Register(ctx context.Context, in *RegisterRequest, opts ...grpc.CallOption) (*User, error)
+	// Login returns a token for whoever knows the name and the password of a user.
+	Login(ctx context.Context, in *LoginRequest, opts ...grpc.CallOption) (*Session, error)
 	// Find returns the users of these names, in their order; one that is not there is an
 	// error where all are asked for, else left out.
 	Find(ctx context.Context, in *FindRequest, opts ...grpc.CallOption) (*FoundUsers, error)
@@ -56,6 +59,16 @@ func (c *usersClient) Register(ctx context.Context, in *RegisterRequest, opts ..
 	return out, nil
 }
 
+func (c *usersClient) Login(ctx context.Context, in *LoginRequest, opts ...grpc.CallOption) (*Session, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Session)
+	err := c.cc.Invoke(ctx, Users_Login_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *usersClient) Find(ctx context.Context, in *FindRequest, opts ...grpc.CallOption) (*FoundUsers, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(FoundUsers)
@@ -73,6 +86,8 @@ func (c *usersClient) Find(ctx context.Context, in *FindRequest, opts ...grpc.Ca
 // Users know who there is.
 type UsersServer interface {
 	Register(context.Context, *RegisterRequest) (*User, error)
+	// Login returns a token for whoever knows the name and the password of a user.
+	Login(context.Context, *LoginRequest) (*Session, error)
 	// Find returns the users of these names, in their order; one that is not there is an
 	// error where all are asked for, else left out.
 	Find(context.Context, *FindRequest) (*FoundUsers, error)
@@ -88,6 +103,9 @@ type UnimplementedUsersServer struct{}
 
 func (UnimplementedUsersServer) Register(context.Context, *RegisterRequest) (*User, error) {
 	return nil, status.Error(codes.Unimplemented, "method Register not implemented")
+}
+func (UnimplementedUsersServer) Login(context.Context, *LoginRequest) (*Session, error) {
+	return nil, status.Error(codes.Unimplemented, "method Login not implemented")
 }
 func (UnimplementedUsersServer) Find(context.Context, *FindRequest) (*FoundUsers, error) {
 	return nil, status.Error(codes.Unimplemented, "method Find not implemented")
@@ -131,6 +149,24 @@ func _Users_Register_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Users_Login_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LoginRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(UsersServer).Login(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Users_Login_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(UsersServer).Login(ctx, req.(*LoginRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Users_Find_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(FindRequest)
 	if err := dec(in); err != nil {
@@ -159,6 +195,10 @@ var Users_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Register",
 			Handler:    _Users_Register_Handler,
+		},
+		{
+			MethodName: "Login",
+			Handler:    _Users_Login_Handler,
 		},
 		{
 			MethodName: "Find",

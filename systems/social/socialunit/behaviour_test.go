@@ -1,24 +1,17 @@
 package socialunit
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
-	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/servers"
-	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/population"
@@ -26,135 +19,6 @@ import (
 )
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
-
-// network is a whole system that runs in this process.
-type network struct {
-	base, broker, documents string
-	onRead                  bool // home timelines are gathered
-}
-
-// start joins all units of a design and fills its stores.
-func start(t *testing.T, name string, turned map[string]string, people *population.Population) network {
-	t.Helper()
-	return startWith(t, name, turned, people, func(*Unit) {})
-}
-
-// startWith is start with something done to each unit before it serves.
-func startWith(
-	t *testing.T, name string, turned map[string]string, people *population.Population, change func(*Unit),
-) network {
-	t.Helper()
-	design, err := architecture.New(name, turned)
-	if err != nil {
-		t.Fatal(err)
-	}
-	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://",
-		LogError: func(err error) { t.Logf("logs: %v", err) }}
-	if design.Broker != "" {
-		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
-	}
-	if err := Fill(t.Context(), design, place.Documents, people); err != nil {
-		t.Fatal(err)
-	}
-	listeners := map[string]net.Listener{}
-	place.Dir = hostingtest.Identities(t, design.Security, design.Names()...)
-	for _, u := range design.Units {
-		if listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	place.Peer = func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }
-	ctx, stop := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for _, u := range design.Units {
-		unit, err := Open(ctx, design, u.Name, place)
-		if err != nil {
-			t.Fatal(err)
-		}
-		change(unit)
-		all.Go(func() {
-			if err := unit.Serve(ctx, listeners[u.Name]); err != nil {
-				t.Errorf("serve: %v", err)
-			}
-			if err := unit.Close(); err != nil {
-				t.Errorf("close: %v", err)
-			}
-		})
-	}
-	t.Cleanup(func() {
-		stop()
-		all.Wait()
-	})
-	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker, place.Documents,
-		design.OnRead}
-}
-
-// ask sends a request and returns status and body.
-func (n network) ask(t *testing.T, method, path, body string) (int, string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, n.base+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.StatusCode, string(text)
-}
-
-// compose posts and returns the id.
-func (n network) compose(t *testing.T, author int, text string) string {
-	t.Helper()
-	status, body := n.ask(t, "POST", "/posts",
-		fmt.Sprintf(`{"author":"user_%d","text":%q,"media":[{"id":"abc","type":"png"}]}`, author, text))
-	var post struct{ ID string }
-	if err := json.Unmarshal([]byte(body), &post); status != http.StatusCreated || err != nil || post.ID == "" {
-		t.Fatalf("compose: %d %s", status, body)
-	}
-	return post.ID
-}
-
-// settle waits until home timelines have what was posted, where events fill them.
-func (n network) settle(t *testing.T) {
-	t.Helper()
-	for end := time.Now().Add(3 * time.Minute); ; {
-		status, body := n.ask(t, "GET", SettledPath, "")
-		if status == http.StatusNoContent || status == http.StatusNotFound {
-			return
-		}
-		if status != http.StatusServiceUnavailable || time.Now().After(end) { // else ask again
-			t.Fatalf("settled: %d %s", status, body)
-		}
-	}
-}
-
-// timeline reads the ids of one.
-func (n network) timeline(t *testing.T, path string) []string {
-	t.Helper()
-	status, body := n.ask(t, "GET", path, "")
-	var found struct {
-		IDs   []string
-		Posts []struct{ ID string }
-	}
-	if err := json.Unmarshal([]byte(body), &found); status != http.StatusOK || err != nil {
-		t.Fatalf("%s: %d %s", path, status, body)
-	}
-	for i, post := range found.Posts {
-		if len(found.Posts) != len(found.IDs) || post.ID != found.IDs[i] {
-			t.Errorf("%s: posts %v of ids %v", path, found.Posts, found.IDs)
-		}
-	}
-	return found.IDs
-}
 
 // TestBehaviour is the same in every architecture and with every knob.
 func TestBehaviour(t *testing.T) {
@@ -276,14 +140,14 @@ func postsAreMadeOfParts(t *testing.T, n network) {
 func usersFollowUsers(t *testing.T, n network) {
 	for _, name := range []string{"ann", "bea"} {
 		id := map[string]string{"ann": "1001", "bea": "1002"}[name]
-		if status, body := n.ask(t, "POST", "/users", fmt.Sprintf(`{"id":%q,"name":%q}`, id, name)); status !=
-			http.StatusCreated {
+		if status, body := n.ask(t, "POST", "/users", fmt.Sprintf(
+			`{"id":%q,"name":%q,"password":"open sesame"}`, id, name)); status != http.StatusCreated {
 			t.Fatalf("register: %d %s", status, body)
 		}
-		if status, body := n.ask(t, "POST", "/users", fmt.Sprintf(`{"id":"9%s","name":%q}`, id, name)); status !=
-			http.StatusConflict {
-			t.Errorf("the same name again: %d %s", status, body)
-		}
+	}
+	const again = `{"id":"1003","name":"ann","password":"open sesame"}`
+	if status, body := n.ask(t, "POST", "/users", again); status != http.StatusConflict {
+		t.Errorf("the same name again: %d %s", status, body)
 	}
 	for range 2 { // once more is the same
 		if status, body := n.ask(t, "PUT", "/users/1001/follows/1002", ""); status != http.StatusOK {
@@ -312,7 +176,8 @@ func unfollowedPostsStay(t *testing.T, n network) {
 		if status, body := n.ask(t, method, follows, ""); status != http.StatusOK {
 			t.Fatalf("%s %s: %d %s", method, follows, status, body)
 		}
-		if status, body := n.ask(t, "POST", "/posts", `{"author":"bea","text":"again"}`); status != http.StatusCreated {
+		if status, body := n.ask(t, "POST", "/posts", `{"author":"bea","text":"again"}`); status !=
+			http.StatusCreated {
 			t.Fatalf("compose: %d %s", status, body)
 		}
 		n.settle(t)
@@ -351,11 +216,13 @@ func nonsenseIsRefused(t *testing.T, n network) {
 			400, rpc.InvalidArgument},
 		"too many media": {"POST", "/posts", `{"author":"user_1","text":"x","media":[` +
 			strings.Repeat(`{"id":"a","type":"png"},`, 8) + `{"id":"a","type":"png"}]}`, 400, rpc.InvalidArgument},
-		"too far":              {"GET", "/home-timelines/1?start=499&count=2", "", 400, rpc.InvalidArgument},
-		"a million":            {"GET", "/home-timelines/1?count=1000000", "", 400, rpc.InvalidArgument},
-		"nothing":              {"GET", "/home-timelines/1?count=0", "", 400, rpc.InvalidArgument},
-		"before what":          {"GET", "/home-timelines/1?before=yesterday", "", 400, rpc.InvalidArgument},
-		"a name that is none":  {"POST", "/users", `{"id":"5000","name":"Ann <b>"}`, 400, rpc.InvalidArgument},
+		"too far":             {"GET", "/home-timelines/1?start=499&count=2", "", 400, rpc.InvalidArgument},
+		"a million":           {"GET", "/home-timelines/1?count=1000000", "", 400, rpc.InvalidArgument},
+		"nothing":             {"GET", "/home-timelines/1?count=0", "", 400, rpc.InvalidArgument},
+		"before what":         {"GET", "/home-timelines/1?before=yesterday", "", 400, rpc.InvalidArgument},
+		"a name that is none": {"POST", "/users", `{"id":"5000","name":"Ann <b>"}`, 400, rpc.InvalidArgument},
+		"a short password": {"POST", "/users", `{"id":"5000","name":"ann2","password":"sesame"}`, 400,
+			rpc.InvalidArgument},
 		"a link that is none":  {"GET", "/links/none", "", 404, social.NotFound},
 		"a route that is none": {"DELETE", "/post", "", 404, "no-such-resource"},
 		"another method":       {"DELETE", "/posts", "", 405, "method-not-allowed"},
@@ -379,7 +246,7 @@ func TestTheCacheIsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://"}
+	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Key: testKey}
 	if err := Fill(t.Context(), design, place.Documents, people); err != nil {
 		t.Fatal(err)
 	}
@@ -439,7 +306,7 @@ func TestAUnitThatCannotBeOpenedSaysWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Open(t.Context(), design, social.Name, Place{Documents: "sqlite:///nowhere/at/all"})
+	_, err = Open(t.Context(), design, social.Name, Place{Documents: "sqlite:///nowhere/at/all", Key: testKey})
 	if err == nil || !strings.HasPrefix(err.Error(), "unit social: ") {
 		t.Errorf("%v, want why the unit social cannot be opened", err)
 	}

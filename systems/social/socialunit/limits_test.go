@@ -52,7 +52,7 @@ func TestAMonolithHasReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := Open(t.Context(), design, social.Name, Place{Documents: first.documents})
+	u, err := Open(t.Context(), design, social.Name, Place{Documents: first.documents, Key: testKey})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestWhatMayNotBeRepeatedIsNotRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	u, err := Open(t.Context(), design, architecture.UnitFront,
-		Place{Peer: func(string) (string, error) { return hostingtest.Nobody(t), nil }})
+		Place{Key: testKey, Peer: func(string) (string, error) { return hostingtest.Nobody(t), nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

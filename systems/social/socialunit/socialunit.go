@@ -9,9 +9,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,6 +37,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
 	"github.com/cleave-lab/cleave/systems/social/posts"
+	"github.com/cleave-lab/cleave/systems/social/session"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 	"github.com/cleave-lab/cleave/systems/social/thirdparty"
 	"github.com/cleave-lab/cleave/systems/social/timelines"
@@ -57,6 +60,9 @@ const (
 	ServiceCache     = "cache"
 	ServiceBroker    = "broker"
 )
+
+// KeyFile is the file in a unit's folder with the key of tokens.
+const KeyFile = "token-key"
 
 const (
 	// maxMessage is the longest message between units, in bytes.
@@ -81,6 +87,9 @@ func Run(channel *unit.Channel, argument string) error {
 	if place.Dir, err = unit.Dir(); err != nil {
 		return err
 	}
+	if place.Key, err = readKey(place.Dir); err != nil {
+		return err
+	}
 	var u *Unit
 	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
 		if job.Unit == thirdparty.Name {
@@ -99,10 +108,20 @@ func Run(channel *unit.Channel, argument string) error {
 	}, func(channel *unit.Channel) error { return u.Report(channel) })
 }
 
+// readKey returns the key of tokens from the folder of a unit; none where it was given none.
+func readKey(dir string) ([]byte, error) {
+	key, err := os.ReadFile(filepath.Join(dir, KeyFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return key, err
+}
+
 // Place is where a unit finds what it needs.
 type Place struct {
 	Documents, Cache, Broker string // addresses
 	Dir                      string // the unit's folder
+	Key                      []byte // of tokens, for units for which Design.HasKey holds
 	// Peer is the host:port of another unit, or of all its replicas.
 	Peer func(unit string) (string, error)
 	// LogError is told what fails inside; nil: standard error is.
@@ -118,6 +137,7 @@ type Unit struct {
 	parts   *parts.All
 	stores  map[string]document.Store // by component
 	ids     *content.IDs
+	signer  *session.Signer // nil: the unit neither makes nor checks tokens
 	third   *thirdparty.Client
 	cache   *cache.Cache
 	broker  broker.Client
@@ -171,6 +191,11 @@ func repeatable(method string) bool {
 
 // open opens the backing services that the unit's components need.
 func (u *Unit) open(ctx context.Context) (err error) {
+	if u.design.HasKey(u.unit) {
+		if u.signer, err = session.NewSigner(u.place.Key); err != nil {
+			return err
+		}
+	}
 	for _, part := range u.unit.Components {
 		if u.design.Keeps(part) {
 			if u.stores[part], err = OpenStore(ctx, u.place.Documents, part); err != nil {
@@ -214,8 +239,8 @@ func (u *Unit) join(part string) {
 	all, store := u.parts, u.stores[part]
 	switch part {
 	case parts.UsersName:
-		all.Users = hosting.Join(u, part, func() pb.Users { return graph.NewUsers(store) }, pb.OfferUsers,
-			pb.CallUsers)
+		all.Users = hosting.Join(u, part, func() pb.Users { return graph.NewUsers(store, u.signer) },
+			pb.OfferUsers, pb.CallUsers)
 	case parts.SocialGraphName:
 		all.SocialGraph = hosting.Join(u, part,
 			func() pb.SocialGraph { return graph.NewGraph(store, all.Users) }, pb.OfferSocialGraph, pb.CallSocialGraph)
@@ -257,7 +282,8 @@ func (u *Unit) Parts() *parts.All { return u.parts }
 
 // Handler returns the public interface of the unit in front.
 func (u *Unit) Handler() http.Handler {
-	public := gateway.NewHandler(gateway.Backend{Parts: u.parts, Healthy: u.Healthy, LogError: u.place.LogError})
+	public := gateway.NewHandler(gateway.Backend{Parts: u.parts, Signer: u.signer, Healthy: u.Healthy,
+		LogError: u.place.LogError})
 	if u.broker == nil {
 		return public
 	}
@@ -314,7 +340,8 @@ func Fill(
 ) error {
 	documents := map[string][]document.Document{}
 	for user := 1; user <= people.Users; user++ {
-		documents[parts.UsersName] = append(documents[parts.UsersName], graph.UserDocument(population.User(user)))
+		documents[parts.UsersName] = append(documents[parts.UsersName],
+			graph.UserDocument(population.User(user), population.PasswordHash))
 		for _, friend := range people.Friends[user] {
 			edge := graph.EdgeDocument(population.User(user).GetId(), population.User(friend).GetId())
 			documents[parts.SocialGraphName] = append(documents[parts.SocialGraphName], edge)

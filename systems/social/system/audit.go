@@ -65,7 +65,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 
 // noted is what the scenario notes: texts.
 type noted struct {
-	User  string `json:"user"`
+	User  string `json:"user.id"`
 	ID    string `json:"id"`
 	Start string `json:"start"`
 	IDs   string `json:"ids"` // JSON
@@ -123,7 +123,7 @@ func readHistory(v lab.Variant, p lab.Point, dir string) (*judge, error) {
 func (j *judge) take(a loaded.Attempt[noted]) {
 	user, err := strconv.Atoi(a.Noted.User)
 	if err != nil {
-		return // a step that was never begun notes nothing
+		return // a step that was never begun notes nothing, nor does a login
 	}
 	sent, finished := a.Begun+a.Sent, a.Begun+a.Finished
 	if a.Operation == compose {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/parts"
+	"github.com/cleave-lab/cleave/systems/social/session"
+	"github.com/cleave-lab/cleave/systems/social/socialunit"
 	"github.com/cleave-lab/cleave/systems/social/thirdparty"
 )
 
@@ -128,24 +131,8 @@ func TestLayouts(t *testing.T) {
 
 func TestOperationsOfAPoint(t *testing.T) {
 	for only, want := range map[float64][]string{0: {readHome, readUser, compose}, 1: {readHome}, 2: {readUser},
-		3: {compose}} {
-		text, err := scenario(lab.Point{Levels: map[string]float64{Only: only}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var made struct {
-			Flows []struct {
-				Weight int
-				Steps  []struct{ Name string }
-			}
-		}
-		if err := json.Unmarshal(text, &made); err != nil {
-			t.Fatal(err)
-		}
-		weights := map[string]int{}
-		for _, flow := range made.Flows {
-			weights[flow.Steps[0].Name] += flow.Weight
-		}
+		3: {compose}, 4: {logIn}} {
+		weights := weightsAt(t, map[string]float64{Only: only})
 		if got := slices.Sorted(maps.Keys(weights)); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 			t.Errorf("%g plays %v, want %v", only, got, want)
 		}
@@ -153,8 +140,71 @@ func TestOperationsOfAPoint(t *testing.T) {
 			t.Errorf("the mix is %v", weights)
 		}
 	}
-	if _, err := scenario(lab.Point{Levels: map[string]float64{Only: 4}}); err == nil {
-		t.Error("there is a fourth operation")
+	if weights := weightsAt(t, map[string]float64{Logins: 2.5}); weights[logIn] != 0.25*weights[compose] {
+		t.Errorf("of the mix with 2.5 logins for a hundred requests the weights are %v", weights)
+	}
+	for _, levels := range []map[string]float64{{Only: 5}, {Only: 1, Logins: 1}} {
+		if _, err := flows(lab.Point{Levels: levels}); err == nil {
+			t.Errorf("%v is played", levels)
+		}
+	}
+}
+
+// weightsAt returns the weights of the operations at a point.
+func weightsAt(t *testing.T, levels map[string]float64) map[string]float64 {
+	t.Helper()
+	text, _, err := scenario(lab.Point{Levels: levels}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made struct {
+		Flows []struct {
+			Weight float64
+			Steps  []struct{ Name string }
+		}
+	}
+	if err := json.Unmarshal(text, &made); err != nil {
+		t.Fatal(err)
+	}
+	weights := map[string]float64{}
+	for _, flow := range made.Flows {
+		weights[flow.Steps[0].Name] += flow.Weight
+	}
+	return weights
+}
+
+// TestTheLoadHasTokens of all users, which the unit in front takes, and no other has the key but that where
+// users log in.
+func TestTheLoadHasTokens(t *testing.T) {
+	var job lab.LoadJob
+	layout, err := System{Generator: generator{&job}}.Layout(lab.Variant{Architecture: architecture.Services},
+		lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10, Users: 20, Links: 40}}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var having []string
+	for _, u := range layout.Units {
+		if u.Files[socialunit.KeyFile] != nil {
+			having = append(having, u.Name)
+		}
+	}
+	if slices.Sort(having); !slices.Equal(having, []string{architecture.UnitFront, parts.UsersName}) {
+		t.Fatalf("the key is in %v", having)
+	}
+	signer, err := session.NewSigner(layout.Units[0].Files[socialunit.KeyFile])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(job.Files["users.csv"])), "\n")
+	if len(lines) != 21 {
+		t.Fatalf("%d lines for 20 users", len(lines))
+	}
+	for i, line := range lines[1:] {
+		id, token, _ := strings.Cut(line, ",")
+		if user, err := signer.Check(token); err != nil || user.GetId() != id || id != strconv.Itoa(i+1) ||
+			user.GetName() != "user_"+id {
+			t.Errorf("the token of user %s is that of %v (%v)", id, user, err)
+		}
 	}
 }
 

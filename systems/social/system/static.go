@@ -12,8 +12,8 @@ import (
 func code(d architecture.Design) map[string]int {
 	const own = "systems/social/"
 	packages := []string{"systems/social", own + "compose", own + "content", own + "gateway", own + "graph",
-		own + "parts", own + "posts", own + "timelines", own + "socialunit", "systems/kit/hosting",
-		"systems/kit/front", "backing/document"}
+		own + "parts", own + "posts", own + "session", own + "timelines", own + "socialunit",
+		"systems/kit/hosting", "systems/kit/front", "backing/document"}
 	if d.Cache {
 		packages = append(packages, "backing/cache")
 	}

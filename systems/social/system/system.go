@@ -6,7 +6,6 @@
 package system
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -27,7 +26,10 @@ const (
 	Operations = "operations" // so many are played, as fast as they are answered
 	Users      = "population" // how many users there are
 	Links      = "links"      // how many of them are friends of each other
-	Only       = "only"       // 1 read a home timeline, 2 read a user timeline, 3 compose a post; 0 the mix
+	// Only is which operation is played: 1 read a home timeline, 2 read a user timeline, 3 compose a post, 4 log
+	// in; 0 the mix.
+	Only   = "only"
+	Logins = "logins" // for a hundred requests of the mix
 )
 
 // The size of the benchmark's data.
@@ -72,7 +74,9 @@ func (s System) Describe() lab.SystemInfo {
 				Summary: fmt.Sprintf("links between them, each followed in both directions (%d)", usualLinks), Min: 0,
 				Max: 2e6, Optional: true},
 			lab.Parameter{Name: Only, Summary: "0 the benchmark's mix, 1 only home timelines, 2 only user " +
-				"timelines, 3 only posts (0)", Max: 3, Optional: true}),
+				"timelines, 3 only posts, 4 only logins (0)", Max: 4, Optional: true},
+			lab.Parameter{Name: Logins, Summary: "logins for a hundred requests of the mix: users have logged in " +
+				"before the load (0)", Max: 100, Optional: true}),
 		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {
 			_, err := architecture.New(v.Architecture, v.Knobs)
@@ -125,6 +129,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		unit.Listens, unit.Stage, unit.Peers = true, stage(design, i), design.Peers(u)
 		unit.Scalable = design.Replicable(u)
 		unit.Uses = uses(design, u, unit.Peers)
+		if design.HasKey(u) {
+			unit.Files = map[string][]byte{socialunit.KeyFile: key(seed)}
+		}
 		layout.Units = append(layout.Units, unit)
 	}
 	if err := kit.CheckBalancing(design.Balancing, v, layout.Units); err != nil {
@@ -147,7 +154,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		front = unitNginx
 	}
 	work := lab.LoadJob{Target: "http://social", Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}
-	if work.Scenario, err = scenario(p); err != nil {
+	if work.Scenario, work.Files, err = scenario(p, seed); err != nil {
 		return lab.Layout{}, err
 	}
 	if design.Broker != "" {
@@ -225,81 +232,6 @@ func (s System) CheckTable() lab.CheckTable {
 // OnBackings implements lab.Backed.
 func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, error) {
 	return architecture.Backed(v, kinds)
-}
-
-// object is JSON.
-type object = map[string]any
-
-// The operations of the scenario, as the benchmark calls them.
-const (
-	readHome = "read_home_timeline"
-	readUser = "read_user_timeline"
-	compose  = "compose_post"
-)
-
-const (
-	// pageSize is how many posts a read asks for, from a place up to farthest.
-	pageSize, farthest = 10, 100
-	// textLength is how long the words of a post are.
-	textLength = 256
-	// mostMentions, links and media are drawn evenly from none to so many.
-	mostMentions, mostMedia = 5, 4
-)
-
-// scenario returns what clients do, as cleave-scenario/1: the benchmark's mix of 60 % home
-// timelines, 30 % user timelines and 10 % posts, each of which has as many mentions as
-// links, and as many media as there may be. Whom they mention exists.
-func scenario(p lab.Point) (json.RawMessage, error) {
-	users, _ := populationOf(p)
-	values := object{
-		"user":  object{"integer": object{"from": 1, "to": users}},
-		"start": object{"integer": object{"from": 0, "to": farthest}},
-		"words": object{"text": object{"length": textLength}}, "medium": object{"text": object{"length": 18}},
-		"host": object{"text": object{"length": 10}},
-	}
-	for i := range mostMentions {
-		values[fmt.Sprint("other", i)] = object{"integer": object{"from": 1, "to": users}}
-	}
-	reading := func(name, path string, weight int) object {
-		return object{"name": name, "weight": weight, "steps": []object{{
-			"name": name, "request": "GET /" + path + "/${user}?start=${start}&count=" + fmt.Sprint(pageSize),
-			"expect":  object{"status": "200", "json": object{"user": "${user}"}},
-			"extract": object{"ids": object{"json": "ids"}}, "note": []string{"user", "start", "ids"},
-		}}}
-	}
-	const shares = 10 * (mostMentions + 1) // a tenth for each number of mentions
-	flows := [][]object{{reading(readHome, "home-timelines", 6*shares)},
-		{reading(readUser, "user-timelines", 3*shares)}, composing(shares / (mostMentions + 1))}
-	only, _ := p.Level(Only)
-	if only < 0 || only > float64(len(flows)) || only != float64(int(only)) {
-		return nil, fmt.Errorf("point %s: %s is %g: use 0 to %d", p, Only, only, len(flows))
-	}
-	played := slices.Concat(flows...)
-	if only > 0 {
-		played = flows[int(only)-1]
-	}
-	return json.Marshal(object{"schema": "cleave-scenario/1", "name": social.Name, "cookies": false,
-		"values": values, "flows": played})
-}
-
-// composing returns the flows that post, one for each number of mentions.
-func composing(weight int) []object {
-	var flows []object
-	text, media := "${words}", []object{}
-	for n := 0; n <= mostMentions; n++ {
-		flows = append(flows, object{"name": fmt.Sprintf("%s with %d", compose, n), "weight": weight,
-			"steps": []object{{
-				"name": compose, "request": "POST /posts", "json": object{"author": "user_${user}", "text": text,
-					"media": slices.Clone(media)},
-				"expect":  object{"status": "201", "json": object{"author.id": "${user}"}},
-				"extract": object{"id": object{"json": "id"}}, "note": []string{"user", "id"},
-			}}})
-		text += fmt.Sprintf(" @user_${other%d} http://${host}%d.example/a", n, n)
-		if n < mostMedia {
-			media = append(media, object{"id": fmt.Sprintf("${medium}%d", n), "type": "png"})
-		}
-	}
-	return flows
 }
 
 // sizeOf returns the population that a trial had.

@@ -79,7 +79,7 @@ func (tr *trial) note(operation, end string, notes map[string]string) {
 
 func (tr *trial) reads(operation string, user int, ids ...string) {
 	text, _ := json.Marshal(append([]string{}, ids...)) // texts cannot fail
-	tr.note(operation, loaded.EndedOK, map[string]string{"user": fmt.Sprint(user), "start": "0",
+	tr.note(operation, loaded.EndedOK, map[string]string{"user.id": fmt.Sprint(user), "start": "0",
 		"ids": string(text)})
 }
 
@@ -140,7 +140,7 @@ func (tr *trial) audit(t *testing.T) lab.Audit {
 func TestPlantedFaultsAreFound(t *testing.T) {
 	const author = 1
 	acknowledged := func(tr *trial, n int) {
-		tr.note(compose, loaded.EndedOK, map[string]string{"user": fmt.Sprint(author), "id": idOf(n)})
+		tr.note(compose, loaded.EndedOK, map[string]string{"user.id": fmt.Sprint(author), "id": idOf(n)})
 	}
 	for name, c := range map[string]struct {
 		plant func(t *testing.T, tr *trial, follower, stranger int)
@@ -189,12 +189,12 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		}, countMadeUp},
 		"a refused post": {func(t *testing.T, tr *trial, _, stranger int) {
 			tr.posts(t, idOf(1), author, nil)
-			tr.note(compose, loaded.EndedFail, map[string]string{"user": fmt.Sprint(author)})
+			tr.note(compose, loaded.EndedFail, map[string]string{"user.id": fmt.Sprint(author)})
 			tr.reads(readHome, stranger)
 		}, countMadeUp},
 		"nobody knows": {func(t *testing.T, tr *trial, _, stranger int) {
 			tr.posts(t, idOf(1), author, func(_, home map[string]string) { clear(home) })
-			tr.note(compose, loaded.EndedInfo, map[string]string{"user": fmt.Sprint(author)})
+			tr.note(compose, loaded.EndedInfo, map[string]string{"user.id": fmt.Sprint(author)})
 			tr.reads(readHome, stranger)
 		}, ""},
 		"a link that nobody ended": {func(t *testing.T, tr *trial, follower, stranger int) {
@@ -281,7 +281,7 @@ func TestReadsMayBeStaleWhereEventsFillTimelines(t *testing.T) {
 	follower := tr.people.Friends[1][0]
 	for n := 1; n <= 2; n++ {
 		tr.posts(t, idOf(n), 1, nil)
-		tr.note(compose, loaded.EndedOK, map[string]string{"user": "1", "id": idOf(n)})
+		tr.note(compose, loaded.EndedOK, map[string]string{"user.id": "1", "id": idOf(n)})
 	}
 	tr.reads(readHome, follower, idOf(1))
 	tr.reads(readHome, follower, idOf(2), idOf(1))
@@ -300,7 +300,7 @@ func TestReadsMayBeStaleWhereEventsFillTimelines(t *testing.T) {
 		t.Errorf("measured %v, want a half of the reads stale by 5 ns", values)
 	}
 	tr.posts(t, idOf(3), 1, func(_, home map[string]string) { delete(home, entryID(idOf(3), follower)) })
-	tr.note(compose, loaded.EndedOK, map[string]string{"user": "1", "id": idOf(3)})
+	tr.note(compose, loaded.EndedOK, map[string]string{"user.id": "1", "id": idOf(3)})
 	if audit := tr.audit(t); audit.Counts[countLost] != 1 {
 		t.Errorf("an event that was lost: %s, %d lost", audit.Verdict, audit.Counts[countLost])
 	}

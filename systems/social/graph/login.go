@@ -1,0 +1,54 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/social"
+	"github.com/cleave-lab/cleave/systems/social/session"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+)
+
+// PasswordCost is bcrypt's cost of a password: 1024 rounds. A login has to take tens of milliseconds, or
+// stolen hashes are guessed fast.
+const PasswordCost = 10
+
+// Login returns a token for whoever knows the name and the password of a user. It does not say which of both
+// is wrong.
+func (u *Users) Login(ctx context.Context, in *pb.LoginRequest) (*pb.Session, error) {
+	err := errors.Join(social.CheckName(in.GetName()), social.CheckPassword(in.GetPassword()))
+	if err != nil {
+		return nil, err
+	}
+	found, err := u.store.Get(ctx, usersName, in.GetName())
+	if errors.Is(err, document.ErrNotFound) {
+		return nil, wrongLogin()
+	}
+	var body userBody
+	if err == nil {
+		err = json.Unmarshal(found.Body, &body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = bcrypt.CompareHashAndPassword([]byte(body.PasswordHash), []byte(in.GetPassword()))
+	if errors.Is(err, bcrypt.ErrMismatchedHashAndPassword) {
+		return nil, wrongLogin()
+	}
+	if err != nil {
+		return nil, err
+	}
+	user := &pb.User{Id: body.ID, Name: body.Name}
+	token, err := u.signer.Sign(user, time.Now().Add(session.Lifetime))
+	return &pb.Session{User: user, Token: token}, err
+}
+
+func wrongLogin() error {
+	return rpc.Problemf(social.WrongLogin, "there is no user with this name and password")
+}

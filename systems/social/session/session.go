@@ -1,0 +1,68 @@
+// Package session signs and checks the tokens of users who have logged in: JSON Web Tokens, signed with HMAC
+// and SHA-256. Whoever has the key checks a token without asking anybody. A token cannot be ended before it
+// expires.
+//
+// Entry point: NewSigner.
+package session
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/systems/social"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+)
+
+// Lifetime is how long a token is valid after a login, as in the benchmark.
+const Lifetime = time.Hour
+
+// minKey is the shortest key, in bytes: as long as the hash (RFC 7518 section 3.2).
+const minKey = 32
+
+// Signer signs and checks tokens with one key.
+type Signer struct {
+	key    []byte
+	parser *jwt.Parser
+}
+
+// NewSigner returns a signer with a key of at least 32 bytes.
+func NewSigner(key []byte) (*Signer, error) {
+	if len(key) < minKey {
+		return nil, fmt.Errorf("the key of tokens has %d bytes: give at least %d", len(key), minKey)
+	}
+	return &Signer{key, jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Name}),
+		jwt.WithExpirationRequired())}, nil
+}
+
+// claims are what a token says of its user.
+type claims struct {
+	Name string `json:"name"`
+	jwt.RegisteredClaims
+}
+
+// Sign returns the token of a user.
+func (s *Signer) Sign(user *pb.User, expires time.Time) (string, error) {
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{user.GetName(), jwt.RegisteredClaims{
+		Subject: user.GetId(), ExpiresAt: jwt.NewNumericDate(expires)}}).SignedString(s.key)
+	if err != nil {
+		return "", fmt.Errorf("sign the token of user %s: %w", user.GetId(), err)
+	}
+	return token, nil
+}
+
+// Check returns the user of a valid token.
+func (s *Signer) Check(token string) (*pb.User, error) {
+	var found claims
+	_, err := s.parser.ParseWithClaims(token, &found, func(*jwt.Token) (any, error) { return s.key, nil })
+	switch {
+	case errors.Is(err, jwt.ErrTokenExpired):
+		return nil, rpc.Problemf(social.NoSession, "the token has expired: log in again")
+	case err != nil || found.Subject == "" || found.Name == "":
+		return nil, rpc.Problemf(social.NoSession, "the token is not valid: log in first")
+	}
+	return &pb.User{Id: found.Subject, Name: found.Name}, nil
+}

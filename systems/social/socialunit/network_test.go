@@ -1,0 +1,193 @@
+package socialunit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
+	"github.com/cleave-lab/cleave/systems/social/architecture"
+	"github.com/cleave-lab/cleave/systems/social/population"
+	"github.com/cleave-lab/cleave/systems/social/session"
+	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
+)
+
+// testKey is the key of the tokens.
+var testKey = []byte("the key of the tokens of a test.")
+
+// network is a whole system that runs in this process.
+type network struct {
+	base, broker, documents string
+	onRead                  bool // home timelines are gathered
+}
+
+// start joins all units of a design and fills its stores.
+func start(t *testing.T, name string, turned map[string]string, people *population.Population) network {
+	t.Helper()
+	return startWith(t, name, turned, people, func(*Unit) {})
+}
+
+// startWith is start with something done to each unit before it serves.
+func startWith(
+	t *testing.T, name string, turned map[string]string, people *population.Population, change func(*Unit),
+) network {
+	t.Helper()
+	design, err := architecture.New(name, turned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Key: testKey,
+		LogError: func(err error) { t.Logf("logs: %v", err) }}
+	if design.Broker != "" {
+		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
+	}
+	if err := Fill(t.Context(), design, place.Documents, people); err != nil {
+		t.Fatal(err)
+	}
+	listeners := map[string]net.Listener{}
+	place.Dir = hostingtest.Identities(t, design.Security, design.Names()...)
+	for _, u := range design.Units {
+		if listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	place.Peer = func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for _, u := range design.Units {
+		unit, err := Open(ctx, design, u.Name, place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(unit)
+		all.Go(func() {
+			if err := unit.Serve(ctx, listeners[u.Name]); err != nil {
+				t.Errorf("serve: %v", err)
+			}
+			if err := unit.Close(); err != nil {
+				t.Errorf("close: %v", err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		stop()
+		all.Wait()
+	})
+	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker, place.Documents,
+		design.OnRead}
+}
+
+var (
+	actor  = regexp.MustCompile(`^/(?:home-timelines|users)/(\w+)`)
+	author = regexp.MustCompile(`"author":"(\w{1,40})"`)
+)
+
+// tokenFor returns the token of the user who may send a request.
+func tokenFor(t *testing.T, path, body string) string {
+	t.Helper()
+	user := &pb.User{Id: "1", Name: "user_1"}
+	if of := actor.FindStringSubmatch(path); of != nil {
+		user.Id = of[1]
+	}
+	if of := author.FindStringSubmatch(body); of != nil {
+		user.Name = of[1]
+	}
+	return signed(t, testKey, user, time.Now().Add(time.Hour))
+}
+
+func signed(t *testing.T, key []byte, user *pb.User, expires time.Time) string {
+	t.Helper()
+	signer, err := session.NewSigner(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := signer.Sign(user, expires)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// ask sends a request, with the token that it needs, and returns status and body.
+func (n network) ask(t *testing.T, method, path, body string) (int, string) {
+	t.Helper()
+	return n.askWith(t, "Bearer "+tokenFor(t, path, body), method, path, body)
+}
+
+// askWith sends a request with a header Authorization.
+func (n network) askWith(t *testing.T, authorization, method, path, body string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, n.base+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("Authorization", authorization)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// compose posts and returns the id.
+func (n network) compose(t *testing.T, author int, text string) string {
+	t.Helper()
+	status, body := n.ask(t, "POST", "/posts",
+		fmt.Sprintf(`{"author":"user_%d","text":%q,"media":[{"id":"abc","type":"png"}]}`, author, text))
+	var post struct{ ID string }
+	if err := json.Unmarshal([]byte(body), &post); status != http.StatusCreated || err != nil || post.ID == "" {
+		t.Fatalf("compose: %d %s", status, body)
+	}
+	return post.ID
+}
+
+// settle waits until home timelines have what was posted, where events fill them.
+func (n network) settle(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(3 * time.Minute); ; {
+		status, body := n.ask(t, "GET", SettledPath, "")
+		if status == http.StatusNoContent || status == http.StatusNotFound {
+			return
+		}
+		if status != http.StatusServiceUnavailable || time.Now().After(end) { // else ask again
+			t.Fatalf("settled: %d %s", status, body)
+		}
+	}
+}
+
+// timeline reads the ids of one.
+func (n network) timeline(t *testing.T, path string) []string {
+	t.Helper()
+	status, body := n.ask(t, "GET", path, "")
+	var found struct {
+		IDs   []string
+		Posts []struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(body), &found); status != http.StatusOK || err != nil {
+		t.Fatalf("%s: %d %s", path, status, body)
+	}
+	for i, post := range found.Posts {
+		if len(found.Posts) != len(found.IDs) || post.ID != found.IDs[i] {
+			t.Errorf("%s: posts %v of ids %v", path, found.Posts, found.IDs)
+		}
+	}
+	return found.IDs
+}
