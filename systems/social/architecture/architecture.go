@@ -29,6 +29,7 @@ const (
 	KnobCalls      = "calls"
 	KnobCache      = "cache"
 	KnobCacheStore = "cache_store"
+	KnobTimelines  = "timeline_cache"
 	KnobFanOut     = "fan_out"
 	KnobFanOutBy   = "fan_out_by"
 	KnobBroker     = "broker"
@@ -77,6 +78,7 @@ type Design struct {
 	Spans      float64 // the share of requests that are traced
 	Cache      bool    // posts are cached, look-aside
 	CacheStore string  // kind of the cache
+	Timelines  bool    // the unit that keeps timelines has their newest ids in memory, too
 	OnRead     bool    // home timelines are gathered when they are read
 	Broker     string  // kind of the broker by which home timelines are filled; empty: by calls
 	Documents  string  // kind of the document store
@@ -99,6 +101,10 @@ func knobs() []lab.Knob {
 			Means:   map[string]string{off: "no cache", LookAside: "a cache"}},
 		{Name: KnobCacheStore, Values: []string{Memory, Redis, Memcached},
 			Summary: "the cache: in the unit itself, or a server"},
+		{Name: KnobTimelines, Values: []string{off, Memory},
+			Summary: "whether a unit has the newest ids of its timelines in memory, beside the store; it has no " +
+				"replicas then",
+			Means: map[string]string{off: "timelines read from the store", Memory: "timelines in memory"}},
 		{Name: KnobFanOut, Values: []string{OnWrite, OnRead},
 			Summary: "home timelines are filled when somebody posts, or gathered when somebody reads",
 			Means: map[string]string{OnWrite: "timelines filled at each post",
@@ -150,7 +156,8 @@ func New(name string, turned map[string]string) (Design, error) {
 		Logging:  settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
 		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
 		Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
-		OnRead: settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments],
+		Timelines: settings[KnobTimelines] == Memory,
+		OnRead:    settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments],
 		Nginx: settings[KnobFront] == Nginx, ThirdParty: settings[KnobMedia] == Third,
 	}
 	if settings[KnobFanOutBy] == ByEvents {
@@ -219,8 +226,11 @@ func (d Design) AsksThirdParty(unit kit.Placed) bool {
 
 // Replicable reports whether a unit may run several times. Who measures asks one replica of the front
 // whether all posts have been entered, and RabbitMQ does not tell it what the others of its kind are
-// entering.
+// entering. A cache of timelines sees only what its own process writes.
 func (d Design) Replicable(unit kit.Placed) bool {
+	if d.Timelines && slices.ContainsFunc(unit.Components, d.hasTimelines) {
+		return false
+	}
 	return d.Broker != RabbitMQ || unit.Name != d.Front().Name ||
 		d.Hosting(parts.HomeTimelinesName).Name != unit.Name
 }
@@ -240,6 +250,11 @@ func (d Design) Peers(unit kit.Placed) []string {
 		}
 	}
 	return peers
+}
+
+// hasTimelines reports whether a component keeps timelines.
+func (d Design) hasTimelines(part string) bool {
+	return part == parts.UserTimelinesName || part == parts.HomeTimelinesName && d.Keeps(part)
 }
 
 // Keeps reports whether a component keeps documents.

@@ -39,7 +39,7 @@ func TestSettledMeansThatNobodyFillsATimeline(t *testing.T) {
 	n := startWith(t, architecture.Services,
 		map[string]string{"fan_out_by": "events", "broker": "rabbitmq", "calls": "http"}, people, func(u *Unit) {
 			if slices.Contains(u.unit.Components, parts.HomeTimelinesName) {
-				u.parts.HomeTimelines = timelines.NewHome(u.stores[parts.HomeTimelinesName],
+				u.parts.HomeTimelines = timelines.NewHome(u.stores[parts.HomeTimelinesName], nil,
 					slowGraph{u.parts.SocialGraph, &told}, u.parts.UserTimelines, u.parts.Posts, u.parts.Users)
 			}
 		})

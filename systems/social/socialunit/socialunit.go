@@ -261,11 +261,12 @@ func (u *Unit) join(part string) {
 			pb.CallPosts)
 	case parts.UserTimelinesName:
 		all.UserTimelines = hosting.Join(u, part,
-			func() pb.UserTimelines { return timelines.NewUser(store, all.Posts, all.Users) },
+			func() pb.UserTimelines { return timelines.NewUser(store, u.newTimelineCache(), all.Posts, all.Users) },
 			pb.OfferUserTimelines, pb.CallUserTimelines)
 	case parts.HomeTimelinesName:
 		all.HomeTimelines = hosting.Join(u, part, func() pb.HomeTimelines {
-			return timelines.NewHome(store, all.SocialGraph, all.UserTimelines, all.Posts, all.Users)
+			return timelines.NewHome(store, u.newTimelineCache(), all.SocialGraph, all.UserTimelines, all.Posts,
+				all.Users)
 		}, pb.OfferHomeTimelines, pb.CallHomeTimelines)
 	case parts.ComposerName:
 		var fanOut compose.FanOut = all.HomeTimelines
@@ -275,6 +276,14 @@ func (u *Unit) join(part string) {
 		all.Composer = hosting.Join(u, part, func() pb.Composer { return compose.New(all, fanOut) },
 			pb.OfferComposer, pb.CallComposer)
 	}
+}
+
+// newTimelineCache returns the cache of a component with timelines; nil: it has none.
+func (u *Unit) newTimelineCache() *timelines.Cache {
+	if !u.design.Timelines {
+		return nil
+	}
+	return timelines.NewCache()
 }
 
 // Parts returns the components as this unit sees them.

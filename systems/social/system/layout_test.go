@@ -100,10 +100,10 @@ func TestLayouts(t *testing.T) {
 				"unique-ids", "user-timelines", "users"}},
 		"servers": {lab.Variant{Architecture: architecture.Services,
 			Knobs: map[string]string{"documents": "mongo", "cache": "look-aside", "cache_store": "redis",
-				"front": "nginx", "fan_out": "read", "media_check": "third-party"}},
+				"front": "nginx", "fan_out": "read", "media_check": "third-party", "timeline_cache": "memory"}},
 			14, "nginx", []string{"mongo", "redis"},
 			[]string{"compose", "front", "home-timelines", "media", "nginx", "posts", "short-urls", "social-graph",
-				"texts", "unique-ids", "user-timelines", "users"}},
+				"texts", "unique-ids", "users"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			layout, err := s.Layout(c.variant, point, 1)

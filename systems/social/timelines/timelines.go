@@ -1,8 +1,9 @@
 // Package timelines is the components that know which posts stand in whose timelines. That
 // of a user has what the user has posted; the home timeline has what those have posted whom
-// the user follows, and is either filled when they post or gathered when it is read.
+// the user follows, and is either filled when they post or gathered when it is read. The ids
+// of posts are in a store, with or without a cache in front of it.
 //
-// Entry points: NewUser, NewHome; Collections for their stores.
+// Entry points: NewUser, NewHome, with NewCache; Collections for their stores.
 package timelines
 
 import (
@@ -38,18 +39,50 @@ func PostOf(id string) string {
 	return post
 }
 
+// entries are those of all timelines of one kind.
+type entries struct {
+	store      document.Store
+	collection string
+	cache      *Cache // nil: none
+}
+
+// enter enters a post into the timelines of users. Once more it does nothing.
+func (e entries) enter(ctx context.Context, post string, users ...string) error {
+	all := make([]document.Document, len(users))
+	for i, user := range users {
+		all[i] = entry(post, user)
+	}
+	_, err := e.store.Upsert(ctx, e.collection, all...)
+	switch {
+	case e.cache == nil:
+	case err != nil:
+		e.cache.forget(users...)
+	default:
+		e.cache.add(post, users...)
+	}
+	return err
+}
+
 // latest returns the ids of the latest posts in a user's timeline, the latest first.
-func latest(
-	ctx context.Context, store document.Store, collection, user, before string, limit int,
-) ([]string, error) {
-	entries, err := store.Find(ctx, collection, document.Query{Field: owner, Value: user, After: before,
+func (e entries) latest(ctx context.Context, user, before string, limit int) ([]string, error) {
+	if e.cache == nil || before != "" { // what lies before a post is hardly read twice
+		return e.stored(ctx, user, before, limit)
+	}
+	return e.cache.latest(user, limit, func() ([]string, error) {
+		return e.stored(ctx, user, "", social.MaxPage)
+	})
+}
+
+// stored returns what latest does, from the store.
+func (e entries) stored(ctx context.Context, user, before string, limit int) ([]string, error) {
+	found, err := e.store.Find(ctx, e.collection, document.Query{Field: owner, Value: user, After: before,
 		Descending: true, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(entries))
-	for i, e := range entries {
-		ids[i] = PostOf(e.ID)
+	ids := make([]string, len(found))
+	for i, d := range found {
+		ids[i] = PostOf(d.ID)
 	}
 	return ids, nil
 }
@@ -93,21 +126,20 @@ func (r reader) read(ctx context.Context, in *pb.TimelineRequest, ids []string) 
 
 // User is the component user-timelines.
 type User struct {
-	store document.Store
+	entries
 	reader
 }
 
 var _ pb.UserTimelines = (*User)(nil)
 
-// NewUser keeps entries in a store that has their collection.
-func NewUser(store document.Store, posts pb.Posts, users pb.Users) *User {
-	return &User{store, reader{posts, users}}
+// NewUser keeps entries in a store that has their collection, with a cache unless that is nil.
+func NewUser(store document.Store, cache *Cache, posts pb.Posts, users pb.Users) *User {
+	return &User{entries{store, UserCollection.Name, cache}, reader{posts, users}}
 }
 
 // Add enters a post of the user. Once more it does nothing.
 func (t *User) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
-	_, err := t.store.Upsert(ctx, UserCollection.Name, entry(in.GetPost(), in.GetUser()))
-	return &pb.Empty{}, err
+	return &pb.Empty{}, t.enter(ctx, in.GetPost(), in.GetUser())
 }
 
 // Read returns a part of the timeline, the latest first.
@@ -115,7 +147,7 @@ func (t *User) Read(ctx context.Context, in *pb.TimelineRequest) (*pb.PostList, 
 	if err := check(in); err != nil {
 		return nil, err
 	}
-	ids, err := latest(ctx, t.store, UserCollection.Name, in.GetUser(), in.GetBefore(), int(in.GetStop()))
+	ids, err := t.latest(ctx, in.GetUser(), in.GetBefore(), int(in.GetStop()))
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +162,7 @@ func (t *User) Latest(ctx context.Context, in *pb.LatestRequest) (*pb.PostIDs, e
 	}
 	var all []string
 	for _, user := range in.GetUsers() {
-		ids, err := latest(ctx, t.store, UserCollection.Name, user, in.GetBefore(), int(in.GetLimit()))
+		ids, err := t.latest(ctx, user, in.GetBefore(), int(in.GetLimit()))
 		if err != nil {
 			return nil, err
 		}
@@ -147,21 +179,21 @@ func newest(ids []string, limit int) []string {
 
 // Home is the component home-timelines.
 type Home struct {
-	store document.Store // nil: timelines are gathered when they are read
-	graph pb.SocialGraph
-	users pb.UserTimelines
+	entries // without a store: timelines are gathered when they are read
+	graph   pb.SocialGraph
+	users   pb.UserTimelines
 	reader
 }
 
 var _ pb.HomeTimelines = (*Home)(nil)
 
-// NewHome keeps entries in a store that has their collection or, without one, gathers what
-// a user follows from user timelines.
+// NewHome keeps entries in a store that has their collection, with a cache unless that is nil. Without a
+// store it gathers what a user follows from user timelines.
 func NewHome(
-	store document.Store, graph pb.SocialGraph, userTimelines pb.UserTimelines, posts pb.Posts,
+	store document.Store, cache *Cache, graph pb.SocialGraph, userTimelines pb.UserTimelines, posts pb.Posts,
 	users pb.Users,
 ) *Home {
-	return &Home{store, graph, userTimelines, reader{posts, users}}
+	return &Home{entries{store, HomeCollection.Name, cache}, graph, userTimelines, reader{posts, users}}
 }
 
 // Add enters a post into the home timelines of all who follow the author. Once more it
@@ -175,12 +207,8 @@ func (t *Home) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
 		if err != nil {
 			return nil, err
 		}
-		var entries []document.Document
-		for _, follower := range page.GetIds() {
-			entries = append(entries, entry(in.GetPost(), follower))
-		}
-		if len(entries) > 0 {
-			if _, err := t.store.Upsert(ctx, HomeCollection.Name, entries...); err != nil {
+		if followers := page.GetIds(); len(followers) > 0 {
+			if err := t.enter(ctx, in.GetPost(), followers...); err != nil {
 				return nil, err
 			}
 		}
@@ -200,7 +228,7 @@ func (t *Home) Read(ctx context.Context, in *pb.TimelineRequest) (*pb.PostList, 
 	if t.store == nil {
 		ids, err = t.gather(ctx, in)
 	} else {
-		ids, err = latest(ctx, t.store, HomeCollection.Name, in.GetUser(), in.GetBefore(), int(in.GetStop()))
+		ids, err = t.latest(ctx, in.GetUser(), in.GetBefore(), int(in.GetStop()))
 	}
 	if err != nil {
 		return nil, err

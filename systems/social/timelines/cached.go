@@ -1,0 +1,98 @@
+package timelines
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/cleave-lab/cleave/systems/social"
+)
+
+const (
+	// cachedTimelines is how many timelines a cache holds: those that were used last.
+	cachedTimelines = 4096
+	// stripes is how many counters of changes a cache has; users share them.
+	stripes = 1024
+)
+
+// Cache holds the newest ids of timelines in this process, up to as many as one read may ask for. Whoever
+// writes entries adds them here after the store has them, so a cache is right only in the one process that
+// writes a store.
+type Cache struct {
+	mu    sync.Mutex
+	lists *simplelru.LRU[string, []string] // by owner; ids in rising order
+	// changes counts what was added, by stripe: ids that were read from the store before a change must not be
+	// cached after it.
+	changes [stripes]uint64
+	seed    maphash.Seed
+}
+
+// NewCache returns a cache that is empty.
+func NewCache() *Cache {
+	lists, err := simplelru.NewLRU[string, []string](cachedTimelines, nil)
+	if err != nil {
+		panic(err) // the size is above 0
+	}
+	return &Cache{lists: lists, seed: maphash.MakeSeed()}
+}
+
+// latest returns the newest ids of a user's timeline, the newest first. load reads up to social.MaxPage of
+// them from the store, in the same order, where the cache has none.
+func (c *Cache) latest(user string, limit int, load func() ([]string, error)) ([]string, error) {
+	c.mu.Lock()
+	if list, found := c.lists.Get(user); found {
+		newest := slices.Clone(list[max(len(list)-limit, 0):])
+		c.mu.Unlock()
+		slices.Reverse(newest)
+		return newest, nil
+	}
+	before := *c.changesOf(user)
+	c.mu.Unlock()
+	ids, err := load()
+	if err != nil {
+		return nil, err
+	}
+	list := slices.Clone(ids)
+	slices.Reverse(list)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if *c.changesOf(user) == before {
+		c.lists.Add(user, list)
+	}
+	return ids[:min(len(ids), limit)], nil
+}
+
+// add enters a post into the timelines of users whose entries the store has.
+func (c *Cache) add(post string, users ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, user := range users {
+		*c.changesOf(user)++
+		list, found := c.lists.Peek(user)
+		if !found {
+			continue
+		}
+		at, there := slices.BinarySearch(list, post)
+		if there {
+			continue
+		}
+		list = slices.Insert(list, at, post)
+		c.lists.Add(user, list[max(len(list)-social.MaxPage, 0):])
+	}
+}
+
+// forget drops the timelines of users of whose entries nobody knows whether the store has them.
+func (c *Cache) forget(users ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, user := range users {
+		*c.changesOf(user)++
+		c.lists.Remove(user)
+	}
+}
+
+func (c *Cache) changesOf(user string) *uint64 {
+	return &c.changes[maphash.String(c.seed, user)%stripes]
+}

@@ -1,0 +1,106 @@
+package timelines
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/systems/social"
+)
+
+const owned = "7"
+
+func idOf(n int) string { return fmt.Sprintf("%016x", n) }
+
+// newestOf returns the ids of posts from one number down to another.
+func newestOf(from, to int) (ids []string) {
+	for n := from; n >= to; n-- {
+		ids = append(ids, idOf(n))
+	}
+	return ids
+}
+
+// open returns entries in a store of their own, with an empty cache.
+func open(t *testing.T) entries {
+	t.Helper()
+	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), "timelines")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	if err := store.Declare(t.Context(), UserCollection); err != nil {
+		t.Fatal(err)
+	}
+	return entries{store, UserCollection.Name, NewCache()}
+}
+
+func (e entries) wants(t *testing.T, why string, limit int, want []string) {
+	t.Helper()
+	if got, err := e.latest(t.Context(), owned, "", limit); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%s: %v (%v), want %v", why, got, err, want)
+	}
+}
+
+func (e entries) enters(t *testing.T, posts ...int) {
+	t.Helper()
+	for _, n := range posts {
+		if err := e.enter(t.Context(), idOf(n), owned); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestACachedTimelineIsTheStoredOne, without asking the store.
+func TestACachedTimelineIsTheStoredOne(t *testing.T) {
+	e := open(t)
+	e.enters(t, 1, 2, 4)
+	e.wants(t, "from the store", 2, []string{idOf(4), idOf(2)})
+	e.enters(t, 5, 3, 3) // not in the order of time, and once more
+	e.wants(t, "added", 4, newestOf(5, 2))
+	other := entries{e.store, e.collection, nil}
+	other.enters(t, 6)
+	e.wants(t, "the store is asked again", 1, newestOf(5, 5))
+	e.cache.forget(owned)
+	e.wants(t, "the store is not asked again", 1, newestOf(6, 6))
+	if got, err := e.latest(t.Context(), owned, idOf(3), 9); err != nil || !slices.Equal(got, newestOf(2, 1)) {
+		t.Errorf("before the third: %v (%v)", got, err)
+	}
+}
+
+// TestACachedTimelineIsBounded to what one read may ask for.
+func TestACachedTimelineIsBounded(t *testing.T) {
+	c := NewCache()
+	load := func() ([]string, error) { return newestOf(social.MaxPage, 1), nil }
+	if _, err := c.latest(owned, 1, load); err != nil {
+		t.Fatal(err)
+	}
+	c.add(idOf(social.MaxPage+1), owned)
+	c.add(idOf(1), owned) // it is too old by now
+	got, err := c.latest(owned, social.MaxPage, nil)
+	if err != nil || !slices.Equal(got, newestOf(social.MaxPage+1, 2)) {
+		t.Errorf("%d ids from %s to %s (%v)", len(got), got[0], got[len(got)-1], err)
+	}
+}
+
+// TestWhatChangesDuringAReadIsNotLost: the store was read before a post was added, or may have been, and what
+// was read is cached after it.
+func TestWhatChangesDuringAReadIsNotLost(t *testing.T) {
+	for name, change := range map[string]func(*Cache){
+		"added":   func(c *Cache) { c.add(idOf(2), owned) },
+		"unknown": func(c *Cache) { c.forget(owned) },
+	} {
+		c := NewCache()
+		_, err := c.latest(owned, 9, func() ([]string, error) {
+			change(c)
+			return newestOf(1, 1), nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.latest(owned, 9, func() ([]string, error) { return newestOf(2, 1), nil })
+		if err != nil || !slices.Equal(got, newestOf(2, 1)) {
+			t.Errorf("%s: then %v are read (%v)", name, got, err)
+		}
+	}
+}
