@@ -81,6 +81,9 @@ func TestACachedTimelineIsBounded(t *testing.T) {
 	if err != nil || !slices.Equal(got, newestOf(social.MaxPage+1, 2)) {
 		t.Errorf("%d ids from %s to %s (%v)", len(got), got[0], got[len(got)-1], err)
 	}
+	if list, _ := c.lists.Peek(owned); len(list) != social.MaxPage {
+		t.Errorf("%d ids are kept", len(list))
+	}
 }
 
 // TestWhatChangesDuringAReadIsNotLost: the store was read before a post was added, or may have been, and what
