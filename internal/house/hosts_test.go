@@ -36,18 +36,18 @@ func hostRooms() map[string][]string {
 			"deploy", "meter", "profiler", "store", "inputfile", "cmd", "docs", "internal",
 			"run/folders.go",     // the folder for those of trials, which deployers fill
 			"unit", "load/agent", // those of a unit's own, and what it hands over
-			"load/trial",                // how much memory its own process has
-			"backing",                   // programs of servers, and databases that are part of a unit
-			"binding/spans",             // a unit's own, and those that units have handed over
-			"binding/secure",            // a unit's own
-			"traces",                    // those that a user names
-			"systems/external",          // those that a system file names
-			"systems/loaded",            // the history that the generator has handed over
-			"systems/airline",           // units' own, handed over; where its runtimes are built
-			"systems/people",            // a unit's own
-			"systems/rehearsal",         // likewise
-			"systems/social/socialunit", // likewise
-			"systems/kit/hosting",       // spans that units have handed over
+			"load/trial",          // how much memory its own process has
+			"backing",             // programs of servers, and databases that are part of a unit
+			"binding/spans",       // a unit's own, and those that units have handed over
+			"binding/secure",      // a unit's own
+			"traces",              // those that a user names
+			"systems/external",    // those that a system file names
+			"systems/loaded",      // the history that the generator has handed over
+			"systems/airline",     // units' own, handed over; where its runtimes are built
+			"systems/people",      // a unit's own
+			"systems/social",      // likewise
+			"systems/rehearsal",   // likewise
+			"systems/kit/hosting", // spans that units have handed over
 			"systems/shop/assembly", "systems/shop/observation",
 		},
 	}
