@@ -39,7 +39,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// aLoginReturnsAToken with which its user posts. A wrong name or password returns none.
+// aLoginReturnsAToken with which its user posts. A wrong name or password returns none, and nobody else gets
+// the name.
 func aLoginReturnsAToken(t *testing.T, n network) {
 	logIn := func(name, password string) (int, string) {
 		return n.askWith(t, "", "POST", "/login", fmt.Sprintf(`{"name":%q,"password":%q}`, name, password))
@@ -61,6 +62,10 @@ func aLoginReturnsAToken(t *testing.T, n network) {
 			!strings.Contains(body, string(social.WrongLogin)) {
 			t.Errorf("login as %q: %d %s", wrong, status, body)
 		}
+	}
+	const same = `{"id":"1001","name":"user_2","password":"open sesame"}`
+	if status, body := n.ask(t, "POST", "/users", same); status != http.StatusConflict {
+		t.Errorf("another user of the same name: %d %s", status, body)
 	}
 }
 
