@@ -31,6 +31,7 @@ const (
 	countShort     = "short"     // reads that lack posts which were acknowledged before
 	countStale     = "stale"     // the same of home timelines, where events fill them
 	countRead      = "read"      // timelines that were read
+	countLoggedIn  = "logged_in" // users, with a token
 )
 
 // broken returns the counts that must be zero.
@@ -54,8 +55,11 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	}
 	j.judgeReads()
 	audit := j.Audit(broken(), countRead, "no timeline was read")
-	if only, _ := p.Level(Only); only == 3 { // then nobody reads
+	switch only, _ := p.Level(Only); only { // then nobody reads
+	case onlyPosts:
 		audit = j.Audit(broken(), countPosted, "no post was acknowledged")
+	case onlyLogins:
+		audit = j.Audit(broken(), countLoggedIn, "nobody has logged in")
 	}
 	least, median, greatest := j.people.Degrees()
 	audit.Figures = map[string]float64{"least_links": float64(least), "median_links": float64(median),
@@ -121,6 +125,9 @@ func readHistory(v lab.Variant, p lab.Point, dir string) (*judge, error) {
 
 // take takes a line of the history in.
 func (j *judge) take(a loaded.Attempt[noted]) {
+	if a.Operation == logIn && a.End == loaded.EndedOK {
+		j.Counts[countLoggedIn]++
+	}
 	user, err := strconv.Atoi(a.Noted.User)
 	if err != nil {
 		return // a step that was never begun notes nothing, nor does a login

@@ -107,10 +107,10 @@ func flows(p lab.Point) ([]object, error) {
 		return append(slices.Concat(mix...), login), nil
 	case logins > 0:
 		return nil, fmt.Errorf("point %s: %s come beside the mix, and %s is %g: use 0", p, Logins, Only, only)
-	case only == float64(len(mix)+1):
+	case only == onlyLogins:
 		return []object{login}, nil
-	case only < 0 || only > float64(len(mix)) || only != float64(int(only)):
-		return nil, fmt.Errorf("point %s: %s is %g: use 0 to %d", p, Only, only, len(mix)+1)
+	case only < 0 || only > onlyLogins || only != float64(int(only)):
+		return nil, fmt.Errorf("point %s: %s is %g: use 0 to %d", p, Only, only, onlyLogins)
 	}
 	return mix[int(only)-1], nil
 }
@@ -135,8 +135,9 @@ func reading(name, path string, weight int) object {
 func loggingIn(weight float64) object {
 	return object{"name": logIn, "weight": weight, "steps": []object{{
 		"name": logIn, "request": "POST /login",
-		"json":   object{"name": "user_${user.id}", "password": population.Password},
-		"expect": object{"status": "200", "json": object{"user.id": "${user.id}"}},
+		"json":    object{"name": "user_${user.id}", "password": population.Password},
+		"expect":  object{"status": "200", "json": object{"user.id": "${user.id}"}},
+		"extract": object{"token": object{"json": "token"}},
 	}}}
 }
 

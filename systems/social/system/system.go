@@ -32,6 +32,12 @@ const (
 	Logins = "logins" // for a hundred requests of the mix
 )
 
+// Levels of Only at which nobody reads.
+const (
+	onlyPosts  = 3
+	onlyLogins = 4
+)
+
 // The size of the benchmark's data.
 const (
 	usualUsers = 962
@@ -75,8 +81,8 @@ func (s System) Describe() lab.SystemInfo {
 				Max: 2e6, Optional: true},
 			lab.Parameter{Name: Only, Summary: "0 the benchmark's mix, 1 only home timelines, 2 only user " +
 				"timelines, 3 only posts, 4 only logins (0)", Max: 4, Optional: true},
-			lab.Parameter{Name: Logins, Summary: "logins for a hundred requests of the mix: users have logged in " +
-				"before the load (0)", Max: 100, Optional: true}),
+			lab.Parameter{Name: Logins, Summary: "logins for a hundred requests of the mix; the load begins with " +
+				"a token of each user (0)", Max: 100, Optional: true}),
 		Metrics: metrics(), Restartable: true,
 		Check: func(v lab.Variant) error {
 			_, err := architecture.New(v.Architecture, v.Knobs)

@@ -307,7 +307,17 @@ func TestReadsMayBeStaleWhereEventsFillTimelines(t *testing.T) {
 }
 
 func TestNothingReadIsNothingKnown(t *testing.T) {
-	if audit := newTrial(t).audit(t); audit.Verdict != lab.AuditUnknown {
+	tr := newTrial(t)
+	if audit := tr.audit(t); audit.Verdict != lab.AuditUnknown {
 		t.Errorf("the audit of nothing is %+v", audit)
+	}
+	tr.point.Levels[Only] = onlyLogins
+	for end, want := range map[string]lab.AuditVerdict{loaded.EndedFail: lab.AuditUnknown,
+		loaded.EndedOK: lab.AuditValid} {
+		tr.lines = nil
+		tr.note(logIn, end, nil)
+		if audit := tr.audit(t); audit.Verdict != want {
+			t.Errorf("the audit of a login that ended with %s is %+v", end, audit)
+		}
 	}
 }
