@@ -30,8 +30,8 @@ func listening(pid int) map[string]bool {
 	return ports
 }
 
-// own returns those of ports that were the container's, which has ended: in the network of this host
-// others listen, too.
+// own returns the ports of a container that has ended. In the network of this host it leaves out those at
+// which others still listen.
 func (c *container) own(ports map[string]bool) map[string]bool {
 	if c.network == "host" {
 		for port := range listening(os.Getpid()) {
@@ -42,14 +42,14 @@ func (c *container) own(ports map[string]bool) map[string]bool {
 }
 
 const (
-	// listenPatience is how long a container may take until it listens again.
+	// listenPatience bounds how long a container takes until it listens again.
 	listenPatience = 60 * time.Second
-	// lookAgain is how often it is looked at.
+	// lookAgain is the interval between two looks at its ports.
 	lookAgain = 5 * time.Millisecond
 )
 
-// awaitListening waits until the container listens at ports. The kernel is asked, since a
-// connection would be a client that the service has to deal with.
+// awaitListening waits until the container listens at all ports. It asks the kernel, since the service
+// would have to serve a connection.
 func (c *container) awaitListening(ctx context.Context, ports map[string]bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience,
 		fmt.Errorf("it does not listen after %v", listenPatience))

@@ -16,9 +16,9 @@ import (
 // ProgramInImage is where an image has its unit program.
 const ProgramInImage = "/unit"
 
-// WriteImage writes the root file system of an image; program is nil where it has none.
-// Beside it there are the links of a merged /usr, for programs of this host, and further
-// programs of ours at the top. The same programs give the same bytes.
+// WriteImage writes the root file system of an image as a tar archive: the unit program (nil: none), the
+// links of a merged /usr for programs of this host, and the further programs beside, at the top. The same
+// programs give the same bytes.
 func WriteImage(to io.Writer, program *os.File, beside ...string) error {
 	archive := tar.NewWriter(to)
 	if err := errors.Join(writeFolders(archive), writeBeside(archive, beside)); err != nil {
@@ -57,7 +57,7 @@ func writeFolders(archive *tar.Writer) error {
 	return nil
 }
 
-// writeBeside writes programs of ours at the top.
+// writeBeside writes further programs of ours at the top of the archive.
 func writeBeside(archive *tar.Writer, programs []string) error {
 	for _, path := range programs {
 		text, err := os.ReadFile(path)
@@ -80,8 +80,8 @@ func configOf(layer []byte, labels map[string]string) ([]byte, error) {
 	})
 }
 
-// Image makes an image: its configuration, as JSON, and its only layer, the root file system.
-// program is empty where the image has none; beside it there may be further ones of ours.
+// Image returns an image: its configuration, as JSON, and its only layer, the root file system. program is
+// the path of the unit program (empty: none), beside the paths of further programs of ours.
 func Image(program string, labels map[string]string, beside ...string) (config, layer []byte, err error) {
 	var file *os.File
 	if program != "" {
@@ -98,9 +98,9 @@ func Image(program string, labels map[string]string, beside ...string) (config, 
 	return config, root.Bytes(), err
 }
 
-// Archive makes an image in the format of `docker save`, which every node of a cluster can
-// load. id is that of the image, the same on all nodes: who names the image by it looks
-// for no registry. program is empty where the image has none.
+// Archive returns an image in the format of `docker save`, which every node of a cluster can load, and its
+// id, which is the same on all nodes: a node that is asked for the image by its id needs no registry.
+// program is the path of the unit program; empty: none.
 func Archive(name, program string, labels map[string]string) (archive []byte, id string, err error) {
 	config, layer, err := Image(program, labels)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// reached has peers and this host call the first of two units at one of its addresses, the other as usual.
+// reached lets this host and the lead call two units: the first at the address that at names, the other at
+// its usual one.
 func reached(t *testing.T, s suite, at lab.Reach) {
 	l := layout("front", "stock")
 	l.Units[1].Reached = at

@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// withStore returns a layout in which the lead uses a server. Its volume is prepared by a
-// command and by a visit, which are two lives of what it keeps.
+// withStore returns a layout in which the lead uses a server. A command and a visit prepare the server's
+// volume; each counts as a life in the file that the server keeps.
 func withStore(ready func(ctx context.Context, address string) error) lab.Layout {
 	l := layout("front")
 	args := []string{"store", "{dir}/etc/store.conf", "{dir}/kept"}
@@ -43,11 +43,11 @@ func withStore(ready func(ctx context.Context, address string) error) lab.Layout
 	return l
 }
 
-// hearsPatience is how long a server may take to answer: the address of a container that
-// was killed is deaf, and the kernel would try it for over a minute.
+// hearsPatience bounds how long a server takes to answer. Nothing answers at the address of a killed
+// container, and the kernel would retry for over a minute.
 const hearsPatience = 5 * time.Second
 
-// hears asks a server how many lives it has had.
+// hears checks the answer of a server, which names its number of lives.
 func hears(address, want string) error {
 	connection, err := net.DialTimeout("tcp", address, hearsPatience)
 	if err != nil {
@@ -64,8 +64,8 @@ func lives(n int) func(context.Context, string) error {
 	return func(_ context.Context, address string) error { return hears(address, fmt.Sprintf("store:%d", n)) }
 }
 
-// withStore returns the layout with as many lives as there are before the server is used: one less
-// where no client can visit it before. expect says in which life it is ready.
+// withStore returns the layout and the number of lives that the server has had when it is first used: one
+// less where no client can visit it before. expect returns the life in which it must be ready.
 func (s suite) withStore(t *testing.T, expect func(first int) int) (l lab.Layout, first int) {
 	first = 3
 	l = withStore(func(ctx context.Context, address string) error { return lives(expect(first))(ctx, address) })
@@ -120,7 +120,8 @@ func server(t *testing.T, s suite) {
 	}
 }
 
-// serverThatEnds ends by itself, which its client may notice before the deployer does.
+// serverThatEnds checks that the end of a server outranks the failure of its client, which may notice it
+// first.
 func serverThatEnds(t *testing.T, s suite) {
 	l := withStore(lives(1))
 	store := &l.Units[2]
@@ -164,8 +165,8 @@ func serverThatNeverAnswers(t *testing.T, s suite) {
 	}
 }
 
-// shownReady deploys a unit that speaks nothing. It can be used when it has written that it
-// listens, and when a command was asked twice in vain.
+// shownReady deploys a foreign unit that is ready once its log has a text and a command succeeds, at its
+// third try.
 func shownReady(t *testing.T, s suite) {
 	asked := filepath.Join(t.TempDir(), "asked")
 	l := layout()

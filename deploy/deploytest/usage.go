@@ -49,7 +49,7 @@ func meteredJob(t *testing.T, d lab.Deployment) lab.Metered {
 	return metered
 }
 
-// checkUsage is of a lead that did its job, and a server that only listens.
+// checkUsage checks what was metered of a lead that did its job and of a server that only listened.
 func checkUsage(t *testing.T, metered lab.Metered) {
 	t.Helper()
 	if used := metered.Roles["lead"].CPUSeconds; used < 0.9*Burnt || used > 1.5*Burnt {

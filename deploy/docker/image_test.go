@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestAnImageOfTheUsers runs as a container of its own, at the port that it always has; one that
-// Docker does not have is refused.
+// TestAnImageOfTheUsers checks that an image of the user's runs as a container of its own, at its fixed
+// port, and that one which Docker does not have is refused.
 func TestAnImageOfTheUsers(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
@@ -74,8 +74,8 @@ func TestAnImageOfTheUsers(t *testing.T) {
 	}
 }
 
-// TestForeignSuite holds containers of the user's images to what all of them must do: on a bridge
-// at the port of the image, in the network of this host at one that they are told.
+// TestForeignSuite runs the suite for foreign units with containers of the user's images: on a bridge at
+// the port of the image, in the network of this host at a port that they are given.
 func TestForeignSuite(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)

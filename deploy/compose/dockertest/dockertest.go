@@ -23,7 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// Starting and ending take as long on a busy host.
+// patience is how long a daemon may take to start or to end on a busy host.
 const patience = 2 * time.Minute
 
 // Start lets the test, and the programs that it starts, reach a Docker daemon. Where
@@ -36,8 +36,8 @@ func Start(t *testing.T) {
 	}
 }
 
-// Private is Start for a test that needs a daemon of its own, for example to kill it, or with options of its
-// own.
+// Private starts a daemon for this test alone, which may kill it or give it options. Where none can be
+// started the test is skipped, with the reason.
 func Private(t *testing.T, options ...string) *Daemon {
 	t.Helper()
 	testset.Need(t, "it starts a Docker daemon")
@@ -54,8 +54,8 @@ func Private(t *testing.T, options ...string) *Daemon {
 	return d
 }
 
-// Reach is Start for a program that is no test, until it calls stop. The error says why there are no
-// containers.
+// Reach does for a program what Start does for a test. stop ends the daemon, if one was started. The error
+// says why there are no containers.
 func Reach() (stop func() error, err error) {
 	if answers("") {
 		return func() error { return nil }, nil
@@ -98,12 +98,12 @@ func run(options ...string) (*Daemon, error) {
 	return d, nil
 }
 
-// end ends the daemon and removes all that it had.
+// end ends the daemon and removes its containers, networks and data.
 func (d *Daemon) end() error {
 	err := d.stop()
 	d.endOrphans()
-	// A daemon that could not start leaves its data mounted on itself, and one that had containers in the host's
-	// network a mount of that.
+	// A daemon that could not start leaves its data mounted on itself, and one that had containers in the
+	// host's network a mount of that.
 	_ = syscall.Unmount(filepath.Join(d.dir, "data"), syscall.MNT_DETACH)
 	_ = syscall.Unmount(filepath.Join(d.dir, "exec", "netns", "default"), syscall.MNT_DETACH)
 	return errors.Join(err, os.RemoveAll(d.dir))
@@ -115,9 +115,8 @@ func (d *Daemon) Kill() {
 	<-d.ended
 }
 
-// endOrphans ends what a daemon that was killed has left running: its containerd, and
-// the shims of its containers, which the next daemon does not take over. All of them
-// name the daemon's folder.
+// endOrphans kills the containerd and the container shims of a daemon that was killed. The next daemon does
+// not take them over. Their command lines name the daemon's folder.
 func (d *Daemon) endOrphans() {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
 	for _, path := range lines {
@@ -130,7 +129,7 @@ func (d *Daemon) endOrphans() {
 	}
 }
 
-// Again starts a daemon that was killed, with what it had.
+// Again restarts a daemon that was killed, with its data.
 func (d *Daemon) Again(t *testing.T) {
 	t.Helper()
 	again, err := start(d.dir, nil)
@@ -143,8 +142,8 @@ func (d *Daemon) Again(t *testing.T) {
 	}
 }
 
-// Image makes an image, for the time of the test, that has one program and starts
-// it. The program must be linked statically.
+// Image builds an image that starts one program, and removes it after the test. The program must be linked
+// statically.
 func Image(t *testing.T, name, program string) {
 	t.Helper()
 	if err := Build(name, program); err != nil {
@@ -153,7 +152,7 @@ func Image(t *testing.T, name, program string) {
 	t.Cleanup(func() { _, _ = docker("", "rmi", "--force", name) })
 }
 
-// Build is Image for a program that is no test; the image stays.
+// Build builds an image that starts one program, which must be linked statically. The image stays.
 func Build(name, program string) error {
 	dir, err := os.MkdirTemp("", "cleave-image-")
 	if err != nil {
@@ -200,7 +199,7 @@ type Daemon struct {
 	dir   string
 	host  string
 	pid   int
-	said  *bytes.Buffer // to be read when it has ended
+	said  *bytes.Buffer // its output; may be read after ended is closed
 	ended chan struct{}
 }
 
@@ -255,8 +254,8 @@ func start(dir string, options []string) (*Daemon, error) {
 	return d, nil
 }
 
-// await waits until the daemon answers. One that gives up may be in a container that may not make others, or
-// without cgroups.
+// await waits until the daemon answers. A daemon ends early in a container that may not make others, and
+// where there are no cgroups.
 func (d *Daemon) await() error {
 	for deadline := time.Now().Add(patience); !answers(d.host); time.Sleep(50 * time.Millisecond) {
 		select {
@@ -291,8 +290,8 @@ func (d *Daemon) stop() error {
 	}
 }
 
-// empty removes the containers and networks of a test that failed: the bridges of
-// networks are this host's and would stay when the daemon ends.
+// empty removes the containers and networks that a failed test has left. The bridges of networks belong to
+// this host and would outlive the daemon.
 func (d *Daemon) empty() error {
 	for _, kind := range []struct{ list, remove []string }{
 		{[]string{"ps", "--all", "--quiet"}, []string{"rm", "--force", "--volumes"}},
@@ -309,7 +308,7 @@ func (d *Daemon) empty() error {
 	return nil
 }
 
-// lastWords returns the end of what a daemon that has ended said.
+// lastWords returns the last line of the output of a daemon that has ended.
 func (d *Daemon) lastWords() string {
 	lines := strings.Split(strings.TrimSpace(d.said.String()), "\n")
 	return fmt.Sprintf("%q", lines[len(lines)-1])

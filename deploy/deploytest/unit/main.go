@@ -81,7 +81,8 @@ func play(channel *unit.Channel, part string, args []string) error {
 	return fmt.Errorf("there is no part %q", part)
 }
 
-// lead is ready when it could call all others. Its job burns so many seconds of processor time.
+// lead calls the others, reports ready, burns seconds of processor time as its job, and reports their
+// answers.
 func lead(channel *unit.Channel, others []string, seconds float64) error {
 	var answers []string
 	for _, other := range others {
@@ -142,7 +143,7 @@ func call(address string) (string, error) {
 	}
 }
 
-// burn uses processor time, beside what was used before.
+// burn uses up seconds of processor time.
 func burn(seconds float64) error {
 	var before, used unix.Timespec
 	err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &before)
@@ -155,7 +156,7 @@ func burn(seconds float64) error {
 	return err
 }
 
-// hoard takes half a gigabyte of memory.
+// hoard allocates half a gigabyte of memory.
 func hoard(channel *unit.Channel) error {
 	hoarded := make([]byte, 512<<20)
 	for i := 0; i < len(hoarded); i += os.Getpagesize() {
@@ -238,8 +239,7 @@ func begin(lives string) (life int, err error) {
 	return len(known), os.WriteFile(lives, known, 0o600)
 }
 
-// boxed plays a program of somebody else that takes its time before it listens. It tells every
-// caller which of its lives this is.
+// boxed plays a foreign program that listens after a while. It sends every caller the number of its lives.
 func boxed(folder, address string) error {
 	life, err := begin(filepath.Join(folder, "lives"))
 	if err != nil {
@@ -255,7 +255,7 @@ func boxed(folder, address string) error {
 	return nil
 }
 
-// asks tells every caller what is in a file, a variable, and what somebody else says.
+// asks sends every caller the text of a file, the variable WORD, and the answer of the unit at other.
 func asks(address, path, other string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -298,8 +298,8 @@ func answer(listener net.Listener, says func() string) {
 	}
 }
 
-// shelf plays a program of somebody else that takes its time before it listens. It tells
-// every caller what its folder has, and whether it may write there.
+// shelf plays a foreign program that listens after a while. It sends every caller the text of a file of its
+// folder, and whether it may write there.
 func shelf(folder string) error {
 	goods, err := os.ReadFile(filepath.Join(folder, "goods"))
 	if err != nil {
@@ -321,7 +321,7 @@ func shelf(folder string) error {
 	return nil
 }
 
-// proxy plays a program of somebody else that looks up once, when it starts, whom it calls.
+// proxy plays a foreign program that resolves the addresses of other units once, when it starts.
 func proxy(behind []string) error {
 	for _, name := range behind {
 		peer, err := unit.PeerAddress(name)
