@@ -324,7 +324,7 @@ func (e *experiment) attempt(
 	return trial, logs, nil
 }
 
-// setting is what a planned trial stands for.
+// setting holds the parts of a planned trial.
 type setting struct {
 	variant  lab.Variant
 	point    lab.Point

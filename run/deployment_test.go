@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// plain is what deployments have beside their units, of one that runs these on this host and does no faults.
+// plain implements the rest of a deployment that runs units on this host and does no faults.
 type plain struct{}
 
 func (plain) NodeOf(string) string                                         { return "" }

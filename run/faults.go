@@ -125,7 +125,7 @@ func (m *metered) resume() error {
 	return nil
 }
 
-// unhealed is what the faults have left broken: the trial cannot go on.
+// unhealed returns the faults that could not be healed as an error: the trial cannot go on.
 func unhealed(records []lab.FaultRecord) error {
 	var problems []error
 	for _, r := range records {

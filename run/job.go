@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Job is what a deployment is there for, from its readiness to its reports: the same in
+// Job plays the work of a deployment, from its readiness to its reports: the same in
 // trials of studies and in those of benchmarks.
 type Job struct {
 	Deployment lab.Deployment
@@ -30,7 +30,7 @@ type Job struct {
 	Used func(lab.UsedSecond)
 }
 
-// Played is what a job gave. Of one that failed it has what came before.
+// Played is the result of a job. Of one that failed it has what came before.
 type Played struct {
 	Finished lab.Event        // of the lead unit
 	Began    time.Time        // before the start command

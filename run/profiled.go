@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// watched is what is seen of a profiled trial while it is played.
+// watched holds what is seen of a profiled trial while it is played.
 type watched struct {
 	meter    lab.ThreadMeter
 	sampling lab.Sampling // nil: nobody looks from outside

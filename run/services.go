@@ -156,7 +156,7 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	return layout, nil
 }
 
-// given is what units of the system have of the services.
+// given holds the peers, environment and mounts that services add to the units of the system.
 type given struct{ peers, environment, folders []string }
 
 func (g given) to(units []lab.UnitSpec) []lab.UnitSpec {

@@ -28,7 +28,11 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	if err != nil {
 		return nil, err, nil
 	}
-	layout.Spans, layout.Loaded = e.receiver(s.point), e.loaded()
+	layout.Spans = e.receiver(s.point)
+	var used func(lab.UsedSecond) // nil: nobody watches
+	if e.Seconds != nil {
+		layout.Loaded, used = e.Seconds.Loaded, e.Seconds.Used
+	}
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, layout.Readied(e.plan.Study.Faults), dir)
 	if err != nil {
@@ -43,7 +47,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	var done Played
 	if played == nil {
 		job := Job{Deployment: deployment, Meter: e.Meter, Host: host, Lap: watch.lap,
-			Layout: s.layout, Faults: e.plan.Study.Faults, Injector: e.Injector, Used: e.used()}
+			Layout: s.layout, Faults: e.plan.Study.Faults, Injector: e.Injector, Used: used}
 		if trial.Profiled {
 			job.Profiler = e.Profiler
 		}

@@ -6,16 +6,16 @@ import (
 	"hash/fnv"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// described is what a compose file has, as far as labels must go to it.
+// described holds the parts of a compose file that get labels.
 type described struct {
 	Version  string         `yaml:"version"`
 	Services map[string]any `yaml:"services"`
@@ -42,7 +42,7 @@ func override(c lab.Compose, label string, cores []int) (string, error) {
 	for name := range file.Services {
 		service := map[string]any{"labels": labels}
 		if len(cores) > 0 && !strings.HasPrefix(file.Version, "3") { // that version does not know the key
-			service["cpuset"] = list(cores)
+			service["cpuset"] = launch.List(cores)
 		}
 		services[name] = service
 	}
@@ -121,12 +121,4 @@ func hasRange(network any) bool {
 func external(entry any) bool {
 	keys, is := entry.(map[string]any)
 	return is && keys["external"] != nil && keys["external"] != false
-}
-
-func list(cores []int) string {
-	var words []string
-	for _, core := range cores {
-		words = append(words, strconv.Itoa(core))
-	}
-	return strings.Join(words, ",")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// life is what the platform of these tests has of a unit.
+// life is a unit on the platform of these tests.
 type life struct {
 	*Unit
 	of *begun

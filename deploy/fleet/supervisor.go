@@ -174,7 +174,10 @@ func (s *Supervisor) pass(event lab.Event) {
 // Judge fails the trial if a unit that speaks the protocol has ended unexpectedly. how is its error, nil for
 // a good end.
 func (s *Supervisor) Judge(u *Unit, how error) {
-	if s.IsDoomed(u) || how == nil && s.mayEnd() && u.failure == "" {
+	s.mu.Lock()
+	isExpected := u.doomed || how == nil && s.stopping && u.failure == ""
+	s.mu.Unlock()
+	if isExpected {
 		return
 	}
 	text := "ended before it was told to"
@@ -327,12 +330,6 @@ func (s *Supervisor) IsDoomed(u *Unit) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return u.doomed
-}
-
-func (s *Supervisor) mayEnd() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stopping
 }
 
 // MayEnd declares that units are expected to end from now on.

@@ -14,14 +14,6 @@ import (
 // diskFolder is the folder of a trial with the copies of its replicated disk.
 const diskFolder = "replicated-disk"
 
-// checkDisk says what this host lacks for the replicated disk of a layout.
-func checkDisk(layout lab.Layout) error {
-	if layout.OnReplicatedDisk() {
-		return gluster.Missing()
-	}
-	return nil
-}
-
 // replicate puts on a replicated disk what shall lie there.
 func (d *deployment) replicate(ctx context.Context, layout lab.Layout) (err error) {
 	folders := slices.Clone(layout.Replicated)

@@ -64,7 +64,7 @@ func playForeign(part string, args []string) {
 	}
 }
 
-// description is what a foreign program sees.
+// description lists what a foreign program sees.
 type description struct {
 	Args []string
 	Env  []string

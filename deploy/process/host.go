@@ -15,6 +15,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/gluster"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/volume"
@@ -46,8 +47,10 @@ func (d *Deployer) Preflight(_ context.Context, layout lab.Layout) error {
 		problems = append(problems, err)
 	}
 	problems = append(problems, fleet.CheckLimits(layout.Units), fleet.NoPublished(layout.Units),
-		volume.CheckFaults(layout.Units), CheckNodes(layout), links.Check(layout.Links, layout.Units),
-		checkDisk(layout))
+		volume.CheckFaults(layout.Units), CheckNodes(layout), links.Check(layout.Links, layout.Units))
+	if layout.OnReplicatedDisk() {
+		problems = append(problems, gluster.Missing())
+	}
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		problems = append(problems, cgroup.Missing(cgroup.Root, spec.Limits))
 		if spec.Image != "" {

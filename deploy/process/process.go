@@ -99,7 +99,8 @@ func (d *Deployer) newDeployment(
 		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0, Keepers: true,
 		AtOnce: 1, // that is fastest: the launcher has one thread
 		New:    made.newUnit, AwaitOpen: made.awaitOpen, Next: made.next,
-		Reach: made.reach, Further: made.bricks, Clear: made.clear,
+		Reach:   func(unit string) string { return made.Endpoints[unit].Dial },
+		Further: made.bricks, Clear: made.clear,
 		NodeOf: func(u *unit) string { return u.Spec.Node }, Nodes: made.nodes(),
 	})
 	made.Wanted = links.Of(layout.Links, layout.Units)
@@ -124,9 +125,6 @@ func (d *deployment) startUnits(ctx context.Context, layout lab.Layout) (err err
 	}
 	return d.Begin(ctx, layout.Units, layout.Prepare)
 }
-
-// reach returns where this host reaches a unit.
-func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Dial }
 
 // command returns the command of any unit, whose own addresses must be free.
 func (d *deployment) command(u *fleet.Unit) (*exec.Cmd, error) {
@@ -208,10 +206,4 @@ func (d *deployment) clear() error {
 	d.launcher.Close()
 	d.ports.Close()
 	return errors.Join(err, d.network.close())
-}
-
-func (d *deployment) isEnding() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.ending
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
-// TestSuite is what every deployer must pass.
+// TestSuite runs the suite that every deployer must pass.
 func TestSuite(t *testing.T) {
 	label := deploytest.Label(t)
 	deployer := New(deploytest.Program(t), deploytest.Part("janitor"), deploytest.Part("keeper"), label)

@@ -140,5 +140,8 @@ func (d *deployment) listen(u *unit, events io.Reader) {
 		u.ear.Ended(ended, outOfMemory)
 		return
 	}
-	d.JudgeProcess(u.Unit, ended, outOfMemory, d.isEnding(), "here: remove them with: cleave clean")
+	d.mu.Lock()
+	isEnding := d.ending
+	d.mu.Unlock()
+	d.JudgeProcess(u.Unit, ended, outOfMemory, isEnding, "here: remove them with: cleave clean")
 }

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// seen is what a unit tells of its environment.
+// seen lists what a unit reports of its environment.
 type seen struct {
 	PID        int
 	Address    string

@@ -172,17 +172,13 @@ func serve(channel *unit.Channel) error {
 	if err != nil {
 		return err
 	}
-	address, err := unit.Address()
-	if err != nil {
-		return err
-	}
 	name := filepath.Base(dir)
 	lives := filepath.Join(dir, name+".lives")
 	life, err := begin(lives)
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", address)
+	listener, err := listen()
 	if err != nil {
 		return err
 	}
@@ -215,13 +211,18 @@ func timer(channel *unit.Channel, other string) error {
 	})
 }
 
-// tell tells every caller what there is to say.
-func tell(channel *unit.Channel, says func() string) error {
+// listen listens at the address of the unit.
+func listen() (net.Listener, error) {
 	address, err := unit.Address()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	listener, err := net.Listen("tcp", address)
+	return net.Listen("tcp", address)
+}
+
+// tell answers every caller until the unit is told to stop.
+func tell(channel *unit.Channel, says func() string) error {
+	listener, err := listen()
 	if err != nil {
 		return err
 	}
@@ -309,16 +310,11 @@ func shelf(folder string) error {
 		goods = append(goods, ", may write"...)
 	}
 	time.Sleep(300 * time.Millisecond)
-	address, err := unit.Address()
-	if err != nil {
-		return err
+	listener, err := listen()
+	if err == nil {
+		answer(listener, always(string(goods)))
 	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
-	answer(listener, always(string(goods)))
-	return nil
+	return err
 }
 
 // proxy plays a foreign program that resolves the addresses of other units once, when it starts.
@@ -332,16 +328,11 @@ func proxy(behind []string) error {
 			return err
 		}
 	}
-	address, err := unit.Address()
-	if err != nil {
-		return err
+	listener, err := listen()
+	if err == nil {
+		answer(listener, always("knows all"))
 	}
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return err
-	}
-	answer(listener, always("knows all"))
-	return nil
+	return err
 }
 
 // store plays a server: it listens at the two addresses of its configuration and counts
