@@ -49,7 +49,7 @@ func Kinds() []Kind {
 // Settings are the knobs of a server. The zero value is fit for a trial on a small
 // machine.
 type Settings struct {
-	// Memory is what the server may use to cache data, in bytes; 0 means 64 MiB.
+	// Memory limits the memory in which the server caches data, in bytes; 0 means 64 MiB.
 	// RabbitMQ and NATS take it as the limit from which they hold publishers back
 	// or keep no more in memory, and get four times as much.
 	// Cassandra keeps as much until it writes it out, in a heap of five times that.
@@ -63,16 +63,10 @@ type Settings struct {
 	Periodic bool
 }
 
-func (s Settings) withDefaults() Settings {
-	s.Memory = cmp.Or(s.Memory, 64<<20)
-	s.Connections = cmp.Or(s.Connections, 200)
-	return s
-}
-
 // Server is one server that can be deployed.
 type Server struct {
 	Kind Kind
-	// Version is what the program says of itself; that of NATS is known once it runs.
+	// Version is the version that the program reports; that of NATS is known once it runs.
 	Version string
 	// StandIn is the program that runs in the place of the one that Kind names;
 	// empty for the real thing. Every output that names the server must name it.
@@ -86,7 +80,7 @@ type Server struct {
 	password string
 }
 
-// program is what is needed to know about one kind of server.
+// program describes one kind of server.
 type program struct {
 	installed func() (Installed, error)
 	describe  func(*Server, *lab.UnitSpec) // fills in all that differs from kind to kind
@@ -127,9 +121,10 @@ func New(kind Kind, settings Settings) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	settings.Memory, settings.Connections = cmp.Or(settings.Memory, 64<<20), cmp.Or(settings.Connections, 200)
 	return &Server{
 		Kind: kind, Version: installed.Version, StandIn: installed.StandIn, Path: installed.Path,
-		program: program, settings: settings.withDefaults(), user: "cleave", password: secret(),
+		program: program, settings: settings, user: "cleave", password: secret(),
 	}, nil
 }
 
@@ -157,7 +152,7 @@ func (s *Server) Unit(name string) lab.UnitSpec {
 	return unit
 }
 
-// dataFolder is where a server keeps what it is told.
+// dataFolder is the folder in which a server keeps its data.
 const dataFolder = "data"
 
 // environment returns the least that a server needs: nothing of ours reaches it but where

@@ -25,7 +25,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Config is what a server needs to know. As a file it is JSON.
+// Config holds the settings of a server. As a file it is JSON.
 type Config struct {
 	Address  string `json:"address"` // loopback host:port; empty: a free port
 	User     string `json:"user"`    // empty: anybody may connect

@@ -31,7 +31,7 @@ type callJob struct {
 	Sizes    bool   `json:"sizes"`    // bytes are counted, too
 }
 
-// callCost is what a trial of a binding gave.
+// callCost is the result of a trial of a binding.
 type callCost struct {
 	CPU  float64 `json:"cpu_seconds"`  // per call
 	Wall float64 `json:"wall_seconds"` // per call, of all callers together

@@ -39,7 +39,7 @@ func playAsync(ctx context.Context, o options) ([]figures.Figure, error) {
 			baseline: lab.Variant{Architecture: architecture.Sync, Knobs: knobs}})
 }
 
-// contest is what is held against what. Goals are for what is tuned; stock variants
+// contest names two sides of a comparison. Goals are for what is tuned; stock variants
 // are shown beside, with none.
 type contest struct {
 	variant, baseline lab.Variant

@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// clientJob is what the clients' process is started with, as JSON.
+// clientJob is the job of the clients' process, as JSON.
 type clientJob struct {
 	Unit    string     `json:"unit"` // the one in front
 	Seed    uint64     `json:"seed"`

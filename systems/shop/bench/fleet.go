@@ -23,7 +23,7 @@ import (
 // trialTimeout ends a trial that hangs. Trials take seconds.
 const trialTimeout = 3 * time.Minute
 
-// saturated is what one trial of a deployed shop gave: orders placed as fast as
+// saturated is the result of one trial of a deployed shop: orders placed as fast as
 // they were answered, and all of them final.
 type saturated struct {
 	Rate       float64            // final orders per second, until the last one was final

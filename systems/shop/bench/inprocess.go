@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// inside is what calls within a process cost, per call.
+// inside is the cost of calls within a process, per call.
 type inside struct{ seconds, allocations float64 }
 
 // playInProcess measures the binding of components that share a process: the

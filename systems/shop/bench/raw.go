@@ -114,7 +114,10 @@ func (p *player) run(ctx context.Context, s database.Statement) error {
 	var count int64
 	var err error
 	if s.Kind == database.KindExec {
-		count, err = changed(prepared.ExecContext(ctx, s.Args...))
+		var result sql.Result
+		if result, err = prepared.ExecContext(ctx, s.Args...); err == nil {
+			count, err = result.RowsAffected()
+		}
 	} else {
 		count, err = read(prepared.QueryContext(ctx, s.Args...))
 	}
@@ -122,13 +125,6 @@ func (p *player) run(ctx context.Context, s database.Statement) error {
 		err = fmt.Errorf("%d rows, recorded were %d", count, s.Rows)
 	}
 	return err
-}
-
-func changed(result sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected()
 }
 
 // read reads every column of every row.

@@ -30,7 +30,7 @@ func makeJobs(chance uint64, count int) []*shoppb.CreateOrderRequest {
 	return jobs
 }
 
-// script is what one order says to the database between BEGIN and COMMIT.
+// script lists the statements of one order between BEGIN and COMMIT.
 type script []database.Statement
 
 // recorder keeps the statements of one transaction after the other.

@@ -98,7 +98,8 @@ ORDER BY search_name, product_id LIMIT ?`, prefix+lastRune, after.name, after.na
 	}
 	if len(page.Products) > size {
 		page.Products = page.Products[:size]
-		page.NextCursor = cursorAt(page.Products[size-1]).String()
+		last := page.Products[size-1]
+		page.NextCursor = cursor{strings.ToLower(last.GetName()), last.GetProductId()}.String()
 	}
 	return page, nil
 }
@@ -111,10 +112,6 @@ const lastRune = "\U0010FFFF"
 type cursor struct {
 	name    string // in lower case
 	product int64
-}
-
-func cursorAt(product *shoppb.Product) cursor {
-	return cursor{strings.ToLower(product.GetName()), product.GetProductId()}
 }
 
 // String returns the cursor as clients see it.
