@@ -28,7 +28,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// app is what the commands share: where answers come from, where results and the
+// app holds what the commands share: where answers come from, where results and the
 // story go, and what must be in neither.
 type app struct {
 	in      io.Reader

@@ -228,7 +228,10 @@ func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags
 	}
 	shown := a.shown(flags.documents.takeOutput())
 	table := tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0)
-	kind := checkedKind(plan)
+	kind := "architecture"
+	if plan.Study.System == external.Name {
+		kind = "system"
+	}
 	fmt.Fprintf(table, "%s\tverdict\t%son\n", kind, headings(asked.Columns))
 	for _, trial := range trials {
 		services := slices.Sorted(maps.Values(trial.Services))
@@ -282,12 +285,4 @@ func cells(columns []lab.CheckColumn, trial lab.Trial) (row string) {
 		}
 	}
 	return row
-}
-
-// checkedKind returns the word for the variants of a check: system or architecture.
-func checkedKind(plan lab.Plan) string {
-	if plan.Study.System == external.Name {
-		return "system"
-	}
-	return "architecture"
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// firstFault is when the first fault begins, in seconds, where nothing is said.
+	// firstFault is the time of the first fault in the load, in seconds, where nothing is said.
 	firstFault = 1.0
 	// unitReturns, serviceReturns and nodeReturns are how long a restart may take before the load
 	// could be over too early for the next fault, in seconds. RabbitMQ takes five, a node

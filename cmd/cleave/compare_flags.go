@@ -71,7 +71,7 @@ func (f *compareFlags) register(command *cobra.Command) {
 	})
 }
 
-// defaultObjective is what a capacity is searched for when none is given.
+// defaultObjective is the objective of a search for the capacity when none is given.
 const defaultObjective = "p99<100ms,errors<0.1%"
 
 // mistakes are those of single flags.

@@ -201,9 +201,11 @@ func analyse(folder *store.Folder) (lab.Analysis, error) {
 	if err != nil {
 		return lab.Analysis{}, err
 	}
-	figures, err := publishedFigures(plan.Study.Name)
-	if err != nil {
-		return lab.Analysis{}, err
+	var figures *published.Study
+	if slices.Contains(published.Names(), plan.Study.Name) {
+		if figures, err = published.Load(plan.Study.Name); err != nil {
+			return lab.Analysis{}, err
+		}
 	}
 	system, err := systemOf(plan, nil, "")
 	if err != nil {
@@ -212,14 +214,6 @@ func analyse(folder *store.Folder) (lab.Analysis, error) {
 	return analysis.Analyse(analysis.Input{
 		Plan: plan, Environment: environment, System: system.Describe(), Trials: trials, Published: figures,
 	}), nil
-}
-
-// publishedFigures returns the published figures of a built-in study, or nil.
-func publishedFigures(study string) (*published.Study, error) {
-	if !slices.Contains(published.Names(), study) {
-		return nil, nil
-	}
-	return published.Load(study)
 }
 
 func writeDocuments(folder *store.Folder, concluded lab.Analysis) error {

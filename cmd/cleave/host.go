@@ -94,18 +94,18 @@ func (a app) clean(ctx context.Context) error {
 	return err
 }
 
-// diagnosis is what doctor finds.
+// diagnosis holds the findings of doctor.
 type diagnosis struct {
 	Environment lab.Environment   `json:"environment"`
 	Deployments map[string]string `json:"deployments"` // "" is fine, else what is missing
 	// Backings are the backing services by kind.
 	Backings map[string]backingState `json:"backings"`
-	// Needs are what systems need beside them, by name.
+	// Needs hold the further requirements of systems, by name.
 	Needs     map[string]backingState `json:"needs"`
 	Leftovers []string                `json:"leftovers"`
 }
 
-// backingState is what a backing service would be on this host.
+// backingState describes a backing service on this host.
 type backingState struct {
 	Is      string `json:"is,omitempty"` // program and version, a stand-in named as such
 	Missing string `json:"missing,omitempty"`
@@ -187,26 +187,16 @@ func (a app) doctorCommand() *cobra.Command {
 
 func diagnose(ctx context.Context) (diagnosis, error) {
 	found := diagnosis{Environment: meter.NewHost(version).Environment(),
-		Deployments: map[string]string{lab.Process: "", "compose": "", lab.DockerHost: "", lab.DockerBridge: "",
-			lab.Kubernetes: "", lab.Swarm: "", lab.SSH: ""}, Leftovers: []string{}}
+		Deployments: map[string]string{}, Leftovers: []string{}}
 	broken := unitPrograms()
-	if broken != nil {
-		found.Deployments[lab.Process] = broken.Error()
-	}
-	if err := docker.Missing(); err != nil {
-		found.Deployments[lab.DockerHost], found.Deployments[lab.DockerBridge] = err.Error(), err.Error()
-	}
-	if err := clusterMissing(); err != nil {
-		found.Deployments[lab.Kubernetes] = err.Error()
-	}
-	if err := swarmMissing(); err != nil {
-		found.Deployments[lab.Swarm] = err.Error()
-	}
-	if err := ssh.Missing(); err != nil {
-		found.Deployments[lab.SSH] = err.Error()
-	}
-	if err := compose.Missing(); err != nil {
-		found.Deployments["compose"] = err.Error()
+	containers := docker.Missing()
+	for deployment, missing := range map[string]error{lab.Process: broken, lab.DockerHost: containers,
+		lab.DockerBridge: containers, lab.Kubernetes: clusterMissing(), lab.Swarm: swarmMissing(),
+		lab.SSH: ssh.Missing(), "compose": compose.Missing()} {
+		found.Deployments[deployment] = ""
+		if missing != nil {
+			found.Deployments[deployment] = missing.Error()
+		}
 	}
 	found.Backings = map[string]backingState{
 		sqlite.Kind: {Is: "SQLite, embedded"}, cache.Memory: {Is: "a cache in the units, embedded"},

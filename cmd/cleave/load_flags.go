@@ -200,8 +200,3 @@ func (f *loadFlags) addSenders(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.agent, "agent", nil,
 		"`command` that starts an agent to share the load, e.g. 'ssh b cleave agent'; repeatable")
 }
-
-// forURL lists the flags that say what is sent.
-func forURL() []string {
-	return []string{"method", "header", "body", "expect-status", "expect-body", "expect-json", "expect-header"}
-}

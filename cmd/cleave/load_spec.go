@@ -50,7 +50,8 @@ func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
 	limit, err := f.limit()
 	note(err)
 	note(f.outputs.check(f))
-	for _, name := range notZero() {
+	// of these, zero would be taken for the default
+	for _, name := range []string{"users", "duration", "seed", "connections", "streams", "timeout", "loops"} {
 		if value := f.value(name); f.given(name) && (value == "0" || value == "0s") {
 			note(fmt.Errorf("--%s is %s: leave it out for the default, or give a value above zero", name, value))
 		}
@@ -59,11 +60,6 @@ func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
 		s.Scenario.Seed = max(f.seed, 1)
 	}
 	return s, limit, errors.Join(mistakes...)
-}
-
-// notZero are flags whose zero would be the default, though somebody wrote it.
-func notZero() []string {
-	return []string{"users", "duration", "seed", "connections", "streams", "timeout", "loops"}
 }
 
 // limit reads the objective and what needs one.
@@ -98,9 +94,10 @@ func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 		file, err := f.request(what)
 		return file, "", err
 	}
-	if misplaced := slices.DeleteFunc(forURL(), func(name string) bool {
-		return !f.given(name)
-	}); len(misplaced) > 0 {
+	misplaced := []string{"method", "header", "body", "expect-status", "expect-body", "expect-json",
+		"expect-header"} // only a URL needs them
+	misplaced = slices.DeleteFunc(misplaced, func(name string) bool { return !f.given(name) })
+	if len(misplaced) > 0 {
 		return scenario.File{}, "", fmt.Errorf("--%s: a scenario says itself what is sent: write it into %s",
 			strings.Join(misplaced, ", --"), what)
 	}

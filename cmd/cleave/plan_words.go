@@ -143,14 +143,15 @@ func searchTakes(l lab.Load) float64 {
 	return l.LongestWarmUp() + loads*cmp.Or(l.Effort.Duration, l.Duration)
 }
 
-// besides is what a trial takes beside its load, in seconds, where none was played yet: processes need that.
+// besides is the time of a trial outside its load, in seconds, where none was played yet: processes need
+// that.
 const besides = 1.5
 
 func lasting(seconds float64) string {
 	return progress.Duration(time.Duration(seconds * float64(time.Second)))
 }
 
-// earlier is what a run that was played before took.
+// earlier holds the times of an earlier run.
 type earlier struct {
 	dir     string
 	trials  int

@@ -11,7 +11,7 @@ import (
 	socialsystem "github.com/cleave-lab/cleave/systems/social/system"
 )
 
-// conditions are what systems under load are played with; zero, to be asked what they
+// conditions hold the circumstances under which systems are played; zero, to be asked what they
 // are.
 type conditions struct {
 	generator lab.Generator
