@@ -57,7 +57,7 @@ type ListedTrial struct {
 	Damaged        string // why some of it cannot be read; empty: all can
 }
 
-// LeftOut is what a list of runs, or of trials, leaves out of its folder.
+// LeftOut counts what a list of runs, or of trials, leaves out of its folder.
 type LeftOut struct {
 	Beyond int  // more of them than a list has
 	Unread int  // whose files were not read, since those of the others had as many bytes as are read for a list

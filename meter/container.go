@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupRoot is where the kernel shows control groups.
+// groupRoot is the folder in which the kernel shows control groups.
 const groupRoot = "/sys/fs/cgroup"
 
 // container is a unit whose processes are those of a control group. The group counts the

@@ -13,7 +13,7 @@ const (
 	lastPoint  = 500 * time.Millisecond
 )
 
-// course is what the system's units used from the first mark on, point by point. It is made
+// course holds what the system's units used from the first mark on, point by point. It is made
 // of what the sampling rounds read anyway.
 type course struct {
 	points lab.UsageCourse

@@ -14,7 +14,7 @@ import (
 
 // Host tells what this machine is and how it fares. Use NewHost. It observes one trial after another.
 type Host struct {
-	// version is what the linker was told; empty means unknown.
+	// version is the version from the linker; empty means unknown.
 	version string
 	// root is put before every path below /proc, /sys, /etc, /boot and /lib, so
 	// that tests can show other machines.

@@ -84,7 +84,7 @@ func (o *observation) Close() {
 }
 
 // End calibrates again and returns the conditions in the window.
-// unitCPUSeconds is what the trial's own units used in it.
+// unitCPUSeconds is the CPU time that the trial's own units used in it.
 func (o *observation) End(unitCPUSeconds float64) lab.Conditions {
 	o.host.calibrate()
 	c := lab.Conditions{

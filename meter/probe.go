@@ -48,7 +48,7 @@ type task struct {
 	involuntary int64
 }
 
-// source is what one unit is read from.
+// source reads what one unit has used.
 type source interface {
 	metered() lab.Unit
 	// cpu is the CPU time since the unit started, in nanoseconds.

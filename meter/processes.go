@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// process is what one process of a unit of several has used since it started.
+// process holds what one process of a unit of several has used since it started.
 type process struct {
 	probe   *probe // not its number, which the kernel may give again
 	name    string

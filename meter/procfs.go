@@ -71,7 +71,7 @@ func processClock(pid int) int32 {
 	return int32(^pid<<3 | schedulerAccount)
 }
 
-// stat is what /proc/<pid>/stat holds for the meter (proc_pid_stat(5)).
+// stat holds the fields of /proc/<pid>/stat for the meter (proc_pid_stat(5)).
 type stat struct {
 	state       byte
 	parent      int64

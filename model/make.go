@@ -122,7 +122,7 @@ type node struct {
 type execution struct {
 	of  *node
 	end int64 // nanoseconds since 1970
-	// run is what certainly used CPU: business code and encoding; wait is what did not.
+	// run is the time that certainly used CPU: business code and encoding; wait is the rest.
 	run, wait float64
 	visits    map[string]*visit
 	hop       hop

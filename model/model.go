@@ -17,7 +17,7 @@ type Model struct {
 	Units      []Unit      `yaml:"units"`
 	Stores     []Store     `yaml:"stores,omitempty"`
 	Operations []Operation `yaml:"operations"`
-	// Measured is what the system gave: the truth that a prediction is checked against.
+	// Measured holds what was measured of the system: the truth that a prediction is checked against.
 	Measured []Measurement `yaml:"measured,omitempty"`
 }
 
@@ -52,7 +52,7 @@ type Store struct {
 	Workers int `yaml:"workers,omitempty"`
 }
 
-// Operation is what clients ask for. Source and N are those of the weight.
+// Operation is an operation that clients ask for. Source and N are those of the weight.
 type Operation struct {
 	Name   string  `yaml:"name"`
 	Weight float64 `yaml:"weight"` // its share of all operations is weight / sum of weights
@@ -89,7 +89,7 @@ type Call struct {
 	In         float64      `yaml:"in_bytes,omitempty"`  // of the request
 	Out        float64      `yaml:"out_bytes,omitempty"` // of the answer
 	Visits     []Visit      `yaml:"visits,omitempty"`
-	// Hop is what the call takes because its caller is in another unit; a call within a unit has none.
+	// Hop is the cost of a call whose caller is in another unit; a call within a unit has none.
 	Hop   *Hop   `yaml:"hop,omitempty"`
 	Calls []Call `yaml:"calls,omitempty"`
 }

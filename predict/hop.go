@@ -22,7 +22,7 @@ type Hop struct {
 	samples []HopSample
 }
 
-// HopSample is what a call between two units took in one trial, in seconds.
+// HopSample holds the cost of a call between two units in one trial, in seconds.
 type HopSample struct {
 	CPU     float64 // of both sides
 	Elapsed float64 // until the caller goes on

@@ -19,7 +19,7 @@ type Question struct {
 	Cores  float64 // of the host that all units share
 	// MeasuredCores are those of the host on which the model was measured.
 	MeasuredCores float64
-	// Hop is what calls between units take where the model does not say; nil: as the model's own hops
+	// Hop is the cost of calls between units where the model has none; nil: that of the model's own hops
 	// do.
 	Hop  *Hop
 	Seed uint64
@@ -36,7 +36,7 @@ type Question struct {
 type Outcome struct {
 	Median, P99, CPU, Cores, Capacity stats.Estimate
 	Mean                              float64
-	// Busiest is what is used most, to the share Utilization; CapacityBy what is used most at the capacity.
+	// Busiest names the most used resource, to the share Utilization; CapacityBy that at the capacity.
 	Busiest, CapacityBy string
 	Utilization         float64
 	Units               []UnitUse

@@ -20,7 +20,7 @@ const (
 	partCount
 )
 
-// site is where units are placed.
+// site says where units are placed.
 type site struct {
 	cores   float64 // of the host that all units share
 	stores  Stores

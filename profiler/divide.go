@@ -109,7 +109,7 @@ func readFile(path string) (data []byte, err error) {
 	return io.ReadAll(io.LimitReader(file, maxProfile))
 }
 
-// threads are what the threads of a role used, in seconds: those that are sampled, and the
+// threads hold the use of the threads of a role, in seconds: those that are sampled, and the
 // others by their layer. The profiler's own are in neither.
 type threads struct {
 	user, system float64

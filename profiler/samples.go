@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/profiler/jfr"
 )
 
-// samples are what a runtime's profiler has seen of sampled threads, in weights: time, or
+// samples hold what a runtime's profiler has seen of sampled threads, in weights: time, or
 // how often. Of each layer, native is the part in native code, the only one in which
 // system calls can be made.
 type samples struct {

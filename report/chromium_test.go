@@ -150,7 +150,7 @@ func testDataDownload(t *testing.T, ctx context.Context) {
 	}
 }
 
-// colours are what shows the theme: paper, ink and the first mark of a plot.
+// colours are the colours that show the theme: paper, ink and the first mark of a plot.
 const colours = `(() => { const s = getComputedStyle(document.body), m = document.querySelector("#plot-ladder [fill^=var]");
 	return [s.backgroundColor, s.color, m ? getComputedStyle(m).fill : ""].join(" ") })()`
 

@@ -35,7 +35,7 @@ func (v view) coursesSection() section {
 	return s
 }
 
-// followed is what is drawn over the trials.
+// followed lists the quantities that are drawn over the trials.
 type followed struct{ name, title string }
 
 // followed returns the plots of the courses at a point: of what the generator saw, and of what the

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// document is what the page template shows.
+// document holds the data of the page template.
 type document struct {
 	Study, Title, Subtitle string
 	Policy                 string

@@ -46,7 +46,7 @@ func fixtures(t *testing.T) map[string]lab.Analysis {
 	}
 }
 
-// venom is what a hostile text field holds: markup, the end of a script, an
+// venom is a hostile text: markup, the end of a script, an
 // attribute's end, a template action, terminal escapes and a text reversal.
 const venom = "<img src=x onerror=alert(1)></script><script>alert(2)</script>" +
 	"\"'><svg/onload=alert(3)>{{.}}\x1b[31m\u202e\x07"

@@ -50,7 +50,7 @@ type cell struct {
 	Tone tone
 }
 
-// table is what the terminal and the page both show.
+// table is a table that the terminal and the page both show.
 type table struct {
 	ID      string
 	Title   string

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// place is where a figure stands in an analysis.
+// place is the place of a figure in an analysis.
 type place struct{ metric, variant, point string }
 
 // against is a place with the variant that it is compared with.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Change is where the level of a series of positive numbers changes.
+// Change is a change of the level of a series of positive numbers.
 type Change struct {
 	Index int     // of the first value of the new level
 	Ratio float64 // geometric mean of the new level over that of the level before

@@ -35,7 +35,7 @@ const (
 
 // Following is how the loads of a variant at a point went on in one quantity.
 type Following struct {
-	// Quantity is what was followed; of the tail the highest quantile that parts have enough operations for.
+	// Quantity names what was followed; of the tail the highest quantile that parts have enough operations for.
 	Quantity string
 	// Courses counts the loads by how they went on; Changed are those that were not flat, and Factor the
 	// median of their factors, 1 without any.

@@ -19,7 +19,7 @@ const (
 	Swinging SteadyKind = "swings"
 )
 
-// Course is what was found in a series of times.
+// Course describes a series of times.
 type Course struct {
 	Kind SteadyKind
 	// Changes are the indexes at which a new level begins.

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// deployed is what holds of variants in some deployments alone, by their names.
+// deployed holds the settings of variants for some deployments alone, by their names.
 type deployed struct {
 	as   map[string]map[string]lab.Variant // by deployment: replicas, limits and nodes
 	only map[string][]string               // the deployments that the variant is played in; none: all

@@ -52,7 +52,7 @@ type File struct {
 	planned  bool                   // the study was resolved: twins are variants, levels are scaled
 }
 
-// Quick is what `--quick` changes in a study.
+// Quick holds the changes of a study that `--quick` makes.
 type Quick struct {
 	Scale  float64  `yaml:"scale,omitempty"`
 	Blocks int      `yaml:"blocks,omitempty"`

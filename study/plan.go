@@ -17,7 +17,7 @@ import (
 // maxTrials bounds the plan.
 const maxTrials = 100_000
 
-// Options are what the command line changes in a study. Nil changes nothing.
+// Options hold the changes of a study that the command line makes. Nil changes nothing.
 type Options struct {
 	Quick bool
 	// NoGates lets trials count whatever the host did.

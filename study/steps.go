@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// way is what a study file says of steps: the variants in their order, and in which
+// way holds the steps of a study file: the variants in their order, and in which
 // metrics and at which points the steps between them are shown.
 type way struct {
 	Variants []string `yaml:"variants"`

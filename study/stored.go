@@ -79,7 +79,7 @@ func (f *File) checkNames(r *yamlfile.Reader) {
 	atMost("faults", len(s.Faults), maxFaults)
 }
 
-// pointPattern is what points may be called, those too that factors were crossed to.
+// pointPattern matches the names of points, those too that factors were crossed to.
 var pointPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,999}$`)
 
 // checkTexts looks at every text of the study but those of systems and loads, which

@@ -35,7 +35,7 @@ type Span struct {
 	Component string // the part of the service, by the attribute that Read was told
 }
 
-// Set is what files hold.
+// Set holds the content of files.
 type Set struct {
 	Spans []Span
 	Files int

@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Format is what files of one kind have in common. Its limits bound what a
+// Format describes files of one kind. Its limits bound what a
 // hostile file can cost; no honest file comes near them.
 type Format struct {
 	Kind     string // what one file holds, such as "study"
@@ -26,8 +26,8 @@ type Format struct {
 	MaxDepth int  // levels of nesting
 	MaxNodes int  // keys and values in the file; an alias counts as what it stands for
 	Aliases  bool // allows anchors, and reads aliases as copies
-	// MaxText, where above 0, is the most bytes of a text. Texts are trimmed then, and must neither be empty nor
-	// have control characters other than tabs and line ends.
+	// MaxText, where above 0, is the most bytes of a text. Texts are trimmed then, and must neither be empty
+	// nor have control characters other than tabs and line ends.
 	MaxText int
 	Units   map[string]Unit // of numbers, by the names that yaml tags have behind the key
 }

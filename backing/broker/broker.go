@@ -35,7 +35,7 @@ import (
 	"time"
 )
 
-// Message is what is published.
+// Message is one message, as it is published.
 type Message struct {
 	ID      string // names the event for ever: a repetition has the same
 	Type    string // decides which queues take it: words, digits, dots
@@ -78,7 +78,7 @@ type Queue struct {
 // without end.
 func DeadLetters(queue string) string { return queue + "-dead" }
 
-// Topology is what a system needs of its broker.
+// Topology describes the queues that a system needs of its broker.
 type Topology struct {
 	Exchange string // lower-case letters, digits, hyphens
 	Queues   []Queue
@@ -93,7 +93,7 @@ type Subscription struct {
 	Batch    int // how many messages a handler may get at once (1)
 }
 
-// Depth is what a queue holds.
+// Depth holds the numbers of messages in a queue.
 type Depth struct {
 	Ready int // to be handed out
 	// Unacked are handed out and neither acknowledged nor given back; -1 means
@@ -126,7 +126,7 @@ type Client interface {
 	// Held is how many messages this client's consumers have received and not settled:
 	// they are in no queue that others see.
 	Held() int
-	// Counts are what this client did since it was opened.
+	// Counts returns what this client has done since it was opened.
 	Counts() Counts
 	// Close ends the connections. Consumers must have ended.
 	Close() error

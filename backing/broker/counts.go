@@ -2,7 +2,7 @@ package broker
 
 import "sync/atomic"
 
-// Counts are what a client did since it was opened, in messages unless said
+// Counts hold what a client has done since it was opened, in messages unless said
 // otherwise. They are for the meter: two readings give what lies between.
 type Counts struct {
 	Published      int64 // given to Publish, dead letters excluded

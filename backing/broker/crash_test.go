@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// consumerJob is what the consumer's process gets, in its environment.
+// consumerJob is the environment of the consumer's process.
 type consumerJob struct {
 	Config   Config
 	Topology Topology
@@ -135,7 +135,7 @@ func wrongPassword(t *testing.T, f *fixture) {
 	}
 }
 
-// ledger is what a publisher knows of its messages.
+// ledger records the messages of a publisher.
 type ledger struct {
 	mu                   sync.Mutex
 	attempted, confirmed map[string]bool

@@ -140,7 +140,7 @@ func (c *natsClient) Declare(ctx context.Context, topology Topology) error {
 	return nil
 }
 
-// storeBusy is what the server says while it still removes the files of a stream
+// storeBusy is the server's message while it still removes the files of a stream
 // of the same name.
 const storeBusy jetstream.ErrorCode = 10049
 

@@ -17,7 +17,7 @@ import (
 // prefix. A client cannot ask which queues a broker has. So it first notes in a queue
 // what it is about to make, where Sweep finds it, whatever became of the client.
 const (
-	// root is what every prefix begins with.
+	// root begins every prefix.
 	root = "cleave_"
 	// registry is the queue of notes; it is there as long as there is one.
 	registry = root + "declared"

@@ -66,7 +66,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// contract is what every kind of cache promises.
+// contract tests what every kind of cache promises.
 func contract(t *testing.T, address string) {
 	for name, test := range map[string]func(*testing.T, *cache.Cache){
 		"what was set is got":              setAndGot,

@@ -13,10 +13,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Memory is what studies call the cache in the process that uses it.
+// Memory is the name, in studies, of the cache in the process that uses it.
 const Memory = "memory"
 
-// memoryBytes is what it may keep where its address does not say: as much as a server.
+// memoryBytes is its limit where its address has none: the same as a server's.
 const memoryBytes = 64 << 20
 
 // entryBytes is about what an entry takes beside its key and its value: the element of

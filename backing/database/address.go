@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Place is where databases are: a server, or a folder of files. It is read from an
+// Place is a place of databases: a server, or a folder of files. It is read from an
 // address, such as a deployer hands to units:
 //
 //	sqlite:///folder                          a file for each database

@@ -45,7 +45,7 @@ func (db *DB) observe(ctx context.Context, statement Statement, began begun) err
 	return db.failed(statement.Text, statement.Err)
 }
 
-// Counters are what a DB has done since it was opened.
+// Counters hold what a DB has done since it was opened.
 type Counters struct {
 	Statements  int64 `json:"statements"` // beside BEGIN, COMMIT and ROLLBACK
 	RowsRead    int64 `json:"rows_read"`

@@ -38,7 +38,7 @@ func (c cachingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return &cachingConn{connection: able, unwatched: c.unwatched, prepared: map[string]statement{}}, nil
 }
 
-// connection is what the drivers' connections can do.
+// connection lists the interfaces that the connections of all drivers implement.
 type connection interface {
 	driver.Conn
 	driver.ConnPrepareContext
@@ -48,7 +48,7 @@ type connection interface {
 	driver.Validator
 }
 
-// statement is what the drivers' prepared statements can do.
+// statement lists the interfaces that the prepared statements of all drivers implement.
 type statement interface {
 	driver.Stmt
 	driver.StmtExecContext

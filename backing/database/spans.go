@@ -16,13 +16,13 @@ import (
 // one for the database. SQLite has one connection that writes, so there that wait is
 // for the other writers.
 
-// begun is when a statement began; zero where nobody wants to know.
+// begun holds the time at which a statement began; zero where nobody wants to know.
 type begun struct {
 	at     time.Time
 	traced *connected // nil where its operation is not traced
 }
 
-// connected is when a statement got its connection; zero where it had one before.
+// connected holds the time at which a statement got its connection; zero where it had one before.
 type connected struct{ at time.Time }
 
 // connectedKey is the context key of *connected.

@@ -22,7 +22,7 @@ const (
 // as if it had not. Nothing was committed.
 var ErrDoomed = errors.New("a part of the transaction has failed, so nothing was committed")
 
-// transaction is what a context carries from Do to Do.
+// transaction is the state that a context carries from Do to Do.
 type transaction struct {
 	tx     executor
 	doomed error    // the failure of a part

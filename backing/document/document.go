@@ -77,7 +77,7 @@ type Store interface {
 	Find(ctx context.Context, collection string, query Query) ([]Document, error)
 	// Clear removes all documents of a collection.
 	Clear(ctx context.Context, collection string) error
-	// Counts are what this client did since it was opened.
+	// Counts returns what this client has done since it was opened.
 	Counts() Counts
 	// Close ends the connections.
 	Close() error
@@ -102,7 +102,7 @@ func Each(ctx context.Context, store Store, collection string, read func(Documen
 	}
 }
 
-// Counts are what a client did since it was opened. They are for the meter: two
+// Counts hold what a client has done since it was opened. They are for the meter: two
 // readings give what lies between.
 type Counts struct {
 	Calls   int64 // requests to the store

@@ -167,7 +167,7 @@ func (b Backing) clean(ctx context.Context) (removed, unclear []string, err erro
 	return removed, unclear, err
 }
 
-// service is what a trial has on a server: all whose names have a prefix.
+// service holds what a trial has on a server: everything whose name begins with a prefix.
 type service struct {
 	backing Backing
 	prefix  string

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Kind is what study files call it.
+// Kind is its name in study files.
 const Kind = "sqlite"
 
 // Backing provides folders.

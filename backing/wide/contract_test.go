@@ -45,7 +45,7 @@ func TestSQLite(t *testing.T) {
 	contract(t, openerOf(t, "sqlite://"+filepath.ToSlash(t.TempDir()), "people"))
 }
 
-// contract is what every kind of store promises.
+// contract tests what every kind of store promises.
 func contract(t *testing.T, open opener) {
 	promises := []struct {
 		name string

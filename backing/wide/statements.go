@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// statements are what is asked of a table again and again, written once.
+// statements holds the texts of the statements of one table.
 type statements struct {
 	Table
 	insert string // what follows INSERT, in SQL and in CQL

@@ -25,7 +25,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Binding is what is tested.
+// Binding is a binding under test.
 type Binding struct {
 	// Serve answers calls on the listener until stop is called, which waits for
 	// calls that are being answered, up to the context's end.

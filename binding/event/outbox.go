@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// Outbox is where the components on a database leave their messages. There is one
+// Outbox keeps the messages of the components on a database. There is one
 // of a database in a process, with one Relay.
 type Outbox struct {
 	db     *database.DB
@@ -109,7 +109,7 @@ func Pending(ctx context.Context, db *database.DB) (int64, error) {
 	return pending, err
 }
 
-// row is what a transaction left, with its place in the outbox.
+// row is a message that a transaction left, with its place in the outbox.
 type row struct {
 	position int64
 	owner    string

@@ -26,7 +26,7 @@ const (
 	// lease is after how long without a heartbeat an owner counts as dead, and
 	// others tell its messages.
 	lease = 5 * time.Second
-	// blockedFor is when to look again for what waits for another owner.
+	// blockedFor is the pause before the relay looks again for messages that wait for another owner.
 	blockedFor = 5 * time.Millisecond
 )
 

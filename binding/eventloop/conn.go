@@ -13,7 +13,7 @@ import (
 // ErrPeerTooSlow means that a peer did not read what was sent to it.
 var ErrPeerTooSlow = errors.New("peer does not read")
 
-// watched is what epoll reports of a connection. Edge-triggered, so that epoll
+// watched are the events of a connection that epoll reports. Edge-triggered, so that epoll
 // does not look at the socket again before the next wait: a read that did not
 // fill the buffer has emptied the socket, and what comes later is a new edge.
 // Writability is only asked for while something is unsent; asking always would

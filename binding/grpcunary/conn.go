@@ -17,7 +17,7 @@ import (
 // errClosed means that a connection was closed on this side.
 var errClosed = errors.New("the connection is closed")
 
-// conn is what both ends of a connection have in common: frames are written by
+// conn holds the state that both ends of a connection have in common: frames are written by
 // whoever has something to say, and read by one goroutine.
 //
 // What is written gathers while another goroutine writes, so under load many calls

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// fields is what the header fields of a message say that matters here.
+// fields holds the header fields of a message that matter here.
 type fields struct {
 	contentType    []byte
 	context        []byte

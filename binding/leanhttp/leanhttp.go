@@ -45,7 +45,7 @@ type Request struct {
 	Body        []byte
 	// Fields are the lines of the header fields as they were sent, each with its line end.
 	Fields []byte
-	// Context is what the caller tells about the call beside its message: the
+	// Context holds what the caller says of the call beside its message: the
 	// value of the field Cleave-Context, nil where there is none.
 	Context []byte
 	// Trace is the trace that the call belongs to: the value of the field traceparent

@@ -18,7 +18,7 @@ type Handler interface {
 	Handle(r *Request, a *Answer)
 }
 
-// Answer is what a handler says.
+// Answer is the response of a handler.
 type Answer struct {
 	Status      int
 	ContentType string

@@ -5,7 +5,7 @@ import "go.opentelemetry.io/otel/trace"
 // Option sets something about a server or a client that most do without.
 type Option func(*Options)
 
-// Options are what the options of a server or a client add up to.
+// Options holds the sum of the options of a server or a client.
 type Options struct {
 	// Tracer makes spans of the calls whose caller is traced; nil makes none. It is for servers.
 	Tracer trace.TracerProvider

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Fault is what of an error crosses a binding.
+// Fault is the part of an error that crosses a binding.
 type Fault struct {
 	Kind   string `json:"kind"`
 	Detail string `json:"detail"`

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Process is what the names of spans that take messages in begin with; the queue
+// Process begins the names of spans that take messages in; the queue
 // follows.
 const Process = "process "
 

@@ -47,7 +47,7 @@ func NewProvider(share float64) *Provider {
 // Tracer implements trace.TracerProvider.
 func (p *Provider) Tracer(string, ...trace.TracerOption) trace.Tracer { return &p.tracer }
 
-// Counts are what became of the spans of a process.
+// Counts tell what became of the spans of a process.
 type Counts struct {
 	Kept int64 `json:"kept"`
 	// Dropped had no room.

@@ -22,7 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Root is where the kernel shows control groups.
+// Root is the folder in which the kernel shows control groups.
 const Root = "/sys/fs/cgroup"
 
 // prefix begins the name of every group that is ours.

@@ -135,7 +135,7 @@ func MakeMemory(dir string, size int64) (string, error) {
 	return path, errors.Join(file.Truncate(size), file.Close())
 }
 
-// Trial is what the containers of a trial have in common.
+// Trial holds what the containers of a trial have in common.
 type Trial struct {
 	Label  string // of the conductor
 	Dir    string // the trial's folder, which they see at the same path

@@ -13,7 +13,7 @@ import (
 	"runtime"
 )
 
-// ProgramInImage is where an image has its unit program.
+// ProgramInImage is the path of the unit program in an image.
 const ProgramInImage = "/unit"
 
 // WriteImage writes the root file system of an image as a tar archive: the unit program (nil: none), the

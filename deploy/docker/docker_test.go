@@ -251,7 +251,7 @@ func TestMoreContainersThanThisHostHasRoomFor(t *testing.T) {
 	}
 }
 
-// TestSuite is what every deployer must pass.
+// TestSuite runs the suite that every deployer must pass.
 func TestSuite(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)

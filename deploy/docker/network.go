@@ -132,7 +132,7 @@ func checkNodes(specs []lab.UnitSpec) error {
 	return nil
 }
 
-// node is what stands for a host: an address in the trial's network. Where several units
+// node stands for a host: an address in the trial's network. Where several units
 // share it, a container that does nothing holds it for them.
 type node struct {
 	address string

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/bounded"
 )
 
-// Container is what a container is made of. The names are those of the Engine API.
+// Container describes a container to be made. The names are those of the Engine API.
 type Container struct {
 	Image      string
 	Entrypoint []string `json:",omitempty"` // in the place of the image's
@@ -110,7 +110,7 @@ type State struct {
 	Health    *Health // nil: it has no health check
 }
 
-// Health is what the health check of a container says, and what its last runs have written.
+// Health is the state of the health check of a container, with the output of its last runs.
 type Health struct {
 	Status string // starting, healthy, unhealthy
 	Log    []struct{ Output string }
@@ -174,7 +174,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
 	return seen.State, err
 }
 
-// Seen is what there is to see of a container.
+// Seen is the state of a container as the daemon reports it.
 type Seen struct {
 	State  State
 	Config struct {

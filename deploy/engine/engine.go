@@ -109,7 +109,7 @@ func (c *Client) Ping(ctx context.Context) error {
 	return answer.Body.Close()
 }
 
-// Refusal is what the daemon says when it does not do something.
+// Refusal is the error of a daemon that refuses a call.
 type Refusal struct {
 	Status  int // of HTTP
 	Message string

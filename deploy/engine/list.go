@@ -8,7 +8,7 @@ import (
 	"net/url"
 )
 
-// Thing is what in Docker carries a label.
+// Thing is an object in Docker that carries a label.
 type Thing struct {
 	Kind  string // container, network, image, volume
 	ID    string // or the name, of images and volumes

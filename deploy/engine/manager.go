@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Member is what a daemon says of its place in a swarm.
+// Member is a daemon's report of its place in a swarm.
 type Member struct {
 	NodeID           string
 	LocalNodeState   string // inactive, active ...

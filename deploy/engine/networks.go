@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Bridge is what a bridge network is made of. The names are those of the Engine API.
+// Bridge describes a bridge network to be made. The names are those of the Engine API.
 type Bridge struct {
 	// Internal networks do not lead out of this host, and nothing in them is published.
 	Internal bool
@@ -22,11 +22,11 @@ type Pool struct{ Subnet string }
 
 // Options of bridge networks.
 const (
-	// BridgeName is what the host calls the bridge.
+	// BridgeName is the option with the name of the bridge on the host.
 	BridgeName = "com.docker.network.bridge.name"
-	// BridgeTalk is whether containers in the network reach each other.
+	// BridgeTalk is the option that lets containers in the network reach each other.
 	BridgeTalk = "com.docker.network.bridge.enable_icc"
-	// BridgeMasquerade is whether packets that leave the network have the host's address.
+	// BridgeMasquerade is the option that gives packets which leave the network the host's address.
 	BridgeMasquerade = "com.docker.network.bridge.enable_ip_masquerade"
 )
 

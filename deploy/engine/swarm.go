@@ -17,7 +17,7 @@ type SwarmOptions struct {
 	Heartbeat time.Duration // how often nodes say that they are there; after three of them one is down
 }
 
-// swarmPort is where managers of a swarm listen.
+// swarmPort is the port at which managers of a swarm listen.
 const swarmPort = "2377"
 
 // InitSwarm makes the daemon the first manager of a swarm and returns what lets workers in.
@@ -110,7 +110,7 @@ func (c *Client) Known(ctx context.Context, network string) ([]string, error) {
 	return known, nil
 }
 
-// Service is what a swarm keeps running. The names are those of the Engine API.
+// Service describes a service of a swarm. The names are those of the Engine API.
 type Service struct {
 	Name         string
 	Labels       map[string]string
@@ -211,7 +211,7 @@ func FolderAt(target, folder string, readOnly bool) Mount {
 		Name: "local", Options: map[string]string{"type": "none", "o": "bind", "device": folder}}}}
 }
 
-// Resources are what a task can use at most.
+// Resources limit what a task can use.
 type Resources struct{ Limits ResourceLimits }
 
 // ResourceLimits are zero where there is no limit.
@@ -232,7 +232,7 @@ type ServiceNetwork struct {
 	Aliases []string
 }
 
-// LogDriver is what keeps what tasks write.
+// LogDriver names the driver that keeps the output of tasks.
 type LogDriver struct{ Name string }
 
 // ServiceMode says how many tasks there are: a number, or one on every node.

@@ -16,7 +16,7 @@ import (
 // without it.
 const healPatience = 2 * time.Minute
 
-// answer is what the servers say, as XML.
+// answer is an answer of the servers, as XML.
 type answer struct {
 	Failed  int    `xml:"opRet"`
 	Problem string `xml:"opErrstr"`

@@ -154,7 +154,7 @@ func (h *Host) First() int { return h.pid }
 // why that has ended.
 func (h *Host) Kills() int32 { return h.kills.Load() }
 
-// begin is what the first process of a host does: mounts of its own, a /proc that shows
+// begin plays the first process of a host: it makes mounts of its own, a /proc that shows
 // its processes, its name, loopback. Then it takes in the orphans of the others.
 const begin = `mount --make-rprivate / && mount -t proc proc /proc && hostname "$0" && ip link set lo up && echo up || exit
 sleep infinity & while :; do wait; done`

@@ -24,7 +24,7 @@ type ID struct {
 	Start string // when it was started, in clock ticks since boot
 }
 
-// Fate is what is known about a process.
+// Fate tells whether a process runs, as far as is known.
 type Fate int
 
 // Where nothing is known the process may be alive: nothing of it may be removed.

@@ -76,7 +76,7 @@ func PortIsFree(port int) bool {
 	return err == nil && listener.Close() == nil
 }
 
-// LoopbackHost is where this host reaches itself.
+// LoopbackHost is the address at which this host reaches itself.
 const LoopbackHost = "127.0.0.1"
 
 // Loopback returns the address of a port.

@@ -51,10 +51,10 @@ func (l Leftover) String() string {
 	return "directory " + l.Dir
 }
 
-// Found is what there is of conductors.
+// Found holds what conductors have left on this host.
 type Found struct {
 	Left []Leftover // of dead ones
-	// Unclear is what may be a living one's, or nobody's, each with the reason.
+	// Unclear names what may belong to a living conductor, or to none, each with the reason.
 	Unclear []string
 }
 

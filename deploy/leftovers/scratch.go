@@ -126,7 +126,7 @@ func (s *Scratch) Release() error {
 	return nil
 }
 
-// lockState is what the lock of a private directory says of its conductor.
+// lockState tells what the lock of a private directory reveals of its conductor.
 type lockState int
 
 const (

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// released is what a conductor says that ends in good order.
+	// released is the message of a conductor that ends in good order.
 	released = "released"
 	// endPatience is how long processes of a dead conductor may take to end by
 	// themselves: keepers and janitors let foreign programs do it in good order.

@@ -30,7 +30,7 @@ import (
 // Variable says where images for clusters of the user's go: HOST/PATH.
 const Variable = "CLEAVE_REGISTRY"
 
-// Repository is where images go: a registry, and a path in it that their names begin with.
+// Repository is the destination of images: a registry, and a path in it that their names begin with.
 type Repository struct {
 	host, path string
 	scheme     string

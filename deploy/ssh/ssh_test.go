@@ -54,7 +54,7 @@ func newDeployer(program, agent string, names []string) *Deployer {
 		label.String(), names, nil)
 }
 
-// TestSuite is what every deployer must pass, on two hosts.
+// TestSuite runs the suite that every deployer must pass, on two hosts.
 func TestSuite(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left", "right")
 	h.Use(t)

@@ -28,7 +28,7 @@ const (
 	doorPatience = 2 * time.Minute
 	// leavePatience is how long a swarm may take to remove all that is ours.
 	leavePatience = time.Minute
-	// lookAgain is when the swarm is asked again for what has not come yet.
+	// lookAgain is the pause before the swarm is asked again for what has not come yet.
 	lookAgain = 100 * time.Millisecond
 )
 

@@ -28,7 +28,7 @@ type homeLife struct {
 	service *service
 }
 
-// room is what the swarm has of a unit, in all its lives.
+// room holds what the swarm has of a unit, in all its lives.
 type room struct {
 	secrets []engine.Kept
 	task    string // its ID; "" until it is made

@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 )
 
-// news is what the swarm says of our tasks, asked again and again: it tells of no changes.
+// news holds the last known tasks of the trial. Swarm reports no changes, so it is asked again and again.
 type news struct {
 	mu      sync.Mutex
 	tasks   map[string]engine.Task // by service: the task, as each has one
@@ -115,7 +115,7 @@ func over(t engine.Task) bool {
 // ended.
 func hopeless(t engine.Task) bool { return t.Status.State == "rejected" || t.Status.State == "failed" }
 
-// advised is what the swarm says of a task, with what to do.
+// advised returns the state of a task as an error, with advice.
 func advised(t engine.Task) error {
 	said := cmp.Or(t.Status.Err, t.Status.Message)
 	switch lower := strings.ToLower(said); {

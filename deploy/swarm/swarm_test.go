@@ -149,7 +149,7 @@ func waiting() lab.Layout {
 	}}
 }
 
-// TestSuite is what every deployer must pass.
+// TestSuite runs the suite that every deployer must pass.
 func TestSuite(t *testing.T) {
 	d := deployer(t)
 	deploytest.Suite(t, d, func() []string {

@@ -152,7 +152,7 @@ func (u *Users) Proof(ctx context.Context) ([]byte, error) {
 	return []byte(strings.TrimSpace(string(text))), err
 }
 
-// ranges is where the networks of units are: 64 of 1024 addresses each.
+// ranges holds the networks of units: 64 of 1024 addresses each.
 const (
 	ranges        = "198.18.0.0/16"
 	bitsOfNetwork = 22

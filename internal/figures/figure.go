@@ -47,7 +47,7 @@ type Figure struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Goal is what a figure has to reach, and what it would be fine to reach, in the
+// Goal holds the value that a figure has to reach, and the one that it would be fine to reach, in the
 // unit of the figure.
 type Goal struct{ Must, Stretch float64 }
 

@@ -224,7 +224,7 @@ func standard(path string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// pkg is what `go list -json` says of a package, as far as the rules need it.
+// pkg is a package as `go list -json` describes it, as far as the rules need it.
 type pkg struct {
 	ImportPath   string
 	Dir          string

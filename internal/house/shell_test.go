@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// shellBlock is what a page fences as a shell's.
+// shellBlock matches a block of a page that is fenced as a shell's.
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
 // TestShellOfPagesCanBeRead: what a reader pastes into a shell is whole, loops of several lines too.

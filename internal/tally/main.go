@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// group is what one run is asked for.
+// group holds the arguments of one run.
 type group struct {
 	flags    []string // each with its value in one word
 	packages []string

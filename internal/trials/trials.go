@@ -98,10 +98,10 @@ func Deployer(units string) (*process.Deployer, error) {
 	return process.New(units, []string{own, janitorName}, []string{own, keeperName}, label.String()), nil
 }
 
-// Outcome is what a trial gave.
+// Outcome is the result of a trial.
 type Outcome struct {
 	run.Played
-	// Deployment is what has been played; its servers still run.
+	// Deployment is the deployment that was played; its servers still run.
 	Deployment lab.Deployment
 }
 

@@ -17,11 +17,11 @@ import (
 // Schema versions jobs and reports.
 const Schema = "cleave-agent/1"
 
-// EventSecond is what an agent sends every second if its job asks for it; the
+// EventSecond is the event that an agent sends every second if its job asks for it; the
 // data is a trial.Second.
 const EventSecond lab.EventKind = "second"
 
-// EventRows is what an agent sends with operations that have ended, if its job asks
+// EventRows is the event with operations that have ended, sent by an agent if its job asks
 // for them; the data is a list of record.Row as gob, which costs half of JSON, in
 // base64. When the load is finished they are all there.
 const EventRows lab.EventKind = "rows"
@@ -32,7 +32,7 @@ const (
 	maxPacked = 256 << 20
 )
 
-// Job is what an agent is to do.
+// Job describes the work of an agent.
 type Job struct {
 	Schema string     `json:"schema"`
 	Spec   trial.Spec `json:"spec"`
@@ -44,9 +44,9 @@ type Job struct {
 	// Made are addresses of hosts that Cleave made. Only private and benchmarking
 	// ranges can be.
 	Made []netip.Prefix `json:"made,omitempty"`
-	// Await is what to wait for before the agent is ready.
+	// Await names what the agent waits for before it is ready.
 	Await Await `json:"await,omitzero"`
-	// Settle is what to ask when the load, or a part of it, has got its last answer;
+	// Settle names whom to ask when the load, or a part of it, has got its last answer;
 	// the load is over when the answer comes. See trial.Settle.
 	Settle Await `json:"settle,omitzero"`
 	// Between is the path to ask instead where another load follows at once, after the
@@ -88,7 +88,7 @@ type Await struct {
 	// Path is asked for by GET until the status is below 400; empty: a connection is
 	// enough.
 	Path string `json:"path,omitempty"`
-	// Look is what to look at where it is not there in time; empty: nobody knows.
+	// Look is advice for the case that it is not there in time; empty: none.
 	Look string `json:"look,omitempty"`
 }
 

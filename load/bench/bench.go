@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/figures"
 )
 
-// plan is what is measured and how often.
+// plan holds what is measured and how often.
 type plan struct {
 	rounds   int
 	length   time.Duration // of a load

@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// served is what a target writes on its last line.
+// served is the last line that a target writes.
 type served struct {
 	Requests   int64
 	CPUSeconds float64

@@ -91,14 +91,14 @@ func (t *running) stopNginx() (served, error) {
 	return served{requests, used.Seconds()}, err
 }
 
-// generated is what a run of a tool showed.
+// generated is the result of a run of a tool.
 type generated struct {
 	cpu    time.Duration
 	memory []float64 // bytes resident, about ten times a second; then the peak
 	report report    // of our own tool
 }
 
-// report is what this program reads of our own tool's report; times in seconds.
+// report holds the parts that this program reads of our own tool's report; times in seconds.
 type report struct {
 	Response struct {
 		P99  *float64 `json:"p99"`
@@ -107,7 +107,7 @@ type report struct {
 	Capacity *capacity `json:"capacity"`
 }
 
-// capacity is what our tool found.
+// capacity is the capacity that our tool found.
 type capacity struct {
 	Rate   *float64 `json:"rate"` // operations per second
 	Reason string   `json:"reason"`

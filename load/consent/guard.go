@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ProofPath is where a target serves the token of its entry in the allow list.
+// ProofPath is the path at which a target serves the token of its entry in the allow list.
 const ProofPath = "/.well-known/cleave-load.txt"
 
 // Proof says where a token is to be fetched. The fetcher must connect to Address

@@ -183,7 +183,7 @@ func unescaped(text, only string) string {
 	return b.String()
 }
 
-// curlRequest is what the options of one command say.
+// curlRequest holds the options of one command.
 type curlRequest struct {
 	method, user              string
 	headers                   []pair

@@ -29,7 +29,7 @@ const (
 	maxScriptCalls = 1000            // nested calls
 )
 
-// k6Source is what stands in for k6: see k6.js.
+// k6Source is the script that stands in for k6: see k6.js.
 //
 //go:embed k6.js
 var k6Source string
@@ -51,7 +51,7 @@ type k6Request struct {
 // k6Take is a value that a script takes from an answer.
 type k6Take struct{ Name, Kind, Path string }
 
-// k6State is what k6.js writes down.
+// k6State is the state that k6.js writes down.
 type k6State struct {
 	Requests []k6Request
 	Values   []struct {

@@ -53,7 +53,7 @@ func readDescription(data []byte) (*openapi3.T, error) {
 	return loader.LoadFromData(text)
 }
 
-// position is what stands at a place of a description.
+// position is a value at a place of a description.
 type position int
 
 const (

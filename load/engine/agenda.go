@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Entry is who waits for a time.
+// Entry is an entry of an agenda: somebody who waits for a time.
 type Entry[T any] struct {
 	Due time.Duration
 	Who T

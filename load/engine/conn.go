@@ -53,7 +53,7 @@ type conn struct {
 	written    int64         // bytes, those included that the socket did not take yet
 }
 
-// watched is what epoll reports of a connection, by edges: a read that did not
+// watched are the events of a connection that epoll reports, by edges: a read that did not
 // fill the buffer has emptied the socket, and what comes later is a new edge.
 const watched = unix.EPOLLIN | unix.EPOLLRDHUP
 

@@ -18,7 +18,7 @@ import (
 // MaxConnections bounds the pool: a loopback address has about 28,000 ports.
 const MaxConnections = 20_000
 
-// Load is what an engine is to play, over whatever protocol.
+// Load describes what an engine plays, over whatever protocol.
 type Load struct {
 	// Player says what is sent and whether answers are right. It belongs to one loop
 	// alone.
@@ -47,7 +47,7 @@ type Load struct {
 	// a second. What is due beyond it is held back, and unsent in the end. Zero: no
 	// limit.
 	MaxRate float64
-	// Until is when nothing is begun any more, whatever the duration. Zero: never.
+	// Until is the time from which nothing is begun any more, whatever the duration. Zero: never.
 	Until time.Time
 	// Enough, if given, ends the duration when it is set.
 	Enough *atomic.Bool

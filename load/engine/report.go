@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Report is what the engine knows beside the samples in the recorder.
+// Report holds what the engine knows beside the samples in the recorder.
 type Report struct {
 	Start time.Time
 	// Window is how long flows were begun; Elapsed includes the wait for what was

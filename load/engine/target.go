@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxUnixPath is what a socket address holds, without the ending zero.
+// maxUnixPath is the longest path of a socket, without the ending zero.
 const maxUnixPath = 107
 
-// Target is where operations go. The address is fixed: no name is looked up
+// Target is the destination of operations. The address is fixed: no name is looked up
 // while load runs, so that what was permitted is what is loaded.
 type Target struct {
 	address netip.AddrPort

@@ -28,7 +28,7 @@ var (
 	ErrTooLarge  = errors.New("the answer exceeds a limit of the engine")
 )
 
-// phase is what the parser expects next.
+// phase is the part of a response that the parser expects next.
 type phase uint8
 
 const (

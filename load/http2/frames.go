@@ -62,7 +62,7 @@ func appendFrame(out []byte, kind, flags byte, stream uint32, payload []byte) []
 	return append(binary.BigEndian.AppendUint32(out, stream), payload...)
 }
 
-// reader is what belongs to the goroutine that reads, under the connection's lock.
+// reader holds the state of the goroutine that reads, under the connection's lock.
 type reader struct {
 	decoder *hpack.Decoder
 	block   uint32    // stream of the header block that is not whole yet; 0: none

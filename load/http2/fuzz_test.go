@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// outcome is what an exchange shows of what a server said, errors by their kind.
+// outcome is the result of an exchange, errors by their kind.
 type outcome struct {
 	kind         string
 	status       int

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// unit is what the limit of a metric is given in.
+// unit is the unit in which the limit of a metric is given.
 type unit int
 
 const (

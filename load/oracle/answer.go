@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Answer is what came back from the target. Its memory belongs to who received
+// Answer is an answer of the target. Its memory belongs to who received
 // it and is used again: keep copies only.
 type Answer struct {
 	// Status is the HTTP status, or the gRPC status code (0 is OK).

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Expect is what a right answer looks like, as a user writes it.
+// Expect describes a right answer, as a user writes it.
 type Expect struct {
 	// Status: "200", "2xx", "200-299" or a list of those with commas. Empty means
 	// 200-399: an answer that redirects is an answer. Of gRPC: names or numbers of

@@ -146,7 +146,7 @@ func Collect(each func(*Results) error, recorders ...*Recorder) (*Results, error
 	return c.total, errors.Join(c.errs...)
 }
 
-// collector is what the goroutines of Collect share.
+// collector holds the state that the goroutines of Collect share.
 type collector struct {
 	sync.Mutex
 	total *Results

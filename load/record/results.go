@@ -83,7 +83,7 @@ type Sample struct {
 	Received, Written int64         // bytes
 	FirstByte         time.Duration // when the answer began; zero: not known
 	Connected         time.Duration // how long connecting took; zero on a connection that was open
-	// Noted is what the step wants to have in the list: a JSON object, or nothing.
+	// Noted is the step's note for the list: a JSON object, or nothing.
 	// Its memory belongs to the sample.
 	Noted []byte
 }
@@ -102,7 +102,7 @@ type Counts struct {
 	Resent   int64 // sent again on a new connection
 }
 
-// Results are what happened in an interval of the load. They belong to one
+// Results hold what happened in an interval of the load. They belong to one
 // goroutine at a time.
 type Results struct {
 	From, To time.Duration // since the beginning of the load

@@ -42,7 +42,7 @@ type Summary struct {
 	Skipped int64 `json:"skipped"`
 	// Errors counts operations by how they failed; names are those of Outcome.
 	Errors map[string]int64 `json:"errors"`
-	// Said is what the server said with unexpected statuses.
+	// Said holds the bodies that the server sent with unexpected statuses.
 	Said Said `json:"said,omitempty"`
 	// ResponseTime is of all operations: one that timed out counts with its time
 	// limit, one in flight with its age. ResponseTimeOK is of good ones alone.

@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// round is what an engine does for a flow, without the engine.
+// round does what an engine does for a flow, without the engine.
 type round struct {
 	player  *Player
 	session *Session

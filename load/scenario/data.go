@@ -38,7 +38,7 @@ type table struct {
 	random  bool
 }
 
-// rows is where one player stands in a table.
+// rows is the position of one player in a table.
 type rows struct {
 	table      *table
 	next, step int64

@@ -33,7 +33,7 @@ type File struct {
 	origin position // where its parts stand in the file
 }
 
-// Load is when flows begin. Give one of Rate, Ramp, Steps, Spike and Replay for
+// Load says when flows begin. Give one of Rate, Ramp, Steps, Spike and Replay for
 // an open loop, or Users for a closed one. Rates are texts such as "50", "50/s",
 // "3000/m" or "900/h".
 type Load struct {
@@ -116,7 +116,7 @@ type Data struct {
 	Order string `yaml:"order,omitempty" json:"order,omitempty"`
 }
 
-// Flow is what one user does: steps in order. A step that fails ends the flow;
+// Flow holds the steps of one user, in order. A step that fails ends the flow;
 // those behind it are counted as skipped.
 type Flow struct {
 	Name   string  `yaml:"name" json:"name"`
@@ -150,7 +150,7 @@ type Step struct {
 	Check func(answer Answer) error `yaml:"-" json:"-"`
 }
 
-// Expect is what a right answer looks like; see package oracle. Texts but patterns
+// Expect describes a right answer; see package oracle. Texts but patterns
 // may hold values as requests do: the answer must have them.
 type Expect struct {
 	// "201", "2xx", "200-299"; of gRPC "OK", "NOT_FOUND"

@@ -36,7 +36,7 @@ type compiledValue struct {
 	start func(at Origin) generator
 }
 
-// rowUse is what a flow takes from one row.
+// rowUse lists the columns that a flow takes from one row.
 type rowUse struct {
 	table   int // index in Plan.data
 	columns []columnUse

@@ -10,10 +10,10 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// namePattern is what values, data and extractions may be called.
+// namePattern matches the names of values, data and extractions.
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
-// scope is which names a step of a flow may use, and what the flow uses.
+// scope holds the names that a step of a flow may use, and those that the flow uses.
 type scope struct {
 	*compiler
 	flow      *Flow

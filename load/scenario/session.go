@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Answer is what came back for a step; see package oracle.
+// Answer is the answer to a step; see package oracle.
 type Answer = oracle.Answer
 
 // Session is one flow in progress. Its memory is used again by Player.Begin. It

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// value is what a name stands for in a session.
+// value is the value of a name in a session.
 type value struct {
 	text []byte
 	bare bool // it is JSON and no text: a number, true, a list
@@ -34,7 +34,7 @@ const (
 	asJSON                 // instead of a JSON text: with its own type
 )
 
-// kind is what is known of a name's values before there are any.
+// kind holds what is known of a name's values before there are any.
 type kind uint8
 
 const (

@@ -23,7 +23,7 @@ func (s Schedule) Arrivals() Arrivals {
 	return w
 }
 
-// walk is where a walk through a schedule stands.
+// walk is the position of a walk through a schedule.
 type walk struct {
 	Schedule
 	phase    int     // of the profile

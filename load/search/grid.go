@@ -13,7 +13,7 @@ type tally struct {
 	passed, failed int
 }
 
-// grid is what the trials so far say, by rate.
+// grid holds the results of the trials so far, by rate.
 type grid map[float64]tally
 
 // add counts a trial.

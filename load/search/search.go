@@ -39,7 +39,7 @@ type Options struct {
 	Objective string
 }
 
-// MaxRate is where a search without another limit gives up doubling.
+// MaxRate is the rate at which a search without another limit gives up doubling.
 const MaxRate = 10_000_000
 
 const (
@@ -53,7 +53,7 @@ const (
 	// The capacity is confirmed a little below and a little above it.
 	below, above = 0.95, 1.10
 
-	// roundedOff is what rates may be off by their rounding.
+	// roundedOff bounds the error of rates by their rounding.
 	roundedOff = 0.001
 )
 

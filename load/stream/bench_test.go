@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// BenchmarkRecord is what it costs that all goroutines share one recorder.
+// BenchmarkRecord measures the cost of one recorder for all goroutines.
 func BenchmarkRecord(b *testing.B) {
 	recorder, err := record.NewRecorder(record.Options{Operations: []string{"op"}, Timeout: time.Second})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/load/engine"
 )
 
-// Protocol is what is spoken. Whether it is encrypted is said by the URL.
+// Protocol is the protocol of the load. Whether it is encrypted is said by the URL.
 type Protocol string
 
 // The protocols.

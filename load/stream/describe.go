@@ -99,7 +99,7 @@ type inquiry struct {
 	files  map[string]*descriptorpb.FileDescriptorProto
 }
 
-// said is what a server answered, or the library in its place, without the library's
+// said is the answer of a server, or the library's in its place, without the library's
 // frame around it.
 type said struct{ *status.Status }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// loop is what the places share: schedule, clock, recorder and the end. Every
+// loop holds what the places share: schedule, clock, recorder and the end. Every
 // place is at any time in one of three states: at work, idle (no flow), or asleep.
 type loop struct {
 	config *Config

@@ -26,7 +26,7 @@ type place struct {
 	tally
 }
 
-// tally is what a place counts for the report.
+// tally holds the counts of a place for the report.
 type tally struct {
 	statuses           map[int]int64
 	busy, pause, spent time.Duration

@@ -15,7 +15,7 @@ type TLS struct {
 	Insecure bool
 	// CA are the authorities to trust instead of this host's, in PEM.
 	CA []byte
-	// ServerName is what the certificate is for and what the server is told (SNI).
+	// ServerName is the name on the certificate, which the server is told (SNI).
 	// Empty: the URL's host.
 	ServerName string
 	// MinVersion is "1.2" or "1.3". Empty: 1.2.

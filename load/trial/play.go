@@ -29,7 +29,7 @@ type Hooks struct {
 	// Enough ends the load when it is set: nothing is begun any more, and what is in
 	// flight is answered.
 	Enough *atomic.Bool
-	// Interval is what Second is called with. Zero: one second.
+	// Interval is the time between two calls of Second. Zero: one second.
 	Interval time.Duration
 	// Connected is called when connections are open, just before the clock starts.
 	// It may wait, for other agents; its error ends the load.
@@ -43,7 +43,7 @@ type Hooks struct {
 	Cohorts bool
 }
 
-// Outcome is what a trial found. It travels from agents as JSON.
+// Outcome holds the results of a trial. It travels from agents as JSON.
 type Outcome struct {
 	Summary record.Summary  `json:"summary"`
 	Results *record.Results `json:"results"`
@@ -53,7 +53,7 @@ type Outcome struct {
 	// Cores are the processors that the generator could use; zero: it keeps them
 	// busy by its user's wish.
 	Cores float64 `json:"cores"`
-	// Notes are what a reader has to know beside the report: they end up in the
+	// Notes hold what a reader has to know beside the report: they end up in the
 	// summary.
 	Notes []string `json:"notes,omitempty"`
 	// Cohorts are the operations by when they were due, where hooks ask for them.

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Second is what happened in one second of a load (or in Hooks.Interval), or in what was
+// Second holds what happened in one second of a load (or in Hooks.Interval), or in what was
 // left of it at the end. A loop that was behind hands on several at once.
 type Second struct {
 	Results *record.Results `json:"results"`
@@ -59,7 +59,7 @@ func (s *Seconds) End(source int) {
 	s.release()
 }
 
-// Err is what went wrong so far.
+// Err returns the errors so far, joined.
 func (s *Seconds) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

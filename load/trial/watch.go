@@ -93,7 +93,7 @@ func Aborted(watched context.Context, o Outcome, err error) (Outcome, error) {
 	return o, withoutCancellation(err)
 }
 
-// withoutCancellation is what is left of joined errors without that of a
+// withoutCancellation returns the rest of joined errors without that of a
 // context.
 func withoutCancellation(err error) error {
 	var joined interface{ Unwrap() []error }

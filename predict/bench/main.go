@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// trial is what one simulation took.
+// trial holds the cost of one simulation.
 type trial struct {
 	events    float64
 	cpu, wall float64 // seconds

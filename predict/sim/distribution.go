@@ -24,8 +24,8 @@ type Dist struct {
 	more *shape
 }
 
-// shape is what a distribution has beyond a mean. It is apart so that steps are small: those of thousands of
-// programs have to fit into the caches.
+// shape holds what a distribution has beyond a mean. It is apart so that steps are small: those of
+// thousands of programs have to fit into the caches.
 type shape struct {
 	probability float64 // of the first branch
 	other       float64 // mean of the second branch

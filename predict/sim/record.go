@@ -1,6 +1,6 @@
 package sim
 
-// Result is what was recorded after the warm-up. Lists by batch have one value for each complete batch, an
+// Result holds what was recorded after the warm-up. Lists by batch have one value for each complete batch, an
 // average over its time where nothing else is said.
 type Result struct {
 	Events     uint64  // of the whole simulation, warm-up included

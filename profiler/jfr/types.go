@@ -95,7 +95,7 @@ func readElement(b *decoder, texts []string, depth int) element {
 	return e
 }
 
-// value is what was read of a field: a number, a text, the parts of a value, or a list.
+// value is the value of a field: a number, a text, the parts of a value, or a list.
 type value struct {
 	number int64
 	text   string

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/studies/published"
 )
 
-// Input is what is known of an experiment.
+// Input holds what was recorded of an experiment.
 type Input struct {
 	Plan        lab.Plan
 	Environment lab.Environment

@@ -102,7 +102,7 @@ func (e *experiment) inTable(up, down []float64, t table, p pair) contrast {
 	return c
 }
 
-// table is what was measured of a metric at a point, twins included: a row per
+// table holds the values of a metric at a point, twins included: a row per
 // block, a column per variant.
 type table struct {
 	logs     stats.Table
@@ -281,7 +281,7 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 	}
 }
 
-// traits are what a metric means for its comparison, its course and its place on the page.
+// traits say how a metric is compared, followed through a trial, and placed on the page.
 type traits struct {
 	wording  stats.Wording // of its directions
 	follows  string        // what changes it within a load; "" if nothing does

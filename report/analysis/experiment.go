@@ -46,7 +46,7 @@ type experiment struct {
 	looks *stats.Sequence
 }
 
-// cell is where a number belongs.
+// cell is the place of a number.
 type cell struct{ variant, point, metric string }
 
 // operations is the pseudo-metric of how many operations a trial consisted of.

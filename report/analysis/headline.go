@@ -26,7 +26,7 @@ func (j judged) effect() float64 {
 	return math.Abs(math.Log(j.ratio.Ratio))
 }
 
-// subject is what the answer is about: the variants, where they are compared, and in which
+// subject holds the subject of the answer: the variants, where they are compared, and in which
 // metrics, the first of which is the headline's.
 type subject struct {
 	baseline, point string

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// quantities are what is followed through a trial, each as a time.
+// quantities lists the times that are followed through a trial.
 var quantities = []string{stats.FollowMedian, stats.FollowTail, stats.FollowRate}
 
 // followSteadiness looks at how every trial went on, in cohorts of its operations.

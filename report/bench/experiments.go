@@ -28,7 +28,7 @@ func (e experiment) times(rounds int, quick bool) int {
 	return rounds * max(1, e.often)
 }
 
-// measure is what a truth is known of; see lab.FindMetric.
+// measure names the metric of a truth; see lab.FindMetric.
 type measure struct {
 	quantity string
 	quantile float64
@@ -56,7 +56,7 @@ type truth struct {
 // exactly returns a truth without such doubt.
 func exactly(server string, of measure, ratio float64) truth { return truth{server, of, ratio, ratio} }
 
-// overhead is what a response time has at most beside the time that the server takes.
+// overhead bounds a response time beside the time that the server takes.
 const overhead = 1100 * time.Microsecond
 
 // times returns the truth of two response times.

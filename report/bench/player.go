@@ -28,7 +28,7 @@ type player struct {
 	story          io.Writer
 }
 
-// loaded is what a truth needs of the document of `cleave load`.
+// loaded holds the parts of the document of `cleave load` that a truth needs.
 type loaded struct {
 	Sent     int64    `json:"sent"`
 	OK       int64    `json:"ok"`

@@ -21,7 +21,7 @@ import (
 // server answers every GET with a small text, and behaves as its fields say. The zero value
 // answers at once.
 type server struct {
-	// cpu is what the process uses per request, everything included: each request burns what
+	// cpu is the CPU time of the process per request, everything included: each request burns what
 	// is missing of it.
 	cpu time.Duration
 	// sleep is how long an answer takes, slow how long every slowEvery-th one does.

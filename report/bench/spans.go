@@ -32,7 +32,7 @@ import (
 // endpointVariable is the variable that tells SDKs where to send spans.
 const endpointVariable = "OTEL_EXPORTER_OTLP_ENDPOINT="
 
-// taken is what a receiver of spans says at its end.
+// taken is the final report of a receiver of spans.
 type taken struct {
 	Kept, Dropped int
 	Peak          uint64  // bytes of memory that the process had at most

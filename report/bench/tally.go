@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tally is what was found so far.
+// tally holds the results so far.
 type tally struct {
 	each []figures.Figure // of every truth, in the order in which they were played
 

@@ -23,7 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// watch is what it takes to watch a run, in processors.
+// watch is the cost of watching a run, in processors.
 type watch struct{ server, browser, writing float64 }
 
 // watching measures what it costs to watch a run with eight units: of nobody, of a program that follows it,

@@ -17,14 +17,14 @@ const (
 	hoursPerMonth = 730 // as clouds count it
 )
 
-// Need is what a decision is made for.
+// Need holds the requirements of a decision.
 type Need struct {
 	Rate   float64 // operations per second; 0: the highest that was measured
 	Prices *Prices // nil: nothing is priced
 	Again  string  // the commands that play the plan and write this page again
 }
 
-// Prices are what an hour costs.
+// Prices hold the prices of an hour.
 type Prices struct {
 	Currency   string
 	Core       float64 // of a core

@@ -43,7 +43,7 @@ func New(w io.Writer, form Form, now func() time.Time) lab.Progress {
 	}
 }
 
-// key is what trials of equal length have in common.
+// key identifies trials of equal length.
 type key struct{ variant, point string }
 
 type spent struct {

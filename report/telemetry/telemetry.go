@@ -30,7 +30,7 @@ const (
 	prometheus = "prometheus"
 )
 
-// Target is where figures go.
+// Target is a destination of figures.
 type Target struct {
 	kind    string
 	address string // a URL for OTLP, else host and port

@@ -27,7 +27,7 @@ func sequential() bound {
 	return func(r stats.Ratio) stats.Estimate { return r.At(1 - levels[r.N-firstLook]) }
 }
 
-// outcome is what was made of one variant of one experiment.
+// outcome is the result of one variant of one experiment.
 type outcome struct {
 	verdict lab.ComparisonVerdict
 	blocks  int // played until then

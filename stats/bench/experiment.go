@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// scene is what disturbs an experiment. All is on the log scale, so 0.1 is about
+// scene describes what disturbs an experiment. All is on the log scale, so 0.1 is about
 // 10 percent.
 type scene struct {
 	name string

@@ -20,7 +20,7 @@ type server struct {
 	times func(r *rand.Rand, l load) func(number int, at float64) float64
 }
 
-// load is what a simulated server is asked.
+// load is the load of a simulated server.
 type load struct {
 	rate, seconds float64
 	base          float64 // usual response time, in seconds

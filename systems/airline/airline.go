@@ -17,7 +17,7 @@ import "time"
 // Name is the name of the system in study files.
 const Name = "airline"
 
-// Address is where a customer lives.
+// Address is the address of a customer.
 type Address struct {
 	Street   string `json:"street"`
 	City     string `json:"city"`
@@ -25,13 +25,13 @@ type Address struct {
 	Country  string `json:"country"`
 }
 
-// Contact is what customers may change of themselves.
+// Contact holds the data that customers may change of themselves.
 type Contact struct {
 	Phone   string
 	Address Address
 }
 
-// Customer is what everybody may know of a customer who is the customer.
+// Customer is an account without its password, for its owner.
 type Customer struct {
 	Login     string  `json:"login"`
 	FirstName string  `json:"firstName"`

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Account is what a unit reports of its work when the job is over.
+// Account is the report of a unit when the job is over.
 type Account struct {
 	PID int `json:"pid"`
 	// OwnAddressSpace is true when the unit has proved that no other worker
@@ -31,7 +31,7 @@ type WorkerAccount struct {
 	FinishNs int64 `json:"finish_ns"`
 }
 
-// CoreAccount is what the core saw.
+// CoreAccount is the report of the core.
 type CoreAccount struct {
 	Registered int   `json:"registered"`
 	Finished   int   `json:"finished"`

@@ -27,7 +27,7 @@ const (
 // maxPings bounds what one worker sends.
 const maxPings = 10_000_000
 
-// UnitJob is what one unit is started with, as its second argument in JSON.
+// UnitJob is the job of one unit, its second argument in JSON.
 type UnitJob struct {
 	Job
 	Architecture string            `json:"architecture"`

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Workers are what the lead unit of an architecture has them do. The
+// Workers let the lead unit of an architecture command its workers. The
 // methods are called once each, in this order.
 type Workers interface {
 	// Gather returns when every worker is there and waits for the start signal.

@@ -57,7 +57,7 @@ const (
 	calls   = "calls"
 )
 
-// Job is what a unit is started with.
+// Job is the job of a unit.
 type Job struct {
 	Role    string `json:"role"`
 	Calls   int    `json:"calls"`   // of each caller
@@ -69,7 +69,7 @@ type Job struct {
 	To string `json:"to"`
 }
 
-// Account is what a unit reports.
+// Account is the report of a unit.
 type Account struct {
 	Right  int64 `json:"right"`  // caller: calls that gave the text back
 	Wrong  int64 `json:"wrong"`  // caller: calls that gave something else

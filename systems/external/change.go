@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// change is what is otherwise with a service than its compose file says.
+// change holds what differs of a service from its compose file.
 type change struct {
 	Image    string             `json:"image"`
 	Env      map[string]*string `json:"env"` // nil: the variable is left out
@@ -43,7 +43,7 @@ func changesOf(written map[string]any) (map[string]*change, error) {
 	return changes, nil
 }
 
-// changeForm is what changes are written like on the command line.
+// changeForm shows how changes are written on the command line.
 const changeForm = "SERVICE.replicas=2, SERVICE.cpu=0.5, SERVICE.memory=256Mi, SERVICE.image=NAME, " +
 	"SERVICE.env.NAME=VALUE or SERVICE=null"
 

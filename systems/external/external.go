@@ -25,7 +25,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// Name is what plans call this system.
+// Name is the name of this system in plans.
 const Name = "external"
 
 // Roles of the units, and their names.

@@ -35,7 +35,7 @@ const maxCore = 1023
 // MaxFile is the most bytes of a system file and of a compose file.
 const MaxFile = yamlfile.SmallFile
 
-// imagePattern is what images may be called: their names go into paths of Docker's interface.
+// imagePattern matches the names of images: they go into paths of Docker's interface.
 var imagePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*(:[0-9]+)?(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*` +
 	`(:[a-zA-Z0-9_][a-zA-Z0-9._-]*)?(@sha256:[0-9a-f]{64})?$`)
 

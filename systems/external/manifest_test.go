@@ -104,7 +104,7 @@ metadata: {name: migrate}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: m:1, command: [m, "db:5432"]}]}}}
 `
 
-// shopConfig is what the manifests above name.
+// shopConfig is the configuration that the manifests above name.
 const shopConfig = `
 apiVersion: v1
 kind: ConfigMap

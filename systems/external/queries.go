@@ -55,7 +55,7 @@ type auditQuery struct {
 	Within time.Duration `yaml:"within,omitempty"`
 }
 
-// onlyReference is what a password in a system file looks like.
+// onlyReference matches a password in a system file.
 var onlyReference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 // check finds mistakes in the queries of an audit and tells them with their places in the file.

@@ -194,7 +194,7 @@ func (m masker) node(name string, n *yaml.Node) (masked bool) {
 	return masked
 }
 
-// variableName is what names of variables look like.
+// variableName matches the names of variables.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // readEnvFile reads lines NAME=VALUE; what begins with # is a comment. Quotes are

@@ -27,7 +27,7 @@ func Resilience() lab.Knob {
 			Bulkhead: "a bulkhead", Guarded: "guarded calls"}}
 }
 
-// QuantityAmplification is what retries increase, and the name of its metric.
+// QuantityAmplification is the quantity that retries increase, and the name of its metric.
 const QuantityAmplification = "amplification"
 
 // Amplification returns the metric that says how many attempts KnobResilience sends.

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Findings are what an audit of a system gathers.
+// Findings gather the findings of an audit.
 type Findings struct {
 	// Counts say how often what was seen: what happened, and breaches of each rule.
 	Counts   map[string]int64

@@ -39,7 +39,7 @@ type Base struct {
 }
 
 // Parameters returns the factors that say how a trial is loaded; a point sets one of them.
-// operations are what the system calls them, in the plural.
+// operations are the system's name of them, in the plural.
 func (b Base) Parameters(operations string) []lab.Parameter {
 	all := []lab.Parameter{
 		{Name: lab.FactorRate, Summary: operations + " per second of an open loop", Max: 1e7, Optional: true},

@@ -2,7 +2,7 @@ package loaded
 
 import "github.com/cleave-lab/cleave/lab"
 
-// Words are what the titles of a system's metrics call its parts and its work.
+// Words are the words for a system's parts and its work in the titles of metrics.
 type Words struct {
 	Operations string // what is answered, in the plural: "requests"
 	Flows      string // what the load begins, in the plural: "visits"

@@ -15,7 +15,7 @@ const (
 	longestCall = 60
 )
 
-// Protocol is what calls between units are, for a proxy that they pass.
+// Protocol is the protocol of calls between units, for a proxy that they pass.
 type Protocol string
 
 // The protocols. A proxy understands requests of the first two, and passes on the bytes of the third.

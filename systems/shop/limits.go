@@ -58,7 +58,7 @@ func CheckLines(lines []*shoppb.Line) error {
 	return nil
 }
 
-// idCharacters are what the id of an order is made of.
+// idCharacters are the characters of the id of an order.
 const idCharacters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-"
 
 // CheckOrderID refuses what cannot be the id of an order, with InvalidArgument.

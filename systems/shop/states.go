@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// State is where an order stands.
+// State is the state of an order.
 type State string
 
 // The states of an order.

@@ -18,13 +18,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// request is what the conductor wants of the unit's processes.
+// request is a request of the conductor for the unit's processes.
 type request struct {
 	what string
 	done chan<- outcome
 }
 
-// outcome is what was seen of it, or what went wrong.
+// outcome is the result of a request, or its error.
 type outcome struct {
 	seen string
 	err  error

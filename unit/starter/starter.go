@@ -90,7 +90,7 @@ func fill(orders lab.StarterOrders) error {
 	return give(orders.Volume) // the last: from now on it is not ours
 }
 
-// container is what the starter is the first process of.
+// container is the container whose first process the starter is.
 type container struct {
 	orders   lab.StarterOrders
 	program  int            // the process that runs; 0: a fault has ended it

@@ -35,7 +35,7 @@ type Stretch struct {
 	Name       string
 }
 
-// Trace is what all processes have recorded of one operation.
+// Trace holds the spans of one operation from all processes.
 type Trace struct {
 	byID  map[trace.SpanID]*spans.Record
 	parts map[trace.SpanID][]*spans.Record // by what they are a part of, the last to end first

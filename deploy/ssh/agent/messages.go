@@ -3,17 +3,17 @@ package agent
 // Service is the name under which an agent offers its methods (net/rpc).
 const Service = "Host"
 
-// Ready is what an agent says before it takes calls, and Mark begins the line before its
+// Ready is the line of an agent that takes calls from now on, and Mark begins the line before its
 // program is sent, which tells the system and the processor of the host.
 const (
 	Ready = "cleave: ready\n"
 	Mark  = "cleave: host "
 )
 
-// None is what says nothing.
+// None is an empty message.
 type None struct{}
 
-// About is what an agent says of its host.
+// About describes the host of an agent.
 type About struct {
 	Address string // at which the conductor has called
 	Port    int    // at which the agent listens there until it is told the first trial
@@ -33,7 +33,7 @@ type Trial struct {
 	Ports int    // how many its units and servers listen on
 }
 
-// Opened is what a host has for a trial.
+// Opened describes what a host has for a trial.
 type Opened struct{ Ports []int }
 
 // Started is one life of a unit.

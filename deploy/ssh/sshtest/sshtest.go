@@ -27,7 +27,7 @@ const sshd = "/usr/sbin/sshd"
 // Hosts are hosts with an sshd on port 22.
 type Hosts struct {
 	*hosts.Set
-	// Names are what ssh calls them.
+	// Names are the names of the hosts for ssh.
 	Names []string
 	// Config is the file of the client's configuration, which can be changed.
 	Config string

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// comments is what the sources of a package say about its types.
+// comments holds the doc comments of the types of a package.
 type comments struct {
 	// about holds the comments of "Type" and "Type.Field".
 	about map[string]string

@@ -31,7 +31,7 @@ type waiting struct {
 	ready int64
 }
 
-// queue is what Service does.
+// queue implements the waiting of Service.
 type queue struct {
 	service Service
 	random  *rand.Rand

@@ -21,11 +21,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answer is what every request gets.
+// answer is the answer to every request.
 const answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" +
 	`{"ok":true,"text":"hello, load engine."}`
 
-// oldAnswer is what clients of HTTP/1.0 get: without the promise they would wait for
+// oldAnswer is the answer for clients of HTTP/1.0: without the promise they would wait for
 // the end of the connection.
 const oldAnswer = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nConnection: " +
 	"keep-alive\r\nContent-Length: 40\r\n\r\n" +
@@ -42,7 +42,7 @@ type Config struct {
 	Service Service
 }
 
-// Count is what the server saw.
+// Count holds what the server has counted.
 type Count struct {
 	Requests int64
 	// CPU is the processor time of the serving thread.

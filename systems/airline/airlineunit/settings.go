@@ -39,11 +39,11 @@ const (
 	off      = "off"
 )
 
-// serviceDatabase is what the units call the server that keeps everything, where one
+// serviceDatabase is the units' name of the server that keeps everything, where one
 // does.
 const serviceDatabase = "database"
 
-// Settings are what a unit is told by its environment, the same in all implementations.
+// Settings hold the settings of a unit from its environment, the same in all implementations.
 type Settings struct {
 	Unit           string
 	Peers          map[string]string // host:port by unit

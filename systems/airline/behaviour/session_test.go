@@ -23,7 +23,7 @@ type session struct {
 	client   *http.Client
 }
 
-// answer is what came back.
+// answer is an answer of the system.
 type answer struct {
 	status int
 	header http.Header

@@ -79,7 +79,7 @@ func (s *session) stored() []booking {
 }
 
 const (
-	// slowest is when the suite takes a request that should have been ended for forgotten.
+	// slowest is the time after which the suite gives up a request that should have been ended.
 	slowest = 20 * time.Second
 	// slowAtOnce is how many slow requests there are at once.
 	slowAtOnce = 60

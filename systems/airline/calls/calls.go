@@ -50,7 +50,7 @@ func (faults) Decode(fault rpc.Fault, cause error) error {
 	return fmt.Errorf("another unit answers %s: %s", fault.Kind, fault.Detail)
 }
 
-// Parts are what other units ask; nil: not here.
+// Parts are the components that other units call; nil: not here.
 type Parts struct {
 	Sessions    service.Sessions
 	Credentials service.Credentials

@@ -149,7 +149,7 @@ func (e *embedded) update(do func(tx *bolt.Tx) error) error {
 	}
 }
 
-// errClosed is what becomes of a request that outlives the unit's patience at its end.
+// errClosed is the error of a request that outlives the unit's patience at its end.
 var errClosed = errors.New("the store is closed")
 
 // Close implements Store.

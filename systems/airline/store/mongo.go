@@ -88,7 +88,7 @@ func (d flightDocument) flight() airline.Flight {
 		Price: d.Price}
 }
 
-// orderDocument is what was booked together. It is one document, since a server alone
+// orderDocument holds what was booked together. It is one document, since a server alone
 // writes that as a whole or not at all; an index refuses a second one with the same
 // customer and flight.
 type orderDocument struct {

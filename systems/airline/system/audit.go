@@ -55,7 +55,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	return s.base().With(j.verdict(), airline.Name, p, load)
 }
 
-// noted is what the scenario notes of bookings and cancellations.
+// noted is the scenario's note of a booking or a cancellation.
 type noted struct {
 	Login    string `json:"customer.login"`
 	Out      string `json:"trip.out"`

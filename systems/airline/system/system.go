@@ -164,7 +164,7 @@ const (
 	descriptors = 4096
 	// front is HAProxy, the first unit of every architecture.
 	front = "front"
-	// serviceDatabase is what units call the server that keeps their data.
+	// serviceDatabase is the units' name of the server that keeps their data.
 	serviceDatabase = "database"
 	// keyFile is the file in a unit's folder with the key of tokens.
 	keyFile = "key"

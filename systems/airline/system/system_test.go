@@ -206,7 +206,7 @@ func TestVisitsAreAsTheDriverHasThem(t *testing.T) {
 	}
 }
 
-// trial is what a trial of one customer leaves behind.
+// trial holds what a trial of one customer leaves behind.
 type trial struct{ history, stored []string }
 
 func booked(end, out, back string) string {

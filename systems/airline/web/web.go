@@ -25,7 +25,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Internal is what the paths begin with that units ask each other.
+// Internal begins the paths of requests between units.
 const Internal = "/internal/"
 
 const (
@@ -234,7 +234,7 @@ func (c *call) reply(status int, value any, err error) error {
 	return nil
 }
 
-// typePrefix is what types of problems begin with.
+// typePrefix begins the types of problems.
 const typePrefix = "/problems/"
 
 // meanings returns how the kinds of problems show over HTTP.

@@ -34,7 +34,7 @@ func large() size { return size{10, 50} }
 
 func (s size) String() string { return fmt.Sprintf("%dx%d", s.neighbourhoods, s.workers) }
 
-// contender is what runs once per round. The number of pings is such that the
+// contender is a program that runs once per round. The number of pings is such that the
 // trial takes one to two seconds on two cores: long enough for what a trial
 // costs once to vanish.
 type contender struct {

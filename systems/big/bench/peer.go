@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// peerReport is what the peer prints.
+// peerReport is the output of the peer.
 type peerReport struct {
 	RoundTrips     int64   `json:"round_trips"`
 	Sent           int64   `json:"sent"`

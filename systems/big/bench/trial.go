@@ -15,7 +15,7 @@ import (
 // trialTimeout ends a trial that hangs. Trials take seconds.
 const trialTimeout = 2 * time.Minute
 
-// cost is what a round trip took in one trial.
+// cost is the cost of a round trip in one trial.
 type cost struct {
 	cpu     float64 // seconds of all processes
 	elapsed float64 // seconds

@@ -23,7 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Architecture is what a package under test offers.
+// Architecture describes a package under test.
 type Architecture struct {
 	NewCore   func(big.UnitJob) (big.Workers, error)
 	RunWorker func(big.UnitJob) (big.Account, error)
@@ -32,7 +32,7 @@ type Architecture struct {
 // unitVariable marks, in the environment, a test binary that is a unit.
 const unitVariable = "CLEAVE_BIGTEST_UNIT"
 
-// Main is what a TestMain calls: it runs the tests, or the unit as which this
+// Main plays the part of a TestMain: it runs the tests, or the unit as which this
 // binary was started.
 func Main(m *testing.M, architectures map[string]Architecture) {
 	if os.Getenv(unitVariable) == "" {
@@ -68,7 +68,7 @@ func runUnit(channel *unit.Channel, architectures map[string]Architecture) error
 	return channel.Report(account)
 }
 
-// Trial is what to run.
+// Trial describes a trial to be run.
 type Trial struct {
 	Architecture                   string
 	Knobs                          map[string]string
@@ -94,7 +94,7 @@ func (t Trial) point() lab.Point {
 	}}
 }
 
-// Outcome is what a trial gave.
+// Outcome is the result of a trial.
 type Outcome struct {
 	Elapsed time.Duration // by the core's clock
 	CPU     time.Duration // of all workers, between ready and finished

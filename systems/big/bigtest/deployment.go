@@ -44,7 +44,7 @@ type started struct {
 	done    bool
 }
 
-// unitEvent is what a unit said, or with ended set, that it is over.
+// unitEvent is an event of a unit, or with ended set, its end.
 type unitEvent struct {
 	unit  *started
 	event lab.Event

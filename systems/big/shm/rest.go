@@ -26,7 +26,7 @@ const (
 // gang reports whether neighbourhoods take turns on their processor.
 func gang(job big.UnitJob) bool { return job.Knob(big.KnobGang) == "on" }
 
-// rest is what a worker does while its inbox is empty: yield a few times, then
+// rest waits while a worker's inbox is empty: yield a few times, then
 // sleep until a message arrives. In a gang it does so while its neighbourhood
 // has its turn, and waits at the neighbourhood's gate while another one has.
 type rest struct {

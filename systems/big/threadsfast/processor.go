@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// cacheLine is what processors pass to each other as a unit, in bytes. Two
+	// cacheLine is the size of a line of the processors' caches, in bytes. Two
 	// lines, because the hardware fetches them in pairs.
 	cacheLine = 128
 	// shareFrom is the queue length from which a processor gives work away: to

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
 )
 
-// op is what a message between workers says.
+// op is the kind of a message between workers.
 type op byte
 
 const (

@@ -15,7 +15,7 @@ const (
 	OpStop          = "stop"          // core to worker: report and end
 )
 
-// Message is what core and workers send each other, as JSON.
+// Message is a message between core and workers, as JSON.
 type Message struct {
 	Op      string          `json:"op"`
 	Content json.RawMessage `json:"content,omitempty"`

@@ -42,7 +42,7 @@ type Front struct {
 	routes, known *http.ServeMux
 }
 
-// Answer is what a request comes to, whatever carries it.
+// Answer is the answer to a request, whatever carries it.
 type Answer struct {
 	Status    int
 	MediaType string

@@ -26,7 +26,7 @@ type Meaning struct {
 
 // Problems says how the failures of a system show over HTTP.
 type Problems struct {
-	// Types is what types of problems begin with; their kind follows.
+	// Types begins the types of problems; their kind follows.
 	Types string
 	// Of makes a problem of any error.
 	Of func(error) *rpc.Problem

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Report is what a unit says of its calls since it was started.
+// Report counts the calls of a unit since it was started.
 type Report struct {
 	// Asked are the calls that its components asked for, and Attempts what was sent for them.
 	Asked    int64 `json:"asked,omitempty"`

@@ -66,7 +66,7 @@ type Product struct {
 	PriceCents int64  `json:"priceCents"`
 }
 
-// Price is what a product costs. Its version rises with every change.
+// Price is the price of a product. Its version rises with every change.
 type Price struct {
 	ProductID  int64 `json:"productId"`
 	PriceCents int64 `json:"priceCents"`
@@ -96,7 +96,7 @@ type OrderPage struct {
 	Shipment *Shipment `json:"shipment,omitempty"`
 }
 
-// OrderPageLine is what a product of an order costs now, and how many there are.
+// OrderPageLine holds the present price of a product of an order, and how many there are.
 type OrderPageLine struct {
 	Product
 	OnHand int64 `json:"onHand"`

@@ -22,7 +22,7 @@ func meanings() map[rpc.Kind]front.Meaning {
 	}
 }
 
-// types is what types of problems begin with.
+// types begins the types of problems.
 const types = "urn:cleave:shop:"
 
 // TypeOf returns the type of a problem as clients see it.

@@ -41,7 +41,7 @@ const (
 // tuned ends the name of a tuned architecture; what is before it names the stock one.
 const tuned = "-tuned"
 
-// Data is who owns which tables.
+// Data says in which databases the components keep their tables.
 type Data string
 
 // The ways to own data.
@@ -72,7 +72,7 @@ const (
 	DualWrite Publishing = "dual-write" // committed, then published without a record: unsafe
 )
 
-// Views is what the read side is answered from.
+// Views names the source of the read side's answers.
 type Views string
 
 // The read sides.

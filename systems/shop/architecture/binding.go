@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Binding is what carries a call from unit to unit.
+// Binding carries calls from unit to unit.
 type Binding string
 
 // The bindings. Those called lean are our own; the others are net/http with

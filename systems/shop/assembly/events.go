@@ -127,7 +127,7 @@ func (h *host) telling(db *database.DB) shop.Catalog {
 	return component
 }
 
-// reactions are what the components do about messages, each on its database.
+// reactions returns the reactions of the components to messages, each on its database.
 type reactions struct {
 	inventory func(*database.DB, reacting.Stock, reacting.Sender, bool) reacting.Handler
 	payments  func(*database.DB, coordination.Payments, reacting.Sender) reacting.Handler

@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// eventParts are what a design with events needs beside databases.
+// eventParts are the parts that a design with events needs beside databases.
 type eventParts struct {
 	broker    broker.Config
 	documents document.Config

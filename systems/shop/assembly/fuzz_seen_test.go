@@ -11,7 +11,7 @@ import (
 // maxSeen bounds what is remembered.
 const maxSeen = 50
 
-// seen is what earlier answers have told, so that requests meet things that exist.
+// seen keeps the ids of earlier answers, so that requests meet things that exist.
 type seen struct {
 	orders  []string
 	created []request

@@ -34,7 +34,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
-// Surroundings are what a unit finds around it.
+// Surroundings hold the databases, callees and services around a unit.
 type Surroundings struct {
 	// Database is that of a component which the unit hosts. Components that share
 	// one get the same handle, which is what lets them share a transaction.

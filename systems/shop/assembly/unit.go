@@ -24,7 +24,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// UnitJob is what one process of the shop is started with, as JSON.
+// UnitJob is the job of one process of the shop, as JSON.
 type UnitJob struct {
 	Architecture string            `json:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty"`
@@ -34,7 +34,7 @@ type UnitJob struct {
 	Prepare *shop.Seed `json:"prepare,omitempty"`
 }
 
-// Place is what a deployer tells a process.
+// Place holds the addresses and folders that a deployer gives a process.
 type Place struct {
 	Address string // host:port to listen on
 	Dir     string // the unit's folder
@@ -54,7 +54,7 @@ const (
 	ServiceDocuments = "documents"
 )
 
-// Report is what a unit says of its work since it was started.
+// Report counts the work of a unit since it was started.
 type Report struct {
 	hosting.Report
 	// Kind is that of the unit.
@@ -68,7 +68,7 @@ type Report struct {
 	CallBytes int64 `json:"call_bytes,omitempty"`
 	// Calls are those that it made to other units, by their kind.
 	Calls map[string]int64 `json:"calls,omitempty"`
-	// SyncsBefore is what database.Syncs said when the unit was started.
+	// SyncsBefore is the result of database.Syncs when the unit was started.
 	SyncsBefore *int64 `json:"syncs_before,omitempty"`
 }
 
@@ -324,7 +324,7 @@ func (u *unit) database(component string) *database.DB {
 	return u.opened[u.design.OpenedBy(u.kind, component)]
 }
 
-// publicComponent is what answers clients, as the spans of components name it.
+// publicComponent is the component that answers clients, as the spans of components name it.
 const publicComponent = "front"
 
 // serve answers requests until the unit is told to stop or ctx ends: those of clients

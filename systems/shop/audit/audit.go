@@ -26,10 +26,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Input is what a trial has left behind.
+// Input holds what a trial has left behind.
 type Input struct {
 	Seed shop.Seed
-	// Fresh is what the shop began with: the seed, as a rule.
+	// Fresh is the state in which the shop began: the seed, as a rule.
 	Fresh   Fresh
 	History []Attempt
 	// UnixClock says that the times of the history are those since 1970, as those on
@@ -39,7 +39,8 @@ type Input struct {
 	// Coordination is how the steps of the orders were coordinated. Where it is empty the
 	// order of the steps, and so the verdict, is unknown.
 	Coordination Coordination
-	// Replica is what was seen of the copy by which orders were priced; nil: they were priced by the catalog.
+	// Replica holds what was seen of the copy by which orders were priced; nil: they were priced by the
+	// catalog.
 	Replica *Replica
 	// Reads says where what clients read of prices comes from; nil: from their owner.
 	Reads *Reads

@@ -51,7 +51,7 @@ func (j *judge) compare(rule int, whose, column string, got, want any) {
 	}
 }
 
-// request is what clients have asked for with a key, and when: nanoseconds.
+// request holds what clients have asked for with a key, and when: nanoseconds.
 type request struct {
 	what        *Asked
 	first, last int64

@@ -5,7 +5,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Outcome is what a client knows after an attempt.
+// Outcome is a client's knowledge after an attempt.
 type Outcome string
 
 // The outcomes of an attempt.
@@ -30,7 +30,7 @@ type Attempt struct {
 	Operation string `json:"op"`
 	Key       string `json:"key,omitempty"`   // idempotency key, create only
 	Asked     *Asked `json:"asked,omitempty"` // create only
-	// Price is what was asked for, with the version of the answer; of a read what the answer showed.
+	// Price is the price that was asked for, with the version of the answer; of a read what the answer showed.
 	Price *Price `json:"price,omitempty"`
 	// Session names who reads in turn: within one, orders do not go back in time.
 	Session    string  `json:"session,omitempty"`

@@ -35,7 +35,7 @@ func readJournal(text string) ([]entry, error) {
 	return all, nil
 }
 
-// record is what a row is that is the order itself.
+// record is the kind of the row that is the order itself.
 const record = "record"
 
 // row is one with a journal: an order, or a step of one.

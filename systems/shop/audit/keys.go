@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// told is what clients were told about one idempotency key.
+// told holds the answers to clients about one idempotency key.
 type told struct {
 	ok, fail, info int64
 	orders         map[string]bool // ids in answers

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Inbox is what one component has been told.
+// Inbox lists the messages of one component.
 type Inbox struct {
 	// Takes are the types of events that are meant for it.
 	Takes []string
@@ -53,7 +53,7 @@ const (
 		"stock.returned", "refund.payment", "payment.refunded"
 )
 
-// course is what is told of an order, by what becomes of it.
+// course lists the messages about an order, by what becomes of it.
 type course struct {
 	begun                []string // of every order that is not rejected at once
 	confirmed, cancelled []string // the latter beside the former

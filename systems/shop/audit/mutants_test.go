@@ -38,7 +38,7 @@ type bench struct {
 	components  shop.Parts
 	coordinator func(orders.Coordinator) orders.Coordinator
 	read        func(ctx context.Context, id string) (*shoppb.Order, error)
-	// coordination is what coordinator makes of the orders.
+	// coordination returns the coordination that coordinator makes of the orders.
 	coordination audit.Coordination
 	history      []audit.Attempt
 }

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Replica is what was seen of the copy of the catalog that the orders keep.
+// Replica holds what was seen of the copy of the catalog that the orders keep.
 type Replica struct {
-	// Shown is when it had a price for sure, in nanoseconds since 1970; nil: nobody looked.
+	// Shown is the time at which it had a price for sure, in nanoseconds since 1970; nil: nobody looked.
 	Shown map[PriceVersion]int64
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Reads are what clients are shown of prices when they do not ask the owner.
+// Reads say what clients are shown of prices when they do not ask the owner.
 type Reads struct {
 	// Replica says that the orders' copy of the catalog is read: what it has, it shows.
 	Replica bool

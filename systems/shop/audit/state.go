@@ -17,7 +17,7 @@ func InOne(db *database.DB) map[string]*database.DB {
 	return all
 }
 
-// State is what the databases hold. The journal of a row lists the states that it
+// State holds the content of the databases. The journal of a row lists the states that it
 // came into, each with its moment in microseconds since 1970.
 type State struct {
 	Orders       map[string]*Order // by id
@@ -53,7 +53,7 @@ type Rejection struct {
 	Detail string `json:"detail"`
 }
 
-// Line is what of a product an order wants or has reserved. State is that of a
+// Line is a product that an order wants or has reserved. State is that of a
 // reservation, as is Journal; PriceCents and Name are those of an order's line.
 type Line struct {
 	Product, Quantity, PriceCents int64
@@ -82,7 +82,7 @@ type Product struct {
 	Version          int64
 }
 
-// Price is what a product costs from a moment on, in microseconds since 1970.
+// Price is the price of a product from a moment on, in microseconds since 1970.
 type Price struct{ Product, Version, Cents, ChangedUS int64 }
 
 // Customer is a customer on record.

@@ -17,7 +17,7 @@ type Views struct {
 	Stock  map[int64]StockView  // by product
 }
 
-// OrderView is what the read model says of an order.
+// OrderView is an order in the read model.
 type OrderView struct {
 	Customer   string     `json:"customer"`
 	Key        string     `json:"idempotencyKey"`
@@ -37,7 +37,7 @@ type LineView struct {
 	PriceCents int64  `json:"unitPriceCents"`
 }
 
-// StockView is what the read model says of a product's stock.
+// StockView is a product's stock in the read model.
 type StockView struct {
 	OnHand   int64 `json:"onHand"`
 	Reserved int64 `json:"reserved"`

@@ -50,7 +50,7 @@ func Priced(order *shoppb.Order, products []*shoppb.Product) *shoppb.Order {
 	return priced
 }
 
-// Known is what is known of the customers and products that some orders are about, by
+// Known holds the customers and products that some orders are about, by
 // their ids. Those that there are not are nil.
 type Known struct {
 	Customers map[int64]*shoppb.Customer

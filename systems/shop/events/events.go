@@ -145,7 +145,7 @@ func Decode(m broker.Message) (Event, error) {
 // not count.
 const deliveryLimit = 6
 
-// Told is what a shop uses events for.
+// Told lists the purposes of a shop's events.
 type Told struct {
 	Saga      bool // the components carry orders on when they are told
 	Commands  bool // the components carry orders on when the orders command it

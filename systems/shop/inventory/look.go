@@ -13,7 +13,7 @@ import (
 
 // What the steps look at before they write.
 
-// reservation is what an order has reserved. It has no state where there is none; one
+// reservation holds what an order has reserved. It has no state where there is none; one
 // that was released before it came has no product.
 type reservation struct {
 	state string
@@ -36,7 +36,7 @@ func (c *Inventory) reservations(ctx context.Context, orders []string) (map[stri
 	return found, err
 }
 
-// shelf is what is on hand, by product.
+// shelf holds the numbers on hand, by product.
 type shelf map[int64]int64
 
 // onHand reads, and locks, what is on hand of the products that orders want, but for
@@ -71,7 +71,7 @@ func (s shelf) take(lines []*shoppb.Line) (there int) {
 	return there
 }
 
-// Level is what there is of a product. A greater version is newer.
+// Level is the stock of a product. A greater version is newer.
 type Level struct {
 	Stock   *shoppb.Stock
 	Version int64

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Observations are what all units of a trial have noted. Moments are nanoseconds
+// Observations hold the notes of all units of a trial. Moments are nanoseconds
 // since 1970.
 type Observations struct {
 	// Finals are the moments at which orders became final, by the order's id.
@@ -28,7 +28,7 @@ type Change struct {
 	Version  int64
 }
 
-// Showing is when a change was made and when the document showed it.
+// Showing holds the times at which a change was made and the document showed it.
 type Showing struct{ Made, Shown int64 }
 
 // Read reads the files of all units in one folder.

@@ -61,7 +61,7 @@ func (m Model) Find(ctx context.Context, query document.Query) ([]document.Docum
 	return found, nil
 }
 
-// change is what an event does to a document.
+// change is the effect of an event on a document.
 type change struct {
 	document.Document
 	occurredUnixUs int64

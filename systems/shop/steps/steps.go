@@ -28,7 +28,7 @@ import (
 // Most is how many orders one statement names.
 const Most = 64
 
-// Outcome is what came of a step for one order. It was taken, now or before, or it is
+// Outcome is the result of a step for one order. It was taken, now or before, or it is
 // refused and has left no trace.
 type Outcome struct {
 	Repeat bool
@@ -50,7 +50,7 @@ type Step[Q any] func(ctx context.Context, all []Q) ([]Outcome, error)
 // look says that there is a batch, see the package.
 type Take[Q any] func(ctx context.Context, all []Q, look bool) ([]Outcome, error)
 
-// OfOrder is what asks for a step.
+// OfOrder is a request for a step.
 type OfOrder interface{ GetOrderId() string }
 
 // Do takes a step for a batch of orders in one transaction, which the refusal of a

@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/reference"
 )
 
-// tally is what became of the orders of a trial: what clients wrote down, joined
+// tally counts what became of the orders of a trial: what clients wrote down, joined
 // with what the units have observed. Times are nanoseconds since 1970.
 type tally struct {
 	begun int64 // the measured load's beginning
@@ -35,8 +35,8 @@ type tally struct {
 	// Of changes made since begun: when read models showed them, and when the orders'
 	// replica of the catalog had them.
 	showings, replicated []observation.Showing
-	// pages counts those that the measured load read and that showed a price; stale has for how long it had been
-	// replaced, in seconds, where it had.
+	// pages counts those that the measured load read and that showed a price; stale has for how long it had
+	// been replaced, in seconds, where it had.
 	pages int
 	stale []float64
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// epoch is when the measured load of a trial in testdata began, in nanoseconds
+// epoch is the time at which the measured load of a trial in testdata began, in nanoseconds
 // since 1970; the warm-up began ten seconds before.
 const epoch = 1_700_000_000_000_000_000
 

@@ -43,7 +43,7 @@ func (t *tally) costs(
 	return nil
 }
 
-// expenses are what the units have counted. A metric that no unit counts is absent.
+// expenses hold the counts of the units. A metric that no unit counts is absent.
 type expenses struct {
 	totals map[string]float64 // by metric
 	// syncsBefore is how often the database server had forced its files to the disk

@@ -14,7 +14,7 @@ import (
 // attempt is a line of the generator's history: what a client tried to do with an order.
 type attempt = loaded.Attempt[noted]
 
-// noted is what the workload notes of an order.
+// noted is the workload's note of an order.
 type noted struct {
 	Key   string `json:"key"`
 	Order string `json:"order"`
@@ -29,7 +29,7 @@ type noted struct {
 	// What a product was to cost, and the version that the answer told.
 	Price   int64  `json:"price,string"`
 	Version string `json:"version"`
-	// Shown is what the page of the order says that its first product costs; empty: nothing.
+	// Shown is the price of its first product on the page of the order; empty: none.
 	Shown string `json:"shown"`
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Components are what an order is carried through. Those that it changes are in this
+// Components are the components of an order. Those that it changes are in this
 // process and on the database of the coordinator, else their work is not part of its
 // transaction.
 type Components struct {

@@ -74,7 +74,7 @@ func (u *unreliable) Invoke(ctx context.Context, method string, in, out any, _ .
 	return copyMessage(out, reply)
 }
 
-// copyMessage is what a wire does.
+// copyMessage copies a message as a wire does.
 func copyMessage(to, from any) error {
 	data, err := proto.Marshal(from.(proto.Message))
 	if err != nil {

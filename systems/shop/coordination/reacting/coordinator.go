@@ -44,7 +44,7 @@ func (t Taken) Placed() *shoppb.OrderPlaced {
 	return &shoppb.OrderPlaced{Order: t.Order, Recipient: t.Customer.GetName(), Address: t.Customer.GetAddress()}
 }
 
-// Reference is what the orders know of catalog and customers; see package reference.
+// Reference tells the orders of catalog and customers; see package reference.
 type Reference interface {
 	// Of looks up what some orders are about.
 	Of(ctx context.Context, orders []*shoppb.Order) (coordination.Known, error)

@@ -64,7 +64,7 @@ func decode(messages []broker.Message) ([]events.Event, error) {
 	return all, nil
 }
 
-// Reaction is what a component does about events of one type, and what is told then;
+// Reaction is the reaction of a component to events of one type, with the event that follows;
 // nil events are none.
 type Reaction struct {
 	takes func(e events.Event) bool
@@ -108,10 +108,10 @@ func Single[E events.Event](to func(ctx context.Context, s Scope, e E) (events.E
 type Step[E events.OfOrder, Q any] struct {
 	Take steps.Step[Q]
 	Asks func(e E) Q
-	// Done is what is told where the step was taken, now or before; nil: nothing. Where
+	// Done is the event where the step was taken, now or before; nil: nothing. Where
 	// the order has gone past it, nothing is told either.
 	Done func(e E) events.Event
-	// Refused is what is told where the rules of the shop refuse it. Forbid then makes
+	// Refused is the event where the rules of the shop refuse it. Forbid then makes
 	// that final: the same event, come again, is not answered otherwise.
 	Refused func(e E, why *shoppb.Rejection) events.Event
 	Forbid  steps.Step[*shoppb.StepRequest]
