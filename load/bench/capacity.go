@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/queueing"
 )
 
 // stand is a server of known capacity: a queue with Poisson arrivals and one
@@ -30,48 +32,9 @@ const (
 func stands() []stand {
 	service, limit := standTime.Seconds(), standLimit.Seconds()
 	return []stand{
-		{"M/D/1", false, capacityMD1(standShare, service, limit)},
-		{"M/M/1", true, capacityMM1(standShare, service, limit)},
+		{"M/D/1", false, queueing.CapacityMD1(standShare, service, limit)},
+		{"M/M/1", true, queueing.CapacityMM1(standShare, service, limit)},
 	}
-}
-
-// capacityMM1 returns the rate at which a share of the response times of an M/M/1
-// queue is at most limit: they are exponential with rate mu - lambda, so
-//
-//	lambda = mu + ln(1 - share) / limit
-//
-// service and limit in seconds, lambda and mu = 1/service per second.
-func capacityMM1(share, service, limit float64) float64 {
-	return 1/service + math.Log(1-share)/limit
-}
-
-// waitsMD1 returns the probability that an operation of an M/D/1 queue waits at most
-// t before its service (Crommelin 1932; service time d, arrivals lambda):
-//
-//	P(W <= t) = (1 - lambda d) sum_{k=0}^{floor(t/d)} (-lambda (t - k d))^k / k! * e^(lambda (t - k d))
-func waitsMD1(lambda, d, t float64) float64 {
-	var sum float64
-	for k := 0.0; k <= math.Floor(t/d+1e-9); k++ {
-		x := lambda * (t - k*d)
-		logFactorial, _ := math.Lgamma(k + 1)
-		sum += math.Pow(-x, k) * math.Exp(x-logFactorial)
-	}
-	return (1 - lambda*d) * sum
-}
-
-// capacityMD1 returns the rate at which a share of the response times of an M/D/1
-// queue is at most limit, by bisection.
-func capacityMD1(share, service, limit float64) float64 {
-	low, high := 0.0, 1/service
-	for range 60 {
-		middle := (low + high) / 2
-		if waitsMD1(middle, service, limit-service) >= share {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return low
 }
 
 // capacity lets our tool search for what is known.
