@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -24,6 +23,7 @@ import (
 // Client calls one server over one connection that all calls share. It
 // implements grpc.ClientConnInterface.
 type Client struct {
+	rpc.Unary
 	address string // for people
 	faults  rpc.Faults
 	codec   rpc.Codec
@@ -60,14 +60,7 @@ func NewClient(
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", address, err)
 	}
-	return &Client{path, faults, codec, connection}, nil
-}
-
-// NewStream implements grpc.ClientConnInterface; there are no streams here.
-func (c *Client) NewStream(
-	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
-) (grpc.ClientStream, error) {
-	return nil, errors.New("this binding carries calls of one message each way, no streams")
+	return &Client{address: path, faults: faults, codec: codec, grpc: connection}, nil
 }
 
 // Invoke implements grpc.ClientConnInterface.

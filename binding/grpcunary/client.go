@@ -25,6 +25,7 @@ import (
 // Client calls one server over one connection that all calls share. It
 // implements grpc.ClientConnInterface.
 type Client struct {
+	rpc.Unary
 	network, address string
 	faults           rpc.Faults
 	secured          *tls.Config         // nil: the connection is not protected
@@ -63,13 +64,6 @@ func NewClient(
 		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: scheme}, {Name: ":authority", Value: authority},
 	}
 	return c, nil
-}
-
-// NewStream implements grpc.ClientConnInterface; there are no streams here.
-func (c *Client) NewStream(
-	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
-) (grpc.ClientStream, error) {
-	return nil, errors.New("this binding carries calls of one message each way, no streams")
 }
 
 // Invoke implements grpc.ClientConnInterface. Options are those of another

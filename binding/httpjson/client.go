@@ -24,6 +24,7 @@ import (
 // Client calls one server over a bounded pool of connections. It implements
 // grpc.ClientConnInterface.
 type Client struct {
+	rpc.Unary
 	network, address string
 	faults           rpc.Faults
 	codec            rpc.Codec
@@ -59,13 +60,6 @@ func NewClient(
 		c.network, c.address = "unix", path
 	}
 	return c
-}
-
-// NewStream implements grpc.ClientConnInterface; there are no streams here.
-func (c *Client) NewStream(
-	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
-) (grpc.ClientStream, error) {
-	return nil, errors.New("streams are not carried over HTTP: use the gRPC binding")
 }
 
 // Invoke implements grpc.ClientConnInterface. Options are those of another

@@ -27,6 +27,7 @@ const maxAnswer = 4 << 20
 // Client calls one server over a bounded pool of kept connections. It implements
 // grpc.ClientConnInterface.
 type Client struct {
+	rpc.Unary
 	address string // for people
 	base    string // of URLs
 	faults  rpc.Faults
@@ -64,13 +65,6 @@ func NewClient(
 		}
 	}
 	return c
-}
-
-// NewStream implements grpc.ClientConnInterface; there are no streams here.
-func (c *Client) NewStream(
-	context.Context, *grpc.StreamDesc, string, ...grpc.CallOption,
-) (grpc.ClientStream, error) {
-	return nil, errors.New("streams are not carried over HTTP: use the gRPC binding")
 }
 
 // Invoke implements grpc.ClientConnInterface. Options are those of another

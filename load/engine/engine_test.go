@@ -67,7 +67,7 @@ func (r *rig) prepare() *record.Recorder {
 	if r.plan, err = r.file.Compile(r.t.TempDir()); err != nil {
 		r.t.Fatal(err)
 	}
-	r.config.Player = r.plan.Player(scenario.Origin{Host: r.config.Target.Host()})
+	r.config.Player = r.plan.Player(scenario.Origin{Host: r.config.Target.host})
 	recorder, err := record.NewRecorder(record.Options{
 		Operations: r.plan.Operations(), Window: r.config.Duration, Timeout: r.config.Timeout,
 	})

@@ -73,9 +73,6 @@ func parseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Host returns the URL's host and port, for the header Host.
-func (t Target) Host() string { return t.host }
-
 // String returns the address that is connected to.
 func (t Target) String() string {
 	if t.path != "" {

@@ -28,17 +28,6 @@ type load struct {
 	users         bool    // a closed loop of so many users that it has about the rate; else an open one
 }
 
-func (l load) String() string {
-	kind := "constant"
-	switch {
-	case l.users:
-		kind = "users"
-	case l.poisson:
-		kind = "poisson"
-	}
-	return fmt.Sprintf("%g ms at %g/s for %g s, %s", 1000*l.base, l.rate, l.seconds, kind)
-}
-
 // own returns a server of which an operation does not depend on others.
 func own(name string, factor func(r *rand.Rand, number int, share float64) float64) server {
 	return server{name, func(r *rand.Rand, l load) func(int, float64) float64 {

@@ -16,19 +16,7 @@ func Inventory(
 	db *database.DB, component reacting.Stock, sender reacting.Sender, views bool,
 ) reacting.Handler {
 	return reacting.Handle(db, sender, reacting.Levels(component, views),
-		reacting.Step[*shoppb.ReserveStock, *shoppb.ReserveRequest]{
-			Take: component.ReserveAll,
-			Asks: func(e *shoppb.ReserveStock) *shoppb.ReserveRequest {
-				return coordination.Reservation(e.GetOrder())
-			},
-			Done: func(e *shoppb.ReserveStock) events.Event {
-				return &shoppb.StockReserved{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
-			},
-			Refused: func(e *shoppb.ReserveStock, why *shoppb.Rejection) events.Event {
-				return &shoppb.StockRefused{Order: e.GetOrder(), Rejection: why}
-			},
-			Forbid: component.ReleaseAll, // whatever comes back to the shelf
-		}.Reaction(),
+		reacting.Reserve[*shoppb.ReserveStock](component),
 		reacting.Step[*shoppb.CommitStock, *shoppb.StepRequest]{
 			Take: component.CommitAll,
 			Asks: func(e *shoppb.CommitStock) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) },
@@ -48,17 +36,7 @@ func Inventory(
 // Payments makes the reactions of the payments to their commands, on their database.
 func Payments(db *database.DB, component coordination.Payments, sender reacting.Sender) reacting.Handler {
 	return reacting.Handle(db, sender, nil,
-		reacting.Step[*shoppb.CapturePayment, *shoppb.ChargeRequest]{
-			Take: component.ChargeAll,
-			Asks: func(e *shoppb.CapturePayment) *shoppb.ChargeRequest { return coordination.Charge(e.GetOrder()) },
-			Done: func(e *shoppb.CapturePayment) events.Event {
-				return &shoppb.PaymentCaptured{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
-			},
-			Refused: func(e *shoppb.CapturePayment, why *shoppb.Rejection) events.Event {
-				return &shoppb.PaymentDeclined{Order: e.GetOrder(), Rejection: why}
-			},
-			Forbid: component.VoidAll, // whatever comes onto the account
-		}.Reaction(),
+		reacting.Capture[*shoppb.CapturePayment](component),
 		compensation(component.Refund, func(e *shoppb.RefundPayment) events.Event {
 			return &shoppb.PaymentRefunded{Order: e.GetOrder()}
 		}),
@@ -68,14 +46,7 @@ func Payments(db *database.DB, component coordination.Payments, sender reacting.
 // Shipping makes the reactions of the shipping to its commands, on its database.
 func Shipping(db *database.DB, component coordination.Shipping, sender reacting.Sender) reacting.Handler {
 	return reacting.Handle(db, sender, nil,
-		reacting.Step[*shoppb.ShipOrder, *shoppb.ShipRequest]{
-			Take: component.ShipAll,
-			Asks: func(e *shoppb.ShipOrder) *shoppb.ShipRequest {
-				return &shoppb.ShipRequest{OrderId: e.GetOrder().GetOrderId(), Recipient: e.GetRecipient(),
-					Address: e.GetAddress()}
-			},
-			Done: func(e *shoppb.ShipOrder) events.Event { return &shoppb.OrderShipped{Order: e.GetOrder()} },
-		}.Reaction(),
+		reacting.Ship[*shoppb.ShipOrder](component),
 		compensation(component.Recall, func(e *shoppb.RecallOrder) events.Event {
 			return &shoppb.OrderRecalled{Order: e.GetOrder()}
 		}),

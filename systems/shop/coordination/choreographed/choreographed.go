@@ -61,17 +61,7 @@ func Inventory(
 	db *database.DB, component reacting.Stock, sender reacting.Sender, views bool,
 ) reacting.Handler {
 	return reacting.Handle(db, sender, reacting.Levels(component, views),
-		reacting.Step[*shoppb.OrderPlaced, *shoppb.ReserveRequest]{
-			Take: component.ReserveAll,
-			Asks: func(e *shoppb.OrderPlaced) *shoppb.ReserveRequest { return coordination.Reservation(e.GetOrder()) },
-			Done: func(e *shoppb.OrderPlaced) events.Event {
-				return &shoppb.StockReserved{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
-			},
-			Refused: func(e *shoppb.OrderPlaced, why *shoppb.Rejection) events.Event {
-				return &shoppb.StockRefused{Order: e.GetOrder(), Rejection: why}
-			},
-			Forbid: component.ReleaseAll, // whatever comes back to the shelf
-		}.Reaction(),
+		reacting.Reserve[*shoppb.OrderPlaced](component),
 		reacting.Step[*shoppb.OrderConfirmed, *shoppb.StepRequest]{
 			Take: component.CommitAll,
 			Asks: func(e *shoppb.OrderConfirmed) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) },
@@ -95,17 +85,7 @@ func Inventory(
 // Payments makes the reactions of the payments, on their database.
 func Payments(db *database.DB, component coordination.Payments, sender reacting.Sender) reacting.Handler {
 	return reacting.Handle(db, sender, nil,
-		reacting.Step[*shoppb.StockReserved, *shoppb.ChargeRequest]{
-			Take: component.ChargeAll,
-			Asks: func(e *shoppb.StockReserved) *shoppb.ChargeRequest { return coordination.Charge(e.GetOrder()) },
-			Done: func(e *shoppb.StockReserved) events.Event {
-				return &shoppb.PaymentCaptured{Order: e.GetOrder(), Recipient: e.GetRecipient(), Address: e.GetAddress()}
-			},
-			Refused: func(e *shoppb.StockReserved, why *shoppb.Rejection) events.Event {
-				return &shoppb.PaymentDeclined{Order: e.GetOrder(), Rejection: why}
-			},
-			Forbid: component.VoidAll, // whatever comes onto the account
-		}.Reaction(),
+		reacting.Capture[*shoppb.StockReserved](component),
 		// It undoes the payment; where it is told before the payment, it forbids it.
 		reacting.Single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
 			taken, err := s.Take(ctx, e.GetOrder(), component.Refund)
@@ -120,14 +100,7 @@ func Payments(db *database.DB, component coordination.Payments, sender reacting.
 // Shipping makes the reactions of the shipping, on its database.
 func Shipping(db *database.DB, component coordination.Shipping, sender reacting.Sender) reacting.Handler {
 	return reacting.Handle(db, sender, nil,
-		reacting.Step[*shoppb.PaymentCaptured, *shoppb.ShipRequest]{
-			Take: component.ShipAll,
-			Asks: func(e *shoppb.PaymentCaptured) *shoppb.ShipRequest {
-				return &shoppb.ShipRequest{OrderId: e.GetOrder().GetOrderId(), Recipient: e.GetRecipient(),
-					Address: e.GetAddress()}
-			},
-			Done: func(e *shoppb.PaymentCaptured) events.Event { return &shoppb.OrderShipped{Order: e.GetOrder()} },
-		}.Reaction(),
+		reacting.Ship[*shoppb.PaymentCaptured](component),
 		reacting.Single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
 			_, err := s.Take(ctx, e.GetOrder(), component.Recall)
 			return nil, err
