@@ -278,33 +278,26 @@ func ask(t *testing.T, d lab.Deployment, unit string) string {
 	return string(text)
 }
 
-func unitThatGivesUp(t *testing.T, s suite) {
+// withViews returns the layout with a unit more, which plays a part.
+func withViews(part string) lab.Layout {
 	l := layout()
-	l.Units = append(l.Units, lab.UnitSpec{
-		Name: "views", Role: "server",
-		Runnable: lab.Runnable{Args: []string{"die"}},
-	})
-	fails(t, s, l, "unit views failed: out of luck")
+	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server",
+		Runnable: lab.Runnable{Args: []string{part}}})
+	return l
+}
+
+func unitThatGivesUp(t *testing.T, s suite) {
+	fails(t, s, withViews("die"), "unit views failed: out of luck")
 }
 
 func unitThatEnds(t *testing.T, s suite) {
-	l := layout()
-	l.Units = append(l.Units, lab.UnitSpec{
-		Name: "views", Role: "server",
-		Runnable: lab.Runnable{Args: []string{"crash"}},
-	})
-	fails(t, s, l, "unit views ended: exit status 3")
+	fails(t, s, withViews("crash"), "unit views ended: exit status 3")
 }
 
 // unitThatEndsUnreached: the deployer knows that the program has ended, and waits no longer for its call.
 func unitThatEndsUnreached(t *testing.T, s suite) {
-	l := layout()
-	l.Units = append(l.Units, lab.UnitSpec{
-		Name: "views", Role: "server",
-		Runnable: lab.Runnable{Args: []string{"stillborn"}},
-	})
 	begun := time.Now()
-	fails(t, s, l, "unit views", "ended", "stillborn")
+	fails(t, s, withViews("stillborn"), "unit views", "ended", "stillborn")
 	if took := time.Since(begun); took > 40*time.Second {
 		t.Errorf("it took %v to notice", took)
 	}

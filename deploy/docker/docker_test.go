@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,35 +21,18 @@ import (
 
 // TestMain lets the test program be the janitor and the keeper of units that are
 // processes.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "janitor" {
-		if err := process.Janitor(os.Stdin, os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) == 7 && os.Args[1] == "conductor" {
-		fmt.Println(playConductor(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6]))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor) }
 
-// playConductor deploys a layout, given as JSON, says so and waits to be killed.
-func playConductor(network, program, dir, label, text string) error {
+// playConductor deploys a layout, given as JSON.
+func playConductor(args []string) error {
+	network, program, dir, label, text := args[0], args[1], args[2], args[3], args[4]
 	var layout lab.Layout
 	if err := json.Unmarshal([]byte(text), &layout); err != nil {
 		return err
 	}
 	processes := process.New(program, deploytest.Part("janitor"), nil, label)
-	if _, err := New(Network(network), processes, program, label).Deploy(context.Background(), layout,
-		dir); err != nil {
-		return err
-	}
-	fmt.Println("deployed")
-	time.Sleep(time.Hour)
-	return nil
+	_, err := New(Network(network), processes, program, label).Deploy(context.Background(), layout, dir)
+	return err
 }
 
 // newDeployer returns one whose units are those of the suite.
@@ -112,10 +94,6 @@ func waiting() lab.Layout {
 func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	text, err := json.Marshal(waiting())
 	if err != nil {
 		t.Fatal(err)
@@ -123,18 +101,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	for _, network := range []Network{Host, Bridge} {
 		t.Run(string(network), func(t *testing.T) {
 			dir := deploytest.Folder(t)
-			conductor := exec.Command(own, "conductor", string(network), program, dir, deploytest.Label(t),
-				string(text))
-			out, err := conductor.StdoutPipe()
-			if err == nil {
-				err = conductor.Start()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "deployed\n" {
-				t.Fatalf("the conductor says %q (%v)", line, err)
-			}
+			conductor := deploytest.Conductor(t, string(network), program, dir, deploytest.Label(t), string(text))
 			if err := conductor.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}

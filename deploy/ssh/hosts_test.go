@@ -1,7 +1,6 @@
 package ssh
 
 import (
-	"bufio"
 	"fmt"
 	"net/netip"
 	"os"
@@ -170,25 +169,8 @@ func TestAHostThatIsCutOffRemovesWhatItHas(t *testing.T) {
 // startConductor starts a conductor that has deployed units to the hosts.
 func startConductor(t *testing.T, h *sshtest.Hosts) *exec.Cmd {
 	t.Helper()
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := deploytest.Folder(t)
-	conductor := exec.Command(own, append([]string{"conductor", deploytest.Program(t), deploytest.Agent(t), dir},
-		h.Names...)...)
-	conductor.Stderr = os.Stderr
-	out, err := conductor.StdoutPipe()
-	if err == nil {
-		err = conductor.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "deployed\n" {
-		t.Fatalf("the conductor says %q, %v", line, err)
-	}
-	return conductor
+	return deploytest.Conductor(t,
+		append([]string{deploytest.Program(t), deploytest.Agent(t), deploytest.Folder(t)}, h.Names...)...)
 }
 
 // TestALostConnectionFailsTheTrial and not the next one.

@@ -2,13 +2,10 @@ package ssh
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/launch"
@@ -18,30 +15,13 @@ import (
 )
 
 // TestMain lets the test program be the janitor of units on this host, and a conductor.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == "janitor" {
-		if err := process.Janitor(os.Stdin, os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) > 5 && os.Args[1] == "conductor" {
-		fmt.Println(playConductor(os.Args[2], os.Args[3], os.Args[4], os.Args[5:]))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor) }
 
-// playConductor deploys units to hosts, says so and waits to be killed.
-func playConductor(program, agent, dir string, names []string) error {
-	deployer := newDeployer(program, agent, names)
-	if _, err := deployer.Deploy(context.Background(), deploytest.Front(), dir); err != nil {
-		return err
-	}
-	fmt.Println("deployed")
-	time.Sleep(time.Hour)
-	return nil
+// playConductor deploys units to hosts.
+func playConductor(args []string) error {
+	program, agent, dir, names := args[0], args[1], args[2], args[3:]
+	_, err := newDeployer(program, agent, names).Deploy(context.Background(), deploytest.Front(), dir)
+	return err
 }
 
 // newDeployer returns one whose units are those of the suite.

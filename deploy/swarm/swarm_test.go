@@ -1,12 +1,10 @@
 package swarm
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,23 +21,11 @@ import (
 
 // TestMain lets the test program be the janitor of units that are processes, and a
 // conductor that is killed.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "janitor" {
-		if err := process.Janitor(os.Stdin, os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if len(os.Args) == 5 && os.Args[1] == "conductor" {
-		fmt.Println(playConductor(os.Args[2], os.Args[3], os.Args[4]))
-		os.Exit(1)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor) }
 
-// playConductor deploys units, says so and waits to be killed.
-func playConductor(program, dir, label string) error {
+// playConductor deploys units.
+func playConductor(args []string) error {
+	program, dir, label := args[0], args[1], args[2]
 	d, err := newDeployer(program, dir, label)
 	if err != nil {
 		return err
@@ -48,12 +34,8 @@ func playConductor(program, dir, label string) error {
 	if err := os.Mkdir(trial, 0o700); err != nil {
 		return err
 	}
-	if _, err := d.Deploy(context.Background(), waiting(), trial); err != nil {
-		return err
-	}
-	fmt.Println("deployed")
-	time.Sleep(time.Hour)
-	return nil
+	_, err = d.Deploy(context.Background(), waiting(), trial)
+	return err
 }
 
 func newDeployer(program, dir, label string) (*Deployer, error) {
@@ -216,22 +198,8 @@ func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	need(t)
 	dir, program := folder(t), deploytest.Program(t)
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	const label = "000000-7-7"
-	conductor := exec.Command(own, "conductor", program, dir, label)
-	out, err := conductor.StdoutPipe()
-	if err == nil {
-		err = conductor.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "deployed\n" {
-		t.Fatalf("the conductor says %q (%v)", line, err)
-	}
+	conductor := deploytest.Conductor(t, program, dir, label)
 	if err := conductor.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

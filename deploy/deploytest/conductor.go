@@ -1,0 +1,56 @@
+package deploytest
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+)
+
+// deployed is the line of a conductor whose units run.
+const deployed = "deployed"
+
+// Main runs the tests of a deployer. Started as a part, the test program is the janitor of units that are
+// processes, or a conductor that calls deploy with its arguments and waits to be killed.
+func Main(m *testing.M, janitor func(conductor io.Reader, dir string) error, deploy func(args []string) error) {
+	if len(os.Args) < 3 || os.Args[1] != "janitor" && os.Args[1] != "conductor" {
+		os.Exit(m.Run())
+	}
+	var err error
+	if os.Args[1] == "janitor" {
+		err = janitor(os.Stdin, os.Args[2])
+	} else if err = deploy(os.Args[2:]); err == nil {
+		fmt.Println(deployed)
+		time.Sleep(time.Hour)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Conductor starts this test program as a conductor (see Main), and returns when its units run.
+func Conductor(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conductor := exec.Command(own, append([]string{"conductor"}, args...)...)
+	conductor.Stderr = os.Stderr
+	out, err := conductor.StdoutPipe()
+	if err == nil {
+		err = conductor.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != deployed+"\n" {
+		t.Fatalf("the conductor says %q (%v)", line, err)
+	}
+	return conductor
+}
