@@ -269,11 +269,6 @@ func (t Topology) withDefaults() Topology {
 	return t
 }
 
-// takesIn reports whether a queue takes in a type.
-func (t Topology) takesIn(kind string) bool {
-	return slices.ContainsFunc(t.Queues, func(q Queue) bool { return slices.Contains(q.Types, kind) })
-}
-
 // deliveryLimit returns the delivery limit of a queue; dead-letter queues have none, which is 0.
 func (t Topology) deliveryLimit(queue string) (int, error) {
 	for _, q := range t.Queues {

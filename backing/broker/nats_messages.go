@@ -22,7 +22,7 @@ func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
 	var failed *PublishError
 	var routed []int // indexes
 	for n, m := range messages {
-		if topology.takesIn(m.Type) {
+		if slices.ContainsFunc(topology.Queues, func(q Queue) bool { return slices.Contains(q.Types, m.Type) }) {
 			routed = append(routed, n)
 		} else {
 			failed = failed.add(n, fmt.Errorf("%w: %q", ErrUnrouted, m.Type))

@@ -68,7 +68,10 @@ func readValue(decoder *json.Decoder) (any, error) {
 	}
 	switch t := token.(type) {
 	case json.Number:
-		return number(t)
+		if whole, err := t.Int64(); err == nil {
+			return whole, nil
+		}
+		return t.Float64()
 	case json.Delim:
 		if t == '{' {
 			return readObject(decoder)
@@ -106,14 +109,6 @@ func readArray(decoder *json.Decoder) (bson.A, error) {
 	}
 	_, err := decoder.Token()
 	return array, err
-}
-
-// number is whole where it can be.
-func number(n json.Number) (any, error) {
-	if whole, err := n.Int64(); err == nil {
-		return whole, nil
-	}
-	return n.Float64()
 }
 
 // fields is a JSON object whose fields keep their order.

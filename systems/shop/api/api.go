@@ -42,7 +42,10 @@ func NewHandler(parts shop.Parts, healthy func(ctx context.Context) error) http.
 	a := api{parts}
 	f := front.New(front.Config{Problems: front.Problems{Types: types, Of: shop.ProblemOf, Meanings: meanings()},
 		Timeout: RequestTimeout, MaxBody: maxBody, Healthy: healthy})
-	f.HandleFunc("GET /openapi.yaml", a.openAPI)
+	f.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/yaml")
+		_, _ = w.Write(document) // a reader who has left is no failure
+	})
 	f.Handle("POST /orders", a.createOrder)
 	f.Handle("GET /orders", a.listOrders)
 	f.Handle("GET /orders/{orderId}", one(orderID, a.order))
@@ -91,11 +94,6 @@ func answer(ctx context.Context, status int, body any, header ...leanhttp.Field)
 	defer encoding.End()
 	text, err := json.Marshal(body)
 	return front.JSON(status, text, header...), err
-}
-
-func (a api) openAPI(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write(document) // a reader who has left is no failure
 }
 
 // Serve serves on the listener until ctx ends, then takes no new requests,

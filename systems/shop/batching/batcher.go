@@ -124,14 +124,6 @@ func (b *Batcher[Q]) take() []*call[Q] {
 // a message that it tells, belongs to this call's trace.
 type Keyed interface{ Key() string }
 
-// keyOf returns the key of what a call asks with, if it has one.
-func keyOf(asks any) string {
-	if keyed, is := asks.(Keyed); is {
-		return keyed.Key()
-	}
-	return ""
-}
-
 // carryOut carries out a batch and hands every call its outcome.
 func (b *Batcher[Q]) carryOut(group []*call[Q]) {
 	ctx, cancel := longest(group)
@@ -179,7 +171,11 @@ func (b *Batcher[Q]) attempt(ctx context.Context, group []*call[Q]) ([]steps.Out
 	for i, c := range group {
 		asked[i] = c.asks
 		_, part := spans.Begin(c.ctx, "carry out with others", lab.SegmentBusiness)
-		traced.Add(keyOf(c.asks), part)
+		key := ""
+		if keyed, is := any(c.asks).(Keyed); is {
+			key = keyed.Key()
+		}
+		traced.Add(key, part)
 	}
 	defer traced.End()
 	return b.all(traced.Join(ctx), asked)

@@ -61,9 +61,9 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 	return steps.DoStatement(ctx, b.db, "end", all,
 		func(ctx context.Context, all []Underway, look bool) ([]steps.Outcome, error) {
 			var leases map[string]int64
-			if look {
+			if look { // which locks the leases, too
 				var err error
-				if leases, err = b.leasesOf(ctx, steps.IDs(all)); err != nil {
+				if leases, err = database.Pairs[string, int64](ctx, b.db, b.leases, steps.IDs(all)); err != nil {
 					return nil, err
 				}
 			}
@@ -101,11 +101,6 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 			}
 			return outcomes, nil
 		})
-}
-
-// leasesOf reads, and locks, the leases of orders that somebody holds.
-func (b *Book) leasesOf(ctx context.Context, ids []string) (map[string]int64, error) {
-	return database.Pairs[string, int64](ctx, b.db, b.leases, ids)
 }
 
 // BeginCancel makes a confirmed order cancelled, for the holder of the lease to

@@ -79,14 +79,13 @@ func byOrder(records []spans.Record) map[string]criticalpath.Trace {
 	return orders
 }
 
-// makesFinal reports whether a span is one in which an order becomes final, beside
-// the request that has made it.
-func makesFinal(r spans.Record) bool { return r.Name == spans.Process+shop.ComponentOrders }
-
 // follow finds the path of the order in its trace, and reports whether it is whole.
 func (f *followed) follow(t criticalpath.Trace) bool {
 	first := t.First()
-	inside, whole := t.Until(f.final, makesFinal)
+	// Beside the request that has made it, an order becomes final in such spans.
+	inside, whole := t.Until(f.final, func(r spans.Record) bool {
+		return r.Name == spans.Process+shop.ComponentOrders
+	})
 	if !whole || f.sent > first.Start || f.intended > f.sent || inside[len(inside)-1].End < f.final {
 		return false // a unit that was killed has taken spans with it
 	}
