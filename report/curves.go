@@ -201,7 +201,8 @@ func (v view) drawnCurves(kind string) []lab.Metric {
 // curveKind returns the kind of plot that shows a metric over the offered rate; "" for none.
 func (v view) curveKind(m lab.Metric) string {
 	switch {
-	case m.Kind == lab.KindTime && (m.Quantile == 0.5 || m.Quantile == 0.99) && !isStaleness(m.Quantity):
+	case m.Kind == lab.KindTime && (m.Quantile == 0.5 || m.Quantile == 0.99) &&
+		m.Quantity != lab.Staleness && m.Quantity != lab.ReferenceStaleness:
 		return "curve"
 	case m.Kind == lab.KindRate:
 		return "throughput"

@@ -77,9 +77,10 @@ func newDocument(a lab.Analysis) (document, error) {
 	v := newView(a)
 	sections := v.sections()
 	return document{
-		Study: clean(a.Study), Title: clean(a.Title), Subtitle: v.subtitle(), Policy: policy(code, style),
-		Style:  template.HTML("<style>" + style + "</style>"),
-		Script: template.HTML("<script>" + code + "</script>"),
+		Study: clean(a.Study), Title: clean(a.Title), Policy: policy(code, style),
+		Subtitle: clean(fmt.Sprintf("Profile %s · scale %s · seed %d", v.Profile, plainNumber(v.Scale), v.Seed)),
+		Style:    template.HTML("<style>" + style + "</style>"),
+		Script:   template.HTML("<script>" + code + "</script>"),
 		Data: template.HTML(`<script type="application/json" id="analysis">` + string(escapeMarks(data)) +
 			"</script>"),
 		Answer:   newAnswer(a.Answer, sections),

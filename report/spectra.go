@@ -40,11 +40,6 @@ func (v view) spectraSection() section {
 	return s
 }
 
-// isStaleness reports whether a quantity is how far a copy lags.
-func isStaleness(quantity string) bool {
-	return quantity == lab.Staleness || quantity == lab.ReferenceStaleness
-}
-
 // stalenessSection shows how far read models, and replicas of reference data, lag.
 func (v view) stalenessSection() section {
 	s := section{ID: "staleness", Title: "Staleness",

@@ -76,7 +76,11 @@ func Create(root string, plan lab.Plan, environment lab.Environment) (*Folder, e
 	if err := errors.Join(f.seal(data), f.Write(planFile, data)); err != nil {
 		return nil, err
 	}
-	return f, f.pointLatest()
+	link := filepath.Join(filepath.Dir(f.dir), latestLink)
+	if err := renameio.Symlink(filepath.Base(f.dir), link); err != nil {
+		return f, fmt.Errorf("link latest results: %w", err)
+	}
+	return f, nil
 }
 
 // makeNew makes a folder that was not there: with a number behind its name, from
@@ -278,13 +282,4 @@ func (f *Folder) readJSON(name string, value any) error {
 func marshal(value any) ([]byte, error) {
 	data, err := json.MarshalIndent(value, "", "  ")
 	return append(data, '\n'), err
-}
-
-// pointLatest makes <study>/latest a link to this folder.
-func (f *Folder) pointLatest() error {
-	link := filepath.Join(filepath.Dir(f.dir), latestLink)
-	if err := renameio.Symlink(filepath.Base(f.dir), link); err != nil {
-		return fmt.Errorf("link latest results: %w", err)
-	}
-	return nil
 }

@@ -316,7 +316,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 		return nil, err
 	}
 	spans := os.Getenv(spansVariable)
-	if spans == "" && flags.out.takesSpans() {
+	if spans == "" && slices.ContainsFunc(flags.out, telemetry.Target.TakesSpans) {
 		spans = filepath.Join(scratch, sentSpans)
 	}
 	system, err := systemOf(plan, a.secrets, spans)

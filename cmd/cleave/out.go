@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -42,11 +41,6 @@ func (o *outFlag) Set(text string) error {
 	target, err := telemetry.ParseTarget(text)
 	*o = append(*o, target)
 	return err
-}
-
-// takesSpans reports whether spans go anywhere.
-func (o *outFlag) takesSpans() bool {
-	return slices.ContainsFunc(*o, telemetry.Target.TakesSpans)
 }
 
 // outs are opened places.

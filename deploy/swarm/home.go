@@ -203,7 +203,7 @@ func (h *home) awaitDoors(ctx context.Context, service string) ([]engine.Task, e
 		}
 		running := 0
 		for _, task := range tasks {
-			if hopeless(task) {
+			if task.Status.State == "rejected" || task.Status.State == "failed" { // it will never run
 				return nil, fmt.Errorf("the door on %s cannot be: %s", h.nodeName(task.NodeID), advised(task))
 			}
 			if task.Status.State == "running" {

@@ -111,10 +111,6 @@ func over(t engine.Task) bool {
 	return slices.Contains([]string{"complete", "failed", "rejected", "shutdown", "orphaned"}, t.Status.State)
 }
 
-// hopeless reports whether a task will never run: its node has refused it, or its program has
-// ended.
-func hopeless(t engine.Task) bool { return t.Status.State == "rejected" || t.Status.State == "failed" }
-
 // advised returns the state of a task as an error, with advice.
 func advised(t engine.Task) error {
 	said := cmp.Or(t.Status.Err, t.Status.Message)

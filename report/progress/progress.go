@@ -205,14 +205,10 @@ func beginning(plan lab.Plan, done int) string {
 	case len(parts) > 0:
 		text += ", " + strings.Join(parts, " and ")
 	}
-	return text + resumed(done)
-}
-
-func resumed(done int) string {
-	if done == 0 {
-		return ""
+	if done > 0 {
+		text += fmt.Sprintf(", %d of them done before", done)
 	}
-	return fmt.Sprintf(", %d of them done before", done)
+	return text
 }
 
 func (p *story) TrialStarted(planned lab.PlannedTrial, _ int) { p.startTrial(planned) }
