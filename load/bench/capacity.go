@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cleave-lab/cleave/internal/queueing"
+	"github.com/cleave-lab/cleave/load/queueing"
 )
 
 // stand is a server of known capacity: a queue with Poisson arrivals and one

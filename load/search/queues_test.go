@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/internal/queueing"
 	"github.com/cleave-lab/cleave/load/objective"
+	"github.com/cleave-lab/cleave/load/queueing"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/schedule"
 )

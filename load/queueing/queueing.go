@@ -1,5 +1,7 @@
-// Package queueing knows queues with Poisson arrivals and one server in closed form: searches for a capacity are
-// held against it.
+// Package queueing has the theory of queues with Poisson arrivals and one server. Tests and benchmarks hold
+// searches for a capacity against it.
+//
+// Entry points: CapacityMM1, CapacityMD1.
 package queueing
 
 import "math"
