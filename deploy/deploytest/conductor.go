@@ -15,7 +15,9 @@ const deployed = "deployed"
 
 // Main runs the tests of a deployer. Started as a part, the test program is the janitor of units that are
 // processes, or a conductor that calls deploy with its arguments and waits to be killed.
-func Main(m *testing.M, janitor func(conductor io.Reader, dir string) error, deploy func(args []string) error) {
+func Main(
+	m *testing.M, janitor func(conductor io.Reader, dir string) error, deploy func(args []string) error,
+) {
 	if len(os.Args) < 3 || os.Args[1] != "janitor" && os.Args[1] != "conductor" {
 		os.Exit(m.Run())
 	}
