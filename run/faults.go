@@ -77,7 +77,7 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 	return all
 }
 
-// metered keeps the meter informed of what is killed and started again.
+// metered suspends and resumes the metering of units that faults kill and start again.
 type metered struct {
 	lab.Deployment
 	metering lab.Metering
@@ -112,7 +112,7 @@ func (m *metered) Heal(ctx context.Context, f lab.Fault) error {
 	return m.resume()
 }
 
-// resume goes on with the new lives of what has ended.
+// resume resumes the metering of units that have new lives.
 func (m *metered) resume() error {
 	for _, again := range m.Units() {
 		if slices.Contains(m.ended, again.Name) {
@@ -136,8 +136,8 @@ func unhealed(records []lab.FaultRecord) error {
 	return errors.Join(problems...)
 }
 
-// withFaults takes the value from an audit whose faults did not take effect: it
-// has not seen what it was to judge.
+// withFaults makes the verdict of an audit unknown if a fault did not take effect: the audit has not seen
+// what it was to judge.
 func withFaults(audited lab.Audit, records []lab.FaultRecord) lab.Audit {
 	for _, r := range records {
 		if r.Effective {

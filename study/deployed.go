@@ -46,8 +46,8 @@ func (f *File) checkUnits(r *yamlfile.Reader, place string, v lab.Variant) {
 // maxProcessors is more than any host has.
 const maxProcessors = 10_000
 
-// deploy has all variants in a deployment, or each in its own where none is given, with what
-// the file says of them there.
+// deploy puts all variants into a deployment, or each into its own if none is given, with the settings that
+// the file has for them there.
 func (f *File) deploy(s *lab.Study, deployment string) {
 	s.Variants = slices.Clone(s.Variants)
 	for i := range s.Variants {
@@ -66,7 +66,7 @@ func (f *File) deploy(s *lab.Study, deployment string) {
 	}
 }
 
-// merged returns what is said of units in general with what is said of a deployment.
+// merged returns the general settings, replaced by those of a deployment.
 func merged[T any](general, there map[string]T) map[string]T {
 	if len(there) == 0 {
 		return general
@@ -77,7 +77,7 @@ func merged[T any](general, there map[string]T) map[string]T {
 	return all
 }
 
-// refuses says why a variant is not played as it is deployed; nil: it is.
+// refuses returns the reason why a variant is not played in its deployment; nil: it is.
 func (d deployed) refuses(v lab.Variant) error {
 	if only := d.only[v.Name]; len(only) > 0 && !slices.Contains(only, v.Deployment) {
 		return fmt.Errorf("it is played with --deploy %s only", strings.Join(only, " or "))

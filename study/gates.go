@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// bearable is how late, in seconds, 1 % of the operations may be sent without gates.
+// bearable is the lateness, in seconds, that 1 % of the operations may exceed without gates.
 const bearable = 0.1
 
 // WithoutGates lets trials of the study count whatever else the host does, and writes so

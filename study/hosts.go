@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// checkHosts refuses links of hosts that no unit is on, and links that are as without them.
+// checkHosts refuses links of hosts without units, and links without a rate and a delay.
 func (f *File) checkHosts(r *yamlfile.Reader) {
 	var all []string // hosts of any variant
 	check := func(place, of string, links map[string]lab.Network, nodes []string) {
@@ -40,8 +40,8 @@ func (f *File) nodesOf(v lab.Variant) []string {
 	return nodes
 }
 
-// link gives a variant the links of the study for the hosts that it places units on, unless it
-// has links of its own for them.
+// link gives a variant the study's links of the hosts that it places units on, unless it has links of its
+// own for them.
 func (f *File) link(v *lab.Variant) {
 	links := map[string]lab.Network{}
 	for _, host := range v.Nodes {

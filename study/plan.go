@@ -219,7 +219,7 @@ func hasten(load, quick *lab.Load) *lab.Load {
 	return &changed
 }
 
-// turn returns the variants with more knobs turned. Every mistake is a problem.
+// turn returns the variants with further knobs turned, and all mistakes as problems.
 func (f *File) turn(
 	variants []lab.Variant, knobs func(lab.Variant) (map[string]string, error),
 ) ([]lab.Variant, error) {
@@ -398,8 +398,8 @@ func profiledTrials(s lab.Study, timed []lab.PlannedTrial) []lab.PlannedTrial {
 	return more
 }
 
-// Profile has the trials of a study compared in what profiles tell, where some are
-// profiled. The profiled blocks are the first of all: there cannot be more.
+// Profile adds the metric of profiles to a study with profiled blocks. These are the first of all blocks:
+// there cannot be more.
 func Profile(s *lab.Study) error {
 	switch {
 	case s.Design.ProfiledBlocks < 0:

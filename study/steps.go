@@ -17,8 +17,7 @@ type way struct {
 	lab.Explained
 }
 
-// checkSteps holds the way against the study. Variants of it that cannot be built
-// here are left out like everywhere else.
+// checkSteps checks the steps against the study. Variants that cannot be built here are left out.
 func (f *File) checkSteps(r *yamlfile.Reader) {
 	line, seen := f.lines["steps"], map[string]bool{}
 	if n := len(f.way.Variants); n < 2 && f.lines["steps.variants"] > 0 {
@@ -48,7 +47,7 @@ func (f *File) checkSteps(r *yamlfile.Reader) {
 	}
 }
 
-// checkPlays sees to it that a variant of the way plays where the steps are shown.
+// checkPlays refuses steps at points at which a variant of theirs does not play.
 func (f *File) checkPlays(r *yamlfile.Reader, name string) {
 	v, found := f.Study.Variant(name)
 	for _, point := range f.way.Points {
@@ -59,9 +58,8 @@ func (f *File) checkPlays(r *yamlfile.Reader, name string) {
 	}
 }
 
-// takeSteps puts the way into a study that is resolved otherwise: between the
-// variants, and at the points, that are played. Where those are too few the study
-// has no steps.
+// takeSteps adds the steps to a resolved study: between the variants, and at the points, that are played.
+// If those are too few the study has no steps.
 func (f *File) takeSteps(s *lab.Study) {
 	if len(f.way.Variants) == 0 {
 		return
@@ -77,7 +75,7 @@ func (f *File) takeSteps(s *lab.Study) {
 	s.Steps, s.Explained = f.steps(s.Variants), &shown
 }
 
-// steps lead from each variant of the way to the next, of those that there are.
+// steps returns the steps from each variant to the next, among those that are played.
 func (f *File) steps(variants []lab.Variant) []lab.PathStep {
 	var steps []lab.PathStep
 	var before lab.Variant
@@ -108,8 +106,8 @@ func (f *File) changes(from, to lab.Variant) []lab.KnobChange {
 	return all
 }
 
-// knobChanges returns the knob changes that the system sees; where it does not say, the architecture
-// and the knobs that both have.
+// knobChanges returns the changes as the system names them; a system without names for them has changes of
+// the architecture and of the knobs that both variants have.
 func (f *File) knobChanges(from, to lab.Variant) []lab.KnobChange {
 	if f.info.Changes != nil {
 		return f.info.Changes(from, to)

@@ -38,7 +38,7 @@ func format() yamlfile.Format {
 // time.Duration.
 const Longest = 7 * 24 * time.Hour
 
-// spans is how time spans are written, in messages: 168 hours are Longest.
+// spans describes a time span in messages: 168 hours are Longest.
 const spans = "a time span such as 90s or 30m, at most 168h"
 
 // span reads a time span, in seconds.

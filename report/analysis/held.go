@@ -77,7 +77,7 @@ func (e *experiment) heldWithin(trial lab.Trial) bool {
 	return e.held(trial) && (hasObjective || figures[lab.FigureErrors] <= mostWrong)
 }
 
-// saysHeld tells up to which of the offered rates each variant held, where one did not.
+// saysHeld returns a sentence about the rates that each variant held and missed; "" if none was missed.
 func (e *experiment) saysHeld(rates []lab.HeldRate) string {
 	if !slices.ContainsFunc(rates, func(r lab.HeldRate) bool { return r.Held < r.Trials }) {
 		return ""
@@ -110,8 +110,8 @@ func (e *experiment) saysHeld(rates []lab.HeldRate) string {
 	return fmt.Sprintf("Of the offered rates %s.", strings.Join(parts, "; "))
 }
 
-// missedWords says why trials did not hold their rate, by their medians; "" without any. An objective is
-// named only where one was judged and missed.
+// missedWords returns the reasons why trials did not hold their rate, by their medians; "" without trials.
+// It names an objective only if one was judged and missed.
 func missedWords(missed []lab.Trial) string {
 	if len(missed) == 0 {
 		return ""
@@ -140,8 +140,8 @@ func missedWords(missed []lab.Trial) string {
 	return "not all of it was done within the load"
 }
 
-// completes reports whether the system tells when an operation is really done:
-// then its answer is about that, and not about when it was answered.
+// completes reports whether the system tells when an operation is really done. Findings then speak of that,
+// not of the answer.
 func (e *experiment) completes() bool {
 	_, known := lab.FindMetric(e.study.Metrics, lab.CompletionTime, 0.5, "")
 	return known && e.study.Load != nil

@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// plainFindings says in words what was found of a variant: "with sync an order takes 2.28
-// times as long and costs 2.5 times the CPU". Undecided ratios are left out; "" if all are.
+// plainFindings returns the findings about a variant in words: "with sync an order takes 2.28 times as long
+// and costs 2.5 times the CPU". Undecided ratios are left out; "" if all are.
 func (e *experiment) plainFindings(variant string, all []judged) string {
 	var each, whole []string // of an operation, and of the system
 	for _, j := range all {
@@ -64,8 +64,8 @@ func tailWords(m lab.Metric) string {
 	return fmt.Sprintf(" (of the slowest %s %%)", strconv.FormatFloat(100*(1-m.Quantile), 'g', 3, 64))
 }
 
-// plainMissed says in how many trials who missed the rate at which the variants are compared: how long
-// an operation takes there depends on how long the load lasts.
+// plainMissed names the variants that missed the rate of the comparison, with the number of trials:
+// response times at such a rate depend on the length of the load.
 func plainMissed(a lab.Analysis, point string) string {
 	var parts []string
 	for _, r := range a.Held {

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// impossible says why a design cannot be built; turned are the knobs that were
-// turned by hand.
+// impossible returns the reasons why a design cannot be built; turned are the knobs that the user has
+// turned.
 func (d Design) impossible(turned map[string]string) []error {
 	var reasons []error
 	refuse := func(when bool, format string, args ...any) {
@@ -60,7 +60,7 @@ func (d Design) impossible(turned map[string]string) []error {
 	return reasons
 }
 
-// refuseTwoPhase says what two-phase commit cannot be built with.
+// refuseTwoPhase refuses what two-phase commit cannot be combined with.
 func (d Design) refuseTwoPhase(refuse func(when bool, format string, args ...any)) {
 	refuse(d.Data == SharedData, "coordination %s has nothing to coordinate: all components share a database; "+
 		"use data %s, or coordination %s", TwoPhase, OwnDatabases, ACID)

@@ -45,7 +45,7 @@ const (
 	views
 )
 
-// StageOf returns that of a kind of unit.
+// StageOf returns the stage of a kind of unit.
 func StageOf(kind architecture.Unit) int {
 	switch {
 	case slices.Contains(kind.Components, shop.ComponentOrders):
@@ -94,7 +94,7 @@ func (u *unit) drain(ctx context.Context) error {
 	return u.await(limited, quiet, (&look{unit: u, last: front}).left)
 }
 
-// await looks again and again until nothing is left so often in a row, or patience ends.
+// await calls left again and again, until it has returned false quiet times in a row or ctx ends.
 func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) (bool, error)) error {
 	failed := 0
 	for looks := 1; ; looks++ {
@@ -121,15 +121,15 @@ func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) 
 	}
 }
 
-// look looks at the front: whether an order is not final, something drives one, or
-// an event is on its way to a stage up to the last.
+// look tells at the front whether work is left: an order that is not final, somebody who drives one, or an
+// event on its way to a stage up to last.
 type look struct {
 	unit   *unit
 	last   int
 	orders orderLook
-	final  time.Time // since when all orders are
-	asks   bool      // all units are asked what they have taken in
-	before int64     // what they had at the last look
+	final  time.Time // when all orders were first found final; zero: some are not
+	asks   bool      // whether all units are asked how many messages they have taken in
+	before int64     // their number at the last look
 	still  int       // looks in a row in which orders were open and nothing was on its way
 }
 
@@ -169,7 +169,7 @@ func (l *look) driven(ctx context.Context, db *database.DB) (bool, error) {
 	return count > 0, err
 }
 
-// moving reports whether open orders may still become final; not where their events are lost.
+// moving reports whether open orders may still become final. Those whose events are lost never do.
 func (l *look) moving(ctx context.Context) (bool, error) {
 	more, err := l.onItsWay(ctx)
 	if err != nil || more {
@@ -198,8 +198,8 @@ func (l *look) onItsWay(ctx context.Context) (bool, error) {
 // goes on where it has found the last one; before it says that there is none, it
 // has gone through all of them once more, because one may be recorded late.
 type orderLook struct {
-	from string // all before it were final
-	sure bool   // in one and the same look
+	from string // all orders before it were final
+	sure bool   // whether the present look has begun with the first order
 }
 
 // open reports whether there may be an order that is not final.
@@ -263,15 +263,13 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 // waiting returns what a queue holds; what the client cannot know is left out.
 func waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
 
-// SettledPath is asked by who measures, at the units that take orders: it is
-// answered with 204 as soon as every order is final and, as far as can be seen from
-// there, no saga and no message is under way, those for read models included. The
-// header Server-Timing says how long it took until all orders were final. It is not
-// part of the shop's public interface.
+// SettledPath is a path of the units that take orders, for who measures. The answer, 204, comes as soon as
+// every order is final and no saga and no message is under way, as far as the unit can see, those for read
+// models included. The header Server-Timing says how long it took until all orders were final. The path is
+// not part of the shop's public interface.
 const SettledPath = "/settled"
 
-// BetweenPath is asked instead where more orders follow at once: what is hardly seen need not
-// be waited for.
+// BetweenPath is the path to ask where more orders follow at once. It waits for fewer quiet looks.
 const BetweenPath = SettledPath + "?" + moreFollow
 
 const moreFollow = "orders=follow"
@@ -296,8 +294,7 @@ func (u *unit) withSettled(ctx context.Context, public http.Handler) http.Handle
 	})
 }
 
-// answerSettled holds the answer back until all is done. It starts to look when it
-// is asked.
+// answerSettled answers when all is done.
 func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow bool) {
 	asked := time.Now()
 	connection := http.NewResponseController(w)
@@ -330,13 +327,13 @@ func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow 
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// requests counts those of the public interface that have come to a unit.
+// requests counts the requests of a unit's public interface.
 type requests struct {
 	begun, ended atomic.Int64
-	settled      atomic.Int64 // what answered said before all work was last found done
+	settled      atomic.Int64 // the result of answered before all work was last found done
 }
 
-// answered returns how many have come, or 0 while one of them is in flight.
+// answered returns the number of requests so far, or 0 while one of them is in flight.
 func (r *requests) answered() int64 {
 	came := r.begun.Load()
 	if r.ended.Load() != came {

@@ -36,13 +36,13 @@ import (
 
 // Surroundings hold the databases, callees and services around a unit.
 type Surroundings struct {
-	// Database is that of a component which the unit hosts. Components that share
-	// one get the same handle, which is what lets them share a transaction.
+	// Database returns the database of a component that the unit hosts. Components that share one get the
+	// same handle: that lets them share a transaction.
 	Database func(component string) *database.DB
-	// Call reaches the unit that hosts a component.
+	// Call returns a client of the unit that hosts a component.
 	Call func(component string) grpc.ClientConnInterface
-	// Broker carries events, where the design has a broker; Documents keep read
-	// models, where it has any. Both must be declared, see Declare.
+	// Broker carries events, if the design has a broker; Documents keep read models, if it has any. Both must
+	// be declared, see Declare.
 	Broker    broker.Client
 	Documents document.Store
 	// Tracer makes spans of what is traced elsewhere; nil makes none.
@@ -72,7 +72,7 @@ type Hosted struct {
 	Background []func(ctx context.Context, logError func(error))
 }
 
-// Host joins the components that a unit hosts with stand-ins for all others.
+// Host joins the components that a unit hosts with clients of all others.
 func Host(design architecture.Design, unit architecture.Unit, around Surroundings) (Hosted, error) {
 	h := host{design: design, unit: unit, around: around}
 	if design.NeedsBroker(unit) && around.Broker == nil || design.Documents != "" && around.Documents == nil {
@@ -103,7 +103,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 	return h.Hosted, refused
 }
 
-// book returns the book of orders, for those who write in it.
+// book returns the book of orders, whose watcher is told of final orders.
 func (h *host) book(db *database.DB) *orders.Book {
 	book := orders.NewBook(db)
 	if h.around.Watcher != nil {
@@ -112,13 +112,13 @@ func (h *host) book(db *database.DB) *orders.Book {
 	return book
 }
 
-// batches reports whether what is asked for at the same time is done together. Steps are asked for one by one
-// where the orders drive them, each in a transaction of its own.
+// batches reports whether calls that come at the same time share a transaction. Only where the orders drive
+// a saga do steps come one by one.
 func (h *host) batches() bool {
 	return h.design.Coordination == architecture.Orchestrated && h.design.Batching
 }
 
-// stepping has a component share transactions where the design has batches.
+// stepping returns the component, whose steps share transactions if the design has batches.
 func stepping[C interface{ Batch() }](h *host, component C) C {
 	if h.batches() {
 		component.Batch()
@@ -157,8 +157,8 @@ func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
 	return shoppb.CallCustomers(binding)
 }
 
-// placeViews puts the read side where it can be answered from: tables live with
-// their component, documents are for whoever hosts the views.
+// placeViews joins the components of the read side: those of tables with the owners of the tables, those of
+// documents with the unit that hosts the views.
 func (h *host) placeViews() {
 	if h.design.Views == architecture.FromDocuments {
 		h.StockViews = hosting.Join(h, shop.ComponentStockViews,
@@ -177,8 +177,8 @@ func (h *host) placeViews() {
 		shoppb.OfferOrderViews, shoppb.CallOrderViews)
 }
 
-// readAhead has the unit that clients ask answer from what it has at hand: a cache, or the
-// copy of the catalog that the orders keep. It comes last: orders go by neither.
+// readAhead lets the unit that clients ask answer from a cache, or from the orders' copy of the catalog. It
+// comes last, since orders are priced by neither.
 func (h *host) readAhead() {
 	replica := h.replica(h.around.Database(shop.ComponentOrders))
 	switch {
@@ -222,7 +222,7 @@ type host struct {
 	participants map[string]shoppb.Participant
 }
 
-// place returns a component, which stands on its database where this unit hosts it.
+// place returns a component: on its database if this unit hosts it, else its client.
 func place[C any](
 	h *host, component string, here func(*database.DB) C, offer func(grpc.ServiceRegistrar, C),
 	call func(grpc.ClientConnInterface) C,
@@ -239,7 +239,7 @@ func (h *host) Call(component string) grpc.ClientConnInterface { return h.around
 // Offer implements hosting.Host.
 func (h *host) Offer(register func(grpc.ServiceRegistrar)) { h.Offers = append(h.Offers, register) }
 
-// coordinator carries the orders of this unit.
+// coordinator returns the coordinator of the orders of this unit.
 func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinator, error) {
 	switch h.design.Coordination {
 	case architecture.ACID:

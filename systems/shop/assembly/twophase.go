@@ -11,7 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// takePart has the components of this unit take part in transactions that the orders coordinate.
+// takePart registers the components of this unit as participants of transactions that the orders
+// coordinate.
 func (h *host) takePart() {
 	if h.design.Coordination != architecture.TwoPhase {
 		return

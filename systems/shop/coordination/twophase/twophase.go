@@ -35,11 +35,10 @@ import (
 )
 
 const (
-	// lease is how long an attempt belongs to who has begun it; margin before its end no more work on it
-	// begins.
+	// lease is the time for which an attempt belongs to who has begun it. Work on it ends margin before that.
 	lease  = 5 * time.Second
 	margin = time.Second
-	// young transactions are left to who has begun them.
+	// young is the age up to which a transaction is left to who has begun it.
 	young = time.Second
 	// atOnce is how many abandoned orders are looked up together.
 	atOnce = 100
@@ -49,7 +48,7 @@ const (
 	busyPause = 20 * time.Millisecond
 )
 
-// Components returns those that take part, in the order in which they prepare.
+// Components returns the components that take part, in the order in which they prepare.
 func Components() []string {
 	return []string{shop.ComponentShipping, shop.ComponentPayments, shop.ComponentInventory}
 }
@@ -83,7 +82,7 @@ const (
 // separator stands between the parts of a transaction's name.
 const separator = "."
 
-// attempt is one at a transaction: an order is placed or cancelled, under a lease.
+// attempt is an attempt to place or to cancel an order, under a lease.
 type attempt struct {
 	order, kind string
 	lease       int64
@@ -104,7 +103,7 @@ func attemptOf(name string) (attempt, bool) {
 	return attempt{parts[0], parts[1][:1], under}, err == nil
 }
 
-// lease ends that long from now, in microseconds since 1970.
+// lease returns the end of a lease that begins now, in microseconds since 1970.
 func (c *Coordinator) lease() int64 { return c.now().Add(lease).UnixMicro() }
 
 // within returns the context of work under a lease.
@@ -227,7 +226,7 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 	return c.book.Get(ctx, id)
 }
 
-// hold waits for an order that somebody works on.
+// hold takes the lease of an order, and waits while somebody else has it.
 func (c *Coordinator) hold(ctx context.Context, id string) (u orders.Underway, cancelled bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, 2*lease)
 	defer stop()
