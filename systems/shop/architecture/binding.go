@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Binding carries calls from unit to unit.
+// Binding names the protocol that carries calls from unit to unit.
 type Binding string
 
 // The bindings. Those called lean are our own; the others are net/http with
