@@ -164,8 +164,3 @@ func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
-
-// subtitle says how the study was played.
-func (v view) subtitle() string {
-	return clean(fmt.Sprintf("Profile %s · scale %s · seed %d", v.Profile, plainNumber(v.Scale), v.Seed))
-}
