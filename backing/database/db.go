@@ -62,6 +62,7 @@ type Row interface {
 // that they always change the rows they match. Outside of Do it commits by itself,
 // and is tried again when others got in the way, which has undone all of it.
 func (db *DB) Exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
+	query = db.rebind(query)
 	if db.InTransaction(ctx) {
 		return db.exec(ctx, query, args)
 	}
@@ -72,9 +73,8 @@ func (db *DB) Exec(ctx context.Context, query string, args ...any) (changed int6
 	return changed, err
 }
 
-// exec runs a statement once.
+// exec runs a statement, in the words of the database, once.
 func (db *DB) exec(ctx context.Context, query string, args []any) (int64, error) {
-	query = db.rebind(query)
 	ctx, began := db.begin(ctx)
 	result, err := db.executor(ctx, db.writers).ExecContext(ctx, query, args...)
 	var changed int64
@@ -137,6 +137,7 @@ func readRows(
 type executor interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
 // executor returns the transaction that the context carries, else the pool.

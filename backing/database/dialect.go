@@ -3,11 +3,14 @@ package database
 import "strings"
 
 // Append returns the assignment of an UPDATE that appends a text, its one parameter, to a column.
-func (db *DB) Append(column string) string {
+func (db *DB) Append(column string) string { return column + " = " + db.Appended(column) }
+
+// Appended returns what a column is with a text, its one parameter, at its end.
+func (db *DB) Appended(column string) string {
 	if db.driver == MariaDB {
-		return column + " = CONCAT(" + column + ", ?)"
+		return "CONCAT(" + column + ", ?)"
 	}
-	return column + " = " + column + " || ?"
+	return column + " || ?"
 }
 
 // Integer returns the placeholder of a whole number where nothing else tells its type, as in a CASE.

@@ -13,5 +13,5 @@
 // is on disk before Do returns; Open refuses a server that is set otherwise.
 //
 // It starts no servers (package server does) and knows no tables.
-// Entry points: Open, DB.Do, DB.Exec, DB.One, DB.Each.
+// Entry points: Open, DB.Do, DB.Exec, DB.One, DB.Each; DB.Pool for an ORM.
 package database

@@ -91,6 +91,15 @@ const (
 	Replicated Reference = "replicated" // a copy of their own, which events keep current
 )
 
+// Access is how the components reach their tables.
+type Access string
+
+// The ways to reach them.
+const (
+	SQL Access = "sql" // statements written by hand, one for many rows
+	ORM Access = "orm" // those that gorm makes of structs
+)
+
 // The databases.
 const (
 	sqlite   = "sqlite"
@@ -128,6 +137,7 @@ type Design struct {
 	Reference    Reference
 	Views        Views
 	Database     string // kind of backing: sqlite, mariadb, postgres
+	Access       Access // to its tables
 	Broker       string // nats, rabbitmq, rabbitmq-classic; empty: none
 	Documents    string // sqlite, mongo; empty: none
 	Replicated   bool   // database and documents are on a replicated disk
@@ -252,7 +262,7 @@ func design(name string, settings map[string]string) (Design, error) {
 		Data:         Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
 		Publishing: Publishing(settings[KnobPublishing]), Reference: Reference(settings[KnobReference]),
-		Database: settings[KnobDatabase], Replicated: settings[KnobDisk] == lab.DiskReplicated,
+		Database: settings[KnobDatabase], Access: Access(settings[KnobAccess]), Replicated: settings[KnobDisk] == lab.DiskReplicated,
 		Pair:     settings[KnobBalancer] == balancerPair,
 		Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
 		Logging: settings[kit.KnobLogging],

@@ -18,6 +18,7 @@ const (
 	KnobReference    = "reference"
 	KnobViews        = "views"
 	KnobDatabase     = "database"
+	KnobAccess       = "data-access"
 	KnobBroker       = "broker"
 	KnobDocuments    = "documents"
 	KnobDisk         = lab.KnobDisk
@@ -84,6 +85,10 @@ func knobs() []lab.Knob {
 				string(FromCache): "API composition with a cache"}},
 		{Name: KnobDatabase, Values: []string{sqlite, mariadb, postgres}, Summary: "the database",
 			Means: map[string]string{sqlite: "SQLite", mariadb: "MariaDB", postgres: "PostgreSQL"}},
+		{Name: KnobAccess, Values: []string{string(SQL), string(ORM)},
+			Summary: "how the components reach their tables: by SQL that is written for each step, or by an ORM " +
+				"(gorm), as its documentation shows",
+			Means: map[string]string{string(SQL): "SQL written by hand", string(ORM): "an ORM"}},
 		{Name: KnobBroker, Values: []string{BrokerNATS, BrokerQuorum, BrokerClassic},
 			Summary: "the broker of events; rabbitmq has quorum queues"},
 		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"},

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/mapped"
 )
 
 // eventParts are the parts that a design with events needs beside databases.
@@ -40,7 +41,7 @@ type eventParts struct {
 func (s shopOf) surroundings(t *testing.T, unit architecture.Unit) assembly.Surroundings {
 	t.Helper()
 	opened := func(component string) string { return s.design.OpenedBy(unit, component) }
-	around := assembly.Surroundings{Database: s.database(t, opened), Call: s.call(t)}
+	around := assembly.Surroundings{Database: s.database(t, opened), Call: s.call(t), Mapped: mapped.Stores{}}
 	if s.design.Broker != "" {
 		client, err := broker.Open(s.around.broker)
 		must(t, err)

@@ -49,6 +49,8 @@ type Surroundings struct {
 	Tracer trace.TracerProvider
 	// Watcher is told what happens to orders and read models; nil where nobody asks.
 	Watcher Watcher
+	// Mapped makes the tables of components by an ORM; nil in programs that have none.
+	Mapped Stores
 	// Process names this process among all of the shop, the same after a restart;
 	// empty means the unit's name, which is enough for one replica.
 	Process string
@@ -74,14 +76,19 @@ type Hosted struct {
 
 // Host joins the components that a unit hosts with clients of all others.
 func Host(design architecture.Design, unit architecture.Unit, around Surroundings) (Hosted, error) {
-	h := host{design: design, unit: unit, around: around}
+	stores, err := around.stores(design)
+	if err != nil {
+		return Hosted{}, fmt.Errorf("unit %s: %w", unit.Name, err)
+	}
+	h := host{design: design, unit: unit, around: around, stores: stores}
 	if design.NeedsBroker(unit) && around.Broker == nil || design.Documents != "" && around.Documents == nil {
 		return Hosted{}, fmt.Errorf("unit %s needs broker %q and documents %q, and has not got both", unit.Name,
 			design.Broker, design.Documents)
 	}
 	h.Catalog = place(&h, shop.ComponentCatalog, h.telling, shoppb.OfferCatalog, h.prices)
 	h.Customers = place(&h, shop.ComponentCustomers,
-		func(db *database.DB) shop.Customers { return customers.New(db) }, shoppb.OfferCustomers, h.buyers)
+		func(db *database.DB) shop.Customers { return customers.On(stores.Customers(db)) },
+		shoppb.OfferCustomers, h.buyers)
 	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, shoppb.OfferInventory, shoppb.CallInventory)
 	h.Payments = place(&h, shop.ComponentPayments, h.payments, shoppb.OfferPayments, shoppb.CallPayments)
 	h.Shipping = place(&h, shop.ComponentShipping, h.shipping, shoppb.OfferShipping, shoppb.CallShipping)
@@ -105,7 +112,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 
 // book returns the book of orders, whose watcher is told of final orders.
 func (h *host) book(db *database.DB) *orders.Book {
-	book := orders.NewBook(db)
+	book := orders.BookOn(db, h.stores.Orders(db))
 	if h.around.Watcher != nil {
 		book.Watch(h.around.Watcher.Final)
 	}
@@ -127,17 +134,17 @@ func stepping[C interface{ Batch() }](h *host, component C) C {
 }
 
 func (h *host) inventory(db *database.DB) shop.Inventory {
-	h.stock = stepping(h, inventory.New(db))
+	h.stock = stepping(h, inventory.On(db, h.stores.Inventory(db)))
 	return h.stock
 }
 
 func (h *host) payments(db *database.DB) shop.Payments {
-	h.accounts = stepping(h, payments.New(db))
+	h.accounts = stepping(h, payments.On(db, h.stores.Payments(db)))
 	return h.accounts
 }
 
 func (h *host) shipping(db *database.DB) shop.Shipping {
-	h.parcels = stepping(h, shipping.New(db))
+	h.parcels = stepping(h, shipping.On(db, h.stores.Shipping(db)))
 	return h.parcels
 }
 
@@ -170,11 +177,12 @@ func (h *host) placeViews() {
 		return
 	}
 	h.StockViews = place(h, shop.ComponentInventory,
-		func(db *database.DB) shop.StockViews { return stockviews.FromTables(db) }, shoppb.OfferStockViews,
-		shoppb.CallStockViews)
+		func(db *database.DB) shop.StockViews { return stockviews.FromTables(h.stores.Inventory(db)) },
+		shoppb.OfferStockViews, shoppb.CallStockViews)
 	h.OrderViews = place(h, shop.ComponentOrders,
-		func(db *database.DB) shop.OrderViews { return orderviews.FromBook(orders.NewBook(db)) },
-		shoppb.OfferOrderViews, shoppb.CallOrderViews)
+		func(db *database.DB) shop.OrderViews {
+			return orderviews.FromBook(orders.BookOn(db, h.stores.Orders(db)))
+		}, shoppb.OfferOrderViews, shoppb.CallOrderViews)
 }
 
 // readAhead lets the unit that clients ask answer from a cache, or from the orders' copy of the catalog. It
@@ -211,6 +219,7 @@ type host struct {
 	design architecture.Design
 	unit   architecture.Unit
 	around Surroundings
+	stores Stores
 
 	// Where this unit hosts them.
 	stock    *inventory.Inventory

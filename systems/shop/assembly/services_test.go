@@ -3,6 +3,7 @@ package assembly_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -39,6 +40,7 @@ func TestServicesBehave(t *testing.T) {
 		"sync-tuned":        {architecture.SyncTuned, nil, all},
 		"sync-grpc-tuned":   {architecture.SyncGRPCTuned, nil, one},
 		"a shared database": {architecture.SyncGRPCTuned, shared, all},
+		"an ORM":            {architecture.Sync, byORM(nil), all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -66,6 +68,9 @@ func TestServicesBehaveInOtherShapes(t *testing.T) {
 		"saga in one unit":        {architecture.KnobPlacement: "together"},
 		"cached in one unit": {architecture.KnobPlacement: "together",
 			architecture.KnobViews: string(architecture.FromCache)},
+		"an ORM, batches in one transaction": byORM(map[string]string{architecture.KnobPlacement: "together",
+			architecture.KnobBatching: "on", architecture.KnobCoordination: "acid",
+			architecture.KnobData: "shared"}),
 		"ACID beside reads": {architecture.KnobPlacement: "catalog,customers",
 			architecture.KnobCoordination: "acid", architecture.KnobData: "shared"},
 	} {
@@ -91,6 +96,13 @@ func TestTwoPhaseBehaves(t *testing.T) {
 			behave(t, architecture.Sync, turned, open)
 		})
 	}
+}
+
+// byORM adds an ORM to the knobs that are turned.
+func byORM(turned map[string]string) map[string]string {
+	all := map[string]string{architecture.KnobAccess: string(architecture.ORM)}
+	maps.Copy(all, turned)
+	return all
 }
 
 // behave holds a design to the behaviour of the shop.

@@ -45,6 +45,8 @@ type Place struct {
 	Service func(name string) (string, error)
 	// Stop is closed when the unit is to drain, report and end.
 	Stop <-chan struct{}
+	// Mapped makes tables by an ORM; nil in programs that have none.
+	Mapped Stores
 }
 
 // The backing services that units ask for.
@@ -295,7 +297,8 @@ func (u *unit) open(ctx context.Context) (err error) {
 		u.opened[name] = db
 		u.Keep(db)
 	}
-	u.around = Surroundings{Database: u.database, Call: u.call, Process: u.instance, Tracer: u.tracer()}
+	u.around = Surroundings{Database: u.database, Call: u.call, Process: u.instance, Tracer: u.tracer(),
+		Mapped: u.place.Mapped}
 	if err := u.observe(ctx); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package audit_test
 import (
 	"context"
 
+	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/orchestrated"
@@ -99,6 +100,11 @@ func (m *hesitant) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.
 		m.waiting = nil
 	}
 	return m.Shipping.Recall(ctx, in)
+}
+
+// onRecord is the ledger of a component.
+func onRecord(db *database.DB, table, what string) steps.Ledger {
+	return steps.NewLedger(db, steps.NewTable(db, table), what)
 }
 
 // forgetsRefund does not know that it has refunded, when it is asked again.

@@ -18,17 +18,17 @@ import (
 // Catalog implements shop.Catalog on its tables.
 type Catalog struct {
 	db     *database.DB
-	quotes []string                                             // by number of products
+	tables Tables
 	tell   func(context.Context, *shoppb.ProductRepriced) error // nil: nobody listens
 }
 
 var _ shop.Catalog = (*Catalog)(nil)
 
-// New makes the component on its database.
-func New(db *database.DB) *Catalog {
-	return &Catalog{db: db, quotes: database.TextsIn(shop.MaxLines,
-		"SELECT product_id, name, price_cents FROM products WHERE product_id IN", "")}
-}
+// New makes the component on its database, by SQL.
+func New(db *database.DB) *Catalog { return On(db, BySQL(db)) }
+
+// On makes the component on the tables of its database.
+func On(db *database.DB, tables Tables) *Catalog { return &Catalog{db: db, tables: tables} }
 
 // Quote implements shop.Catalog.
 func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
@@ -37,14 +37,13 @@ func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.Q
 		return nil, rpc.Problemf(rpc.InvalidArgument, "a quote for %d products, ask for 1 to %d", len(ids),
 			shop.MaxLines)
 	}
-	found := make(map[int64]*shoppb.Product, len(ids))
-	err := database.EachOf(ctx, c.db, func(row database.Row) error {
-		product, err := scan(row)
-		found[product.GetProductId()] = product
-		return err
-	}, c.quotes, ids)
+	rows, err := c.tables.Products(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("quote %d products: %w", len(ids), err)
+	}
+	found := make(map[int64]*shoppb.Product, len(rows))
+	for _, row := range rows {
+		found[row.ProductID] = row.shown()
 	}
 	products := make([]*shoppb.Product, len(ids))
 	for i, id := range ids {
@@ -57,16 +56,14 @@ func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.Q
 
 // GetProduct implements shop.Catalog.
 func (c *Catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (*shoppb.Product, error) {
-	product := &shoppb.Product{ProductId: in.GetProductId()}
-	found, err := c.db.One(ctx, []any{&product.Name, &product.PriceCents},
-		"SELECT name, price_cents FROM products WHERE product_id = ?", in.GetProductId())
+	product, found, err := c.tables.Product(ctx, in.GetProductId())
 	if err != nil {
 		return nil, fmt.Errorf("get product %d: %w", in.GetProductId(), err)
 	}
 	if !found {
 		return nil, unknown(in.GetProductId())
 	}
-	return product, nil
+	return product.shown(), nil
 }
 
 // ListProducts implements shop.Catalog.
@@ -85,16 +82,13 @@ func (c *Catalog) ListProducts(
 	if err != nil {
 		return nil, err
 	}
-	page := &shoppb.ProductPage{}
-	err = c.db.Each(ctx, func(row database.Row) error {
-		product, err := scan(row)
-		page.Products = append(page.Products, product)
-		return err
-	}, `SELECT product_id, name, price_cents FROM products
-WHERE search_name < ? AND (search_name > ? OR search_name = ? AND product_id > ?)
-ORDER BY search_name, product_id LIMIT ?`, prefix+lastRune, after.name, after.name, after.product, size+1)
+	found, err := c.tables.Beyond(ctx, after.name, after.product, prefix+lastRune, size+1)
 	if err != nil {
 		return nil, fmt.Errorf("list products that begin with %q: %w", prefix, err)
+	}
+	page := &shoppb.ProductPage{}
+	for _, product := range found {
+		page.Products = append(page.Products, product.shown())
 	}
 	if len(page.Products) > size {
 		page.Products = page.Products[:size]
@@ -135,11 +129,6 @@ func parseCursor(text, prefix string) (cursor, error) {
 		return cursor{}, wrong
 	}
 	return cursor{name, product}, nil
-}
-
-func scan(row database.Row) (*shoppb.Product, error) {
-	product := &shoppb.Product{}
-	return product, row.Scan(&product.ProductId, &product.Name, &product.PriceCents)
 }
 
 func unknown(id int64) error {

@@ -32,27 +32,23 @@ func (c *Catalog) Reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shop
 // order that carries the new price is older.
 func (c *Catalog) reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
 	id, cents, now := in.GetProductId(), in.GetPriceCents(), time.Now().UnixMicro()
-	changed, err := c.db.Exec(ctx, `UPDATE products SET price_cents = ?, version = version + 1
-WHERE product_id = ? AND price_cents <> ?`, cents, id, cents)
+	changed, err := c.tables.Reprice(ctx, id, cents)
 	if err != nil {
 		return nil, fmt.Errorf("reprice product %d: %w", id, err)
 	}
-	price := &shoppb.Price{ProductId: id}
-	found, err := c.db.One(ctx, []any{&price.PriceCents, &price.Version},
-		"SELECT price_cents, version FROM products WHERE product_id = ?", id)
+	product, found, err := c.tables.Product(ctx, id)
+	price := &shoppb.Price{ProductId: id, PriceCents: product.PriceCents, Version: product.Version}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reprice product %d: %w", id, err)
 	case !found:
 		return nil, unknown(id)
-	case changed == 0 && price.GetPriceCents() != cents:
+	case changed == 0 && product.PriceCents != cents:
 		return nil, c.db.Contended("the price has changed since it was looked for")
 	case changed == 0:
 		return price, nil
 	}
-	if _, err := c.db.Exec(ctx,
-		"INSERT INTO prices (product_id, version, price_cents, changed_us) VALUES (?, ?, ?, ?)",
-		id, price.GetVersion(), price.GetPriceCents(), now); err != nil {
+	if err := c.tables.Note(ctx, Price{id, product.Version, product.PriceCents, now}); err != nil {
 		return nil, fmt.Errorf("note the price of product %d: %w", id, err)
 	}
 	if c.tell != nil {

@@ -13,33 +13,28 @@ import (
 )
 
 // Customers implements shop.Customers on its table.
-type Customers struct {
-	db      *database.DB
-	several []string // by number of customers
-}
+type Customers struct{ table Table }
 
 var _ shop.Customers = (*Customers)(nil)
 
-// New makes the component on its database.
-func New(db *database.DB) *Customers {
-	return &Customers{db: db, several: database.TextsIn(shop.MaxPageSize,
-		"SELECT customer_id, name, email, address FROM customers WHERE customer_id IN", "")}
-}
+// New makes the component on its database, by SQL.
+func New(db *database.DB) *Customers { return On(BySQL(db)) }
+
+// On makes the component on its table.
+func On(table Table) *Customers { return &Customers{table} }
 
 // GetCustomer implements shop.Customers.
 func (c *Customers) GetCustomer(
 	ctx context.Context, in *shoppb.GetCustomerRequest,
 ) (*shoppb.Customer, error) {
-	customer := &shoppb.Customer{CustomerId: in.GetCustomerId()}
-	found, err := c.db.One(ctx, []any{&customer.Name, &customer.Email, &customer.Address},
-		"SELECT name, email, address FROM customers WHERE customer_id = ?", in.GetCustomerId())
+	customer, found, err := c.table.Customer(ctx, in.GetCustomerId())
 	if err != nil {
 		return nil, fmt.Errorf("get customer %d: %w", in.GetCustomerId(), err)
 	}
 	if !found {
 		return nil, rpc.Problemf(shop.UnknownCustomer, "there is no customer %d", in.GetCustomerId())
 	}
-	return customer, nil
+	return customer.shown(), nil
 }
 
 // GetCustomers implements shop.Customers.
@@ -51,14 +46,13 @@ func (c *Customers) GetCustomers(
 		return nil, rpc.Problemf(rpc.InvalidArgument, "%d customers at once, ask for 1 to %d", len(ids),
 			shop.MaxPageSize)
 	}
-	found := &shoppb.GetCustomersResponse{}
-	err := database.EachOf(ctx, c.db, func(row database.Row) error {
-		customer := &shoppb.Customer{}
-		found.Customers = append(found.Customers, customer)
-		return row.Scan(&customer.CustomerId, &customer.Name, &customer.Email, &customer.Address)
-	}, c.several, ids)
+	rows, err := c.table.Customers(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("get %d customers: %w", len(ids), err)
+	}
+	found := &shoppb.GetCustomersResponse{}
+	for _, row := range rows {
+		found.Customers = append(found.Customers, row.shown())
 	}
 	return found, nil
 }

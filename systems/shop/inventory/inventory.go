@@ -25,14 +25,8 @@ const (
 // Inventory implements shop.Inventory on its tables, each step for many orders at once.
 type Inventory struct {
 	db     *database.DB
+	tables Tables
 	ledger steps.Ledger
-	lines  []string      // SELECT by number of orders
-	shelf  []string      // SELECT, and lock, by number of products
-	levels []string      // SELECT by number of products
-	take   steps.Amounts // from the shelf
-	sell   steps.Amounts
-	put    steps.Amounts // back, from the reserved
-	unsell steps.Amounts // back, from the sold
 
 	reserveOne steps.Ask[*shoppb.ReserveRequest]
 	commitOne  steps.Ask[*shoppb.StepRequest]
@@ -40,31 +34,23 @@ type Inventory struct {
 
 var _ shop.Inventory = (*Inventory)(nil)
 
-// New makes the component on its database.
-func New(db *database.DB) *Inventory {
-	moves := func(from, to string) steps.Amounts {
-		return steps.NewAmounts(db, "stock", "product_id",
-			from+" = "+from+" - ?, "+to+" = "+to+" + ?, version = version + 1", from)
-	}
-	c := &Inventory{
-		db: db,
-		ledger: steps.NewLedger(db, "reservations", "reservation").Of(shop.MaxLines, "order_id", "line",
-			"product_id", "quantity", "state", "journal"),
-		lines: database.TextsIn(steps.Most,
-			"SELECT order_id, state, product_id, quantity FROM reservations WHERE order_id IN",
-			db.ForUpdate("order_id, line")),
-		shelf: database.TextsIn(steps.Most, "SELECT product_id, on_hand FROM stock WHERE product_id IN",
-			db.ForUpdate("product_id")),
-		levels: database.TextsIn(steps.Most,
-			"SELECT product_id, on_hand, reserved, sold, version FROM stock WHERE product_id IN", ""),
-		take:   moves("on_hand", "reserved"),
-		sell:   moves("reserved", "sold"),
-		put:    moves("reserved", "on_hand"),
-		unsell: moves("sold", "on_hand"),
-	}
+// New makes the component on its database, by SQL.
+func New(db *database.DB) *Inventory { return On(db, BySQL(db)) }
+
+// On makes the component on the tables of its database.
+func On(db *database.DB, tables Tables) *Inventory {
+	c := &Inventory{db: db, tables: tables, ledger: steps.NewLedger(db, tables, "reservation")}
 	c.reserveOne, c.commitOne = steps.Alone(c.ReserveAll), steps.Alone(c.CommitAll)
 	return c
 }
+
+// The ways that stock goes.
+var (
+	take   = Shift{onHand, reserved} // from the shelf
+	sell   = Shift{reserved, sold}
+	put    = Shift{reserved, onHand} // back, from the reserved
+	unsell = Shift{sold, onHand}     // back, from the sold
+)
 
 // Batch has forward steps that are asked for at the same time share a transaction. It is called before the
 // first.
@@ -90,7 +76,7 @@ func (c *Inventory) Release(ctx context.Context, in *shoppb.StepRequest) (*shopp
 // Restock implements shop.Inventory.
 func (c *Inventory) Restock(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return steps.One(ctx, in, func(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
-		return c.step(ctx, "restock", all, StateCommitted, StateRestocked, c.unsell)
+		return c.step(ctx, "restock", all, StateCommitted, StateRestocked, unsell)
 	})
 }
 
@@ -115,7 +101,7 @@ func (c *Inventory) reserve(
 		}
 	}
 	outcomes, wanted, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(StateReserved)
-	var rows []any
+	var rows []steps.Row
 	var refused []string
 	for n, in := range all {
 		order, lines := in.GetOrderId(), in.GetLines()
@@ -131,16 +117,16 @@ func (c *Inventory) reserve(
 			}
 		}
 		for i, line := range lines {
-			rows = append(rows, order, i, line.GetProductId(), line.GetQuantity(), StateReserved, entry)
+			rows = append(rows, Reservation{order, i, line.GetProductId(), line.GetQuantity(), StateReserved, entry})
 			wanted[line.GetProductId()] += line.GetQuantity()
 		}
 	}
-	if fresh, err := c.ledger.Insert(ctx, rows, refused, look); err != nil {
+	if fresh, err := c.ledger.Begin(ctx, rows, refused, look); err != nil {
 		return nil, err
 	} else if !fresh {
 		return c.reserve(ctx, all, true)
 	}
-	enough, moved, err := c.take.Move(ctx, wanted)
+	enough, moved, err := c.tables.Shift(ctx, take, wanted)
 	if err == nil && !enough {
 		if look {
 			return nil, rpc.Problemf(rpc.Internal, "%d of %d products moved: the shelf is not what was locked",
@@ -162,7 +148,7 @@ func outOfStock(lines []*shoppb.Line, there int) error {
 
 // CommitAll is Commit for a batch of orders.
 func (c *Inventory) CommitAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
-	return c.step(ctx, "commit", all, StateReserved, StateCommitted, c.sell)
+	return c.step(ctx, "commit", all, StateReserved, StateCommitted, sell)
 }
 
 // ReleaseAll is Release for a batch of orders.
@@ -181,19 +167,19 @@ func (c *Inventory) release(
 			return nil, err
 		}
 	}
-	var rows []any
+	var rows []steps.Row
 	entry := steps.Entry(StateReleased)
 	for _, in := range all {
 		if known[in.GetOrderId()].state == "" {
-			rows = append(rows, in.GetOrderId(), 0, 0, 0, StateReleased, entry)
+			rows = append(rows, Reservation{OrderID: in.GetOrderId(), State: StateReleased, Journal: entry})
 		}
 	}
-	if fresh, err := c.ledger.Insert(ctx, rows, nil, look); err != nil {
+	if fresh, err := c.ledger.Begin(ctx, rows, nil, look); err != nil {
 		return nil, err
 	} else if !fresh {
 		return c.release(ctx, all, true)
 	}
-	outcomes, err := c.advance(ctx, all, known, StateReserved, StateReleased, c.put)
+	outcomes, err := c.advance(ctx, all, known, StateReserved, StateReleased, put)
 	for n, in := range all {
 		if known[in.GetOrderId()].state == "" {
 			outcomes[n] = steps.Outcome{}
@@ -204,14 +190,14 @@ func (c *Inventory) release(
 
 // step moves the lines of orders along with their state.
 func (c *Inventory) step(
-	ctx context.Context, doing string, all []*shoppb.StepRequest, from, to string, amounts steps.Amounts,
+	ctx context.Context, doing string, all []*shoppb.StepRequest, from, to string, shift Shift,
 ) ([]steps.Outcome, error) {
 	take := func(ctx context.Context, all []*shoppb.StepRequest, _ bool) ([]steps.Outcome, error) {
 		known, err := c.reservations(ctx, steps.IDs(all))
 		if err != nil {
 			return nil, err
 		}
-		return c.advance(ctx, all, known, from, to, amounts)
+		return c.advance(ctx, all, known, from, to, shift)
 	}
 	return steps.Do(ctx, c.db, doing, all, nil, take)
 }
@@ -219,7 +205,7 @@ func (c *Inventory) step(
 // advance is step for orders that are known, and locked.
 func (c *Inventory) advance(
 	ctx context.Context, all []*shoppb.StepRequest, known map[string]reservation, from, to string,
-	amounts steps.Amounts,
+	shift Shift,
 ) ([]steps.Outcome, error) {
 	outcomes, lines, quantities := make([]steps.Outcome, len(all)), int64(0), map[int64]int64{}
 	var moving []string
@@ -243,7 +229,7 @@ func (c *Inventory) advance(
 	if err != nil {
 		return nil, err
 	}
-	enough, moved, err := amounts.Move(ctx, quantities)
+	enough, moved, err := c.tables.Shift(ctx, shift, quantities)
 	if err == nil && !enough {
 		err = rpc.Problemf(rpc.Internal, "%d of %d products moved: the stock disagrees with the reservations",
 			moved, len(quantities))

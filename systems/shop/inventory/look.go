@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -22,17 +21,14 @@ type reservation struct {
 
 // reservations reads, and locks, what orders have reserved.
 func (c *Inventory) reservations(ctx context.Context, orders []string) (map[string]reservation, error) {
+	rows, err := c.tables.Reserved(ctx, orders)
 	found := map[string]reservation{}
-	err := database.EachOf(ctx, c.db, func(row database.Row) error {
-		var order, state string
-		line := &shoppb.Line{}
-		err := row.Scan(&order, &state, &line.ProductId, &line.Quantity)
-		before := found[order]
-		before.state = cmp.Or(before.state, state)
-		before.lines = append(before.lines, line)
-		found[order] = before
-		return err
-	}, c.lines, orders)
+	for _, row := range rows {
+		before := found[row.OrderID]
+		before.state = cmp.Or(before.state, row.State)
+		before.lines = append(before.lines, &shoppb.Line{ProductId: row.ProductID, Quantity: row.Quantity})
+		found[row.OrderID] = before
+	}
 	return found, err
 }
 
@@ -52,7 +48,7 @@ func (c *Inventory) onHand(
 			}
 		}
 	}
-	return database.Pairs[int64, int64](ctx, c.db, c.shelf, slices.Sorted(maps.Keys(wanted)))
+	return c.tables.OnHand(ctx, slices.Sorted(maps.Keys(wanted)))
 }
 
 // take takes all lines of an order from the shelf, or none, and returns for how many
@@ -80,16 +76,14 @@ type Level struct {
 // Levels reads what there is of products, in the transaction that the context
 // carries, if any. Unknown products are left out.
 func (c *Inventory) Levels(ctx context.Context, products []int64) ([]Level, error) {
-	levels := make([]Level, 0, len(products))
-	err := database.EachOf(ctx, c.db, func(row database.Row) error {
-		level := Level{Stock: &shoppb.Stock{}}
-		s := level.Stock
-		err := row.Scan(&s.ProductId, &s.OnHand, &s.Reserved, &s.Sold, &level.Version)
-		levels = append(levels, level)
-		return err
-	}, c.levels, products)
+	rows, err := c.tables.Stock(ctx, products)
 	if err != nil {
 		return nil, fmt.Errorf("read the stock of %d products: %w", len(products), err)
+	}
+	levels := make([]Level, len(rows))
+	for i, row := range rows {
+		levels[i] = Level{&shoppb.Stock{ProductId: row.ProductID, OnHand: row.OnHand, Reserved: row.Reserved,
+			Sold: row.Sold}, row.Version}
 	}
 	return levels, nil
 }

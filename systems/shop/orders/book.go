@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/rpc"
@@ -20,48 +19,19 @@ var ErrKeyTaken = errors.New("the idempotency key belongs to an order already")
 // may follow. It drives nothing. Each change is implemented for a batch of orders, as
 // package steps says.
 type Book struct {
-	db      *database.DB
-	ledger  steps.Ledger
-	journal string   // assignment of an UPDATE
-	record  []string // INSERT by number of orders
-	lines   []string // INSERT by number of lines
-	arrive  []string // UPDATE to the end, by number of orders
-	leases  []string // SELECT, and lock, by number of orders
-	final   func(order string)
+	db     *database.DB
+	tables Tables
+	ledger steps.Ledger
+	final  func(order string)
 }
 
-// NewBook makes the book on the tables of orders.
-func NewBook(db *database.DB) *Book {
-	journal := db.Append("journal")
-	texts := func(build func(n int) string) []string { return database.Texts(steps.Most, build) }
-	return &Book{
-		db: db, journal: journal,
-		ledger: steps.NewLedger(db, "orders", "record",
-			"rejection_kind = ?, rejection_detail = ?, version = version + 1, lease_until_us = ?"),
-		record: texts(func(n int) string {
-			return "INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, " +
-				"rejection_detail, version, created_unix_us, lease_until_us, journal) VALUES " +
-				database.Values(n, orderColumns) + db.KeepExisting("order_id")
-		}),
-		lines: database.Texts(shop.MaxLines, func(n int) string {
-			return "INSERT INTO order_lines (order_id, line, product_id, name, quantity, unit_price_cents) VALUES " +
-				database.Values(n, lineColumns)
-		}),
-		arrive: texts(func(n int) string {
-			return "UPDATE orders SET state = ?, version = version + 1, lease_until_us = NULL, " + journal +
-				" WHERE " +
-				strings.TrimSuffix(strings.Repeat("order_id = ? AND lease_until_us = ? OR ", n), " OR ")
-		}),
-		leases: database.TextsIn(steps.Most,
-			"SELECT order_id, lease_until_us FROM orders WHERE lease_until_us IS NOT NULL AND order_id IN",
-			db.ForUpdate("order_id")),
-	}
-}
+// NewBook makes the book on the tables of orders, by SQL.
+func NewBook(db *database.DB) *Book { return BookOn(db, BySQL(db)) }
 
-const (
-	orderColumns = 11 // values that an order is written with
-	lineColumns  = 6  // values that a line is written with
-)
+// BookOn makes the book on the tables of its database.
+func BookOn(db *database.DB, tables Tables) *Book {
+	return &Book{db: db, tables: tables, ledger: steps.NewLedger(db, tables, "record")}
+}
 
 // Watch has final called with the id of every order after the commit that made it
 // final, in the goroutine that committed. It must be quick. The book is not in use
@@ -109,18 +79,11 @@ func (b *Book) BeginAll(ctx context.Context, all []Beginning) ([]steps.Outcome, 
 // begin needs no look: the ids are new, so that those which are on record after the
 // INSERT have been written by it.
 func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outcome, error) {
-	rows := make([]any, 0, orderColumns*len(all))
-	for _, begun := range all {
-		order, why, lease := begun.Order, begun.Order.GetRejection(), any(begun.Lease)
-		if begun.Lease == 0 {
-			lease = nil
-		}
-		rows = append(rows, order.GetOrderId(), order.GetIdempotencyKey(), order.GetCustomerId(),
-			order.GetTotalCents(), order.GetState(),
-			why.GetKind(), why.GetDetail(), order.GetVersion(), order.GetCreatedUnixUs(), lease,
-			steps.Entry(order.GetState()))
+	rows := make([]steps.Row, len(all))
+	for i, begun := range all {
+		rows[i] = row(begun)
 	}
-	added, err := b.db.ExecRows(ctx, b.record, orderColumns, rows)
+	added, err := b.tables.Insert(ctx, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -138,21 +101,20 @@ func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outc
 			}
 		}
 	}
-	var lines []any
+	var lines []OrderLine
 	for i, begun := range all {
 		if outcomes[i].Err != nil {
 			continue
 		}
 		for n, line := range begun.Order.GetLines() {
-			lines = append(lines, begun.GetOrderId(), n, line.GetProductId(), line.GetName(), line.GetQuantity(),
-				line.GetUnitPriceCents())
+			lines = append(lines, OrderLine{begun.GetOrderId(), n, line.GetProductId(), line.GetName(),
+				line.GetQuantity(), line.GetUnitPriceCents()})
 		}
 		if shop.State(begun.Order.GetState()).Final() {
 			b.tellFinal(ctx, begun.GetOrderId())
 		}
 	}
-	_, err = b.db.ExecRows(ctx, b.lines, lineColumns, lines)
-	return outcomes, err
+	return outcomes, b.tables.InsertLines(ctx, lines)
 }
 
 // Advance moves an order from one state to a later one, and reports whether it
@@ -244,16 +206,17 @@ func (b *Book) inState(
 
 // Get returns the order of that id, or NotFound.
 func (b *Book) Get(ctx context.Context, id string) (*shoppb.Order, error) {
-	return b.only(ctx, "order "+id, "SELECT * FROM orders WHERE order_id = ?", id)
+	found, err := b.tables.ByID(ctx, id)
+	return only("order "+id, found, err)
 }
 
 // ByKey returns the order of that idempotency key, or NotFound.
 func (b *Book) ByKey(ctx context.Context, key string) (*shoppb.Order, error) {
-	return b.only(ctx, "order with key "+key, "SELECT * FROM orders WHERE idempotency_key = ?", key)
+	found, err := b.tables.ByKey(ctx, key)
+	return only("order with key "+key, found, err)
 }
 
-func (b *Book) only(ctx context.Context, what, which string, args ...any) (*shoppb.Order, error) {
-	found, err := b.read(ctx, which, args...)
+func only(what string, found []*shoppb.Order, err error) (*shoppb.Order, error) {
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", what, err)
 	}
@@ -271,39 +234,9 @@ func (b *Book) OfCustomer(
 	if before == "" {
 		before = "~" // after every id
 	}
-	found, err := b.read(ctx,
-		"SELECT * FROM orders WHERE customer_id = ? AND order_id < ? ORDER BY order_id DESC LIMIT ?",
-		customer, before, limit)
+	found, err := b.tables.OfCustomer(ctx, customer, before, limit)
 	if err != nil {
 		return nil, fmt.Errorf("list orders of customer %d: %w", customer, err)
 	}
 	return found, nil
-}
-
-// read returns the orders that a query on the table selects, with their lines, the
-// newest first.
-func (b *Book) read(ctx context.Context, which string, args ...any) ([]*shoppb.Order, error) {
-	var orders []*shoppb.Order
-	err := b.db.Each(ctx, func(row database.Row) error {
-		order, line, rejection := &shoppb.Order{}, &shoppb.OrderLine{}, &shoppb.Rejection{}
-		err := row.Scan(&order.OrderId, &order.IdempotencyKey, &order.CustomerId, &order.TotalCents, &order.State,
-			&rejection.Kind, &rejection.Detail, &order.Version, &order.CreatedUnixUs,
-			&line.ProductId, &line.Name, &line.Quantity, &line.UnitPriceCents)
-		if err != nil {
-			return err
-		}
-		if last := len(orders) - 1; last >= 0 && orders[last].OrderId == order.OrderId {
-			order = orders[last]
-		} else {
-			orders = append(orders, order)
-		}
-		if order.State == string(shop.StateRejected) {
-			order.Rejection = rejection
-		}
-		order.Lines = append(order.Lines, line)
-		return nil
-	}, `SELECT o.order_id, o.idempotency_key, o.customer_id, o.total_cents, o.state, o.rejection_kind, o.rejection_detail, o.version,
- o.created_unix_us, l.product_id, l.name, l.quantity, l.unit_price_cents
-FROM (`+which+`) o JOIN order_lines l ON l.order_id = o.order_id ORDER BY o.order_id DESC, l.line`, args...)
-	return orders, err
 }

@@ -23,9 +23,9 @@ func (b *Book) Decide(ctx context.Context, u Underway, to shop.State, reason *sh
 	if to == shop.StateRejected {
 		lease = nil
 	}
-	if err := b.held(ctx, "decide", u, "state = ?, rejection_kind = ?, rejection_detail = ?, "+
-		"version = version + 1, lease_until_us = ?, "+b.journal, string(to), reason.GetKind(), reason.GetDetail(),
-		lease, steps.Entry(string(to))); err != nil {
+	change := Change{Columns: append([]Column{{columnState, string(to)}, {columnLease, lease}}, because(reason)...),
+		NewVersion: true, Entry: steps.Entry(string(to))}
+	if err := b.held(ctx, "decide", u, change); err != nil {
 		return err
 	}
 	if !u.State.Final() {
@@ -36,15 +36,14 @@ func (b *Book) Decide(ctx context.Context, u Underway, to shop.State, reason *sh
 
 // Forget ends the lease of an order: all participants have heard of the decision.
 func (b *Book) Forget(ctx context.Context, u Underway) error {
-	return b.held(ctx, "forget", u, "lease_until_us = NULL")
+	return b.held(ctx, "forget", u, Change{Columns: []Column{{columnLease, nil}}})
 }
 
 // Hold takes the lease of a confirmed order that nobody works on, else it fails with ErrBusy or, where the
 // order is in another state, as Advance does; it reports whether the order is cancelled already.
 func (b *Book) Hold(ctx context.Context, id string, lease int64) (u Underway, cancelled bool, err error) {
 	u = Underway{Order: id, State: shop.StateConfirmed, Lease: lease}
-	held, err := b.db.Exec(ctx, "UPDATE orders SET lease_until_us = ? WHERE order_id = ? AND state = ? "+
-		"AND lease_until_us IS NULL", lease, id, string(shop.StateConfirmed))
+	held, err := b.tables.Hold(ctx, id, shop.StateConfirmed, lease)
 	if err != nil || held == 1 {
 		return u, false, err
 	}
@@ -63,10 +62,7 @@ func (b *Book) Hold(ctx context.Context, id string, lease int64) (u Underway, ca
 
 // Standing returns the state of an order and its lease, 0 where it has none; "" where it is not on record.
 func (b *Book) Standing(ctx context.Context, id string) (u Underway, err error) {
-	u = Underway{Order: id}
-	_, err = b.db.One(ctx, []any{&u.State, &u.Lease},
-		"SELECT state, COALESCE(lease_until_us, 0) FROM orders WHERE order_id = ?", id)
-	if err != nil {
+	if u, err = b.tables.Standing(ctx, id); err != nil {
 		err = fmt.Errorf("look how order %s stands: %w", id, err)
 	}
 	return u, err

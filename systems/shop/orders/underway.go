@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -42,8 +41,7 @@ func (u Underway) GetOrderId() string { return u.Order }
 
 // Turn writes down that a pending order goes back, before its first compensation.
 func (b *Book) Turn(ctx context.Context, u Underway, reason *shoppb.Rejection) (Underway, error) {
-	err := b.held(ctx, "turn", u, "rejection_kind = ?, rejection_detail = ?, "+b.journal, reason.GetKind(),
-		reason.GetDetail(), steps.Entry(entryTurned))
+	err := b.held(ctx, "turn", u, Change{Columns: because(reason), Entry: steps.Entry(entryTurned)})
 	u.Reason = reason
 	return u, err
 }
@@ -63,11 +61,11 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 			var leases map[string]int64
 			if look { // which locks the leases, too
 				var err error
-				if leases, err = database.Pairs[string, int64](ctx, b.db, b.leases, steps.IDs(all)); err != nil {
+				if leases, err = b.tables.Leases(ctx, steps.IDs(all)); err != nil {
 					return nil, err
 				}
 			}
-			outcomes, ends := make([]steps.Outcome, len(all)), map[shop.State][]any{}
+			outcomes, ends := make([]steps.Outcome, len(all)), map[shop.State][]Underway{}
 			for i, u := range all {
 				to := shop.StateConfirmed
 				if u.Reason != nil {
@@ -76,22 +74,19 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 				if look && leases[u.Order] != u.Lease {
 					outcomes[i].Err = ErrOvertaken
 				} else {
-					ends[to] = append(ends[to], u.Order, u.Lease)
+					ends[to] = append(ends[to], u)
 				}
 			}
 			for to, held := range ends {
-				for part := range slices.Chunk(held, 2*steps.Most) {
-					args := append([]any{string(to), steps.Entry(string(to))}, part...)
-					moved, err := b.db.Exec(ctx, b.arrive[len(part)/2], args...)
-					switch {
-					case err != nil:
-						return nil, err
-					case moved == int64(len(part)/2):
-					case look:
-						return nil, b.db.Contended("an order has moved since it was looked for")
-					default:
-						outcomes[0].Err = ErrOvertaken
-					}
+				moved, err := b.tables.Arrive(ctx, held, to)
+				switch {
+				case err != nil:
+					return nil, err
+				case moved == int64(len(held)):
+				case look:
+					return nil, b.db.Contended("an order has moved since it was looked for")
+				default:
+					outcomes[0].Err = ErrOvertaken
 				}
 			}
 			for i, u := range all {
@@ -112,21 +107,19 @@ func (b *Book) BeginCancel(ctx context.Context, id string, lease int64) (Underwa
 
 // EndCancel writes down that a cancelled order is undone.
 func (b *Book) EndCancel(ctx context.Context, u Underway) error {
-	return b.held(ctx, "end", u, "lease_until_us = NULL, "+b.journal, steps.Entry(entryUndone))
+	return b.held(ctx, "end", u, Change{Columns: []Column{{columnLease, nil}}, Entry: steps.Entry(entryUndone)})
 }
 
 // Take extends the lease of an order that nobody holds, for who calls.
 func (b *Book) Take(ctx context.Context, u Underway, lease int64) (Underway, error) {
-	err := b.held(ctx, "take", u, "lease_until_us = ?", lease)
+	err := b.held(ctx, "take", u, Change{Columns: []Column{{columnLease, lease}}})
 	u.Lease = lease
 	return u, err
 }
 
 // held changes an order where the state and the lease are still those that are known.
-func (b *Book) held(ctx context.Context, doing string, u Underway, change string, args ...any) error {
-	changed, err := b.db.Exec(ctx,
-		"UPDATE orders SET "+change+" WHERE order_id = ? AND lease_until_us = ? AND state = ?",
-		append(args, u.Order, u.Lease, string(u.State))...)
+func (b *Book) held(ctx context.Context, doing string, u Underway, change Change) error {
+	changed, err := b.tables.Change(ctx, u, change)
 	if err == nil && changed != 1 {
 		err = ErrOvertaken
 	}
@@ -139,20 +132,7 @@ func (b *Book) held(ctx context.Context, doing string, u Underway, change string
 // Abandoned lists orders whose lease was over at a moment in microseconds since
 // 1970, the longest first.
 func (b *Book) Abandoned(ctx context.Context, now int64, limit int) ([]Underway, error) {
-	var found []Underway
-	err := b.db.Each(ctx, func(row database.Row) error {
-		u, reason := Underway{}, &shoppb.Rejection{}
-		if err := row.Scan(&u.Order, &u.State, &reason.Kind, &reason.Detail, &u.Lease); err != nil {
-			return err
-		}
-		if reason.Kind != "" {
-			u.Reason = reason
-		}
-		found = append(found, u)
-		return nil
-	}, "SELECT order_id, state, rejection_kind, rejection_detail, lease_until_us FROM orders WHERE "+
-		"lease_until_us < ? ORDER BY lease_until_us LIMIT ?",
-		now, limit)
+	found, err := b.tables.Abandoned(ctx, now, limit)
 	if err != nil {
 		return nil, fmt.Errorf("look for abandoned orders: %w", err)
 	}

@@ -26,27 +26,21 @@ const (
 
 // Payments implements shop.Payments on its tables, each step for many orders at once.
 type Payments struct {
-	db       *database.DB
-	ledger   steps.Ledger
-	balances []string      // SELECT, and lock, by number of customers
-	debit    steps.Amounts // from the balance
+	db     *database.DB
+	tables Tables
+	ledger steps.Ledger
 
 	chargeOne steps.Ask[*shoppb.ChargeRequest]
 }
 
 var _ shop.Payments = (*Payments)(nil)
 
-// New makes the component on its database.
-func New(db *database.DB) *Payments {
-	c := &Payments{
-		db: db,
-		ledger: steps.NewLedger(db, "payments", "payment").Of(steps.Most, "order_id", "customer_id", "amount_cents",
-			"state", "journal"),
-		balances: database.TextsIn(steps.Most,
-			"SELECT customer_id, balance_cents FROM accounts WHERE customer_id IN", db.ForUpdate("customer_id")),
-		debit: steps.NewAmounts(db, "accounts", "customer_id", "balance_cents = balance_cents - ?",
-			"balance_cents"),
-	}
+// New makes the component on its database, by SQL.
+func New(db *database.DB) *Payments { return On(db, BySQL(db)) }
+
+// On makes the component on the tables of its database.
+func On(db *database.DB, tables Tables) *Payments {
+	c := &Payments{db: db, tables: tables, ledger: steps.NewLedger(db, tables, "payment")}
 	c.chargeOne = steps.Alone(c.ChargeAll)
 	return c
 }
@@ -87,7 +81,7 @@ func (c *Payments) charge(
 		}
 	}
 	outcomes, due, entry := make([]steps.Outcome, len(all)), map[int64]int64{}, steps.Entry(StateCaptured)
-	var rows []any
+	var rows []steps.Row
 	var refused []string
 	for n, in := range all {
 		order, customer, amount := in.GetOrderId(), in.GetCustomerId(), in.GetAmountCents()
@@ -102,15 +96,15 @@ func (c *Payments) charge(
 			}
 			balances[customer] -= amount
 		}
-		rows = append(rows, order, customer, amount, StateCaptured, entry)
+		rows = append(rows, Payment{order, customer, amount, StateCaptured, entry})
 		due[customer] += amount
 	}
-	if fresh, err := c.ledger.Insert(ctx, rows, refused, look); err != nil {
+	if fresh, err := c.ledger.Begin(ctx, rows, refused, look); err != nil {
 		return nil, err
 	} else if !fresh {
 		return c.charge(ctx, all, true)
 	}
-	enough, moved, err := c.debit.Move(ctx, due)
+	enough, moved, err := c.tables.Debit(ctx, due)
 	if err == nil && !enough {
 		if look {
 			return nil, rpc.Problemf(rpc.Internal, "%d of %d accounts changed: the balances are not what was locked",
@@ -132,7 +126,7 @@ func (c *Payments) balancesOf(
 			paying[in.GetCustomerId()] = true
 		}
 	}
-	return database.Pairs[int64, int64](ctx, c.db, c.balances, slices.Sorted(maps.Keys(paying)))
+	return c.tables.Balances(ctx, slices.Sorted(maps.Keys(paying)))
 }
 
 // covers says why the balances, in cents, do not cover an amount, if they do not.
@@ -159,12 +153,6 @@ func noAccount(customer int64) error {
 	return rpc.Problemf(shop.UnknownCustomer, "customer %d has no account", customer)
 }
 
-// refund gives a payment back. The amount and the customer come from the payment itself, in the same round
-// trip: the subqueries are looked up by key, once.
-const refund = "UPDATE accounts SET balance_cents = balance_cents +" +
-	" (SELECT amount_cents FROM payments WHERE order_id = ?)" +
-	" WHERE customer_id = (SELECT customer_id FROM payments WHERE order_id = ?)"
-
 // Refund implements shop.Payments.
 func (c *Payments) Refund(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return steps.Single(ctx, c.db, "refund", in, func(ctx context.Context, order string) (steps.Outcome, error) {
@@ -172,7 +160,7 @@ func (c *Payments) Refund(ctx context.Context, in *shoppb.StepRequest) (*shoppb.
 		if err != nil || outcome.Repeat || outcome.Err != nil {
 			return outcome, err
 		}
-		changed, err := c.db.Exec(ctx, refund, order, order)
+		changed, err := c.tables.Refund(ctx, order)
 		if err == nil && changed != 1 {
 			err = rpc.Problemf(rpc.Internal, "%d accounts changed: the accounts disagree with the payments", changed)
 		}
@@ -201,15 +189,15 @@ func (c *Payments) void(
 		}
 	}
 	outcomes, entry := make([]steps.Outcome, len(all)), steps.Entry(StateVoided)
-	var rows []any
+	var rows []steps.Row
 	for n, in := range all {
 		if state := known[in.GetOrderId()]; state == "" {
-			rows = append(rows, in.GetOrderId(), 0, 0, StateVoided, entry)
+			rows = append(rows, Payment{OrderID: in.GetOrderId(), State: StateVoided, Journal: entry})
 		} else {
 			outcomes[n] = c.ledger.Came(in.GetOrderId(), state, StateVoided)
 		}
 	}
-	fresh, err := c.ledger.Insert(ctx, rows, nil, look)
+	fresh, err := c.ledger.Begin(ctx, rows, nil, look)
 	if err == nil && !fresh {
 		return c.void(ctx, all, true)
 	}
@@ -218,14 +206,12 @@ func (c *Payments) void(
 
 // GetAccount implements shop.Payments.
 func (c *Payments) GetAccount(ctx context.Context, in *shoppb.GetAccountRequest) (*shoppb.Account, error) {
-	account := &shoppb.Account{CustomerId: in.GetCustomerId()}
-	found, err := c.db.One(ctx, []any{&account.BalanceCents},
-		"SELECT balance_cents FROM accounts WHERE customer_id = ?", in.GetCustomerId())
+	balance, found, err := c.tables.Balance(ctx, in.GetCustomerId())
 	if err != nil {
 		return nil, fmt.Errorf("get account of customer %d: %w", in.GetCustomerId(), err)
 	}
 	if !found {
 		return nil, noAccount(in.GetCustomerId())
 	}
-	return account, nil
+	return &shoppb.Account{CustomerId: in.GetCustomerId(), BalanceCents: balance}, nil
 }

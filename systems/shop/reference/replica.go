@@ -14,7 +14,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
-	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // Products begins the names of the replica's products as Shown is told them; their
@@ -28,21 +27,17 @@ type Shown func(document string, version, occurredUnixUs int64)
 
 // Replica is a copy on the database of the orders.
 type Replica struct {
-	db                  *database.DB
-	products, customers []string // by number of rows
-	shown               Shown
+	db     *database.DB
+	tables Tables
+	shown  Shown
 }
 
-// NewReplica makes the copy on a database that has its tables. shown may be nil: nobody
-// asks.
-func NewReplica(db *database.DB, shown Shown) *Replica {
-	return &Replica{
-		db: db, shown: shown,
-		products: database.TextsIn(steps.Most,
-			"SELECT product_id, name, price_cents FROM known_products WHERE product_id IN", ""),
-		customers: database.TextsIn(steps.Most,
-			"SELECT customer_id, name, address FROM known_customers WHERE customer_id IN", ""),
-	}
+// NewReplica makes the copy on a database that has its tables, by SQL. shown may be nil: nobody asks.
+func NewReplica(db *database.DB, shown Shown) *Replica { return ReplicaOn(db, BySQL(db), shown) }
+
+// ReplicaOn is NewReplica on the tables of the database.
+func ReplicaOn(db *database.DB, tables Tables, shown Shown) *Replica {
+	return &Replica{db: db, tables: tables, shown: shown}
 }
 
 // Of looks up what some orders are about.
@@ -57,28 +52,24 @@ func (r *Replica) Of(ctx context.Context, orders []*shoppb.Order) (coordination.
 
 // customersInto fills in those that are wanted and known.
 func (r *Replica) customersInto(ctx context.Context, wanted map[int64]*shoppb.Customer) error {
-	err := database.EachOf(ctx, r.db, func(row database.Row) error {
-		customer := &shoppb.Customer{}
-		err := row.Scan(&customer.CustomerId, &customer.Name, &customer.Address)
-		wanted[customer.GetCustomerId()] = customer
-		return err
-	}, r.customers, slices.Sorted(maps.Keys(wanted)))
+	rows, err := r.tables.Customers(ctx, slices.Sorted(maps.Keys(wanted)))
 	if err != nil {
 		return fmt.Errorf("look up %d customers: %w", len(wanted), err)
+	}
+	for _, row := range rows {
+		wanted[row.CustomerID] = &shoppb.Customer{CustomerId: row.CustomerID, Name: row.Name, Address: row.Address}
 	}
 	return nil
 }
 
 // productsInto fills in those that are wanted and known.
 func (r *Replica) productsInto(ctx context.Context, wanted map[int64]*shoppb.Product) error {
-	err := database.EachOf(ctx, r.db, func(row database.Row) error {
-		product := &shoppb.Product{}
-		err := row.Scan(&product.ProductId, &product.Name, &product.PriceCents)
-		wanted[product.GetProductId()] = product
-		return err
-	}, r.products, slices.Sorted(maps.Keys(wanted)))
+	rows, err := r.tables.Products(ctx, slices.Sorted(maps.Keys(wanted)))
 	if err != nil {
 		return fmt.Errorf("look up %d products: %w", len(wanted), err)
+	}
+	for _, row := range rows {
+		wanted[row.ProductID] = &shoppb.Product{ProductId: row.ProductID, Name: row.Name, PriceCents: row.PriceCents}
 	}
 	return nil
 }
@@ -126,11 +117,7 @@ func (r *Replica) Keep(ctx context.Context, changes []*shoppb.ProductRepriced) e
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(newest)) {
-		price := newest[id]
-		_, err := r.db.Exec(ctx,
-			"UPDATE known_products SET price_cents = ?, version = ? WHERE product_id = ? AND version < ?",
-			price.GetPriceCents(), price.GetVersion(), id, price.GetVersion())
-		if err != nil {
+		if err := r.tables.Reprice(ctx, id, newest[id].GetPriceCents(), newest[id].GetVersion()); err != nil {
 			return fmt.Errorf("keep product %d current: %w", id, err)
 		}
 	}

@@ -22,6 +22,7 @@ const (
 // Shipping implements shop.Shipping on its table.
 type Shipping struct {
 	db     *database.DB
+	table  Table
 	ledger steps.Ledger
 
 	shipOne steps.Ask[*shoppb.ShipRequest]
@@ -29,10 +30,12 @@ type Shipping struct {
 
 var _ shop.Shipping = (*Shipping)(nil)
 
-// New makes the component on its database.
-func New(db *database.DB) *Shipping {
-	c := &Shipping{db: db, ledger: steps.NewLedger(db, "shipments", "shipment").Of(steps.Most, "order_id",
-		"recipient", "address", "state", "journal")}
+// New makes the component on its database, by SQL.
+func New(db *database.DB) *Shipping { return On(db, BySQL(db)) }
+
+// On makes the component on the table of its database.
+func On(db *database.DB, table Table) *Shipping {
+	c := &Shipping{db: db, table: table, ledger: steps.NewLedger(db, table, "shipment")}
 	c.shipOne = steps.Alone(c.ShipAll)
 	return c
 }
@@ -59,11 +62,11 @@ func (c *Shipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]st
 
 func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) ([]steps.Outcome, error) {
 	outcomes, entry := make([]steps.Outcome, len(all)), steps.Entry(StateShipped)
-	var rows []any
+	var rows []steps.Row
 	for _, in := range all {
-		rows = append(rows, in.GetOrderId(), in.GetRecipient(), in.GetAddress(), StateShipped, entry)
+		rows = append(rows, Shipment{in.GetOrderId(), in.GetRecipient(), in.GetAddress(), StateShipped, entry})
 	}
-	if fresh, err := c.ledger.Insert(ctx, rows, nil, false); err != nil || fresh {
+	if fresh, err := c.ledger.Begin(ctx, rows, nil, false); err != nil || fresh {
 		return outcomes, err
 	}
 	states, err := c.ledger.States(ctx, steps.IDs(all))
@@ -76,8 +79,8 @@ func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) 
 // Recall implements shop.Shipping.
 func (c *Shipping) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return steps.Single(ctx, c.db, "recall", in, func(ctx context.Context, order string) (steps.Outcome, error) {
-		row := []any{order, "", "", StateRecalled, steps.Entry(StateRecalled)}
-		if fresh, err := c.ledger.Insert(ctx, row, nil, false); err != nil || fresh {
+		row := []steps.Row{Shipment{OrderID: order, State: StateRecalled, Journal: steps.Entry(StateRecalled)}}
+		if fresh, err := c.ledger.Begin(ctx, row, nil, false); err != nil || fresh {
 			return steps.Outcome{}, err
 		}
 		return c.ledger.Advance(ctx, order, StateShipped, StateRecalled)
@@ -90,14 +93,13 @@ func (c *Shipping) GetShipment(ctx context.Context, in *shoppb.GetShipmentReques
 	if err := shop.CheckOrderID(order); err != nil {
 		return nil, err
 	}
-	shipment := &shoppb.Shipment{OrderId: order}
-	found, err := c.db.One(ctx, []any{&shipment.State, &shipment.Recipient, &shipment.Address},
-		"SELECT state, recipient, address FROM shipments WHERE order_id = ?", order)
+	shipment, found, err := c.table.Shipment(ctx, order)
 	if err != nil {
 		return nil, fmt.Errorf("get shipment of order %s: %w", order, err)
 	}
 	if !found {
 		return nil, rpc.Problemf(shop.NotFound, "order %s has no shipment", order)
 	}
-	return shipment, nil
+	return &shoppb.Shipment{OrderId: order, State: shipment.State, Recipient: shipment.Recipient,
+		Address: shipment.Address}, nil
 }

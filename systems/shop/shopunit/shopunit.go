@@ -23,7 +23,10 @@ import (
 
 // Run is a unit of the shop until it is told to stop (by command, by SIGTERM,
 // or because the conductor is gone), or prepares its databases and ends.
-func Run(channel *unit.Channel, argument string) error {
+func Run(channel *unit.Channel, argument string) error { return RunMapped(channel, argument, nil) }
+
+// RunMapped is Run in a program whose components may reach their tables by an ORM.
+func RunMapped(channel *unit.Channel, argument string, mapped assembly.Stores) error {
 	var job assembly.UnitJob
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
 		return fmt.Errorf("read job %q: %w", argument, err)
@@ -37,7 +40,8 @@ func Run(channel *unit.Channel, argument string) error {
 		return err
 	}
 	stopped := make(chan struct{})
-	place := assembly.Place{Dir: dir, Peer: unit.PeerAddress, Service: service, Stop: stopped}
+	place := assembly.Place{Dir: dir, Peer: unit.PeerAddress, Service: service, Stop: stopped,
+		Mapped: mapped}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	if job.Prepare != nil {

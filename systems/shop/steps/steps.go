@@ -9,7 +9,7 @@
 // alone needs no look. How many rows its statements change says whether it went the
 // usual way; where not, it looks then, and its refusal undoes the transaction.
 //
-// Entry points: Do, One and Alone; Ledger; Amounts.
+// Entry points: Do, One and Alone; Ledger, on Rows; Table and Amounts, which are SQL.
 package steps
 
 import (
@@ -17,7 +17,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/rpc"
@@ -168,55 +167,29 @@ func IDs[Q OfOrder](all []Q) []string {
 	return ids
 }
 
-// Ledger is a table with the columns order_id, state and journal, in which all rows
-// of an order have the same state and journal.
+// Ledger is the record of how far each order has come, on the rows of a table.
 type Ledger struct {
-	db          *database.DB
-	table, what string   // what names a row, for messages: "reservation"
-	move, look  []string // by number of orders
-	insert      []string // by number of rows
-	columns     int      // of a row that is inserted
+	Rows
+	db   *database.DB
+	what string // what names a row, for messages: "reservation"
 }
 
-// NewLedger makes a ledger of a table. what names a row in messages; also are assignments
-// to other columns that come with a move, for the values that Move is given.
-func NewLedger(db *database.DB, table, what string, also ...string) Ledger {
-	set := strings.Join(append([]string{"state = ?", db.Append("journal")}, also...), ", ")
-	return Ledger{
-		db: db, table: table, what: what,
-		move: database.TextsIn(Most, "UPDATE "+table+" SET "+set+" WHERE state = ? AND order_id IN", ""),
-		look: database.TextsIn(Most, "SELECT order_id, state FROM "+table+" WHERE order_id IN",
-			db.ForUpdate("order_id")),
-	}
+// NewLedger makes a ledger on the rows of a database's table. what names a row in messages.
+func NewLedger(db *database.DB, rows Rows, what string) Ledger {
+	return Ledger{Rows: rows, db: db, what: what}
 }
 
-// Of returns the ledger with the columns that Insert writes, at most so many rows in a statement.
-func (l Ledger) Of(most int, columns ...string) Ledger {
-	l.columns = len(columns)
-	l.insert = database.Texts(most, func(rows int) string {
-		return "INSERT INTO " + l.table + " (" + strings.Join(columns, ", ") + ") VALUES " +
-			database.Values(rows, l.columns) + l.db.KeepExisting("order_id")
-	})
-	return l
-}
-
-// Insert writes the first rows of orders, and reports whether all orders are new here. After a look they are,
+// Begin writes the first rows of orders, and reports whether all orders are new here. After a look they are,
 // or others got in the way. refused are orders that a look has refused: they, too, must still be new.
-func (l Ledger) Insert(ctx context.Context, rows []any, refused []string, look bool) (fresh bool, err error) {
+func (l Ledger) Begin(ctx context.Context, rows []Row, refused []string, look bool) (fresh bool, err error) {
 	if err := l.stillNew(ctx, refused); err != nil {
 		return false, err
 	}
-	added, err := l.db.ExecRows(ctx, l.insert, l.columns, rows)
-	if err == nil && look && added < int64(len(rows)/l.columns) {
+	added, err := l.Insert(ctx, rows)
+	if err == nil && look && added < int64(len(rows)) {
 		err = l.db.Contended("an order has come since it was looked for")
 	}
-	return added == int64(len(rows)/l.columns), err
-}
-
-// States returns the states of orders, which nobody else changes in this transaction. Orders
-// that have not come are left out.
-func (l Ledger) States(ctx context.Context, orders []string) (map[string]string, error) {
-	return database.Pairs[string, string](ctx, l.db, l.look, orders)
+	return added == int64(len(rows)), err
 }
 
 // stillNew returns an error, at which the transaction is tried again, where one of the orders has come since
@@ -227,25 +200,6 @@ func (l Ledger) stillNew(ctx context.Context, orders []string) error {
 		err = l.db.Contended("an order has come since it was looked for")
 	}
 	return err
-}
-
-// Move moves the orders that are in one state to the next and returns how many rows
-// it has changed.
-func (l Ledger) Move(
-	ctx context.Context, orders []string, from, to string, also ...any,
-) (changed int64, err error) {
-	for part := range slices.Chunk(orders, Most) {
-		args := append(append([]any{to, Entry(to)}, also...), from)
-		for _, order := range part {
-			args = append(args, order)
-		}
-		some, err := l.db.Exec(ctx, l.move[len(part)], args...)
-		if err != nil {
-			return 0, err
-		}
-		changed += some
-	}
-	return changed, nil
 }
 
 // Advance moves one order from one state to the next. It is a Repeat where the order

@@ -8,30 +8,29 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Direct implements shop.StockViews on the inventory's table.
-type Direct struct{ db *database.DB }
+// Direct implements shop.StockViews on the inventory's tables.
+type Direct struct{ tables inventory.Tables }
 
 var _ shop.StockViews = Direct{}
 
 // FromTables makes views of the tables themselves.
-func FromTables(db *database.DB) Direct { return Direct{db} }
+func FromTables(tables inventory.Tables) Direct { return Direct{tables} }
 
 // GetStock implements shop.StockViews.
 func (v Direct) GetStock(ctx context.Context, in *shoppb.GetStockRequest) (*shoppb.Stock, error) {
-	stock := &shoppb.Stock{ProductId: in.GetProductId()}
-	found, err := v.db.One(ctx, []any{&stock.OnHand, &stock.Reserved, &stock.Sold},
-		"SELECT on_hand, reserved, sold FROM stock WHERE product_id = ?", in.GetProductId())
+	rows, err := v.tables.Stock(ctx, []int64{in.GetProductId()})
 	if err != nil {
 		return nil, fmt.Errorf("get stock of product %d: %w", in.GetProductId(), err)
 	}
-	if !found {
+	if len(rows) == 0 {
 		return nil, rpc.Problemf(shop.UnknownProduct, "there is no product %d", in.GetProductId())
 	}
-	return stock, nil
+	return &shoppb.Stock{ProductId: in.GetProductId(), OnHand: rows[0].OnHand, Reserved: rows[0].Reserved,
+		Sold: rows[0].Sold}, nil
 }

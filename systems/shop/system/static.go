@@ -35,6 +35,9 @@ func code(d architecture.Design) map[string]int {
 	if d.OverBroker() || d.Reference == architecture.Replicated {
 		packages = append(packages, own+"reference")
 	}
+	if d.Access == architecture.ORM {
+		packages = append(packages, own+"mapped")
+	}
 	if d.Batching {
 		packages = append(packages, own+"batching")
 	}

@@ -148,6 +148,14 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 // socketsVolume is the folder in which units find each other's Unix sockets.
 const socketsVolume = "sockets"
 
+// program names what a unit is a process of: an ORM is in a program of its own.
+func program(d architecture.Design) string {
+	if d.Access == architecture.ORM {
+		return shop.Name + "-orm"
+	}
+	return shop.Name
+}
+
 // units returns the processes of a design. Every unit knows where all others are.
 func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	var instances []string
@@ -157,7 +165,7 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	var all []lab.UnitSpec
 	for _, kind := range d.Units {
 		for n, instance := range kind.Instances() {
-			unit := kit.Unit(instance, shop.Name, assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
+			unit := kit.Unit(instance, program(d), assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
 				Unit: kind.Name})
 			unit.Role, unit.Listens, unit.Stage = kind.Name, true, assembly.StageOf(kind)
 			unit.Scalable = kind.Replicas == 1 // what it keeps is in databases and the broker

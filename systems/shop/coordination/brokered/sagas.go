@@ -28,16 +28,23 @@ type sagas struct {
 }
 
 func newSagas(db *database.DB) sagas {
-	return sagas{db, steps.NewLedger(db, "sagas", "saga").Of(steps.Most, "order_id", "state", "journal")}
+	return sagas{db, steps.NewLedger(db, steps.NewTable(db, "sagas").Of(steps.Most, "order_id", "state", "journal"),
+		"saga")}
 }
+
+// saga is a row of the record.
+type saga struct{ order, state, journal string }
+
+// Values implements steps.Row.
+func (s saga) Values(to []any) []any { return append(to, s.order, s.state, s.journal) }
 
 // begin writes down that orders wait for their reservations.
 func (s sagas) begin(ctx context.Context, begun []string) error {
-	rows, entry := make([]any, 0, 3*len(begun)), steps.Entry(reserving)
-	for _, order := range begun {
-		rows = append(rows, order, reserving, entry)
+	rows, entry := make([]steps.Row, len(begun)), steps.Entry(reserving)
+	for i, order := range begun {
+		rows[i] = saga{order, reserving, entry}
 	}
-	fresh, err := s.ledger.Insert(ctx, rows, nil, false)
+	fresh, err := s.ledger.Begin(ctx, rows, nil, false)
 	if err == nil && !fresh {
 		err = rpc.Problemf(rpc.Internal, "an order of %v has a saga already", begun)
 	}

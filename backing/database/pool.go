@@ -1,0 +1,55 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+)
+
+// Pool is a DB for a library that writes its statements itself, as an ORM does, in the words of its kind of
+// database. They run in the transaction that the context carries, and are counted, observed and traced as all
+// others. Pool has the methods of database/sql that such libraries ask for, but begins no transactions: Do
+// does.
+type Pool struct{ db *DB }
+
+// Pool returns the database for such a library.
+func (db *DB) Pool() Pool { return Pool{db} }
+
+// ExecContext runs a statement that changes rows.
+func (p Pool) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
+	changed, err := p.db.exec(ctx, text, args)
+	if err != nil {
+		return nil, err
+	}
+	return driver.RowsAffected(changed), nil
+}
+
+// QueryContext runs a query. How many rows were read, and whether that has failed, Read is told.
+func (p Pool) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
+	ctx, began := p.db.begin(ctx)
+	rows, err := p.db.executor(ctx, p.db.readers).QueryContext(ctx, text, args...)
+	p.db.counters.statements.Add(1)
+	return rows, p.db.observe(ctx, Statement{Kind: KindQuery, Text: text, Args: args, Err: err}, began)
+}
+
+// QueryRowContext runs a query for one row.
+func (p Pool) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
+	ctx, began := p.db.begin(ctx)
+	row := p.db.executor(ctx, p.db.readers).QueryRowContext(ctx, text, args...)
+	p.db.counters.statements.Add(1)
+	_ = p.db.observe(ctx, Statement{Kind: KindQuery, Text: text, Args: args, Err: row.Err()}, began)
+	return row
+}
+
+// PrepareContext is refused: connections keep their statements prepared.
+func (p Pool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
+	return nil, fmt.Errorf("prepare a statement of %s: its connections do: %w", p.db.driver, errors.ErrUnsupported)
+}
+
+// Read counts the rows that a query had and returns its error as this package's.
+func (p Pool) Read(text string, rows int64, err error) error {
+	p.db.counters.rowsRead.Add(rows)
+	return p.db.failed(text, err)
+}

@@ -1,0 +1,61 @@
+package customers
+
+import (
+	"context"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Table is that of the customers. BySQL makes it of statements that are written here; somebody else may make
+// it of others.
+type Table interface {
+	// Customer returns a customer, and whether it is known.
+	Customer(ctx context.Context, id int64) (customer Customer, found bool, err error)
+	// Customers returns several. Unknown ones are left out.
+	Customers(ctx context.Context, ids []int64) ([]Customer, error)
+}
+
+// Customer is a row of the table customers.
+type Customer struct {
+	CustomerID int64 `gorm:"primaryKey"`
+	Name       string
+	Email      string
+	Address    string
+}
+
+// shown returns what others see of it.
+func (c Customer) shown() *shoppb.Customer {
+	return &shoppb.Customer{CustomerId: c.CustomerID, Name: c.Name, Email: c.Email, Address: c.Address}
+}
+
+// bySQL implements Table.
+type bySQL struct {
+	db      *database.DB
+	several []string // SELECT by number of customers
+}
+
+// BySQL returns the table in a database.
+func BySQL(db *database.DB) Table {
+	return bySQL{db, database.TextsIn(shop.MaxPageSize,
+		"SELECT customer_id, name, email, address FROM customers WHERE customer_id IN", "")}
+}
+
+func (t bySQL) Customer(ctx context.Context, id int64) (customer Customer, found bool, err error) {
+	customer.CustomerID = id
+	found, err = t.db.One(ctx, []any{&customer.Name, &customer.Email, &customer.Address},
+		"SELECT name, email, address FROM customers WHERE customer_id = ?", id)
+	return customer, found, err
+}
+
+func (t bySQL) Customers(ctx context.Context, ids []int64) ([]Customer, error) {
+	found := make([]Customer, 0, len(ids))
+	err := database.EachOf(ctx, t.db, func(row database.Row) error {
+		var c Customer
+		err := row.Scan(&c.CustomerID, &c.Name, &c.Email, &c.Address)
+		found = append(found, c)
+		return err
+	}, t.several, ids)
+	return found, err
+}

@@ -1,0 +1,179 @@
+package mapped
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
+)
+
+// ledger implements steps.Rows on the table of R.
+type ledger[R steps.Row] struct{ store }
+
+// together is how many rows are inserted at once: databases take so many values.
+const together = 500
+
+// Insert implements steps.Rows.
+func (l ledger[R]) Insert(ctx context.Context, rows []steps.Row) (added int64, err error) {
+	entities := make([]R, len(rows))
+	for i, row := range rows {
+		entities[i] = row.(R)
+	}
+	for some := range slices.Chunk(entities, together) {
+		fresh, err := l.change(ctx, func(tx *gorm.DB) *gorm.DB {
+			return tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&some)
+		})
+		if err != nil {
+			return 0, err
+		}
+		added += fresh
+	}
+	return added, nil
+}
+
+// States implements steps.Rows.
+func (l ledger[R]) States(ctx context.Context, orders []string) (map[string]string, error) {
+	states := map[string]string{}
+	if len(orders) == 0 {
+		return states, nil
+	}
+	var rows []struct{ OrderID, State string }
+	err := l.locked(ctx, "order_id").Model(new(R)).Where("order_id IN ?", orders).Find(&rows).Error
+	for _, row := range rows {
+		states[row.OrderID] = row.State
+	}
+	return states, err
+}
+
+// Move implements steps.Rows.
+func (l ledger[R]) Move(
+	ctx context.Context, orders []string, from, to string, _ ...any,
+) (changed int64, err error) {
+	return l.move(ctx, orders, from, to, map[string]any{})
+}
+
+// move is Move that changes other columns, too.
+func (l ledger[R]) move(
+	ctx context.Context, orders []string, from, to string, columns map[string]any,
+) (changed int64, err error) {
+	if len(orders) == 0 {
+		return 0, nil
+	}
+	columns["state"], columns["journal"] = to, l.appended(steps.Entry(to))
+	return l.change(ctx, func(tx *gorm.DB) *gorm.DB {
+		return tx.Model(new(R)).Where("state = ? AND order_id IN ?", from, orders).Updates(columns)
+	})
+}
+
+// amounts changes a row for each amount, in the order of their keys, and reports whether all had enough.
+func amounts(
+	of map[int64]int64, change func(key, amount int64) (int64, error),
+) (enough bool, moved int64, err error) {
+	for _, key := range slices.Sorted(maps.Keys(of)) {
+		changed, err := change(key, of[key])
+		if err != nil {
+			return false, 0, err
+		}
+		moved += changed
+	}
+	return moved == int64(len(of)), moved, nil
+}
+
+// stock implements inventory.Tables.
+type stock struct {
+	ledger[inventory.Reservation]
+}
+
+func (t stock) Reserved(ctx context.Context, orders []string) (rows []inventory.Reservation, err error) {
+	err = t.locked(ctx, "order_id, line").Where("order_id IN ?", orders).Find(&rows).Error
+	return rows, err
+}
+
+func (t stock) OnHand(ctx context.Context, products []int64) (map[int64]int64, error) {
+	levels := map[int64]int64{}
+	if len(products) == 0 {
+		return levels, nil
+	}
+	var rows []inventory.Stock
+	err := t.locked(ctx, "product_id").Where("product_id IN ?", products).Find(&rows).Error
+	for _, row := range rows {
+		levels[row.ProductID] = row.OnHand
+	}
+	return levels, err
+}
+
+func (t stock) Shift(
+	ctx context.Context, way inventory.Shift, of map[int64]int64,
+) (enough bool, moved int64, err error) {
+	return amounts(of, func(product, amount int64) (int64, error) {
+		return t.change(ctx, func(tx *gorm.DB) *gorm.DB {
+			return tx.Model(&inventory.Stock{}).Where("product_id = ? AND "+way.From+" >= ?", product, amount).
+				Updates(map[string]any{way.From: gorm.Expr(way.From+" - ?", amount),
+					way.To: gorm.Expr(way.To+" + ?", amount), "version": gorm.Expr("version + 1")})
+		})
+	})
+}
+
+func (t stock) Stock(ctx context.Context, products []int64) (rows []inventory.Stock, err error) {
+	err = t.read(ctx).Where("product_id IN ?", products).Find(&rows).Error
+	return rows, err
+}
+
+// accounts implements payments.Tables.
+type accounts struct{ ledger[payments.Payment] }
+
+func (t accounts) Balances(ctx context.Context, customers []int64) (map[int64]int64, error) {
+	balances := map[int64]int64{}
+	if len(customers) == 0 {
+		return balances, nil
+	}
+	var rows []payments.Account
+	err := t.locked(ctx, "customer_id").Where("customer_id IN ?", customers).Find(&rows).Error
+	for _, row := range rows {
+		balances[row.CustomerID] = row.BalanceCents
+	}
+	return balances, err
+}
+
+func (t accounts) Balance(ctx context.Context, customer int64) (cents int64, known bool, err error) {
+	var account payments.Account
+	known, err = found(t.read(ctx).Take(&account, "customer_id = ?", customer).Error)
+	return account.BalanceCents, known, err
+}
+
+func (t accounts) Debit(
+	ctx context.Context, of map[int64]int64,
+) (enough bool, moved int64, err error) {
+	return amounts(of, func(customer, amount int64) (int64, error) {
+		return t.change(ctx, func(tx *gorm.DB) *gorm.DB {
+			return tx.Model(&payments.Account{}).Where("customer_id = ? AND balance_cents >= ?", customer, amount).
+				Update("balance_cents", gorm.Expr("balance_cents - ?", amount))
+		})
+	})
+}
+
+func (t accounts) Refund(ctx context.Context, order string) (changed int64, err error) {
+	return t.change(ctx, func(tx *gorm.DB) *gorm.DB {
+		var payment payments.Payment
+		if taken := tx.Take(&payment, "order_id = ?", order); taken.Error != nil {
+			return taken
+		}
+		return tx.Model(&payments.Account{}).Where("customer_id = ?", payment.CustomerID).
+			Update("balance_cents", gorm.Expr("balance_cents + ?", payment.AmountCents))
+	})
+}
+
+// parcels implements shipping.Table.
+type parcels struct{ ledger[shipping.Shipment] }
+
+func (t parcels) Shipment(ctx context.Context, order string) (shipment shipping.Shipment, known bool, err error) {
+	known, err = found(t.read(ctx).Take(&shipment, "order_id = ?", order).Error)
+	return shipment, known, err
+}

@@ -1,0 +1,125 @@
+// Package mapped keeps the data of the shop's components with an ORM, gorm, written as its documentation
+// shows: rows are structs, statements are built of their fields at every call, an order comes with its lines
+// by a query for these, and each of several rows that are changed has a statement of its own. Which rows are
+// changed when, and what is refused, is the components' matter, here as in SQL.
+//
+// The tables are those of package schema, filled as ever: nothing is migrated. Outboxes, inboxes and the
+// record of sagas are no stores of the components and stay what they are. Only programs whose units need it
+// have this package.
+//
+// Entry point: Stores.
+package mapped
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"gorm.io/driver/mysql"
+	"gorm.io/driver/postgres"
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+	"gorm.io/gorm/logger"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/systems/shop/catalog"
+	"github.com/cleave-lab/cleave/systems/shop/customers"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
+	"github.com/cleave-lab/cleave/systems/shop/reference"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
+)
+
+// Stores makes the tables of the components in their databases.
+type Stores struct{}
+
+// Catalog returns the catalog's.
+func (Stores) Catalog(db *database.DB) catalog.Tables { return products{open(db)} }
+
+// Customers returns that of the customers.
+func (Stores) Customers(db *database.DB) customers.Table { return buyers{open(db)} }
+
+// Inventory returns the inventory's.
+func (Stores) Inventory(db *database.DB) inventory.Tables {
+	return stock{ledger[inventory.Reservation]{open(db)}}
+}
+
+// Payments returns those of the payments.
+func (Stores) Payments(db *database.DB) payments.Tables {
+	return accounts{ledger[payments.Payment]{open(db)}}
+}
+
+// Shipping returns that of the shipments.
+func (Stores) Shipping(db *database.DB) shipping.Table {
+	return parcels{ledger[shipping.Shipment]{open(db)}}
+}
+
+// Orders returns those of the orders.
+func (Stores) Orders(db *database.DB) orders.Tables { return book{ledger[orders.Order]{open(db)}} }
+
+// Replica returns those of what the orders know.
+func (Stores) Replica(db *database.DB) reference.Tables { return replica{open(db)} }
+
+// store is a database as gorm sees it.
+type store struct {
+	db  *database.DB
+	orm *gorm.DB
+}
+
+// open puts gorm on a database that is open. It dials nothing, so that nothing can fail.
+func open(db *database.DB) store {
+	pool := db.Pool()
+	var dialect gorm.Dialector = sqlite{pool}
+	switch db.Driver() {
+	case database.MariaDB:
+		dialect = mysql.New(mysql.Config{Conn: pool, SkipInitializeWithVersion: true})
+	case database.PostgreSQL:
+		dialect = postgres.New(postgres.Config{Conn: pool})
+	}
+	// A write alone has a transaction, as it has by gorm's default: see change. gorm's own log is on standard
+	// output, which belongs to the control protocol.
+	orm, err := gorm.Open(dialect, &gorm.Config{SkipDefaultTransaction: true, DisableAutomaticPing: true,
+		Logger: logger.Discard})
+	if err == nil {
+		err = orm.Callback().Query().After("gorm:query").Register("cleave:read", func(tx *gorm.DB) {
+			if !errors.Is(tx.Error, gorm.ErrRecordNotFound) {
+				tx.Error = pool.Read(tx.Statement.SQL.String(), tx.RowsAffected, tx.Error)
+			}
+		})
+	}
+	if err != nil {
+		panic(fmt.Sprintf("put gorm on %s: %v", db.Driver(), err))
+	}
+	return store{db, orm}
+}
+
+// read returns what reads, in the transaction that the context carries, if any.
+func (s store) read(ctx context.Context) *gorm.DB { return s.orm.WithContext(ctx) }
+
+// locked returns what reads rows, in the order of a key, that nobody else changes in this transaction.
+func (s store) locked(ctx context.Context, key string) *gorm.DB {
+	return s.read(ctx).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order(key)
+}
+
+// change runs a statement in a transaction of its own or as a part of that which the context carries, and
+// returns how many rows it has changed.
+func (s store) change(ctx context.Context, work func(tx *gorm.DB) *gorm.DB) (rows int64, err error) {
+	err = s.db.Do(ctx, func(ctx context.Context) error {
+		done := work(s.read(ctx))
+		rows = done.RowsAffected
+		return done.Error
+	})
+	return rows, err
+}
+
+// appended is the journal with an entry at its end.
+func (s store) appended(entry string) clause.Expr { return gorm.Expr(s.db.Appended("journal"), entry) }
+
+// found reports whether a row that was asked for is there.
+func found(err error) (bool, error) {
+	if errors.Is(err, gorm.ErrRecordNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

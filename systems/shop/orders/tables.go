@@ -1,0 +1,139 @@
+package orders
+
+import (
+	"context"
+
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
+)
+
+// Tables are those of the orders. BySQL makes them of statements that are written here; somebody else may make
+// them of others.
+type Tables interface {
+	// Those of the orders; each Row is an Order, and neither its id nor its key may be there. Move has the
+	// values of the columns rejection_kind, rejection_detail and lease_until_us, and makes a new version.
+	steps.Rows
+	// InsertLines writes the lines of new orders.
+	InsertLines(ctx context.Context, lines []OrderLine) error
+	// Arrive writes the final state of orders of which the lease is the known one, and ends it.
+	Arrive(ctx context.Context, all []Underway, to shop.State) (moved int64, err error)
+	// Leases returns the leases of orders that somebody holds, and that nobody else changes in this transaction.
+	Leases(ctx context.Context, orders []string) (map[string]int64, error)
+	// Change changes the row of an order of which lease and state are the known ones.
+	Change(ctx context.Context, u Underway, change Change) (changed int64, err error)
+	// Hold gives a lease to an order in a state, where nobody has one.
+	Hold(ctx context.Context, id string, in shop.State, lease int64) (held int64, err error)
+	// Standing returns the state of an order and its lease, 0 where it has none; "" where it is not on record.
+	Standing(ctx context.Context, id string) (Underway, error)
+	// Abandoned lists orders whose lease was over at a moment, the longest first.
+	Abandoned(ctx context.Context, now int64, limit int) ([]Underway, error)
+	// ByID and ByKey return the only order of an id or a key, or none.
+	ByID(ctx context.Context, id string) ([]*shoppb.Order, error)
+	ByKey(ctx context.Context, key string) ([]*shoppb.Order, error)
+	// OfCustomer returns orders of a customer that are before an id, the newest first.
+	OfCustomer(ctx context.Context, customer int64, before string, limit int) ([]*shoppb.Order, error)
+}
+
+// Order is a row of the table orders.
+type Order struct {
+	OrderID         string `gorm:"primaryKey"`
+	IdempotencyKey  string
+	CustomerID      int64
+	TotalCents      int64
+	State           string
+	RejectionKind   string
+	RejectionDetail string
+	Version         int64
+	CreatedUnixUs   int64
+	LeaseUntilUs    *int64
+	Journal         string
+	Lines           []OrderLine `gorm:"foreignKey:OrderID;references:OrderID"`
+}
+
+// row returns the row of a new order.
+func row(begun Beginning) Order {
+	order, why := begun.Order, begun.Order.GetRejection()
+	r := Order{
+		OrderID: order.GetOrderId(), IdempotencyKey: order.GetIdempotencyKey(), CustomerID: order.GetCustomerId(),
+		TotalCents: order.GetTotalCents(), State: order.GetState(), RejectionKind: why.GetKind(),
+		RejectionDetail: why.GetDetail(), Version: order.GetVersion(), CreatedUnixUs: order.GetCreatedUnixUs(),
+		Journal: steps.Entry(order.GetState()),
+	}
+	if begun.Lease != 0 {
+		r.LeaseUntilUs = &begun.Lease
+	}
+	return r
+}
+
+// Values implements steps.Row.
+func (o Order) Values(to []any) []any {
+	var lease any
+	if o.LeaseUntilUs != nil {
+		lease = *o.LeaseUntilUs
+	}
+	return append(to, o.OrderID, o.IdempotencyKey, o.CustomerID, o.TotalCents, o.State, o.RejectionKind,
+		o.RejectionDetail, o.Version, o.CreatedUnixUs, lease, o.Journal)
+}
+
+// Shown returns what others see of an order.
+func (o Order) Shown() *shoppb.Order {
+	shown := &shoppb.Order{OrderId: o.OrderID, IdempotencyKey: o.IdempotencyKey, CustomerId: o.CustomerID,
+		TotalCents: o.TotalCents, State: o.State, Version: o.Version, CreatedUnixUs: o.CreatedUnixUs}
+	if o.State == string(shop.StateRejected) {
+		shown.Rejection = &shoppb.Rejection{Kind: o.RejectionKind, Detail: o.RejectionDetail}
+	}
+	for _, line := range o.Lines {
+		shown.Lines = append(shown.Lines, &shoppb.OrderLine{ProductId: line.ProductID, Name: line.Name,
+			Quantity: line.Quantity, UnitPriceCents: line.UnitPriceCents})
+	}
+	return shown
+}
+
+// Underway returns how an order goes on.
+func (o Order) Underway() Underway {
+	u := Underway{Order: o.OrderID, State: shop.State(o.State)}
+	if o.LeaseUntilUs != nil {
+		u.Lease = *o.LeaseUntilUs
+	}
+	if o.RejectionKind != "" {
+		u.Reason = &shoppb.Rejection{Kind: o.RejectionKind, Detail: o.RejectionDetail}
+	}
+	return u
+}
+
+// OrderLine is a row of the table order_lines.
+type OrderLine struct {
+	OrderID        string `gorm:"primaryKey"`
+	Line           int    `gorm:"primaryKey"`
+	ProductID      int64
+	Name           string
+	Quantity       int64
+	UnitPriceCents int64
+}
+
+// Change is what changes in the row of an order.
+type Change struct {
+	Columns    []Column
+	NewVersion bool
+	Entry      string // what the journal gains; empty: nothing
+}
+
+// Column is a column with its new value.
+type Column struct {
+	Name  string
+	Value any
+}
+
+// The columns of an order that Move and Change write.
+const (
+	columnState  = "state"
+	columnLease  = "lease_until_us"
+	columnKind   = "rejection_kind"
+	columnDetail = "rejection_detail"
+)
+
+// because returns the columns that say why an order is rejected, empty where it is not.
+func because(reason *shoppb.Rejection) []Column {
+	return []Column{{columnKind, reason.GetKind()}, {columnDetail, reason.GetDetail()}}
+}
