@@ -45,7 +45,8 @@ func (p Pool) QueryRowContext(ctx context.Context, text string, args ...any) *sq
 
 // PrepareContext is refused: connections keep their statements prepared.
 func (p Pool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
-	return nil, fmt.Errorf("prepare a statement of %s: its connections do: %w", p.db.driver, errors.ErrUnsupported)
+	return nil, fmt.Errorf("prepare a statement of %s: connections do that: %w", p.db.driver,
+		errors.ErrUnsupported)
 }
 
 // Read counts the rows that a query had and returns its error as this package's.

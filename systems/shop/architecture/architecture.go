@@ -262,9 +262,10 @@ func design(name string, settings map[string]string) (Design, error) {
 		Data:         Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
 		Publishing: Publishing(settings[KnobPublishing]), Reference: Reference(settings[KnobReference]),
-		Database: settings[KnobDatabase], Access: Access(settings[KnobAccess]), Replicated: settings[KnobDisk] == lab.DiskReplicated,
-		Pair:     settings[KnobBalancer] == balancerPair,
-		Batching: settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
+		Database: settings[KnobDatabase], Access: Access(settings[KnobAccess]),
+		Replicated: settings[KnobDisk] == lab.DiskReplicated,
+		Pair:       settings[KnobBalancer] == balancerPair,
+		Batching:   settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
 		Logging: settings[kit.KnobLogging],
 	}
 	if d.OverBroker() || d.Told().Reference {

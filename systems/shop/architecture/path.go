@@ -67,7 +67,8 @@ func asTyped(v lab.Variant) string {
 func order() []setting {
 	first := []setting{
 		{kit.KnobLogging, ""}, {kit.KnobSpans, ""},
-		{KnobAccess, ""}, {KnobDatabase, ""}, {KnobDisk, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
+		{KnobAccess, ""},
+		{KnobDatabase, ""}, {KnobDisk, ""}, {KnobPool, ""}, {KnobReplicas, ""}, {KnobBalancer, ""},
 		{KnobCoordination, string(Orchestrated)}, {KnobData, ""}, {KnobPlacement, ""}, {KnobBinding, ""},
 	}
 	for _, k := range kit.CallKnobs() {

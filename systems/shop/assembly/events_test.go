@@ -149,7 +149,7 @@ func TestEventsBehave(t *testing.T) {
 
 // TestEventsBehaveInOtherShapes turns single knobs, on embedded parts.
 func TestEventsBehaveInOtherShapes(t *testing.T) {
-	testset.Need(t, "it plays the suite of events for ten more shapes")
+	testset.Need(t, "it plays the suite of events for twelve more shapes")
 	for name, turned := range map[string]map[string]string{
 		"together":             {architecture.KnobPlacement: "together"},
 		"apart, no views":      {architecture.KnobViews: "tables"},
@@ -161,6 +161,9 @@ func TestEventsBehaveInOtherShapes(t *testing.T) {
 		"dual writes, batches": {architecture.KnobPublishing: "dual-write", architecture.KnobBatching: "on"},
 		"commands, batches, dual writes": {architecture.KnobCoordination: string(architecture.Brokered),
 			architecture.KnobBatching: "on", architecture.KnobPublishing: "dual-write"},
+		"an ORM": byORM(nil),
+		"an ORM, commands, batches": byORM(map[string]string{
+			architecture.KnobCoordination: string(architecture.Brokered), architecture.KnobBatching: "on"}),
 		"one message at a time": {architecture.KnobPrefetch: "1", architecture.KnobBatching: "on"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -123,7 +123,8 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 			map[string]string{architecture.KnobBatching: "on"}},
 		"mariadb+rabbitmq": {database.MariaDB, restartableRabbit,
 			map[string]string{architecture.KnobBroker: "rabbitmq", architecture.KnobBatching: "on"}},
-		"schemas+nats": {database.PostgreSQL, restartableNATS, inSchemas(nil)},
+		"mariadb+nats, an ORM": {database.MariaDB, restartableNATS, byORM(nil)},
+		"schemas+nats":         {database.PostgreSQL, restartableNATS, inSchemas(nil)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

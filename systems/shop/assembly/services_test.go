@@ -85,15 +85,20 @@ func TestServicesBehaveInOtherShapes(t *testing.T) {
 // TestTwoPhaseBehaves plays the suite on the databases that prepare transactions.
 func TestTwoPhaseBehaves(t *testing.T) {
 	testset.Need(t, "it starts database servers")
-	for driver, turned := range map[database.Driver]map[string]string{
-		database.MariaDB:    {architecture.KnobDatabase: "mariadb"},
-		database.PostgreSQL: inSchemas(nil),
+	for name, c := range map[string]struct {
+		driver database.Driver
+		turned map[string]string
+	}{
+		"mariadb":          {database.MariaDB, map[string]string{architecture.KnobDatabase: "mariadb"}},
+		"mariadb, an ORM":  {database.MariaDB, byORM(map[string]string{architecture.KnobDatabase: "mariadb"})},
+		"postgres":         {database.PostgreSQL, inSchemas(nil)},
+		"postgres, an ORM": {database.PostgreSQL, byORM(inSchemas(nil))},
 	} {
-		t.Run(string(driver), func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			turned[architecture.KnobCoordination] = string(architecture.TwoPhase)
-			open := func(t testing.TB) database.Config { return databasetest.Fresh(t, driver) }
-			behave(t, architecture.Sync, turned, open)
+			c.turned[architecture.KnobCoordination] = string(architecture.TwoPhase)
+			open := func(t testing.TB) database.Config { return databasetest.Fresh(t, c.driver) }
+			behave(t, architecture.Sync, c.turned, open)
 		})
 	}
 }

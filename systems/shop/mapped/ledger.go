@@ -173,7 +173,9 @@ func (t accounts) Refund(ctx context.Context, order string) (changed int64, err 
 // parcels implements shipping.Table.
 type parcels struct{ ledger[shipping.Shipment] }
 
-func (t parcels) Shipment(ctx context.Context, order string) (shipment shipping.Shipment, known bool, err error) {
+func (t parcels) Shipment(
+	ctx context.Context, order string,
+) (shipment shipping.Shipment, known bool, err error) {
 	known, err = found(t.read(ctx).Take(&shipment, "order_id = ?", order).Error)
 	return shipment, known, err
 }

@@ -55,7 +55,9 @@ func (t book) Leases(ctx context.Context, ids []string) (map[string]int64, error
 	return leases, err
 }
 
-func (t book) Change(ctx context.Context, u orders.Underway, change orders.Change) (changed int64, err error) {
+func (t book) Change(
+	ctx context.Context, u orders.Underway, change orders.Change,
+) (changed int64, err error) {
 	columns := map[string]any{}
 	for _, column := range change.Columns {
 		columns[column.Name] = column.Value
@@ -67,14 +69,15 @@ func (t book) Change(ctx context.Context, u orders.Underway, change orders.Chang
 		columns["journal"] = t.appended(change.Entry)
 	}
 	return t.change(ctx, func(tx *gorm.DB) *gorm.DB {
-		return tx.Model(&orders.Order{}).Where("order_id = ? AND lease_until_us = ? AND state = ?", u.Order, u.Lease,
-			string(u.State)).Updates(columns)
+		return tx.Model(&orders.Order{}).Where("order_id = ? AND lease_until_us = ? AND state = ?", u.Order,
+			u.Lease, string(u.State)).Updates(columns)
 	})
 }
 
 func (t book) Hold(ctx context.Context, id string, in shop.State, lease int64) (held int64, err error) {
 	return t.change(ctx, func(tx *gorm.DB) *gorm.DB {
-		return tx.Model(&orders.Order{}).Where("order_id = ? AND state = ? AND lease_until_us IS NULL", id, string(in)).
+		return tx.Model(&orders.Order{}).
+			Where("order_id = ? AND state = ? AND lease_until_us IS NULL", id, string(in)).
 			Update("lease_until_us", lease)
 	})
 }

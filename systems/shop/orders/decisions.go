@@ -23,8 +23,8 @@ func (b *Book) Decide(ctx context.Context, u Underway, to shop.State, reason *sh
 	if to == shop.StateRejected {
 		lease = nil
 	}
-	change := Change{Columns: append([]Column{{columnState, string(to)}, {columnLease, lease}}, because(reason)...),
-		NewVersion: true, Entry: steps.Entry(string(to))}
+	change := Change{NewVersion: true, Entry: steps.Entry(string(to)),
+		Columns: append(because(reason), Column{columnState, string(to)}, Column{columnLease, lease})}
 	if err := b.held(ctx, "decide", u, change); err != nil {
 		return err
 	}

@@ -88,7 +88,8 @@ func (t bySQL) Change(ctx context.Context, u Underway, change Change) (changed i
 		set, args = append(set, t.journal), append(args, change.Entry)
 	}
 	return t.db.Exec(ctx, "UPDATE orders SET "+strings.Join(set, ", ")+
-		" WHERE order_id = ? AND lease_until_us = ? AND state = ?", append(args, u.Order, u.Lease, string(u.State))...)
+		" WHERE order_id = ? AND lease_until_us = ? AND state = ?",
+		append(args, u.Order, u.Lease, string(u.State))...)
 }
 
 func (t bySQL) Hold(ctx context.Context, id string, in shop.State, lease int64) (held int64, err error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Tables are those of the orders. BySQL makes them of statements that are written here; somebody else may make
-// them of others.
+// Tables are those of the orders. BySQL makes them of statements that are written here; somebody else may
+// make them of others.
 type Tables interface {
 	// Those of the orders; each Row is an Order, and neither its id nor its key may be there. Move has the
 	// values of the columns rejection_kind, rejection_detail and lease_until_us, and makes a new version.

@@ -69,7 +69,8 @@ func (r *Replica) productsInto(ctx context.Context, wanted map[int64]*shoppb.Pro
 		return fmt.Errorf("look up %d products: %w", len(wanted), err)
 	}
 	for _, row := range rows {
-		wanted[row.ProductID] = &shoppb.Product{ProductId: row.ProductID, Name: row.Name, PriceCents: row.PriceCents}
+		wanted[row.ProductID] = &shoppb.Product{ProductId: row.ProductID, Name: row.Name,
+			PriceCents: row.PriceCents}
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/mapped"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
@@ -44,6 +45,16 @@ func newWhole(t *testing.T, config database.Config) *whole {
 	w.inventory, w.payments, w.shipping = inventory.New(w.db), payments.New(w.db), shipping.New(w.db)
 	w.book = orders.NewBook(w.db).Watch(func(order string) { w.final = append(w.final, order) })
 	return w
+}
+
+// mapped has the shop reach its tables by an ORM.
+func (w *whole) mapped() {
+	stores := mapped.Stores{}
+	w.inventory = inventory.On(w.db, stores.Inventory(w.db))
+	w.payments = payments.On(w.db, stores.Payments(w.db))
+	w.shipping = shipping.On(w.db, stores.Shipping(w.db))
+	w.book = orders.BookOn(w.db, stores.Orders(w.db))
+	w.book.Watch(func(order string) { w.final = append(w.final, order) })
 }
 
 // someOrders are more than one statement takes, with up to three lines each.
@@ -220,36 +231,47 @@ func (w *whole) content(t *testing.T) []string {
 	return found
 }
 
-// TestManyTogetherAreAsManyOneByOne takes the same orders through two shops, in which
-// some products sell out and some customers cannot pay.
+// TestManyTogetherAreAsManyOneByOne takes the same orders through shops in which some products sell out and
+// some customers cannot pay: one by one and together, by SQL and by an ORM.
 func TestManyTogetherAreAsManyOneByOne(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		all := someOrders(200)
 		all[77].CustomerId = 41 // who has no account
-		together, oneByOne := newWhole(t, open(t)), newWhole(t, open(t))
-		together.allTogether(t, all)
+		oneByOne, together, byORM := newWhole(t, open(t)), newWhole(t, open(t)), newWhole(t, open(t))
+		byORM.mapped()
 		oneByOne.oneByOne(t, all)
-		got, want := together.content(t), oneByOne.content(t)
-		if !slices.Equal(got, want) {
-			for i := range want {
-				if i >= len(got) || got[i] != want[i] {
-					t.Fatalf("row %d of %d and %d: %q together, %q one by one", i, len(got), len(want),
-						got[min(i, len(got)-1)], want[i])
-				}
+		together.allTogether(t, all)
+		byORM.oneByOne(t, all[:100])
+		byORM.allTogether(t, all[100:])
+		if len(oneByOne.refused) < 20 || len(oneByOne.refused) > 200 || len(oneByOne.final) != len(all) {
+			t.Errorf("%d refused and %d final of %d", len(oneByOne.refused), len(oneByOne.final), len(all))
+		}
+		t.Run("together", func(t *testing.T) { together.expectAs(t, oneByOne) })
+		t.Run("by an ORM", func(t *testing.T) { byORM.expectAs(t, oneByOne) })
+	})
+}
+
+// expectAs wants what another shop holds and has told.
+func (w *whole) expectAs(t *testing.T, other *whole) {
+	t.Helper()
+	got, want := w.content(t), other.content(t)
+	if !slices.Equal(got, want) {
+		for i := range want {
+			if i >= len(got) || got[i] != want[i] {
+				t.Fatalf("row %d of %d and %d: %q, want %q as one by one", i, len(got), len(want),
+					got[min(i, len(got)-1)], want[i])
 			}
 		}
-		expectJournals(t, together, oneByOne)
-		if len(together.refused) < 20 || len(together.refused) > 200 ||
-			!maps.Equal(together.refused, oneByOne.refused) {
-			t.Errorf("%d refused together, %d one by one", len(together.refused), len(oneByOne.refused))
-		}
-		slices.Sort(together.final)
-		slices.Sort(oneByOne.final)
-		if !slices.Equal(together.final, oneByOne.final) || len(together.final) != len(all) {
-			t.Errorf("%d of %d orders were told to be final together, %d one by one", len(together.final), len(all),
-				len(oneByOne.final))
-		}
-	})
+	}
+	expectJournals(t, w, other)
+	if !maps.Equal(w.refused, other.refused) {
+		t.Errorf("%d refused, %d one by one", len(w.refused), len(other.refused))
+	}
+	slices.Sort(w.final)
+	slices.Sort(other.final)
+	if !slices.Equal(w.final, other.final) {
+		t.Errorf("%d orders were told to be final, %d one by one", len(w.final), len(other.final))
+	}
 }
 
 // TestEachOfABatchHasItsOwnOutcome has batches of which some orders are new, and others

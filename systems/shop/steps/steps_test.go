@@ -3,6 +3,7 @@ package steps_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -10,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/mapped"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
@@ -28,7 +30,7 @@ type parts struct {
 
 // maxCases is how many cases find products and a customer of their own: products
 // of 10, customers with 1000 cents.
-const maxCases = 50
+const maxCases = 60
 
 func newParts(t *testing.T, open func(t testing.TB) database.Config) parts {
 	t.Helper()
@@ -47,6 +49,15 @@ func newParts(t *testing.T, open func(t testing.TB) database.Config) parts {
 	stock, accounts, parcels := owned(shop.ComponentInventory), owned(shop.ComponentPayments),
 		owned(shop.ComponentShipping)
 	return parts{inventory.New(stock), payments.New(accounts), shipping.New(parcels), stock, accounts, parcels}
+}
+
+// mapped returns the components that reach the same tables by an ORM.
+func (p parts) mapped() parts {
+	stores := mapped.Stores{}
+	p.inventory = inventory.On(p.stock, stores.Inventory(p.stock))
+	p.payments = payments.On(p.accounts, stores.Payments(p.accounts))
+	p.shipping = shipping.On(p.parcels, stores.Shipping(p.parcels))
+	return p
 }
 
 // do takes a step by its name for the order, customer and products of a case.
@@ -136,8 +147,12 @@ func TestSteps(t *testing.T) {
 		{[]string{"ship", "recall", "ship"}, true, "10 0 0, 1000"},
 	}
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		p := newParts(t, open)
-		for i, c := range cases {
+		bySQL, byORM := newParts(t, open), newParts(t, open).mapped()
+		for i, c := range slices.Concat(cases, cases) {
+			p := bySQL
+			if i >= len(cases) {
+				p = byORM
+			}
 			number := int64(i + 1)
 			t.Run(fmt.Sprint(c.steps), func(t *testing.T) {
 				for n, name := range c.steps {

@@ -65,3 +65,18 @@ func TestWhatIsMadeInServices(t *testing.T) {
 		t.Errorf("tables and queues: %v", counts)
 	}
 }
+
+// TestAnORMIsInAProgramOfItsOwn has units by SQL without it.
+func TestAnORMIsInAProgramOfItsOwn(t *testing.T) {
+	for access, want := range map[string]string{"sql": "shop", "orm": "shop-orm"} {
+		layout, err := System{Generator: &generator{}}.Layout(
+			variant(architecture.Monolith, map[string]string{architecture.KnobAccess: access}),
+			point(map[string]float64{"rate": 1}), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := layout.Units[0].Own; got != want {
+			t.Errorf("%s: units of %s, want %s", access, got, want)
+		}
+	}
+}

@@ -28,8 +28,8 @@ type sagas struct {
 }
 
 func newSagas(db *database.DB) sagas {
-	return sagas{db, steps.NewLedger(db, steps.NewTable(db, "sagas").Of(steps.Most, "order_id", "state", "journal"),
-		"saga")}
+	table := steps.NewTable(db, "sagas").Of(steps.Most, "order_id", "state", "journal")
+	return sagas{db, steps.NewLedger(db, table, "saga")}
 }
 
 // saga is a row of the record.

@@ -1,0 +1,55 @@
+package database_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+)
+
+// TestPoolJoinsTheTransaction: what runs on a Pool is undone with the transaction that the context carries,
+// and counted; its errors are this package's.
+func TestPoolJoinsTheTransaction(t *testing.T) {
+	db := table(t, databasetest.Fresh(t, database.SQLite))
+	before, no := db.Counters(), errors.New("no")
+	err := db.Do(t.Context(), func(ctx context.Context) error {
+		result, err := db.Pool().ExecContext(ctx, "UPDATE items SET amount = ?", 77)
+		if err != nil {
+			return err
+		}
+		if changed, err := result.RowsAffected(); err != nil || changed != 3 {
+			t.Errorf("%d rows changed (%v), want 3", changed, err)
+		}
+		rows, err := db.Pool().QueryContext(ctx, "SELECT amount FROM items WHERE amount = 77")
+		if err != nil {
+			return err
+		}
+		read := int64(0)
+		for rows.Next() {
+			read++
+		}
+		if err := db.Pool().Read("", read, errors.Join(rows.Err(), rows.Close())); err != nil || read != 3 {
+			t.Errorf("%d rows read within (%v), want 3", read, err)
+		}
+		return no
+	})
+	var left int64
+	wanted := db.Pool().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM items WHERE amount = 77").Scan(&left)
+	if !errors.Is(err, no) || wanted != nil || left != 0 {
+		t.Errorf("%d changes are left (%v, %v), want none", left, err, wanted)
+	}
+	after := db.Counters()
+	if after.Statements-before.Statements != 3 || after.RowsRead-before.RowsRead != 3 ||
+		after.RowsChanged-before.RowsChanged != 3 {
+		t.Errorf("counted %+v after %+v, want 3 statements, 3 rows read and 3 changed", after, before)
+	}
+	var ours *database.Error
+	if _, err := db.Pool().ExecContext(t.Context(), "UPDATE nowhere SET x = 1"); !errors.As(err, &ours) {
+		t.Errorf("a statement that fails: %v", err)
+	}
+	if _, err := db.Pool().PrepareContext(t.Context(), "SELECT 1"); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("to prepare a statement: %v", err)
+	}
+}
