@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// TestTheCapacityFollowsWhatWasMeasured: users who never paused got 2,000 operations a second, for half of the
-// CPU time that an operation takes at low load. The simulation lacks what else slowed them down, in both
+// TestTheCapacityFollowsWhatWasMeasured: users who never paused got 2,000 operations a second, for half of
+// the CPU time that an operation takes at low load. The simulation lacks what else slowed them down, in both
 // placements alike. A call takes half as long on a busy host.
 func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
 	q := splitStock()
