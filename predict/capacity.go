@@ -59,8 +59,8 @@ func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error
 	return asIs, changed, nil
 }
 
-// measuredCapacity returns the highest rate that users who never pause got of the system as it is, in the mean
-// over the trials, and how many users these were; 0 if nobody measured it.
+// measuredCapacity returns the highest rate that users who never pause got of the system as it is, in the
+// mean over the trials, and how many users these were; 0 if nobody measured it.
 func measuredCapacity(m model.Model) (users int, rate float64) {
 	sums, counts := map[int]float64{}, map[int]float64{}
 	for _, of := range m.Measured {
