@@ -59,8 +59,8 @@ func (m Model) AtRate(rate float64, measured []RatedCPU) Model {
 	})
 }
 
-// AtCapacity returns the model with the CPU times of a host that never falls idle: those that were measured with
-// users who never pause, or else those of the highest rate.
+// AtCapacity returns the model with the CPU times of a host that never falls idle: those that were measured
+// with users who never pause, or else those of the highest rate.
 func (m Model) AtCapacity() Model {
 	measured := m.RatedCPU()
 	busy, trials := RatedCPU{Rate: math.MaxFloat64}, 0.0
