@@ -94,6 +94,8 @@ type Modelled interface {
 type Modelling struct {
 	Architecture string
 	Rate         float64 // operations per second that are few for the system
+	// PerFlow is the number of operations of a flow, as loads count these (FactorRate).
+	PerFlow float64
 	// Knob is the one that says which operations are followed: all of them with the value All, none with None.
 	Knob, All, None string
 }

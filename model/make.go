@@ -285,6 +285,10 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 		e.visits[store.Name] = &visit{}
 	}
 	v := e.visits[store.Name]
+	if slices.ContainsFunc(s.Children, func(c *lab.SpanNode) bool { return c.Kind == lab.SegmentDatabase }) {
+		v.inStatements += own // a client around another one, whose statements count
+		return
+	}
 	verb, _, _ := strings.Cut(strings.ToUpper(s.Name), " ")
 	commits := verb == "COMMIT" ||
 		b.Transactions && !b.within[store.Name] && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, verb)

@@ -11,6 +11,11 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // cassandra speaks to one node. The driver prepares statements and keeps them.
@@ -143,12 +148,14 @@ func (c cassandra) insert(ctx context.Context, table *statements, key [16]byte, 
 	for _, value := range values {
 		arguments = append(arguments, value)
 	}
+	defer traced(ctx, "INSERT "+table.Name).End()
 	return cassandraFailure(again(ctx, func() error {
 		return c.session.Query("INSERT"+table.insert, arguments...).ExecContext(ctx)
 	}))
 }
 
 func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error) {
+	defer traced(ctx, "SELECT "+table.Name).End()
 	values := make([][]byte, len(table.Columns))
 	err := again(ctx, func() error {
 		return c.session.Query(table.get, gocql.UUID(key)).ScanContext(ctx, destinations(values)...)
@@ -157,6 +164,18 @@ func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([]
 		return nil, nil
 	}
 	return values, cassandraFailure(err)
+}
+
+// traced begins the span of a statement, as package database names it; one that does nothing where the
+// operation is not traced.
+func traced(ctx context.Context, statement string) trace.Span {
+	around := trace.SpanFromContext(ctx)
+	if !around.IsRecording() {
+		return noop.Span{}
+	}
+	_, span := around.TracerProvider().Tracer("wide").Start(ctx, statement, trace.WithSpanKind(trace.SpanKindClient))
+	span.SetAttributes(attribute.String(lab.SegmentAttribute, string(lab.SegmentDatabase)))
+	return span
 }
 
 // again runs a statement, which may be repeated, once more where the driver's connection has ended

@@ -308,7 +308,7 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	what := strings.Join(append([]string{info.Name, f.architecture}, f.backings...), " ")
 	s := lab.Study{Schema: lab.StudySchema, Name: modelName, Title: "a model of " + what, System: info.Name,
 		Question: "What does each call take?", Baseline: meteredVariant, Design: f.modelDesign(),
-		Metrics: info.Metrics, Load: &load, Points: f.modelPoints()}
+		Metrics: info.Metrics, Load: &load, Points: f.modelPoints(usual.PerFlow)}
 	followed.Points = []string{s.Points[0].Name}
 	s.Variants = []lab.Variant{metered, followed}
 	return f.expand(&study.File{Study: s}, f.options())
@@ -324,11 +324,11 @@ func addCapacity(flags *pflag.FlagSet, to *bool) {
 }
 
 // modelPoints returns the points at which a system is metered, the low rate first. A prediction can be
-// checked at the others.
-func (f *modelFlags) modelPoints() (all []lab.Point) {
+// checked at the others. perFlow is the number of operations of what loads count.
+func (f *modelFlags) modelPoints(perFlow float64) (all []lab.Point) {
 	const faster = 3
 	for _, rate := range append([]float64{f.rate, faster * f.rate}, f.further...) {
-		p := ratePoint(rate)
+		p := ratePoint(rate / perFlow)
 		if !slices.ContainsFunc(all, func(known lab.Point) bool { return known.Name == p.Name }) {
 			all = append(all, p)
 		}

@@ -59,12 +59,12 @@ func (f *modelFlags) foreignPlan(
 	load.Client.TraceShare = 0
 	s := lab.Study{Schema: lab.StudySchema, Name: modelName, Title: d.Name, System: external.Name,
 		Question: "What does each call take?", Baseline: meteredVariant, Design: f.modelDesign(), Load: &load,
-		Points: append(f.modelPoints(), followed)}
+		Points: append(f.modelPoints(1), followed)}
 	s.Metrics = external.Metrics(s.Points)
 	s.Design.TrialTimeout = trialTimeout(load, definitions)
 	metered := variant(d, nil)
 	metered.Name = meteredVariant
-	for _, p := range f.modelPoints() {
+	for _, p := range f.modelPoints(1) {
 		metered.Points = append(metered.Points, p.Name)
 	}
 	inside := metered

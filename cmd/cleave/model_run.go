@@ -37,14 +37,18 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		return err
 	}
 	s := plan.Study
-	low, foreign, warmUp := s.Points[0], s.System == external.Name, s.Load.WarmUp
+	low, foreign, warmUp, perFlow := s.Points[0], s.System == external.Name, s.Load.WarmUp, 1.0
+	if system, ours := systemNamed[lab.Modelled](s.System, conditions{}); ours {
+		perFlow = system.Modelling().PerFlow
+	}
 	from := model.Evidence{Name: s.System, Transactions: !foreign, About: fmt.Sprintf(
-		"%s, metered at %s operations per second and followed at %g, %s", s.Title, meteredRates(s),
-		low.Levels[lab.FactorRate], plan.Created.Format(time.DateOnly))}
+		"%s, metered at %s operations per second and followed at %g, %s", s.Title, meteredRates(s, perFlow),
+		low.Levels[lab.FactorRate]*perFlow, plan.Created.Format(time.DateOnly))}
 	var metered []lab.Trial
 	for _, t := range trials {
 		if t.Valid && t.Variant == meteredVariant && cpuPerOperation(t, s.Metrics) > 0 {
 			m := measurementOf(t, s.Metrics)
+			m.Rate *= perFlow
 			if foreign || m.Users > 0 { // its rate is that of flows, or there is none
 				m.Rate = float64(m.Time.N) / s.Load.Duration
 			}
@@ -72,14 +76,14 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	return a.writeModel(from, out)
 }
 
-// meteredRates lists the rates at which a system was metered.
-func meteredRates(s lab.Study) string {
+// meteredRates lists the rates at which a system was metered, in operations.
+func meteredRates(s lab.Study, perFlow float64) string {
 	v, _ := s.Variant(meteredVariant)
 	var rates []string
 	for _, p := range s.Points {
 		rate, paced := p.Level(lab.FactorRate)
 		if paced && (len(v.Points) == 0 || slices.Contains(v.Points, p.Name)) {
-			rates = append(rates, fmt.Sprint(rate))
+			rates = append(rates, fmt.Sprint(rate*perFlow))
 		}
 	}
 	return figure.And(rates)
@@ -163,12 +167,11 @@ func storeOf(parts []lab.Part) func(unit, span string) model.Store {
 	}
 	return func(unit, _ string) model.Store {
 		found := lab.Part{Name: "database", Service: "database"}
-		for _, link := range byName[unit].Links {
-			to := byName[link.To]
-			_, asked := link.Traffic["statements"]
-			if to.Service != "" && (asked || len(link.Traffic) == 0) { // documents have nothing counted
-				found = to
-			}
+		links := slices.DeleteFunc(slices.Clone(byName[unit].Links),
+			func(l lab.Link) bool { return byName[l.To].Service == "" })
+		if len(links) > 0 { // without counts the first: caches and brokers come behind what keeps the data
+			asked := slices.IndexFunc(links, func(l lab.Link) bool { _, is := l.Traffic["statements"]; return is })
+			found = byName[links[max(0, asked)].To]
 		}
 		if !found.Embedded {
 			return model.Store{Name: found.Name, Kind: found.Service, Server: true}

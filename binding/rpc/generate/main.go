@@ -1,6 +1,6 @@
 // Command generate is a plugin of protoc. For each service it writes what makes a component of it: the
 // interface as business code sees it, without a transport; what offers one to other units on a binding;
-// and what calls one in another unit.
+// what calls one in another unit; and what tells somebody of its calls.
 //
 // Run it by make generate.
 package main
@@ -60,6 +60,22 @@ func writeComponent(g *protogen.GeneratedFile, service *protogen.Service) {
 	for _, m := range service.Methods {
 		g.P("func (c calls", name, ") ", signature(m), " {")
 		g.P("return c.client.", m.GoName, "(ctx, in)")
+		g.P("}")
+	}
+	begin := "func(ctx " + ctx + ", method string) (inside " + ctx + ", end func())"
+	g.P("// Follow", name, " returns a component that tells begin of each call, and ends what that has begun.")
+	g.P("func Follow", name, "(component ", name, ", begin ", begin, ") ", name, " {")
+	g.P("return follows", name, "{component, begin}")
+	g.P("}")
+	g.P("type follows", name, " struct {")
+	g.P("component ", name)
+	g.P("begin ", begin)
+	g.P("}")
+	for _, m := range service.Methods {
+		g.P("func (f follows", name, ") ", signature(m), " {")
+		g.P("ctx, end := f.begin(ctx, ", name, "_", m.GoName, "_FullMethodName)")
+		g.P("defer end()")
+		g.P("return f.component.", m.GoName, "(ctx, in)")
 		g.P("}")
 	}
 }

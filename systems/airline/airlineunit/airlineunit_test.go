@@ -56,7 +56,7 @@ func TestALoginIsTraced(t *testing.T) {
 		}
 		stop()
 		serving.Wait()
-		if first := hostingtest.OneTrace(t, tracers); first != "POST /login" {
+		if first, _ := hostingtest.OneTrace(t, tracers); first != "POST /login" {
 			t.Errorf("the trace begins with %q", first)
 		}
 	}

@@ -31,20 +31,23 @@ type Host interface {
 	Call(component string) grpc.ClientConnInterface
 	// Offer has the unit serve a component to others.
 	Offer(register func(grpc.ServiceRegistrar))
+	// Traced reports whether the unit makes spans.
+	Traced() bool
 }
 
 // Join returns a component as a unit sees it: made here, and offered to other units, where this one
-// hosts it, else what calls the unit that does.
+// hosts it, else what calls the unit that does. Where the unit makes spans, they tell of each call to which
+// component it belongs.
 func Join[C any](
 	h Host, component string, here func() C, offer func(grpc.ServiceRegistrar, C),
-	call func(grpc.ClientConnInterface) C,
+	call func(grpc.ClientConnInterface) C, follow func(C, Begin) C,
 ) C {
 	if !h.Hosts(component) {
 		return call(h.Call(component))
 	}
-	made := here()
-	h.Offer(func(binding grpc.ServiceRegistrar) { offer(binding, made) })
-	return made
+	called, served := Followed(h, component, here(), follow)
+	h.Offer(func(binding grpc.ServiceRegistrar) { offer(binding, served) })
+	return called
 }
 
 // Unit is one process of a system.
@@ -82,6 +85,9 @@ func (u *Unit) Err() error { return u.err }
 
 // Offer implements Host.
 func (u *Unit) Offer(register func(grpc.ServiceRegistrar)) { u.offers = append(u.offers, register) }
+
+// Traced implements Host.
+func (u *Unit) Traced() bool { return u.Spans != nil }
 
 // Client returns the client of another unit, always the same. It dials when it is first used.
 func (u *Unit) Client(name string) (rpc.Client, error) {

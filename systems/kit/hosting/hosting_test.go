@@ -66,6 +66,22 @@ func call(binding grpc.ClientConnInterface) oven {
 	return elsewhere{grpc_health_v1.NewHealthClient(binding)}
 }
 
+// followed tells begin of its calls, as generated code does.
+type followed struct {
+	of    oven
+	begin hosting.Begin
+}
+
+func (f followed) Check(
+	ctx context.Context, in *grpc_health_v1.HealthCheckRequest,
+) (*grpc_health_v1.HealthCheckResponse, error) {
+	ctx, end := f.begin(ctx, grpc_health_v1.Health_Check_FullMethodName)
+	defer end()
+	return f.of.Check(ctx, in)
+}
+
+func follow(o oven, begin hosting.Begin) oven { return followed{o, begin} }
+
 // unitOf returns a unit of a bakery whose oven is in the unit kitchen.
 func unitOf(name, binding, address string, security *secure.Transport) *hosting.Unit {
 	return &hosting.Unit{Name: name, UnitOf: func(string) string { return "kitchen" },
@@ -107,8 +123,8 @@ func isTheSame(t *testing.T, binding, protected string) {
 	kitchen := unitOf("kitchen", binding, "", ofKitchen)
 	kitchen.Log = requestlog.New(&lines, "kitchen")
 	shop := unitOf("shop", binding, listener.Addr().String(), ofShop)
-	here := hosting.Join(kitchen, "oven", func() oven { return hot{} }, offer, call)
-	there := hosting.Join(shop, "oven", func() oven { t.Error("the shop has no oven"); return nil }, offer, call)
+	here := hosting.Join(kitchen, "oven", func() oven { return hot{} }, offer, call, follow)
+	there := hosting.Join(shop, "oven", func() oven { t.Error("the shop has no oven"); return nil }, offer, call, follow)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- kitchen.Serve(ctx, listener) }()
@@ -163,13 +179,13 @@ func TestAUnitChoosesReplicasByItsKnob(t *testing.T) {
 			t.Fatal(err)
 		}
 		kitchen := unitOf("kitchen", hosting.HTTP, "", nil)
-		hosting.Join(kitchen, "oven", func() oven { return o }, offer, call)
+		hosting.Join(kitchen, "oven", func() oven { return o }, offer, call, follow)
 		addresses = append(addresses, listener.Addr().String())
 		go func() { ended <- kitchen.Serve(ctx, listener) }()
 	}
 	shop := unitOf("shop", hosting.HTTP, strings.Join(addresses, lab.AddressSeparator), nil)
 	shop.Calls.Balancing = hosting.Balancing(kit.LeastRequests)
-	there := hosting.Join(shop, "oven", func() oven { return hot{} }, offer, call)
+	there := hosting.Join(shop, "oven", func() oven { return hot{} }, offer, call, follow)
 	bake := func() error {
 		_, err := there.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "bread"})
 		return err
@@ -202,7 +218,7 @@ func TestAUnitChoosesReplicasByItsKnob(t *testing.T) {
 
 func TestErrSaysWhomAUnitCannotCall(t *testing.T) {
 	shop := unitOf("shop", hosting.HTTP, "", nil)
-	hosting.Join(shop, "oven", func() oven { return hot{} }, offer, call)
+	hosting.Join(shop, "oven", func() oven { return hot{} }, offer, call, follow)
 	if err := shop.Err(); err == nil || !strings.Contains(err.Error(), "kitchen") {
 		t.Errorf("%v, want what is wrong with the kitchen", err)
 	}

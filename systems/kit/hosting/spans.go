@@ -1,12 +1,16 @@
 package hosting
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
@@ -21,6 +25,43 @@ func Tracer(share float64) *spans.Provider {
 	}
 	return spans.NewProvider(share)
 }
+
+// Begin is told of a call, by its method as gRPC has it, and returns what ends it.
+type Begin = func(ctx context.Context, method string) (inside context.Context, end func())
+
+// Followed returns a component as others in its unit call it, and as it is served to other units.
+func Followed[C any](h Host, component string, made C, follow func(C, Begin) C) (called, served C) {
+	if !h.Traced() {
+		return made, made
+	}
+	return follow(made, Called(component)), follow(made, answered(component))
+}
+
+// Called makes spans of the calls of a component that a unit hosts by others in the same unit: they tell what
+// of the unit's time belongs to which component. A request that is not traced pays for a look at its context.
+func Called(component string) Begin {
+	return func(ctx context.Context, method string) (context.Context, func()) {
+		ctx, part := spans.Begin(ctx, spans.Method(method), lab.SegmentBusiness)
+		if part == nil {
+			return ctx, nothing
+		}
+		part.Note(lab.ComponentAttribute, component)
+		return ctx, part.End
+	}
+}
+
+// answered notes on the spans of other units' calls which component answers them: a unit with several has a
+// name of its own.
+func answered(component string) Begin {
+	return func(ctx context.Context, _ string) (context.Context, func()) {
+		if answer := trace.SpanFromContext(ctx); answer.IsRecording() {
+			answer.SetAttributes(attribute.String(lab.ComponentAttribute, component))
+		}
+		return ctx, nothing
+	}
+}
+
+func nothing() {}
 
 // HandOverSpans writes the spans of this process to its folder and hands them over; nothing for a nil tracer.
 func HandOverSpans(channel *unit.Channel, tracer *spans.Provider) error {

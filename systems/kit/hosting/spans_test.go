@@ -1,8 +1,15 @@
 package hosting_test
 
 import (
+	"context"
+	"errors"
+	"maps"
+	"net"
 	"path/filepath"
 	"testing"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
@@ -34,5 +41,48 @@ func TestSpansAreKeptWhereSomebodyWantsThem(t *testing.T) {
 	}
 	if hosting.Tracer(0) != nil {
 		t.Error("no request is traced, but something makes spans")
+	}
+}
+
+// TestSpansTellWhichComponentIsCalled: in the same unit, and by another one.
+func TestSpansTellWhichComponentIsCalled(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kitchen := unitOf("kitchen", hosting.HTTP, "", nil)
+	kitchen.Spans = hosting.Tracer(1)
+	here := hosting.Join(kitchen, "oven", func() oven { return hot{} }, offer, call, follow)
+	shop := unitOf("shop", hosting.HTTP, listener.Addr().String(), nil)
+	there := hosting.Join(shop, "oven", func() oven { return nil }, offer, call, follow)
+	serving, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- kitchen.Serve(serving, listener) }()
+	bread := &grpc_health_v1.HealthCheckRequest{Service: "bread"}
+	ctx, request := spans.Enter(t.Context(), kitchen.Spans, "POST /orders")
+	_, failed := here.Check(ctx, bread)
+	_, failedThere := there.Check(ctx, bread)
+	_, untraced := here.Check(t.Context(), bread)
+	request.End()
+	stop()
+	if err := errors.Join(failed, failedThere, untraced, <-ended, shop.Close()); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := kitchen.Spans.Write(dir, "kitchen"); err != nil {
+		t.Fatal(err)
+	}
+	all, err := spans.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := map[trace.SpanKind]int{}
+	for _, r := range all {
+		if r.Notes[lab.ComponentAttribute] == "oven" && r.Name == "Health/Check" {
+			roles[r.Role]++
+		}
+	}
+	if want := map[trace.SpanKind]int{trace.SpanKindInternal: 1, trace.SpanKindServer: 1}; !maps.Equal(roles, want) {
+		t.Errorf("calls of the oven: %v, want %v of %+v", roles, want, all)
 	}
 }

@@ -37,3 +37,24 @@ func (c callsRecords) Create(ctx context.Context, in *CreateRequest) (*CreateRes
 func (c callsRecords) Fetch(ctx context.Context, in *FetchRequest) (*FetchResponse, error) {
 	return c.client.Fetch(ctx, in)
 }
+
+// FollowRecords returns a component that tells begin of each call, and ends what that has begun.
+func FollowRecords(component Records, begin func(ctx context.Context, method string) (inside context.Context, end func())) Records {
+	return followsRecords{component, begin}
+}
+
+type followsRecords struct {
+	component Records
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsRecords) Create(ctx context.Context, in *CreateRequest) (*CreateResponse, error) {
+	ctx, end := f.begin(ctx, Records_Create_FullMethodName)
+	defer end()
+	return f.component.Create(ctx, in)
+}
+func (f followsRecords) Fetch(ctx context.Context, in *FetchRequest) (*FetchResponse, error) {
+	ctx, end := f.begin(ctx, Records_Fetch_FullMethodName)
+	defer end()
+	return f.component.Fetch(ctx, in)
+}

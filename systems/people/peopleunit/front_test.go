@@ -75,15 +75,20 @@ func TestFrontsLogAlike(t *testing.T) {
 	}
 }
 
-// TestFrontsTraceAlike: the trace of a request goes on in the unit that is called.
+// TestFrontsTraceAlike: the trace of a request has the call of the component that keeps the records, in the
+// same unit and in another one.
 func TestFrontsTraceAlike(t *testing.T) {
-	for _, front := range []string{"stock", architecture.Lean} {
-		s := start(t, architecture.Services, map[string]string{architecture.KnobFront: front,
-			architecture.KnobPlacement: "gateway+addresses+profiles", kit.KnobSpans: kit.SpansAll}, t.TempDir(),
-			make([]byte, 16))
-		s.create(t, people.Persons)
-		if first := hostingtest.OneTrace(t, s.tracers); first != "POST /persons" {
-			t.Errorf("%s: the trace begins with %q", front, first)
+	for _, placement := range []string{kit.Together, "gateway+addresses"} {
+		for _, front := range []string{"stock", architecture.Lean} {
+			s := start(t, architecture.Services, map[string]string{architecture.KnobFront: front,
+				architecture.KnobPlacement: placement, kit.KnobSpans: kit.SpansAll}, t.TempDir(), make([]byte, 16))
+			s.create(t, people.Persons)
+			want := []string{"gateway POST /persons", "persons Records/Create"}
+			if first, calls := hostingtest.OneTrace(t, s.tracers); first != "POST /persons" ||
+				!slices.Equal(calls, want) {
+				t.Errorf("%s, %s: the trace begins with %q and has the calls %q, want %q", placement, front, first,
+					calls, want)
+			}
 		}
 	}
 }

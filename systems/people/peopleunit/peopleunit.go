@@ -154,15 +154,16 @@ func (u *Unit) join(ctx context.Context, place Place) error {
 	if err != nil {
 		return err
 	}
-	own := records.New(stores, sealer)
-	u.Offer(func(binding grpc.ServiceRegistrar) { peoplepb.OfferRecords(binding, own) })
+	served := records.Kinds{}
 	for _, kind := range people.Kinds() {
 		if u.Hosts(string(kind)) {
-			u.keepers[kind] = own
+			u.keepers[kind], served[kind] = hosting.Followed(u, string(kind),
+				records.New(kind, stores[kind], sealer), peoplepb.FollowRecords)
 		} else if u.front() {
 			u.keepers[kind] = peoplepb.CallRecords(u.Call(string(kind)))
 		}
 	}
+	u.Offer(func(binding grpc.ServiceRegistrar) { peoplepb.OfferRecords(binding, served) })
 	return u.Err()
 }
 

@@ -1,8 +1,8 @@
-// Package records is the component that keeps records: it makes their ids, seals them
-// and stores them, and opens what it fetches. It knows neither who asks nor in which
-// unit it is.
+// Package records is the components that keep records, one for each kind: they make their
+// ids, seal them and store them, and open what they fetch. They know neither who asks nor in
+// which unit they are.
 //
-// Entry point: New.
+// Entry points: New; Kinds for all that a unit has.
 package records
 
 import (
@@ -24,27 +24,21 @@ func Table(kind people.Kind) wide.Table {
 	return wide.Table{Name: string(kind), Columns: []string{"sealed"}}
 }
 
-// Records keeps records of some kinds.
+// Records keeps records of a kind.
 type Records struct {
-	stores map[people.Kind]*wide.Store
+	kind   people.Kind
+	store  *wide.Store
 	sealer *seal.Sealer
 }
 
-var _ peoplepb.Records = (*Records)(nil)
-
-// New keeps records in these stores, which know the tables of their kinds.
-func New(stores map[people.Kind]*wide.Store, sealer *seal.Sealer) *Records {
-	return &Records{stores, sealer}
+// New keeps records of a kind in a store, which knows their table.
+func New(kind people.Kind, store *wide.Store, sealer *seal.Sealer) peoplepb.Records {
+	return &Records{kind, store, sealer}
 }
 
 // Create stores a record under an id that it makes.
 func (r *Records) Create(ctx context.Context, in *peoplepb.CreateRequest) (*peoplepb.CreateResponse, error) {
-	kind := people.Kind(in.GetKind())
-	store, err := r.store(kind)
-	if err != nil {
-		return nil, err
-	}
-	if err := kind.Check(in.GetValues()); err != nil {
+	if err := r.kind.Check(in.GetValues()); err != nil {
 		return nil, err
 	}
 	text, err := proto.Marshal(&peoplepb.Content{Values: in.GetValues()})
@@ -52,7 +46,7 @@ func (r *Records) Create(ctx context.Context, in *peoplepb.CreateRequest) (*peop
 		return nil, rpc.Problemf(rpc.InvalidArgument, "the record cannot be encoded")
 	}
 	id := uuid.New()
-	if err := store.Insert(ctx, string(kind), id, r.sealer.Seal(about(kind, id), text)); err != nil {
+	if err := r.store.Insert(ctx, string(r.kind), id, r.sealer.Seal(about(r.kind, id), text)); err != nil {
 		return nil, problem(err)
 	}
 	return &peoplepb.CreateResponse{Id: id.String()}, nil
@@ -60,29 +54,46 @@ func (r *Records) Create(ctx context.Context, in *peoplepb.CreateRequest) (*peop
 
 // Fetch returns the record of an id.
 func (r *Records) Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*peoplepb.FetchResponse, error) {
-	kind := people.Kind(in.GetKind())
-	store, err := r.store(kind)
-	if err != nil {
-		return nil, err
-	}
 	id, err := uuid.Parse(in.GetId())
 	if err != nil || id.String() != in.GetId() { // other spellings name the same record
 		return nil, rpc.Problemf(rpc.InvalidArgument, "the id is no UUID in lower case, such as %s", uuid.Nil)
 	}
-	found, err := store.Get(ctx, string(kind), id)
+	found, err := r.store.Get(ctx, string(r.kind), id)
 	if err != nil {
 		return nil, problem(err)
 	}
-	values, err := Unseal(r.sealer, kind, id, found)
+	values, err := Unseal(r.sealer, r.kind, id, found)
 	return &peoplepb.FetchResponse{Values: values}, err
 }
 
-func (r *Records) store(kind people.Kind) (*wide.Store, error) {
-	store := r.stores[kind]
-	if store == nil {
+// Kinds is the components of a unit, by the kind of records that each keeps.
+type Kinds map[people.Kind]peoplepb.Records
+
+// Create implements peoplepb.Records.
+func (k Kinds) Create(ctx context.Context, in *peoplepb.CreateRequest) (*peoplepb.CreateResponse, error) {
+	keeper, err := k.of(in.GetKind())
+	if err != nil {
+		return nil, err
+	}
+	return keeper.Create(ctx, in)
+}
+
+// Fetch implements peoplepb.Records.
+func (k Kinds) Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*peoplepb.FetchResponse, error) {
+	keeper, err := k.of(in.GetKind())
+	if err != nil {
+		return nil, err
+	}
+	return keeper.Fetch(ctx, in)
+}
+
+// of returns who keeps records of a kind.
+func (k Kinds) of(kind string) (peoplepb.Records, error) {
+	keeper := k[people.Kind(kind)]
+	if keeper == nil {
 		return nil, rpc.Problemf(rpc.InvalidArgument, "there are no records of the kind %q here", kind)
 	}
-	return store, nil
+	return keeper, nil
 }
 
 // Unseal opens what is stored of a record.

@@ -45,6 +45,7 @@ var (
 	_ lab.LiveAuditor = System{}
 	_ lab.Checkable   = System{}
 	_ lab.Explainable = System{}
+	_ lab.Modelled    = System{}
 	_ lab.Backed      = System{}
 	_ lab.Profiled    = System{}
 )

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
@@ -15,6 +16,12 @@ func (s System) Explanation() lab.Explanation {
 	return lab.Explanation{From: architecture.Monolith, To: architecture.Services, Rate: 50, Metrics: []string{
 		"response_time_p50", "response_time_mean", "response_time_p90", "cpu_per_operation", "peak_memory",
 	}}
+}
+
+// Modelling implements lab.Modelled. A flow creates a record and fetches it.
+func (s System) Modelling() lab.Modelling {
+	return lab.Modelling{Architecture: architecture.Monolith, Rate: 40, PerFlow: 2, Knob: kit.KnobSpans,
+		All: kit.SpansAll, None: kit.SpansOff}
 }
 
 // Ways implements lab.Explainable. First comes the container, then the split, then what

@@ -1,13 +1,13 @@
 //go:build linux
 
 // Command bench holds predictions and rehearsals of placements against what the placements then take. It
-// makes a model of the shop in one process, predicts other placements of its components from what that
-// process takes and from what a call between two units takes that do next to nothing, and plays them at three
+// makes a model of a system in one placement, predicts other placements of its components from what that
+// one takes and from what a call between two units takes that do next to nothing, and plays them at three
 // rates and at their capacity. It says how far off the predictions are, how many of their intervals hold the
-// truth, and which of them `cleave predict` would withhold.
+// truth, and which of them `cleave predict` would withhold. The systems are a list: subjects.
 //
-// It plays through the program cleave, as a user would. Whatever happens, it ends within -within and prints
-// the table of what it has by then. Begin at bench.
+// It plays through the program cleave, as a user would. Whatever happens, it ends with each system in the
+// time of that, and prints the table of what it has by then. Begin at bench.
 package main
 
 import (
@@ -17,7 +17,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -33,25 +35,31 @@ func main() {
 
 // effort says how much is played.
 type effort struct {
-	within     time.Duration
-	blocks     int
-	seconds    int // of each load
-	placements []string
-	rehearsed  int // how many of the placements are rehearsed
-	gates      []string
+	blocks    int
+	seconds   int // of each load
+	rehearsed int // how many of the targets of a subject are rehearsed
+	gates     []string
 }
 
-// efforts returns the usual effort and the quick one. Placements are written as --split takes them; the front
-// is a part of the orders.
-func efforts() (usual, quick effort) {
-	some := []string{"inventory", "payments", "catalog,customers", "inventory,payments",
-		"catalog,customers,inventory,payments,shipping"}
-	more := []string{"catalog", "customers", "shipping", "catalog+customers", "inventory+payments",
-		"payments,shipping", "inventory+shipping,payments"}
-	usual = effort{within: 2 * time.Hour, blocks: 8, seconds: 4, rehearsed: 12,
-		placements: slices.Concat(some, more)}
-	return usual, effort{within: 16 * time.Minute, blocks: 3, seconds: 2, rehearsed: 3, placements: some,
-		gates: []string{"--no-gates"}}
+// chosen returns the subjects of systems, all of them if none is named, and how much is played of them.
+func chosen(systems string, quick bool) (all []subject, how effort, err error) {
+	how = effort{blocks: 8, seconds: 4, rehearsed: 12}
+	if quick {
+		how = effort{blocks: 3, seconds: 2, rehearsed: 3, gates: []string{"--no-gates"}}
+	}
+	for _, s := range subjects() {
+		if systems != "" && !slices.Contains(strings.Split(systems, ","), s.system) {
+			continue
+		}
+		if quick {
+			s.targets, s.within = s.targets[:s.quick], s.quickly
+		}
+		all = append(all, s)
+	}
+	if len(all) == 0 {
+		return nil, how, fmt.Errorf("none of the systems %q is held against anything", systems)
+	}
+	return all, how, nil
 }
 
 // bench plays, predicts and prints.
@@ -60,29 +68,31 @@ func bench(ctx context.Context, arguments []string) error {
 	out := flags.String("out", "results/bench/placements.json", "`file` for the figures as JSON")
 	cleave := flags.String("cleave", "bin/cleave", "the `program` that plays")
 	quick := flags.Bool("quick", false, "short loads, and all count: to see that all works, not to quote")
-	within := flags.Duration("within", 0, "`time` after which it ends with what it has (0: 2h, with -quick 16m)")
+	systems := flags.String("systems", "", "the `systems` to play, as in shop,people (default: all)")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	how, fast := efforts()
-	if *quick {
-		how = fast
-	}
-	if *within > 0 {
-		how.within = *within
+	all, how, err := chosen(*systems, *quick)
+	if err != nil {
+		return err
 	}
 	results, err := os.MkdirTemp("", "cleave-placements-")
 	if err != nil {
 		return fmt.Errorf("make a folder for results: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(results) }()
-	p := player{effort: how, cleave: *cleave, results: results, began: time.Now()}
-	rows, err := p.play(ctx)
-	if len(rows) == 0 {
-		return err
+	var rows []row
+	for _, s := range all {
+		p := player{subject: s, effort: how, cleave: *cleave, results: filepath.Join(results, s.name()),
+			began: time.Now()}
+		played, err := p.play(ctx)
+		rows = append(rows, played...)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "bench-predict: the table of %s is not complete: %v\n", s.name(), err)
+		}
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench-predict: the table is not complete:", err)
+	if len(rows) == 0 {
+		return errors.New("nothing was measured")
 	}
 	return errors.Join(ctx.Err(), publish(os.Stdout, *out, rows))
 }

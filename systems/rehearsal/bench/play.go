@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,31 +23,27 @@ import (
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict"
 	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-const (
-	// oneProcess is the architecture that the model is made of. Each component has a database of its own in it,
-	// as in the other placements, so that nothing but the placement changes.
-	oneProcess = "sync placement=together"
-	// modelRate is low for the shop.
-	modelRate = 20
-	// simulated is the number of operations behind each predicted figure.
-	simulated = 100_000
-)
+// simulated is the number of operations behind each predicted figure.
+const simulated = 100_000
 
 // rateShares returns the rates as shares of the predicted capacity.
 func rateShares() []float64 { return []float64{0.25, 0.5, 0.75} }
 
-// player plays with the program cleave.
+// player plays a subject with the program cleave.
 type player struct {
+	subject
 	effort
 	cleave, results string // program and folder
 	began           time.Time
 }
 
-// row is a placement at a rate.
+// row is a target at a rate.
 type row struct {
-	placement string
+	of        subject
+	target    target
 	rate      float64
 	answer    *predict.Answer // nil: there was no time
 	overload  string          // why there are no figures
@@ -62,15 +59,18 @@ func (p player) until(ctx context.Context, share float64) (context.Context, cont
 	return context.WithDeadline(ctx, p.began.Add(time.Duration(share*float64(p.within))))
 }
 
-// play makes the model, and a row for each placement at each rate. What takes too long is cut short, and the
+// play makes the model, and a row for each target at each rate. What takes too long is cut short, and the
 // rows lack it.
 func (p player) play(ctx context.Context) (rows []row, err error) {
-	path := filepath.Join(p.results, "shop.model.yaml")
+	if err := os.Mkdir(p.results, 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(p.results, "as-is.model.yaml")
 	modelled, cancel := p.until(ctx, 0.25)
 	defer cancel()
-	err = p.run(modelled, append([]string{"model", "shop", "--architecture", oneProcess, "--out", path, "--rate",
-		strconv.Itoa(modelRate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(),
-		"--capacity"}, p.gates...)...)
+	err = p.run(modelled, append([]string{"model", p.system, "--architecture", p.design(p.from), "--out", path,
+		"--rate", number(p.rate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(), "--capacity"},
+		p.gates...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	idle, err := p.hop(modelled, modelRate)
+	idle, err := p.hop(modelled, p.rate)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +90,9 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, placement := range p.placements {
+	for _, to := range p.targets {
 		for _, rate := range rates {
-			rows = append(rows, row{placement: placement, rate: rate})
+			rows = append(rows, row{of: p.subject, target: to, rate: rate})
 		}
 	}
 	asIs, truthErr := p.measure(ctx, rows, rates)
@@ -100,6 +100,9 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 	return rows, errors.Join(truthErr, p.predict(ctx, rows, m, rates),
 		p.rehearse(ctx, rows, m, rates[len(rates)/2]))
 }
+
+// number returns a number as flags and files have it.
+func number(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
 
 // length returns the length of a load as flags and files have it.
 func (p player) length() string { return strconv.Itoa(p.seconds) + "s" }
@@ -121,14 +124,14 @@ operations:
       calls: [{component: callee, call: Answer, source: guess, cpu: {mean: 100us, source: guess}}]
 `
 
-// hop measures a call over HTTP between two processes at a rate: the less there is to do, the more CPU time a
+// hop measures a call between two processes at a rate: the less there is to do, the more CPU time a
 // call takes, since both sides fall idle.
 func (p player) hop(ctx context.Context, rate float64) (*predict.Hop, error) {
 	path := filepath.Join(p.results, "pair.model.yaml")
 	if err := os.WriteFile(path, []byte(pair), 0o600); err != nil {
 		return nil, err
 	}
-	folder, err := p.rehearsal(ctx, path, "callee", rate)
+	folder, err := p.rehearsal(ctx, path, target{placement: "callee"}, rate)
 	if err != nil {
 		return nil, err
 	}
@@ -150,11 +153,11 @@ func (p player) hop(ctx context.Context, rate float64) (*predict.Hop, error) {
 // changed is the variant of a rehearsal with the other placement.
 const changed = "changed"
 
-// rehearsal rehearses a split of a model at a rate, and opens its result folder.
-func (p player) rehearsal(ctx context.Context, path, split string, rate float64) (*store.Folder, error) {
-	err := p.run(ctx, append([]string{"rehearse", path, "--split", split, "--rate",
-		strconv.FormatFloat(rate, 'g', -1, 64), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(),
-		"--warm-up", "1s", "--capacity"}, p.gates...)...)
+// rehearsal rehearses a target of a model at a rate, and opens its result folder.
+func (p player) rehearsal(ctx context.Context, path string, to target, rate float64) (*store.Folder, error) {
+	err := p.run(ctx, slices.Concat([]string{"rehearse", path}, to.flags(), []string{"--calls", p.calls, "--rate",
+		number(rate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(), "--warm-up", "1s",
+		"--capacity"}, p.gates)...)
 	if err != nil {
 		return nil, err
 	}
@@ -196,15 +199,15 @@ func (p player) run(ctx context.Context, arguments ...string) error {
 // rates returns the rates at which all is held against the truth: shares of the lowest capacity that is
 // predicted of the placement with the most calls between units; where none is, multiples of the low rate.
 func (p player) rates(ctx context.Context, m model.Model, hop *predict.Hop) ([]float64, error) {
-	longest := slices.MaxFunc(p.placements, func(a, b string) int { return len(a) - len(b) })
-	a, err := p.question(ctx, m, hop, longest, modelRate)
+	longest := slices.MaxFunc(p.targets, func(a, b target) int { return len(a.placement) - len(b.placement) })
+	a, err := p.question(ctx, m, hop, longest, p.rate)
 	if err != nil {
 		return nil, err
 	}
 	capacity := min(a.AsIs.Capacity.Value, a.Changed.Capacity.Value)
 	if capacity == 0 {
 		fmt.Fprintln(os.Stderr, "note: the model has no capacity:", strings.Join(a.Withheld, "; "))
-		return []float64{modelRate, 2 * modelRate, 3 * modelRate}, nil
+		return []float64{p.rate, 2 * p.rate, 3 * p.rate}, nil
 	}
 	var rates []float64
 	for _, share := range rateShares() {
@@ -213,13 +216,12 @@ func (p player) rates(ctx context.Context, m model.Model, hop *predict.Hop) ([]f
 	return rates, nil
 }
 
-// question predicts a placement at a rate, whatever the self-check says. Each component has a database of its
-// own, as it has in the shop that is measured.
-func (p player) question(ctx context.Context, m model.Model, hop *predict.Hop, placement string, rate float64,
+// question predicts a target at a rate, whatever the self-check says. Each component has a database of its
+// own, as it has in what is measured.
+func (p player) question(ctx context.Context, m model.Model, hop *predict.Hop, to target, rate float64,
 ) (predict.Answer, error) {
 	cores := float64(runtime.NumCPU())
-	change := predict.Change{Split: predict.ParseGroups(placement), Stores: predict.StorePerComponent}
-	return predict.Predict(ctx, predict.Question{Model: m, Change: change, Rate: rate, Cores: cores,
+	return predict.Predict(ctx, predict.Question{Model: m, Change: to.change(), Rate: rate, Cores: cores,
 		MeasuredCores: cores, Hop: hop, Seed: 1, Operations: simulated, Always: true})
 }
 
@@ -235,10 +237,10 @@ func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []
 		}
 	}
 	for i := range rows {
-		fmt.Fprintf(os.Stderr, "predict %s at %g/s\n", rows[i].placement, rows[i].rate)
-		a, err := p.question(ctx, m, hops[rows[i].rate], rows[i].placement, rows[i].rate)
+		fmt.Fprintf(os.Stderr, "predict %s at %g/s\n", rows[i].target, rows[i].rate)
+		a, err := p.question(ctx, m, hops[rows[i].rate], rows[i].target, rows[i].rate)
 		if err != nil {
-			return fmt.Errorf("predict %s: %w", rows[i].placement, err)
+			return fmt.Errorf("predict %s: %w", rows[i].target, err)
 		}
 		if a.Changed.CPU.Value == 0 {
 			rows[i].overload = strings.Join(a.Withheld, "; ")
@@ -249,11 +251,11 @@ func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []
 	return nil
 }
 
-// together is the variant whose components are in one process, and users the load of a closed loop that takes
-// a placement to its capacity: users who never think.
+// asItIs is the variant of which the model is, and users the load of a closed loop that takes a placement to
+// its capacity: users who never think.
 const (
-	together = "together"
-	users    = 64
+	asItIs = "as-it-is"
+	users  = 64
 )
 
 // measure plays all placements at all rates and at their capacity. It returns what the one of which the model
@@ -262,15 +264,15 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 	ctx, cancel := p.until(ctx, 0.6)
 	defer cancel()
 	var file strings.Builder
-	fmt.Fprintf(&file, "schema: cleave-study/1\nname: truth\ntitle: placements\nsystem: shop\n"+
+	fmt.Fprintf(&file, "schema: cleave-study/1\nname: truth\ntitle: placements\nsystem: %s\n"+
 		"baseline: %s\nload: {duration: %s, warm_up: 1s}\ndesign: {blocks: %d}\nvariants:\n"+
-		"  %s: {architecture: sync, knobs: {placement: together}}\n", together, p.length(), p.blocks, together)
-	for i, placement := range p.placements {
-		fmt.Fprintf(&file, "  %s: {architecture: sync, knobs: {placement: %q}}\n", variantName(i), placement)
+		"  %s: %s\n", p.system, asItIs, p.length(), p.blocks, asItIs, p.variant(p.from))
+	for i, to := range p.targets {
+		fmt.Fprintf(&file, "  %s: %s\n", variantName(i), p.variant(to.placement))
 	}
 	file.WriteString("points:\n")
 	for i, rate := range rates {
-		fmt.Fprintf(&file, "  r%d: {rate: %g}\n", i, rate)
+		fmt.Fprintf(&file, "  r%d: {rate: %g}\n", i, rate/p.perFlow)
 	}
 	fmt.Fprintf(&file, "  most: {users: %d}\n", users)
 	folder, err := p.study(ctx, "truth", file.String(), p.gates)
@@ -279,7 +281,7 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 	}
 	for i := range rows {
 		variant := variantName(i / len(rates))
-		if rows[i].measured, err = measuredIn(folder, variant, lab.FactorRate, rows[i].rate); err != nil {
+		if rows[i].measured, err = measuredIn(folder, variant, lab.FactorRate, rows[i].rate/p.perFlow); err != nil {
 			return nil, err
 		}
 		most, err := measuredIn(folder, variant, lab.FactorUsers, users)
@@ -290,12 +292,12 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 			rows[i].measured.capacity = most.capacity
 		}
 	}
-	asIs, err := asItIs(folder)
+	asIs, err := p.asIs(folder)
 	return asIs, errors.Join(err, ctx.Err())
 }
 
-// variantName names the variant of a placement in the study file.
-func variantName(placement int) string { return fmt.Sprintf("p%d", placement) }
+// variantName names the variant of a target in the study file.
+func variantName(target int) string { return fmt.Sprintf("p%d", target) }
 
 // quantities returns the quantities of a truth with where each is kept.
 func (t *truth) quantities(metrics []lab.Metric) map[string]*float64 {
@@ -328,8 +330,8 @@ func measuredIn(folder *store.Folder, variant, factor string, level float64) (fo
 	return found, nil
 }
 
-// asItIs returns the trials of the placement of which the model is, as a model has them.
-func asItIs(folder *store.Folder) (all []model.Measurement, err error) {
+// asIs returns the trials of the placement of which the model is, as a model has them.
+func (p player) asIs(folder *store.Folder) (all []model.Measurement, err error) {
 	plan, err := folder.Plan()
 	if err != nil {
 		return nil, err
@@ -339,7 +341,7 @@ func asItIs(folder *store.Folder) (all []model.Measurement, err error) {
 		return nil, err
 	}
 	for _, t := range trials {
-		if !t.Valid || t.Variant != together {
+		if !t.Valid || t.Variant != asItIs {
 			continue
 		}
 		var is truth
@@ -348,10 +350,11 @@ func asItIs(folder *store.Folder) (all []model.Measurement, err error) {
 		}
 		rate, paced := t.Point.Level(lab.FactorRate)
 		users := int(t.Point.Levels[lab.FactorUsers])
+		rate *= p.perFlow
 		if !paced {
 			rate = is.capacity
 		}
-		n := int(t.Audit.Counts["ok"])
+		n := int(math.Round(loaded.Used(t.Metered).CPUSeconds / is.cpu)) // operations
 		duration := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
 		all = append(all, model.Measurement{Rate: rate, Users: users,
 			CPU: model.Distribution{Mean: duration(is.cpu), Source: model.Meter, N: n},
@@ -367,17 +370,17 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 	defer cancel()
 	path := filepath.Join(p.results, "rehearsed.model.yaml")
 	m.Measured = slices.DeleteFunc(slices.Clone(m.Measured), // what is left is rehearsed, too
-		func(of model.Measurement) bool { return of.Users == 0 && of.Rate != rate && of.Rate != modelRate })
+		func(of model.Measurement) bool { return of.Users == 0 && of.Rate != rate && of.Rate != p.rate })
 	var text bytes.Buffer
 	err := m.Write(&text)
 	if err := errors.Join(err, os.WriteFile(path, text.Bytes(), 0o600)); err != nil {
 		return err
 	}
 	for i := range rows {
-		if rows[i].rate != rate || !slices.Contains(p.placements[:p.rehearsed], rows[i].placement) {
+		if rows[i].rate != rate || !slices.Contains(p.targets[:min(p.rehearsed, len(p.targets))], rows[i].target) {
 			continue
 		}
-		folder, err := p.rehearsal(ctx, path, rows[i].placement, rate)
+		folder, err := p.rehearsal(ctx, path, rows[i].target, rate)
 		if err != nil {
 			return err
 		}

@@ -41,13 +41,13 @@ func measures() []measure {
 
 // publish prints a line for each placement and rate, and writes the figures over all of them.
 func publish(out io.Writer, path string, rows []row) error {
-	table := [][]string{{"apart", "rate"}}
+	table := [][]string{{"model of", "what changes", "rate"}}
 	for _, m := range measures() {
 		table[0] = append(table[0], m.name+": measured", "predicted", "rehearsed")
 	}
 	table[0] = append(table[0], "withheld by cleave predict")
 	for _, r := range rows {
-		line := []string{r.placement, fmt.Sprintf("%g/s", r.rate)}
+		line := []string{r.of.name(), r.target.String(), fmt.Sprintf("%g/s", r.rate)}
 		for _, m := range measures() {
 			line = append(line, m.cells(r)...)
 		}

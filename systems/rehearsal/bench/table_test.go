@@ -24,12 +24,14 @@ func TestTheTableSaysHowFarOff(t *testing.T) {
 	is := truth{median: 0.01, p99: 0.025, cpu: 0.001}
 	most := is
 	most.capacity = 500
+	shop := subject{system: "shop", from: "together"}
+	a, b := target{placement: "a"}, target{placement: "b+c,d", merge: "b,c"}
 	rows := []row{
-		{placement: "a", rate: 20, answer: answered(0.0102), measured: is,
+		{of: shop, target: a, rate: 20, answer: answered(0.0102), measured: is,
 			rehearsed: truth{median: 0.011, p99: 0.02, cpu: 0.001}},
-		{placement: "a", rate: 40, answer: answered(0.012, "used too far"), measured: most},
-		{placement: "b", rate: 20, answer: answered(0.01)},
-		{placement: "b", rate: 40, overload: "it cannot keep up", measured: is},
+		{of: shop, target: a, rate: 40, answer: answered(0.012, "used too far"), measured: most},
+		{of: shop, target: b, rate: 20, answer: answered(0.01)},
+		{of: shop, target: b, rate: 40, overload: "it cannot keep up", measured: is},
 	}
 	var text strings.Builder
 	if err := publish(&text, filepath.Join(t.TempDir(), "out.json"), rows); err != nil {
@@ -37,8 +39,8 @@ func TestTheTableSaysHowFarOff(t *testing.T) {
 	}
 	table := strings.Join(strings.Fields(text.String()), " ")
 	for _, want := range []string{
-		"a 20/s 10.0 ms 10.2 ms (+2 %) + 11.0 ms (+10 %) 25.0 ms 20.0 ms (-20 %) - 20.0 ms (-20 %)",
-		"a 40/s 10.0 ms 12.0 ms (+20 %) - -", "used too far", "b 20/s - 10.0 ms -", "it cannot keep up",
+		"shop-together a 20/s 10.0 ms 10.2 ms (+2 %) + 11.0 ms (+10 %) 25.0 ms 20.0 ms (-20 %) - 20.0 ms (-20 %)",
+		"a 40/s 10.0 ms 12.0 ms (+20 %) - -", "used too far", "shop-together b,c together 20/s - 10.0 ms -", "it cannot keep up",
 		"500/s 450/s (-10 %) -", "predicted capacity, absolute error 0.1 0.1 0.1 1 1 <= 0.12",
 		"predicted median, absolute error 0.11 0.02 0.2 1 2 <= 0.15",
 		"predicted median, absolute error where cleave predict answers 0.02 0.02 0.02 1 1 <= 0.15",

@@ -37,3 +37,24 @@ func (c callsPart) Play(ctx context.Context, in *PlayRequest) (*PlayResponse, er
 func (c callsPart) Settle(ctx context.Context, in *SettleRequest) (*SettleResponse, error) {
 	return c.client.Settle(ctx, in)
 }
+
+// FollowPart returns a component that tells begin of each call, and ends what that has begun.
+func FollowPart(component Part, begin func(ctx context.Context, method string) (inside context.Context, end func())) Part {
+	return followsPart{component, begin}
+}
+
+type followsPart struct {
+	component Part
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsPart) Play(ctx context.Context, in *PlayRequest) (*PlayResponse, error) {
+	ctx, end := f.begin(ctx, Part_Play_FullMethodName)
+	defer end()
+	return f.component.Play(ctx, in)
+}
+func (f followsPart) Settle(ctx context.Context, in *SettleRequest) (*SettleResponse, error) {
+	ctx, end := f.begin(ctx, Part_Settle_FullMethodName)
+	defer end()
+	return f.component.Settle(ctx, in)
+}

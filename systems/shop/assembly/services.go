@@ -85,13 +85,17 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		return Hosted{}, fmt.Errorf("unit %s needs broker %q and documents %q, and has not got both", unit.Name,
 			design.Broker, design.Documents)
 	}
-	h.Catalog = place(&h, shop.ComponentCatalog, h.telling, shoppb.OfferCatalog, h.prices)
+	h.Catalog = place(&h, shop.ComponentCatalog, h.telling, shoppb.OfferCatalog, h.prices,
+		shoppb.FollowCatalog)
 	h.Customers = place(&h, shop.ComponentCustomers,
 		func(db *database.DB) shop.Customers { return customers.On(stores.Customers(db)) },
-		shoppb.OfferCustomers, h.buyers)
-	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, shoppb.OfferInventory, shoppb.CallInventory)
-	h.Payments = place(&h, shop.ComponentPayments, h.payments, shoppb.OfferPayments, shoppb.CallPayments)
-	h.Shipping = place(&h, shop.ComponentShipping, h.shipping, shoppb.OfferShipping, shoppb.CallShipping)
+		shoppb.OfferCustomers, h.buyers, shoppb.FollowCustomers)
+	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, shoppb.OfferInventory, shoppb.CallInventory,
+		shoppb.FollowInventory)
+	h.Payments = place(&h, shop.ComponentPayments, h.payments, shoppb.OfferPayments, shoppb.CallPayments,
+		shoppb.FollowPayments)
+	h.Shipping = place(&h, shop.ComponentShipping, h.shipping, shoppb.OfferShipping, shoppb.CallShipping,
+		shoppb.FollowShipping)
 	h.placeViews()
 	h.takePart()
 	var refused error
@@ -99,8 +103,8 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		book := h.book(db)
 		coordinator, err := h.coordinator(db, book)
 		refused = err
-		return h.follow(orders.New(book, coordinator))
-	}, shoppb.OfferOrders, shoppb.CallOrders)
+		return orders.New(book, coordinator)
+	}, shoppb.OfferOrders, shoppb.CallOrders, shoppb.FollowOrders)
 	if design.NeedsBroker(unit) {
 		h.listen()
 	}
@@ -170,19 +174,19 @@ func (h *host) placeViews() {
 	if h.design.Views == architecture.FromDocuments {
 		h.StockViews = hosting.Join(h, shop.ComponentStockViews,
 			func() shop.StockViews { return stockviews.FromDocuments(h.around.Documents, nil) },
-			shoppb.OfferStockViews, shoppb.CallStockViews)
+			shoppb.OfferStockViews, shoppb.CallStockViews, shoppb.FollowStockViews)
 		h.OrderViews = hosting.Join(h, shop.ComponentOrderViews,
 			func() shop.OrderViews { return orderviews.FromDocuments(h.around.Documents, nil) },
-			shoppb.OfferOrderViews, shoppb.CallOrderViews)
+			shoppb.OfferOrderViews, shoppb.CallOrderViews, shoppb.FollowOrderViews)
 		return
 	}
 	h.StockViews = place(h, shop.ComponentInventory,
 		func(db *database.DB) shop.StockViews { return stockviews.FromTables(h.stores.Inventory(db)) },
-		shoppb.OfferStockViews, shoppb.CallStockViews)
+		shoppb.OfferStockViews, shoppb.CallStockViews, shoppb.FollowStockViews)
 	h.OrderViews = place(h, shop.ComponentOrders,
 		func(db *database.DB) shop.OrderViews {
 			return orderviews.FromBook(orders.BookOn(db, h.stores.Orders(db)))
-		}, shoppb.OfferOrderViews, shoppb.CallOrderViews)
+		}, shoppb.OfferOrderViews, shoppb.CallOrderViews, shoppb.FollowOrderViews)
 }
 
 // readAhead lets the unit that clients ask answer from a cache, or from the orders' copy of the catalog. It
@@ -234,9 +238,9 @@ type host struct {
 // place returns a component: on its database if this unit hosts it, else its client.
 func place[C any](
 	h *host, component string, here func(*database.DB) C, offer func(grpc.ServiceRegistrar, C),
-	call func(grpc.ClientConnInterface) C,
+	call func(grpc.ClientConnInterface) C, follow func(C, hosting.Begin) C,
 ) C {
-	return hosting.Join(h, component, func() C { return here(h.around.Database(component)) }, offer, call)
+	return hosting.Join(h, component, func() C { return here(h.around.Database(component)) }, offer, call, follow)
 }
 
 // Hosts implements hosting.Host.
@@ -248,6 +252,9 @@ func (h *host) Call(component string) grpc.ClientConnInterface { return h.around
 // Offer implements hosting.Host.
 func (h *host) Offer(register func(grpc.ServiceRegistrar)) { h.Offers = append(h.Offers, register) }
 
+// Traced implements hosting.Host.
+func (h *host) Traced() bool { return h.around.Tracer != nil }
+
 // coordinator returns the coordinator of the orders of this unit.
 func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinator, error) {
 	switch h.design.Coordination {
@@ -258,14 +265,14 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		}
 		return all, nil
 	case architecture.Orchestrated:
-		saga := orchestrated.New(db, book, h.knowing(db, h.apart()))
+		saga := orchestrated.New(db, book, h.knowing(db))
 		if h.design.Batching {
 			saga.Batch()
 		}
 		h.Background = append(h.Background, saga.Run)
 		return saga, nil
 	case architecture.TwoPhase:
-		known := h.knowing(db, h.apart())
+		known := h.knowing(db)
 		all := twophase.New(book, known.Catalog, known.Customers, h.coordinated())
 		h.Background = append(h.Background, all.Run)
 		return all, nil

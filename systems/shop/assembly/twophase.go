@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/twophase"
@@ -30,7 +31,8 @@ func (h *host) takePart() {
 		if len(h.participants) == 0 {
 			h.Offer(func(binding grpc.ServiceRegistrar) { shoppb.OfferParticipant(binding, here) })
 		}
-		h.participants[component] = h.followPrepare(component, here)
+		h.participants[component], _ = hosting.Followed[shoppb.Participant](h, component, here,
+			shoppb.FollowParticipant)
 	}
 }
 
@@ -42,22 +44,6 @@ func (h *host) coordinated() map[string]shoppb.Participant {
 		}
 	}
 	return h.participants
-}
-
-// followedParticipant makes spans of the calls that prepare.
-type followedParticipant struct {
-	shoppb.Participant
-	prepare func(context.Context, *shoppb.PrepareRequest) (*shoppb.StepResponse, error)
-}
-
-func (h *host) followPrepare(component string, p shoppb.Participant) shoppb.Participant {
-	return followedParticipant{p, follow(h, component, "Participant/Prepare", p.Prepare)}
-}
-
-func (f followedParticipant) Prepare(
-	ctx context.Context, in *shoppb.PrepareRequest,
-) (*shoppb.StepResponse, error) {
-	return f.prepare(ctx, in)
 }
 
 // inDoubt reports whether a transaction is prepared and not ended, in the database of any component.

@@ -49,6 +49,37 @@ func (c callsCatalog) Reprice(ctx context.Context, in *RepriceRequest) (*Price, 
 	return c.client.Reprice(ctx, in)
 }
 
+// FollowCatalog returns a component that tells begin of each call, and ends what that has begun.
+func FollowCatalog(component Catalog, begin func(ctx context.Context, method string) (inside context.Context, end func())) Catalog {
+	return followsCatalog{component, begin}
+}
+
+type followsCatalog struct {
+	component Catalog
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsCatalog) Quote(ctx context.Context, in *QuoteRequest) (*QuoteResponse, error) {
+	ctx, end := f.begin(ctx, Catalog_Quote_FullMethodName)
+	defer end()
+	return f.component.Quote(ctx, in)
+}
+func (f followsCatalog) GetProduct(ctx context.Context, in *GetProductRequest) (*Product, error) {
+	ctx, end := f.begin(ctx, Catalog_GetProduct_FullMethodName)
+	defer end()
+	return f.component.GetProduct(ctx, in)
+}
+func (f followsCatalog) ListProducts(ctx context.Context, in *ListProductsRequest) (*ProductPage, error) {
+	ctx, end := f.begin(ctx, Catalog_ListProducts_FullMethodName)
+	defer end()
+	return f.component.ListProducts(ctx, in)
+}
+func (f followsCatalog) Reprice(ctx context.Context, in *RepriceRequest) (*Price, error) {
+	ctx, end := f.begin(ctx, Catalog_Reprice_FullMethodName)
+	defer end()
+	return f.component.Reprice(ctx, in)
+}
+
 // Customers knows who buys.
 type Customers interface {
 	// GetCustomer fails with UnknownCustomer.
@@ -78,6 +109,27 @@ func (c callsCustomers) GetCustomer(ctx context.Context, in *GetCustomerRequest)
 }
 func (c callsCustomers) GetCustomers(ctx context.Context, in *GetCustomersRequest) (*GetCustomersResponse, error) {
 	return c.client.GetCustomers(ctx, in)
+}
+
+// FollowCustomers returns a component that tells begin of each call, and ends what that has begun.
+func FollowCustomers(component Customers, begin func(ctx context.Context, method string) (inside context.Context, end func())) Customers {
+	return followsCustomers{component, begin}
+}
+
+type followsCustomers struct {
+	component Customers
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsCustomers) GetCustomer(ctx context.Context, in *GetCustomerRequest) (*Customer, error) {
+	ctx, end := f.begin(ctx, Customers_GetCustomer_FullMethodName)
+	defer end()
+	return f.component.GetCustomer(ctx, in)
+}
+func (f followsCustomers) GetCustomers(ctx context.Context, in *GetCustomersRequest) (*GetCustomersResponse, error) {
+	ctx, end := f.begin(ctx, Customers_GetCustomers_FullMethodName)
+	defer end()
+	return f.component.GetCustomers(ctx, in)
 }
 
 // Inventory holds the stock. Its calls are steps.
@@ -121,6 +173,37 @@ func (c callsInventory) Restock(ctx context.Context, in *StepRequest) (*StepResp
 	return c.client.Restock(ctx, in)
 }
 
+// FollowInventory returns a component that tells begin of each call, and ends what that has begun.
+func FollowInventory(component Inventory, begin func(ctx context.Context, method string) (inside context.Context, end func())) Inventory {
+	return followsInventory{component, begin}
+}
+
+type followsInventory struct {
+	component Inventory
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsInventory) Reserve(ctx context.Context, in *ReserveRequest) (*StepResponse, error) {
+	ctx, end := f.begin(ctx, Inventory_Reserve_FullMethodName)
+	defer end()
+	return f.component.Reserve(ctx, in)
+}
+func (f followsInventory) Commit(ctx context.Context, in *StepRequest) (*StepResponse, error) {
+	ctx, end := f.begin(ctx, Inventory_Commit_FullMethodName)
+	defer end()
+	return f.component.Commit(ctx, in)
+}
+func (f followsInventory) Release(ctx context.Context, in *StepRequest) (*StepResponse, error) {
+	ctx, end := f.begin(ctx, Inventory_Release_FullMethodName)
+	defer end()
+	return f.component.Release(ctx, in)
+}
+func (f followsInventory) Restock(ctx context.Context, in *StepRequest) (*StepResponse, error) {
+	ctx, end := f.begin(ctx, Inventory_Restock_FullMethodName)
+	defer end()
+	return f.component.Restock(ctx, in)
+}
+
 // Payments holds the accounts of the customers. All calls but GetAccount are steps.
 type Payments interface {
 	// Charge takes an amount from the balance: Declined where it is short.
@@ -161,6 +244,37 @@ func (c callsPayments) GetAccount(ctx context.Context, in *GetAccountRequest) (*
 	return c.client.GetAccount(ctx, in)
 }
 
+// FollowPayments returns a component that tells begin of each call, and ends what that has begun.
+func FollowPayments(component Payments, begin func(ctx context.Context, method string) (inside context.Context, end func())) Payments {
+	return followsPayments{component, begin}
+}
+
+type followsPayments struct {
+	component Payments
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsPayments) Charge(ctx context.Context, in *ChargeRequest) (*StepResponse, error) {
+	ctx, end := f.begin(ctx, Payments_Charge_FullMethodName)
+	defer end()
+	return f.component.Charge(ctx, in)
+}
+func (f followsPayments) Void(ctx context.Context, in *StepRequest) (*StepResponse, error) {
+	ctx, end := f.begin(ctx, Payments_Void_FullMethodName)
+	defer end()
+	return f.component.Void(ctx, in)
+}
+func (f followsPayments) Refund(ctx context.Context, in *StepRequest) (*StepResponse, error) {
+	ctx, end := f.begin(ctx, Payments_Refund_FullMethodName)
+	defer end()
+	return f.component.Refund(ctx, in)
+}
+func (f followsPayments) GetAccount(ctx context.Context, in *GetAccountRequest) (*Account, error) {
+	ctx, end := f.begin(ctx, Payments_GetAccount_FullMethodName)
+	defer end()
+	return f.component.GetAccount(ctx, in)
+}
+
 // Shipping sends orders. Ship and Recall are steps.
 type Shipping interface {
 	Ship(ctx context.Context, in *ShipRequest) (*Shipment, error)
@@ -193,6 +307,32 @@ func (c callsShipping) Recall(ctx context.Context, in *StepRequest) (*StepRespon
 }
 func (c callsShipping) GetShipment(ctx context.Context, in *GetShipmentRequest) (*Shipment, error) {
 	return c.client.GetShipment(ctx, in)
+}
+
+// FollowShipping returns a component that tells begin of each call, and ends what that has begun.
+func FollowShipping(component Shipping, begin func(ctx context.Context, method string) (inside context.Context, end func())) Shipping {
+	return followsShipping{component, begin}
+}
+
+type followsShipping struct {
+	component Shipping
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsShipping) Ship(ctx context.Context, in *ShipRequest) (*Shipment, error) {
+	ctx, end := f.begin(ctx, Shipping_Ship_FullMethodName)
+	defer end()
+	return f.component.Ship(ctx, in)
+}
+func (f followsShipping) Recall(ctx context.Context, in *StepRequest) (*StepResponse, error) {
+	ctx, end := f.begin(ctx, Shipping_Recall_FullMethodName)
+	defer end()
+	return f.component.Recall(ctx, in)
+}
+func (f followsShipping) GetShipment(ctx context.Context, in *GetShipmentRequest) (*Shipment, error) {
+	ctx, end := f.begin(ctx, Shipping_GetShipment_FullMethodName)
+	defer end()
+	return f.component.GetShipment(ctx, in)
 }
 
 // Orders is the write side of orders.
@@ -231,6 +371,27 @@ func (c callsOrders) CancelOrder(ctx context.Context, in *CancelOrderRequest) (*
 	return c.client.CancelOrder(ctx, in)
 }
 
+// FollowOrders returns a component that tells begin of each call, and ends what that has begun.
+func FollowOrders(component Orders, begin func(ctx context.Context, method string) (inside context.Context, end func())) Orders {
+	return followsOrders{component, begin}
+}
+
+type followsOrders struct {
+	component Orders
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsOrders) CreateOrder(ctx context.Context, in *CreateOrderRequest) (*CreateOrderResponse, error) {
+	ctx, end := f.begin(ctx, Orders_CreateOrder_FullMethodName)
+	defer end()
+	return f.component.CreateOrder(ctx, in)
+}
+func (f followsOrders) CancelOrder(ctx context.Context, in *CancelOrderRequest) (*Order, error) {
+	ctx, end := f.begin(ctx, Orders_CancelOrder_FullMethodName)
+	defer end()
+	return f.component.CancelOrder(ctx, in)
+}
+
 // OrderViews is the read side of orders. It may lag behind the write side.
 type OrderViews interface {
 	GetOrder(ctx context.Context, in *GetOrderRequest) (*Order, error)
@@ -260,6 +421,27 @@ func (c callsOrderViews) ListOrders(ctx context.Context, in *ListOrdersRequest) 
 	return c.client.ListOrders(ctx, in)
 }
 
+// FollowOrderViews returns a component that tells begin of each call, and ends what that has begun.
+func FollowOrderViews(component OrderViews, begin func(ctx context.Context, method string) (inside context.Context, end func())) OrderViews {
+	return followsOrderViews{component, begin}
+}
+
+type followsOrderViews struct {
+	component OrderViews
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsOrderViews) GetOrder(ctx context.Context, in *GetOrderRequest) (*Order, error) {
+	ctx, end := f.begin(ctx, OrderViews_GetOrder_FullMethodName)
+	defer end()
+	return f.component.GetOrder(ctx, in)
+}
+func (f followsOrderViews) ListOrders(ctx context.Context, in *ListOrdersRequest) (*OrderPage, error) {
+	ctx, end := f.begin(ctx, OrderViews_ListOrders_FullMethodName)
+	defer end()
+	return f.component.ListOrders(ctx, in)
+}
+
 // StockViews is the read side of the inventory. It may lag behind the write side.
 type StockViews interface {
 	// GetStock fails with UnknownProduct.
@@ -283,6 +465,22 @@ type callsStockViews struct{ client StockViewsClient }
 
 func (c callsStockViews) GetStock(ctx context.Context, in *GetStockRequest) (*Stock, error) {
 	return c.client.GetStock(ctx, in)
+}
+
+// FollowStockViews returns a component that tells begin of each call, and ends what that has begun.
+func FollowStockViews(component StockViews, begin func(ctx context.Context, method string) (inside context.Context, end func())) StockViews {
+	return followsStockViews{component, begin}
+}
+
+type followsStockViews struct {
+	component StockViews
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsStockViews) GetStock(ctx context.Context, in *GetStockRequest) (*Stock, error) {
+	ctx, end := f.begin(ctx, StockViews_GetStock_FullMethodName)
+	defer end()
+	return f.component.GetStock(ctx, in)
 }
 
 // Participant takes part in transactions of several databases: a two-phase commit, which the orders coordinate.
@@ -321,4 +519,30 @@ func (c callsParticipant) End(ctx context.Context, in *EndRequest) (*StepRespons
 }
 func (c callsParticipant) InDoubt(ctx context.Context, in *InDoubtRequest) (*InDoubtResponse, error) {
 	return c.client.InDoubt(ctx, in)
+}
+
+// FollowParticipant returns a component that tells begin of each call, and ends what that has begun.
+func FollowParticipant(component Participant, begin func(ctx context.Context, method string) (inside context.Context, end func())) Participant {
+	return followsParticipant{component, begin}
+}
+
+type followsParticipant struct {
+	component Participant
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsParticipant) Prepare(ctx context.Context, in *PrepareRequest) (*StepResponse, error) {
+	ctx, end := f.begin(ctx, Participant_Prepare_FullMethodName)
+	defer end()
+	return f.component.Prepare(ctx, in)
+}
+func (f followsParticipant) End(ctx context.Context, in *EndRequest) (*StepResponse, error) {
+	ctx, end := f.begin(ctx, Participant_End_FullMethodName)
+	defer end()
+	return f.component.End(ctx, in)
+}
+func (f followsParticipant) InDoubt(ctx context.Context, in *InDoubtRequest) (*InDoubtResponse, error) {
+	ctx, end := f.begin(ctx, Participant_InDoubt_FullMethodName)
+	defer end()
+	return f.component.InDoubt(ctx, in)
 }

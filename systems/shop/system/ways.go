@@ -17,8 +17,8 @@ func (s System) Explanation() lab.Explanation {
 
 // Modelling implements lab.Modelled.
 func (s System) Modelling() lab.Modelling {
-	return lab.Modelling{Architecture: architecture.Monolith, Rate: 20, Knob: kit.KnobSpans, All: kit.SpansAll,
-		None: kit.SpansOff}
+	return lab.Modelling{Architecture: architecture.Monolith, Rate: 20, PerFlow: 1, Knob: kit.KnobSpans,
+		All: kit.SpansAll, None: kit.SpansOff}
 }
 
 // Ways implements lab.Explainable.

@@ -43,6 +43,27 @@ func (c callsUsers) Find(ctx context.Context, in *FindRequest) (*FoundUsers, err
 	return c.client.Find(ctx, in)
 }
 
+// FollowUsers returns a component that tells begin of each call, and ends what that has begun.
+func FollowUsers(component Users, begin func(ctx context.Context, method string) (inside context.Context, end func())) Users {
+	return followsUsers{component, begin}
+}
+
+type followsUsers struct {
+	component Users
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsUsers) Register(ctx context.Context, in *RegisterRequest) (*User, error) {
+	ctx, end := f.begin(ctx, Users_Register_FullMethodName)
+	defer end()
+	return f.component.Register(ctx, in)
+}
+func (f followsUsers) Find(ctx context.Context, in *FindRequest) (*FoundUsers, error) {
+	ctx, end := f.begin(ctx, Users_Find_FullMethodName)
+	defer end()
+	return f.component.Find(ctx, in)
+}
+
 // SocialGraph knows who follows whom.
 type SocialGraph interface {
 	Follow(ctx context.Context, in *FollowRequest) (*Empty, error)
@@ -79,6 +100,37 @@ func (c callsSocialGraph) Following(ctx context.Context, in *EdgeRequest) (*User
 	return c.client.Following(ctx, in)
 }
 
+// FollowSocialGraph returns a component that tells begin of each call, and ends what that has begun.
+func FollowSocialGraph(component SocialGraph, begin func(ctx context.Context, method string) (inside context.Context, end func())) SocialGraph {
+	return followsSocialGraph{component, begin}
+}
+
+type followsSocialGraph struct {
+	component SocialGraph
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsSocialGraph) Follow(ctx context.Context, in *FollowRequest) (*Empty, error) {
+	ctx, end := f.begin(ctx, SocialGraph_Follow_FullMethodName)
+	defer end()
+	return f.component.Follow(ctx, in)
+}
+func (f followsSocialGraph) Unfollow(ctx context.Context, in *FollowRequest) (*Empty, error) {
+	ctx, end := f.begin(ctx, SocialGraph_Unfollow_FullMethodName)
+	defer end()
+	return f.component.Unfollow(ctx, in)
+}
+func (f followsSocialGraph) Followers(ctx context.Context, in *EdgeRequest) (*UserIDs, error) {
+	ctx, end := f.begin(ctx, SocialGraph_Followers_FullMethodName)
+	defer end()
+	return f.component.Followers(ctx, in)
+}
+func (f followsSocialGraph) Following(ctx context.Context, in *EdgeRequest) (*UserIDs, error) {
+	ctx, end := f.begin(ctx, SocialGraph_Following_FullMethodName)
+	defer end()
+	return f.component.Following(ctx, in)
+}
+
 // UniqueIDs makes the ids of posts, which are in the order of time.
 type UniqueIDs interface {
 	Next(ctx context.Context, in *Empty) (*PostID, error)
@@ -103,6 +155,22 @@ func (c callsUniqueIDs) Next(ctx context.Context, in *Empty) (*PostID, error) {
 	return c.client.Next(ctx, in)
 }
 
+// FollowUniqueIDs returns a component that tells begin of each call, and ends what that has begun.
+func FollowUniqueIDs(component UniqueIDs, begin func(ctx context.Context, method string) (inside context.Context, end func())) UniqueIDs {
+	return followsUniqueIDs{component, begin}
+}
+
+type followsUniqueIDs struct {
+	component UniqueIDs
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsUniqueIDs) Next(ctx context.Context, in *Empty) (*PostID, error) {
+	ctx, end := f.begin(ctx, UniqueIDs_Next_FullMethodName)
+	defer end()
+	return f.component.Next(ctx, in)
+}
+
 // Texts finds mentions and links in a text, and shortens the links.
 type Texts interface {
 	Prepare(ctx context.Context, in *Text) (*PreparedText, error)
@@ -125,6 +193,22 @@ type callsTexts struct{ client TextsClient }
 
 func (c callsTexts) Prepare(ctx context.Context, in *Text) (*PreparedText, error) {
 	return c.client.Prepare(ctx, in)
+}
+
+// FollowTexts returns a component that tells begin of each call, and ends what that has begun.
+func FollowTexts(component Texts, begin func(ctx context.Context, method string) (inside context.Context, end func())) Texts {
+	return followsTexts{component, begin}
+}
+
+type followsTexts struct {
+	component Texts
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsTexts) Prepare(ctx context.Context, in *Text) (*PreparedText, error) {
+	ctx, end := f.begin(ctx, Texts_Prepare_FullMethodName)
+	defer end()
+	return f.component.Prepare(ctx, in)
 }
 
 // ShortURLs gives links short names.
@@ -155,6 +239,27 @@ func (c callsShortURLs) Resolve(ctx context.Context, in *Link) (*Link, error) {
 	return c.client.Resolve(ctx, in)
 }
 
+// FollowShortURLs returns a component that tells begin of each call, and ends what that has begun.
+func FollowShortURLs(component ShortURLs, begin func(ctx context.Context, method string) (inside context.Context, end func())) ShortURLs {
+	return followsShortURLs{component, begin}
+}
+
+type followsShortURLs struct {
+	component ShortURLs
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsShortURLs) Shorten(ctx context.Context, in *Links) (*ShortLinks, error) {
+	ctx, end := f.begin(ctx, ShortURLs_Shorten_FullMethodName)
+	defer end()
+	return f.component.Shorten(ctx, in)
+}
+func (f followsShortURLs) Resolve(ctx context.Context, in *Link) (*Link, error) {
+	ctx, end := f.begin(ctx, ShortURLs_Resolve_FullMethodName)
+	defer end()
+	return f.component.Resolve(ctx, in)
+}
+
 // Media checks what is attached.
 type Media interface {
 	Attach(ctx context.Context, in *MediaList) (*MediaList, error)
@@ -177,6 +282,22 @@ type callsMedia struct{ client MediaClient }
 
 func (c callsMedia) Attach(ctx context.Context, in *MediaList) (*MediaList, error) {
 	return c.client.Attach(ctx, in)
+}
+
+// FollowMedia returns a component that tells begin of each call, and ends what that has begun.
+func FollowMedia(component Media, begin func(ctx context.Context, method string) (inside context.Context, end func())) Media {
+	return followsMedia{component, begin}
+}
+
+type followsMedia struct {
+	component Media
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsMedia) Attach(ctx context.Context, in *MediaList) (*MediaList, error) {
+	ctx, end := f.begin(ctx, Media_Attach_FullMethodName)
+	defer end()
+	return f.component.Attach(ctx, in)
 }
 
 // Posts keeps posts.
@@ -206,6 +327,27 @@ func (c callsPosts) Store(ctx context.Context, in *Post) (*Empty, error) {
 }
 func (c callsPosts) Read(ctx context.Context, in *PostIDs) (*PostList, error) {
 	return c.client.Read(ctx, in)
+}
+
+// FollowPosts returns a component that tells begin of each call, and ends what that has begun.
+func FollowPosts(component Posts, begin func(ctx context.Context, method string) (inside context.Context, end func())) Posts {
+	return followsPosts{component, begin}
+}
+
+type followsPosts struct {
+	component Posts
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsPosts) Store(ctx context.Context, in *Post) (*Empty, error) {
+	ctx, end := f.begin(ctx, Posts_Store_FullMethodName)
+	defer end()
+	return f.component.Store(ctx, in)
+}
+func (f followsPosts) Read(ctx context.Context, in *PostIDs) (*PostList, error) {
+	ctx, end := f.begin(ctx, Posts_Read_FullMethodName)
+	defer end()
+	return f.component.Read(ctx, in)
 }
 
 // UserTimelines knows what each user has posted.
@@ -241,6 +383,32 @@ func (c callsUserTimelines) Latest(ctx context.Context, in *LatestRequest) (*Pos
 	return c.client.Latest(ctx, in)
 }
 
+// FollowUserTimelines returns a component that tells begin of each call, and ends what that has begun.
+func FollowUserTimelines(component UserTimelines, begin func(ctx context.Context, method string) (inside context.Context, end func())) UserTimelines {
+	return followsUserTimelines{component, begin}
+}
+
+type followsUserTimelines struct {
+	component UserTimelines
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsUserTimelines) Add(ctx context.Context, in *Entry) (*Empty, error) {
+	ctx, end := f.begin(ctx, UserTimelines_Add_FullMethodName)
+	defer end()
+	return f.component.Add(ctx, in)
+}
+func (f followsUserTimelines) Read(ctx context.Context, in *TimelineRequest) (*PostList, error) {
+	ctx, end := f.begin(ctx, UserTimelines_Read_FullMethodName)
+	defer end()
+	return f.component.Read(ctx, in)
+}
+func (f followsUserTimelines) Latest(ctx context.Context, in *LatestRequest) (*PostIDs, error) {
+	ctx, end := f.begin(ctx, UserTimelines_Latest_FullMethodName)
+	defer end()
+	return f.component.Latest(ctx, in)
+}
+
 // HomeTimelines knows what was posted by those whom each user follows.
 type HomeTimelines interface {
 	// Add tells the followers of the author.
@@ -270,6 +438,27 @@ func (c callsHomeTimelines) Read(ctx context.Context, in *TimelineRequest) (*Pos
 	return c.client.Read(ctx, in)
 }
 
+// FollowHomeTimelines returns a component that tells begin of each call, and ends what that has begun.
+func FollowHomeTimelines(component HomeTimelines, begin func(ctx context.Context, method string) (inside context.Context, end func())) HomeTimelines {
+	return followsHomeTimelines{component, begin}
+}
+
+type followsHomeTimelines struct {
+	component HomeTimelines
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsHomeTimelines) Add(ctx context.Context, in *Entry) (*Empty, error) {
+	ctx, end := f.begin(ctx, HomeTimelines_Add_FullMethodName)
+	defer end()
+	return f.component.Add(ctx, in)
+}
+func (f followsHomeTimelines) Read(ctx context.Context, in *TimelineRequest) (*PostList, error) {
+	ctx, end := f.begin(ctx, HomeTimelines_Read_FullMethodName)
+	defer end()
+	return f.component.Read(ctx, in)
+}
+
 // Composer joins the parts of a post.
 type Composer interface {
 	Compose(ctx context.Context, in *ComposeRequest) (*Post, error)
@@ -292,4 +481,20 @@ type callsComposer struct{ client ComposerClient }
 
 func (c callsComposer) Compose(ctx context.Context, in *ComposeRequest) (*Post, error) {
 	return c.client.Compose(ctx, in)
+}
+
+// FollowComposer returns a component that tells begin of each call, and ends what that has begun.
+func FollowComposer(component Composer, begin func(ctx context.Context, method string) (inside context.Context, end func())) Composer {
+	return followsComposer{component, begin}
+}
+
+type followsComposer struct {
+	component Composer
+	begin     func(ctx context.Context, method string) (inside context.Context, end func())
+}
+
+func (f followsComposer) Compose(ctx context.Context, in *ComposeRequest) (*Post, error) {
+	ctx, end := f.begin(ctx, Composer_Compose_FullMethodName)
+	defer end()
+	return f.component.Compose(ctx, in)
 }

@@ -103,19 +103,26 @@ func TestUnitsLogRequests(t *testing.T) {
 	}
 }
 
-// TestPostsAreTraced through all units, over each binding.
+// TestPostsAreTraced through all units, over each binding: the same components are called, wherever they are.
 func TestPostsAreTraced(t *testing.T) {
 	people, err := population.New(3, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, calls := range []string{architecture.GRPC, architecture.HTTP} {
+	want := []string{"compose Composer/Compose", "front POST /posts", "home-timelines HomeTimelines/Add",
+		"media Media/Attach", "posts Posts/Store", "short-urls ShortURLs/Shorten",
+		"social-graph SocialGraph/Followers", "texts Texts/Prepare", "unique-ids UniqueIDs/Next",
+		"user-timelines UserTimelines/Add", "users Users/Find", "users Users/Find"} // the author, and who is mentioned
+	for placement, calls := range map[string]string{kit.Apart: architecture.GRPC, kit.Together: architecture.GRPC,
+		"front+compose,posts+users": architecture.HTTP} {
 		tracers := map[string]*spans.Provider{}
 		n := startWith(t, architecture.Services, map[string]string{kit.KnobSpans: kit.SpansAll,
-			architecture.KnobCalls: calls}, people, func(u *Unit) { tracers[u.Name] = u.Spans })
+			architecture.KnobCalls: calls, architecture.KnobPlacement: placement}, people,
+			func(u *Unit) { tracers[u.Name] = u.Spans })
 		n.compose(t, 1, "@user_2 has http://a.example/b")
-		if first := hostingtest.OneTrace(t, tracers); first != "POST /posts" {
-			t.Errorf("over %s the trace begins with %q", calls, first)
+		if first, got := hostingtest.OneTrace(t, tracers); first != "POST /posts" || !slices.Equal(got, want) {
+			t.Errorf("%s over %s: the trace begins with %q and has the calls %q, want %q", placement, calls, first,
+				got, want)
 		}
 	}
 }

@@ -240,41 +240,42 @@ func (u *Unit) join(part string) {
 	switch part {
 	case parts.UsersName:
 		all.Users = hosting.Join(u, part, func() pb.Users { return graph.NewUsers(store, u.signer) },
-			pb.OfferUsers, pb.CallUsers)
+			pb.OfferUsers, pb.CallUsers, pb.FollowUsers)
 	case parts.SocialGraphName:
 		all.SocialGraph = hosting.Join(u, part,
-			func() pb.SocialGraph { return graph.NewGraph(store, all.Users) }, pb.OfferSocialGraph, pb.CallSocialGraph)
+			func() pb.SocialGraph { return graph.NewGraph(store, all.Users) }, pb.OfferSocialGraph,
+			pb.CallSocialGraph, pb.FollowSocialGraph)
 	case parts.UniqueIDsName:
 		all.UniqueIDs = hosting.Join(u, part, func() pb.UniqueIDs { return u.ids }, pb.OfferUniqueIDs,
-			pb.CallUniqueIDs)
+			pb.CallUniqueIDs, pb.FollowUniqueIDs)
 	case parts.ShortURLsName:
 		all.ShortURLs = hosting.Join(u, part, func() pb.ShortURLs { return content.NewShortURLs(store) },
-			pb.OfferShortURLs, pb.CallShortURLs)
+			pb.OfferShortURLs, pb.CallShortURLs, pb.FollowShortURLs)
 	case parts.TextsName:
 		all.Texts = hosting.Join(u, part, func() pb.Texts { return content.NewTexts(all.Users, all.ShortURLs) },
-			pb.OfferTexts, pb.CallTexts)
+			pb.OfferTexts, pb.CallTexts, pb.FollowTexts)
 	case parts.MediaName:
 		all.Media = hosting.Join(u, part, func() pb.Media { return content.NewMedia(u.third) },
-			pb.OfferMedia, pb.CallMedia)
+			pb.OfferMedia, pb.CallMedia, pb.FollowMedia)
 	case parts.PostsName:
 		all.Posts = hosting.Join(u, part, func() pb.Posts { return posts.New(store, u.cache) }, pb.OfferPosts,
-			pb.CallPosts)
+			pb.CallPosts, pb.FollowPosts)
 	case parts.UserTimelinesName:
 		all.UserTimelines = hosting.Join(u, part,
 			func() pb.UserTimelines { return timelines.NewUser(store, u.newTimelineCache(), all.Posts, all.Users) },
-			pb.OfferUserTimelines, pb.CallUserTimelines)
+			pb.OfferUserTimelines, pb.CallUserTimelines, pb.FollowUserTimelines)
 	case parts.HomeTimelinesName:
 		all.HomeTimelines = hosting.Join(u, part, func() pb.HomeTimelines {
 			return timelines.NewHome(store, u.newTimelineCache(), all.SocialGraph, all.UserTimelines, all.Posts,
 				all.Users)
-		}, pb.OfferHomeTimelines, pb.CallHomeTimelines)
+		}, pb.OfferHomeTimelines, pb.CallHomeTimelines, pb.FollowHomeTimelines)
 	case parts.ComposerName:
 		var fanOut compose.FanOut = all.HomeTimelines
 		if u.broker != nil {
 			fanOut = announcer{u.broker}
 		}
 		all.Composer = hosting.Join(u, part, func() pb.Composer { return compose.New(all, fanOut) },
-			pb.OfferComposer, pb.CallComposer)
+			pb.OfferComposer, pb.CallComposer, pb.FollowComposer)
 	}
 }
 

@@ -2,6 +2,7 @@ package system
 
 import (
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
@@ -12,6 +13,12 @@ func (s System) Explanation() lab.Explanation {
 	return lab.Explanation{From: architecture.Monolith, To: architecture.Services, Rate: 100, Metrics: []string{
 		"response_time_p50", "response_time_p99", "cpu_per_operation", "peak_memory",
 	}}
+}
+
+// Modelling implements lab.Modelled.
+func (s System) Modelling() lab.Modelling {
+	return lab.Modelling{Architecture: architecture.Monolith, Rate: 40, PerFlow: 1, Knob: kit.KnobSpans,
+		All: kit.SpansAll, None: kit.SpansOff}
 }
 
 // Ways implements lab.Explainable: one knob after another, in their order, the split first.

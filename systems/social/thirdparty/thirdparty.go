@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/unit"
 )
 
@@ -65,7 +67,9 @@ func (c *Client) Look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	_, way := spans.Begin(ctx, "third-party/Look", lab.SegmentTransport)
 	answer, err := c.http.Do(request)
+	way.End()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	} else if err != nil || answer.StatusCode != http.StatusNoContent {

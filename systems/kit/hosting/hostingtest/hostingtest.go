@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -57,8 +58,9 @@ func (o *Output) String() string {
 }
 
 // OneTrace wants the spans of units, which have ended, to be one trace of a request, whole and with spans of
-// each unit, and returns the name of the first span.
-func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string) {
+// each unit. It returns the name of the first span, and the calls of components, each as "orders
+// Orders/CreateOrder", in the order of their names.
+func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string, calls []string) {
 	t.Helper()
 	dir := t.TempDir()
 	for unit, tracer := range tracers {
@@ -76,6 +78,9 @@ func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string) {
 	}
 	firsts := 0
 	for _, r := range all {
+		if component := r.Notes[lab.ComponentAttribute]; component != "" {
+			calls = append(calls, component+" "+r.Name)
+		}
 		switch {
 		case r.Trace != all[0].Trace:
 			t.Errorf("span %s of %s is in another trace", r.Name, r.Unit)
@@ -89,7 +94,8 @@ func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string) {
 	if firsts != 1 || len(units) != len(tracers) {
 		t.Errorf("%d of %d spans are first ones; units %v have some of %d", firsts, len(all), units, len(tracers))
 	}
-	return first
+	slices.Sort(calls)
+	return first, calls
 }
 
 // Nobody returns an address at which nobody listens.

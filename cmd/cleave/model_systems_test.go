@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/model"
+)
+
+// TestModelsOfPeopleAndSocial are whole: of one process they have all components, which have metered CPU time,
+// the calls between them, the rates in operations, and stores that are written to. One is rehearsed, which
+// audits its calls.
+func TestModelsOfPeopleAndSocial(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
+	dir := t.TempDir()
+	m := modelled(t, dir, "people")
+	for _, kind := range []string{"persons", "addresses", "profiles"} {
+		wantCalls(t, m, "POST /"+kind, "gateway", kind+" Records/Create 1 commit")
+		wantCalls(t, m, "GET /"+kind+"/{id}", "gateway", kind+" Records/Fetch")
+	}
+	var code *exec.ExitError
+	text, err := cleaveIn(t, dir, "rehearse", "people.yaml", "--split", "persons", "--blocks", "1", "--duration",
+		"1s", "--warm-up", "0s", "--rate", "40", "--no-gates")
+	if errors.As(err, &code) && code.ExitCode() < exitLoadNotReached || errors.As(err, &code) &&
+		code.ExitCode() == exitInvariant {
+		t.Errorf("rehearse: %v\n%s", err, text)
+	}
+	m = modelled(t, dir, "social")
+	wantCalls(t, m, "POST /posts", "front", "compose Composer/Compose", "users Users/Find",
+		"unique-ids UniqueIDs/Next", "texts Texts/Prepare", "media Media/Attach", "posts Posts/Store 1 commit",
+		"user-timelines UserTimelines/Add 1 commit", "home-timelines HomeTimelines/Add",
+		"social-graph SocialGraph/Followers")
+	wantCalls(t, m, "GET /home-timelines/{user}", "front", "home-timelines HomeTimelines/Read")
+	wantCalls(t, m, "GET /user-timelines/{user}", "front", "user-timelines UserTimelines/Read")
+}
+
+// cleaveIn runs cleave in a folder.
+func cleaveIn(t *testing.T, dir string, args ...string) (string, error) {
+	command := exec.CommandContext(t.Context(), filepath.Join(binaries, "cleave"), args...)
+	command.Dir = dir
+	text, err := command.CombinedOutput()
+	return string(text), err
+}
+
+// modelled makes the model of a system in one process.
+func modelled(t *testing.T, dir, system string) model.Model {
+	t.Helper()
+	path := filepath.Join(dir, system+".yaml")
+	said, err := cleaveIn(t, dir, "model", system, "--architecture", "monolith", "--blocks", "1", "--duration",
+		"2s", "--warm-up", "1s", "--no-gates", "--out", path)
+	if err != nil {
+		t.Fatalf("model %s: %v\n%s", system, err, said)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := model.Parse(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rates []float64
+	for _, measured := range m.Measured {
+		rates = append(rates, measured.Rate)
+	}
+	if slices.Sort(rates); !slices.Equal(rates, []float64{40, 120}) || strings.Contains(said, "note:") {
+		t.Errorf("%s was measured at %v operations per second, want 40 and 120:\n%s", system, rates, said)
+	}
+	return m
+}
+
+// wantCalls wants an operation to begin in a component, and to make each of these calls once, in any depth;
+// users are found once more where somebody is mentioned. All calls must have metered CPU time.
+func wantCalls(t *testing.T, m model.Model, operation, front string, want ...string) {
+	t.Helper()
+	i := slices.IndexFunc(m.Operations, func(o model.Operation) bool { return o.Name == operation })
+	if i < 0 {
+		t.Errorf("%s has no operation %s", m.Name, operation)
+		return
+	}
+	root := m.Operations[i].Call
+	if root.Component != front {
+		t.Errorf("%s begins in %s, want %s", operation, root.Component, front)
+	}
+	found := map[string]float64{}
+	root.Executions(func(of *model.Call, times float64) {
+		name := of.Component + " " + of.Name
+		for _, v := range of.Visits {
+			if v.Commits == 1 {
+				name += " 1 commit"
+			}
+		}
+		found[name] += times
+		if of.CPU.Source != model.Meter || of.CPU.Mean <= 0 {
+			t.Errorf("%s: the CPU time of %s is %+v", operation, name, of.CPU)
+		}
+	})
+	for _, call := range want {
+		if times := found[call]; times < 1 || times >= 2 {
+			t.Errorf("%s has the calls %v, want %s once", operation, found, call)
+		}
+	}
+}
