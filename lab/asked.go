@@ -96,6 +96,8 @@ type Modelling struct {
 	Rate         float64 // operations per second that are few for the system
 	// PerFlow is the number of operations of a flow, as loads count these (FactorRate).
 	PerFlow float64
+	// Owned reports whether each component of a variant has a database of its own.
+	Owned func(v Variant) bool
 	// Knob is the one that says which operations are followed: all of them with the value All, none with None.
 	Knob, All, None string
 }

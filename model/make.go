@@ -26,15 +26,15 @@ type Evidence struct {
 	DroppedSpans int
 	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: nobody metered.
 	CPU map[string]float64
-	// StoreOf returns the store that a unit asks by a span; nil: see foreignStore.
-	StoreOf func(unit, span string) Store
+	// StoreOf returns the store that a component of a unit asks by a span; nil: see foreignStore.
+	StoreOf func(unit, component, span string) Store
 	// Transactions: BEGIN and COMMIT have spans, so that a change outside of both is a commit of its own.
 	Transactions bool
 	Measured     []Measurement
 }
 
 // foreignStore returns the store that a span names: whom its client calls, or a database of the unit.
-func foreignStore(unit, span string) Store {
+func foreignStore(unit, _, span string) Store {
 	if _, peer, named := strings.Cut(span, " to "); named {
 		return Store{Name: peer, Kind: "database", Server: true}
 	}
@@ -275,7 +275,7 @@ func (b *builder) walk(s *lab.SpanNode, e *execution, by *way) {
 
 // visit adds a statement or a commit.
 func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
-	store := b.StoreOf(e.of.unit, s.Name)
+	store := b.StoreOf(e.of.unit, e.of.component, s.Name)
 	store.Name, store.Kind = tidy(store.Name), tidy(store.Kind)
 	b.stores[store.Name] = store
 	if e.visits == nil {

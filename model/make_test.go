@@ -193,7 +193,7 @@ func TestAServersCPUGoesToItsVisits(t *testing.T) {
 	}
 	m, _ := made(t, Evidence{Name: "served", Traces: []*lab.SpanNode{visits(), visits()},
 		CPU:     map[string]float64{"shop": 100e-6, "database": 60e-6},
-		StoreOf: func(string, string) Store { return Store{Name: "database", Kind: "mariadb", Server: true} }})
+		StoreOf: func(_, _, _ string) Store { return Store{Name: "database", Kind: "mariadb", Server: true} }})
 	front := m.Operations[0].Call
 	expectTime(t, "the first visit", front.Visits[0].CPU, 15)
 	expectTime(t, "the second visit", front.Calls[0].Visits[0].CPU, 45)

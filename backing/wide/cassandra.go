@@ -173,7 +173,8 @@ func traced(ctx context.Context, statement string) trace.Span {
 	if !around.IsRecording() {
 		return noop.Span{}
 	}
-	_, span := around.TracerProvider().Tracer("wide").Start(ctx, statement, trace.WithSpanKind(trace.SpanKindClient))
+	_, span := around.TracerProvider().Tracer("wide").Start(ctx, statement,
+		trace.WithSpanKind(trace.SpanKindClient))
 	span.SetAttributes(attribute.String(lab.SegmentAttribute, string(lab.SegmentDatabase)))
 	return span
 }

@@ -37,9 +37,10 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		return err
 	}
 	s := plan.Study
-	low, foreign, warmUp, perFlow := s.Points[0], s.System == external.Name, s.Load.WarmUp, 1.0
+	low, foreign, warmUp, perFlow, owned := s.Points[0], s.System == external.Name, s.Load.WarmUp, 1.0, false
 	if system, ours := systemNamed[lab.Modelled](s.System, conditions{}); ours {
-		perFlow = system.Modelling().PerFlow
+		v, _ := s.Variant(meteredVariant)
+		perFlow, owned = system.Modelling().PerFlow, system.Modelling().Owned(v)
 	}
 	from := model.Evidence{Name: s.System, Transactions: !foreign, About: fmt.Sprintf(
 		"%s, metered at %s operations per second and followed at %g, %s", s.Title, meteredRates(s, perFlow),
@@ -64,7 +65,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	if foreign { // what is received has no warm-up in it
 		from.Name, warmUp = s.Title, 0
 	} else {
-		from.StoreOf = storeOf(metered[0].Parts)
+		from.StoreOf = storeOf(metered[0].Parts, owned)
 	}
 	if err := a.addFollowed(&from, folder.Path(spansFolder), trials, warmUp); err != nil {
 		return err
@@ -159,13 +160,14 @@ func measurementOf(t lab.Trial, metrics []lab.Metric) model.Measurement {
 		CPU: model.OfPoints([]model.Point{{Seconds: cpuPerOperation(t, metrics)}}, model.Meter, n)}
 }
 
-// storeOf returns which store a unit asks, as the picture of a trial's architecture has it.
-func storeOf(parts []lab.Part) func(unit, span string) model.Store {
+// storeOf returns which store a component asks, as the picture of a trial's architecture has it. owned: each
+// component has one of its own.
+func storeOf(parts []lab.Part, owned bool) func(unit, component, span string) model.Store {
 	byName := map[string]lab.Part{}
 	for _, p := range parts {
 		byName[p.Name] = p
 	}
-	return func(unit, _ string) model.Store {
+	return func(unit, component, _ string) model.Store {
 		found := lab.Part{Name: "database", Service: "database"}
 		links := slices.DeleteFunc(slices.Clone(byName[unit].Links),
 			func(l lab.Link) bool { return byName[l.To].Service == "" })
@@ -176,7 +178,11 @@ func storeOf(parts []lab.Part) func(unit, span string) model.Store {
 		if !found.Embedded {
 			return model.Store{Name: found.Name, Kind: found.Service, Server: true}
 		}
-		s := model.Store{Name: unit + "-" + found.Name, Kind: found.Service}
+		owner := unit
+		if owned {
+			owner = component
+		}
+		s := model.Store{Name: owner + "-" + found.Name, Kind: found.Service}
 		if s.Kind == sqlite.Kind {
 			s.Workers = 1 // one connection writes
 		}

@@ -124,7 +124,8 @@ func isTheSame(t *testing.T, binding, protected string) {
 	kitchen.Log = requestlog.New(&lines, "kitchen")
 	shop := unitOf("shop", binding, listener.Addr().String(), ofShop)
 	here := hosting.Join(kitchen, "oven", func() oven { return hot{} }, offer, call, follow)
-	there := hosting.Join(shop, "oven", func() oven { t.Error("the shop has no oven"); return nil }, offer, call, follow)
+	there := hosting.Join(shop, "oven", func() oven { t.Error("the shop has no oven"); return nil }, offer, call,
+		follow)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- kitchen.Serve(ctx, listener) }()

@@ -82,7 +82,8 @@ func TestSpansTellWhichComponentIsCalled(t *testing.T) {
 			roles[r.Role]++
 		}
 	}
-	if want := map[trace.SpanKind]int{trace.SpanKindInternal: 1, trace.SpanKindServer: 1}; !maps.Equal(roles, want) {
+	want := map[trace.SpanKind]int{trace.SpanKindInternal: 1, trace.SpanKindServer: 1}
+	if !maps.Equal(roles, want) {
 		t.Errorf("calls of the oven: %v, want %v of %+v", roles, want, all)
 	}
 }

@@ -21,7 +21,10 @@ func (s System) Explanation() lab.Explanation {
 // Modelling implements lab.Modelled. A flow creates a record and fetches it.
 func (s System) Modelling() lab.Modelling {
 	return lab.Modelling{Architecture: architecture.Monolith, Rate: 40, PerFlow: 2, Knob: kit.KnobSpans,
-		All: kit.SpansAll, None: kit.SpansOff}
+		All: kit.SpansAll, None: kit.SpansOff, Owned: func(v lab.Variant) bool {
+			d, err := architecture.New(v.Architecture, v.Knobs)
+			return err == nil && d.Own
+		}}
 }
 
 // Ways implements lab.Explainable. First comes the container, then the split, then what

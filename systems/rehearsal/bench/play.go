@@ -155,8 +155,8 @@ const changed = "changed"
 
 // rehearsal rehearses a target of a model at a rate, and opens its result folder.
 func (p player) rehearsal(ctx context.Context, path string, to target, rate float64) (*store.Folder, error) {
-	err := p.run(ctx, slices.Concat([]string{"rehearse", path}, to.flags(), []string{"--calls", p.calls, "--rate",
-		number(rate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(), "--warm-up", "1s",
+	err := p.run(ctx, slices.Concat([]string{"rehearse", path}, to.flags(), []string{"--calls", p.calls,
+		"--rate", number(rate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(), "--warm-up", "1s",
 		"--capacity"}, p.gates)...)
 	if err != nil {
 		return nil, err

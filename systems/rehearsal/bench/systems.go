@@ -89,8 +89,9 @@ func subjects() []subject {
 			"short-urls", merge: "posts,user-timelines,home-timelines"}}
 	return []subject{
 		{system: "shop", architecture: "sync", from: "together", calls: "http", rate: 20, perFlow: 1, quick: 5,
-			within: 2 * time.Hour, quickly: 16 * time.Minute, targets: splits("inventory", "payments", "catalog,customers",
-				"inventory,payments", "catalog,customers,inventory,payments,shipping", "catalog", "customers",
+			within: 2 * time.Hour, quickly: 16 * time.Minute,
+			targets: splits("inventory", "payments", "catalog,customers", "inventory,payments",
+				"catalog,customers,inventory,payments,shipping", "catalog", "customers",
 				"shipping", "catalog+customers", "inventory+payments", "payments,shipping",
 				"inventory+shipping,payments")},
 		people, peopleApart, social, socialApart,

@@ -40,7 +40,8 @@ func TestTheTableSaysHowFarOff(t *testing.T) {
 	table := strings.Join(strings.Fields(text.String()), " ")
 	for _, want := range []string{
 		"shop-together a 20/s 10.0 ms 10.2 ms (+2 %) + 11.0 ms (+10 %) 25.0 ms 20.0 ms (-20 %) - 20.0 ms (-20 %)",
-		"a 40/s 10.0 ms 12.0 ms (+20 %) - -", "used too far", "shop-together b,c together 20/s - 10.0 ms -", "it cannot keep up",
+		"a 40/s 10.0 ms 12.0 ms (+20 %) - -", "used too far", "shop-together b,c together 20/s - 10.0 ms -",
+		"it cannot keep up",
 		"500/s 450/s (-10 %) -", "predicted capacity, absolute error 0.1 0.1 0.1 1 1 <= 0.12",
 		"predicted median, absolute error 0.11 0.02 0.2 1 2 <= 0.15",
 		"predicted median, absolute error where cleave predict answers 0.02 0.02 0.02 1 1 <= 0.15",

@@ -240,7 +240,8 @@ func place[C any](
 	h *host, component string, here func(*database.DB) C, offer func(grpc.ServiceRegistrar, C),
 	call func(grpc.ClientConnInterface) C, follow func(C, hosting.Begin) C,
 ) C {
-	return hosting.Join(h, component, func() C { return here(h.around.Database(component)) }, offer, call, follow)
+	return hosting.Join(h, component, func() C { return here(h.around.Database(component)) }, offer, call,
+		follow)
 }
 
 // Hosts implements hosting.Host.

@@ -3,6 +3,7 @@ package system
 import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
@@ -18,7 +19,10 @@ func (s System) Explanation() lab.Explanation {
 // Modelling implements lab.Modelled.
 func (s System) Modelling() lab.Modelling {
 	return lab.Modelling{Architecture: architecture.Monolith, Rate: 20, PerFlow: 1, Knob: kit.KnobSpans,
-		All: kit.SpansAll, None: kit.SpansOff}
+		All: kit.SpansAll, None: kit.SpansOff, Owned: func(v lab.Variant) bool {
+			d, err := architecture.New(v.Architecture, v.Knobs)
+			return err == nil && d.DatabaseOf(shop.ComponentOrders) != d.DatabaseOf(shop.ComponentInventory)
+		}}
 }
 
 // Ways implements lab.Explainable.

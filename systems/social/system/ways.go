@@ -18,7 +18,7 @@ func (s System) Explanation() lab.Explanation {
 // Modelling implements lab.Modelled.
 func (s System) Modelling() lab.Modelling {
 	return lab.Modelling{Architecture: architecture.Monolith, Rate: 40, PerFlow: 1, Knob: kit.KnobSpans,
-		All: kit.SpansAll, None: kit.SpansOff}
+		All: kit.SpansAll, None: kit.SpansOff, Owned: func(lab.Variant) bool { return true }}
 }
 
 // Ways implements lab.Explainable: one knob after another, in their order, the split first.
