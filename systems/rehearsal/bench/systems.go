@@ -72,10 +72,10 @@ func subjects() []subject {
 	const contents = "compose+texts+media+unique-ids+short-urls"
 	const others = "users,social-graph,posts,user-timelines,home-timelines"
 	people := subject{system: "people", architecture: "monolith", knobs: owned, from: "together", calls: "http",
-		rate: 40, perFlow: 2, quick: 1, within: 50 * time.Minute, quickly: 8 * time.Minute,
+		rate: 40, perFlow: 2, quick: 1, within: 70 * time.Minute, quickly: 12 * time.Minute,
 		targets: splits("persons,addresses,profiles", "persons", "persons,addresses", "addresses+profiles")}
 	social := subject{system: "social", architecture: "monolith", from: "together", calls: "grpc", rate: 40,
-		perFlow: 1, quick: 1, within: 50 * time.Minute, quickly: 8 * time.Minute,
+		perFlow: 1, quick: 1, within: 70 * time.Minute, quickly: 12 * time.Minute,
 		targets: splits(strings.ReplaceAll(contents, "+", ",")+","+others, contents,
 			"posts+user-timelines+home-timelines")}
 	peopleApart, socialApart := people, social
