@@ -211,7 +211,7 @@ func (p player) rates(ctx context.Context, m model.Model, hop *predict.Hop) ([]f
 	}
 	var rates []float64
 	for _, share := range rateShares() {
-		rates = append(rates, max(1, float64(int(share*capacity))))
+		rates = append(rates, p.perFlow*max(1, math.Floor(share*capacity/p.perFlow))) // loads count whole flows
 	}
 	return rates, nil
 }
