@@ -36,15 +36,7 @@ func namespacesOf(t *testing.T, f *userstest.Cluster) []string {
 // anything is made. Long because one cluster is enough for all of it.
 func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 	f := userstest.New(t)
-	var account struct{ Status struct{ Token string } }
-	f.Put(t, "/api/v1/namespaces/default/serviceaccounts",
-		map[string]any{"metadata": map[string]string{"name": "guest"}})
-	if err := f.API.Do(t.Context(), http.MethodPost, "/api/v1/namespaces/default/serviceaccounts/guest/token",
-		map[string]any{}, &account); err != nil {
-		t.Fatal(err)
-	}
-	guest := map[string]string{kubernetes.ConfigVariable: f.Config(t, f.API.Address(),
-		"{token: "+account.Status.Token+"}")}
+	guest := map[string]string{kubernetes.ConfigVariable: f.Guest(t)}
 	before := f.State(t)
 	for _, c := range []struct {
 		name, args string

@@ -120,7 +120,9 @@ func Demanding(image string) lab.Layout {
 
 // ServicesElsewhere has services start on nodes of the user's, which have nothing of this host and pull the
 // image: in their order, with files of this host and volumes of their own. What cannot be there is refused.
-func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left func() []string) {
+// Then they are metered.
+func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left func() []string,
+	metered func(lab.Deployment)) {
 	layout, folder := Services(image, "/data"), t.TempDir()
 	Says(t, deployer.Preflight(t.Context(), layout), "shares the volume data with")
 	for i := range layout.Units {
@@ -166,6 +168,11 @@ func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left f
 	}
 	says(t, d, "web", "asks $(A){{b}} boxed:1")
 	says(t, d, "web-2", "asks $(A){{b}} boxed:1")
+	metered(d)
+}
+
+// Unmetered has a deployment do its job, of whose unit web nobody can tell what it uses.
+func Unmetered(t *testing.T, d lab.Deployment) {
 	if used := meteredJob(t, d).Roles["web"]; used.Unavailable["cpu_seconds"] == "" {
 		t.Errorf("web is said to have used %+v", used)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -246,10 +247,11 @@ func Plus(a, b lab.Usage) lab.Usage {
 		MeanMemoryBytes:            a.MeanMemoryBytes + b.MeanMemoryBytes,
 		PeakResidentBytes:          a.PeakResidentBytes + b.PeakResidentBytes, IdleCores: a.IdleCores + b.IdleCores,
 		ReadBytes: a.ReadBytes + b.ReadBytes, WrittenBytes: a.WrittenBytes + b.WrittenBytes,
-		Unavailable: a.Unavailable,
 	}
-	if b.Unavailable != nil {
-		sum.Unavailable = b.Unavailable
+	if len(a.Unavailable)+len(b.Unavailable) > 0 {
+		sum.Unavailable = map[string]string{}
+		maps.Copy(sum.Unavailable, a.Unavailable)
+		maps.Copy(sum.Unavailable, b.Unavailable)
 	}
 	return sum
 }

@@ -112,7 +112,7 @@ func (a *accounts) hear(all []api.PodMetrics, err error, now time.Time) {
 func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, note string) {
 	if d.cluster.private == nil {
 		return nil, "what metrics-server of " + d.cluster.name +
-			" says is not asked: each unit says what it has used"
+			" says is not asked: units say what they have used, or the kubelets do"
 	}
 	if err := private.MissingMetrics(); err != nil {
 		return nil, "Kubernetes does not say what pods use: " + err.Error()

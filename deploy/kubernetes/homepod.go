@@ -320,11 +320,3 @@ func lost(pod api.Pod) bool {
 	}
 	return false
 }
-
-// Meter implements lab.Deployment.
-func (d *deployment) Meter() lab.Meter {
-	if d.cluster.private == nil {
-		return d.SelfMeter()
-	}
-	return nil
-}

@@ -149,8 +149,7 @@ func (p *pod) run(ctx context.Context) error {
 
 // advised adds what to do to what the cluster says of a pod.
 func (c *cluster) advised(err error) error {
-	var refusal *api.Refusal
-	if errors.As(err, &refusal) && refusal.Code == http.StatusForbidden {
+	if api.Forbidden(err) {
 		return fmt.Errorf("%w: it is a quota, or a rule, of %s: have its administrator widen it for namespaces %s*",
 			err, c.name, namespacePrefix)
 	}
@@ -249,12 +248,15 @@ func (p *pod) description() (made api.Pod, err error) {
 	return made, mount(&made.Spec, is.Mounts)
 }
 
+// unitContainer is the name of the container of a pod that is its unit.
+const unitContainer = "unit"
+
 // program returns what the program of the pod is made of, without its mounts.
 func (p *pod) program(is containers.Container) api.Container {
 	d := p.deployment
 	command, args := is.Run()
 	runs := api.Container{
-		Name: "unit", Image: d.deployer.images.Of(p.Spec), ImagePullPolicy: "Never",
+		Name: unitContainer, Image: d.deployer.images.Of(p.Spec), ImagePullPolicy: "Never",
 		Resources: resources(p.Spec.Limits), WorkingDir: is.Dir, TTY: is.Terminal,
 		Command: literals(command), Args: literals(args), ReadinessProbe: p.probe(is.Health),
 		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: is.ReadOnly,

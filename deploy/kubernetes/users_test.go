@@ -12,6 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/deploy/registry/pushtest"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // deployerOf returns one of the cluster, whose units are those of a program.
@@ -92,7 +93,8 @@ func servicesOnTheirs(t *testing.T, d *Deployer, f *userstest.Cluster, left func
 		}
 	}
 	deploytest.Says(t, d.Preflight(t.Context(), unchecked), "unit db has no health check of its own")
-	deploytest.ServicesElsewhere(t, d, image, left)
+	deploytest.ServicesElsewhere(t, d, image, left,
+		func(made lab.Deployment) { meteredByKubelets(t, f, made.(*deployment)) })
 }
 
 // TestNothingStartsAgainOnTheUsersCluster: a starter begins further lives, and images of users have none.

@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/deploy/registry/pushtest"
 	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // deployerOf returns one of the swarm, whose units are those of a program.
@@ -54,7 +55,7 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 	deploytest.Suite(t, d, left)
 	t.Run("services of a file", func(t *testing.T) {
 		deploytest.ServicesElsewhere(t, d, pushtest.Push(t, f.Variables[registry.Variable],
-			deploytest.Program(t)), left)
+			deploytest.Program(t)), left, func(d lab.Deployment) { deploytest.Unmetered(t, d) })
 	})
 	if err := d.Close(); err != nil {
 		t.Error(err)

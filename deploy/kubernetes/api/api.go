@@ -68,9 +68,14 @@ func (r *Refusal) Error() string {
 }
 
 // NotFound reports whether the server says that the thing is not there.
-func NotFound(err error) bool {
+func NotFound(err error) bool { return isRefused(err, http.StatusNotFound) }
+
+// Forbidden reports whether the server says that who asks may not have it done.
+func Forbidden(err error) bool { return isRefused(err, http.StatusForbidden) }
+
+func isRefused(err error, code int) bool {
 	var refusal *Refusal
-	return errors.As(err, &refusal) && refusal.Code == http.StatusNotFound
+	return errors.As(err, &refusal) && refusal.Code == code
 }
 
 // Do asks for something at a path. What is sent, unless nil, is written as JSON; the

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -43,19 +42,13 @@ func (c *Client) Forward(ctx context.Context, namespace, pod string, port int) (
 		// What the server says is lost here; an ordinary call is refused with its words.
 		if body, refused := c.ask(ctx, http.MethodGet, path, nil); refused == nil {
 			_ = body.Close() // it cannot be, without an upgrade
-		} else if !isBadRequest(refused) {
+		} else if !isRefused(refused, http.StatusBadRequest) { // it only misses the upgrade
 			err = refused
 		}
 		return nil, fmt.Errorf("reach port %d of the pod %s: %w", port, pod, err)
 	}
 	connection.PayloadType = websocket.BinaryFrame
 	return &forwarded{Conn: connection, pod: pod, port: port}, nil
-}
-
-// isBadRequest reports whether the server only misses the upgrade.
-func isBadRequest(err error) bool {
-	var refusal *Refusal
-	return errors.As(err, &refusal) && refusal.Code == http.StatusBadRequest
 }
 
 // forwarded is a connection to a port of a pod. It is read by one and written by one, as

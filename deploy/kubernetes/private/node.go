@@ -175,8 +175,8 @@ func (n *Node) join(ctx context.Context) error {
 		return err
 	}
 	err = errors.Join(n.route(ctx),
-		c.kubernetes(n.host, "kubelet", "--config="+agent, "--kubeconfig="+access, "--hostname-override="+n.Name,
-			"--node-ip="+n.host.Address),
+		c.kubernetes(n.host, "kubelet", append([]string{"--config=" + agent, "--kubeconfig=" + access,
+			"--hostname-override=" + n.Name, "--node-ip=" + n.host.Address}, c.flags...)...),
 		c.kubernetes(n.host, "proxy", "--config="+proxy))
 	if err != nil {
 		return err

@@ -47,6 +47,7 @@ type Cluster struct {
 	Nodes []*Node     // that run pods
 
 	dir, label string
+	flags      []string // of the kubelets
 	hosts      *hosts.Set
 	authority  *authority
 	server     string          // the API server, as https://host:port
@@ -80,9 +81,9 @@ func Missing() error {
 }
 
 // Up brings up a cluster whose files lie in dir, which is made. What it starts and makes
-// carries the label.
-func Up(ctx context.Context, dir, label string) (_ *Cluster, err error) {
-	c := &Cluster{dir: dir, label: label}
+// carries the label. Its kubelets have flags beside their configuration.
+func Up(ctx context.Context, dir, label string, flags ...string) (_ *Cluster, err error) {
+	c := &Cluster{dir: dir, label: label, flags: flags}
 	c.alive, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {

@@ -44,7 +44,7 @@ func New(t *testing.T) *Cluster {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "foreign")
-	c, err := private.Up(t.Context(), dir, id.String())
+	c, err := private.Up(t.Context(), dir, id.String(), "--housekeeping-interval=1s") // a tenth of the usual one
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +130,19 @@ users: [{name: me, user: %s}]}`, server, f.key("ca.crt"), user)
 // Admin returns the user who may do everything, as kubeconfigs have it.
 func (f *Cluster) Admin() string {
 	return fmt.Sprintf("{client-certificate: %q, client-key: %q}", f.key("admin.crt"), f.key("admin.key"))
+}
+
+// Guest makes a user who may do nothing, and returns the path of the kubeconfig.
+func (f *Cluster) Guest(t *testing.T) string {
+	t.Helper()
+	var account struct{ Status struct{ Token string } }
+	const accounts = "/api/v1/namespaces/default/serviceaccounts"
+	f.Put(t, accounts, map[string]any{"metadata": map[string]string{"name": "guest"}})
+	if err := f.API.Do(t.Context(), http.MethodPost, accounts+"/guest/token", map[string]any{},
+		&account); err != nil {
+		t.Fatal(err)
+	}
+	return f.Config(t, f.API.Address(), "{token: "+account.Status.Token+"}")
 }
 
 // State returns the state of now: all that the cluster keeps, without what it itself writes there when it
