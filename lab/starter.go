@@ -26,14 +26,16 @@ type StarterFile struct {
 
 // StarterProgram is the name of the starter, below the top of the image and among the unit
 // programs. Its parts are the first argument; a door has the address that it listens on as
-// the second, and the network that it leads to as the third.
+// the second, and the network that it leads to as the third; a way back to the conductor has
+// the address for units and that for the conductor.
 const (
 	StarterProgram = "starter"
 	StarterRuns    = "run"
 	StarterDoor    = "door"
+	StarterWay     = "way"
 )
 
-// The files that the starter reads: its orders, and the key of a door (NewDoorKey).
+// The files that the starter reads: its orders, and the key of a door (NewDoorKey) or of a way.
 const (
 	StarterOrdersFile = "/run/secrets/orders"
 	StarterKeyFile    = "/run/secrets/key"
@@ -54,4 +56,11 @@ const (
 	StarterContinue = "continue"
 	StarterListens  = "listens "
 	StarterDone     = "done: "
+)
+
+// What a conductor says to a way, after a line with its key: that this connection waits for a unit. When one
+// has called, both sides say StarterCalled, one after the other, and then it is that unit's.
+const (
+	StarterWaits  = "wait"
+	StarterCalled = "!"
 )

@@ -1,6 +1,9 @@
 package lab
 
-import "time"
+import (
+	"net"
+	"time"
+)
 
 // TraceSet holds the traced operations of a set of files, as the spans describe them.
 type TraceSet struct {
@@ -92,6 +95,8 @@ type SpanReceiver interface {
 	// Listen begins to receive at an address of this host. It returns variables that tell units to send their
 	// spans there.
 	Listen(host string) ([]string, error)
+	// Serve receives from a listener instead, which units reach at an address.
+	Serve(listener net.Listener, address string) []string
 	// Close ends receiving. It sums up the traces that began between two moments; nil if it did not listen.
 	Close(from, to time.Time) (*ReceivedTraces, error)
 }

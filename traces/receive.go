@@ -92,13 +92,18 @@ func (c Collector) Receive() lab.SpanReceiver {
 	return r
 }
 
-// Listen implements lab.SpanReceiver. The variables are those of OpenTelemetry's SDKs ("OpenTelemetry
-// Protocol Exporter", section "Configuration Options").
+// Listen implements lab.SpanReceiver.
 func (r *receiver) Listen(host string) ([]string, error) {
 	listener, err := listen(host)
 	if err != nil {
 		return nil, fmt.Errorf("receive spans: %w", err)
 	}
+	return r.Serve(listener, listener.Addr().String()), nil
+}
+
+// Serve implements lab.SpanReceiver. The variables are those of OpenTelemetry's SDKs ("OpenTelemetry
+// Protocol Exporter", section "Configuration Options").
+func (r *receiver) Serve(listener net.Listener, address string) []string {
 	r.listens = true
 	r.serving.Go(func() error {
 		if err := r.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -106,8 +111,8 @@ func (r *receiver) Listen(host string) ([]string, error) {
 		}
 		return nil
 	})
-	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + listener.Addr().String(),
-		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}, nil
+	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + address,
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}
 }
 
 // listen listens on a port that is not among those that the kernel gives to clients.

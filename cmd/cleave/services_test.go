@@ -266,7 +266,8 @@ spec: {type: NodePort, selector: {app: front}, ports: [{port: 80}]}
 )
 
 // servicesOnTheirs compares a compose file, a change of it and manifests on nodes of the user's that
-// variables name, with files of this host and a volume. Services are not metered there.
+// variables name, with files of this host and a volume. On Kubernetes they are metered, and their spans come
+// from there.
 func servicesOnTheirs(t *testing.T, variables map[string]string, deployment string) {
 	image := pushtest.Push(t, variables[registry.Variable], filepath.Join(serverFolder(t), "server"))
 	dir := t.TempDir()
@@ -279,12 +280,48 @@ func servicesOnTheirs(t *testing.T, variables map[string]string, deployment stri
 	}
 	const compare = "compare one=shop.yaml k8s.yaml --rate 50 -d 1s --warm-up 100ms --blocks 1 --no-gates " +
 		"--deploy "
-	traced := onTheirs(t, variables, nil, compare+deployment+" --trace-share 1")
-	traced.Dir = dir
-	expectSaid(t, traced, exitBadPlan, []string{"--trace-share: the spans", "do not come back to this host"})
+	const share = " --trace-share 1"
+	if deployment != lab.Kubernetes {
+		traced := onTheirs(t, variables, nil, compare+deployment+share)
+		traced.Dir = dir
+		expectSaid(t, traced, exitBadPlan, []string{"--trace-share: the spans", "do not come back to this host"})
+	}
 	command := onTheirs(t, variables, nil, compare+deployment)
 	command.Args, command.Dir = append(command.Args, "less=shop.yaml cart.cpu=0.5"), dir
+	if deployment == lab.Kubernetes {
+		own, err := os.Executable()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(strings.NewReplacer("IMAGE", image,
+				`"http://cart:81/"`, `"http://prices:82/"`, "volumes: {data: {}}", strings.ReplaceAll(pricesService,
+					tracedImage, pushtest.Push(t, variables[registry.Variable], own))+"volumes: {data: {}}").
+				Replace(theirCompose)), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		command.Args = append(command.Args, strings.Fields(share)...)
+	}
 	expectSaid(t, command, exitFine, []string{"less", "k8s", "4 of 4 trials counted"})
+	if deployment == lab.Kubernetes {
+		expectTheirs(t, trialsOf(t, filepath.Join(dir, "results")))
+	}
+}
+
+// expectTheirs wants figures of each service from a cluster of the user's, and the spans of all operations on
+// the service that records some.
+func expectTheirs(t *testing.T, trials []lab.Trial) {
+	t.Helper()
+	for _, trial := range trials {
+		front := trial.Metered.Roles["front"]
+		if why, missing := front.Unavailable["cpu_seconds"]; missing || front.CPUSeconds == 0 ||
+			front.PeakMemoryBytes == 0 {
+			t.Errorf("%s: front has used %+v: %s", trial.Variant, front, why)
+		}
+		if of := trial.Traced; trial.Variant != "k8s" && (of == nil || trial.Audit.Counts["ok"] == 0 ||
+			int64(of.Traces) < trial.Audit.Counts["ok"]) {
+			t.Errorf("%s: of %+v there are these traces: %+v", trial.Variant, trial.Audit.Counts, of)
+		}
+	}
 }
 
 // TestComposeFilesAsArguments are refused, or written down as system files, without Docker. Long because the

@@ -212,10 +212,9 @@ func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	}{
 		"docker compose": {"shop.yaml", "--compose-command", "the deployment compose starts"},
 		"hosts by SSH":   {sleeper, "--deploy ssh --hosts 127.0.0.1", "the deployment ssh starts"},
-		"their Kubernetes": {"shop.yaml", "--deploy kubernetes --context theirs --kubeconfig config",
-			"the deployment kubernetes starts"},
-		"a process": {sleeper, "", ""},
-		"a URL":     {"http://127.0.0.1:8080/", "", ""},
+		"their Swarm":    {"shop.yaml", "--deploy swarm --swarm tcp://127.0.0.1:1", "the deployment swarm starts"},
+		"a process":      {sleeper, "", ""},
+		"a URL":          {"http://127.0.0.1:8080/", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			command := exec.Command(filepath.Join(binaries, "cleave"), slices.Concat([]string{"compare",

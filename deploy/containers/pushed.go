@@ -39,8 +39,8 @@ func PushedProgram(spec lab.UnitSpec) string {
 	return hostProgram + strings.Join(all, programSeparator)
 }
 
-// Pushed makes the image of a program for a registry: one of ours, or what PushedProgram says.
-// Beside it there may be further ones of ours.
+// Pushed makes the image of a program for a registry: one of ours, what PushedProgram says, or "" for none.
+// Beside it there may be further ones of ours, of which the first gives an image of none its name.
 func Pushed(program string, beside ...string) (name string, config, layer []byte, err error) {
 	if list, ofHost := strings.CutPrefix(program, hostProgram); ofHost {
 		all := strings.Split(list, programSeparator)
@@ -48,5 +48,8 @@ func Pushed(program string, beside ...string) (name string, config, layer []byte
 		return strings.ToLower(filepath.Base(all[0])), config, layer, err
 	}
 	config, layer, err = Image(program, nil, beside...)
+	if program == "" {
+		program = beside[0]
+	}
 	return strings.ToLower(filepath.Base(program)), config, layer, err
 }

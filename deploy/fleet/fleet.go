@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"sync"
@@ -235,12 +236,22 @@ func (f *Fleet[L]) Furnish(ctx context.Context, units []lab.UnitSpec, address st
 	if err := volume.Prepare(units, f.Volume, show...); err != nil {
 		return err
 	}
-	if f.spans != nil && slices.ContainsFunc(units, lab.UnitSpec.MayTrace) {
+	if f.AwaitsSpans(units) {
 		if f.spansTo, err = f.spans.Listen(address); err != nil {
 			return err
 		}
 	}
 	return f.Wanted.Make(ctx, host, f.Relays)
+}
+
+// AwaitsSpans reports whether spans of units are received.
+func (f *Fleet[L]) AwaitsSpans(units []lab.UnitSpec) bool {
+	return f.spans != nil && slices.ContainsFunc(units, lab.UnitSpec.MayTrace)
+}
+
+// ReceiveSpans has them received from a listener that units reach at an address.
+func (f *Fleet[L]) ReceiveSpans(from net.Listener, address string) {
+	f.spansTo = f.spans.Serve(from, address)
 }
 
 // Volume returns the folder of a unit.

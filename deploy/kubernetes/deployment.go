@@ -35,6 +35,7 @@ type deployment struct {
 	services []string     // of units that listen
 	led      []string     // addresses of services that this host reaches through the nodes of their units
 	doors    *fleet.Doors // ways from this host to units of the user's cluster
+	way      string       // pod that leads spans from there to this host; "": none
 	scaled   []*scaled    // units that the cluster replicates
 	arrived  chan lab.Arrived
 	found    []api.HostAlias         // the names of containers that their specs describe
@@ -134,7 +135,7 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	}
 	private := d.cluster.private
 	if private == nil { // its nodes are not ours to change
-		return nil
+		return d.receiveSpans(ctx, specs)
 	}
 	return d.Furnish(ctx, specs, private.Here(), d.host, private.Show)
 }
@@ -221,7 +222,7 @@ func (d *deployment) clear() error {
 			problems = append(problems, err)
 		}
 	}
-	err := errors.Join(problems...)
+	err := errors.Join(append(problems, d.endWay(ctx))...)
 	if err == nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ func checkHealth(units []lab.UnitSpec) error {
 
 // can returns what the starters of units can do, without powers on nodes.
 func (h *home) can() lab.Capabilities {
-	return lab.Capabilities{Faults: fleet.StarterFaults(),
+	return lab.Capabilities{Faults: fleet.StarterFaults(), Spans: true,
 		Links: func() error {
 			return fmt.Errorf("hosts: the links of the nodes of %s are not ours to change: use the private cluster, "+
 				"or leave them out", h.Context)

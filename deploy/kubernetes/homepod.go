@@ -183,13 +183,17 @@ func (h *homePod) giveVolume(made *api.Pod, files map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	made.Spec.SecurityContext = &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody,
-		FSGroup:        nobody,
-		SeccompProfile: map[string]string{"type": "RuntimeDefault"}}
+	made.Spec.SecurityContext = restricted()
 	if made.Spec.InitContainers, err = p.setups(*runs); err != nil {
 		return err
 	}
 	return h.orderStarter(runs, files)
+}
+
+// restricted is what programs of ours may do.
+func restricted() *api.PodSecurity {
+	return &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody, FSGroup: nobody,
+		SeccompProfile: map[string]string{"type": "RuntimeDefault"}}
 }
 
 // setupPrefix begins the names of what prepares a server in its pod.

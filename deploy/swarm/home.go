@@ -65,13 +65,9 @@ func (h *home) load(ctx context.Context, content string, isUsers bool) (image st
 		return content, 0, nil
 	}
 	name, config, layer, err := containers.Pushed(content, h.swarm.Starter)
-	if err != nil {
-		return "", 0, err
+	if err == nil {
+		image, err = h.swarm.images.Push(ctx, registry.Image{Name: name, Config: config, Layer: layer})
 	}
-	if content == "" {
-		name = lab.StarterProgram
-	}
-	image, err = h.swarm.images.Push(ctx, registry.Image{Name: name, Config: config, Layer: layer})
 	return image, len(layer), err
 }
 

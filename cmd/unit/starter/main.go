@@ -11,13 +11,15 @@ import (
 )
 
 func main() {
-	status, err := 2, fmt.Errorf("usage: starter %s, or starter %s ADDRESS NETWORK", lab.StarterRuns,
-		lab.StarterDoor)
+	status, err := 2, fmt.Errorf("usage: starter %s, starter %s ADDRESS NETWORK, or starter %s UNITS CONDUCTOR",
+		lab.StarterRuns, lab.StarterDoor, lab.StarterWay)
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == lab.StarterRuns:
 		status, err = starter.Run(lab.StarterOrdersFile)
 	case len(os.Args) == 4 && os.Args[1] == lab.StarterDoor:
 		status, err = 1, starter.Door(os.Args[2], os.Args[3], lab.StarterKeyFile)
+	case len(os.Args) == 4 && os.Args[1] == lab.StarterWay:
+		status, err = 1, starter.WayBack(os.Args[2], os.Args[3], lab.StarterKeyFile)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starter:", err)
