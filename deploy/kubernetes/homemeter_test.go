@@ -14,8 +14,8 @@ import (
 )
 
 // meteredByKubelets: what is told of services lies between what their control groups counted over the load
-// alone, and over the load with the waits for kubelets around it. Who may not ask these is told so. Long
-// because the waits of one load are enough for both.
+// alone, and over the load with the waits for kubelets around it. Who may not ask these is told so.
+// Long because the waits of one load are enough for both.
 func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	counted := func() map[string]time.Duration {
 		all := map[string]time.Duration{}
