@@ -151,7 +151,22 @@ func (w *wayBack) next() (net.Conn, error) {
 		_ = way.Close() // it has failed
 		return nil, err
 	}
-	return way, nil
+	return piped(way), nil
+}
+
+// piped returns a connection that leads to another. A read of it may be given up and begun again, as servers
+// of HTTP do between two requests: what was half read of a message of the API server's would be lost.
+func piped(way net.Conn) net.Conn {
+	near, far := net.Pipe()
+	go func() {
+		_, _ = io.Copy(way, far) // either side may end it
+		_ = way.Close()
+	}()
+	go func() {
+		_, _ = io.Copy(far, way)
+		_ = far.Close()
+	}()
+	return near
 }
 
 // Close implements net.Listener.
