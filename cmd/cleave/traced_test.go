@@ -196,14 +196,9 @@ func TestSpansComeFromContainers(t *testing.T) {
 // send them; a URL sends them where its owner wants them. A Swarm of the user's is in servicesOnTheirs.
 func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"shop.yaml": "name: shop\nservices: {a: {image: a, ports: [\"8080:80\"]}}",
-		"config": "{current-context: theirs, contexts: [{name: theirs, context: {cluster: c, user: u}}], " +
-			"clusters: [{name: c, cluster: {server: \"https://127.0.0.1:1\"}}], users: [{name: u}]}",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	text := "name: shop\nservices: {a: {image: a, ports: [\"8080:80\"]}}"
+	if err := os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	const sleeper = "sleep 100 {port}"
 	for name, c := range map[string]struct {
@@ -212,7 +207,6 @@ func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	}{
 		"docker compose": {"shop.yaml", "--compose-command", "the deployment compose starts"},
 		"hosts by SSH":   {sleeper, "--deploy ssh --hosts 127.0.0.1", "the deployment ssh starts"},
-		"their Swarm":    {"shop.yaml", "--deploy swarm --swarm tcp://127.0.0.1:1", "the deployment swarm starts"},
 		"a process":      {sleeper, "", ""},
 		"a URL":          {"http://127.0.0.1:8080/", "", ""},
 	} {
