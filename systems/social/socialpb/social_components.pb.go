@@ -58,6 +58,11 @@ func (f followsUsers) Register(ctx context.Context, in *RegisterRequest) (*User,
 	defer end()
 	return f.component.Register(ctx, in)
 }
+func (f followsUsers) Login(ctx context.Context, in *LoginRequest) (*Session, error) {
+	ctx, end := f.begin(ctx, Users_Login_FullMethodName)
+	defer end()
+	return f.component.Login(ctx, in)
+}
 func (f followsUsers) Find(ctx context.Context, in *FindRequest) (*FoundUsers, error) {
 	ctx, end := f.begin(ctx, Users_Find_FullMethodName)
 	defer end()
