@@ -58,8 +58,9 @@ type Account struct {
 	// SampledAsked and SampledTook are the CPU time that some burns were to take, and that they took.
 	SampledAsked float64 `json:"sampled_asked_seconds"`
 	SampledTook  float64 `json:"sampled_took_seconds"`
-	// FrontCPU and StoreCPU are the CPU time that our program itself takes for a client's request, and for a
-	// call of a store that is a unit. Both are measured before the load and taken off the CPU time of calls.
+	// FrontCPU and StoreCPU are the CPU time that our program itself takes for a client's request with all that
+	// this unit does for it, and for a call of a store that is a unit. Both are measured before the load and
+	// taken off the CPU time of calls.
 	FrontCPU float64 `json:"front_cpu_seconds"`
 	StoreCPU float64 `json:"store_cpu_seconds"`
 }

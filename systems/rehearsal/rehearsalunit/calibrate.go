@@ -19,24 +19,41 @@ import (
 )
 
 const (
-	// probes of each kind are sent, with the pauses of the load between them up to longestPause, after some that
-	// warm up: a program that falls idle takes more CPU time for the same work.
-	probes, warmProbes = 100, 20
-	longestPause       = 10 * time.Millisecond
+	// probes are sent to all entries of a unit together, but fewProbes to each at least, with the pauses of the
+	// load between them up to longestPause: a program that falls idle takes more CPU time for the same work.
+	// warmProbes before them warm up.
+	probes, fewProbes, warmProbes = 100, 20, 5
+	longestPause                  = 10 * time.Millisecond
 	// Requests of the first probedOperations are measured; those of other operations are taken for their mean.
 	probedOperations = 20
+	// dryWait bounds waits while probes are sent.
+	dryWait = time.Millisecond
 )
 
-// calibrate measures the CPU time that this program itself takes for the request of a client, for a call of a
-// store that is a unit, and for a commit. The model has all of them in the CPU time of calls.
+// calibrate measures the CPU time that this program itself takes: for all that happens in the unit when a
+// client or another unit calls it, but for computing and for the transport between units, and for a call of a
+// store that is a unit. The model has all of it in the CPU time of calls.
 func (u *Unit) calibrate(ctx context.Context) error {
-	if err := u.probeCommits(ctx); err != nil {
-		return err
+	var entries []*score
+	for _, s := range u.scores {
+		if s.Unit == u.index && s.Caller != nil && s.Caller.Unit != u.index && !s.OfStore {
+			entries = append(entries, s)
+		}
 	}
+	u.each = max(fewProbes, probes/max(1, len(entries)))
+	u.dry = true
+	defer func() {
+		u.finish()
+		u.dry = false
+	}()
 	if u.index == u.design.Front() {
-		if err := u.probed(ctx, u.serveNothing, u.probeFront); err != nil {
+		u.each = max(fewProbes, probes/max(1, min(probedOperations, len(u.design.Roots))+len(entries)))
+		if err := u.probed(ctx, u.serveDry, u.probeFront); err != nil {
 			return err
 		}
+	}
+	if err := u.probeEntries(ctx, entries); err != nil {
+		return err
 	}
 	stores := func(c *rehearsal.Call) bool {
 		return c.OfStore && (c.Unit == u.index || c.Caller.Unit == u.index)
@@ -47,6 +64,50 @@ func (u *Unit) calibrate(ctx context.Context) error {
 	return u.probed(ctx, func(ctx context.Context, listener net.Listener) error {
 		return u.Unit.Serve(ctx, listener)
 	}, u.probeStore)
+}
+
+// probeEntries measures what the unit takes for calls of others.
+func (u *Unit) probeEntries(ctx context.Context, entries []*score) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	idle, _ := u.metered(func() error { return nil })
+	for _, s := range entries {
+		took, err := u.metered(func() error { return u.play(ctx, s) })
+		if err != nil {
+			return err
+		}
+		u.leaveOut(s, max(0, took-idle))
+	}
+	return nil
+}
+
+// leaveOut takes CPU time off the calls of an entry in this unit, in proportion to what they have.
+func (u *Unit) leaveOut(entry *score, own time.Duration) {
+	var sum func(c *rehearsal.Call) float64
+	sum = func(c *rehearsal.Call) float64 {
+		all := c.CPU.Seconds() + c.Background.Seconds()
+		for _, called := range c.Calls {
+			if called.Unit == u.index && !called.OfStore {
+				all += called.Count * sum(called)
+			}
+		}
+		return all
+	}
+	whole := sum(entry.Call)
+	if whole == 0 {
+		return
+	}
+	var scale func(c *rehearsal.Call)
+	scale = func(c *rehearsal.Call) {
+		u.scores[c.Number].share = max(0, 1-own.Seconds()/whole)
+		for _, called := range c.Calls {
+			if called.Unit == u.index && !called.OfStore {
+				scale(called)
+			}
+		}
+	}
+	scale(entry.Call)
 }
 
 // probed serves at an address of loopback while probe runs.
@@ -65,29 +126,28 @@ func (u *Unit) probed(ctx context.Context, serve func(context.Context, net.Liste
 	return errors.Join(err, <-served)
 }
 
-// serveNothing serves the interface for clients and plays nothing.
-func (u *Unit) serveNothing(ctx context.Context, listener net.Listener) error {
-	nothing := func(context.Context, *score) error { return nil }
-	return unit.ServeFront(ctx, listener, u.front(nothing), requestTimeout)
+// serveDry serves the interface for clients.
+func (u *Unit) serveDry(ctx context.Context, listener net.Listener) error {
+	return unit.ServeFront(ctx, listener, u.front(u.play), requestTimeout)
 }
 
 // probeFront measures the CPU time of a request of each operation: that of the process, without that of the
 // thread which sends it.
 func (u *Unit) probeFront(_ context.Context, address string) error {
 	sum := time.Duration(0)
-	for i := range u.frontCPU {
+	for i, root := range u.design.Roots {
 		if i >= probedOperations {
 			u.frontCPU[i] = sum / probedOperations
-			continue
+		} else {
+			var err error
+			sent := onThread(func() { u.frontCPU[i], err = u.exchange(address, u.request(i)) })
+			if err != nil {
+				return err
+			}
+			u.frontCPU[i] = max(0, u.frontCPU[i]-sent/time.Duration(u.each+warmProbes))
+			sum += u.frontCPU[i]
 		}
-		var err error
-		var whole time.Duration
-		sent := onThread(func() { whole, err = u.exchange(address, u.request(i)) })
-		if err != nil {
-			return err
-		}
-		u.frontCPU[i] = max(0, whole-sent) / (probes + warmProbes)
-		sum += u.frontCPU[i]
+		u.leaveOut(u.scores[root.Number], u.frontCPU[i])
 	}
 	return nil
 }
@@ -100,7 +160,7 @@ func (u *Unit) request(operation int) []byte {
 }
 
 // exchange sends a request again and again on the calling thread alone, and returns the CPU time that the
-// process took meanwhile.
+// process took for one.
 func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -116,17 +176,12 @@ func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
 		return 0, err
 	}
 	answer := make([]byte, maxMessage)
-	before := clock(unix.CLOCK_PROCESS_CPUTIME_ID)
-	for range probes + warmProbes {
-		u.rest()
+	return u.metered(func() error {
 		if _, err := unix.Write(descriptor, request); err != nil {
-			return 0, err
+			return err
 		}
-		if err := readAnswer(descriptor, answer); err != nil {
-			return 0, err
-		}
-	}
-	return clock(unix.CLOCK_PROCESS_CPUTIME_ID) - before, nil
+		return readAnswer(descriptor, answer)
+	})
 }
 
 // rest makes the pause between two probes. It keeps its thread: a timer of the runtime would take CPU time.
@@ -137,36 +192,10 @@ func (u *Unit) rest() {
 	}
 }
 
-// probeCommits measures commits to embedded stores, by the number of statements in them: the CPU time of the
-// process, without that of the pauses. Drivers work on threads of their own, too.
-func (u *Unit) probeCommits(ctx context.Context) error {
-	known := map[int]time.Duration{} // by the number of statements; 0: of the pause alone
-	for _, s := range u.scores {
-		for i := range s.visits {
-			v := &s.visits[i]
-			if s.Unit != u.index || v.store == nil || v.store.db == nil || v.Commits == 0 {
-				continue
-			}
-			for _, statements := range []int{0, v.perCommit()} {
-				if _, probed := known[statements]; probed {
-					continue
-				}
-				took, err := u.metered(func() error { return v.store.commit(ctx, statements) })
-				if err != nil {
-					return err
-				}
-				known[statements] = took
-			}
-			v.commitCPU = max(0, known[v.perCommit()]-known[0])
-		}
-	}
-	return nil
-}
-
 // metered returns the CPU time of the process for some work and a pause, in the mean over probes.
 func (u *Unit) metered(work func() error) (time.Duration, error) {
 	begun := time.Duration(0)
-	for i := range probes + warmProbes {
+	for i := range u.each + warmProbes {
 		if i == warmProbes {
 			begun = clock(unix.CLOCK_PROCESS_CPUTIME_ID)
 		}
@@ -175,7 +204,7 @@ func (u *Unit) metered(work func() error) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	return (clock(unix.CLOCK_PROCESS_CPUTIME_ID) - begun) / probes, nil
+	return (clock(unix.CLOCK_PROCESS_CPUTIME_ID) - begun) / time.Duration(u.each), nil
 }
 
 // readAnswer reads an answer to the end of its JSON object.

@@ -3,9 +3,7 @@ package rehearsalunit
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
-	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -43,6 +41,8 @@ type score struct {
 	cpu, wait, background values
 	visits                []visit // of embedded stores
 	in, out               string
+	// share is the share of the CPU time that is left to compute: the program itself takes the rest.
+	share float64
 }
 
 // visit is the work of a call at an embedded store.
@@ -50,19 +50,14 @@ type visit struct {
 	model.Visit
 	store *station
 	wait  values
-	// commitCPU is the CPU time that our program takes for a commit.
-	commitCPU time.Duration
 }
-
-// perCommit returns the number of statements of one commit.
-func (v visit) perCommit() int { return max(1, int(math.Round(v.Statements/v.Commits))) }
 
 // scoreOf prepares a call.
 func (u *Unit) scoreOf(c *rehearsal.Call) *score {
 	s := &score{Call: c, cpu: c.CPU.Points(), wait: c.Wait.Points(), background: c.Background.Points(),
-		in: filler(c.In), out: filler(c.Out)}
+		in: filler(c.In), out: filler(c.Out), share: 1}
 	for _, v := range c.Visits {
-		s.visits = append(s.visits, visit{Visit: v, store: u.stations[v.Store], wait: v.Wait.Points()})
+		s.visits = append(s.visits, visit{v, u.stations[v.Store], v.Wait.Points()})
 	}
 	return s
 }
@@ -71,50 +66,55 @@ func (u *Unit) scoreOf(c *rehearsal.Call) *score {
 func filler(bytes float64) string { return strings.Repeat("x", int(bytes+0.5)) }
 
 // play plays a call in this unit: half of its CPU time, its waiting, its stores, its calls, and the other
-// half. Where it commits, all of its CPU time comes at the end, without what the commit took.
+// half. While probes are sent nothing is computed, asked of other units, or counted.
 func (u *Unit) play(ctx context.Context, s *score) error {
-	u.counts.add(s.Number, served)
 	cpu, background := s.cpu.draw(), s.background.draw()
-	u.counts.demanded().Add(int64(cpu + background))
-	cpu, background = u.withoutOwn(s, cpu, background)
-	first := cpu / 2
-	if slices.ContainsFunc(s.visits, func(v visit) bool { return v.store.db != nil }) {
-		first = 0
+	if !u.dry {
+		u.counts.add(s.Number, served)
+		u.counts.demanded().Add(int64(cpu + background))
 	}
-	u.burner.burn(first)
+	cpu, background = u.withoutOwn(s, cpu, background)
+	u.burner.burn(cpu / 2)
 	wait := s.wait.draw()
 	if s.OfStore {
 		wait -= u.storeWait
 	}
-	if err := u.sleeper.sleep(wait); err != nil {
+	if err := u.sleeper.sleep(u.dried(wait)); err != nil {
 		return err
 	}
-	used := time.Duration(0)
 	for _, v := range s.visits {
-		took, err := v.store.visit(ctx, v)
-		if err != nil {
+		if err := v.store.visit(ctx, v, u.dried(v.wait.draw())); err != nil {
 			return err
 		}
-		used += took
 	}
 	if err := u.playCalls(ctx, s.Calls); err != nil {
 		return err
 	}
-	u.burner.burn(cpu - first - used)
+	u.burner.burn(cpu - cpu/2)
 	if background > 0 {
 		u.begin(func() { u.burner.burn(background) })
 	}
-	u.counts.add(s.Number, done)
+	if !u.dry {
+		u.counts.add(s.Number, done)
+	}
 	return nil
 }
 
-// withoutOwn subtracts from the CPU time of a call what this program itself takes for the request of a client
-// and for calls of stores that are units. The model has the latter in the CPU time of both sides.
-func (u *Unit) withoutOwn(s *score, cpu, background time.Duration) (time.Duration, time.Duration) {
-	own := time.Duration(0)
-	if s.Caller == nil {
-		own += u.frontCPU[s.Operation]
+// dried returns a wait: while probes are sent it is short.
+func (u *Unit) dried(wait time.Duration) time.Duration {
+	if u.dry {
+		return min(wait, dryWait)
 	}
+	return wait
+}
+
+// withoutOwn returns the CPU time of a call that is left to compute: this program itself takes the rest, and
+// some more for calls of stores that are units. The model has the latter in the CPU time of both sides.
+func (u *Unit) withoutOwn(s *score, cpu, background time.Duration) (time.Duration, time.Duration) {
+	if u.dry {
+		return 0, 0
+	}
+	own := time.Duration(0)
 	if s.OfStore {
 		own += u.storeCPU
 	}
@@ -123,8 +123,9 @@ func (u *Unit) withoutOwn(s *score, cpu, background time.Duration) (time.Duratio
 			own += u.storeCPU
 		}
 	}
-	less := min(own, background)
-	return max(0, cpu-(own-less)), background - less
+	left := func(of time.Duration) time.Duration { return time.Duration(s.share * float64(of)) }
+	less := min(own, left(background))
+	return max(0, left(cpu)-(own-less)), left(background) - less
 }
 
 // playCalls plays calls in their order. One that is parallel begins together with the call before it.
@@ -220,8 +221,13 @@ func executions(count float64) int {
 
 // call makes a call once: in this unit, or over the binding.
 func (u *Unit) call(ctx context.Context, c *rehearsal.Call) error {
-	u.counts.add(c.Number, made)
 	s := u.scores[c.Number]
+	if u.dry && c.Unit != u.index {
+		return nil
+	}
+	if !u.dry {
+		u.counts.add(c.Number, made)
+	}
 	if c.Unit == u.index {
 		return u.play(ctx, s)
 	}

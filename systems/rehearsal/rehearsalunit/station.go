@@ -45,33 +45,34 @@ func openStation(
 	})
 }
 
-// visit spends the time of a visit, and returns the CPU time that its commits are known to take.
-func (s *station) visit(ctx context.Context, v visit) (used time.Duration, err error) {
+// visit spends the time of a visit.
+func (s *station) visit(ctx context.Context, v visit, wait time.Duration) error {
 	if s.workers != nil {
 		select {
 		case s.workers <- struct{}{}:
 		case <-ctx.Done():
-			return 0, ctx.Err()
+			return ctx.Err()
 		}
 		defer func() { <-s.workers }()
 	}
 	if s.db == nil || v.Commits == 0 {
-		return 0, s.sleeper.sleep(v.wait.draw())
+		return s.sleeper.sleep(wait)
 	}
 	commits := executions(v.Commits)
-	for range commits {
-		if err := s.commit(ctx, v.perCommit()); err != nil {
-			return 0, err
+	for i := range commits {
+		statements := int(v.Statements+0.5) / commits
+		if i == 0 {
+			statements += int(v.Statements+0.5) % commits
+		}
+		if err := s.commit(ctx, max(1, statements)); err != nil {
+			return err
 		}
 	}
-	return time.Duration(commits) * v.commitCPU, nil
+	return nil
 }
 
-// commit changes so many rows in one transaction; without any there is none.
+// commit changes so many rows in one transaction.
 func (s *station) commit(ctx context.Context, statements int) error {
-	if statements == 0 {
-		return nil
-	}
 	return s.db.Do(ctx, func(ctx context.Context) error {
 		for range statements {
 			_, err := s.db.Exec(ctx, "UPDATE entry SET n = n + 1 WHERE id = ?", rand.IntN(stationRows))

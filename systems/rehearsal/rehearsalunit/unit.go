@@ -89,8 +89,10 @@ type Unit struct {
 	aside    atomic.Int64 // work under way that nobody waits for
 	logError func(error)
 	pause    time.Duration // between two probes
+	each     int           // probes of each kind
+	dry      bool          // probes are sent
 
-	frontCPU            []time.Duration // that this program takes for a request of a client, by operation
+	frontCPU            []time.Duration // that this program takes for a client's request here, by operation
 	storeCPU, storeWait time.Duration   // that it takes for a call of a store that is a unit
 }
 
