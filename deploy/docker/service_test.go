@@ -34,7 +34,7 @@ func TestServicesThatAreNotUsable(t *testing.T) {
 		}, []string{"unit db (" + image + ") is unhealthy: ", "out of luck"}},
 		"no check": {func(db, _ *lab.UnitSpec) { db.Container.Health = nil }, []string{"has no health check"}},
 		"fails": {func(_, fill *lab.UnitSpec) { fill.Container.Command = []string{"die"} },
-			[]string{"unit fill (" + image + ")", "its last words", "out of luck"}}, // it may be started again just then
+			[]string{"unit fill (" + image + ")", "its last words", "out of luck"}}, // or it is started again
 	} {
 		t.Run(name, func(t *testing.T) {
 			layout := deploytest.Services(image, "/")
