@@ -33,9 +33,8 @@ var binaries string
 
 func TestMain(m *testing.M) {
 	asTracedServer(os.Args)
-	if testset.All() { // most of what is played is waiting
-		_ = flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1)) // unless -parallel says another
-	}
+	// Most of what is played is waiting. -parallel may say another number.
+	_ = flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1))
 	servers.Main(func() int { return withBinaries(func() int { return dockertest.Main(m.Run) }) }, nil)
 }
 
