@@ -97,9 +97,12 @@ type injection struct {
 	records []*lab.FaultRecord
 }
 
+// Over implements lab.Injection.
+func (p *injection) Over() { p.ended.Do(func() { close(p.over) }) }
+
 // End implements lab.Injection.
 func (p *injection) End() []lab.FaultRecord {
-	p.ended.Do(func() { close(p.over) })
+	p.Over()
 	p.playing.Wait()
 	done := make([]lab.FaultRecord, 0, len(p.records))
 	for _, r := range p.records {

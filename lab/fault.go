@@ -152,9 +152,10 @@ type Injector interface {
 
 // Injection is faults being played.
 type Injection interface {
-	// End is called when the load is over. No fault begins any more; End waits until
-	// those under way are healed and returns what became of each, in the order of
-	// doing. A fault of EveryUnit has one record per unit.
+	// Over is called when the load is over: no fault begins any more.
+	Over()
+	// End does what Over does, waits until the faults under way are healed, and returns what became of each, in
+	// the order of doing. A fault of EveryUnit has one record per unit.
 	End() []FaultRecord
 }
 

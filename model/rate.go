@@ -62,7 +62,6 @@ func (m Model) AtRate(rate float64, measured []RatedCPU) Model {
 // AtCapacity returns the model with the CPU times of a host that never falls idle: those that were measured
 // with users who never pause, or else those of the highest rate.
 func (m Model) AtCapacity() Model {
-	measured := m.RatedCPU()
 	busy, trials := RatedCPU{Rate: math.MaxFloat64}, 0.0
 	for _, of := range m.Measured {
 		if of.Users > 0 && of.Placement == "" && of.CPU.Mean > 0 {
@@ -71,9 +70,9 @@ func (m Model) AtCapacity() Model {
 		}
 	}
 	if trials > 0 {
-		measured = append(measured, busy)
+		return m.AtRate(busy.Rate, []RatedCPU{busy, busy})
 	}
-	return m.AtRate(math.MaxFloat64, measured)
+	return m.AtRate(busy.Rate, m.RatedCPU())
 }
 
 // interpolated returns the CPU time of an operation at a rate.

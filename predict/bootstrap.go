@@ -55,7 +55,8 @@ func redrawn(all []model.Measurement, random *rand.Rand) []model.Measurement {
 	for i, of := range all {
 		var alike []model.Measurement
 		for _, other := range all {
-			if other.Placement == of.Placement && other.Users == of.Users && model.SameRate(other.Rate, of.Rate) {
+			if other.Placement == of.Placement && other.Users == of.Users &&
+				(of.Users > 0 || model.SameRate(other.Rate, of.Rate)) {
 				alike = append(alike, other)
 			}
 		}

@@ -27,6 +27,9 @@ type bound struct {
 func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
 	q := a.Question
 	m, hop := q.Model.AtCapacity(), a.Hop.busy()
+	if q.Hop == nil {
+		hop = usualHop(m)
+	}
 	before, err := place(m, m.Units, q.site(SharedStores, hop))
 	if err != nil {
 		return asIs, changed, err

@@ -86,19 +86,21 @@ func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 }
 
 // Pooled returns one measurement for all of a placement at a rate, since single trials are off by chance. CPU
-// times are the means, response times the medians of the trials that have them.
+// times and capacities are the means, response times the medians of the trials that have them.
 func Pooled(measured []model.Measurement) (all []model.Measurement) {
 	for len(measured) > 0 {
 		first := measured[0]
 		var others []model.Measurement
-		var cpu, means []float64
+		var rates, cpu, means []float64
 		quantiles := map[string][]float64{}
 		for _, m := range measured {
-			alike := m.Placement == first.Placement && m.Users == first.Users && model.SameRate(m.Rate, first.Rate)
+			alike := m.Placement == first.Placement && m.Users == first.Users &&
+				(m.Users > 0 || model.SameRate(m.Rate, first.Rate))
 			if !alike {
 				others = append(others, m)
 				continue
 			}
+			rates = append(rates, m.Rate)
 			if m.CPU.Mean > 0 {
 				cpu = append(cpu, m.CPU.Seconds())
 			}
@@ -112,6 +114,9 @@ func Pooled(measured []model.Measurement) (all []model.Measurement) {
 			}
 		}
 		first.CPU.Mean, first.Time.Mean = durationBy(stats.Mean, cpu), durationBy(stats.Median, means)
+		if first.Users > 0 { // the rate is what was measured
+			first.Rate = stats.Mean(rates)
+		}
 		first.Time.Quantiles = model.Quantiles{}
 		for name, values := range quantiles {
 			first.Time.Quantiles[name] = durationBy(stats.Median, values)

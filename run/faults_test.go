@@ -102,6 +102,8 @@ func (w *world) Begin(ctx context.Context, faults []lab.Fault, targets []lab.Fau
 // injected are faults that were played.
 type injected []lab.FaultRecord
 
+func (i injected) Over() {}
+
 func (i injected) End() []lab.FaultRecord { return i }
 
 // newWorld has a plan with a kill of a unit and one of the database.

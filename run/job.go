@@ -65,14 +65,15 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 		err = played.profile.begin(j)
 		defer played.profile.close(nil) // of a trial that fails
 	}
+	if err == nil {
+		err = mark(metering) // a meter may wait for what others count
+	}
 	played.Began = time.Now()
 	if err == nil {
 		err = j.withArrivals(ctx, metering, played.Began, &played, func(ctx context.Context) error {
-			played.Finished, played.Faults, err = j.run(ctx, metering)
-			return err
+			return j.run(ctx, metering, &played)
 		})
 	}
-	played.Ended = time.Now()
 	if err == nil && j.Profiler != nil {
 		err = played.profile.end()
 	}
@@ -171,44 +172,42 @@ func (j Job) lap(phase lab.PhaseName) {
 	}
 }
 
-// run is from just before the start command until just after the last operation. What is
-// killed meanwhile is started again before it returns.
-func (j Job) run(ctx context.Context, metering lab.Metering) (lab.Event, []lab.FaultRecord, error) {
-	if err := mark(metering); err != nil {
-		return lab.Event{}, nil, err
-	}
+// run plays from the start command until the last operation, with the faults. What is killed meanwhile is
+// started again before it returns.
+func (j Job) run(ctx context.Context, metering lab.Metering, played *Played) error {
 	if j.Host != nil {
 		j.Host.Open()
 	}
 	if err := j.Deployment.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		return lab.Event{}, nil, err
+		return err
 	}
 	if len(j.Faults) == 0 {
-		finished, err := j.finish(ctx, metering)
-		return finished, nil, err
+		return j.finish(ctx, metering, played, func() {})
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	injection := j.Injector.Begin(ctx, j.Faults, targets(j.Deployment, j.Layout, metering))
-	finished, err := j.finish(ctx, metering)
-	if err != nil {
+	if err := j.finish(ctx, metering, played, injection.Over); err != nil {
 		cancel() // nothing is healed in a trial that has failed
-		return finished, injection.End(), err
+		played.Faults = injection.End()
+		return err
 	}
-	records := injection.End()
-	return finished, records, unhealed(records)
+	played.Faults = injection.End()
+	return unhealed(played.Faults)
 }
 
-// finish waits for the last operation.
-func (j Job) finish(ctx context.Context, metering lab.Metering) (lab.Event, error) {
-	finished, err := j.Deployment.Await(ctx, lab.EventFinished)
+// finish waits for the last operation, and says at once that the load is over: the meter may wait.
+func (j Job) finish(ctx context.Context, metering lab.Metering, played *Played, over func()) (err error) {
+	played.Finished, err = j.Deployment.Await(ctx, lab.EventFinished)
+	played.Ended = time.Now()
 	if err != nil {
-		return finished, err
+		return err
 	}
+	over()
 	if j.Host != nil {
 		j.Host.Close()
 	}
-	return finished, mark(metering)
+	return mark(metering)
 }
 
 func mark(metering lab.Metering) error {

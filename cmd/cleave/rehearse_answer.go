@@ -156,6 +156,9 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 			}
 		}
 		if m.Users > 0 {
+			if r.result(name, m, r.aspects()[0].metric) == nil { // nobody asked for the capacity
+				continue
+			}
 			load = fmt.Sprintf("%d users", m.Users)
 		}
 		row := []string{placed, load}
