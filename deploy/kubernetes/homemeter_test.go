@@ -78,7 +78,8 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 		if name != "lead" { // which says itself what it uses
 			least, most = over[name]-begun[name], end[name]-ready[name]
 		}
-		if got := u.CPUSeconds; got < least.Seconds() || got > most.Seconds() || got == 0 {
+		// The two callers may both have come to one of the two pods.
+		if got := u.CPUSeconds; got < least.Seconds() || got > most.Seconds() {
 			t.Errorf("%s has used %g s, want from %v to %v", name, got, least, most)
 		}
 		if u.PeakMemoryBytes < 100<<10 || u.MeanMemoryBytes > u.PeakMemoryBytes {
