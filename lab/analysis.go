@@ -18,13 +18,13 @@ type Analysis struct {
 	// where the study has none.
 	Objective   string      `json:"objective,omitempty"`
 	Answer      Conclusion  `json:"answer"`
+	Trials      TrialCounts `json:"trials"` // lists of runs read no further
 	Environment Environment `json:"environment"`
 	Metrics     []Metric    `json:"metrics"`
 	Variants    []Variant   `json:"variants"`
 	// Absent are the variants that this host cannot play; Notes name each part that it lacks for them.
 	Absent []AbsentVariant `json:"absent,omitempty"`
 	Points []Point         `json:"points"`
-	Trials TrialCounts     `json:"trials"`
 	// NoiseFloor is, by metric, the widest of the intervals of a variant against its
 	// own twin: how far apart equal things may be measured here.
 	NoiseFloor map[string]Ratio `json:"noise_floor"`

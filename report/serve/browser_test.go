@@ -182,18 +182,16 @@ func changedRun(t *testing.T, text []byte, age int) []byte {
 	return changed
 }
 
-// testThousands tells the time until 2,000 runs can be searched, and bounds it for a busy host.
+// testThousands tells the time until 2,000 runs, none of which was read before, can be searched, and bounds
+// it for a busy host.
 func testThousands(t *testing.T, ctx context.Context) {
 	_, at := begun(t, folderOfRuns(t, 2000, nil), false)
 	begin := time.Now()
-	list := get(t, at+"/", 200)
-	t.Logf("2,000 runs, %d bytes, are listed in %v", len(list), time.Since(begin))
-	begin = time.Now()
 	p := open(t, ctx, at+"/")
 	p.Run(chromedp.Poll(`document.querySelector("[role=status]")?.textContent ==
 		"2000 of 2000, the first 200 are shown"`, nil))
 	took := time.Since(begin)
-	t.Logf("in the browser after %v", took)
+	t.Logf("2,000 runs can be searched after %v", took)
 	if took > patience {
 		t.Errorf("2,000 runs can be searched after %v", took)
 	}

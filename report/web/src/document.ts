@@ -78,6 +78,29 @@ export interface Conclusion {
   not_tested: Array<string> | null;
 }
 
+/** InvalidTrial is an attempt that did not count. */
+export interface InvalidTrial {
+  trial: number;
+  attempt: number;
+  variant: string;
+  point: string;
+  reason: string;
+}
+
+/** TrialCounts says how many trials were planned, counted and struck out. */
+export interface TrialCounts {
+  /** with those of further blocks */
+  planned: number;
+  valid: number;
+  /** Further trials were played beyond the plan, at points at which others were lost. */
+  further?: number;
+  /** Spared trials were planned at most: what they compare was decided, or the time up. */
+  spared?: number;
+  /** Shorter trials do not count: later ones at their points were lengthened. */
+  shorter?: number;
+  invalid: Array<InvalidTrial> | null;
+}
+
 /** Metric is a named quantity with its unit. What it measures is said by its fields: reports ask these, and never the name. */
 export interface Metric {
   name: string;
@@ -355,29 +378,6 @@ export interface AbsentVariant {
   reason: string;
   /** Unasked: it may well be possible here, and this run was not asked for it. */
   unasked?: boolean;
-}
-
-/** InvalidTrial is an attempt that did not count. */
-export interface InvalidTrial {
-  trial: number;
-  attempt: number;
-  variant: string;
-  point: string;
-  reason: string;
-}
-
-/** TrialCounts says how many trials were planned, counted and struck out. */
-export interface TrialCounts {
-  /** with those of further blocks */
-  planned: number;
-  valid: number;
-  /** Further trials were played beyond the plan, at points at which others were lost. */
-  further?: number;
-  /** Spared trials were planned at most: what they compare was decided, or the time up. */
-  spared?: number;
-  /** Shorter trials do not count: later ones at their points were lengthened. */
-  shorter?: number;
-  invalid: Array<InvalidTrial> | null;
 }
 
 /** Ratio is an estimated ratio with its confidence interval. Low and High are absent (null) where too few blocks exist for an interval. */
@@ -1320,13 +1320,14 @@ export interface Analysis {
   /** Objective is the limit that a capacity is the highest rate under; empty where the study has none. */
   objective?: string;
   answer: Conclusion;
+  /** lists of runs read no further */
+  trials: TrialCounts;
   environment: Record<string, Fact>;
   metrics: Array<Metric>;
   variants: Array<Variant>;
   /** Absent are the variants that this host cannot play; Notes name each part that it lacks for them. */
   absent?: Array<AbsentVariant>;
   points: Array<Point>;
-  trials: TrialCounts;
   /** NoiseFloor is, by metric, the widest of the intervals of a variant against its own twin: how far apart equal things may be measured here. */
   noise_floor: Record<string, Ratio>;
   /** Biases are the twins that were found to differ from their originals by what may be more than Margin. */

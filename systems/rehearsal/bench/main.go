@@ -42,17 +42,17 @@ type effort struct {
 }
 
 // chosen returns the subjects of systems, all of them if none is named, and how much is played of them.
-func chosen(systems string, quick bool) (all []subject, how effort, err error) {
-	how = effort{blocks: 8, seconds: 4, rehearsed: 12}
-	if quick {
-		how = effort{blocks: 3, seconds: 2, rehearsed: 3, gates: []string{"--no-gates"}}
+func chosen(systems string, long bool) (all []subject, how effort, err error) {
+	how = effort{blocks: 3, seconds: 2, rehearsed: 3, gates: []string{"--no-gates"}}
+	if long {
+		how = effort{blocks: 8, seconds: 4, rehearsed: 12}
 	}
 	for _, s := range subjects() {
 		if systems != "" && !slices.Contains(strings.Split(systems, ","), s.system) {
 			continue
 		}
-		if quick {
-			s.targets, s.within = s.targets[:s.quick], s.quickly
+		if long {
+			s.within *= 3
 		}
 		all = append(all, s)
 	}
@@ -67,12 +67,12 @@ func bench(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet("bench-predict", flag.ContinueOnError)
 	out := flags.String("out", "results/bench/placements.json", "`file` for the figures as JSON")
 	cleave := flags.String("cleave", "bin/cleave", "the `program` that plays")
-	quick := flags.Bool("quick", false, "short loads, and all count: to see that all works, not to quote")
+	long := flags.Bool("long", false, "longer loads, more of them, and gates that they must pass (7 hours)")
 	systems := flags.String("systems", "", "the `systems` to play, as in shop,people (default: all)")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	all, how, err := chosen(*systems, *quick)
+	all, how, err := chosen(*systems, *long)
 	if err != nil {
 		return err
 	}

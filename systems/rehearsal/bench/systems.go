@@ -23,9 +23,7 @@ type subject struct {
 	rate    float64 // low for the system, in operations per second
 	perFlow float64 // operations of what the rates of its loads count
 	targets []target
-	quick   int // how many of the first targets -quick plays
-	// within and quickly are how long all of it may take, and with -quick.
-	within, quickly time.Duration
+	within  time.Duration // of all that is played of it; -long may take three times as long
 }
 
 // target is a placement, as the knob of that name has it.
@@ -72,10 +70,10 @@ func subjects() []subject {
 	const contents = "compose+texts+media+unique-ids+short-urls"
 	const others = "users,social-graph,posts,user-timelines,home-timelines"
 	people := subject{system: "people", architecture: "monolith", knobs: owned, from: "together", calls: "http",
-		rate: 40, perFlow: 2, quick: 1, within: 70 * time.Minute, quickly: 12 * time.Minute,
+		rate: 40, perFlow: 2, within: 20 * time.Minute,
 		targets: splits("persons,addresses,profiles", "persons", "persons,addresses", "addresses+profiles")}
 	social := subject{system: "social", architecture: "monolith", from: "together", calls: "grpc", rate: 40,
-		perFlow: 1, quick: 1, within: 70 * time.Minute, quickly: 12 * time.Minute,
+		perFlow: 1, within: 20 * time.Minute,
 		targets: splits(strings.ReplaceAll(contents, "+", ",")+","+others, contents,
 			"posts+user-timelines+home-timelines")}
 	peopleApart, socialApart := people, social
@@ -88,8 +86,8 @@ func subjects() []subject {
 		{placement: "posts+user-timelines+home-timelines,front,users,social-graph,compose,texts,media,unique-ids," +
 			"short-urls", merge: "posts,user-timelines,home-timelines"}}
 	return []subject{
-		{system: "shop", architecture: "sync", from: "together", calls: "http", rate: 20, perFlow: 1, quick: 5,
-			within: 2 * time.Hour, quickly: 16 * time.Minute,
+		{system: "shop", architecture: "sync", from: "together", calls: "http", rate: 20, perFlow: 1,
+			within: 40 * time.Minute,
 			targets: splits("inventory", "payments", "catalog,customers", "inventory,payments",
 				"catalog,customers,inventory,payments,shipping", "catalog", "customers",
 				"shipping", "catalog+customers", "inventory+payments", "payments,shipping",
