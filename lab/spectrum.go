@@ -22,10 +22,11 @@ type Quantile struct {
 	Value float64 `json:"value"`
 }
 
-// SpectrumShares returns the shares at which distributions are kept: enough to draw
-// them over 1/(1-share) on a log axis.
+// SpectrumShares returns the shares at which distributions are kept: enough to draw them over 1/(1-share) on
+// a log axis, and to see how steep they are at the median.
 func SpectrumShares() []float64 {
-	return []float64{0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995, 0.9999, 1}
+	return []float64{0, 0.1, 0.25, 0.45, 0.5, 0.55, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999, 0.9995,
+		0.9999, 1}
 }
 
 // Path is the critical path of one operation: what it waited for, from its

@@ -42,6 +42,9 @@ type Check struct {
 	Utilization float64  // of what is busiest, as predicted
 	Time        Compared // in seconds: of the median, or of the mean if there is none
 	OfMean      bool
+	// Around are the measured 45th and 55th percentiles, in seconds; 0 where they are unknown. Where half of the
+	// operations take far longer than the others, the median jumps between the two kinds from trial to trial.
+	Around [2]float64
 	Tail        Compared // of the 99th percentile, in seconds
 	CPU         Compared // CPU seconds per operation
 }
@@ -163,6 +166,7 @@ func (c *Check) fill(f figures, m model.Measurement) {
 	c.Time, c.OfMean = Compared{f.mean, m.Time.Seconds()}, true
 	if median, known := m.Time.Quantiles["p50"]; known {
 		c.Time, c.OfMean = Compared{f.median, median.Seconds()}, false
+		c.Around = [2]float64{m.Time.Quantiles["p45"].Seconds(), m.Time.Quantiles["p55"].Seconds()}
 	}
 	if tail, known := m.Time.Quantiles["p99"]; known {
 		c.Tail = Compared{f.p99, tail.Seconds()}
@@ -179,6 +183,9 @@ func (c Check) beyond() string {
 		what, off, margin = "the median response time", c.Time.Error(), MarginTime
 		if c.OfMean {
 			what = "the mean response time"
+		}
+		if c.Around[0] <= c.Time.Predicted && c.Time.Predicted <= c.Around[1] {
+			off = 0
 		}
 	}
 	if math.Abs(off) <= margin {

@@ -173,3 +173,15 @@ func TestTheHopOfARehearsal(t *testing.T) {
 		t.Error("a rehearsal that changes nothing has told what a call takes")
 	}
 }
+
+// TestAMedianInAGapMayBeAnywhereInIt: half of the operations are short and half are long.
+func TestAMedianInAGapMayBeAnywhereInIt(t *testing.T) {
+	for low, withheld := range map[time.Duration]int{time.Millisecond: 0, 8 * time.Millisecond: 1} {
+		q := splitStock()
+		q.Model.Measured[0].Time.Quantiles = model.Quantiles{"p45": low, "p50": 9 * time.Millisecond,
+			"p55": 10 * time.Millisecond}
+		if a := predicted(t, q); len(a.Checks) != 1 || len(a.Withheld) != withheld {
+			t.Errorf("from %v on: %+v is withheld for %q", low, a.Checks, a.Withheld)
+		}
+	}
+}

@@ -356,10 +356,15 @@ func (p player) asIs(folder *store.Folder) (all []model.Measurement, err error) 
 		}
 		n := int(math.Round(loaded.Used(t.Metered).CPUSeconds / is.cpu)) // operations
 		duration := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+		quantiles := model.Quantiles{"p50": duration(is.median), "p99": duration(is.p99)}
+		for _, q := range t.Spectra[lab.ResponseTime] {
+			if q.Share == 0.45 || q.Share == 0.55 {
+				quantiles[fmt.Sprintf("p%.0f", 100*q.Share)] = duration(q.Value)
+			}
+		}
 		all = append(all, model.Measurement{Rate: rate, Users: users,
-			CPU: model.Distribution{Mean: duration(is.cpu), Source: model.Meter, N: n},
-			Time: model.Distribution{Mean: duration(is.median), Source: model.Meter, N: n,
-				Quantiles: model.Quantiles{"p50": duration(is.median), "p99": duration(is.p99)}}})
+			CPU:  model.Distribution{Mean: duration(is.cpu), Source: model.Meter, N: n},
+			Time: model.Distribution{Mean: duration(is.median), Source: model.Meter, N: n, Quantiles: quantiles}})
 	}
 	return all, nil
 }
