@@ -118,9 +118,6 @@ type Client interface {
 	Consume(ctx context.Context, subscription Subscription, handler Handler) error
 	// Depth looks into a queue or a dead-letter queue.
 	Depth(ctx context.Context, queue string) (Depth, error)
-	// Purge empties all queues of the topology and their dead-letter queues.
-	// Consumers must have ended.
-	Purge(ctx context.Context) error
 	// Delete removes what Declare made, with all messages.
 	Delete(ctx context.Context) error
 	// Held is how many messages this client's consumers have received and not settled:
@@ -193,8 +190,6 @@ type Config struct {
 	URL string
 	// Classic asks RabbitMQ for classic durable queues instead of quorum queues.
 	Classic bool
-	// Window is how many messages one Publish may have on their way (256).
-	Window int
 	// AckWait is after what time NATS gives the messages of a consumer that
 	// died to another (5 s). RabbitMQ does so when it sees the connection end.
 	AckWait time.Duration
@@ -206,14 +201,14 @@ type Config struct {
 const (
 	defaultDeliveryLimit = 10
 	defaultPrefetch      = 64
-	defaultWindow        = 256
 	defaultAckWait       = 5 * time.Second
+	// window is how many messages one Publish may have on their way. NATS commits up to 1000 at once.
+	window = 256
 )
 
 // Open makes a client. It connects when there is something to do, and waits for
 // the broker as long as the context of that call allows.
 func Open(config Config) (Client, error) {
-	config.Window = cmp.Or(config.Window, defaultWindow)
 	config.AckWait = cmp.Or(config.AckWait, defaultAckWait)
 	switch config.Driver {
 	case RabbitMQ:

@@ -127,7 +127,6 @@ func promises() []struct {
 		{"what kills its consumers goes to the dead letters", poisonIsBuried},
 		{"a handler that ends late is acknowledged", lateHandlerIsAcknowledged},
 		{"what a stopping consumer held comes again", stoppedConsumer},
-		{"purge empties all queues", purgeEmpties},
 		{"delete removes all queues", deleteRemoves},
 		{"declaring again changes nothing", declareAgain},
 		{"many may declare the same at once", declareTogether},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -190,10 +191,8 @@ func subject(exchange, kind string) string { return exchange + "." + kind }
 
 // streamOf returns the stream that holds a queue's messages.
 func (t Topology) streamOf(queue string) string {
-	for _, q := range t.Queues {
-		if DeadLetters(q.Name) == queue {
-			return DeadLetters(t.Exchange)
-		}
+	if slices.ContainsFunc(t.Queues, func(q Queue) bool { return DeadLetters(q.Name) == queue }) {
+		return DeadLetters(t.Exchange)
 	}
 	return t.Exchange
 }
@@ -224,44 +223,22 @@ func (c *natsClient) Depth(ctx context.Context, queue string) (Depth, error) {
 	return Depth{Ready: int(info.NumPending), Unacked: info.NumAckPending}, nil
 }
 
-// Purge implements Client.
-func (c *natsClient) Purge(ctx context.Context) error {
-	return c.eachStream(ctx, "purge", func(server jetstream.JetStream, name string) error {
-		stream, err := server.Stream(ctx, name)
-		if err != nil {
-			return err
-		}
-		return stream.Purge(ctx)
-	})
-}
-
 // Delete implements Client.
 func (c *natsClient) Delete(ctx context.Context) error {
-	err := c.eachStream(ctx, "delete", func(server jetstream.JetStream, name string) error {
-		return server.DeleteStream(ctx, name)
-	})
-	if err == nil {
-		c.topology.Store(&Topology{})
-	}
-	return err
-}
-
-func (c *natsClient) eachStream(
-	ctx context.Context, what string, work func(jetstream.JetStream, string) error,
-) error {
 	exchange := c.topology.Load().Exchange
 	if exchange == "" {
 		return nil
 	}
 	server, err := c.jetStream(ctx)
 	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+		return fmt.Errorf("delete: %w", err)
 	}
 	for _, name := range []string{exchange, DeadLetters(exchange)} {
-		if err := work(server, name); err != nil {
-			return fmt.Errorf("%s stream %s in nats: %w", what, name, err)
+		if err := server.DeleteStream(ctx, name); err != nil {
+			return fmt.Errorf("delete stream %s in nats: %w", name, err)
 		}
 	}
+	c.topology.Store(&Topology{})
 	return nil
 }
 

@@ -28,7 +28,7 @@ func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
 			failed = failed.add(n, fmt.Errorf("%w: %q", ErrUnrouted, m.Type))
 		}
 	}
-	for chunk := range slices.Chunk(routed, min(c.config.Window, mostInBatch)) {
+	for chunk := range slices.Chunk(routed, window) {
 		batch := make([]*nats.Msg, len(chunk))
 		for n, index := range chunk {
 			batch[n] = toNATS(subject(topology.Exchange, messages[index].Type), messages[index])
@@ -43,9 +43,6 @@ func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
 	}
 	return failed.result()
 }
-
-// mostInBatch is the server's limit.
-const mostInBatch = 1000
 
 // publishBatch publishes messages and waits until the server has all of them on
 // its disk, or has none of them.

@@ -315,18 +315,6 @@ func stoppedConsumer(t *testing.T, f *fixture) {
 	}
 }
 
-func purgeEmpties(t *testing.T, f *fixture) {
-	c := f.client(t, shop())
-	must(t, c.Publish(within(t), numbered(10, "order.created")...))
-	awaitDepth(t, c, "stock", Depth{Ready: 10})
-	must(t, c.Purge(within(t)))
-	for _, queue := range shop().allQueues() {
-		awaitDepth(t, c, queue, Depth{})
-	}
-	must(t, c.Publish(within(t), numbered(1, "order.created")...))
-	awaitDepth(t, c, "stock", Depth{Ready: 1})
-}
-
 func deleteRemoves(t *testing.T, f *fixture) {
 	c := f.open(t)
 	must(t, c.Declare(within(t), shop()))

@@ -283,38 +283,13 @@ func (r *rabbit) Depth(ctx context.Context, queue string) (Depth, error) {
 	return depth, nil
 }
 
-// Purge implements Client.
-func (r *rabbit) Purge(ctx context.Context) error {
-	return r.eachQueue(ctx, "purge", func(channel *amqp.Channel, queue string) error {
-		_, err := channel.QueuePurge(r.prefix+queue, false)
-		return err
-	})
-}
-
 // Delete implements Client.
 func (r *rabbit) Delete(ctx context.Context) error {
-	err := r.eachQueue(ctx, "delete", func(channel *amqp.Channel, queue string) error {
-		_, err := channel.QueueDelete(r.prefix+queue, false, false, false)
-		return err
-	})
-	if err != nil {
-		return err
+	err := r.with(ctx, r.noteOf(*r.topology.Load()).remove)
+	if err == nil {
+		r.topology.Store(&Topology{})
 	}
-	exchange := r.topology.Swap(&Topology{}).Exchange
-	return r.with(ctx, func(channel *amqp.Channel) error {
-		return channel.ExchangeDelete(r.prefix+exchange, false, false)
-	})
-}
-
-func (r *rabbit) eachQueue(ctx context.Context, what string, work func(*amqp.Channel, string) error) error {
-	return r.with(ctx, func(channel *amqp.Channel) error {
-		for _, queue := range r.topology.Load().allQueues() {
-			if err := work(channel, queue); err != nil {
-				return fmt.Errorf("%s queue %s in rabbitmq: %w", what, queue, err)
-			}
-		}
-		return nil
-	})
+	return err
 }
 
 // Close implements Client.

@@ -40,18 +40,22 @@ func (r *rabbit) Publish(ctx context.Context, messages ...Message) error {
 type outgoing func(n int) (exchange, key string, m amqp.Publishing)
 
 // publishAll publishes n messages over one channel and waits for their
-// confirmations, with up to Window messages on their way.
+// confirmations, with up to window messages on their way.
 func (r *rabbit) publishAll(ctx context.Context, n int, message outgoing) *PublishError {
 	if n == 0 {
 		return nil
 	}
 	channel, err := r.take(ctx)
 	if err != nil {
-		return missing(0, n, err)
+		var failed *PublishError
+		for i := range n {
+			failed = failed.add(i, err)
+		}
+		return failed
 	}
 	p := &batch{confirming: channel, ctx: ctx, waiting: make([]*amqp.DeferredConfirmation, n),
 		unrouted: map[string]bool{}, ids: make([]string, n)}
-	p.publish(n, r.config.Window, message)
+	p.publish(n, message)
 	r.give(channel, p.failed)
 	return p.failed
 }
@@ -69,7 +73,7 @@ type batch struct {
 // publish sends all messages and waits for the confirmations. It sends as many as
 // may be on their way, then waits for half of them, so that messages leave in
 // batches and the broker is never idle.
-func (b *batch) publish(n, window int, message outgoing) {
+func (b *batch) publish(n int, message outgoing) {
 	awaited := 0
 	for next := 0; next < n; {
 		b.wire.gather()
@@ -134,15 +138,6 @@ func (b *batch) collectReturned() {
 	}
 }
 
-// missing says that the messages from..to were not confirmed.
-func missing(from, to int, err error) *PublishError {
-	var failed *PublishError
-	for n := from; n < to; n++ {
-		failed = failed.add(n, err)
-	}
-	return failed
-}
-
 // take lends a channel in confirm mode.
 func (r *rabbit) take(ctx context.Context) (*confirming, error) {
 	select {
@@ -175,7 +170,7 @@ func (r *rabbit) openConfirming(ctx context.Context) (*confirming, error) {
 	if err := channel.Confirm(false); err != nil {
 		return nil, fmt.Errorf("ask rabbitmq for confirmations: %w", err)
 	}
-	returned := channel.NotifyReturn(make(chan amqp.Return, r.config.Window+1))
+	returned := channel.NotifyReturn(make(chan amqp.Return, window+1))
 	// Where the connection was lost since, this is another's wire, and the channel of
 	// no use.
 	return &confirming{channel: channel, wire: r.publishing.current(), returned: returned}, nil

@@ -46,17 +46,22 @@ func prefixOf(address string) (string, error) {
 	return prefix, nil
 }
 
+// noteOf returns the note of what Declare makes.
+func (r *rabbit) noteOf(topology Topology) note {
+	n := note{Prefix: r.prefix, Exchange: r.prefix + topology.Exchange}
+	for _, queue := range topology.allQueues() {
+		n.Queues = append(n.Queues, r.prefix+queue)
+	}
+	return n
+}
+
 // note writes down what Declare will make. The registry can go between its
 // declaration and the publication, when it was empty: then it is made again.
 func (r *rabbit) note(ctx context.Context, topology Topology) error {
 	if r.prefix == "" {
 		return nil
 	}
-	n := note{Prefix: r.prefix, Exchange: r.prefix + topology.Exchange}
-	for _, queue := range topology.allQueues() {
-		n.Queues = append(n.Queues, r.prefix+queue)
-	}
-	text, err := json.Marshal(n)
+	text, err := json.Marshal(r.noteOf(topology))
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func TestPromisesHoldUnderAPrefix(t *testing.T) {
 	f := variant{kind: server.RabbitMQ, driver: RabbitMQ, prefix: "?prefix=cleave_1_0_1_"}.start(t)
 	for name, test := range map[string]func(t *testing.T, f *fixture){
 		"arrives whole": arrivesWhole, "unrouted": unroutedIsRefused, "buried by the client": failingIsBuried,
-		"buried by the broker": poisonIsBuried, "purge": purgeEmpties, "delete": deleteRemoves,
+		"buried by the broker": poisonIsBuried, "delete": deleteRemoves,
 		"declare again": declareAgain,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, f) })
