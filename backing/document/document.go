@@ -17,7 +17,6 @@
 package document
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,8 +24,8 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
-	"sync/atomic"
 )
 
 // Document is one entry of a collection.
@@ -77,8 +76,6 @@ type Store interface {
 	Find(ctx context.Context, collection string, query Query) ([]Document, error)
 	// Clear removes all documents of a collection.
 	Clear(ctx context.Context, collection string) error
-	// Counts returns what this client has done since it was opened.
-	Counts() Counts
 	// Close ends the connections.
 	Close() error
 }
@@ -102,31 +99,6 @@ func Each(ctx context.Context, store Store, collection string, read func(Documen
 	}
 }
 
-// Counts hold what a client has done since it was opened. They are for the meter: two
-// readings give what lies between.
-type Counts struct {
-	Calls   int64 // requests to the store
-	Read    int64 // documents that came
-	Written int64 // documents that were new or newer
-	Stale   int64 // documents given to Upsert that were not
-}
-
-// counters are the live form of Counts.
-type counters struct {
-	calls, read, written, stale atomic.Int64
-}
-
-// Counts implements Store.
-func (c *counters) Counts() Counts {
-	return Counts{Calls: c.calls.Load(), Read: c.read.Load(), Written: c.written.Load(), Stale: c.stale.Load()}
-}
-
-// wrote notes an Upsert.
-func (c *counters) wrote(given, applied int) {
-	c.written.Add(int64(applied))
-	c.stale.Add(int64(given - applied))
-}
-
 // Driver names a kind of store.
 type Driver string
 
@@ -142,23 +114,23 @@ type Config struct {
 	// DSN is the path of a file (SQLite) or a mongodb:// URL that names a
 	// database. It may hold a password: keep it out of arguments and messages.
 	DSN string
-	// Connections bounds the pool; 0 means 16.
-	Connections int
 }
+
+// connections bounds the pool of a client.
+const connections = 16
 
 // Open connects and proves that the store answers.
 func Open(ctx context.Context, config Config) (Store, error) {
-	config.Connections = cmp.Or(config.Connections, 16)
-	open := map[Driver]func(context.Context, Config) (Store, error){SQLite: openSQLite,
+	open := map[Driver]func(ctx context.Context, dsn string) (driver, error){SQLite: openSQLite,
 		Mongo: openMongo}[config.Driver]
 	if open == nil {
 		return nil, fmt.Errorf("there is no document store %q (there are %s and %s)", config.Driver, SQLite, Mongo)
 	}
-	store, err := open(ctx, config)
+	opened, err := open(ctx, config.DSN)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open document store: %w", err)
 	}
-	return traced{store}, nil
+	return &client{driver: opened}, nil
 }
 
 // OpenAt opens a database of the document store at an address, as a deployer gives it:
@@ -197,21 +169,8 @@ func (q Query) check(c Collection) error {
 	if q.Limit < 1 || q.Limit > MaxPage {
 		return fmt.Errorf("find in %s: limit %d: a page has 1 to %d documents", c.Name, q.Limit, MaxPage)
 	}
-	if q.Field == "" {
-		return nil
-	}
-	for _, f := range c.Indexed {
-		if f == q.Field {
-			return nil
-		}
-	}
-	return fmt.Errorf("find in %s: field %q is not indexed (%v are)", c.Name, q.Field, c.Indexed)
-}
-
-// checkMany refuses more documents at once than a page has.
-func checkMany(collection string, ids []string) error {
-	if len(ids) > MaxPage {
-		return fmt.Errorf("get %d documents from %s: at most %d at once", len(ids), collection, MaxPage)
+	if q.Field != "" && !slices.Contains(c.Indexed, q.Field) {
+		return fmt.Errorf("find in %s: field %q is not indexed (%v are)", c.Name, q.Field, c.Indexed)
 	}
 	return nil
 }

@@ -18,8 +18,6 @@ import (
 
 // mongoStore keeps a document as {_id, version, body}.
 type mongoStore struct {
-	counters
-	collections
 	client   *mongo.Client
 	database *mongo.Database
 }
@@ -34,42 +32,34 @@ type record struct {
 	Body    bson.D `bson:"body"`
 }
 
-func openMongo(ctx context.Context, config Config) (Store, error) {
-	address, err := url.Parse(config.DSN)
+func openMongo(ctx context.Context, dsn string) (driver, error) {
+	address, err := url.Parse(dsn)
 	if err != nil || strings.Trim(address.Path, "/") == "" {
-		return nil, errors.New("open document store: the DSN is not a mongodb:// URL that names a database")
+		return nil, errors.New("the DSN is not a mongodb:// URL that names a database")
 	}
 	journalled := true // a write is on the disk before it is acknowledged
-	client, err := mongo.Connect(options.Client().ApplyURI(config.DSN).
-		SetMaxPoolSize(uint64(config.Connections)).
+	client, err := mongo.Connect(options.Client().ApplyURI(dsn).SetMaxPoolSize(connections).
 		SetServerSelectionTimeout(selectWithin).SetWriteConcern(&writeconcern.WriteConcern{W: 1,
 		Journal: &journalled}))
 	if err != nil {
-		return nil, fmt.Errorf("open document store: %w", err)
+		return nil, err
 	}
 	store := &mongoStore{client: client, database: client.Database(strings.Trim(address.Path, "/"))}
 	if err := store.database.RunCommand(ctx, bson.D{{Key: "listCollections", Value: 1},
 		{Key: "nameOnly", Value: true}}).Err(); err != nil {
-		return nil, errors.Join(fmt.Errorf("open document store: %w", err), store.Close())
+		return nil, errors.Join(err, store.Close())
 	}
 	return store, nil
 }
 
-// Declare implements Store.
-func (s *mongoStore) Declare(ctx context.Context, declared ...Collection) error {
-	for _, c := range declared {
-		if err := c.check(); err != nil {
-			return err
+func (s *mongoStore) declare(ctx context.Context, c Collection) error {
+	for _, field := range c.Indexed {
+		_, err := s.database.Collection(c.Name).Indexes().CreateOne(ctx, mongo.IndexModel{
+			Keys: bson.D{{Key: "body." + field, Value: 1}, {Key: "_id", Value: 1}},
+		})
+		if err != nil {
+			return fmt.Errorf("index over %s: %w", field, err)
 		}
-		for _, field := range c.Indexed {
-			_, err := s.database.Collection(c.Name).Indexes().CreateOne(ctx, mongo.IndexModel{
-				Keys: bson.D{{Key: "body." + field, Value: 1}, {Key: "_id", Value: 1}},
-			})
-			if err != nil {
-				return fmt.Errorf("declare collection %s: index over %s: %w", c.Name, field, err)
-			}
-		}
-		s.add(c)
 	}
 	return nil
 }
@@ -77,20 +67,17 @@ func (s *mongoStore) Declare(ctx context.Context, declared ...Collection) error 
 // firstVersion is that of a document which most likely is not there yet.
 const firstVersion = 1
 
-// Upsert implements Store. Each document is written for itself. One of the first version is
+// upsert writes each document for itself. One of the first version is
 // inserted, which costs a server a fraction of an update; any other is an update that, where
 // it matches nothing because a newer version is there, tries to insert. Both are refused as a
 // duplicate where there is one, or where they met the first insert of the same document by
 // somebody else, hence a second look at those that were refused.
-func (s *mongoStore) Upsert(ctx context.Context, collection string, documents ...Document) (int, error) {
-	if _, err := s.find(collection); err != nil {
-		return 0, err
-	}
+func (s *mongoStore) upsert(ctx context.Context, collection string, documents []Document) (int, error) {
 	models, again := make([]mongo.WriteModel, len(documents)), make([]mongo.WriteModel, len(documents))
 	for n, d := range documents {
 		body, err := toBSON(d.Body)
 		if err != nil {
-			return 0, fmt.Errorf("upsert into %s: document %q: %w", collection, d.ID, err)
+			return 0, fmt.Errorf("document %q: %w", d.ID, err)
 		}
 		update := func() *mongo.UpdateOneModel {
 			return mongo.NewUpdateOneModel().
@@ -113,11 +100,7 @@ func (s *mongoStore) Upsert(ctx context.Context, collection string, documents ..
 		late, _, err = s.write(ctx, collection, again[:len(refused)])
 		applied += late
 	}
-	if err != nil {
-		return applied, fmt.Errorf("upsert into %s: %w", collection, err)
-	}
-	s.wrote(len(documents), applied)
-	return applied, nil
+	return applied, err
 }
 
 // write sends models in their order. It returns how many changed something, and which were
@@ -128,7 +111,6 @@ func (s *mongoStore) write(
 	if len(models) == 0 {
 		return 0, nil, nil
 	}
-	s.calls.Add(1)
 	result, err := s.database.Collection(collection).BulkWrite(ctx, models,
 		options.BulkWrite().SetOrdered(false))
 	if result != nil {
@@ -151,50 +133,23 @@ func (s *mongoStore) write(
 	return applied, refused, nil
 }
 
-// Get implements Store.
-func (s *mongoStore) Get(ctx context.Context, collection, id string) (Document, error) {
-	if _, err := s.find(collection); err != nil {
-		return Document{}, err
-	}
-	s.calls.Add(1)
+func (s *mongoStore) get(ctx context.Context, collection, id string) (Document, error) {
 	var r record
 	err := s.database.Collection(collection).FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Decode(&r)
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return Document{}, fmt.Errorf("get %q from %s: %w", id, collection, err)
+		return Document{}, err
 	}
-	s.read.Add(1)
 	return r.document()
 }
 
-// GetMany implements Store.
-func (s *mongoStore) GetMany(ctx context.Context, collection string, ids ...string) ([]Document, error) {
-	_, err := s.find(collection)
-	if err == nil {
-		err = checkMany(collection, ids)
-	}
-	if err != nil || len(ids) == 0 {
-		return nil, err
-	}
-	found, err := s.page(ctx, collection, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}},
-		options.Find())
-	if err != nil {
-		return nil, fmt.Errorf("get %d documents from %s: %w", len(ids), collection, err)
-	}
-	return found, nil
+func (s *mongoStore) getMany(ctx context.Context, collection string, ids []string) ([]Document, error) {
+	return s.page(ctx, collection, bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}, options.Find())
 }
 
-// Find implements Store.
-func (s *mongoStore) Find(ctx context.Context, collection string, query Query) ([]Document, error) {
-	c, err := s.find(collection)
-	if err != nil {
-		return nil, err
-	}
-	if err := query.check(c); err != nil {
-		return nil, err
-	}
+func (s *mongoStore) find(ctx context.Context, collection string, query Query) ([]Document, error) {
 	order, beyond := 1, "$gt"
 	if query.Descending {
 		order, beyond = -1, "$lt"
@@ -208,18 +163,13 @@ func (s *mongoStore) Find(ctx context.Context, collection string, query Query) (
 	if query.After != "" {
 		filter = append(filter, bson.E{Key: "_id", Value: bson.D{{Key: beyond, Value: query.After}}})
 	}
-	page, err := s.page(ctx, collection, filter, options.Find().SetSort(sort).SetLimit(int64(query.Limit)))
-	if err != nil {
-		return nil, fmt.Errorf("find in %s: %w", collection, err)
-	}
-	return page, nil
+	return s.page(ctx, collection, filter, options.Find().SetSort(sort).SetLimit(int64(query.Limit)))
 }
 
 // page returns the documents that a filter selects.
 func (s *mongoStore) page(
 	ctx context.Context, collection string, filter bson.D, how *options.FindOptionsBuilder,
 ) ([]Document, error) {
-	s.calls.Add(1)
 	cursor, err := s.database.Collection(collection).Find(ctx, filter, how)
 	if err != nil {
 		return nil, err
@@ -228,7 +178,6 @@ func (s *mongoStore) page(
 	if err := cursor.All(ctx, &records); err != nil {
 		return nil, err
 	}
-	s.read.Add(int64(len(records)))
 	page := make([]Document, len(records))
 	for n, r := range records {
 		if page[n], err = r.document(); err != nil {
@@ -238,16 +187,9 @@ func (s *mongoStore) page(
 	return page, nil
 }
 
-// Clear implements Store.
-func (s *mongoStore) Clear(ctx context.Context, collection string) error {
-	if _, err := s.find(collection); err != nil {
-		return err
-	}
-	s.calls.Add(1)
-	if _, err := s.database.Collection(collection).DeleteMany(ctx, bson.D{}); err != nil {
-		return fmt.Errorf("clear %s: %w", collection, err)
-	}
-	return nil
+func (s *mongoStore) clear(ctx context.Context, collection string) error {
+	_, err := s.database.Collection(collection).DeleteMany(ctx, bson.D{})
+	return err
 }
 
 // Close implements Store.
@@ -259,7 +201,7 @@ func (s *mongoStore) Close() error {
 
 // document reads a record back.
 func (r record) document() (Document, error) {
-	body, err := json.Marshal(fromBSON(r.Body))
+	body, err := json.Marshal(r.Body)
 	if err != nil {
 		return Document{}, fmt.Errorf("document %q: %w", r.ID, err)
 	}
