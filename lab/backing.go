@@ -40,8 +40,6 @@ type Backing interface {
 	// started yet: that is the deployer's part. The services of a trial are asked for at
 	// once. dir is a private, existing directory that lasts as long as the experiment.
 	Fresh(ctx context.Context, spec ServiceSpec, dir string) (Service, error)
-	// Close ends what the backing keeps running between trials.
-	Close() error
 }
 
 // PermanentBacking is a Backing whose services cannot be killed and started again.

@@ -54,7 +54,7 @@ var errInterrupted = errors.New("interrupted")
 // when the experiment cannot go on or ctx ends; what was stored by then stays.
 func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 	e := experiment{Conductor: c, plan: plan}
-	defer func() { err = c.concealed(errors.Join(err, c.closeBackings(), c.closeDeployers())) }()
+	defer func() { err = c.concealed(errors.Join(err, c.closeDeployers())) }()
 	done, err := e.resume()
 	if err != nil {
 		return err

@@ -82,17 +82,6 @@ func (c *Conductor) preflightServices(layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
-// closeBackings ends what backings keep running between trials.
-func (c *Conductor) closeBackings() error {
-	var problems []error
-	for _, kind := range slices.Sorted(maps.Keys(c.Backings)) {
-		if err := c.Backings[kind].Close(); err != nil {
-			problems = append(problems, fmt.Errorf("end the backing %s: %w", kind, err))
-		}
-	}
-	return errors.Join(problems...)
-}
-
 // closeDeployers removes what deployers keep between trials.
 func (c *Conductor) closeDeployers() error {
 	var problems []error

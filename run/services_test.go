@@ -91,8 +91,7 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 	if err := c.Play(t.Context(), plan(1)); err != nil {
 		t.Fatal(err)
 	}
-	// It is closed as the backing, and then as the deployer that it also is.
-	if want := []string{"fresh", "deploy", "audit", "release", "close", "close"}; !slices.Equal(s.log, want) {
+	if want := []string{"fresh", "deploy", "audit", "release", "close"}; !slices.Equal(s.log, want) {
 		t.Errorf("order %v, want %v", s.log, want)
 	}
 	var phases []lab.PhaseName
@@ -169,7 +168,7 @@ func TestWhatGoesWrongWithServices(t *testing.T) {
 			t.Errorf("%s: error %v, trial %+v, want the reason %q", name, err, s.saved, c.reason)
 		}
 		if s.log[len(s.log)-1] != "close" {
-			t.Errorf("%s: %v, want the backing closed at the end", name, s.log)
+			t.Errorf("%s: %v, want the deployer closed at the end", name, s.log)
 		}
 	}
 }

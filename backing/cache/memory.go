@@ -126,9 +126,6 @@ func (Embedded) Kind() string { return Memory }
 // Preflight implements lab.Backing: it is part of the program.
 func (Embedded) Preflight() error { return nil }
 
-// Close implements lab.Backing.
-func (Embedded) Close() error { return nil }
-
 // Embedded implements lab.EmbeddedBacking.
 func (Embedded) Embedded() {}
 

@@ -74,9 +74,6 @@ func (b Backing) Preflight() error {
 	return connection.Close()
 }
 
-// Close implements lab.Backing.
-func (b Backing) Close() error { return nil }
-
 // Permanent implements lab.PermanentBacking.
 func (b Backing) Permanent() string {
 	return fmt.Sprintf("the %s server is the user's own, which cleave neither starts nor ends: leave %s out "+

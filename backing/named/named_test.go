@@ -22,6 +22,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
+
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {

@@ -24,18 +24,14 @@ type Backing struct {
 	scratch string
 }
 
-var _ lab.Backing = Backing{}
-
 // Backings returns the backings that studies can name. scratch is the directory below which
 // trials have theirs.
 func Backings(scratch string) []Backing {
-	return []Backing{
-		{string(MariaDB), MariaDB, scratch}, {string(Postgres), Postgres, scratch},
-		{string(RabbitMQ), RabbitMQ, scratch}, {RabbitMQClassic, RabbitMQ, scratch},
-		{string(NATS), NATS, scratch}, {string(Mongo), Mongo, scratch},
-		{string(Cassandra), Cassandra, scratch},
-		{string(Redis), Redis, scratch}, {string(Memcached), Memcached, scratch},
+	all := []Backing{{RabbitMQClassic, RabbitMQ, scratch}}
+	for _, kind := range Kinds() {
+		all = append(all, Backing{string(kind), kind, scratch})
 	}
+	return all
 }
 
 // Kind implements lab.Backing.
@@ -64,9 +60,6 @@ func plain(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
 		strings.ContainsRune("_-.,+@/", r)
 }
-
-// Close implements lab.Backing: nothing outlives a trial.
-func (b Backing) Close() error { return nil }
 
 // Fresh implements lab.Backing.
 func (b Backing) Fresh(_ context.Context, spec lab.ServiceSpec, _ string) (lab.Service, error) {

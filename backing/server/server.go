@@ -89,25 +89,20 @@ type program struct {
 }
 
 func programOf(kind Kind) (program, error) {
-	switch kind {
-	case MariaDB:
-		return program{installedMariaDB, describeMariaDB, mariadbReady}, nil
-	case Postgres:
-		return program{installedPostgres, describePostgres, postgresReady}, nil
-	case RabbitMQ:
-		return program{installedRabbit, describeRabbit, rabbitReady}, nil
-	case NATS:
-		return program{installedNATS, describeNATS, natsReady}, nil
-	case Mongo:
-		return program{installedMongo, describeMongo, mongoReady}, nil
-	case Cassandra:
-		return program{installedCassandra, describeCassandra, cassandraReady}, nil
-	case Redis:
-		return program{installedRedis, describeRedis, cacheReady}, nil
-	case Memcached:
-		return program{installedMemcached, describeMemcached, cacheReady}, nil
+	found, known := map[Kind]program{
+		MariaDB:   {installedMariaDB, describeMariaDB, mariadbReady},
+		Postgres:  {installedPostgres, describePostgres, postgresReady},
+		RabbitMQ:  {installedRabbit, describeRabbit, rabbitReady},
+		NATS:      {installedNATS, describeNATS, natsReady},
+		Mongo:     {installedMongo, describeMongo, mongoReady},
+		Cassandra: {installedCassandra, describeCassandra, cassandraReady},
+		Redis:     {installedRedis, describeRedis, cacheReady},
+		Memcached: {installedMemcached, describeMemcached, cacheReady},
+	}[kind]
+	if !known {
+		return found, fmt.Errorf("there is no server %q (there are %v)", kind, Kinds())
 	}
-	return program{}, fmt.Errorf("there is no server %q (there are %v)", kind, Kinds())
+	return found, nil
 }
 
 // New returns a server with credentials of its own. A program that is not installed is

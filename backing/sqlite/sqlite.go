@@ -35,9 +35,6 @@ func (Backing) Kind() string { return Kind }
 // Preflight implements lab.Backing: SQLite is part of the program.
 func (Backing) Preflight() error { return nil }
 
-// Close implements lab.Backing.
-func (Backing) Close() error { return nil }
-
 // Embedded implements lab.EmbeddedBacking.
 func (Backing) Embedded() {}
 

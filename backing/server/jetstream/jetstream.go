@@ -11,6 +11,7 @@
 package jetstream
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -78,19 +79,13 @@ func (c Config) options() (*server.Options, error) {
 			return nil, fmt.Errorf("nats address %q: %w", c.Address, err)
 		}
 	}
-	options := &server.Options{
+	return &server.Options{
 		ServerName: "cleave", Host: host, Port: port, Username: c.User, Password: c.Password,
-		MaxConn: 200, NoSigs: true, NoLog: true, NoSystemAccount: true,
-		JetStream: true, StoreDir: c.Folder, JetStreamMaxMemory: 256 << 20, JetStreamMaxStore: maxStore,
-		SyncAlways: true, // a confirmed message is on the disk
-	}
-	if c.Memory > 0 {
-		options.JetStreamMaxMemory = c.Memory
-	}
-	if c.Connections > 0 {
-		options.MaxConn = c.Connections
-	}
-	return options, nil
+		MaxConn: cmp.Or(c.Connections, 200), NoSigs: true, NoLog: true, NoSystemAccount: true,
+		JetStream: true, StoreDir: c.Folder, JetStreamMaxMemory: cmp.Or(c.Memory, 256<<20),
+		JetStreamMaxStore: maxStore,
+		SyncAlways:        true, // a confirmed message is on the disk
+	}, nil
 }
 
 // Start starts a server in this process and returns when clients can connect.

@@ -15,11 +15,16 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 )
 
-func TestConfigurationsAreRefused(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestConfigurationsAreRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
 	cases := []struct {
 		name   string
 		config Config
@@ -63,17 +68,13 @@ func TestRunRefusesFiles(t *testing.T) {
 
 func TestStartServesWhoHasThePassword(t *testing.T) {
 	server, err := Start(Config{User: "u", Password: "p", Folder: filepath.Join(t.TempDir(), "streams")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer server.Stop()
 	if !strings.HasPrefix(server.server.ClientURL(), "nats://127.0.0.1:") {
 		t.Errorf("it listens at %s", server.server.ClientURL())
 	}
 	connection, err := nats.Connect(server.server.ClientURL(), nats.UserInfo("u", "p"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	connection.Close()
 	if connection, err := nats.Connect(server.server.ClientURL(), nats.UserInfo("u", "wrong")); err == nil {
 		connection.Close()
@@ -85,9 +86,7 @@ func TestStopFreesTheFolder(t *testing.T) {
 	folder := t.TempDir()
 	for range 2 {
 		server, err := Start(Config{Folder: folder})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		address := strings.TrimPrefix(server.server.ClientURL(), "nats://")
 		server.Stop()
 		if connection, err := nats.Connect(address); err == nil {
@@ -100,19 +99,13 @@ func TestStopFreesTheFolder(t *testing.T) {
 // TestTheFileOfDeployersIsUnderstood: who deploys a server writes it without this package.
 func TestTheFileOfDeployersIsUnderstood(t *testing.T) {
 	described, err := server.New(server.NATS, server.Settings{Memory: 2 << 20, Connections: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address, err := url.Parse(described.URL("127.0.0.1:1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	decoder := json.NewDecoder(bytes.NewReader(described.Unit("broker").Files["nats.json"]))
 	decoder.DisallowUnknownFields()
 	var read Config
-	if err := decoder.Decode(&read); err != nil {
-		t.Fatal(err)
-	}
+	must(t, decoder.Decode(&read))
 	password, _ := address.User.Password()
 	want := Config{Address: "{host}:{port}", User: address.User.Username(), Password: password,
 		Folder: read.Folder, Memory: 8 << 20, Connections: 3}
