@@ -163,18 +163,17 @@ func pool(connector driver.Connector, connections int) *sql.DB {
 
 // checkDurable refuses a database that may lose what it has committed.
 func (db *DB) checkDurable(ctx context.Context) error {
-	queries := map[Driver]struct{ query, want string }{
-		SQLite:     {"SELECT CASE synchronous WHEN 2 THEN 'on' ELSE 'off' END FROM pragma_synchronous", "on"},
-		MariaDB:    {"SELECT CASE @@global.innodb_flush_log_at_trx_commit WHEN 1 THEN 'on' ELSE 'off' END", "on"},
-		PostgreSQL: {"SELECT setting FROM pg_settings WHERE name = 'fsync'", "on"},
-	}
+	query := map[Driver]string{
+		SQLite:     "SELECT CASE synchronous WHEN 2 THEN 'on' ELSE 'off' END FROM pragma_synchronous",
+		MariaDB:    "SELECT CASE @@global.innodb_flush_log_at_trx_commit WHEN 1 THEN 'on' ELSE 'off' END",
+		PostgreSQL: "SELECT setting FROM pg_settings WHERE name = 'fsync'",
+	}[db.driver]
 	var got string
-	check := queries[db.driver]
-	if err := db.writers.QueryRowContext(ctx, check.query).Scan(&got); err != nil {
+	if err := db.writers.QueryRowContext(ctx, query).Scan(&got); err != nil {
 		return fmt.Errorf("open %s: is it running, and are address, name and password right? %w", db.driver,
 			db.failed("", err))
 	}
-	if got != check.want {
+	if got != "on" {
 		return fmt.Errorf("open %s: it does not write commits to disk at once; set "+
 			"innodb_flush_log_at_trx_commit=1 (MariaDB) or fsync=on (PostgreSQL)", db.driver)
 	}

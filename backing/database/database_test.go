@@ -46,17 +46,15 @@ func TestDatabases(t *testing.T) {
 func table(t *testing.T, config database.Config) *database.DB {
 	t.Helper()
 	db := databasetest.Open(t, config)
-	must(t, db, "CREATE TABLE items (name VARCHAR(20) PRIMARY KEY, amount BIGINT NOT NULL)")
-	must(t, db, "INSERT INTO items (name, amount) VALUES "+database.Values(3, 2), "a", 10, "b", 10, "c", 10)
+	run(t, db, "CREATE TABLE items (name VARCHAR(20) PRIMARY KEY, amount BIGINT NOT NULL)")
+	run(t, db, "INSERT INTO items (name, amount) VALUES "+database.Values(3, 2), "a", 10, "b", 10, "c", 10)
 	return db
 }
 
-func must(t *testing.T, db *database.DB, query string, args ...any) int64 {
+func run(t *testing.T, db *database.DB, query string, args ...any) int64 {
 	t.Helper()
 	changed, err := db.Exec(context.Background(), query, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return changed
 }
 
@@ -64,9 +62,7 @@ func amount(t *testing.T, ctx context.Context, db *database.DB, name string) int
 	t.Helper()
 	var value int64
 	found, err := db.One(ctx, []any{&value}, "SELECT amount FROM items WHERE name = ?", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !found {
 		return -1
 	}
@@ -77,7 +73,7 @@ func checkValues(t *testing.T, config database.Config) {
 	db := table(t, config)
 	ctx := context.Background()
 	const strange = `é ? $1 ' "`
-	must(t, db, "INSERT INTO items (name, amount) VALUES (?, ?)", strange, int64(1)<<62)
+	run(t, db, "INSERT INTO items (name, amount) VALUES (?, ?)", strange, int64(1)<<62)
 	if got := amount(t, ctx, db, strange); got != int64(1)<<62 {
 		t.Errorf("amount = %d", got)
 	}
@@ -104,7 +100,7 @@ func checkValues(t *testing.T, config database.Config) {
 func checkKeepExisting(t *testing.T, config database.Config) {
 	db := table(t, config)
 	insert := "INSERT INTO items (name, amount) VALUES (?, ?), (?, ?)" + db.KeepExisting("name")
-	if added := must(t, db, insert, "a", 99, "d", 5); added != 1 {
+	if added := run(t, db, insert, "a", 99, "d", 5); added != 1 {
 		t.Errorf("added %d rows, want 1", added)
 	}
 	if got := amount(t, context.Background(), db, "a"); got != 10 {
@@ -222,15 +218,13 @@ func checkSnapshot(t *testing.T, config database.Config) {
 	outside := context.Background()
 	err := db.Snapshot(outside, func(ctx context.Context) error {
 		before := amount(t, ctx, db, "a")
-		must(t, db, "UPDATE items SET amount = 1 WHERE name = ?", "a")
+		run(t, db, "UPDATE items SET amount = 1 WHERE name = ?", "a")
 		if after := amount(t, ctx, db, "a"); after != before {
 			t.Errorf("within a snapshot, %d became %d", before, after)
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := amount(t, outside, db, "a"); got != 1 {
 		t.Errorf("after it, amount = %d", got)
 	}
@@ -256,9 +250,7 @@ func checkCounters(t *testing.T, config database.Config) {
 		return db.Each(ctx, func(row database.Row) error { return row.Scan(new(int64)) },
 			"SELECT amount FROM items WHERE name < ?", "c")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	after := db.Counters()
 	got := []int64{after.Statements - before.Statements, after.RowsChanged - before.RowsChanged,
 		after.RowsRead - before.RowsRead, after.Commits - before.Commits}

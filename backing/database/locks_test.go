@@ -60,9 +60,9 @@ func checkDeadlockAlone(t *testing.T, config database.Config) {
 	var deadlocks deadlocks
 	config.Observer = &deadlocks
 	db := table(t, config)
-	must(t, db, "INSERT INTO items (name, amount) VALUES "+database.Values(2, 2), "d", 10, "e", 10)
+	run(t, db, "INSERT INTO items (name, amount) VALUES "+database.Values(2, 2), "d", 10, "e", 10)
 	for range 5 {
-		must(t, db, "UPDATE items SET amount = 10")
+		run(t, db, "UPDATE items SET amount = 10")
 		if deadlockAlone(t, db, &deadlocks) {
 			return
 		}
@@ -97,9 +97,7 @@ func deadlockAlone(t *testing.T, db *database.DB, deadlocks *deadlocks) bool {
 	for _, ended := range alone {
 		err = errors.Join(err, <-ended)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(alone) > 1 {
 		return false
 	}
@@ -128,9 +126,9 @@ func (d *deadlocks) Observe(_ context.Context, s database.Statement) {
 func checkKeyOrder(t *testing.T, config database.Config) {
 	db := table(t, config)
 	ctx := context.Background()
-	must(t, db, "UPDATE items SET amount = amount + 1 WHERE name = 'a'") // PostgreSQL now has it last
+	run(t, db, "UPDATE items SET amount = amount + 1 WHERE name = 'a'") // PostgreSQL now has it last
 	if db.Driver() == database.PostgreSQL {
-		must(t, db, "ANALYZE items") // and knows that reading the whole table is cheapest
+		run(t, db, "ANALYZE items") // and knows that reading the whole table is cheapest
 	}
 	all := "UPDATE items SET amount = amount + 1 WHERE " + db.InKeyOrder("items", "name", 3)
 	second := make(chan error, 1)
@@ -149,9 +147,7 @@ func checkKeyOrder(t *testing.T, config database.Config) {
 		_, err := db.Exec(inside, "UPDATE items SET amount = amount + 1 WHERE name = 'b'")
 		return err
 	})
-	if err := errors.Join(err, <-second); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, <-second))
 	if a, b := amount(t, ctx, db, "a"), amount(t, ctx, db, "b"); a != 13 || b != 12 {
 		t.Errorf("a = %d, b = %d, want 13 and 12", a, b)
 	}

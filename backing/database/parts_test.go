@@ -35,9 +35,7 @@ func TestTryUndoesOnlyItsPart(t *testing.T) {
 		}
 		err := db.Do(t.Context(), insert(1, nil, insert(2, errRule),
 			insert(3, nil, insert(4, errRule), insert(5, nil)), insert(6, errRule, insert(7, nil))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := ids(t, db); !slices.Equal(got, []int{1, 3, 5}) {
 			t.Errorf("kept %v, want the parts that did not fail", got)
 		}
@@ -94,9 +92,7 @@ func TestAfterCommitIsCalledAfterACommitOnly(t *testing.T) {
 				return err
 			})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = db.Do(t.Context(), func(ctx context.Context) error {
 			db.AfterCommit(ctx, call("rolled back"))
 			return errRule
@@ -123,8 +119,6 @@ func ids(t *testing.T, db *database.DB) []int {
 		all = append(all, id)
 		return err
 	}, "SELECT id FROM parts ORDER BY id")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }

@@ -7,7 +7,11 @@ import (
 	"testing"
 
 	"modernc.org/sqlite"
+
+	"github.com/cleave-lab/cleave/internal/servers"
 )
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // TestPreparedAreBounded: a connection keeps no more statements than the bound.
 func TestPreparedAreBounded(t *testing.T) {

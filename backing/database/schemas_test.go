@@ -18,14 +18,12 @@ func TestSchemasOfADatabase(t *testing.T) {
 	place := databasetest.Around(t, databasetest.Fresh(t, database.PostgreSQL))
 	names := []string{"shop.orders", "shop.payments"}
 	for range 2 { // what is there stays
-		if err := place.Create(ctx, names...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, place.Create(ctx, names...))
 	}
 	orders, payments := table(t, place.Config(names[0], 2)), table(t, place.Config(names[1], 2))
-	must(t, orders, "CREATE TABLE only_orders (name VARCHAR(20) PRIMARY KEY)")
-	must(t, payments, "CREATE TABLE only_payments (name VARCHAR(20) PRIMARY KEY)")
-	must(t, orders, "UPDATE items SET amount = 3")
+	run(t, orders, "CREATE TABLE only_orders (name VARCHAR(20) PRIMARY KEY)")
+	run(t, payments, "CREATE TABLE only_payments (name VARCHAR(20) PRIMARY KEY)")
+	run(t, orders, "UPDATE items SET amount = 3")
 	if a, b := amount(t, ctx, orders, "a"), amount(t, ctx, payments, "a"); a != 3 || b != 10 {
 		t.Errorf("amounts %d and %d, want 3 and 10", a, b)
 	}
@@ -62,9 +60,7 @@ func TestNamesThatCannotBe(t *testing.T) {
 		{"sqlite:///nowhere", "shop.orders", "sqlite has no schemas"},
 	} {
 		place, err := database.ParsePlace(c.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := place.Create(t.Context(), c.name); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s in %s: %v, want %q", c.name, c.address, err, c.want)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -215,10 +216,8 @@ func (db *DB) noneLeft(ctx context.Context, name string) error {
 		return nil
 	}
 	all, err := db.Prepared(ctx)
-	for _, other := range all {
-		if other == name && err == nil {
-			err = db.Contended("transaction " + name + " belongs to another connection")
-		}
+	if err == nil && slices.Contains(all, name) {
+		err = db.Contended("transaction " + name + " belongs to another connection")
 	}
 	return err
 }

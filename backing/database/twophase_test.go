@@ -39,9 +39,9 @@ func checkPrepared(t *testing.T, config database.Config) {
 	expectPrepared(t, db)
 	config.Connections = 1
 	client, err := database.Open(ctx, config)
-	mustNot(t, err)
-	mustNot(t, db.Prepare(ctx, "back", change(db, "a", 2)), db.Prepare(ctx, "on", change(db, "b", 3)))
-	mustNot(t, client.Prepare(ctx, "orphan", change(client, "c", 4)))
+	must(t, err)
+	must(t, db.Prepare(ctx, "back", change(db, "a", 2)), db.Prepare(ctx, "on", change(db, "b", 3)))
+	must(t, client.Prepare(ctx, "orphan", change(client, "c", 4)))
 	expectPrepared(t, db, "back", "on", "orphan")
 	if a, b := amount(t, ctx, db, "a"), amount(t, ctx, db, "b"); a != 10 || b != 10 {
 		t.Errorf("a = %d, b = %d before the end", a, b)
@@ -56,13 +56,13 @@ func checkPrepared(t *testing.T, config database.Config) {
 			t.Errorf("another connection's transaction: %v", err)
 		}
 	}
-	mustNot(t, db.End(ctx, "back", false), db.End(ctx, "on", true), db.End(ctx, "on", true), client.Close())
+	must(t, db.End(ctx, "back", false), db.End(ctx, "on", true), db.End(ctx, "on", true), client.Close())
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the server has yet to notice
 		if err = db.End(ctx, "orphan", true); err == nil || time.Now().After(end) {
 			break
 		}
 	}
-	mustNot(t, err)
+	must(t, err)
 	expectPrepared(t, db)
 	for name, want := range map[string]int64{"a": 10, "b": 3, "c": 4} {
 		if got := amount(t, ctx, db, name); got != want {
@@ -70,11 +70,11 @@ func checkPrepared(t *testing.T, config database.Config) {
 		}
 	}
 	other := databasetest.Open(t, config)
-	mustNot(t, other.Prepare(ctx, "last", change(other, "a", 6)), other.End(ctx, "last", true),
+	must(t, other.Prepare(ctx, "last", change(other, "a", 6)), other.End(ctx, "last", true),
 		other.Do(ctx, change(other, "b", 7)))
 }
 
-func mustNot(t *testing.T, errs ...error) {
+func must(t *testing.T, errs ...error) {
 	t.Helper()
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)

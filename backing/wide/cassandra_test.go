@@ -19,6 +19,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/servers"
 )
 
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
+
 // TestCassandra is one server: what it does to it gets worse and worse.
 func TestCassandra(t *testing.T) {
 	instance := servers.Started(t, server.Cassandra, server.Settings{})
