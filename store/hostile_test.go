@@ -33,15 +33,9 @@ func TestFilesThatAreNoneAreRefused(t *testing.T) {
 		for want, put := range map[string]func(string) error{"is a pipe": pipe, "is a device": device,
 			"bytes, at most": large} {
 			f := create(t)
-			if err := f.Save(trial(1, 1, true), nil); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Remove(f.Path(name)); err != nil {
-				t.Fatal(err)
-			}
-			if err := put(f.Path(name)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Save(trial(1, 1, true), nil))
+			must(t, os.Remove(f.Path(name)))
+			must(t, put(f.Path(name)))
 			if err := attempt(f); err == nil || !strings.Contains(err.Error(), want) ||
 				!strings.Contains(err.Error(), name) {
 				t.Errorf("%s: %v, want it to say %q", name, err, want)
@@ -49,12 +43,8 @@ func TestFilesThatAreNoneAreRefused(t *testing.T) {
 		}
 	}
 	f := create(t)
-	if err := os.Remove(f.Path(planFile)); err != nil {
-		t.Fatal(err)
-	}
-	if err := pipe(f.Path(planFile)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(f.Path(planFile)))
+	must(t, pipe(f.Path(planFile)))
 	if _, err := Open(f.Dir()); err == nil || !strings.Contains(err.Error(), "is no result folder") {
 		t.Errorf("a folder with a pipe for its plan: %v", err)
 	}
@@ -79,9 +69,7 @@ func bounded(t *testing.T, data []byte, read func()) {
 // same after it was written and read again.
 func FuzzPlan(f *testing.F) {
 	fine, err := marshal(plan())
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	for _, text := range []string{string(fine), "", "{", "null", "[]", `{"schema":"cleave-plan/9"}`,
 		`{"schema":"cleave-plan/1","trials":[{"number":-1}]}`,
 		`{"schema":"cleave-plan/1","created":"0000-00-00"}`,
@@ -105,9 +93,7 @@ func FuzzTrial(f *testing.F) {
 		map[string]string{"database": "sqlite"}
 	whole.Audit.Problems = []string{"order 7 is lost"}
 	fine, err := marshal(whole)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	for _, text := range []string{string(fine), "", "{", "null", "[]", `{"number":1e99}`,
 		`{"point":{"levels":{"":-0}}}`,
 		`{"started":"9999-12-31T23:59:59.999999999+23:59"}`, `{"metered":{"units":[null,{"unit":{"pid":-1}}]}}`,
@@ -115,9 +101,7 @@ func FuzzTrial(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	folder := &Folder{dir: f.TempDir()}
-	if err := os.MkdirAll(folder.Path(filepath.Join(trialsDir, "0001")), 0o700); err != nil {
-		f.Fatal(err)
-	}
+	must(f, os.MkdirAll(folder.Path(filepath.Join(trialsDir, "0001")), 0o700))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		bounded(t, data, func() {
 			readTwice(t, folder, filepath.Join(trialsDir, "0001", trialFile), data, func() (any, error) {
@@ -167,9 +151,7 @@ func FuzzListed(f *testing.F) {
 // readTwice reads a file with this content, writes what was read, and reads that.
 func readTwice(t *testing.T, folder *Folder, name string, data []byte, read func() (any, error)) {
 	t.Helper()
-	if err := os.WriteFile(folder.Path(name), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(folder.Path(name), data, 0o600))
 	first, err := read()
 	if err != nil {
 		if !strings.Contains(err.Error(), folder.Path(name)) {
@@ -181,9 +163,7 @@ func readTwice(t *testing.T, folder *Folder, name string, data []byte, read func
 	if err != nil {
 		t.Fatalf("what was read cannot be written: %v", err)
 	}
-	if err := os.WriteFile(folder.Path(name), written, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(folder.Path(name), written, 0o600))
 	second, err := read()
 	if err != nil {
 		t.Fatalf("what was written cannot be read: %v\n%s", err, written)

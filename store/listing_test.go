@@ -36,9 +36,7 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 		t.Helper()
 		files.names = nil
 		runs, _, err := s.Runs()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(files.names) != reads {
 			t.Errorf("%s: %d files are opened, want %d: %q", why, len(files.names), reads, files.names)
 		}
@@ -53,10 +51,8 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	list("nothing has changed", 0)
 
 	notes := lab.Notes{Schema: lab.NotesSchema, Text: "a note"}
-	if err := errors.Join(s.WriteNotes(newest, notes),
-		folders[0].Write(AnalysisFile, []byte(answered))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(s.WriteNotes(newest, notes),
+		folders[0].Write(AnalysisFile, []byte(answered))))
 	runs := list("a note, and a report", 2*4)
 	if runs[0].Notes.Text != "a note" || runs[2].Sentence != "b is slower." || runs[2].State != lab.RunReported {
 		t.Errorf("listed are %+v", runs)
@@ -65,16 +61,12 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	rewrite(t, folders[0].Path(AnalysisFile))
 	list("a file that is written in place", 4)
 
-	if err := folders[1].Lock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, folders[1].Lock())
 	if runs := list("a run is played: its lock is read", 1); runs[1].State != lab.RunPlaying {
 		t.Errorf("a run that is played is %s", runs[1].State)
 	}
 	folders[1].Unlock()
-	if err := os.RemoveAll(folders[1].Dir()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(folders[1].Dir()))
 	if runs := list("a run is removed", 0); len(runs) != 2 || len(s.entries) != 2 {
 		t.Errorf("%d runs are listed and %d remembered, want 2", len(runs), len(s.entries))
 	}
@@ -86,9 +78,7 @@ func TestAListOfManyBytesIsReadInParts(t *testing.T) {
 	s, folders := shelf(t, 1, 2, 3)
 	large := []byte(`{"answer": {}, "x": "` + strings.Repeat("x", 10_000)) // damaged: its end is missing
 	for _, folder := range folders {
-		if err := folder.Write(AnalysisFile, large); err != nil {
-			t.Fatal(err)
-		}
+		must(t, folder.Write(AnalysisFile, large))
 	}
 	s.mostBytes = int64(len(large))
 	for n := 1; n <= 3; n++ {
@@ -115,19 +105,13 @@ func TestAListOfManyBytesIsReadInParts(t *testing.T) {
 func rewrite(t *testing.T, name string) {
 	t.Helper()
 	before, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for same := true; same; { // the clock of files has ticks of some milliseconds
 		err := errors.Join(os.WriteFile(name, text, 0o600), os.Chtimes(name, time.Time{}, before.ModTime()))
 		after, unread := os.Stat(name)
-		if err := errors.Join(err, unread); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, unread))
 		same = after.Sys().(*syscall.Stat_t).Ctim == before.Sys().(*syscall.Stat_t).Ctim
 	}
 }

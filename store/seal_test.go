@@ -30,9 +30,7 @@ func TestMain(m *testing.M) {
 func expectOwn(t *testing.T, dir string, want bool, why string) {
 	t.Helper()
 	f, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, own, err := f.PlanWithSeal(); err != nil || own != want {
 		t.Errorf("%s: own is %t, %v; want %t", why, own, err, want)
 	}
@@ -41,9 +39,7 @@ func expectOwn(t *testing.T, dir string, want bool, why string) {
 func TestOnlyAnOwnUnchangedPlanIsOwn(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	f, err := Create(t.TempDir(), plan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	expectOwn(t, f.Dir(), true, "as it was made")
 	key := filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "cleave", "plan.key")
 	for path, want := range map[string]os.FileMode{key: 0o600, filepath.Dir(key): 0o700} {
@@ -52,23 +48,17 @@ func TestOnlyAnOwnUnchangedPlanIsOwn(t *testing.T) {
 		}
 	}
 	whole, err := os.ReadFile(f.Path(planFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write := func(name, text string) {
 		t.Helper()
-		if err := os.WriteFile(f.Path(name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(f.Path(name), []byte(text), 0o644))
 	}
 	write(planFile, strings.Replace(string(whole), `"full"`, `"quick"`, 1))
 	expectOwn(t, f.Dir(), false, "a changed plan")
 	write(planFile, string(whole))
 	expectOwn(t, f.Dir(), true, "the plan as it was")
 	again, err := Create(t.TempDir(), plan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	expectOwn(t, again.Dir(), true, "a second folder with the same key")
 	for name, text := range map[string]string{"nothing": "", "half a seal": "abcd",
 		"no hexadecimal": "\x1b[2J"} {
@@ -86,25 +76,17 @@ func TestOnlyAnOwnUnchangedPlanIsOwn(t *testing.T) {
 func TestWithoutSettingsThereIsNoSeal(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/dev/null")
 	f, err := Create(t.TempDir(), plan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	expectOwn(t, f.Dir(), false, "a plan without a seal")
 }
 
 func TestAPlanToBePlayedHasNothingUnknown(t *testing.T) {
 	f, err := Create(t.TempDir(), plan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	whole, err := os.ReadFile(f.Path(planFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Write(planFile, []byte(strings.Replace(string(whole), `"profile"`, `"hook": "x", "profile"`,
-		1))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, f.Write(planFile, []byte(strings.Replace(string(whole), `"profile"`, `"hook": "x", "profile"`,
+		1))))
 	if _, _, err := f.PlanWithSeal(); err == nil || !strings.Contains(err.Error(), "hook") {
 		t.Errorf("it may be played: %v", err)
 	}

@@ -205,9 +205,7 @@ func (s *Shelf) past(files fs.FS, name string) (lab.PastRun, error) {
 	err := errors.Join(head(files, name, planFile, map[string]any{"created": &run.Created, "study": &study}),
 		head(files, name, AnalysisFile, map[string]any{"answer": &answer, "environment": &run.Environment,
 			"comparisons": &run.Comparisons}))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = s.unreported(name)
-	}
+	err = s.unreported(name, err)
 	run.Study, run.Title, run.Headline = study.Name, study.Title, answer.Headline
 	return run, err
 }
@@ -218,10 +216,7 @@ func (s *Shelf) Report(name string) ([]byte, error) {
 		return nil, err
 	}
 	data, err := read(s.files, name, ReportFile, mostReport)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = s.unreported(name)
-	}
-	return data, err
+	return data, s.unreported(name, err)
 }
 
 // Analysis returns what was concluded from a run.
@@ -229,10 +224,7 @@ func (s *Shelf) Analysis(name string) (concluded lab.Analysis, err error) {
 	if err := s.check(name); err != nil {
 		return concluded, err
 	}
-	err = document(s.files, name, AnalysisFile, mostReport, &concluded)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = s.unreported(name)
-	}
+	err = s.unreported(name, document(s.files, name, AnalysisFile, mostReport, &concluded))
 	if err == nil && concluded.Schema != lab.AnalysisSchema {
 		err = fmt.Errorf("%s has schema %q, this cleave reads %q: type: cleave report %s",
 			path.Join(name, AnalysisFile), concluded.Schema, lab.AnalysisSchema, path.Join(s.dir, name))
@@ -240,8 +232,11 @@ func (s *Shelf) Analysis(name string) (concluded lab.Analysis, err error) {
 	return concluded, err
 }
 
-// unreported says how a run gets its report.
-func (s *Shelf) unreported(name string) error {
+// unreported says how a run gets its report, where an error says that a file of it is not there.
+func (s *Shelf) unreported(name string, err error) error {
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	return fmt.Errorf("%s has no report yet: type: cleave report %s: %w", name, path.Join(s.dir, name),
 		fs.ErrNotExist)
 }

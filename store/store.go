@@ -8,6 +8,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -224,10 +225,7 @@ func (f *Folder) Trials() ([]lab.Trial, error) {
 		trials = append(trials, trial)
 	}
 	slices.SortFunc(trials, func(a, b lab.Trial) int {
-		if a.Number != b.Number {
-			return a.Number - b.Number
-		}
-		return a.Attempt - b.Attempt
+		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Attempt, b.Attempt))
 	})
 	return trials, nil
 }

@@ -25,12 +25,17 @@ func plan() lab.Plan {
 	}
 }
 
-func create(t *testing.T) *Folder {
+func must(t testing.TB, err error) {
 	t.Helper()
-	f, err := Create(t.TempDir(), plan(), lab.Environment{"kernel": {Value: "6.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func create(t *testing.T) *Folder {
+	t.Helper()
+	f, err := Create(t.TempDir(), plan(), lab.Environment{"kernel": {Value: "6.1"}})
+	must(t, err)
 	return f
 }
 
@@ -45,9 +50,7 @@ func trial(number, attempt int, valid bool) lab.Trial {
 func TestPlanAndEnvironmentComeBackAsWritten(t *testing.T) {
 	f := create(t)
 	again, err := Open(f.Dir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := again.Plan()
 	if err != nil || !reflect.DeepEqual(got, plan()) {
 		t.Errorf("Plan = %+v, %v; want %+v", got, err, plan())
@@ -79,14 +82,10 @@ func TestLatestPointsToTheNewestFolder(t *testing.T) {
 func TestTrialsComeBackInPlayingOrder(t *testing.T) {
 	f := create(t)
 	for _, saved := range []lab.Trial{trial(2, 1, true), trial(1, 2, true), trial(1, 1, false)} {
-		if err := f.Save(saved, map[string]string{"../worker": "oh dear\n"}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Save(saved, map[string]string{"../worker": "oh dear\n"}))
 	}
 	got, err := f.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []lab.Trial{trial(1, 1, false), trial(1, 2, true), trial(2, 1, true)}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Trials = %+v, want %+v", got, want)
@@ -110,18 +109,14 @@ func TestUnitsAndSeriesAreTables(t *testing.T) {
 	}
 	saved.Metered.IdleSeconds = 0.2
 	saved.Metered.Samples = []lab.UsageSample{{Seconds: 0.5, CPUSeconds: 0.25, MemoryBytes: 4096}}
-	if err := f.Save(saved, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Save(saved, nil))
 	for name, want := range map[string]string{
 		"units.csv": "core,core,12,0.250000000,,0.000000000,0,0,3,0,0,0,0,,,,,0.125000\n" +
 			"core,core,,0.125000000,,,,,,7,,5,6,java server.jar,2,3,4,",
 		"series.csv": "0.500000000,0.250000000,4096",
 	} {
 		data, err := os.ReadFile(f.Path("trials/0001/" + name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := csv.NewReader(strings.NewReader(string(data))).ReadAll(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -133,9 +128,7 @@ func TestUnitsAndSeriesAreTables(t *testing.T) {
 
 func TestAHalfWrittenTrialIsNotRead(t *testing.T) {
 	f := create(t)
-	if err := os.MkdirAll(f.Path("trials/0001.part"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(f.Path("trials/0001.part"), 0o755))
 	if got, err := f.Trials(); err != nil || len(got) != 0 {
 		t.Errorf("Trials = %v, %v; want none", got, err)
 	}
@@ -146,9 +139,7 @@ func TestAHalfWrittenTrialIsNotRead(t *testing.T) {
 
 func TestDamagedRecordsAreNamed(t *testing.T) {
 	f := create(t)
-	if err := f.Save(trial(1, 1, true), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Save(trial(1, 1, true), nil))
 	path := f.Path("trials/0001/trial.json")
 	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
 		t.Fatal(err)
@@ -163,9 +154,7 @@ func TestOpenRefusesOtherFoldersAndOtherSchemas(t *testing.T) {
 		t.Errorf("Open: %v", err)
 	}
 	f := create(t)
-	if err := f.Write("plan.json", []byte(`{"schema": "cleave-plan/99"}`)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Write("plan.json", []byte(`{"schema": "cleave-plan/99"}`)))
 	if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), "cleave-plan/99") {
 		t.Errorf("Plan: %v, want the schema refused", err)
 	}
@@ -191,12 +180,8 @@ func smallDisk(t *testing.T) string {
 
 func TestAFullDiskIsNamedAndFinishedTrialsStay(t *testing.T) {
 	f, err := Create(smallDisk(t), plan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Save(trial(1, 1, true), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, f.Save(trial(1, 1, true), nil))
 	err = f.Save(trial(2, 1, true), map[string]string{"worker": strings.Repeat("x", 1<<20)})
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(),
 		"is full: make room, then continue with --resume") {
@@ -213,9 +198,7 @@ func TestAFullDiskIsNamedAndFinishedTrialsStay(t *testing.T) {
 
 func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o644))
 	if _, err := Create(file, plan(), nil); err == nil ||
 		!strings.Contains(err.Error(), "choose another folder with --results") {
 		t.Errorf("Create below a file: %v", err)
@@ -226,9 +209,7 @@ func TestTwoRunsOfOneSecondHaveAFolderEach(t *testing.T) {
 	root, seen := t.TempDir(), map[string]bool{}
 	for range 3 {
 		f, err := Create(root, plan(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if seen[f.Dir()] {
 			t.Errorf("%s is used twice", f.Dir())
 		}
