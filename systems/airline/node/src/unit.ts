@@ -77,7 +77,7 @@ function addRoutes(app: FastifyInstance, config: Config, store: Store): void {
   };
   const flights = new Flights(store);
   const customers = new Customers(store);
-  const others: () => Sessions = config.key === undefined ? () => remote.sessions() : () => own;
+  const others: Sessions = config.key === undefined ? remote : own;
   switch (unit) {
     case 'monolith': {
       const bookings = new Bookings(store, flights);
@@ -88,26 +88,24 @@ function addRoutes(app: FastifyInstance, config: Config, store: Store): void {
       routes.auditRoutes(app, bookings);
       break;
     }
-    case 'auth': {
-      const auth = new Auth(own, remote.credentials());
-      routes.authRoutes(app, auth, own);
-      routes.internalAuthRoutes(app, auth);
+    case 'auth':
+      routes.authRoutes(app, new Auth(own, remote), own);
+      routes.internalAuthRoutes(app, own);
       answer({ sessions: own });
       break;
-    }
     case 'customers':
-      routes.customerRoutes(app, customers, others());
+      routes.customerRoutes(app, customers, others);
       routes.internalCustomerRoutes(app, customers);
       answer({ credentials: customers });
       break;
     case 'flights':
-      routes.flightRoutes(app, flights, others());
+      routes.flightRoutes(app, flights, others);
       routes.internalFlightRoutes(app, flights);
       answer({ flights });
       break;
     case 'bookings': {
-      const bookings = new Bookings(store, remote.flights());
-      routes.bookingRoutes(app, bookings, others());
+      const bookings = new Bookings(store, remote);
+      routes.bookingRoutes(app, bookings, others);
       routes.auditRoutes(app, bookings);
       break;
     }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { readConfig } from '../src/config.js';
-import { loadData, startUnit, type Unit } from '../src/unit.js';
+import { loadData, startUnit } from '../src/unit.js';
 
 /** A folder that is gone after the test. */
 export function folder(): string {
@@ -32,40 +32,12 @@ export const small = {
   AIRLINE_FLIGHTS: '12',
 };
 
-/** Starts a unit; whoever calls ends it. */
-export async function startOne(environment: Record<string, string>): Promise<Unit> {
-  const config = readConfig({ ...small, ...environment });
+/** Starts a unit that ends with the test. */
+export async function start(environment: Record<string, string>): Promise<void> {
+  const config = readConfig({ ...small, AIRLINE_DATA: folder(), ...environment });
   await loadData(config);
-  return startUnit(config);
-}
-
-/** Starts a unit that ends with the test, at the latest. */
-export async function start(environment: Record<string, string>): Promise<Unit> {
-  const unit = await startOne({ AIRLINE_DATA: folder(), ...environment });
-  let closed: Promise<void> | undefined;
-  const close = () => (closed ??= unit.close());
-  onTestFinished(close);
-  return { close };
-}
-
-/** All four services; their addresses by name. */
-export async function startServices(environment: Record<string, string> = {}) {
-  const names = ['auth', 'customers', 'flights', 'bookings'] as const;
-  const addresses = Object.fromEntries(
-    await Promise.all(names.map(async (name) => [name, await freeAddress()])),
-  ) as Record<(typeof names)[number], string>;
-  const units = {} as Record<(typeof names)[number], Unit>;
-  for (const name of names) {
-    units[name] = await start({
-      AIRLINE_UNIT: name,
-      CLEAVE_ADDRESS: addresses[name],
-      CLEAVE_ADDRESS_AUTH: addresses.auth,
-      CLEAVE_ADDRESS_CUSTOMERS: addresses.customers,
-      CLEAVE_ADDRESS_FLIGHTS: addresses.flights,
-      ...environment,
-    });
-  }
-  return { addresses, units };
+  const unit = await startUnit(config);
+  onTestFinished(() => unit.close());
 }
 
 export interface Reply {

@@ -23,20 +23,10 @@ test('what is not said has its usual value', () => {
 });
 
 test.each([
-  ['AIRLINE_UNIT', 'shop'],
   ['AIRLINE_DATA', ''],
-  ['AIRLINE_STORE', 'paper'],
   ['CLEAVE_ADDRESS', 'here'],
   ['CLEAVE_ADDRESS', '127.0.0.1:70000'],
-  ['AIRLINE_CUSTOMERS', '0'],
-  ['AIRLINE_AIRPORTS', '31'],
-  ['AIRLINE_DAYS', '1e2'],
-  ['AIRLINE_FLIGHTS', '-1'],
-  ['AIRLINE_FIRST_DAY', '2026-02-30'],
   ['AIRLINE_SESSION_SECONDS', ''],
-  ['AIRLINE_SESSIONS', 'jwt'],
-  ['AIRLINE_POOL', 'yes'],
-  ['AIRLINE_CALLS', 'soap'],
   ['AIRLINE_WORKERS', '0'],
 ])('%s=%s is refused with name and value', (name, value) => {
   const read = () => readConfig({ ...least, [name]: value });

@@ -65,38 +65,3 @@ test('workers of a cluster book a flight once', { timeout: 30_000 }, async () =>
   unit.kill('SIGTERM');
   expect(await once(unit, 'exit')).toEqual([0, null]);
 });
-
-test('what was acknowledged is there after kill -9', { timeout: 30_000 }, async () => {
-  const data = folder();
-  const address = await freeAddress();
-  const acknowledged: string[] = [];
-  for (let round = 0; round < 3; round++) {
-    const unit = await spawnUnit({ CLEAVE_ADDRESS: address, AIRLINE_DATA: data });
-    const token = await login(address, round);
-    const day = `2026010${String(1 + (round % 2))}`;
-    for (let k = 1; k <= 12; k++) {
-      const order = { flights: [`AMS-ATH-${day}-${String(k)}`] };
-      const { body } = await ask(address, 'POST', '/bookings', token, order);
-      acknowledged.push((body as { bookings: { id: string }[] }).bookings[0]?.id ?? '');
-    }
-    unit.kill('SIGKILL');
-    await once(unit, 'exit');
-  }
-  await spawnUnit({ CLEAVE_ADDRESS: address, AIRLINE_DATA: data });
-  const { body } = await ask(address, 'GET', '/internal/bookings');
-  const found = (body as string)
-    .trim()
-    .split('\n')
-    .map((line) => (JSON.parse(line) as { id: string }).id);
-  expect(found.sort()).toEqual(acknowledged.sort());
-});
-
-test('a wrong value ends a unit with code 2 and one line', async () => {
-  const unit = spawn(process.execPath, [`${dist}/main.js`], {
-    env: { CLEAVE_ADDRESS: '127.0.0.1:1', AIRLINE_DATA: '/nowhere', AIRLINE_POOL: 'perhaps' },
-  });
-  let said = '';
-  unit.stderr.on('data', (text) => (said += String(text)));
-  expect(await once(unit, 'close')).toEqual([2, null]);
-  expect(said).toBe('airline: AIRLINE_POOL is "perhaps", want on or off\n');
-});

@@ -1,4 +1,4 @@
-import type { Session, Ticket } from './model.js';
+import type { Ticket } from './model.js';
 import type { Credentials, SessionBook } from './ports.js';
 import { Problem } from './problem.js';
 
@@ -18,9 +18,5 @@ export class Auth {
 
   logout(token: string): Promise<void> {
     return this.sessions.close(token);
-  }
-
-  session(token: string): Promise<Session | undefined> {
-    return this.sessions.find(token);
   }
 }

@@ -13,18 +13,26 @@ declare module 'fastify' {
   }
 }
 
-/** Lets only requests with a session reach the routes of a scope. */
-export function requireSession(scope: FastifyInstance, sessions: Sessions): void {
-  scope.decorateRequest('login', '');
-  scope.decorateRequest('token', '');
-  scope.addHook('preValidation', async (request) => {
-    request.token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
-    const session: Session | undefined =
-      request.token === '' ? undefined : await sessions.find(request.token);
-    if (session === undefined) {
-      throw new Problem('no-session', 'the header Authorization has no token of a session: log in');
-    }
-    request.login = session.login;
+/** Adds routes that only requests with a session reach. */
+export function requireSession(
+  app: FastifyInstance,
+  sessions: Sessions,
+  addRoutes: (scope: FastifyInstance) => void,
+): void {
+  app.register((scope, _options, done) => {
+    scope.decorateRequest('login', '');
+    scope.decorateRequest('token', '');
+    scope.addHook('preValidation', async (request) => {
+      request.token = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
+      const session: Session | undefined =
+        request.token === '' ? undefined : await sessions.find(request.token);
+      if (session === undefined) {
+        throw new Problem('no-session', 'the header Authorization has no token of a session: log in');
+      }
+      request.login = session.login;
+    });
+    addRoutes(scope);
+    done();
   });
 }
 

@@ -23,19 +23,16 @@ export function authRoutes(app: FastifyInstance, auth: Auth, sessions: Sessions)
     { preValidation: parseBody, schema: { body: schemas.credentials, response: { 200: schemas.ticket } } },
     ({ body }) => auth.login(body.login, body.password),
   );
-  app.register((scope, _options, done) => {
-    requireSession(scope, sessions);
+  requireSession(app, sessions, (scope) => {
     scope.post('/logout', async (request, reply) => {
       await auth.logout(request.token);
       return reply.code(204).send();
     });
-    done();
   });
 }
 
 export function customerRoutes(app: FastifyInstance, customers: Customers, sessions: Sessions): void {
-  app.register((scope, _options, done) => {
-    requireSession(scope, sessions);
+  requireSession(app, sessions, (scope) => {
     scope.get<{ Params: { login: string } }>(
       '/customers/:login',
       { schema: { response: { 200: schemas.customer } } },
@@ -52,13 +49,11 @@ export function customerRoutes(app: FastifyInstance, customers: Customers, sessi
         return customers.update(request.login, request.body);
       },
     );
-    done();
   });
 }
 
 export function flightRoutes(app: FastifyInstance, flights: Flights, sessions: Sessions): void {
-  app.register((scope, _options, done) => {
-    requireSession(scope, sessions);
+  requireSession(app, sessions, (scope) => {
     scope.get<{ Querystring: Trip }>(
       '/flights',
       {
@@ -67,13 +62,11 @@ export function flightRoutes(app: FastifyInstance, flights: Flights, sessions: S
       },
       ({ query }) => flights.search(query),
     );
-    done();
   });
 }
 
 export function bookingRoutes(app: FastifyInstance, bookings: Bookings, sessions: Sessions): void {
-  app.register((scope, _options, done) => {
-    requireSession(scope, sessions);
+  requireSession(app, sessions, (scope) => {
     scope.post<{ Body: { flights: string[] } }>(
       '/bookings',
       { preValidation: parseBody, schema: { body: schemas.order, response: { 201: schemas.bookings } } },
@@ -94,17 +87,16 @@ export function bookingRoutes(app: FastifyInstance, bookings: Bookings, sessions
       await bookings.cancel(request.login, request.params.id);
       return reply.code(204).send();
     });
-    done();
   });
 }
 
 /** What other units ask auth. */
-export function internalAuthRoutes(app: FastifyInstance, auth: Auth): void {
+export function internalAuthRoutes(app: FastifyInstance, sessions: Sessions): void {
   app.get<{ Params: { token: string } }>(
     '/internal/sessions/:token',
     { schema: { response: { 200: schemas.session } } },
     async (request, reply) => {
-      const session = await auth.session(request.params.token);
+      const session = await sessions.find(request.params.token);
       return session ?? sendProblem(reply, new Problem('no-session', 'nobody has this token'), 404);
     },
   );

@@ -1,7 +1,5 @@
 /** The other units, behind gRPC. */
 import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
-import type { Flight, Session } from '../domain/model.js';
-import type { Credentials, FlightFinder, Sessions } from '../domain/ports.js';
 import { Problem } from '../domain/problem.js';
 import { isToken } from '../sessions/stored.js';
 import { type Calls, loadServices, type ServiceName } from './proto.js';
@@ -15,36 +13,43 @@ const options = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_
 /** Asks other units over one connection to each, which is kept. */
 export function overGrpc(peers: Peers): Remote {
   const services = loadServices();
-  const clients: Client[] = [];
-  const callee = (peer: keyof Peers, service: ServiceName) => {
-    const client = new Client(peers[peer], credentials.createInsecure(), options);
-    clients.push(client);
-    return <M extends keyof Calls>(method: M, question: Calls[M][0]) =>
-      new Promise<Calls[M][1]>((resolve, reject) => {
-        const definition = services[service][method];
-        if (definition === undefined) {
-          throw new Error(`airline.proto has no ${service}.${method}`);
-        }
-        client.makeUnaryRequest(
-          definition.path,
-          definition.requestSerialize,
-          definition.responseDeserialize as (bytes: Buffer) => Calls[M][1],
-          question,
-          { deadline: Date.now() + timeout },
-          (error, answer) => {
-            if (error === null && answer !== undefined) {
-              resolve(answer);
-            } else {
-              reject(failure(peer, error));
-            }
-          },
-        );
-      });
-  };
+  const clients = new Map<keyof Peers, Client>();
+  const ask = <M extends keyof Calls>(
+    peer: keyof Peers,
+    service: ServiceName,
+    method: M,
+    question: Calls[M][0],
+  ) =>
+    new Promise<Calls[M][1]>((resolve, reject) => {
+      const client = clients.get(peer) ?? new Client(peers[peer], credentials.createInsecure(), options);
+      clients.set(peer, client);
+      const definition = services[service][method];
+      if (definition === undefined) {
+        throw new Error(`airline.proto has no ${service}.${method}`);
+      }
+      client.makeUnaryRequest(
+        definition.path,
+        definition.requestSerialize,
+        definition.responseDeserialize as (bytes: Buffer) => Calls[M][1],
+        question,
+        { deadline: Date.now() + timeout },
+        (error, answer) => {
+          if (error === null && answer !== undefined) {
+            resolve(answer);
+          } else {
+            reject(failure(peer, error));
+          }
+        },
+      );
+    });
   return {
-    sessions: () => new CalledSessions(callee('auth', 'Auth')),
-    credentials: () => new CalledCredentials(callee('customers', 'Customers')),
-    flights: () => new CalledFlights(callee('flights', 'Flights')),
+    find: async (token) =>
+      isToken(token)
+        ? ((await ask('auth', 'Auth', 'FindSession', { token })).session ?? undefined)
+        : undefined,
+    check: async (login, password) =>
+      (await ask('customers', 'Customers', 'CheckPassword', { login, password })).right,
+    flight: async (id) => (await ask('flights', 'Flights', 'FindFlight', { id })).flight ?? undefined,
     close: () => {
       clients.forEach((client) => {
         client.close();
@@ -61,30 +66,4 @@ function failure(peer: string, error: ServiceError | null): Error {
     return new Problem('unavailable', `${peer} does not answer`);
   }
   return new Error(`${peer} failed: ${error.message}`);
-}
-
-type Ask = <M extends keyof Calls>(method: M, question: Calls[M][0]) => Promise<Calls[M][1]>;
-
-class CalledSessions implements Sessions {
-  constructor(private readonly ask: Ask) {}
-
-  async find(token: string): Promise<Session | undefined> {
-    return isToken(token) ? ((await this.ask('FindSession', { token })).session ?? undefined) : undefined;
-  }
-}
-
-class CalledCredentials implements Credentials {
-  constructor(private readonly ask: Ask) {}
-
-  async check(login: string, password: string): Promise<boolean> {
-    return (await this.ask('CheckPassword', { login, password })).right;
-  }
-}
-
-class CalledFlights implements FlightFinder {
-  constructor(private readonly ask: Ask) {}
-
-  async flight(id: string): Promise<Flight | undefined> {
-    return (await this.ask('FindFlight', { id })).flight ?? undefined;
-  }
 }

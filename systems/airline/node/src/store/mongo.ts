@@ -9,7 +9,7 @@ import {
 } from 'mongodb';
 import { hashPassword } from '../domain/customers.js';
 import { airports, customers, departures, type DatasetSize } from '../domain/dataset.js';
-import type { Address, Booking, Contact, Customer, Flight, Session } from '../domain/model.js';
+import type { Booking, Contact, Customer, Flight, Session } from '../domain/model.js';
 import type { Part, Store } from '../domain/ports.js';
 import { Problem } from '../domain/problem.js';
 
@@ -18,15 +18,7 @@ const loadedAtOnce = 1000;
 /** What the server says where a unique index has the key already. */
 const duplicateKey = 11_000;
 
-interface CustomerDocument {
-  _id: string;
-  firstName: string;
-  lastName: string;
-  phone: string;
-  miles: number;
-  address: Address;
-  password: string;
-}
+type CustomerDocument = Omit<Customer, 'login'> & { _id: string; password: string };
 
 interface SessionDocument {
   _id: string;
@@ -34,16 +26,8 @@ interface SessionDocument {
   expires: Date;
 }
 
-interface FlightDocument {
-  _id: string;
-  from: string;
-  to: string;
-  /** YYYYMMDD. */
-  day: string;
-  departs: Date;
-  minutes: number;
-  price: number;
-}
+/** Its day is YYYYMMDD. */
+type FlightDocument = Omit<Flight, 'id' | 'departs'> & { _id: string; day: string; departs: Date };
 
 /**
  * What was booked together. It is one document, since a server alone writes that as a whole or not at all;
