@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.time.LocalDate;
 import java.time.format.DateTimeParseException;
 import java.util.HexFormat;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -64,9 +65,11 @@ public record Settings(
   }
 
   private record Reader(Map<String, String> environment) {
+    private static final Set<String> PARTS =
+        Set.of("monolith", "auth", "customers", "flights", "bookings");
 
     Settings settings() throws WrongValue {
-      Part part = part();
+      Part part = Part.valueOf(choice("AIRLINE_UNIT", "", PARTS).toUpperCase(Locale.ROOT));
       boolean embedded =
           choice("AIRLINE_STORE", "embedded", Set.of("embedded", "mongodb")).equals("embedded");
       boolean pool = choice("AIRLINE_POOL", "on", Set.of("on", "off")).equals("on");
@@ -96,20 +99,6 @@ public record Settings(
           signed ? Optional.of(key("AIRLINE_KEY")) : Optional.empty(),
           pool,
           grpc);
-    }
-
-    private Part part() throws WrongValue {
-      String value = environment.getOrDefault("AIRLINE_UNIT", "");
-      return switch (value) {
-        case "monolith" -> Part.MONOLITH;
-        case "auth" -> Part.AUTH;
-        case "customers" -> Part.CUSTOMERS;
-        case "flights" -> Part.FLIGHTS;
-        case "bookings" -> Part.BOOKINGS;
-        default ->
-            throw new WrongValue(
-                "AIRLINE_UNIT", value, "monolith, auth, customers, flights or bookings");
-      };
     }
 
     /** The URL may have secrets: it is not told. */

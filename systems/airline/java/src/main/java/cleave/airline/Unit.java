@@ -1,18 +1,13 @@
 package cleave.airline;
 
 import cleave.airline.calls.Answers;
-import cleave.airline.calls.CalledCustomers;
-import cleave.airline.calls.CalledFlights;
-import cleave.airline.calls.CalledSessions;
 import cleave.airline.calls.Callee;
 import cleave.airline.domain.Customers;
 import cleave.airline.domain.Flights;
+import cleave.airline.domain.Other;
 import cleave.airline.domain.Sessions;
 import cleave.airline.mongo.MongoStores;
 import cleave.airline.remote.Peer;
-import cleave.airline.remote.RemoteCustomers;
-import cleave.airline.remote.RemoteFlights;
-import cleave.airline.remote.RemoteSessions;
 import cleave.airline.service.AuthService;
 import cleave.airline.service.BookingService;
 import cleave.airline.service.CustomerService;
@@ -25,11 +20,9 @@ import cleave.airline.service.Stores;
 import cleave.airline.service.Tokens;
 import cleave.airline.store.Database;
 import cleave.airline.web.BookingsResource;
-import cleave.airline.web.CustomerBookingsResource;
 import cleave.airline.web.CustomersResource;
 import cleave.airline.web.FlightsResource;
 import cleave.airline.web.HttpServer;
-import cleave.airline.web.InternalBookingsResource;
 import cleave.airline.web.InternalCheckResource;
 import cleave.airline.web.InternalFlightsResource;
 import cleave.airline.web.InternalSessionsResource;
@@ -70,7 +63,7 @@ public final class Unit {
             yield tokens;
           }
           case AUTH -> {
-            Tokens tokens = auth(otherCustomers(), resources);
+            Tokens tokens = auth(other("customers", settings.customers()), resources);
             resources.add(new InternalSessionsResource(tokens));
             answers.sessions(tokens);
             yield tokens;
@@ -88,7 +81,7 @@ public final class Unit {
             yield otherSessions();
           }
           case BOOKINGS -> {
-            bookings(otherFlights(), resources);
+            bookings(other("flights", settings.flights()), resources);
             yield otherSessions();
           }
         };
@@ -126,49 +119,25 @@ public final class Unit {
   }
 
   private void bookings(Flights flights, Set<Object> resources) {
-    BookingService bookings = new BookingService(flights, stores.bookings(), clock);
-    resources.add(new BookingsResource(bookings));
-    resources.add(new CustomerBookingsResource(bookings));
-    resources.add(new InternalBookingsResource(bookings));
+    resources.add(new BookingsResource(new BookingService(flights, stores.bookings(), clock)));
   }
 
   /** How a unit without auth knows who is logged in. */
   private Sessions otherSessions() throws JOSEException {
-    if (settings.sessionKey().isPresent()) {
-      return signedTokens();
+    return settings.sessionKey().isPresent() ? signedTokens() : other("auth", settings.auth());
+  }
+
+  private Other other(String name, Optional<String> address) {
+    if (!settings.grpc()) {
+      return new Peer(name, address.get(), settings.pool(), client);
     }
-    String address = settings.auth().get();
-    return settings.grpc()
-        ? new CalledSessions(callee("auth", address))
-        : new RemoteSessions(peer("auth", address));
-  }
-
-  private Customers otherCustomers() {
-    String address = settings.customers().get();
-    return settings.grpc()
-        ? new CalledCustomers(callee("customers", address))
-        : new RemoteCustomers(peer("customers", address));
-  }
-
-  private Flights otherFlights() {
-    String address = settings.flights().get();
-    return settings.grpc()
-        ? new CalledFlights(callee("flights", address))
-        : new RemoteFlights(peer("flights", address));
-  }
-
-  private Callee callee(String name, String address) {
-    Callee callee = new Callee(name, address);
+    Callee callee = new Callee(name, address.get());
     callees.add(callee);
     return callee;
   }
 
   private SignedTokens signedTokens() throws JOSEException {
     return new SignedTokens(settings.sessionKey().get(), settings.sessionLife(), clock);
-  }
-
-  private Peer peer(String name, String address) {
-    return new Peer(name, address, settings.pool(), client);
   }
 
   /** The port that was bound. */

@@ -44,12 +44,6 @@ class SettingsTest {
   void nameWrongValues() {
     for (List<String> wrong :
         List.of(
-            List.of("AIRLINE_UNIT", "all"),
-            List.of("AIRLINE_STORE", "paper"),
-            List.of("AIRLINE_FLIGHTS", "100"),
-            List.of("AIRLINE_FIRST_DAY", "2026-02-30"),
-            List.of("AIRLINE_POOL", "yes"),
-            List.of("AIRLINE_CALLS", "soap"),
             List.of("AIRLINE_DATA", ""),
             List.of("CLEAVE_ADDRESS", "80"),
             List.of("CLEAVE_ADDRESS_FLIGHTS", ""),

@@ -1,6 +1,7 @@
 package cleave.airline.calls;
 
 import cleave.airline.domain.Customers;
+import cleave.airline.domain.Flight;
 import cleave.airline.domain.Flights;
 import cleave.airline.domain.Problem;
 import cleave.airline.domain.Sessions;
@@ -9,6 +10,7 @@ import io.grpc.Status;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.UnaryOperator;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -36,15 +38,41 @@ public final class Answers extends Handler.Wrapper {
   private final Map<String, UnaryOperator<Fields>> methods = new HashMap<>();
 
   public Answers sessions(Sessions sessions) {
-    return add(CalledSessions.FIND, question -> CalledSessions.answer(sessions, question));
+    return add(
+        Callee.FIND_SESSION,
+        question ->
+            found(
+                sessions
+                    .find(question.text(1))
+                    .map(s -> new Fields().put(1, s.login()).put(2, s.expires().toString()))));
   }
 
   public Answers customers(Customers customers) {
-    return add(CalledCustomers.CHECK, question -> CalledCustomers.answer(customers, question));
+    return add(
+        Callee.CHECK_PASSWORD,
+        question ->
+            new Fields().put(1, customers.accepts(question.text(1), question.text(2)) ? 1 : 0));
   }
 
   public Answers flights(Flights flights) {
-    return add(CalledFlights.FIND, question -> CalledFlights.answer(flights, question));
+    return add(
+        Callee.FIND_FLIGHT,
+        question -> found(flights.flight(question.text(1)).map(Answers::fields)));
+  }
+
+  private static Fields fields(Flight f) {
+    return new Fields()
+        .put(1, f.id())
+        .put(2, f.from())
+        .put(3, f.to())
+        .put(4, f.departs())
+        .put(5, f.minutes())
+        .put(6, f.price());
+  }
+
+  /** An answer with a message inside, where there is one. */
+  private static Fields found(Optional<Fields> inside) {
+    return inside.map(message -> new Fields().put(1, message)).orElseGet(Fields::new);
   }
 
   private Answers add(MethodDescriptor<Fields, Fields> method, UnaryOperator<Fields> answer) {

@@ -1,6 +1,9 @@
 package cleave.airline.calls;
 
+import cleave.airline.domain.Flight;
+import cleave.airline.domain.Other;
 import cleave.airline.domain.Problem;
+import cleave.airline.domain.Session;
 import io.grpc.CallOptions;
 import io.grpc.ManagedChannel;
 import io.grpc.MethodDescriptor;
@@ -12,10 +15,16 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
+import java.time.Instant;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
 /** Another unit, over one connection that all calls share. */
-public final class Callee implements AutoCloseable {
+public final class Callee implements Other, AutoCloseable {
+  static final MethodDescriptor<Fields, Fields> FIND_SESSION = method("Auth/FindSession");
+  static final MethodDescriptor<Fields, Fields> CHECK_PASSWORD = method("Customers/CheckPassword");
+  static final MethodDescriptor<Fields, Fields> FIND_FLIGHT = method("Flights/FindFlight");
+
   private static final int TIMEOUT_SECONDS = 5;
 
   private final String name;
@@ -35,17 +44,39 @@ public final class Callee implements AutoCloseable {
   }
 
   /** How a method without streams is called. */
-  static MethodDescriptor<Fields, Fields> method(String service, String name) {
+  private static MethodDescriptor<Fields, Fields> method(String name) {
     return MethodDescriptor.<Fields, Fields>newBuilder()
         .setType(MethodDescriptor.MethodType.UNARY)
-        .setFullMethodName(MethodDescriptor.generateFullMethodName(service, name))
+        .setFullMethodName("cleave.airline.v1." + name)
         .setRequestMarshaller(new Marshaller())
         .setResponseMarshaller(new Marshaller())
         .build();
   }
 
+  @Override
+  public Optional<Session> find(String token) {
+    if (!TOKEN.matcher(token).matches()) {
+      return Optional.empty();
+    }
+    return ask(FIND_SESSION, new Fields().put(1, token))
+        .message(1)
+        .map(session -> new Session(session.text(1), Instant.parse(session.text(2))));
+  }
+
+  @Override
+  public boolean accepts(String login, String password) {
+    return ask(CHECK_PASSWORD, new Fields().put(1, login).put(2, password)).number(1) != 0;
+  }
+
+  @Override
+  public Optional<Flight> flight(String id) {
+    return ask(FIND_FLIGHT, new Fields().put(1, id))
+        .message(1)
+        .map(f -> new Flight(f.text(1), f.text(2), f.text(3), f.text(4), f.number(5), f.number(6)));
+  }
+
   /** Calls once. */
-  Fields ask(MethodDescriptor<Fields, Fields> method, Fields question) {
+  private Fields ask(MethodDescriptor<Fields, Fields> method, Fields question) {
     CallOptions options = CallOptions.DEFAULT.withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     try {
       return ClientCalls.blockingUnaryCall(channel, method, options, question);

@@ -1,7 +1,13 @@
 package cleave.airline.remote;
 
+import cleave.airline.domain.Flight;
+import cleave.airline.domain.Other;
 import cleave.airline.domain.Problem;
+import cleave.airline.domain.Session;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -9,13 +15,19 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
+import java.time.Instant;
+import java.util.Optional;
 
 /**
  * Another unit. What was sent is never repeated: the client opens another connection only where it
  * knows that nothing of the request was carried out, or that it only reads.
  */
-public final class Peer {
+public final class Peer implements Other {
   private static final Duration TIMEOUT = Duration.ofSeconds(5);
+
+  /** A newer unit may say more than this one reads. */
+  private static final JsonMapper JSON =
+      JsonMapper.builder().disable(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES).build();
 
   private final String name;
   private final String base;
@@ -42,16 +54,53 @@ public final class Peer {
         .build();
   }
 
-  HttpResponse<byte[]> get(String path) {
-    return send(request(path).GET().build());
+  @Override
+  public Optional<Session> find(String token) {
+    return TOKEN.matcher(token).matches()
+        ? get("sessions/" + token, Sent.class).map(Sent::session)
+        : Optional.empty();
   }
 
-  HttpResponse<byte[]> post(String path, byte[] json) {
-    return send(
-        request(path)
-            .header("Content-Type", "application/json")
-            .POST(BodyPublishers.ofByteArray(json))
-            .build());
+  private record Sent(String login, String expires) {
+    Session session() {
+      return new Session(login, Instant.parse(expires));
+    }
+  }
+
+  @Override
+  public boolean accepts(String login, String password) {
+    String credentials =
+        JSON.createObjectNode().put("login", login).put("password", password).toString();
+    HttpResponse<byte[]> answer =
+        send(
+            request("check")
+                .header("Content-Type", "application/json")
+                .POST(BodyPublishers.ofString(credentials)));
+    return switch (answer.statusCode()) {
+      case 204 -> true;
+      case 401 -> false;
+      default -> throw unexpected(answer);
+    };
+  }
+
+  @Override
+  public Optional<Flight> flight(String id) {
+    return get("flights/" + id, Flight.class);
+  }
+
+  private <T> Optional<T> get(String path, Class<T> type) {
+    HttpResponse<byte[]> answer = send(request(path).GET());
+    return switch (answer.statusCode()) {
+      case 200 -> {
+        try {
+          yield Optional.of(JSON.readValue(answer.body(), type));
+        } catch (IOException e) {
+          throw new UncheckedIOException(name + " answered what is unreadable", e);
+        }
+      }
+      case 404 -> Optional.empty();
+      default -> throw unexpected(answer);
+    };
   }
 
   private HttpRequest.Builder request(String path) {
@@ -59,9 +108,9 @@ public final class Peer {
     return pool ? request : request.header("Connection", "close");
   }
 
-  private HttpResponse<byte[]> send(HttpRequest request) {
+  private HttpResponse<byte[]> send(HttpRequest.Builder request) {
     try {
-      return client.send(request, BodyHandlers.ofByteArray());
+      return client.send(request.build(), BodyHandlers.ofByteArray());
     } catch (IOException e) {
       throw unavailable("does not answer", e);
     } catch (InterruptedException e) {
@@ -71,7 +120,7 @@ public final class Peer {
   }
 
   /** The problem with an answer that the contract between units does not have. */
-  Problem unexpected(HttpResponse<byte[]> answer) {
+  private Problem unexpected(HttpResponse<byte[]> answer) {
     if (answer.statusCode() == 503) {
       return unavailable("cannot answer now", null);
     }

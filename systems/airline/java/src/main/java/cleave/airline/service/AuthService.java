@@ -1,8 +1,6 @@
 package cleave.airline.service;
 
 import cleave.airline.domain.Customers;
-import cleave.airline.domain.Problem;
-import cleave.airline.domain.Text;
 
 /** Begins and ends sessions. */
 public final class AuthService {
@@ -16,11 +14,7 @@ public final class AuthService {
 
   /** Begins a session of the customer. */
   public Tokens.Issued login(String login, String password) {
-    Text.check("login", login);
-    Text.check("password", password);
-    if (!customers.accepts(login, password)) {
-      throw new Problem(Problem.Kind.WRONG_CREDENTIALS, "no customer has this login and password");
-    }
+    customers.check(login, password);
     return tokens.issue(login);
   }
 

@@ -38,7 +38,7 @@ public final class BookingService {
       throw new Problem(Problem.Kind.BAD_REQUEST, "flights has the same id twice");
     }
     for (String id : wanted) {
-      if (!Flights.ID.matcher(id).matches() || flights.find(id).isEmpty()) {
+      if (!Flights.ID.matcher(id).matches() || flights.flight(id).isEmpty()) {
         throw new Problem(Problem.Kind.UNKNOWN_FLIGHT, "there is no flight " + id);
       }
     }

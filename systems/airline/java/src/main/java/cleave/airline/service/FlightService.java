@@ -16,7 +16,7 @@ public final class FlightService implements Flights {
   }
 
   @Override
-  public Optional<Flight> find(String id) {
+  public Optional<Flight> flight(String id) {
     return store.get(id);
   }
 

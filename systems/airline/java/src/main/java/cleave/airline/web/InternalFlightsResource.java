@@ -21,7 +21,7 @@ public final class InternalFlightsResource {
   @GET
   public Flight find(@PathParam("id") String id) {
     return flights
-        .find(id)
+        .flight(id)
         .orElseThrow(() -> new Problem(Problem.Kind.UNKNOWN_FLIGHT, "there is no flight " + id));
   }
 }

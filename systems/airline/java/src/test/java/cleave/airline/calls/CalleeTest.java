@@ -31,8 +31,7 @@ class CalleeTest {
       want.put(code, away.contains(code) ? Problem.Kind.UNAVAILABLE : Problem.Kind.INTERNAL);
       Server server = answering(code.toStatus());
       try (Callee callee = new Callee("customers", "127.0.0.1:" + server.getPort())) {
-        CalledCustomers customers = new CalledCustomers(callee);
-        Problem problem = assertThrows(Problem.class, () -> customers.accepts("c1", "password-1"));
+        Problem problem = assertThrows(Problem.class, () -> callee.accepts("c1", "password-1"));
         kinds.put(code, problem.kind());
       } finally {
         server.shutdownNow();
@@ -46,7 +45,7 @@ class CalleeTest {
     ServerServiceDefinition service =
         ServerServiceDefinition.builder("cleave.airline.v1.Customers")
             .addMethod(
-                CalledCustomers.CHECK,
+                Callee.CHECK_PASSWORD,
                 ServerCalls.asyncUnaryCall(
                     (question, answer) -> answer.onError(status.asRuntimeException())))
             .build();
