@@ -90,31 +90,27 @@ func checks() []check {
 
 // Suite plays all checks; see testset for those that take long.
 func Suite(t *testing.T, start Start) {
-	document, err := loadDescription(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Run("asking", func(t *testing.T) {
 		a := start(t, data())
 		for i, c := range checks() {
-			t.Run(c.name, func(t *testing.T) { c.run(newSession(t, document, a, i*perCheck)) })
+			t.Run(c.name, func(t *testing.T) { c.run(newSession(t, a, i*perCheck)) })
 		}
-		t.Run("answers other units", func(t *testing.T) { answersUnits(newSession(t, document, a, 56)) })
-		t.Run("ends slow requests", func(t *testing.T) { endsSlowRequests(newSession(t, document, a, 57)) })
+		t.Run("answers other units", func(t *testing.T) { answersUnits(newSession(t, a, 56)) })
+		t.Run("ends slow requests", func(t *testing.T) { endsSlowRequests(newSession(t, a, 57)) })
 		t.Run("tells that a part is gone", func(t *testing.T) {
-			tellsThatPartIsGone(newSession(t, document, a, 58))
+			tellsThatPartIsGone(newSession(t, a, 58))
 		})
-		t.Run("keeps what it acknowledged", func(t *testing.T) { keepsAcknowledged(t, document, a) })
+		t.Run("keeps what it acknowledged", func(t *testing.T) { keepsAcknowledged(t, a) })
 	})
 	t.Run("expiring", func(t *testing.T) {
 		a := start(t, with(map[string]string{"AIRLINE_SESSION_SECONDS": "2", "AIRLINE_POOL": "off"}))
-		expires(newSession(t, document, a, 0))
+		expires(newSession(t, a, 0))
 	})
 	t.Run("token", func(t *testing.T) {
 		key := "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 		a := start(t, with(map[string]string{"AIRLINE_SESSIONS": "token", "AIRLINE_KEY": writeKey(t, key),
 			"AIRLINE_SESSION_SECONDS": "4"}))
-		takesSignedTokens(newSession(t, document, a, 0), key)
+		takesSignedTokens(newSession(t, a, 0), key)
 	})
 }
 

@@ -8,10 +8,8 @@ import (
 )
 
 func TestAnswersAreHeldAgainstTheDescription(t *testing.T) {
-	document, err := loadDescription(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	document, err := loadDescription()
+	must(t, err)
 	const (
 		asJSON, asProblem = "application/json", "application/problem+json"
 		session           = `{"token":"t","expires":"2026-01-01T00:00:00Z"}`

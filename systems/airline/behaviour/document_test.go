@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
@@ -22,8 +23,8 @@ const descriptionFile = "../api/openapi.yaml"
 // description holds answers of the airline against descriptionFile.
 type description struct{ document *openapi3.T }
 
-// loadDescription reads the description and checks that it is one.
-func loadDescription(ctx context.Context) (*description, error) {
+// loadDescription reads the description, once, and checks that it is one.
+var loadDescription = sync.OnceValues(func() (*description, error) {
 	text, err := os.ReadFile(descriptionFile)
 	if err != nil {
 		return nil, err
@@ -32,11 +33,11 @@ func loadDescription(ctx context.Context) (*description, error) {
 	if err != nil {
 		return nil, fmt.Errorf("openapi.yaml: %w", err)
 	}
-	if err := document.Validate(ctx); err != nil {
+	if err := document.Validate(context.Background()); err != nil {
 		return nil, fmt.Errorf("openapi.yaml: %w", err)
 	}
 	return &description{document}, nil
-}
+})
 
 // checkAnswer returns what an answer has that the description does not allow. Where the
 // description has no such path or method, the answer must be the problem that says so.

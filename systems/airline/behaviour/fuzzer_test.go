@@ -47,12 +47,8 @@ func TestFuzzer(t *testing.T) {
 			}
 			t.Run(name, func(t *testing.T) {
 				a := startProcesses(t, r, units, data())
-				document, err := loadDescription(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
-				fuzz(newSession(t, document, a, 0), program, "--exclude-path", "/logout")
-				fuzz(newSession(t, document, a, 0), program, "--include-path", "/logout", "--phases", "coverage,fuzzing")
+				fuzz(newSession(t, a, 0), program, "--exclude-path", "/logout")
+				fuzz(newSession(t, a, 0), program, "--include-path", "/logout", "--phases", "coverage,fuzzing")
 			})
 		}
 	})
@@ -60,9 +56,7 @@ func TestFuzzer(t *testing.T) {
 
 func fuzz(s *session, program string, filter ...string) {
 	path, err := filepath.Abs(descriptionFile)
-	if err != nil {
-		s.Fatal(err)
-	}
+	must(s, err)
 	command := exec.Command(program, append([]string{
 		"run", path, "--url", s.airline.Front, "-H", "Authorization: Bearer " + s.token, "--max-examples",
 		cmp.Or(os.Getenv(examplesVariable), briefly),
@@ -78,9 +72,7 @@ func fuzz(s *session, program string, filter ...string) {
 
 func TestTheFuzzerIsThatOfTheScript(t *testing.T) {
 	script, err := os.ReadFile("../../../scripts/airline-fuzz.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !bytes.Contains(script, []byte("readonly version="+fuzzerVersion+"\n")) {
 		t.Errorf("scripts/airline-fuzz.sh brings another version than %s", fuzzerVersion)
 	}

@@ -57,11 +57,7 @@ func count(t *testing.T, r runtime, units []string, requests int) (instructions 
 	r.program, r.patience = "valgrind", emulated
 	t.Run(fmt.Sprint(requests), func(t *testing.T) { // all units end with it
 		a := startProcesses(t, r, units, data())
-		document, err := loadDescription(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := newSession(t, document, a, 0)
+		s := newSession(t, a, 0)
 		for i := range requests {
 			path := []string{"/flights?from=AMS&to=ATH&date=2026-02-27", "/customers/" + s.login + "/bookings"}[i%2]
 			if got := s.ask(http.MethodGet, path, ""); got.status != http.StatusOK {
@@ -76,18 +72,14 @@ func count(t *testing.T, r runtime, units []string, requests int) (instructions 
 	counted := regexp.MustCompile(`guest instrs:\s+([0-9,]+)`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		found := counted.FindSubmatch(text)
 		if found == nil {
 			t.Errorf("the emulator did not end well: %s", bytes.TrimSpace(text))
 			continue
 		}
 		n, err := strconv.ParseFloat(strings.ReplaceAll(string(found[1]), ",", ""), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		instructions += n
 	}
 	return instructions

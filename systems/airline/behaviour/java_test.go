@@ -24,9 +24,7 @@ func (a *archive) options(t *testing.T, r runtime) []string {
 	file := func() string { return filepath.Join(a.dir, "classes.jsa") }
 	a.once.Do(func() {
 		dir, err := os.MkdirTemp("", "cleave-java-")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		a.dir = dir
 		t.Run("archive of classes", func(t *testing.T) {
 			r.options = []string{options + "-XX:ArchiveClassesAtExit=" + file()}

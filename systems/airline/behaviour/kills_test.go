@@ -51,10 +51,10 @@ func allFlights() []string {
 
 // keepsAcknowledged kills the unit with the bookings again and again, under writers.
 // What they were told must be what is found, and sessions and customers survive, too.
-func keepsAcknowledged(t *testing.T, document *description, a *Airline) {
+func keepsAcknowledged(t *testing.T, a *Airline) {
 	all, told := make([]*writer, writers), &atomic.Int64{}
 	for i := range all {
-		all[i] = &writer{session: newSession(t, document, a, 20+i), booked: map[string]booking{},
+		all[i] = &writer{session: newSession(t, a, 20+i), booked: map[string]booking{},
 			gone: map[string]bool{}, leaving: map[string]bool{}, told: told}
 		for _, b := range all[i].session.booked() {
 			all[i].booked[b.Flight] = b
@@ -80,12 +80,8 @@ func keepsAcknowledged(t *testing.T, document *description, a *Airline) {
 	unit := a.Hosting(Bookings)
 	for range kills {
 		work()
-		if err := a.Kill(unit); err != nil {
-			t.Fatal(err)
-		}
-		if err := a.Restart(unit); err != nil {
-			t.Fatal(err)
-		}
+		must(t, a.Kill(unit))
+		must(t, a.Restart(unit))
 	}
 	work()
 	end()
@@ -199,12 +195,8 @@ func survives(s *session) {
 		s.Fatalf("change: %s", got)
 	}
 	for _, part := range slices.Compact([]string{s.airline.Hosting(Auth), s.airline.Hosting(Customers)}) {
-		if err := s.airline.Kill(part); err != nil {
-			s.Fatal(err)
-		}
-		if err := s.airline.Restart(part); err != nil {
-			s.Fatal(err)
-		}
+		must(s, s.airline.Kill(part))
+		must(s, s.airline.Restart(part))
 	}
 	var found person
 	s.wants(s.ask("GET", "/customers/"+s.login, ""), 200, &found)
@@ -215,12 +207,8 @@ func survives(s *session) {
 	if got := s.asks("POST", "/logout", ended, ""); got.status != 204 {
 		s.Fatalf("logout: %s", got)
 	}
-	if err := s.airline.Kill(s.airline.Hosting(Auth)); err != nil {
-		s.Fatal(err)
-	}
-	if err := s.airline.Restart(s.airline.Hosting(Auth)); err != nil {
-		s.Fatal(err)
-	}
+	must(s, s.airline.Kill(s.airline.Hosting(Auth)))
+	must(s, s.airline.Restart(s.airline.Hosting(Auth)))
 	s.refused("a session that was ended before the kill", s.asks("GET", "/customers/"+s.login, ended, ""),
 		"no-session")
 }

@@ -66,13 +66,9 @@ type runtime struct {
 // runtimes returns the runtimes of the project; those that are not built have no file.
 func runtimes(t *testing.T) []runtime {
 	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	built, err := filepath.Abs("../../../bin/airline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return []runtime{
 		{name: "go", program: own, args: []string{asUnit}},
 		{name: "java", program: filepath.Join(built, "java", "run")},
@@ -183,9 +179,7 @@ func (p *process) terminate() error {
 func startProcesses(t *testing.T, r runtime, units []string, settings map[string]string) *Airline {
 	t.Helper()
 	ports, err := launch.ReservePorts(len(units) + 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	launcher := launch.NewLauncher()
 	t.Cleanup(func() { launcher.Close(); ports.Close() })
 	all, addresses := map[string]*process{}, map[string]string{}
@@ -213,9 +207,7 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 			}
 		}
 	})
-	if err := beginning.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, beginning.Wait())
 	a.Kill = func(unit string) error { return all[unit].kill() }
 	a.Restart = func(unit string) error { return all[unit].begin(launcher) }
 	a.Said = func(unit string) string { return all[unit].complaints.String() }
@@ -245,13 +237,9 @@ func environment(t *testing.T, name string, addresses, settings map[string]strin
 func serveFront(t *testing.T, address string, units map[string]string) string {
 	t.Helper()
 	front, err := NewFront(units)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := &http.Server{Handler: front, ReadHeaderTimeout: soon}
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -315,15 +303,11 @@ func TestAirlinesWithProtectedCalls(t *testing.T) {
 	for _, by := range []string{"http", "grpc"} {
 		t.Run(by, func(t *testing.T) {
 			t.Parallel()
-			document, err := loadDescription(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
 			dir := hostingtest.Identities(t, kit.MutualTLS, units...)
 			a := startProcesses(t, runtimes(t)[0], units, with(map[string]string{"AIRLINE_CALLS": by,
 				"AIRLINE_POOL": "on", "AIRLINE_SECURITY": kit.MutualTLS, "CLEAVE_DIR": dir,
 				"AIRLINE_RESILIENCE": kit.Guarded}))
-			s := newSession(t, document, a, 0)
+			s := newSession(t, a, 0)
 			s.book("ATH-AMS-20260227-1", "ATH-AMS-20260227-2")
 			s.refused("who does not identify himself", s.askUnit(Customers, "POST", "/internal/check",
 				`{"login":"c1","password":"password-1"}`), "unknown-path")
@@ -339,13 +323,9 @@ func TestAirlinesLogRequests(t *testing.T) {
 	for by, ofAuth := range called {
 		t.Run(by, func(t *testing.T) {
 			t.Parallel()
-			document, err := loadDescription(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
 			a := startProcesses(t, runtimes(t)[0], architectures()["services"], with(map[string]string{
 				"AIRLINE_CALLS": by, "AIRLINE_POOL": "on", "AIRLINE_LOGGING": kit.LogRequests}))
-			s := newSession(t, document, a, 0)
+			s := newSession(t, a, 0)
 			s.book("ATH-AMS-20260227-1", "ATH-AMS-20260227-2")
 			for unit, want := range map[string]string{Auth: ofAuth,
 				Bookings: `"operation":"POST /bookings","status":201`} {
@@ -367,20 +347,15 @@ func TestAirlinesLogRequests(t *testing.T) {
 // keep to the description and not only to themselves.
 func TestUnitsSpeakOneGRPC(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
-		document, err := loadDescription(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
 		a := startProcesses(t, r, architectures()["services"],
 			with(map[string]string{"AIRLINE_CALLS": "grpc", "AIRLINE_POOL": "on"}))
-		s := newSession(t, document, a, 0)
+		s := newSession(t, a, 0)
 		unit := map[string]*calls.Client{}
 		for _, name := range []string{Auth, Customers, Flights} {
-			if unit[name], err = calls.NewClient(strings.TrimPrefix(a.Units[name], "http://"), nil,
-				nil); err != nil {
-				t.Fatal(err)
-			}
-			defer unit[name].Close()
+			client, err := calls.NewClient(strings.TrimPrefix(a.Units[name], "http://"), nil, nil)
+			must(t, err)
+			defer client.Close()
+			unit[name] = client
 		}
 		session, err := unit[Auth].Session(t.Context(), s.token)
 		if err != nil || session.Login != s.login || time.Until(session.Expires) < 25*time.Minute {

@@ -48,9 +48,7 @@ func refusesBodies(s *session) {
 		"wrong-credentials")
 	request, err := http.NewRequestWithContext(s.Context(), "POST", s.airline.Front+"/login",
 		strings.NewReader(`{"login":"c1","password":"wrong"}`))
-	if err != nil {
-		s.Fatal(err)
-	}
+	must(s, err)
 	for _, mediaType := range []string{"text/plain", "application/x-www-form-urlencoded",
 		"application/json; charset=utf-8", "application/JSON", "nonsense", ""} {
 		if request.Body, err = request.GetBody(); err != nil {
@@ -58,9 +56,7 @@ func refusesBodies(s *session) {
 		}
 		request.Header.Set("Content-Type", mediaType)
 		got, err := s.send(request)
-		if err != nil {
-			s.Fatal(err)
-		}
+		must(s, err)
 		s.refused("a body of the type "+mediaType, got, "wrong-credentials")
 	}
 	if got := s.ask("GET", "/customers/"+s.login, "{not JSON"); got.status != 200 {

@@ -23,6 +23,13 @@ type session struct {
 	client   *http.Client
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // answer is an answer of the system.
 type answer struct {
 	status int
@@ -31,7 +38,7 @@ type answer struct {
 }
 
 // newSession logs the n-th customer in.
-func newSession(t *testing.T, document *description, a *Airline, n int) *session {
+func newSession(t *testing.T, a *Airline, n int) *session {
 	t.Helper()
 	client := &http.Client{
 		Timeout:       30 * time.Second,
@@ -39,6 +46,8 @@ func newSession(t *testing.T, document *description, a *Airline, n int) *session
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	t.Cleanup(client.CloseIdleConnections)
+	document, err := loadDescription()
+	must(t, err)
 	s := &session{T: t, airline: a, document: document, first: n, login: login(n), client: client}
 	s.token = s.logIn(n)
 	return s
@@ -47,7 +56,7 @@ func newSession(t *testing.T, document *description, a *Airline, n int) *session
 // other is another customer of the same check; i is 1 to 3.
 func (s *session) other(i int) *session {
 	s.Helper()
-	return newSession(s.T, s.document, s.airline, s.first+i)
+	return newSession(s.T, s.airline, s.first+i)
 }
 
 func (s *session) logIn(n int) string {
