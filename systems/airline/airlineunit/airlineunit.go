@@ -184,9 +184,6 @@ func openStore(ctx context.Context, s Settings) (store.Store, error) {
 	return store.OpenEmbedded(s.Folder)
 }
 
-// Handler answers what the unit is asked over HTTP.
-func (u *Unit) Handler() http.Handler { return u.handler(u.parts) }
-
 // handler answers what some parts are asked over HTTP, and logs and traces it.
 func (u *Unit) handler(parts web.Parts) http.Handler {
 	answer := u.log.Handler(web.NewHandler(parts))
@@ -212,7 +209,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		greeting = calls.Greeting
 	}
 	if greeting == "" {
-		return web.Serve(ctx, listener, u.Handler())
+		return web.Serve(ctx, listener, u.handler(u.parts))
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -232,7 +229,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 // serveUnits answers other units.
 func (u *Unit) serveUnits(ctx context.Context, listener net.Listener) error {
 	if !u.grpc {
-		return web.Serve(ctx, listener, u.Handler())
+		return web.Serve(ctx, listener, u.handler(u.parts))
 	}
 	asked := calls.Parts{}
 	if u.parts.Auth != nil { // an interface must not hold a nil pointer

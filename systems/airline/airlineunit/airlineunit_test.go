@@ -15,6 +15,13 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestALoginIsTraced in the unit that is asked for it and in the one that this asks, over HTTP and over gRPC.
 func TestALoginIsTraced(t *testing.T) {
 	for _, overGRPC := range []bool{false, true} {
@@ -23,9 +30,7 @@ func TestALoginIsTraced(t *testing.T) {
 		listeners, peers := map[string]net.Listener{}, map[string]string{}
 		for _, name := range []string{UnitAuth, UnitCustomers} {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			listeners[name], peers[name] = listener, listener.Addr().String()
 		}
 		tracers := map[string]*spans.Provider{}
@@ -33,9 +38,7 @@ func TestALoginIsTraced(t *testing.T) {
 			u, err := Open(ctx, Settings{Unit: name, Peers: peers, Folder: t.TempDir(), SessionSeconds: 60,
 				Pool: true, GRPC: overGRPC, Spans: 1, Data: airline.Data{Customers: 10, Airports: 2, Days: 1, Flights: 1,
 					FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}, func(err error) { t.Error(err) })
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			tracers[name] = u.spans
 			serving.Go(func() {
 				if err := u.Serve(ctx, listener); err != nil {
@@ -48,9 +51,7 @@ func TestALoginIsTraced(t *testing.T) {
 		}
 		answer, err := http.Post("http://"+peers[UnitAuth]+"/login", "application/json",
 			strings.NewReader(`{"login":"c1","password":"password-1"}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
 			t.Errorf("login: %s, %v", answer.Status, err)
 		}
@@ -69,9 +70,7 @@ func TestCallsAreRetried(t *testing.T) {
 			Peers:  map[string]string{UnitCustomers: hostingtest.Nobody(t)},
 			Folder: t.TempDir(), SessionSeconds: 60, Pool: true, GRPC: overGRPC, Resilience: kit.Retries},
 			func(err error) { t.Error(err) })
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		hostingtest.WantAttempts(t, u.guards, "check a password", 4, func() error {
 			return u.parts.Auth.Credentials.Check(t.Context(), "c1", "password-1")
 		})

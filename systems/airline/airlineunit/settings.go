@@ -27,21 +27,9 @@ const (
 	UnitBookings  = "bookings"
 )
 
-// Values of settings.
-const (
-	embedded = "embedded"
-	mongodb  = "mongodb"
-	ask      = "ask"
-	token    = "token"
-	overHTTP = "http"
-	overGRPC = "grpc"
-	on       = "on"
-	off      = "off"
-)
-
-// serviceDatabase is the units' name of the server that keeps everything, where one
+// ServiceDatabase is the units' name of the server that keeps everything, where one
 // does.
-const serviceDatabase = "database"
+const ServiceDatabase = "database"
 
 // Settings hold the settings of a unit from its environment, the same in all implementations.
 type Settings struct {
@@ -77,14 +65,14 @@ func Read(get func(string) string) (Settings, error) {
 			FirstDay: r.date("AIRLINE_FIRST_DAY", "2026-01-01"),
 		},
 		SessionSeconds: r.number("AIRLINE_SESSION_SECONDS", 1800, 1, 86400),
-		Pool:           r.one("AIRLINE_POOL", on, off) == on,
-		GRPC:           r.one("AIRLINE_CALLS", overHTTP, overGRPC) == overGRPC,
+		Pool:           r.one("AIRLINE_POOL", "on", "off") == "on",
+		GRPC:           r.one("AIRLINE_CALLS", "http", "grpc") == "grpc",
 		Resilience:     r.one("AIRLINE_RESILIENCE", kit.Resilience().Values...),
 		Logging:        r.one("AIRLINE_LOGGING", kit.LogNothing, kit.LogRequests),
 	}
 	if s.GRPC && !s.Pool {
 		r.mistakes = append(r.mistakes,
-			fmt.Errorf("AIRLINE_POOL is %q: with AIRLINE_CALLS=%s connections are kept, use %s", off, overGRPC, on))
+			errors.New(`AIRLINE_POOL is "off": with AIRLINE_CALLS=grpc connections are kept, use on`))
 	}
 	var err error
 	s.Security, err = hosting.Security(r.one("AIRLINE_SECURITY", kit.Plain, kit.TLS, kit.MutualTLS),
@@ -96,12 +84,12 @@ func Read(get func(string) string) (Settings, error) {
 		kit.SpansOff)}); err != nil {
 		r.mistakes = append(r.mistakes, fmt.Errorf("AIRLINE_SPANS: %w", err))
 	}
-	if r.one("AIRLINE_STORE", embedded, mongodb) == mongodb {
-		s.Database = r.needed(lab.ServiceVariable(serviceDatabase))
+	if r.one("AIRLINE_STORE", "embedded", "mongodb") == "mongodb" {
+		s.Database = r.needed(lab.ServiceVariable(ServiceDatabase))
 	} else {
 		s.Folder = r.needed("AIRLINE_DATA")
 	}
-	if r.one("AIRLINE_SESSIONS", ask, token) == token {
+	if r.one("AIRLINE_SESSIONS", "ask", "token") == "token" {
 		s.Key = r.key("AIRLINE_KEY")
 	}
 	for _, peer := range Asks(s.Unit, s.Key != nil) {

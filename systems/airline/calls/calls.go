@@ -69,13 +69,13 @@ func NewServer(
 	server := grpcgo.NewServer(maxMessage, faults{logError}, options...)
 	s := log.Registrar(server, faults{func(error) {}}) // the server logs failures
 	if parts.Sessions != nil {
-		airlinepb.RegisterAuthServer(s, auth{sessions: parts.Sessions})
+		airlinepb.RegisterAuthServer(s, answers{Parts: parts})
 	}
 	if parts.Credentials != nil {
-		airlinepb.RegisterCustomersServer(s, customers{credentials: parts.Credentials})
+		airlinepb.RegisterCustomersServer(s, answers{Parts: parts})
 	}
 	if parts.Flights != nil {
-		airlinepb.RegisterFlightsServer(s, flights{finder: parts.Flights})
+		airlinepb.RegisterFlightsServer(s, answers{Parts: parts})
 	}
 	return server
 }
@@ -85,16 +85,19 @@ func refused(err error, kind rpc.Kind) bool {
 	return err != nil && airline.ProblemOf(err).Kind == kind
 }
 
-type auth struct {
+// answers answers the calls of other units.
+type answers struct {
 	airlinepb.UnimplementedAuthServer
-	sessions service.Sessions
+	airlinepb.UnimplementedCustomersServer
+	airlinepb.UnimplementedFlightsServer
+	Parts
 }
 
 // FindSession implements airlinepb.AuthServer.
-func (a auth) FindSession(
+func (a answers) FindSession(
 	ctx context.Context, r *airlinepb.FindSessionRequest,
 ) (*airlinepb.FindSessionResponse, error) {
-	session, err := a.sessions.Session(ctx, r.GetToken())
+	session, err := a.Sessions.Session(ctx, r.GetToken())
 	if refused(err, airline.NoSession) {
 		return &airlinepb.FindSessionResponse{}, nil
 	}
@@ -105,32 +108,22 @@ func (a auth) FindSession(
 		Expires: session.Expires.Format(time.RFC3339Nano)}}, nil
 }
 
-type customers struct {
-	airlinepb.UnimplementedCustomersServer
-	credentials service.Credentials
-}
-
 // CheckPassword implements airlinepb.CustomersServer.
-func (c customers) CheckPassword(
+func (a answers) CheckPassword(
 	ctx context.Context, r *airlinepb.CheckPasswordRequest,
 ) (*airlinepb.CheckPasswordResponse, error) {
-	err := c.credentials.Check(ctx, r.GetLogin(), r.GetPassword())
+	err := a.Credentials.Check(ctx, r.GetLogin(), r.GetPassword())
 	if err != nil && !refused(err, airline.WrongCredentials) {
 		return nil, err
 	}
 	return &airlinepb.CheckPasswordResponse{Right: err == nil}, nil
 }
 
-type flights struct {
-	airlinepb.UnimplementedFlightsServer
-	finder service.FlightFinder
-}
-
 // FindFlight implements airlinepb.FlightsServer.
-func (f flights) FindFlight(
+func (a answers) FindFlight(
 	ctx context.Context, r *airlinepb.FindFlightRequest,
 ) (*airlinepb.FindFlightResponse, error) {
-	found, err := f.finder.Flight(ctx, r.GetId())
+	found, err := a.Flights.Flight(ctx, r.GetId())
 	if refused(err, airline.UnknownFlight) {
 		return &airlinepb.FindFlightResponse{}, nil
 	}

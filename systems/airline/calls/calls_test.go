@@ -53,13 +53,18 @@ func (parts) Flight(_ context.Context, id string) (airline.Flight, error) {
 	return flight, nil
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // serve answers calls and HTTP at an address until the returned function is called.
 func serve(t *testing.T, address string, logError func(error)) (at string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	forCalls, others := accept.Fork(listener, Greeting)
 	ctx, end := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
@@ -95,9 +100,7 @@ func TestUnitsAskEachOther(t *testing.T) {
 	var complaints []error
 	address, stop := serve(t, "127.0.0.1:0", func(err error) { complaints = append(complaints, err) })
 	client, err := NewClient(address, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
 	ctx := t.Context()
 	if got, err := client.Session(ctx, token); err != nil || got != session {
@@ -134,13 +137,9 @@ func TestUnitsAskEachOther(t *testing.T) {
 func TestAUnitThatIsBackIsAskedAgain(t *testing.T) {
 	address, stop := serve(t, "127.0.0.1:0", nil)
 	client, err := NewClient(address, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer client.Close()
-	if err := client.Check(t.Context(), "c1", "right"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Check(t.Context(), "c1", "right"))
 	stop()
 	if err := client.Check(t.Context(), "c1", "right"); kindOf(err) != rpc.Unavailable {
 		t.Errorf("without the other unit: %v", err)
@@ -158,9 +157,7 @@ func TestAUnitThatIsBackIsAskedAgain(t *testing.T) {
 func TestAnEndWaitsForNobodyWhoIsSilent(t *testing.T) {
 	address, stop := serve(t, "127.0.0.1:0", nil)
 	silent, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = silent.Close() }() // the other end may have done so
 	stop()
 	if _, err := net.DialTimeout("tcp", address, time.Second); err == nil {

@@ -22,12 +22,6 @@ type Client struct {
 	flights   airlinepb.FlightsClient
 }
 
-var (
-	_ service.Sessions     = (*Client)(nil)
-	_ service.Credentials  = (*Client)(nil)
-	_ service.FlightFinder = (*Client)(nil)
-)
-
 // NewClient returns a client of the unit at an address, host:port. secured protects the connection; if it is
 // nil, it is plain. guards guard the calls; nil: nothing does.
 func NewClient(address string, secured *tls.Config, guards *resilient.Guards) (*Client, error) {

@@ -108,8 +108,6 @@ func IsID(text string) bool {
 // Customers knows customers and their passwords.
 type Customers struct{ Store store.Store }
 
-var _ Credentials = (*Customers)(nil)
-
 // Check implements Credentials.
 func (c *Customers) Check(ctx context.Context, login, password string) error {
 	account, known, err := c.Store.Account(ctx, login)
@@ -141,8 +139,6 @@ func (c *Customers) SetContact(
 
 // Flights knows airports and flights.
 type Flights struct{ Store store.Store }
-
-var _ FlightFinder = (*Flights)(nil)
 
 // On returns the flights of a day from one airport to another.
 func (f *Flights) On(ctx context.Context, from, to string, day time.Time) ([]airline.Flight, error) {

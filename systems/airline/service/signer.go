@@ -18,8 +18,6 @@ type Signer struct {
 	parser *jwt.Parser
 }
 
-var _ Sessions = (*Signer)(nil)
-
 // NewSigner signs and checks with a key.
 func NewSigner(key []byte) *Signer {
 	return &Signer{key, jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Name}),

@@ -122,19 +122,16 @@ func OpenMongo(ctx context.Context, url string) (Store, error) {
 	m := &mongoStore{client, client.Database(mongoDatabase)}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for collection, index := range map[string]mongo.IndexModel{
+	for collection, indices := range map[string][]mongo.IndexModel{
 		// the server sweeps them
-		collectionSessions: {Keys: keys("expires"), Options: options.Index().SetExpireAfterSeconds(0)},
-		collectionFlights:  {Keys: keys("from", "to", "day")},
-		collectionOrders:   {Keys: keys("login", "seats.flight"), Options: options.Index().SetUnique(true)},
+		collectionSessions: {{Keys: keys("expires"), Options: options.Index().SetExpireAfterSeconds(0)}},
+		collectionFlights:  {{Keys: keys("from", "to", "day")}},
+		collectionOrders: {{Keys: keys("login", "seats.flight"), Options: options.Index().SetUnique(true)},
+			{Keys: keys("seats.id")}},
 	} {
-		if _, err := m.db.Collection(collection).Indexes().CreateOne(ctx, index); err != nil {
-			return nil, errors.Join(fmt.Errorf("make the index of %s: %w", collection, err), m.Close())
+		if _, err := m.db.Collection(collection).Indexes().CreateMany(ctx, indices); err != nil {
+			return nil, errors.Join(fmt.Errorf("make the indices of %s: %w", collection, err), m.Close())
 		}
-	}
-	if _, err := m.db.Collection(collectionOrders).Indexes().CreateOne(ctx,
-		mongo.IndexModel{Keys: keys("seats.id")}); err != nil {
-		return nil, errors.Join(fmt.Errorf("make the index of %s: %w", collectionOrders, err), m.Close())
 	}
 	return m, nil
 }
@@ -190,13 +187,9 @@ func findAll[T any](ctx context.Context, m *mongoStore, collection string, filte
 // Load implements Store.
 func (m *mongoStore) Load(ctx context.Context, data airline.Data, customers, flights bool) error {
 	if customers {
-		if err := m.loadOnce(ctx, collectionCustomers, func(yield func(any) bool) {
-			for a := range data.AllAccounts() {
-				c := a.Customer
-				if !yield(accountDocument{c.Login, c.FirstName, c.LastName, c.Phone, c.Miles, c.Address, a.Password}) {
-					return
-				}
-			}
+		if err := loadOnce(ctx, m, collectionCustomers, data.AllAccounts(), func(a airline.Account) any {
+			c := a.Customer
+			return accountDocument{c.Login, c.FirstName, c.LastName, c.Phone, c.Miles, c.Address, a.Password}
 		}); err != nil {
 			return err
 		}
@@ -204,27 +197,21 @@ func (m *mongoStore) Load(ctx context.Context, data airline.Data, customers, fli
 	if !flights {
 		return nil
 	}
-	if err := m.loadOnce(ctx, collectionAirports, func(yield func(any) bool) {
-		for _, code := range data.AllAirports() {
-			if !yield(field("_id", code)) {
-				return
-			}
-		}
+	if err := loadOnce(ctx, m, collectionAirports, slices.Values(data.AllAirports()), func(code string) any {
+		return field("_id", code)
 	}); err != nil {
 		return err
 	}
-	return m.loadOnce(ctx, collectionFlights, func(yield func(any) bool) {
-		for f := range data.AllFlights() {
-			if !yield(flightDocument{f.ID, f.From, f.To, f.Departs.Format(airline.DayLayout), f.Departs, f.Minutes,
-				f.Price}) {
-				return
-			}
-		}
+	return loadOnce(ctx, m, collectionFlights, data.AllFlights(), func(f airline.Flight) any {
+		return flightDocument{f.ID, f.From, f.To, f.Departs.Format(airline.DayLayout), f.Departs, f.Minutes,
+			f.Price}
 	})
 }
 
-// loadOnce loads a collection, unless it was loaded to its end before.
-func (m *mongoStore) loadOnce(ctx context.Context, collection string, documents iter.Seq[any]) error {
+// loadOnce loads a collection with a document of each item, unless it was loaded to its end before.
+func loadOnce[T any](
+	ctx context.Context, m *mongoStore, collection string, items iter.Seq[T], document func(T) any,
+) error {
 	_, complete, err := findOne[bson.D](ctx, m, collectionLoaded, field("_id", collection))
 	if err != nil || complete {
 		return err
@@ -238,8 +225,8 @@ func (m *mongoStore) loadOnce(ctx context.Context, collection string, documents 
 		batch = batch[:0]
 		return problem(err)
 	}
-	for document := range documents {
-		if batch = append(batch, document); len(batch) == loadedAtOnce {
+	for item := range items {
+		if batch = append(batch, document(item)); len(batch) == loadedAtOnce {
 			if err := insert(); err != nil {
 				return err
 			}

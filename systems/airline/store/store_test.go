@@ -20,6 +20,13 @@ import (
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // eachStore runs a test on every kind of store. again closes the store and opens it anew.
 func eachStore(t *testing.T, run func(t *testing.T, s Store, again func() Store)) {
 	t.Run("embedded", func(t *testing.T) {
@@ -43,9 +50,7 @@ func eachStore(t *testing.T, run func(t *testing.T, s Store, again func() Store)
 func onStore(t *testing.T, open func() (Store, error), run func(t *testing.T, s Store, again func() Store)) {
 	t.Helper()
 	s, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if s == nil { // it could not be opened again
 			return
@@ -73,17 +78,13 @@ func some() airline.Data {
 
 func TestStoresLoadOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store, again func() Store) {
-		if err := s.Load(t.Context(), some(), true, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Load(t.Context(), some(), true, true))
 		if _, err := s.SetContact(t.Context(), "c1499",
 			airline.Contact{Phone: "1", Address: airline.Address{Street: "s"}}); err != nil {
 			t.Fatal(err)
 		}
 		s = again()
-		if err := s.Load(t.Context(), some(), true, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Load(t.Context(), some(), true, true))
 		account, known, err := s.Account(t.Context(), "c1499")
 		if err != nil || !known || account.Customer.Phone != "1" || account.Customer.Address.Street != "s" ||
 			account.Customer.LastName != "Last 1499" ||
@@ -110,9 +111,7 @@ func TestStoresLoadOnce(t *testing.T) {
 
 func TestStoresLoadTheirPart(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store, _ func() Store) {
-		if err := s.Load(t.Context(), some(), false, true); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Load(t.Context(), some(), false, true))
 		_, customer, errCustomer := s.Account(t.Context(), "c0")
 		_, flight, errFlight := s.Flight(t.Context(), "AMS-ATH-20260101-1")
 		if err := errors.Join(errCustomer, errFlight); err != nil || customer || !flight {
@@ -124,16 +123,12 @@ func TestStoresLoadTheirPart(t *testing.T) {
 func TestSessionsAreKeptAndEnd(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store, again func() Store) {
 		session := airline.Session{Login: "c1", Expires: time.Now().UTC().Truncate(time.Millisecond)}
-		if err := s.AddSession(t.Context(), "token", session); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.AddSession(t.Context(), "token", session))
 		s = again()
 		if found, known, err := s.Session(t.Context(), "token"); err != nil || !known || found != session {
 			t.Errorf("%+v %v %v, want %+v", found, known, err, session)
 		}
-		if err := s.EndSession(t.Context(), "token"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.EndSession(t.Context(), "token"))
 		if _, known, err := s.Session(t.Context(), "token"); err != nil || known {
 			t.Errorf("ended: %v %v", known, err)
 		}
@@ -142,20 +137,12 @@ func TestSessionsAreKeptAndEnd(t *testing.T) {
 
 func TestExpiredSessionsAreSwept(t *testing.T) {
 	s, err := OpenEmbedded(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
 	add := func(kind string, count int, expires time.Time) {
 		for i := range count {
-			if err := s.AddSession(t.Context(), fmt.Sprintf("%s %d", kind, i),
-				airline.Session{Login: "c1", Expires: expires}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.AddSession(t.Context(), fmt.Sprintf("%s %d", kind, i),
+				airline.Session{Login: "c1", Expires: expires}))
 		}
 	}
 	now := time.Now()
@@ -175,14 +162,8 @@ func TestExpiredSessionsAreSwept(t *testing.T) {
 func TestServersSweepSessions(t *testing.T) {
 	instance := servers.Shared(t, server.Mongo, server.Settings{})
 	s, err := OpenMongo(t.Context(), instance.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	t.Cleanup(func() { must(t, s.Close()) })
 	indices, err := s.(*mongoStore).db.Collection(collectionSessions).Indexes().ListSpecifications(t.Context())
 	if err != nil || !slices.ContainsFunc(indices, func(i mongo.IndexSpecification) bool {
 		return i.ExpireAfterSeconds != nil && *i.ExpireAfterSeconds == 0
@@ -269,12 +250,8 @@ func TestBookingsAtOnce(t *testing.T) {
 
 func TestAStoreThatIsClosedSaysSo(t *testing.T) {
 	s, err := OpenEmbedded(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, s.Close())
 	if err := s.EndSession(t.Context(), "token"); !errors.Is(err, errClosed) {
 		t.Errorf("a write after the end: %v", err)
 	}

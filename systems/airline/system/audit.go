@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -146,16 +145,9 @@ func (j *judge) read(ctx context.Context, left lab.Leftover, unit string) (err e
 
 // listed asks a unit for all bookings, of at most so many bytes.
 func listed(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/internal/bookings", nil)
+	answer, err := get(ctx, address, "/internal/bookings")
 	if err != nil {
 		return nil, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if answer.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("GET /internal/bookings: %s", answer.Status), answer.Body.Close())
 	}
 	return struct {
 		io.Reader

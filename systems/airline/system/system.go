@@ -164,8 +164,6 @@ const (
 	descriptors = 4096
 	// front is HAProxy, the first unit of every architecture.
 	front = "front"
-	// serviceDatabase is the units' name of the server that keeps their data.
-	serviceDatabase = "database"
 	// keyFile is the file in a unit's folder with the key of tokens.
 	keyFile = "key"
 )
@@ -185,7 +183,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors, Code: code(design)}
 	if design.Store == architecture.Mongo {
-		layout.Services = []lab.ServiceSpec{{Name: serviceDatabase, Kind: architecture.Mongo,
+		layout.Services = []lab.ServiceSpec{{Name: airlineunit.ServiceDatabase, Kind: architecture.Mongo,
 			Holds: &lab.Holdings{Tables: store.Collections()}}}
 	}
 	own, others := processors(p)
@@ -255,7 +253,8 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 				"AIRLINE_SESSION_SECONDS=3600",
 				"AIRLINE_SESSIONS=" + map[bool]string{false: architecture.Ask, true: architecture.Token}[d.Token],
 				"AIRLINE_POOL=" + map[bool]string{false: "off", true: "on"}[d.Pool],
-				"AIRLINE_CALLS=" + how(d),
+				"AIRLINE_CALLS=" + how(d), "AIRLINE_SECURITY=" + d.Security, "AIRLINE_RESILIENCE=" + d.Resilience,
+				"AIRLINE_LOGGING=" + d.Logging, "AIRLINE_SPANS=" + strconv.FormatFloat(d.Spans, 'g', -1, 64),
 			},
 		},
 		Lifecycle:  lab.Lifecycle{Ready: healthy},
@@ -268,23 +267,11 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 		unit.Uses = append(unit.Uses, lab.Use{To: other, How: how(d)})
 	}
 	if d.Store == architecture.Mongo {
-		unit.Uses = append(unit.Uses, lab.Use{To: serviceDatabase})
+		unit.Uses = append(unit.Uses, lab.Use{To: airlineunit.ServiceDatabase})
 	}
 	if d.Token {
 		unit.Files = map[string][]byte{keyFile: []byte(key(seed))}
 		unit.Env = append(unit.Env, "AIRLINE_KEY={dir}/"+keyFile)
-	}
-	if d.Security != kit.Plain {
-		unit.Env = append(unit.Env, "AIRLINE_SECURITY="+d.Security)
-	}
-	if d.Resilience != kit.Unguarded {
-		unit.Env = append(unit.Env, "AIRLINE_RESILIENCE="+d.Resilience)
-	}
-	if d.Logging != kit.LogNothing {
-		unit.Env = append(unit.Env, "AIRLINE_LOGGING="+d.Logging)
-	}
-	if d.Spans > 0 {
-		unit.Env = append(unit.Env, "AIRLINE_SPANS="+strconv.FormatFloat(d.Spans, 'g', -1, 64))
 	}
 	if d.Runtime == architecture.Go {
 		unit.Own, unit.Args = airline.Name, []string{"{}"}
@@ -345,19 +332,27 @@ func key(seed uint64) string {
 
 // healthy asks a unit whether it has loaded its data and serves.
 func healthy(ctx context.Context, address string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/health", nil)
+	answer, err := get(ctx, address, "/health")
+	if err == nil {
+		err = answer.Body.Close()
+	}
+	return err
+}
+
+// get asks a unit for what it must have. Who calls it closes the body.
+func get(ctx context.Context, address, path string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK {
-		err = fmt.Errorf("GET /health: %s", answer.Status)
+		return nil, errors.Join(fmt.Errorf("GET %s: %s", path, answer.Status), answer.Body.Close())
 	}
-	_ = answer.Body.Close() // what it says is of no consequence
-	return err
+	return answer, nil
 }
 
 // longestAnswer is how long an answer may take, in seconds.

@@ -34,6 +34,13 @@ func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 
 func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.report, nil }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func point(levels map[string]float64) lab.Point { return lab.Point{Name: "point", Levels: levels} }
 
 func variant(name string, knobs map[string]string) lab.Variant {
@@ -45,9 +52,7 @@ func layoutOf(t *testing.T, v lab.Variant, p lab.Point) (lab.Layout, *generator)
 	t.Helper()
 	g := &generator{}
 	layout, err := System{Generator: g}.Layout(v, p, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return layout, g
 }
 
@@ -119,13 +124,9 @@ func TestKnobsReachTheUnits(t *testing.T) {
 
 func TestProgramsAreFoundThroughLinks(t *testing.T) {
 	real, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Chdir(t.TempDir())
-	if err := os.Symlink(real, "link"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(real, "link"))
 	t.Setenv(programsVariable, "link")
 	if got, want := program(architecture.Node), filepath.Join(real, architecture.Node, "run"); got != want {
 		t.Errorf("the program is %s, want %s", got, want)
@@ -152,18 +153,14 @@ func TestAProgramThatIsNotBuiltIsMissing(t *testing.T) {
 // TestVisitsAreAsTheDriverHasThem reads what generators get.
 func TestVisitsAreAsTheDriverHasThem(t *testing.T) {
 	text, files, err := visits(point(map[string]float64{Customers: 100}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var s struct {
 		Flows []struct {
 			Weight float64
 			Steps  []struct{ Name string }
 		}
 	}
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &s))
 	var weight, profile, cancel float64
 	for _, f := range s.Flows {
 		names := fmt.Sprint(f.Steps)
@@ -293,10 +290,8 @@ func (tr trial) leave(t *testing.T, handsOver bool) lab.Leftover {
 	t.Helper()
 	left := lab.Leftover{Dir: t.TempDir(), Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 	write := func(name string, lines []string) {
-		if err := os.WriteFile(filepath.Join(left.Dir, name), []byte(strings.Join(lines, "\n")),
-			0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(left.Dir, name), []byte(strings.Join(lines, "\n")),
+			0o600))
 	}
 	write(loaded.History, tr.history)
 	if handsOver {
@@ -325,9 +320,7 @@ func TestAListOfBookingsIsReadUpToItsLimit(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	list, err := listed(t.Context(), server.Listener.Addr().String(), 1<<20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := io.ReadAll(list)
 	if len(text) > 1<<20 || err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 		t.Errorf("%d bytes were read, error %v", len(text), err)
@@ -347,17 +340,13 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5,
 		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 9}}}}}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, loaded.History),
-		[]byte(`{"end":"ok","begun_unix_ns":101000000000,"finished_ns":500000000}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, loaded.History),
+		[]byte(`{"end":"ok","begun_unix_ns":101000000000,"finished_ns":500000000}`), 0o600))
 	left := lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}, Dir: dir,
 		Spawned: time.Unix(100, 0)}
 	got, err := s.Measure(t.Context(), lab.Variant{}, point(map[string]float64{lab.FactorUsers: 2}), metered,
 		left)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, want := range map[string]float64{
 		"memory": 50, "peak_memory": 100, "cpu_per_operation": 1, "front_cpu_per_operation": 0.2, "goodput": 9,
 		"error_share": 0.375, "time_to_first_answer": 1.5,
@@ -374,9 +363,7 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 			kit.KnobLogging: kit.LogRequests})
 	to.Deployment = lab.DockerBridge
 	stops, steps, err := System{}.Ways(from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var all []string
 	for i, s := range steps {
 		all = append(all, fmt.Sprint(s.Changes[0]))

@@ -39,12 +39,6 @@ type Client struct {
 	guard *resilient.Guard // of all calls; nil: none
 }
 
-var (
-	_ service.Sessions     = (*Client)(nil)
-	_ service.Credentials  = (*Client)(nil)
-	_ service.FlightFinder = (*Client)(nil)
-)
-
 // NewClient asks the unit at an address, host:port. Without a pool every call has a connection of its own.
 // secured protects the connections; if it is nil, they are plain. guard guards the calls; nil: nothing does.
 func NewClient(address string, pool bool, secured *tls.Config, guard *resilient.Guard) *Client {

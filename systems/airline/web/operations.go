@@ -43,11 +43,7 @@ func (h *handler) login(c *call) error {
 }
 
 func (h *handler) logout(c *call) error {
-	if err := h.Auth.Logout(c, c.token); err != nil {
-		return err
-	}
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
+	return c.done(h.Auth.Logout(c, c.token))
 }
 
 // session answers other units.
@@ -68,11 +64,7 @@ func (h *handler) check(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Customers.Check(c, login, password); err != nil {
-		return err
-	}
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
+	return c.done(h.Customers.Check(c, login, password))
 }
 
 func (h *handler) customer(c *call) error {
@@ -156,11 +148,7 @@ func (h *handler) cancel(c *call) error {
 	if !service.IsID(c.names[0]) {
 		return rpc.Problemf(airline.UnknownBooking, "ids of bookings are 32 hexadecimal digits")
 	}
-	if err := h.Bookings.Cancel(c, c.login, c.names[0]); err != nil {
-		return err
-	}
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
+	return c.done(h.Bookings.Cancel(c, c.login, c.names[0]))
 }
 
 // auditTime is how long the list of all bookings may take to send.

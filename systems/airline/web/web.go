@@ -234,6 +234,14 @@ func (c *call) reply(status int, value any, err error) error {
 	return nil
 }
 
+// done answers that something was done, unless there is an error, which it returns.
+func (c *call) done(err error) error {
+	if err == nil {
+		c.w.WriteHeader(http.StatusNoContent)
+	}
+	return err
+}
+
 // typePrefix begins the types of problems.
 const typePrefix = "/problems/"
 
