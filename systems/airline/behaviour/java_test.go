@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 )
 
 // classes are those that units in Java load, in an archive of Java's own.
@@ -28,6 +29,7 @@ func (a *archive) options(t *testing.T, r runtime) []string {
 		a.dir = dir
 		t.Run("archive of classes", func(t *testing.T) {
 			r.options = []string{options + "-XX:ArchiveClassesAtExit=" + file()}
+			r.patience = time.Minute // it writes the archive at its end
 			startProcesses(t, r, []string{Monolith}, data())
 		})
 	})
