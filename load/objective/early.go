@@ -2,6 +2,7 @@ package objective
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -66,13 +67,13 @@ func (t Term) lost(r *record.Results, planned int64) string {
 // rank returns the percentile that a condition is on, as a share, with its kind of
 // times.
 func (t Term) rank() (rank float64, kind record.Kind, is bool) {
-	ranks := map[string]float64{"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999, "max": 1}
-	if rank, is = ranks[t.Metric]; is {
-		return rank, record.Response, true
+	name, service := strings.CutPrefix(t.Metric, "service.")
+	if service {
+		kind = record.Service
 	}
-	for name, rank := range ranks {
-		if t.Metric == "service."+name {
-			return rank, record.Service, true
+	for _, p := range percentiles() {
+		if p.name == name {
+			return p.rank, kind, p.rank > 0
 		}
 	}
 	return 0, 0, false

@@ -53,10 +53,7 @@ func TestLost(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.objective, func(t *testing.T) {
-			o, err := Parse(c.objective)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := MustParse(c.objective)
 			got := strings.Join(o.Lost(resultsOf(t, c.ok, c.failed, c.unsent), c.planned), "; ")
 			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 				t.Errorf("lost: %q, want %q", got, c.want)
@@ -66,10 +63,7 @@ func TestLost(t *testing.T) {
 }
 
 func TestBreachedJudgesWhatAPartCanSay(t *testing.T) {
-	o, err := Parse("p50<12ms,p99.9<12ms,errors<1%,unsent<=0,rate>1000/s,achieved>99%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := MustParse("p50<12ms,p99.9<12ms,errors<1%,unsent<=0,rate>1000/s,achieved>99%")
 	summary := resultsOf(t, 5, 5, 9).Summarize(time.Second, nil)
 	if got := o.Breached(&summary); len(got) != 2 || !strings.HasPrefix(got[0], "p50 is 15") ||
 		!strings.HasPrefix(got[1], "errors is 50%") {

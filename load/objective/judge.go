@@ -34,8 +34,8 @@ func metrics() []metric {
 	all := []metric{
 		{"errors", inShares, errorShare, "nothing was sent"},
 		{"achieved", inShares, achievedShare, "a closed loop offers no rate"},
-		{"late", inCounts, func(s *record.Summary) *float64 { return number(s.Late) }, ""},
-		{"unsent", inCounts, func(s *record.Summary) *float64 { return number(s.Unsent) }, ""},
+		{"late", inCounts, func(s *record.Summary) *float64 { return new(float64(s.Late)) }, ""},
+		{"unsent", inCounts, func(s *record.Summary) *float64 { return new(float64(s.Unsent)) }, ""},
 		{"rate", inRates, func(s *record.Summary) *float64 { return &s.AchievedRate }, ""},
 	}
 	for _, p := range percentiles() {
@@ -54,19 +54,20 @@ func metrics() []metric {
 // percentile is one of a set.
 type percentile struct {
 	name string
+	rank float64 // as a share; zero: it is the mean
 	of   func(record.Percentiles) *float64
 }
 
 // percentiles lists those of a summary.
 func percentiles() []percentile {
 	return []percentile{
-		{"p50", func(p record.Percentiles) *float64 { return p.P50 }},
-		{"p90", func(p record.Percentiles) *float64 { return p.P90 }},
-		{"p95", func(p record.Percentiles) *float64 { return p.P95 }},
-		{"p99", func(p record.Percentiles) *float64 { return p.P99 }},
-		{"p99.9", func(p record.Percentiles) *float64 { return p.P999 }},
-		{"max", func(p record.Percentiles) *float64 { return p.Max }},
-		{"mean", func(p record.Percentiles) *float64 { return p.Mean }},
+		{"p50", 0.5, func(p record.Percentiles) *float64 { return p.P50 }},
+		{"p90", 0.9, func(p record.Percentiles) *float64 { return p.P90 }},
+		{"p95", 0.95, func(p record.Percentiles) *float64 { return p.P95 }},
+		{"p99", 0.99, func(p record.Percentiles) *float64 { return p.P99 }},
+		{"p99.9", 0.999, func(p record.Percentiles) *float64 { return p.P999 }},
+		{"max", 1, func(p record.Percentiles) *float64 { return p.Max }},
+		{"mean", 0, func(p record.Percentiles) *float64 { return p.Mean }},
 	}
 }
 
@@ -94,12 +95,6 @@ func metricNames() []string {
 	return append(all, "service.p99 ...")
 }
 
-// number returns a count as a number.
-func number(n int64) *float64 {
-	x := float64(n)
-	return &x
-}
-
 // errorShare returns the share of operations sent that failed, whichever way.
 func errorShare(s *record.Summary) *float64 {
 	if s.Sent == 0 {
@@ -109,8 +104,7 @@ func errorShare(s *record.Summary) *float64 {
 	for _, count := range s.Errors {
 		n += count
 	}
-	x := float64(n) / float64(s.Sent)
-	return &x
+	return new(float64(n) / float64(s.Sent))
 }
 
 // achievedShare returns the achieved rate by the offered one.
@@ -118,24 +112,15 @@ func achievedShare(s *record.Summary) *float64 {
 	if s.OfferedRate == nil || *s.OfferedRate == 0 {
 		return nil
 	}
-	x := s.AchievedRate / *s.OfferedRate
-	return &x
+	return new(s.AchievedRate / *s.OfferedRate)
 }
-
-// defaults are the conditions of a capacity besides the user's percentile: few
-// errors, the rate was really offered, and nothing was left out.
-const defaults = "errors<=0.1%,achieved>=99%,unsent<=0"
 
 // WithDefaults adds errors<=0.1%, achieved>=99% and unsent<=0, each unless the
 // objective already speaks of that metric. A capacity without them would be a
 // rate at which operations fail quickly or are not sent.
 func (o Objective) WithDefaults() Objective {
-	more, err := Parse(defaults)
-	if err != nil {
-		panic(err) // impossible: a test parses the constant
-	}
-	full := Objective{append([]Term(nil), o.Terms...)}
-	for _, t := range more.Terms {
+	full := Objective{slices.Clone(o.Terms)}
+	for _, t := range MustParse("errors<=0.1%,achieved>=99%,unsent<=0").Terms {
 		if !slices.ContainsFunc(o.Terms, func(own Term) bool { return own.Metric == t.Metric }) {
 			full.Terms = append(full.Terms, t)
 		}

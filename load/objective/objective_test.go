@@ -10,17 +10,14 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// value returns a pointer to a number.
-func value(x float64) *float64 { return &x }
-
 // measured returns a load of 1,000 operations, 990 of them achieved.
 func measured() record.Summary {
 	return record.Summary{
-		OfferedRate: value(100), AchievedRate: 99, Sent: 1000, OK: 998, Unsent: 3, Late: 20,
+		OfferedRate: new(100.0), AchievedRate: 99, Sent: 1000, OK: 998, Unsent: 3, Late: 20,
 		Errors: map[string]int64{"timeout": 1, "refused": 1},
-		ResponseTime: record.Percentiles{P50: value(0.010), P90: value(0.020), P95: value(0.025), P99: value(0.050),
-			Max: value(1.5), Mean: value(0.012)},
-		ServiceTime: record.Percentiles{P50: value(0.009), P99: value(0.011)},
+		ResponseTime: record.Percentiles{P50: new(0.010), P90: new(0.020), P95: new(0.025), P99: new(0.050),
+			Max: new(1.5), Mean: new(0.012)},
+		ServiceTime: record.Percentiles{P50: new(0.009), P99: new(0.011)},
 	}
 }
 
@@ -122,10 +119,7 @@ func TestJudge(t *testing.T) {
 			"p90 is 20ms, objective p90<1ms"}},
 	}
 	for _, c := range cases {
-		o, err := Parse(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := MustParse(c.text)
 		s := measured()
 		pass, reasons := o.Judge(&s)
 		if pass != (len(c.want) == 0) || !slices.Equal(reasons, c.want) {
@@ -136,10 +130,7 @@ func TestJudge(t *testing.T) {
 
 func TestNothingMeasuredMeetsNothing(t *testing.T) {
 	for _, text := range []string{"p99<1s", "errors<=100%", "achieved>=0%", "service.mean<1h"} {
-		o, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := MustParse(text)
 		if pass, reasons := o.Judge(&record.Summary{}); pass || !strings.Contains(reasons[0], "cannot be checked") {
 			t.Errorf("%q: %v, %q", text, pass, reasons)
 		}
@@ -153,10 +144,7 @@ func TestDefaults(t *testing.T) {
 		{"unsent<=5,achieved>90%,errors<1%", "unsent<=5,achieved>90%,errors<1%"},
 	}
 	for _, c := range cases {
-		o, err := Parse(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := MustParse(c.text)
 		if got := o.WithDefaults().String(); got != c.want {
 			t.Errorf("%q with defaults = %q, want %q", c.text, got, c.want)
 		}
@@ -192,10 +180,7 @@ func TestTheLongestTimeOfAnObjective(t *testing.T) {
 		"p50<10ms,service.p99<2s": 2 * time.Second,
 		"p50>10ms,errors<1%":      time.Minute, // a lower limit grants nothing
 	} {
-		o, err := Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := MustParse(text)
 		if got := o.LongestTime(time.Minute); got != want {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}

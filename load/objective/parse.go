@@ -53,6 +53,15 @@ func (o Objective) String() string {
 // String returns the term as the user wrote it, without spaces.
 func (t Term) String() string { return t.text }
 
+// MustParse is Parse for a text that is known to be right.
+func MustParse(text string) Objective {
+	o, err := Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return o
+}
+
 // Parse reads conditions, separated by commas. Metrics are
 //
 //	p50 p90 p95 p99 p99.9 max mean   response time: 50ms, 1.5s, 200us

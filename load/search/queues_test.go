@@ -82,10 +82,7 @@ func TestCapacityOfKnownQueues(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			limit, err := objective.Parse(c.objective)
-			if err != nil {
-				t.Fatal(err)
-			}
+			limit := objective.MustParse(c.objective)
 			q := queue{service: c.service, n: 100_000, limit: limit.WithDefaults()}
 			got, err := Run(t.Context(), Options{Start: 50, Resolution: c.resolution, Objective: c.objective}, q.probe)
 			if err != nil {

@@ -128,6 +128,9 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 	if err != nil {
 		return record.Capacity{Objective: o.Objective}, err
 	}
+	if o.Short == nil {
+		o.Short = probe
+	}
 	s := &search{Options: o, ctx: ctx, probe: probe, grid: make(grid), high: math.Inf(1)}
 	err = s.bracket()
 	for err == nil && !s.settled() {
@@ -216,7 +219,7 @@ func (s *search) narrow() error {
 	rate := tidy(math.Sqrt(s.low * s.high))
 	decide := s.glance
 	if s.high <= s.low*nearBy {
-		decide = s.decide
+		decide = func(rate float64) (bool, error) { return s.decide(s.probe, rate) }
 	}
 	pass, err := decide(rate)
 	if err == nil {
@@ -234,7 +237,7 @@ func (s *search) secure() error {
 			continue
 		}
 		before := s.grid.passes(rate)
-		pass, err := s.decide(rate)
+		pass, err := s.decide(s.probe, rate)
 		if err != nil {
 			return err
 		}
@@ -265,7 +268,7 @@ func (s *search) reopen() error {
 // glance is the decision by what is known of a rate, or by one short trial.
 func (s *search) glance(rate float64) (bool, error) {
 	if s.grid[rate] == (tally{}) {
-		if err := s.play(s.short(), rate); err != nil {
+		if err := s.play(s.Short, rate); err != nil {
 			return false, err
 		}
 	}
@@ -275,23 +278,13 @@ func (s *search) glance(rate float64) (bool, error) {
 // decide plays trials at a rate until the majority of the votes is known, those played
 // before included, and returns it. One that passes at once is believed where a longer
 // trial will confirm the capacity.
-func (s *search) decide(rate float64) (bool, error) { return s.decideBy(s.probe, rate) }
-
-func (s *search) decideBy(probe Prober, rate float64) (bool, error) {
+func (s *search) decide(probe Prober, rate float64) (bool, error) {
 	for !s.sure(rate) {
 		if err := s.play(probe, rate); err != nil {
 			return false, err
 		}
 	}
 	return s.grid.passes(rate), nil
-}
-
-// short plays short trials, where there are some.
-func (s *search) short() Prober {
-	if s.Short != nil {
-		return s.Short
-	}
-	return s.probe
 }
 
 func (s *search) play(probe Prober, rate float64) error {
@@ -362,36 +355,30 @@ func (s *search) hold() (string, error) {
 // confirm tries the capacity a little below and above and returns what is wrong
 // with it.
 func (s *search) confirm() (string, error) {
-	if s.low > 0 {
-		if rate := max(tidy(below*s.low), s.Min); rate < s.low {
-			if err := s.repeat(rate, func(t tally) bool { return t.failed == 0 && t.passed < s.Votes }); err != nil {
+	if s.low == 0 {
+		return "", nil
+	}
+	if rate := max(tidy(below*s.low), s.Min); rate < s.low {
+		for s.grid[rate].failed == 0 && s.grid[rate].passed < s.Votes {
+			if err := s.play(s.Short, rate); err != nil {
 				return "", err
 			}
-			if s.grid[rate].failed > 0 {
-				return s.notMonotone(rate), nil
-			}
+		}
+		if s.grid[rate].failed > 0 {
+			return s.notMonotone(rate), nil
 		}
 	}
-	if !math.IsInf(s.high, 1) && s.low > 0 {
+	if !math.IsInf(s.high, 1) {
 		rate := min(max(tidy(above*s.low), s.high), s.Max)
-		if _, err := s.decideBy(s.short(), rate); err != nil {
+		pass, err := s.decide(s.Short, rate)
+		if err != nil {
 			return "", err
 		}
-		if s.grid.passes(rate) {
+		if pass {
 			return s.notMonotone(rate), nil
 		}
 	}
 	return "", nil
-}
-
-// repeat plays short trials at a rate as long as its tally says so.
-func (s *search) repeat(rate float64, again func(tally) bool) error {
-	for again(s.grid[rate]) {
-		if err := s.play(s.short(), rate); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // notMonotone returns the reason of a capacity that a rate contradicts.

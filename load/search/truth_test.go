@@ -162,10 +162,7 @@ func TestSearchesFindTheTruthSoon(t *testing.T) {
 			if i >= 2 {
 				testset.Need(t, "forty more searches take two seconds")
 			}
-			limit, err := objective.Parse(c.limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			limit := objective.MustParse(c.limit)
 			const searches = 40
 			s := stage{poisson: c.poisson, service: c.service, limit: limit.WithDefaults()}
 			truth := s.truth(t)
