@@ -39,10 +39,7 @@ func oneFixedStep(t testing.TB) round {
 
 // oneTracedStep is oneFixedStep with a traceparent.
 func oneTracedStep(t testing.TB) round {
-	plan, err := Single(Step{Request: "GET /items"}).Compile("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := compiled(t, Single(Step{Request: "GET /items"}), "")
 	return round{plan.Player(Origin{Host: "h:80", TraceShare: 1}), new(Session), Answer{Status: 200}}
 }
 

@@ -107,8 +107,7 @@ func (c *compiler) readFlows() {
 	}
 	total := 0.0
 	for i := range flows {
-		weight := flows[i].Weight
-		weight = cmp.Or(weight, 1)
+		weight := cmp.Or(flows[i].Weight, 1)
 		if !(weight > 0) || math.IsInf(weight, 0) {
 			c.problem(at("flows", i)+".weight", "flow %q: weight %g: give a number above zero", flows[i].Name, weight)
 			weight = 1

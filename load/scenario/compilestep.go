@@ -11,17 +11,20 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/cleave-lab/cleave/load/oracle"
 )
 
-// readStep compiles a step.
 func (c *compiler) readStep(place string, s *Step, names *scope) step {
 	compiled := step{operation: c.operation(s), check: s.Check, think: time.Duration(s.Think)}
 	switch {
 	case (s.Request == "") == (s.GRPC == ""):
 		c.problem(place, "a step needs either request or grpc")
 	case s.GRPC != "":
-		c.readGRPC(place, s, &compiled)
+		if compiled.grpc = s.GRPC; !methodPattern.MatchString(s.GRPC) {
+			c.problem(place+".grpc", "gRPC method %q: write it as package.Service/Method", s.GRPC)
+		}
 	default:
 		c.readRequest(place, s, &compiled, names)
 	}
@@ -39,8 +42,7 @@ func (c *compiler) readStep(place string, s *Step, names *scope) step {
 
 // operation returns the index of the step's operation.
 func (c *compiler) operation(s *Step) int {
-	name := s.Name
-	name = cmp.Or(name, s.Request+s.GRPC)
+	name := cmp.Or(s.Name, s.Request+s.GRPC)
 	i := slices.Index(c.plan.operations, name)
 	if i < 0 {
 		i = len(c.plan.operations)
@@ -50,34 +52,27 @@ func (c *compiler) operation(s *Step) int {
 	return i
 }
 
-// noteOracle keeps in words how the answers of an operation are judged.
+// noteOracle describes how the answers of an operation are judged.
 func (c *compiler) noteOracle(s *step) {
 	j := &c.plan.judged[s.operation]
-	words := s.oracle.String()
+	text := s.oracle.String()
 	for i := range s.echoes {
-		words += ", " + s.echoes[i].words()
+		text += ", " + s.echoes[i].describe()
 	}
 	if s.check != nil {
-		words += ", a check in Go"
+		text += ", a check in Go"
 	}
 	for _, e := range s.extract {
-		words += ", has " + e.from.String()
+		text += ", has " + e.from.String()
 	}
 	j.checked = j.checked && (s.oracle.Checked() || s.check != nil || len(s.extract)+len(s.echoes) > 0)
-	if !slices.Contains(j.words, words) {
-		j.words = append(j.words, words)
+	if !slices.Contains(j.descriptions, text) {
+		j.descriptions = append(j.descriptions, text)
 	}
 }
 
 // methodPattern is package.Service/Method.
 var methodPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$`)
-
-func (c *compiler) readGRPC(place string, s *Step, compiled *step) {
-	compiled.grpc = s.GRPC
-	if !methodPattern.MatchString(s.GRPC) {
-		c.problem(place+".grpc", "gRPC method %q: write it as package.Service/Method", s.GRPC)
-	}
-}
 
 // readRequest splits "METHOD /path".
 func (c *compiler) readRequest(place string, s *Step, compiled *step, names *scope) {
@@ -85,7 +80,7 @@ func (c *compiler) readRequest(place string, s *Step, compiled *step, names *sco
 	compiled.method = method
 	place += ".request"
 	switch {
-	case !found || !isToken(method):
+	case !found || !httpguts.ValidHeaderFieldName(method):
 		c.problem(place, "request %q: write it as METHOD /path, for example GET /items", s.Request)
 		return
 	case !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "${"):

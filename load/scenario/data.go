@@ -55,7 +55,6 @@ func (r *rows) take(random *rand.Rand) []value {
 	return row
 }
 
-// readData reads all data files.
 func (c *compiler) readData() {
 	c.data = map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(c.file.Data)) {

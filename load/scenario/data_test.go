@@ -13,10 +13,7 @@ func paths(t *testing.T, folder string, d Data) []string {
 	t.Helper()
 	f := Single(Step{Request: "GET /${d.a}/${d.b}"})
 	f.Data = map[string]Data{"d": d}
-	plan, err := f.Compile(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := compiled(t, f, folder)
 	p, s := plan.Player(Origin{Host: "h"}), new(Session)
 	var all []string
 	for range 5 {
@@ -66,10 +63,7 @@ func TestTypesOfJSONLines(t *testing.T) {
 	write(t, folder, "d.jsonl", `{"n":1.50,"t":"1","l":[1, {}],"z":null}`)
 	f := Single(Step{Request: "POST /", JSON: []any{"${d.n}", "${d.t}", "${d.l}", "${d.z}", "a${d.n}"}})
 	f.Data = map[string]Data{"d": {JSONL: "d.jsonl"}}
-	plan, err := f.Compile(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := compiled(t, f, folder)
 	p, s := plan.Player(Origin{}), new(Session)
 	p.Begin(s)
 	if got, want := string(s.Call().Body), `[1.50,"1",[1, {}],null,"a1.50"]`; got != want {

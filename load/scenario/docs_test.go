@@ -38,10 +38,7 @@ func TestExampleOfTheDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	for block, name := range map[string]string{"yaml": "shop.yaml", "csv": "customers.csv"} {
-		want, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := fixture(t, name)
 		_, rest, _ := strings.Cut(string(document), "```"+block+"\n")
 		if got, _, _ := strings.Cut(rest, "```"); got != string(want) {
 			t.Errorf("docs/scenarios.md shows another %s:\n%s", name, got)
@@ -66,11 +63,7 @@ func TestExampleOfTheDocument(t *testing.T) {
 }
 
 func TestSchemaAcceptsExamples(t *testing.T) {
-	shop, err := os.ReadFile(filepath.Join("testdata", "shop.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Validate("scenario", jsonOf(t, shop)); err != nil {
+	if err := schema.Validate("scenario", jsonOf(t, fixture(t, "shop.yaml"))); err != nil {
 		t.Error(err)
 	}
 	written, err := yaml.Marshal(parsed(t, "shop.yaml"))
@@ -84,10 +77,7 @@ func TestSchemaAcceptsExamples(t *testing.T) {
 
 // TestSchemaRefusesWhatParseRefuses changes the example in one place.
 func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
-	shop, err := os.ReadFile(filepath.Join("testdata", "shop.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	shop := string(fixture(t, "shop.yaml"))
 	cases := []struct{ name, old, new string }{
 		{"version", "cleave-scenario/1", "cleave-scenario/2"},
 		{"unknown key", "seed: 7", "seeds: 7"},
@@ -111,8 +101,8 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 		{"no steps", "steps:\n      - name: item", "steps: []\n    more:\n      - name: item"},
 	}
 	for _, c := range cases {
-		text := strings.Replace(string(shop), c.old, c.new, 1)
-		if text == string(shop) {
+		text := strings.Replace(shop, c.old, c.new, 1)
+		if text == shop {
 			t.Fatalf("%s: the example has no %q", c.name, c.old)
 		}
 		if err := schema.Validate("scenario", jsonOf(t, []byte(text))); err == nil {

@@ -131,8 +131,8 @@ func (w wanted) String() string {
 	return fmt.Sprintf("to contain %q", w.text)
 }
 
-// words says what is looked for, for the report.
-func (e *echo) words() string {
+// describe returns what is looked for, for the report.
+func (e *echo) describe() string {
 	switch {
 	case e.path != nil:
 		return "json to have " + e.path.String() + "=" + e.source

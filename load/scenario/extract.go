@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/tidwall/gjson"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/record"
@@ -32,7 +33,7 @@ func newSource(e Extraction) (source, error) {
 		path, err := oracle.ParsePath(e.JSON)
 		return fromJSON{path}, err
 	case e.Header != "" && e.JSON == "" && e.Regexp == "":
-		if !isToken(e.Header) {
+		if !httpguts.ValidHeaderFieldName(e.Header) {
 			return nil, fmt.Errorf("%q is no name of a header", e.Header)
 		}
 		return fromHeader(e.Header), nil
@@ -98,8 +99,7 @@ func (f fromPattern) String() string { return fmt.Sprintf("a match of %q", f.pat
 func (e *extraction) missing(a *Answer, explain bool) (record.Outcome, string) {
 	if _, isHeader := e.from.(fromHeader); isHeader {
 		return failed(explain, func() string {
-			return "expected " + e.from.String() + " in the answer, for " +
-				e.name
+			return "expected " + e.from.String() + " in the answer, for " + e.name
 		})
 	}
 	return oracle.WrongBody(a, explain, e)

@@ -2,8 +2,6 @@ package scenario
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,11 +13,7 @@ import (
 // accepted can be written, read again and played.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"shop.yaml", "mistakes.yaml"} {
-		data, err := os.ReadFile(filepath.Join("testdata", name))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(string(data))
+		f.Add(string(fixture(f, name)))
 	}
 	f.Add("schema: cleave-scenario/1\nname: x\nflows: [{name: y, steps: [{request: GET /, json: {a: [1.5, " +
 		"null]}, note: []}]}]")

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // checkHeaders refuses what would break the framing of a request, which is the
@@ -15,7 +17,7 @@ func (c *compiler) checkHeaders(place string, headers map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		place, value, key := place+"."+name, headers[name], strings.ToLower(name)
 		switch {
-		case !isToken(name):
+		case !httpguts.ValidHeaderFieldName(name):
 			c.problem(place, "header %q: a name is one word of letters, digits and dashes", name)
 		case strings.ContainsFunc(value, isControl):
 			c.problem(place, "header %s: the value has characters that a header cannot hold", name)
@@ -40,18 +42,6 @@ func DecodeBinary(text string) ([]byte, error) {
 			err)
 	}
 	return data, nil
-}
-
-// isToken reports whether s is a word as methods and header names are (RFC 9110,
-// 5.6.2).
-func isToken(s string) bool {
-	for _, c := range []byte(s) {
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && (c < '0' || c > '9') && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(c)) {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // isControl finds what would end a header value early.

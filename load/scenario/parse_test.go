@@ -14,14 +14,20 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// parsed reads a scenario of testdata.
-func parsed(t testing.TB, name string) *File {
+// fixture returns a file of testdata.
+func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Parse(name, data)
+	return data
+}
+
+// parsed reads a scenario of testdata.
+func parsed(t testing.TB, name string) *File {
+	t.Helper()
+	f, err := Parse(name, fixture(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,26 +35,17 @@ func parsed(t testing.TB, name string) *File {
 }
 
 func TestAllMistakesAtOnce(t *testing.T) {
-	path := filepath.Join("testdata", "mistakes.yaml")
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = Parse(path, data)
+	_, err := Parse(filepath.Join("testdata", "mistakes.yaml"), fixture(t, "mistakes.yaml"))
 	if err == nil {
 		t.Fatal("no error")
 	}
-	golden := filepath.Join("testdata", "mistakes.txt")
+	got := err.Error() + "\n"
 	if *update {
-		if err := os.WriteFile(golden, []byte(err.Error()+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join("testdata", "mistakes.txt"), []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, readErr := os.ReadFile(golden)
-	if readErr != nil {
-		t.Fatal(readErr)
-	}
-	if got := err.Error() + "\n"; got != string(want) {
+	if want := fixture(t, "mistakes.txt"); got != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -103,10 +100,7 @@ func TestRoundTrip(t *testing.T) {
 	original := parsed(t, "shop.yaml")
 	original.Flows[0].Steps[0].JSON.(map[string]any)["large"] = int64(1<<53 + 1)
 	original.Values["id"] = Value{UUID: &struct{}{}}
-	want, err := original.Compile("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := compiled(t, original, "testdata")
 	asJSON, err := json.Marshal(original)
 	if err != nil {
 		t.Fatal(err)
@@ -124,10 +118,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatalf("%v\n%s", err, asYAML)
 	}
 	for name, f := range map[string]*File{"JSON": &again, "YAML": last} {
-		plan, err := f.Compile("testdata")
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, asJSON)
-		}
+		plan := compiled(t, f, "testdata")
 		if got, want := requests(plan, 20), requests(want, 20); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: requests %q, want %q", name, got, want)
 		}

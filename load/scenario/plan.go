@@ -18,7 +18,6 @@ type Plan struct {
 	seed       uint64
 }
 
-// flow is a compiled Flow.
 type flow struct {
 	share float64 // of all flows, summed up to this one
 	steps []step
@@ -68,7 +67,6 @@ type step struct {
 	needsHeader, needsBody, readsCookies bool
 }
 
-// header is one header of a request.
 type header struct {
 	name  string
 	value template
@@ -79,6 +77,6 @@ func (p *Plan) Operations() []string { return p.operations }
 
 // judged is how the answers of an operation are judged.
 type judged struct {
-	checked bool
-	words   []string // one for each step of that name that differs
+	checked      bool
+	descriptions []string // one for each step of that name that differs
 }

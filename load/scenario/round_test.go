@@ -10,10 +10,7 @@ func TestEveryLoadHasKeysOfItsOwn(t *testing.T) {
 		Schema: Schema, Name: "keys", Values: map[string]Value{"key": {UUID: &struct{}{}}},
 		Flows: []Flow{{Name: "one", Steps: []Step{{Request: "GET /${key}"}}}},
 	}
-	plan, err := file.Compile("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := compiled(t, file, "")
 	seen := map[string]bool{}
 	for _, at := range []Origin{{}, {After: Progress{Loads: 1}}, {After: Progress{Loads: 2}}, {Part: 1, Of: 2},
 		{Part: 1, Of: 2, After: Progress{Loads: 1}}} {
@@ -37,10 +34,7 @@ func TestEveryLoadGoesOn(t *testing.T) {
 	file := Single(Step{Request: "GET /${n}/${d.name}"})
 	file.Values = map[string]Value{"n": {Sequence: &from}}
 	file.Data = map[string]Data{"d": {CSV: "d.csv"}}
-	plan, err := file.Compile(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := compiled(t, file, folder)
 	var after Progress
 	got, session := "", new(Session)
 	for load, flows := range [][2]int{{1, 0}, {2, 1}, {1, 1}} { // of each part

@@ -11,14 +11,20 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// begun compiles a scenario and begins its first flow.
-func begun(t testing.TB, f *File) (*Player, *Session) {
+// compiled compiles a scenario with the files of a folder.
+func compiled(t testing.TB, f *File, folder string) *Plan {
 	t.Helper()
-	plan, err := f.Compile("testdata")
+	plan, err := f.Compile(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, s := plan.Player(Origin{Host: "h:80"}), new(Session)
+	return plan
+}
+
+// begun compiles a scenario and begins its first flow.
+func begun(t testing.TB, f *File) (*Player, *Session) {
+	t.Helper()
+	p, s := compiled(t, f, "testdata").Player(Origin{Host: "h:80"}), new(Session)
 	p.Begin(s)
 	return p, s
 }
@@ -84,10 +90,7 @@ func TestCallSaysTheSame(t *testing.T) {
 	f.Values = map[string]Value{"n": {Integer: &Range{7, 7}}}
 	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET ${n}",
 		Headers: map[string]string{"Connection": "keep-alive"}})
-	plan, err := f.Compile("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := compiled(t, f, "")
 	p, s := plan.Player(Origin{Host: "h", Path: "/base/", Close: true}), new(Session)
 	p.Begin(s)
 	want := Call{Method: "POST", Host: "h", Path: "/base/7",
@@ -334,10 +337,7 @@ func TestWhatIsCheckedInWords(t *testing.T) {
 	f := parsed(t, "shop.yaml")
 	f.Flows[1].Steps = append(f.Flows[1].Steps, Step{Request: "GET /ping"}, Step{GRPC: "a.B/C"},
 		Step{Name: "item", Request: "GET /items"})
-	plan, err := f.Compile("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := compiled(t, f, "testdata")
 	if got, want := plan.Unchecked(), []string{"item", "GET /ping", "a.B/C"}; !slices.Equal(got, want) {
 		t.Errorf("unchecked %q, want %q", got, want)
 	}

@@ -43,10 +43,7 @@ func TestTraceShare(t *testing.T) {
 		Step{Request: "GET /${n}", Headers: map[string]string{"X": "${n}"}},
 	)
 	f.Values = map[string]Value{"n": {Integer: &Range{7, 7}}}
-	plan, err := f.Compile("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := compiled(t, f, "")
 	p, s := plan.Player(Origin{Host: "h", TraceShare: share}), new(Session)
 	seen, sampled := map[trace.TraceID]bool{}, 0
 	for range flows {
@@ -76,10 +73,7 @@ func TestWhoSaysNothingOfTraces(t *testing.T) {
 		if share > 0 {
 			step.Headers = map[string]string{"Traceparent": own}
 		}
-		plan, err := Single(step).Compile("")
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := compiled(t, Single(step), "")
 		p, s := plan.Player(Origin{Host: "h", TraceShare: share}), new(Session)
 		p.Begin(s)
 		if is, there := traceOf(t, s); there != (want != "") || there && is.TraceID().String() != want {

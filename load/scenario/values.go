@@ -49,7 +49,15 @@ func newIndependent(v Value) (generator, error) {
 		}
 		return integer{from: v.Integer.From, n: uint64(v.Integer.To) - uint64(v.Integer.From) + 1}, nil
 	case v.Zipf != nil:
-		return checkedZipf(*v.Zipf)
+		z := *v.Zipf
+		if z.From > z.To || uint64(z.To)-uint64(z.From) >= maxSpan {
+			return nil, fmt.Errorf("zipf from %d to %d: give from <= to and at most 2^53 numbers", z.From, z.To)
+		}
+		if !(z.Exponent >= 0) || math.IsInf(z.Exponent, 0) {
+			return nil, fmt.Errorf("zipf exponent %g: give a number from 0 on", z.Exponent)
+		}
+		g := newZipf(z)
+		return &g, nil
 	case v.Text != nil:
 		if v.Text.Length < 1 || v.Text.Length > maxLength {
 			return nil, fmt.Errorf("text of length %d: give 1 to %d", v.Text.Length, maxLength)
@@ -62,15 +70,4 @@ func newIndependent(v Value) (generator, error) {
 		return choice(v.Choice), nil
 	}
 	return newPersonName(), nil
-}
-
-func checkedZipf(z Zipf) (generator, error) {
-	if z.From > z.To || uint64(z.To)-uint64(z.From) >= maxSpan {
-		return nil, fmt.Errorf("zipf from %d to %d: give from <= to and at most 2^53 numbers", z.From, z.To)
-	}
-	if !(z.Exponent >= 0) || math.IsInf(z.Exponent, 0) {
-		return nil, fmt.Errorf("zipf exponent %g: give a number from 0 on", z.Exponent)
-	}
-	g := newZipf(z)
-	return &g, nil
 }

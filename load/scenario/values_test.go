@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// draws are values of one kind.
 func draws(t *testing.T, v Value, n int) []string {
 	t.Helper()
 	make, err := newGenerator(v)
@@ -25,7 +24,6 @@ func draws(t *testing.T, v Value, n int) []string {
 }
 
 func TestValuesHaveTheirForm(t *testing.T) {
-	from := int64(-2)
 	cases := []struct {
 		name    string
 		value   Value
@@ -38,7 +36,7 @@ func TestValuesHaveTheirForm(t *testing.T) {
 		{"name", Value{Name: &struct{}{}}, `^[A-Z][a-z]+ [A-Z][a-z]+$`},
 		{"text", Value{Text: &Text{Length: 23}}, `^[A-Za-z0-9]{23}$`},
 		{"choice", Value{Choice: []string{"tea", "coffee"}}, `^(tea|coffee)$`},
-		{"sequence", Value{Sequence: &from}, `^-?\d+$`},
+		{"sequence", Value{Sequence: new(int64(-2))}, `^-?\d+$`},
 	}
 	for _, c := range cases {
 		pattern := regexp.MustCompile(c.pattern)
@@ -103,7 +101,7 @@ func TestZipfAtItsLimits(t *testing.T) {
 		{1, 3, 1e300},
 		{math.MinInt64, math.MinInt64 + maxSpan - 1, 1}, {math.MaxInt64 - 5, math.MaxInt64, 1},
 	} {
-		if _, err := checkedZipf(z); err != nil {
+		if _, err := newGenerator(Value{Zipf: &z}); err != nil {
 			t.Errorf("%+v: %v", z, err)
 			continue
 		}
@@ -138,14 +136,10 @@ func TestIntegersAndTextsAreEven(t *testing.T) {
 
 // TestEveryNumberOnce: the players of all parts together count without gaps.
 func TestEveryNumberOnce(t *testing.T) {
-	from := int64(10)
 	f := Single(Step{Request: "GET /${n}/${rows.name}"})
-	f.Values = map[string]Value{"n": {Sequence: &from}}
+	f.Values = map[string]Value{"n": {Sequence: new(int64(10))}}
 	f.Data = map[string]Data{"rows": {CSV: "customers.csv"}}
-	plan, err := f.Compile("testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plan := compiled(t, f, "testdata")
 	const parts, each = 4, 3
 	lines := map[string]bool{}
 	for part := range parts {
@@ -166,10 +160,7 @@ func TestSeedsAndParts(t *testing.T) {
 	play := func(seed uint64, part int) string {
 		f := parsed(t, "shop.yaml")
 		f.Seed = seed
-		plan, err := f.Compile("testdata")
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan := compiled(t, f, "testdata")
 		p, s := plan.Player(Origin{Host: "h", Part: part, Of: 2}), new(Session)
 		all := ""
 		for range 20 {

@@ -14,13 +14,13 @@ func (p *Plan) Unchecked() []string {
 	return unchecked
 }
 
-// Checks says in words, by operation, what answers are checked for.
+// Checks describes, by operation, what answers are checked for.
 func (p *Plan) Checks() []string {
-	words := make([]string, len(p.judged))
+	checks := make([]string, len(p.judged))
 	for i, j := range p.judged {
-		words[i] = strings.Join(j.words, "; or ")
+		checks[i] = strings.Join(j.descriptions, "; or ")
 	}
-	return words
+	return checks
 }
 
 // Protocols reports whether steps are HTTP requests and gRPC calls.
