@@ -33,8 +33,7 @@ type logged struct {
 var commonLine = regexp.MustCompile(`^\S+ \S+ .*?\[([^\]]+)\] "([^" ]*) ([^" ]*)(?: [^"]*)?" (\d{3}) `)
 
 // accessLog converts a log of a web server (common, combined, or an object of JSON for each line) to a
-// replay:
-// its requests in their order, at their times.
+// replay: its requests in their order, at their times.
 func (d *draft) accessLog(data []byte) error {
 	rows, unread := readLog(data)
 	if len(rows) == 0 {
@@ -96,7 +95,6 @@ func readLog(data []byte) (rows []logged, unread int) {
 	return rows, unread
 }
 
-// readLine reads one line of a log.
 func readLine(line []byte) (l logged, ok bool) {
 	if line[0] == '{' && gjson.ValidBytes(line) {
 		return readObject(gjson.ParseBytes(line))
@@ -111,8 +109,7 @@ func readLine(line []byte) (l logged, ok bool) {
 }
 
 // readObject reads a request of a log in JSON, whose fields each server names for itself: nginx, Caddy,
-// Traefik,
-// Envoy and what follows them.
+// Traefik, Envoy and what follows them.
 func readObject(of gjson.Result) (l logged, ok bool) {
 	first := func(names ...string) gjson.Result {
 		for _, name := range names {
@@ -126,8 +123,8 @@ func readObject(of gjson.Result) (l logged, ok bool) {
 		"http\\.request\\.method", "httpRequest.requestMethod").String()
 	l.target = first("request.uri", "request_uri", "RequestPath", "uri", "path", "url", "request_path",
 		"url\\.path", "httpRequest.requestUrl").String()
-	if query := first("query", "query_string", "args").String(); query != "" && !strings.Contains(l.target,
-		"?") {
+	query := first("query", "query_string", "args").String()
+	if query != "" && !strings.Contains(l.target, "?") {
 		l.target += "?" + strings.TrimPrefix(query, "?")
 	}
 	if words := strings.Fields(first("request").String()); l.method == "" && len(words) > 1 {
@@ -196,8 +193,7 @@ func (d *draft) replayRows(rows []logged) {
 	d.beside[stem+"-times.txt"] = []byte(times.String())
 	d.file.Data = map[string]scenario.Data{name: {CSV: stem + "-" + name + ".csv"}}
 	d.file.Load = &scenario.Load{Replay: stem + "-times.txt"}
-	no := false
-	d.file.Cookies = &no
+	d.file.Cookies = new(false)
 	d.file.Flows = []scenario.Flow{{Name: "log", Steps: []scenario.Step{{Name: "GET",
 		Request: "GET /${" + name + ".path}", Expect: scenario.Expect{Status: cmp.Or(statuses(rows), "200-399")}}}}}
 }

@@ -201,6 +201,15 @@ func otherLeaf(old any) (any, bool) {
 	return nil, false
 }
 
+func asJSON(t *testing.T, document any) []byte {
+	t.Helper()
+	text, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
 func TestNothingOfRecordingsIsDropped(t *testing.T) {
 	var document map[string]any
 	if err := json.Unmarshal(read(t, "shop.har"), &document); err != nil {
@@ -219,11 +228,7 @@ func TestNothingOfRecordingsIsDropped(t *testing.T) {
 				return
 			}
 			tried++
-			text, err := json.Marshal(document)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if rendered(t, "shop.har", text) == original {
+			if rendered(t, "shop.har", asJSON(t, document)) == original {
 				t.Errorf("%s: nothing changes", path)
 			}
 		})
@@ -263,21 +268,14 @@ func TestNothingOfDescriptionsIsDropped(t *testing.T) {
 	if err := yaml.Unmarshal(read(t, "shop.openapi.yaml"), &document); err != nil {
 		t.Fatal(err)
 	}
-	marshalled := func() []byte {
-		text, err := json.Marshal(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return text
-	}
-	original := rendered(t, "shop.openapi.json", marshalled())
+	original := rendered(t, "shop.openapi.json", asJSON(t, document))
 	tried := 0
 	mutate(document, "", func(path string) {
 		if !isPartOfDescription(path) {
 			return
 		}
 		tried++
-		if rendered(t, "shop.openapi.json", marshalled()) == original {
+		if rendered(t, "shop.openapi.json", asJSON(t, document)) == original {
 			t.Errorf("%s: nothing changes", path)
 		}
 	})

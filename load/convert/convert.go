@@ -82,12 +82,17 @@ type Options struct {
 	Beside fs.FS
 }
 
-// open opens a file of the input's folder, or below it.
-func (o Options) open(name string) (fs.File, error) {
+// read returns a file of the input's folder, or below it, up to a byte more than a number of them.
+func (o Options) read(name string, most int64) ([]byte, error) {
 	if o.Beside == nil || !fs.ValidPath(name) {
 		return nil, errors.New("only files in the input's folder are read")
 	}
-	return o.Beside.Open(name)
+	file, err := o.Beside.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	return io.ReadAll(io.LimitReader(file, most+1))
 }
 
 // ReadFile converts a file. Data files that it refers to are read from its
@@ -97,13 +102,7 @@ func ReadFile(path string, options Options) (Conversion, error) {
 	if err != nil {
 		return Conversion{}, fmt.Errorf("convert: %w", err)
 	}
-	folder, err := inputfile.Folder(filepath.Dir(path), maxData)
-	if err != nil {
-		return Conversion{}, fmt.Errorf("convert %s: %w", path, err)
-	}
-	defer func() { _ = folder.Close() }() // only read
-	options.Beside = folder
-	return Convert(filepath.Base(path), data, options)
+	return convertIn(filepath.Dir(path), filepath.Base(path), data, options)
 }
 
 // Read converts what a reader has, as from standard input. Data files are read from the working folder and
@@ -113,13 +112,18 @@ func Read(in io.Reader, options Options) (Conversion, error) {
 	if err != nil {
 		return Conversion{}, fmt.Errorf("convert: %w", err)
 	}
-	folder, err := inputfile.Folder(".", maxData)
+	return convertIn(".", "input", data, options)
+}
+
+// convertIn converts a document of a folder.
+func convertIn(dir, name string, data []byte, options Options) (Conversion, error) {
+	folder, err := inputfile.Folder(dir, maxData)
 	if err != nil {
-		return Conversion{}, fmt.Errorf("convert: %w", err)
+		return Conversion{}, fmt.Errorf("convert %s: %w", name, err)
 	}
 	defer func() { _ = folder.Close() }() // only read
 	options.Beside = folder
-	return Convert("input", data, options)
+	return Convert(name, data, options)
 }
 
 // Convert converts a document. Its name gives the scenario's, and the format
@@ -167,7 +171,7 @@ func Convert(name string, data []byte, options Options) (Conversion, error) {
 	}
 	d.pruneValues()
 	d.hoistHeaders()
-	return d.conversion(format), nil
+	return Conversion{Format: format, File: d.file, Beside: d.beside, NotConverted: d.notes}, nil
 }
 
 // descriptionKey matches the key of a description in YAML that names its version.
@@ -271,14 +275,23 @@ func (d *draft) name(wish string) string {
 	return name
 }
 
-// value adds a generated value and returns how texts refer to it.
-func (d *draft) value(wish string, v scenario.Value) string {
-	if d.file.Values == nil {
-		d.file.Values = map[string]scenario.Value{}
-	}
+// newValue adds a generated value and returns its name.
+func (d *draft) newValue(wish string, v scenario.Value) string {
 	name := d.name(wish)
-	d.file.Values[name] = v
-	return "${" + name + "}"
+	d.file.Values = with(d.file.Values, name, v)
+	return name
+}
+
+// value adds a generated value and returns how texts refer to it.
+func (d *draft) value(wish string, v scenario.Value) string { return "${" + d.newValue(wish, v) + "}" }
+
+// with adds to a map that may not exist yet.
+func with[V any](m map[string]V, key string, value V) map[string]V {
+	if m == nil {
+		m = map[string]V{}
+	}
+	m[key] = value
+	return m
 }
 
 // pruneValues removes generated values that no step uses: those of steps that are not converted.
@@ -290,8 +303,4 @@ func (d *draft) pruneValues() {
 	maps.DeleteFunc(d.file.Values, func(name string, _ scenario.Value) bool {
 		return !strings.Contains(string(flows), "${"+name+"}")
 	})
-}
-
-func (d *draft) conversion(format string) Conversion {
-	return Conversion{Format: format, File: d.file, Beside: d.beside, NotConverted: d.notes}
 }

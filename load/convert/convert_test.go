@@ -2,6 +2,7 @@ package convert
 
 import (
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -22,25 +23,35 @@ var environment = regexp.MustCompile(`\$\{env:\w+\}`)
 // compile writes a conversion as its user would and reads it back.
 func compile(t testing.TB, c *Conversion) *scenario.Plan {
 	t.Helper()
-	text, err := c.YAML("input")
+	plan, err := compiled(t, c, c.Beside)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return plan
+}
+
+// compiled is compile with other files of data.
+func compiled(t testing.TB, c *Conversion, beside map[string][]byte) (*scenario.Plan, error) {
+	t.Helper()
+	text, err := c.YAML("input")
+	if err != nil {
+		return nil, err
+	}
 	folder := t.TempDir()
-	for name, data := range c.Beside {
+	for name, data := range beside {
 		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
 	file, err := scenario.Parse("converted.yaml", environment.ReplaceAll(text, []byte("value")))
 	if err != nil {
-		t.Fatalf("the scenario cannot be parsed: %v\n%s", err, text)
+		return nil, fmt.Errorf("the scenario cannot be parsed: %w\n%s", err, text)
 	}
 	plan, err := file.Compile(folder)
 	if err != nil {
-		t.Fatalf("the scenario cannot be compiled: %v\n%s", err, text)
+		err = fmt.Errorf("the scenario cannot be compiled: %w\n%s", err, text)
 	}
-	return plan
+	return plan, err
 }
 
 func TestFixturesBecomeScenarios(t *testing.T) {

@@ -186,7 +186,7 @@ func unescaped(text, only string) string {
 // curlRequest holds the options of one command.
 type curlRequest struct {
 	method, user              string
-	headers                   []pair
+	headers                   []field
 	cookies                   []string
 	data, urls, lost          []string // lost: options that cannot be followed
 	asJSON, asQuery, onlyHead bool
@@ -202,7 +202,7 @@ func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 		f.FuncP(name, short, "", func(value string) error { set(value); return nil })
 	}
 	header := func(name string) func(string) {
-		return func(value string) { r.headers = append(r.headers, pair{name, value}) }
+		return func(value string) { r.headers = append(r.headers, field{name, value}) }
 	}
 	text("request", "X", func(v string) { r.method = v })
 	text("url", "", func(v string) { r.urls = append(r.urls, v) })
@@ -219,7 +219,7 @@ func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 	text("oauth2-bearer", "", func(v string) { header("Authorization")("Bearer " + v) })
 	text("cookie", "b", func(v string) {
 		if strings.Contains(v, "=") {
-			r.cookies = append(r.cookies, cookieNames([]pair{{"cookie", v}})...)
+			r.cookies = append(r.cookies, cookieNames([]field{{"cookie", v}})...)
 		} else {
 			r.lost = append(r.lost, "--cookie from a file")
 		}
@@ -237,17 +237,16 @@ func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 		text(name, short, func(string) { r.lost = append(r.lost, "--"+name) })
 	}
 	for _, option := range strings.Fields("output=o write-out=w max-time=m connect-timeout proxy=x " +
-		"proxy-user=U " +
-		"cacert capath cert=E cert-type key key-type pass ciphers tls-max retry retry-delay retry-max-time " +
-		"max-redirs resolve connect-to interface dump-header=D cookie-jar=c limit-rate speed-limit=Y " +
-		"speed-time=y stderr trace trace-ascii noproxy unix-socket keepalive-time max-filesize output-dir " +
-		"local-port dns-servers proto proto-redir request-target create-file-mode happy-eyeballs-timeout-ms") {
+		"proxy-user=U cacert capath cert=E cert-type key key-type pass ciphers tls-max retry retry-delay " +
+		"retry-max-time max-redirs resolve connect-to interface dump-header=D cookie-jar=c limit-rate " +
+		"speed-limit=Y speed-time=y stderr trace trace-ascii noproxy unix-socket keepalive-time max-filesize " +
+		"output-dir local-port dns-servers proto proto-redir request-target create-file-mode " +
+		"happy-eyeballs-timeout-ms") {
 		name, short, _ := strings.Cut(option, "=")
 		text(name, short, func(string) {})
 	}
 	for _, option := range strings.Fields("silent=s show-error=S verbose=v include=i insecure=k compressed " +
-		"fail=f " +
-		"fail-with-body http1.0=0 http1.1 http2 http2-prior-knowledge http3 ipv4=4 ipv6=6 remote-name=O " +
+		"fail=f fail-with-body http1.0=0 http1.1 http2 http2-prior-knowledge http3 ipv4=4 ipv6=6 remote-name=O " +
 		"remote-header-name=J no-buffer=N progress-bar=# location-trusted tlsv1=1 tlsv1.2 tlsv1.3 basic anyauth " +
 		"path-as-is no-keepalive parallel=Z create-dirs tcp-nodelay no-progress-meter retry-connrefused " +
 		"retry-all-errors fail-early junk-session-cookies=j disable=q netrc=n raw compressed-ssh ssl-no-revoke") {
@@ -271,7 +270,7 @@ func (c *commands) addData(r *curlRequest, option, value string) {
 		rest = value[1:]
 	}
 	if isFile {
-		content, err := c.read(rest)
+		content, err := c.options.read(rest, maxText)
 		if err != nil {
 			r.lost = append(r.lost, fmt.Sprintf("--%s from the file %s (%v)", option, rest, err))
 			return
@@ -284,16 +283,6 @@ func (c *commands) addData(r *curlRequest, option, value string) {
 		rest = field + referring(url.QueryEscape(rest))
 	}
 	r.data = append(r.data, rest)
-}
-
-// read returns the text of a file that a command sends.
-func (c *commands) read(name string) ([]byte, error) {
-	file, err := c.options.open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = file.Close() }() // only read
-	return io.ReadAll(io.LimitReader(file, maxText+1))
 }
 
 // command converts one transfer of curl.
@@ -325,7 +314,7 @@ func (c *commands) command(where string, words []string) {
 	if r.asJSON {
 		mime = "application/json"
 		if _, given := valueOf(r.headers, "Accept"); !given {
-			r.headers = append(r.headers, pair{"Accept", mime})
+			r.headers = append(r.headers, field{"Accept", mime})
 		}
 	}
 	if r.follow {
@@ -365,14 +354,12 @@ func (c *commands) keep(r *recorded, raw bool) {
 	c.found = append(c.found, r)
 }
 
-// headerOfUser makes a header of --user.
 func (c *commands) headerOfUser(where string, r *curlRequest) {
 	if referenced.MatchString(r.user) {
 		c.note(where, "--user", "its user or password is a variable, which cannot be encoded beforehand: give "+
-			"the header "+
-			"Authorization")
+			"the header Authorization")
 		return
 	}
-	r.headers = append(r.headers, pair{"Authorization",
+	r.headers = append(r.headers, field{"Authorization",
 		"Basic " + base64.StdEncoding.EncodeToString([]byte(r.user))})
 }

@@ -1,15 +1,12 @@
 package convert
 
 import (
-	"os"
-	"path/filepath"
+	"maps"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 	"unicode"
-
-	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // What a conversion may allocate, in bytes, and for each byte of its input: nobody
@@ -38,29 +35,15 @@ func fuzz(f *testing.F, format string, fixtures ...string) {
 				t.Errorf("note %q", text)
 			}
 		}
-		text, err := c.YAML("fuzz")
-		if err != nil {
+		if _, err := compiled(t, &c, dataOf(&c)); err != nil {
 			t.Fatal(err)
-		}
-		file, err := scenario.Parse("fuzz.yaml", environment.ReplaceAll(text, []byte("value")))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		folder := t.TempDir()
-		for _, d := range file.Data { // those that the input did not bring
-			if err := os.WriteFile(filepath.Join(folder, d.CSV), []byte(columnsOf(&c)), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := file.Compile(folder); err != nil {
-			t.Fatalf("%v\n%s", err, text)
 		}
 	})
 }
 
-// columnsOf returns a data file for a conversion without one: with all columns that
-// its steps read.
-func columnsOf(c *Conversion) string {
+// dataOf returns the data files of a conversion, for those that the input did not bring one with all
+// columns that its steps read.
+func dataOf(c *Conversion) map[string][]byte {
 	text, _ := c.YAML("columns") // written once already
 	header, row, seen := "a", "1", map[string]bool{"a": true}
 	for _, column := range regexp.MustCompile(`\$\{\w+\.(\w+)\}`).FindAllStringSubmatch(string(text), -1) {
@@ -69,7 +52,12 @@ func columnsOf(c *Conversion) string {
 			header, row = header+","+column[1], row+",1"
 		}
 	}
-	return header + "\n" + row + "\n"
+	files := map[string][]byte{}
+	for _, d := range c.File.Data {
+		files[d.CSV] = []byte(header + "\n" + row + "\n")
+	}
+	maps.Copy(files, c.Beside)
+	return files
 }
 
 func FuzzHAR(f *testing.F) {

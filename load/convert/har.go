@@ -24,7 +24,7 @@ type entry struct {
 	recorded
 	started      string
 	time         float64 // in ms
-	postData     *postData
+	postData     gjson.Result
 	bodySize     int64 // in bytes, -1 unknown
 	status       int64
 	contentType  string
@@ -42,21 +42,22 @@ func newEntry(number int, of gjson.Result) *entry {
 		recorded: recorded{
 			where:  "entry " + strconv.Itoa(number),
 			method: request.Get("method").String(), address: request.Get("url").String(),
-			headers: pairs(request.Get("headers")),
+			headers: fields(request.Get("headers")),
 		},
 		started: of.Get("startedDateTime").String(), time: of.Get("time").Float(),
+		postData: request.Get("postData"),
 		bodySize: request.Get("bodySize").Int(), status: response.Get("status").Int(),
 		contentType: response.Get("content.mimeType").String(),
 		failure:     response.Get("_error").String(), resourceType: of.Get("_resourceType").String(),
 		fromCache: of.Get("_fromCache").String(), websocket: of.Get("_webSocketMessages.0").Exists(),
 	}
-	for _, c := range pairs(request.Get("cookies")) {
+	for _, c := range fields(request.Get("cookies")) {
 		e.cookies = append(e.cookies, c.name)
 	}
-	for _, c := range pairs(response.Get("cookies")) {
+	for _, c := range fields(response.Get("cookies")) {
 		e.gives = append(e.gives, c.name)
 	}
-	answered := pairs(response.Get("headers"))
+	answered := fields(response.Get("headers"))
 	for _, h := range answered {
 		if strings.EqualFold(h.name, "set-cookie") {
 			for line := range strings.Lines(h.value) { // Chromium joins several by line ends
@@ -65,30 +66,27 @@ func newEntry(number int, of gjson.Result) *entry {
 			}
 		}
 	}
-	if sent := request.Get("postData"); sent.IsObject() {
-		e.postData = newPostData(sent)
-	}
 	if value, found := valueOf(answered, "Content-Type"); found && e.contentType == "" {
 		e.contentType = value
 	}
 	return e
 }
 
-// pairs reads a list of names and values; anything else is an empty one.
-func pairs(list gjson.Result) []pair {
+// fields reads a list of names and values; anything else is an empty one.
+func fields(list gjson.Result) []field {
 	if !list.IsArray() {
 		return nil
 	}
-	var all []pair
+	var all []field
 	for _, item := range list.Array() {
-		all = append(all, pair{item.Get("name").String(), item.Get("value").String()})
+		all = append(all, field{item.Get("name").String(), item.Get("value").String()})
 	}
 	return all
 }
 
 // valueOf returns the value of a header, whatever its case.
-func valueOf(headers []pair, name string) (value string, found bool) {
-	i := slices.IndexFunc(headers, func(h pair) bool { return strings.EqualFold(h.name, name) })
+func valueOf(headers []field, name string) (value string, found bool) {
+	i := slices.IndexFunc(headers, func(h field) bool { return strings.EqualFold(h.name, name) })
 	if i < 0 {
 		return "", false
 	}
@@ -117,7 +115,6 @@ func readRecording(data []byte) (entries []*entry, title string, err error) {
 	return entries, log.Get("pages.0.title").String(), nil
 }
 
-// har converts a recording.
 func (d *draft) har(data []byte, options Options) error {
 	entries, title, err := readRecording(data)
 	if err != nil {
@@ -137,7 +134,7 @@ func (d *draft) har(data []byte, options Options) error {
 	slices.SortStableFunc(usable, func(a, b *recorded) int { return a.start.Compare(b.start) })
 	name := "recording"
 	if oneLine(title) != "" {
-		name = oneLine(literal(title))
+		name = oneLine(scenario.Literal(title))
 	}
 	return d.flow("recording", name, usable, options)
 }
@@ -181,8 +178,8 @@ func (d *draft) unusable(e *entry) string {
 		d.note(e.where, fmt.Sprintf("a body of %d bytes", size),
 			fmt.Sprintf("the recording holds %d bytes of it; these are sent", len(body)))
 	}
-	if e.postData != nil {
-		e.mimeType = e.postData.mimeType
+	if e.postData.IsObject() {
+		e.mimeType = e.postData.Get("mimeType").String()
 	}
 	e.expect = scenario.Expect{Status: strconv.FormatInt(e.status, 10)}
 	redirects := e.status >= 300 && e.status < 400
@@ -191,65 +188,39 @@ func (d *draft) unusable(e *entry) string {
 	return ""
 }
 
-// postData is the body of a recorded request.
-type postData struct {
-	mimeType string
-	text     string
-	params   []param
-	encoding string // base64, or empty
-}
-
-// param is a field of a recorded form.
-type param struct{ name, value, fileName string }
-
-// newPostData reads a body.
-func newPostData(of gjson.Result) *postData {
-	p := &postData{mimeType: of.Get("mimeType").String(), text: of.Get("text").String(),
-		encoding: of.Get("encoding").String()}
-	if list := of.Get("params"); list.IsArray() {
-		for _, item := range list.Array() {
-			p.params = append(p.params, param{item.Get("name").String(), item.Get("value").String(),
-				item.Get("fileName").String()})
-		}
-	}
-	return p
-}
-
 // sentBody returns what the entry sent, or the reason why it is not known.
 func (e *entry) sentBody() (body, reason string) {
-	p := e.postData
-	if p == nil {
+	if !e.postData.IsObject() {
 		if e.bodySize > 0 {
 			return "", fmt.Sprintf("the recording lacks its body of %d bytes", e.bodySize)
 		}
 		return "", ""
 	}
-	isFile := func(p param) bool { return p.fileName != "" }
-	switch {
-	case slices.ContainsFunc(p.params, isFile),
-		strings.HasPrefix(p.mimeType, "multipart/") && strings.Contains(p.text, "filename="):
+	mimeType, text := e.postData.Get("mimeType").String(), e.postData.Get("text").String()
+	var fields []string
+	isUpload := strings.HasPrefix(mimeType, "multipart/") && strings.Contains(text, "filename=")
+	if list := e.postData.Get("params"); list.IsArray() {
+		for _, item := range list.Array() {
+			fields = append(fields, url.QueryEscape(item.Get("name").String())+"="+
+				url.QueryEscape(item.Get("value").String()))
+			isUpload = isUpload || item.Get("fileName").String() != ""
+		}
+	}
+	switch encoding := e.postData.Get("encoding").String(); {
+	case isUpload:
 		return "", "uploads a file, whose content a recording does not keep reliably"
-	case p.encoding == "base64":
-		decoded, err := base64.StdEncoding.DecodeString(p.text)
+	case encoding == "base64":
+		decoded, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || !utf8.Valid(decoded) {
 			return "", "its body is binary; a scenario holds texts"
 		}
 		return string(decoded), ""
-	case p.encoding != "":
-		return "", "its body has the unknown encoding " + p.encoding
-	case p.text != "" || len(p.params) == 0:
-		return p.text, ""
-	case !strings.HasPrefix(p.mimeType, "application/x-www-form-urlencoded"):
+	case encoding != "":
+		return "", "its body has the unknown encoding " + encoding
+	case text != "" || len(fields) == 0:
+		return text, ""
+	case !strings.HasPrefix(mimeType, "application/x-www-form-urlencoded"):
 		return "", "the recording has only the fields of its body, not the text"
 	}
-	return form(p.params), ""
-}
-
-// form encodes fields as a browser's form does, in their order.
-func form(params []param) string {
-	var fields []string
-	for _, p := range params {
-		fields = append(fields, url.QueryEscape(p.name)+"="+url.QueryEscape(p.value))
-	}
-	return strings.Join(fields, "&")
+	return strings.Join(fields, "&"), ""
 }

@@ -1,17 +1,13 @@
 package convert
 
 import (
-	"encoding/json"
-	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // hostile are texts that mean something somewhere: in URLs, headers, YAML,
@@ -42,28 +38,8 @@ func valid(t *testing.T, name string, data []byte) error {
 	if err != nil {
 		return nil // refused
 	}
-	text, err := c.YAML(name)
-	if err != nil {
-		return err
-	}
-	file, err := scenario.Parse("scenario.yaml", environment.ReplaceAll(text, []byte("value")))
-	if err != nil {
-		return errors.Join(err, errors.New(string(text)))
-	}
-	folder := t.TempDir()
-	for _, d := range file.Data {
-		content := []byte(columnsOf(&c))
-		if converted, has := c.Beside[d.CSV]; has {
-			content = converted
-		}
-		if err := os.WriteFile(filepath.Join(folder, d.CSV), content, 0o600); err != nil {
-			return err
-		}
-	}
-	if _, err := file.Compile(folder); err != nil {
-		return errors.Join(err, errors.New(string(text)))
-	}
-	return nil
+	_, err = compiled(t, &c, dataOf(&c))
+	return err
 }
 
 // TestHostileTextsOfTestPlans puts hostile texts into every place of a test
@@ -124,11 +100,7 @@ func TestHostileTextsOfDocuments(t *testing.T) {
 			}
 			for _, text := range some(place) {
 				put(text)
-				data, err := json.Marshal(document)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := valid(t, strings.TrimSuffix(name, ".yaml"), data); err != nil {
+				if err := valid(t, strings.TrimSuffix(name, ".yaml"), asJSON(t, document)); err != nil {
 					t.Errorf("%s: %v becomes %q: %v", name, old, text, err)
 				}
 			}

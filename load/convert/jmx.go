@@ -54,8 +54,7 @@ func (p *testPlan) convert(data []byte) error {
 			"the test plan names none (perhaps it is a property); give the target on the command line")
 	}
 	if !p.cookieJar {
-		no := false
-		p.file.Cookies = &no
+		p.file.Cookies = new(false)
 	}
 	if len(p.redirects) > 0 {
 		p.note("HTTP requests", "follow redirects: "+strings.Join(p.redirects, ", "),

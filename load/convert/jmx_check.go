@@ -71,7 +71,6 @@ type wanted struct {
 	fixed    bool   // it has none
 }
 
-// responseAssertion maps a Response Assertion.
 func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 	kind, field := int(p.number(a, "Assertion.test_type", typeSubstring)), a.text("Assertion.test_field")
 	var texts []wanted
@@ -183,14 +182,11 @@ func (p *testPlan) expectHeaders(a *element, step *scenario.Step, texts []wanted
 				"only a text of the form 'Name: value' in one header is checked")
 			continue
 		}
-		if step.Expect.Header == nil {
-			step.Expect.Header = map[string]string{}
-		}
 		if old, known := findHeader(step.Expect.Header, name); known && step.Expect.Header[old] != value {
 			p.note(a.where(), "expects "+w.template+" in the headers", "one text for each header; another one counts")
 			continue
 		}
-		step.Expect.Header[name] = value
+		step.Expect.Header = with(step.Expect.Header, name, value)
 	}
 }
 
@@ -208,11 +204,8 @@ func (p *testPlan) jsonAssertion(a *element, step *scenario.Step) {
 	case validate && isPattern && regexp.QuoteMeta(value) != value:
 		p.note(a.where(), "expects "+written+" to match "+value, "a value at a path is checked, not a pattern")
 	case validate:
-		if step.Expect.JSON == nil {
-			step.Expect.JSON = map[string]string{}
-		}
-		step.Expect.JSON[path] = value
+		step.Expect.JSON = with(step.Expect.JSON, path, value)
 	default: // that it exists: an extraction that finds nothing fails the step
-		addExtraction(step, p.name("exists"), scenario.Extraction{JSON: path})
+		step.Extract = with(step.Extract, p.name("exists"), scenario.Extraction{JSON: path})
 	}
 }

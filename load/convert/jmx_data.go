@@ -32,8 +32,8 @@ func (p *testPlan) variables(root *element) {
 		case "CSVDataSet":
 			p.dataSet(e)
 		case "CounterConfig":
-			start := int64(p.number(e, "CounterConfig.start", 0))
-			p.setValue(e, e.text("CounterConfig.name"), scenario.Value{Sequence: &start})
+			p.setValue(e, e.text("CounterConfig.name"),
+				scenario.Value{Sequence: new(int64(p.number(e, "CounterConfig.start", 0)))})
 		case "RandomVariableConfig":
 			from, to := int64(p.number(e, "minimumValue", 1)), int64(p.number(e, "maximumValue", 1))
 			p.setValue(e, e.text("variableName"),
@@ -105,10 +105,7 @@ func (p *testPlan) dataSet(e *element) {
 	for i, column := range safeNames(columns) {
 		e.parent.setVariable(columns[i], name+"."+column)
 	}
-	if p.file.Data == nil {
-		p.file.Data = map[string]scenario.Data{}
-	}
-	p.file.Data[name] = scenario.Data{CSV: csvName}
+	p.file.Data = with(p.file.Data, name, scenario.Data{CSV: csvName})
 	if len(rows) > 0 && len(columns) > 0 {
 		p.beside[csvName] = csvOf(columns, rows)
 	}
@@ -129,16 +126,15 @@ func csvOf(columns []string, rows [][]string) []byte {
 
 // readData reads a data file from the folder of the test plan.
 func (p *testPlan) readData(name, encoding, delimiter string, quoted bool) ([][]string, error) {
-	file, err := p.options.open(name)
+	data, err := p.options.read(name, maxData)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // only read
-	text, err := decoded(cmp.Or(encoding, "UTF-8"), file)
+	text, err := decoded(cmp.Or(encoding, "UTF-8"), bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
-	data, err := io.ReadAll(text)
+	data, err = io.ReadAll(text)
 	if err != nil {
 		return nil, err
 	}

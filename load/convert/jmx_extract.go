@@ -14,7 +14,7 @@ func (p *testPlan) extractor(e *element, step *scenario.Step) {
 		if _, known := p.flow.names[variable]; !known {
 			p.flow.names[variable] = p.name(variable)
 		}
-		addExtraction(step, p.flow.names[variable], how)
+		step.Extract = with(step.Extract, p.flow.names[variable], how)
 	}
 	switch {
 	case !inAnswer(e, "Sample.scope"):
@@ -24,13 +24,6 @@ func (p *testPlan) extractor(e *element, step *scenario.Step) {
 	default:
 		p.jsonExtractor(e, take)
 	}
-}
-
-func addExtraction(step *scenario.Step, name string, how scenario.Extraction) {
-	if step.Extract == nil {
-		step.Extract = map[string]scenario.Extraction{}
-	}
-	step.Extract[name] = how
 }
 
 // jsonExtractor maps a JSON Extractor, which may hold several paths.
@@ -80,7 +73,6 @@ func (p *testPlan) match(e *element, name, written string, several bool) (int, b
 // wholeHeader matches patterns that take all of one header, "Name: (.*)".
 var wholeHeader = regexp.MustCompile(`^\^?([A-Za-z0-9-]+): ?(?:\\s\*)?\(\.[*+]\??\)(?:\$|\\r|\\n|\\r\\n)*$`)
 
-// regexExtractor maps a Regular Expression Extractor.
 func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extraction)) {
 	name, pattern := e.text("RegexExtractor.refname"), e.text("RegexExtractor.regex")
 	number, of := e.text("RegexExtractor.match_number"), e.text("RegexExtractor.useHeaders")

@@ -65,11 +65,6 @@ func (p *testPlan) span(e *element, property string, unit time.Duration) scenari
 	return scenario.Duration(time.Duration(units * float64(unit)).Round(time.Microsecond))
 }
 
-// newValue adds a generated value and returns its name.
-func (p *testPlan) newValue(wish string, v scenario.Value) string {
-	return strings.Trim(p.value(wish, v), "${}")
-}
-
 // pieces splits a text at its references and resolves them.
 func (p *testPlan) pieces(e *element, text string, depth int) []piece {
 	var all []piece

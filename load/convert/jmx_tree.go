@@ -52,11 +52,8 @@ func (e *element) walk(visit func(*element) bool) {
 
 // setVariable says what a variable that is set at an element is in the scenario.
 func (e *element) setVariable(variable, ref string) {
-	if e.vars == nil {
-		e.vars = map[string]string{}
-	}
 	if _, known := e.vars[variable]; !known {
-		e.vars[variable] = ref
+		e.vars = with(e.vars, variable, ref)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"regexp"
 	"runtime/metrics"
@@ -69,15 +68,15 @@ func (d *draft) k6(data []byte, options Options) error {
 	}
 	names := map[string]string{} // what the script has: what the scenario has
 	for _, v := range s.state.Values {
-		value := scenario.Value{Integer: &scenario.Range{From: int64(min(v.From, v.To)), To: int64(max(v.From,
-			v.To))}}
+		from, to := int64(min(v.From, v.To)), int64(max(v.From, v.To))
+		value := scenario.Value{Integer: &scenario.Range{From: from, To: to}}
 		switch v.Kind {
 		case "uuid":
 			value = scenario.Value{UUID: &struct{}{}}
 		case "text":
 			value = scenario.Value{Text: &scenario.Text{Length: max(1, min(int(v.To), maxText))}}
 		}
-		names[v.Name] = d.reference(strings.Trim(d.value(v.Kind, value), "${}"))
+		names[v.Name] = d.reference(d.newValue(v.Kind, value))
 	}
 	var requests []*recorded
 	server := "" // of the request before
@@ -111,11 +110,11 @@ func (d *draft) k6Request(number int, q k6Request, server string, names map[stri
 	if q.Group != "" {
 		where = q.Group + " > " + where
 	}
-	pairs := make([]string, 0, 2*len(names))
+	var marks []string // each with what stands for it
 	for mark, reference := range names {
-		pairs = append(pairs, mark, reference)
+		marks = append(marks, mark, reference)
 	}
-	known := strings.NewReplacer(pairs...)
+	known := strings.NewReplacer(marks...)
 	text := func(text string) string {
 		text = known.Replace(referring(text))
 		for _, at := range envReference.FindAllStringSubmatch(text, -1) {
@@ -137,7 +136,7 @@ func (d *draft) k6Request(number int, q k6Request, server string, names map[stri
 		r.mimeType = "application/x-www-form-urlencoded"
 	}
 	for _, h := range q.Headers {
-		r.headers = append(r.headers, pair{h[0], text(h[1])})
+		r.headers = append(r.headers, field{h[0], text(h[1])})
 	}
 	reason := r.unusable()
 	if q.Files {
@@ -157,7 +156,7 @@ func (d *draft) k6Request(number int, q k6Request, server string, names map[stri
 	}
 	r.expect = scenario.Expect{Status: strings.Join(statuses, ", ")}
 	for _, t := range q.Texts {
-		r.expect.Body = append(r.expect.Body, literal(t))
+		r.expect.Body = append(r.expect.Body, scenario.Literal(t))
 	}
 	return r
 }
@@ -178,10 +177,7 @@ func (d *draft) take(where string, r *recorded, t k6Take, names map[string]strin
 	}
 	name := d.name(t.Path[strings.LastIndexByte(t.Path, '.')+1:])
 	names[t.Name] = d.reference(name)
-	if r.extract == nil {
-		r.extract = map[string]scenario.Extraction{}
-	}
-	r.extract[name] = how
+	r.extract = with(r.extract, name, how)
 }
 
 // script is a run of a script.
@@ -196,8 +192,7 @@ type script struct {
 }
 
 // bounded runs a script and ends it when it takes too long, or too much memory. What does not end even then
-// is
-// left behind.
+// is left behind.
 func (s *script) bounded(run func() error) error {
 	s.vm.SetMaxCallStackSize(maxScriptCalls)
 	done := make(chan error, 1)
@@ -344,12 +339,7 @@ func (s *script) resolve(_ any, name string) (sobek.ModuleRecord, error) {
 
 // read returns a file of the script's folder.
 func (s *script) read(name string) (string, error) {
-	file, err := s.options.open(path.Clean(name))
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = file.Close() }() // only read
-	text, err := io.ReadAll(io.LimitReader(file, maxText+1))
+	text, err := s.options.read(path.Clean(name), maxText)
 	if len(text) > maxText {
 		return "", fmt.Errorf("%s has more than %d bytes", name, maxText)
 	}

@@ -37,7 +37,6 @@ type k6Stage struct {
 	Target   float64
 }
 
-// k6Options are the options that a script exports.
 type k6Options struct {
 	k6Executor
 	Thresholds map[string]json.RawMessage
@@ -114,8 +113,7 @@ func (d *draft) k6Load(o k6Options) error {
 }
 
 // k6Stages makes a load of stages: users or a rate that rise once and stay, or a rate that changes once.
-// Others
-// are listed.
+// Others are listed.
 func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(float64) string) bool {
 	var total time.Duration
 	var spans []time.Duration

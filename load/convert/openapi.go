@@ -98,8 +98,7 @@ func (a *description) otherServers() {
 	for i, s := range a.doc.Servers {
 		if i > 0 && s != nil {
 			a.note("servers", cmp.Or(s.URL, "no server"), "a scenario has one target, "+
-				cmp.Or(a.file.Target, "no server")+
-				"; the command line can give another")
+				cmp.Or(a.file.Target, "no server")+"; the command line can give another")
 		}
 	}
 }

@@ -88,7 +88,8 @@ func (c *chain) pathValue(o *operation, name, before, until string, depth int) (
 			c.steps, c.used = steps, used
 			continue
 		}
-		addExtraction(&c.steps[len(c.steps)-1], strings.Trim(ref, wholeTarget+"${}"), how)
+		step := &c.steps[len(c.steps)-1]
+		step.Extract = with(step.Extract, strings.Trim(ref, wholeTarget+"${}"), how)
 		return ref, ""
 	}
 	return "", noExample(name)
@@ -123,7 +124,7 @@ func (c *chain) describedValue(o *operation, name string) (text, reason string) 
 	if !described(p) {
 		return "", noExample(name)
 	}
-	value, reason := c.parameterValue(p)
+	value, reason := c.exampleOrValue(p.Example, p.Examples, p.Schema, p.Name)
 	if reason != "" {
 		return "", "parameter " + name + ": " + reason
 	}
@@ -139,9 +140,8 @@ func described(p *openapi3.Parameter) bool {
 		return false
 	}
 	s := p.Schema.Value
-	bounded := s.Min != nil && s.Max != nil
-	return s.Example != nil || len(s.Examples) > 0 || s.Default != nil || s.Const != nil || len(s.Enum) > 0 ||
-		bounded
+	_, named := ownValue(s)
+	return named || len(s.Enum) > 0 || s.Min != nil && s.Max != nil
 }
 
 // identity finds where the answer of an operation holds the value of a parameter
@@ -196,7 +196,7 @@ func findIdentity(ref *openapi3.SchemaRef, names []string, depth int) (path stri
 		path, found = findIdentity(s.Items, names, depth+1)
 		return "0." + path, found
 	}
-	properties := allProperties(s, 0)
+	properties, _ := composed(s, 0)
 	for _, name := range names {
 		for _, property := range sortedKeys(properties) {
 			if p := properties[property]; normal(property) == name && simplePathName(property) && isScalar(p) {

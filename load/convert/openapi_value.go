@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ func (a *description) generate(ref *openapi3.SchemaRef, wish string, depth int) 
 		return nil, "too many values to generate"
 	}
 	s := ref.Value
-	if value, found := given(s); found {
+	if value, found := ownValue(s); found {
 		return ofType(s, value), ""
 	}
 	if len(s.Enum) > 0 {
@@ -41,7 +42,12 @@ func (a *description) generate(ref *openapi3.SchemaRef, wish string, depth int) 
 	for _, alternatives := range []openapi3.SchemaRefs{s.OneOf, s.AnyOf} {
 		if len(alternatives) > 0 {
 			a.note("schemas", "alternatives of "+wish, "the first one that can be generated is sent")
-			return a.firstOf(alternatives, wish, depth)
+			for _, alternative := range alternatives {
+				if value, reason = a.generate(alternative, wish, depth+1); reason == "" {
+					break
+				}
+			}
+			return value, reason
 		}
 	}
 	switch kindOf(s) {
@@ -61,8 +67,8 @@ func (a *description) generate(ref *openapi3.SchemaRef, wish string, depth int) 
 	return a.text(s, wish)
 }
 
-// given returns a value that the schema itself names.
-func given(s *openapi3.Schema) (any, bool) {
+// ownValue returns a value that the schema itself names.
+func ownValue(s *openapi3.Schema) (any, bool) {
 	switch {
 	case s.Example != nil:
 		return s.Example, true
@@ -84,17 +90,6 @@ func ofType(s *openapi3.Schema, value any) any {
 		return number.String()
 	}
 	return value
-}
-
-func (a *description) firstOf(
-	alternatives openapi3.SchemaRefs, wish string, depth int,
-) (value any, reason string) {
-	for _, alternative := range alternatives {
-		if value, reason = a.generate(alternative, wish, depth+1); reason == "" {
-			return value, ""
-		}
-	}
-	return nil, reason
 }
 
 // oneOfEnum returns a choice of texts; where that cannot be written, the first one.
@@ -133,65 +128,50 @@ func kindOf(s *openapi3.Schema) string {
 	return openapi3.TypeString
 }
 
-// allProperties returns those of a schema and of all that it is composed of.
-func allProperties(s *openapi3.Schema, depth int) openapi3.Schemas {
-	all := openapi3.Schemas{}
+// composed returns the properties of a schema and of all parts that it is composed of, and the names of the
+// required ones.
+func composed(s *openapi3.Schema, depth int) (properties openapi3.Schemas, required []string) {
+	properties, required = openapi3.Schemas{}, slices.Clone(s.Required)
 	if depth > maxNesting {
-		return all
+		return properties, required
 	}
 	for _, part := range s.AllOf {
 		if part != nil && part.Value != nil {
-			for name, property := range allProperties(part.Value, depth+1) {
-				all[name] = property
-			}
+			of, needed := composed(part.Value, depth+1)
+			maps.Copy(properties, of)
+			required = append(required, needed...)
 		}
 	}
-	for name, property := range s.Properties {
-		all[name] = property
-	}
-	return all
-}
-
-// allRequired returns the names of required properties, of all parts.
-func allRequired(s *openapi3.Schema, depth int) []string {
-	required := slices.Clone(s.Required)
-	if depth > maxNesting {
-		return required
-	}
-	for _, part := range s.AllOf {
-		if part != nil && part.Value != nil {
-			required = append(required, allRequired(part.Value, depth+1)...)
-		}
-	}
-	return required
+	maps.Copy(properties, s.Properties)
+	return properties, required
 }
 
 // object generates the required properties, and optional ones that have a value
 // of their own; all of them where none is required.
 func (a *description) object(s *openapi3.Schema, wish string, depth int) (any, string) {
 	object := map[string]any{}
-	properties, required := allProperties(s, 0), allRequired(s, 0)
+	properties, required := composed(s, 0)
 	var left []string
 	for _, name := range sortedKeys(properties) {
 		property := properties[name]
 		if property == nil || property.Value == nil || property.Value.ReadOnly {
 			continue
 		}
-		_, hasValue := given(property.Value)
+		_, hasValue := ownValue(property.Value)
 		isRequired := slices.Contains(required, name)
 		if len(required) > 0 && !isRequired && !hasValue {
 			left = append(left, name)
 			continue
 		}
 		value, reason := a.generate(property, name, depth+1)
-		if reason != "" && isRequired {
+		switch {
+		case reason == "":
+			object[name] = value
+		case isRequired:
 			return nil, reason
-		}
-		if reason != "" {
+		default:
 			left = append(left, name)
-			continue
 		}
-		object[name] = value
 	}
 	if len(left) > 0 {
 		a.note("schemas", "optional fields of "+wish+": "+strings.Join(left, ", "),
@@ -310,14 +290,11 @@ func (a *description) text(s *openapi3.Schema, wish string) (any, string) {
 		return "", ""
 	case length > longestText:
 		return nil, fmt.Sprintf("%s has at least %d characters", wish, s.MinLength)
-	case isPersonName(wish) && s.MinLength == 0 && (s.MaxLength == nil || *s.MaxLength >= shortest):
+	case slices.Contains([]string{"fullname", "customername", "personname"}, normal(wish)) &&
+		s.MinLength == 0 && (s.MaxLength == nil || *s.MaxLength >= shortest):
 		return generated(a.value(wish, scenario.Value{Name: &struct{}{}})), ""
 	}
 	return generated(a.value(wish, scenario.Value{Text: &scenario.Text{Length: int(length)}})), ""
-}
-
-func isPersonName(property string) bool {
-	return slices.Contains([]string{"fullname", "customername", "personname"}, normal(property))
 }
 
 // formats have one valid text each.
@@ -338,7 +315,7 @@ func scalarText(value any, escape func(string) string) (text, reason string) {
 		if number, marked := markedNumber(v); marked {
 			return escape(number.String()), ""
 		}
-		return literal(escape(v)), ""
+		return scenario.Literal(escape(v)), ""
 	case bool:
 		return strconv.FormatBool(v), ""
 	case float64:
@@ -359,7 +336,7 @@ func (a *description) jsonBody(value any) any {
 		if number, marked := markedNumber(v); marked {
 			return number
 		}
-		return literal(v)
+		return scenario.Literal(v)
 	case float64:
 		const exact = 1 << 53
 		if v == math.Trunc(v) && math.Abs(v) < exact {
@@ -374,7 +351,7 @@ func (a *description) jsonBody(value any) any {
 	case map[string]any:
 		object := make(map[string]any, len(v))
 		for key, item := range v {
-			object[literal(key)] = a.jsonBody(item)
+			object[scenario.Literal(key)] = a.jsonBody(item)
 		}
 		return object
 	}

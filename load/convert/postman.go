@@ -46,7 +46,7 @@ func (d *draft) postman(data []byte, options Options) error {
 		return errors.New("no request of the collection can be converted:" + d.reasons())
 	}
 	name := cmp.Or(oneLine(root.Get("info.name").String()), "collection")
-	return d.flow("collection", literal(name), c.found, options)
+	return d.flow("collection", scenario.Literal(name), c.found, options)
 }
 
 // items converts what is in a folder, with what its parents' authorization says.
@@ -87,7 +87,7 @@ func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
 	}
 	r.address = c.address(where, of)
 	for _, h := range c.enabled(where, "header", of.Get("header")) {
-		r.headers = append(r.headers, pair{c.text(where, h.name, 0), c.text(where, h.value, 0)})
+		r.headers = append(r.headers, field{c.text(where, h.name, 0), c.text(where, h.value, 0)})
 	}
 	reason := c.body(where, r, of.Get("body"))
 	c.authorize(where, r, auth)
@@ -162,17 +162,17 @@ func joined(parts gjson.Result, by string) string {
 	return strings.Join(all, by)
 }
 
-// enabled returns the pairs of a list that are not switched off, and lists the others.
-func (c *requests) enabled(where, kind string, list gjson.Result) []pair {
-	var pairs []pair
+// enabled returns the fields of a list that are not switched off, and lists the others.
+func (c *requests) enabled(where, kind string, list gjson.Result) []field {
+	var all []field
 	for _, item := range list.Array() {
 		if name := item.Get("key").String(); item.Get("disabled").Bool() {
 			c.note(where, kind+" "+name, "disabled")
 		} else if name != "" {
-			pairs = append(pairs, pair{name, item.Get("value").String()})
+			all = append(all, field{name, item.Get("value").String()})
 		}
 	}
-	return pairs
+	return all
 }
 
 // body sets the body of a request, or returns why it cannot be sent.
@@ -213,12 +213,12 @@ func (c *requests) authorize(where string, r *recorded, auth gjson.Result) {
 	switch {
 	case kind == "" || kind == "noauth":
 	case kind == "bearer":
-		r.headers = append(r.headers, pair{"Authorization", "Bearer " + values["token"]})
+		r.headers = append(r.headers, field{"Authorization", "Bearer " + values["token"]})
 	case kind == "basic" && !referenced.MatchString(values["username"]+values["password"]):
-		r.headers = append(r.headers, pair{"Authorization", "Basic " + base64.StdEncoding.EncodeToString(
+		r.headers = append(r.headers, field{"Authorization", "Basic " + base64.StdEncoding.EncodeToString(
 			[]byte(values["username"]+":"+values["password"]))})
 	case kind == "apikey" && values["in"] != "query":
-		r.headers = append(r.headers, pair{values["key"], values["value"]})
+		r.headers = append(r.headers, field{values["key"], values["value"]})
 	default:
 		c.note(where, "authorization "+kind, "not converted: add its header to the step")
 	}
@@ -237,11 +237,11 @@ func (c *requests) text(where, text string, depth int) string {
 		case known && depth < maxExpansion && len(text) < maxText:
 			return c.text(where, value, depth+1)
 		case strings.HasPrefix(match, "{{$") && (name == "guid" || name == "randomUUID"):
-			return c.drawn("uuid", scenario.Value{UUID: &struct{}{}})
+			return c.reference(c.newValue("uuid", scenario.Value{UUID: &struct{}{}}))
 		case strings.HasPrefix(match, "{{$") && name == "randomInt":
-			return c.drawn("random", scenario.Value{Integer: &scenario.Range{From: 0, To: 1000}})
+			return c.reference(c.newValue("random", scenario.Value{Integer: &scenario.Range{From: 0, To: 1000}}))
 		case strings.HasPrefix(match, "{{$") && (name == "randomFullName" || name == "randomFirstName"):
-			return c.drawn("name", scenario.Value{Name: &struct{}{}})
+			return c.reference(c.newValue("name", scenario.Value{Name: &struct{}{}}))
 		case !known && name == identifier(name) && !strings.HasPrefix(match, "{{$"):
 			c.note("collection", match, "the collection does not set it: set the variable "+name+
 				" of the environment when you play the scenario")
@@ -250,9 +250,4 @@ func (c *requests) text(where, text string, depth int) string {
 		c.note(where, match, "has no counterpart; sent as this text, so replace it")
 		return match
 	})
-}
-
-// drawn adds a generated value and returns a reference to it.
-func (c *requests) drawn(wish string, v scenario.Value) string {
-	return c.reference(strings.Trim(c.value(wish, v), "${}"))
 }

@@ -23,7 +23,7 @@ type recorded struct {
 	address  string
 	url      *url.URL // of the address
 	page     bool     // its answer is a page
-	headers  []pair
+	headers  []field
 	mimeType string // of the body, where no header says it
 	body     string
 	expect   scenario.Expect
@@ -35,8 +35,8 @@ type recorded struct {
 	think      time.Duration // behind it, where its times are not known
 }
 
-// pair is a header, a cookie or a query parameter.
-type pair struct{ name, value string }
+// field is a header, a cookie or a query parameter.
+type field struct{ name, value string }
 
 // what shows the request in notes, without its query, which may hold secrets.
 func (r *recorded) what() string {
@@ -125,10 +125,10 @@ func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool
 			path = path[1:] // what an answer says may be a whole path, or a URL
 		}
 	}
-	step := scenario.Step{Name: literal(r.name), Body: d.written(r.body), Expect: r.expect, Extract: r.extract,
-		Think: scenario.Duration(r.think)}
+	step := scenario.Step{Name: scenario.Literal(r.name), Body: d.written(r.body), Expect: r.expect,
+		Extract: r.extract, Think: scenario.Duration(r.think)}
 	if r.name == "" {
-		step.Name = literal(r.method + " " + referenced.ReplaceAllString(path, "{$1}"))
+		step.Name = scenario.Literal(r.method + " " + referenced.ReplaceAllString(path, "{$1}"))
 	}
 	if r.url.RawQuery != "" {
 		path += "?" + referring(requestTarget(r.url.RawQuery))
@@ -136,7 +136,7 @@ func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool
 	step.Request = d.written(r.method + " " + path)
 	step.Headers = d.recordedHeaders(source, r, dropped)
 	if _, typed := findHeader(step.Headers, "Content-Type"); !typed && r.body != "" && r.mimeType != "" {
-		step.Headers["Content-Type"] = literal(oneLine(r.mimeType))
+		step.Headers["Content-Type"] = scenario.Literal(oneLine(r.mimeType))
 	}
 	return step
 }
@@ -330,7 +330,7 @@ func (d *draft) cookies(source string, played []*recorded) {
 }
 
 // cookieNames returns the names of the cookies in header lines.
-func cookieNames(headers []pair) []string {
+func cookieNames(headers []field) []string {
 	var names []string
 	for _, h := range headers {
 		if !strings.EqualFold(h.name, "cookie") {

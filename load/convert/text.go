@@ -5,13 +5,10 @@ import (
 	"strings"
 	"unicode"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/cleave-lab/cleave/load/scenario"
 )
-
-// literal writes a text so that a scenario sends it as it is.
-func literal(text string) string {
-	return scenario.Literal(text)
-}
 
 // identifier makes a name for a value from any text: letters, digits and
 // underscores, not a digit first.
@@ -92,12 +89,7 @@ func setByEngine(name string) bool {
 
 // validHeader reports whether a header can be sent.
 func validHeader(name, value string) bool {
-	for _, r := range name {
-		if r <= ' ' || r >= 0x7f || strings.ContainsRune("()<>@,;:\\\"/[]?={}", r) {
-			return false
-		}
-	}
-	return name != "" && !strings.ContainsAny(value, "\r\n\x00")
+	return httpguts.ValidHeaderFieldName(name) && !strings.ContainsAny(value, "\r\n\x00")
 }
 
 // piece is a part of a text: as it is, or a reference to a value.
@@ -119,11 +111,11 @@ func (d *draft) join(pieces []piece) string {
 		}
 		text := part.text
 		if i+1 < len(pieces) && pieces[i+1].ref != "" && strings.HasSuffix(text, "$") {
-			b.WriteString(literal(strings.TrimSuffix(text, "$")))
+			b.WriteString(scenario.Literal(strings.TrimSuffix(text, "$")))
 			b.WriteString(d.value("dollar", scenario.Value{Choice: []string{"$"}}))
 			continue
 		}
-		b.WriteString(literal(text))
+		b.WriteString(scenario.Literal(text))
 	}
 	return b.String()
 }
