@@ -13,7 +13,6 @@ import (
 	"time"
 )
 
-// addresses parses a list.
 func addresses(t *testing.T, texts ...string) []netip.Addr {
 	t.Helper()
 	var all []netip.Addr

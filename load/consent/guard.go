@@ -77,7 +77,6 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("no load on %q: %s: %s", r.Target, r.Why, r.Next)
 }
 
-// refuse makes a refusal.
 func (r Request) refuse(why, next string) error {
 	return &Refusal{Target: fmt.Sprintf("%s:%d", r.Host, r.Port), Why: why, Next: next}
 }

@@ -73,7 +73,7 @@ func Open(ctx context.Context, conn net.Conn, limit time.Duration) (*Conn, error
 	c.dog.Stop()
 	hello := []byte(preface)
 	hello = appendFrame(hello, frameSettings, 0, 0,
-		settings(pair{settingPush, 0}, pair{settingWindow, streamWindow}, pair{settingHeader, maxHead}))
+		settings(setting{settingPush, 0}, setting{settingWindow, streamWindow}, setting{settingHeader, maxHead}))
 	hello = appendFrame(hello, frameWindow, 0, 0, binary.BigEndian.AppendUint32(nil, connWindow-usualWindow))
 	stop := context.AfterFunc(ctx, func() { c.shut(ctx.Err()) })
 	defer stop()

@@ -34,7 +34,7 @@ type peer struct {
 }
 
 // meet opens a connection to a peer that begins with settings.
-func meet(t *testing.T, limit time.Duration, first ...pair) (*Conn, *peer) {
+func meet(t *testing.T, limit time.Duration, first ...setting) (*Conn, *peer) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	p := &peer{t: t, conn: theirs, said: make(chan said, 1000)}
@@ -83,7 +83,6 @@ func (p *peer) hear(kind byte) said {
 	return said{}
 }
 
-// await waits until something is so.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
@@ -260,7 +259,7 @@ func TestAnswersAreRead(t *testing.T) {
 // TestTheServersWindowsAreKept: not a byte more than it permits leaves, on the stream,
 // on the connection, and when it changes its mind.
 func TestTheServersWindowsAreKept(t *testing.T) {
-	c, p := meet(t, time.Minute, pair{settingWindow, 10})
+	c, p := meet(t, time.Minute, setting{settingWindow, 10})
 	x := &Exchange{}
 	ended := ask(c, x, strings.Repeat("x", 30))
 	p.hear(frameHeaders)
@@ -272,10 +271,10 @@ func TestTheServersWindowsAreKept(t *testing.T) {
 		}
 	}
 	expect(10, 0)
-	p.say(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingWindow, 4}))) // it has had 6 too many
+	p.say(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 4}))) // it has had 6 too many
 	p.say(appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 0, 7}))
 	expect(1, 0)
-	p.say(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingWindow, 6})))
+	p.say(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 6})))
 	expect(2, 0)
 	p.say(appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 0, 100}))
 	expect(17, flagEndStream)
@@ -284,7 +283,7 @@ func TestTheServersWindowsAreKept(t *testing.T) {
 		t.Error(err)
 	}
 	// The connection's own window has 30 bytes less than at its beginning.
-	p.say(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingWindow, 1 << 20})))
+	p.say(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 1 << 20})))
 	p.say(appendFrame(nil, framePing, 0, 0, []byte("followed")))
 	if f := p.hear(framePing); f.flags != flagAck || string(f.payload) != "followed" {
 		t.Errorf("a ping was answered by %q with flags %d", f.payload, f.flags)
@@ -307,7 +306,7 @@ func TestTheServersWindowsAreKept(t *testing.T) {
 
 // TestStreamsWait: for one that the server permits, in their order.
 func TestStreamsWait(t *testing.T) {
-	c, p := meet(t, time.Minute, pair{settingStreams, 1})
+	c, p := meet(t, time.Minute, setting{settingStreams, 1})
 	var all [3]Exchange
 	var ended [3]<-chan error
 	for i := range all {
@@ -390,9 +389,10 @@ func TestNoHTTP2(t *testing.T) {
 	for name, text := range map[string]string{
 		"HTTP/1.1":          "HTTP/1.1 400 Bad Request\r\n\r\n",
 		"no settings first": string(appendFrame(nil, framePing, 0, 0, make([]byte, 8))),
-		"a push":            string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingPush, 1}))),
-		"frames":            string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingFrame, 1}))),
-		"window":            string(appendFrame(nil, frameSettings, 0, 0, settings(pair{settingWindow, 1 << 31}))),
+		"a push":            string(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingPush, 1}))),
+		"frames":            string(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingFrame, 1}))),
+		"window": string(appendFrame(nil, frameSettings, 0, 0,
+			settings(setting{settingWindow, 1 << 31}))),
 	} {
 		ours, theirs := net.Pipe()
 		go func() { _, _ = io.Copy(io.Discard, theirs) }()

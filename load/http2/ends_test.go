@@ -11,7 +11,7 @@ import (
 
 // TestAnEndIsTold: to who is in flight, to who waits, and to who comes after.
 func TestAnEndIsTold(t *testing.T) {
-	c, p := meet(t, time.Minute, pair{settingStreams, 1})
+	c, p := meet(t, time.Minute, setting{settingStreams, 1})
 	var first, second Exchange
 	one := ask(c, &first, "")
 	p.hear(frameHeaders)

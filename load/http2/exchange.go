@@ -220,7 +220,6 @@ func (x *Exchange) endOfBlock(last bool) error {
 	return nil
 }
 
-// data takes a part of the body.
 func (x *Exchange) data(part []byte) error {
 	if !x.headed {
 		return malformed("its body comes before its header")

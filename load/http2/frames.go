@@ -40,22 +40,21 @@ const (
 	settingHeader  = 6
 )
 
-// pair is a setting with its value.
-type pair struct {
+// setting is one that a peer tells the other.
+type setting struct {
 	name  uint16
 	value uint32
 }
 
 // settings returns the payload of a frame with settings.
-func settings(all ...pair) []byte {
+func settings(all ...setting) []byte {
 	var out []byte
-	for _, p := range all {
-		out = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(out, p.name), p.value)
+	for _, s := range all {
+		out = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(out, s.name), s.value)
 	}
 	return out
 }
 
-// appendFrame writes a frame.
 func appendFrame(out []byte, kind, flags byte, stream uint32, payload []byte) []byte {
 	n := len(payload)
 	out = append(out, byte(n>>16), byte(n>>8), byte(n), kind, flags)
@@ -73,14 +72,12 @@ type reader struct {
 	credit  int64     // what came and was not given back to the connection's window
 }
 
-// take takes a field from the decoder.
 func (r *reader) take(f hpack.HeaderField) {
 	if r.heading != nil {
 		r.heading.field(f.Name, f.Value)
 	}
 }
 
-// read reads until the end.
 func (c *Conn) read() {
 	input := make([]byte, 4<<10)
 	kept := 0 // bytes of a frame that is not whole

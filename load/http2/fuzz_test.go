@@ -31,7 +31,7 @@ func FuzzFrames(f *testing.F) {
 			appendFrame(nil, frameContinuation, flagEndHeaders|flagEndStream, 1, block[4:])},
 		{appendFrame(nil, framePing, 0, 0, make([]byte, 8)),
 			appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 1, 0}), answer(1)},
-		{appendFrame(nil, frameSettings, 0, 0, settings(pair{settingStreams, 0}, pair{settingWindow, 0})),
+		{appendFrame(nil, frameSettings, 0, 0, settings(setting{settingStreams, 0}, setting{settingWindow, 0})),
 			answer(1)},
 		{appendFrame(nil, frameGoAway, 0, 0, make([]byte, 8)), answer(1)},
 		{appendFrame(nil, frameData, flagPadded|flagEndStream, 1, []byte{9, 'x'})},
