@@ -90,10 +90,7 @@ func TestEveryPacingSendsAll(t *testing.T) {
 	for _, name := range []string{"exact", "grid:5ms", "spin"} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, serve(t, hello))
-			var err error
-			if r.config.Pacing, err = ParsePacing(name); err != nil {
-				t.Fatal(err)
-			}
+			r.pace(name)
 			results, _ := r.run()
 			want(t, results, map[record.Outcome]int64{record.OK: 20})
 		})
@@ -109,10 +106,7 @@ func TestAStampedAnswerCountsFromWhenItCame(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	r := newRig(t, listener.Addr().String())
-	r.config.Pacing, err = ParsePacing("grid:1ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r.pace("grid:1ms")
 	r.config.Connections = 1
 	r.open(1)
 	r.prepare()
@@ -223,26 +217,6 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	want(t, results, map[record.Outcome]int64{record.OK: 20})
 	if elsewhere.Load() != 0 || report.Statuses[302] != 20 {
 		t.Errorf("%d requests went elsewhere, statuses %v", elsewhere.Load(), report.Statuses)
-	}
-}
-
-func TestKeepAliveCanBeRefused(t *testing.T) {
-	closing := "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-	for name, answer := range map[string]func(net.Conn) error{"closes": hangsUp(closing),
-		"stays open": says(closing)} {
-		results, report := newRig(t, serveRaw(t, answer)).run()
-		want(t, results, map[record.Outcome]int64{record.OK: 20})
-		if report.Connects < 20 {
-			t.Errorf("%s: %d connections were made, want one for each operation", name, report.Connects)
-		}
-	}
-}
-
-func TestBytesNobodyAskedForEndTheConnection(t *testing.T) {
-	results, report := newRig(t, serveRaw(t, says(fine+fine))).run()
-	want(t, results, map[record.Outcome]int64{record.OK: 20})
-	if report.Connects < 20 {
-		t.Errorf("%d connections were made, want one for each answer with another behind it", report.Connects)
 	}
 }
 

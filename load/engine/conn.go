@@ -161,7 +161,6 @@ func (l *loop) delist(c *conn) {
 	}
 }
 
-// hangUp closes the connection, if there is one.
 func (l *loop) hangUp(c *conn) {
 	if c.fd >= 0 {
 		_ = unix.Close(c.fd) // it also ends the watch; what could fail concerns data nobody wants

@@ -28,13 +28,9 @@ type rig struct {
 // newRig aims a load at an address: by default an open one of 20 operations.
 func newRig(t *testing.T, address string) *rig {
 	t.Helper()
-	target, err := NewTarget("http://"+address+"/", netip.MustParseAddrPort(address))
-	if err != nil {
-		t.Fatal(err)
-	}
 	return &rig{
 		t: t,
-		config: Config{Target: target,
+		config: Config{Target: NewTarget(address, netip.MustParseAddrPort(address)),
 			Load: Load{Connections: 4, Duration: time.Hour, Timeout: time.Minute, KeepAlive: true}},
 		file: scenario.Single(scenario.Step{Name: "op", Request: "GET /"}),
 	}
@@ -55,6 +51,14 @@ func (r *rig) open(n int) {
 		r.t.Fatal(err)
 	}
 	r.config.Open = plan.Arrivals()
+}
+
+func (r *rig) pace(text string) {
+	r.t.Helper()
+	var err error
+	if r.config.Pacing, err = ParsePacing(text); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // prepare completes the configuration and returns its recorder.
@@ -121,7 +125,6 @@ func Run(ctx context.Context, config Config) (Report, error) {
 	return reports[0], err
 }
 
-// serve starts a net/http server.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -130,14 +133,6 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 }
 
 func hello(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("hello")) }
-
-func TestOpenLoopSendsWhatTheScheduleHolds(t *testing.T) {
-	results, report := newRig(t, serve(t, hello)).run()
-	want(t, results, map[record.Outcome]int64{record.OK: 20})
-	if report.Unsent != 0 || report.Statuses[200] != 20 {
-		t.Errorf("report is %+v, want 20 answers with status 200 and nothing unsent", report)
-	}
-}
 
 func TestClosedLoopKeepsUsersBusy(t *testing.T) {
 	r := newRig(t, serve(t, hello))
@@ -152,11 +147,8 @@ func TestClosedLoopKeepsUsersBusy(t *testing.T) {
 }
 
 func TestConnectionsGoToAllReplicasInTurn(t *testing.T) {
-	target, err := NewTarget("http://198.18.0.1:80/", netip.MustParseAddrPort("198.18.0.1:80"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	target = target.Spread(netip.MustParseAddrPort("198.18.0.2:81"), netip.MustParseAddrPort("198.18.0.3:82"))
+	at := netip.MustParseAddrPort
+	target := NewTarget("198.18.0.1", at("198.18.0.1:80")).Spread(at("198.18.0.2:81"), at("198.18.0.3:82"))
 	var ports []int
 	for n := range int64(4) {
 		_, address := target.sockaddr(n)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -32,7 +33,6 @@ func (d *diary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hello(w, r)
 }
 
-// byConnection groups the visits.
 func (d *diary) byConnection() map[string][]visit {
 	d.Lock()
 	defer d.Unlock()
@@ -60,10 +60,7 @@ func TestAFlowKeepsItsConnection(t *testing.T) {
 				var d diary
 				r := newRig(t, serve(t, d.ServeHTTP))
 				r.steps(twoSteps(think)...)
-				var err error
-				if r.config.Pacing, err = ParsePacing(pacing); err != nil {
-					t.Fatal(err)
-				}
+				r.pace(pacing)
 				results, report := r.run()
 				want(t, results, map[record.Outcome]int64{record.OK: 40})
 				if report.Connects != 4 || report.Cut != 0 || results.Counts(record.All).Achieved != 20 {
@@ -154,12 +151,9 @@ func TestAServerThatClosesBetweenStepsAtOnce(t *testing.T) {
 
 func TestAnAnnouncedEndBetweenStepsLosesNothing(t *testing.T) {
 	closing := "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-	for name, answer := range map[string]bool{"closes": true, "stays open": false} {
-		server := says(closing)
-		if answer {
-			server = hangsUp(closing)
-		}
-		r := newRig(t, serveRaw(t, server))
+	for name, answer := range map[string]func(net.Conn) error{"closes": hangsUp(closing),
+		"stays open": says(closing)} {
+		r := newRig(t, serveRaw(t, answer))
 		r.steps(twoSteps(0)...)
 		results, report := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 40})
@@ -228,9 +222,7 @@ func TestOnAGridTheNextStepDoesNotWaitForTheNextFlow(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.config.Open = plan.Arrivals()
-	if r.config.Pacing, err = ParsePacing("grid:1ms"); err != nil {
-		t.Fatal(err)
-	}
+	r.pace("grid:1ms")
 	results, _ := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 8})
 	if late := time.Duration(results.Times(record.Lateness,

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math/rand/v2"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -134,20 +133,8 @@ func TestUsersWhoReachNobodyPause(t *testing.T) {
 	}
 }
 
-func TestTargets(t *testing.T) {
-	for _, c := range []struct{ url, want string }{
-		{"https://127.0.0.1/", `scheme "https" is not supported`},
-		{"127.0.0.1:80", "write for example"},
-		{"http:///x", "names no host"},
-		{"http://u:secret@127.0.0.1/", "holds a password"},
-		{"http://127.0.0.1:x/", "invalid port"},
-	} {
-		if _, err := NewTarget(c.url, netip.AddrPort{}); err == nil || !strings.Contains(err.Error(), c.want) ||
-			strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: error %v, want %q", c.url, err, c.want)
-		}
-	}
-	if _, err := NewUnixTarget("http://x/", strings.Repeat("p", 108)); err == nil {
+func TestSocketPathsHaveALimit(t *testing.T) {
+	if _, err := NewUnixTarget("x", strings.Repeat("p", 108)); err == nil {
 		t.Error("an overlong socket path was accepted")
 	}
 }

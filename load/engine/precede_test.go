@@ -33,10 +33,7 @@ func TestTheSendingThreadGoesFirst(t *testing.T) {
 		want   int
 	}{{"exact", 20 - highest}, {"spin", before}} {
 		r := newRig(t, serve(t, hello))
-		var err error
-		if r.config.Pacing, err = ParsePacing(c.pacing); err != nil {
-			t.Fatal(err)
-		}
+		r.pace(c.pacing)
 		got := 0
 		r.config.Connected = func() error { // on the sending thread
 			got = rankIn(t)

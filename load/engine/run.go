@@ -151,7 +151,12 @@ func (l *loop) startAt(start time.Time) error {
 func (l *loop) conclude(whole bool) {
 	l.report.Start, l.report.Elapsed = l.start, l.now
 	l.report.Skipped = slices.Clone(l.config.Player.Skipped())
-	l.countStatuses()
+	l.report.Statuses = make(map[int]int64)
+	for status, n := range l.statuses {
+		if n > 0 {
+			l.report.Statuses[status] = n
+		}
+	}
 	if u, closed := l.source.(*users); closed {
 		l.report.PauseTime, l.report.UserTime = u.paused, u.active
 	} else if whole {

@@ -114,7 +114,6 @@ func newPoller() (*poller, error) {
 	return p, nil
 }
 
-// close gives the descriptors back.
 func (p *poller) close() error { return errors.Join(unix.Close(p.timer), unix.Close(p.epoll)) }
 
 // arm sets the timer to a time of the load, once.

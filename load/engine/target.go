@@ -1,12 +1,8 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"net/netip"
-	"net/url"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,13 +19,9 @@ type Target struct {
 	host    string           // header Host
 }
 
-// NewTarget returns the URL's server at an address.
-func NewTarget(text string, address netip.AddrPort) (Target, error) {
-	u, err := parseURL(text)
-	if err != nil {
-		return Target{}, err
-	}
-	return Target{address: address, host: u.Host}, nil
+// NewTarget returns the server at an address. The host is sent in the header Host.
+func NewTarget(host string, address netip.AddrPort) Target {
+	return Target{address: address, host: host}
 }
 
 // Spread returns the target at further addresses too, as a server has that runs several
@@ -39,38 +31,13 @@ func (t Target) Spread(more ...netip.AddrPort) Target {
 	return t
 }
 
-// NewUnixTarget returns the server behind a Unix socket. The URL's host is only sent
-// in the header Host.
-func NewUnixTarget(text, path string) (Target, error) {
-	u, err := parseURL(text)
-	if err != nil {
-		return Target{}, err
-	}
+// NewUnixTarget returns the server behind a Unix socket. The host is only sent in the
+// header Host.
+func NewUnixTarget(host, path string) (Target, error) {
 	if path == "" || len(path) > maxUnixPath {
 		return Target{}, fmt.Errorf("unix socket path %q has %d bytes: use 1 to %d", path, len(path), maxUnixPath)
 	}
-	return Target{path: path, host: u.Host}, nil
-}
-
-// parseURL accepts what plain HTTP/1.1 can reach.
-func parseURL(text string) (*url.URL, error) {
-	u, err := url.Parse(text)
-	var parsing *url.Error
-	if errors.As(err, &parsing) {
-		err = parsing.Err // the text is in our own message
-	}
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("URL %q: %w: write for example http://127.0.0.1:8080/", text, err)
-	case u.Scheme != "http":
-		return nil, fmt.Errorf("URL %q: scheme %q is not supported: use http://", text, u.Scheme)
-	case u.Hostname() == "":
-		return nil, fmt.Errorf("URL %q names no host: write for example http://127.0.0.1:8080/", text)
-	case u.User != nil:
-		return nil, fmt.Errorf("URL %q holds a password: send it as a header: -H 'Authorization: ...'",
-			u.Redacted())
-	}
-	return u, nil
+	return Target{path: path, host: host}, nil
 }
 
 // String returns the address that is connected to.
@@ -78,7 +45,7 @@ func (t Target) String() string {
 	if t.path != "" {
 		return t.path
 	}
-	return net.JoinHostPort(t.address.Addr().String(), strconv.Itoa(int(t.address.Port())))
+	return t.address.String()
 }
 
 // sockaddr returns the address for the nth connect(2), with its domain.

@@ -72,13 +72,3 @@ func (l *loop) sample() {
 		l.report.Ended = append(l.report.Ended, l.over+int64(len(l.thinking)))
 	}
 }
-
-// countStatuses hands the counts of statuses on.
-func (l *loop) countStatuses() {
-	l.report.Statuses = make(map[int]int64)
-	for status, n := range l.statuses {
-		if n > 0 {
-			l.report.Statuses[status] = n
-		}
-	}
-}

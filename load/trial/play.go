@@ -266,10 +266,9 @@ func (p *performance) send() (engine.Report, float64, error) {
 // target returns where the event loop connects to.
 func (p *performance) target() (engine.Target, error) {
 	if p.spec.Unix != "" {
-		return engine.NewUnixTarget(p.at.origin(), p.spec.Unix)
+		return engine.NewUnixTarget(p.at.host, p.spec.Unix)
 	}
-	target, err := engine.NewTarget(p.at.origin(), p.to)
-	return target.Spread(p.spec.Replicas...), err
+	return engine.NewTarget(p.at.host, p.to).Spread(p.spec.Replicas...), nil
 }
 
 // player returns a loop's view of the scenario.
