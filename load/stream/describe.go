@@ -62,7 +62,6 @@ func findMethods(files *protoregistry.Files, names, services []string) (map[stri
 	return methods, errors.Join(mistakes...)
 }
 
-// findMethod looks one method up.
 func findMethod(files *protoregistry.Files, name string, services []string) (*method, error) {
 	service, short, found := strings.Cut(name, "/")
 	if !found {
@@ -77,18 +76,17 @@ func findMethod(files *protoregistry.Files, name string, services []string) (*me
 	switch {
 	case m == nil:
 		return nil, fmt.Errorf("gRPC service %s has no method %q; it has: %s", service, short,
-			strings.Join(methodNames(s), ", "))
+			strings.Join(namesOf(s.Methods()), ", "))
 	case m.IsStreamingClient() || m.IsStreamingServer():
 		return nil, fmt.Errorf("gRPC method %s is a stream: only unary methods can be called", name)
 	}
 	return &method{path: "/" + name, in: m.Input(), out: m.Output()}, nil
 }
 
-// methodNames lists a service's methods.
-func methodNames(s protoreflect.ServiceDescriptor) []string {
-	names := make([]string, s.Methods().Len())
+func namesOf(methods protoreflect.MethodDescriptors) []string {
+	names := make([]string, methods.Len())
 	for i := range names {
-		names[i] = string(s.Methods().Get(i).Name())
+		names[i] = string(methods.Get(i).Name())
 	}
 	return names
 }
@@ -171,7 +169,6 @@ func ask(
 	return findMethods(files, names, services)
 }
 
-// call asks one question.
 func (r *inquiry) call(
 	request *grpc_reflection_v1.ServerReflectionRequest,
 ) (*grpc_reflection_v1.ServerReflectionResponse, error) {
@@ -188,7 +185,6 @@ func (r *inquiry) call(
 	return answer, nil
 }
 
-// services lists what the server has.
 func (r *inquiry) services() ([]string, error) {
 	answer, err := r.call(&grpc_reflection_v1.ServerReflectionRequest{
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},

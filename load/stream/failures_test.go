@@ -66,31 +66,19 @@ func TestFailuresHaveNames(t *testing.T) {
 // it wants with it and what lies below; the connection is closed after an error.
 func serveRaw(t *testing.T, secure *tls.Config, answer func(conn, below net.Conn) error) net.Addr {
 	t.Helper()
-	listener := listen(t)
-	go func() {
+	return accept(listen(t), func(below net.Conn) {
+		defer func() { _ = below.Close() }()
+		conn := below
+		if secure != nil {
+			conn = tls.Server(below, secure)
+		}
+		in := bufio.NewReader(conn)
 		for {
-			below, err := listener.Accept()
-			if err != nil {
+			if _, err := http.ReadRequest(in); err != nil || answer(conn, below) != nil {
 				return
 			}
-			conn := below
-			if secure != nil {
-				conn = tls.Server(below, secure)
-			}
-			go answerRaw(conn, below, answer)
 		}
-	}()
-	return listener.Addr()
-}
-
-func answerRaw(conn, below net.Conn, answer func(conn, below net.Conn) error) {
-	defer func() { _ = below.Close() }()
-	in := bufio.NewReader(conn)
-	for {
-		if _, err := http.ReadRequest(in); err != nil || answer(conn, below) != nil {
-			return
-		}
-	}
+	})
 }
 
 var errDone = errors.New("done")
@@ -164,26 +152,21 @@ const (
 // many streams it permits, and refuses what comes before that was heard.
 func serveFrames(t *testing.T, answer func(conn net.Conn, stream uint32) error) net.Addr {
 	t.Helper()
-	listener := listen(t)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				time.Sleep(20 * time.Millisecond)
-				_, _ = conn.Write(frame(settingsFrame, 0, 0))
-				_ = readFrames(conn, answer)
-				// What is still on its way must not turn the end into a reset.
-				if conn.(*net.TCPConn).CloseWrite() == nil {
-					_, _ = io.Copy(io.Discard, conn)
-				}
-			}()
-		}
-	}()
-	return listener.Addr()
+	return accept(listen(t), func(conn net.Conn) {
+		time.Sleep(20 * time.Millisecond)
+		speakFrames(conn, answer)
+	})
+}
+
+// speakFrames is the server's side of a connection of HTTP/2.
+func speakFrames(conn net.Conn, answer func(conn net.Conn, stream uint32) error) {
+	defer func() { _ = conn.Close() }()
+	_, _ = conn.Write(frame(settingsFrame, 0, 0))
+	_ = readFrames(conn, answer)
+	// What is still on its way must not turn the end into a reset.
+	if conn.(interface{ CloseWrite() error }).CloseWrite() == nil {
+		_, _ = io.Copy(io.Discard, conn)
+	}
 }
 
 func readFrames(conn net.Conn, answer func(conn net.Conn, stream uint32) error) error {
@@ -360,10 +343,7 @@ func TestNobodyListens(t *testing.T) {
 func TestTheServerGoesAway(t *testing.T) {
 	for _, protocol := range []Protocol{HTTP1, HTTP2} {
 		listener := listen(t)
-		server := &http.Server{Handler: http.HandlerFunc(hello), Protocols: new(http.Protocols)}
-		server.Protocols.SetHTTP1(true)
-		server.Protocols.SetUnencryptedHTTP2(true)
-		go func() { _ = server.Serve(listener) }()
+		server := serveAt(t, listener, hello)
 		r := newRig(t, protocol, "http://shop.test", listener.Addr())
 		r.config.Connected = server.Close
 		r.config.KeepAlive = false

@@ -3,7 +3,6 @@ package stream
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"math"
 	"net"
 	"path/filepath"
@@ -69,26 +68,12 @@ func serveBytes(f *testing.F, said *atomic.Pointer[[]byte]) net.Addr {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				_, _ = conn.Write(frame(settingsFrame, 0, 0))
-				_ = readFrames(conn, func(conn net.Conn, _ uint32) error {
-					_, _ = conn.Write(*said.Load())
-					return errDone
-				})
-				if conn.(*net.UnixConn).CloseWrite() == nil {
-					_, _ = io.Copy(io.Discard, conn)
-				}
-			}()
-		}
-	}()
-	return listener.Addr()
+	return accept(listener, func(conn net.Conn) {
+		speakFrames(conn, func(conn net.Conn, _ uint32) error {
+			_, _ = conn.Write(*said.Load())
+			return errDone
+		})
+	})
 }
 
 // What may be allocated, in bytes: for a load of one operation, for a message by

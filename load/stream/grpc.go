@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
+	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/connectivity"
@@ -27,18 +27,12 @@ import (
 // its clients take by default.
 const maxMessage = 4 << 20
 
-// grpcMaker makes the connections of all links.
-type grpcMaker struct {
-	dialer  *dialer
-	timeout time.Duration
-	methods map[string]*method
-}
-
 // grpcLink is a connection that several calls share.
 type grpcLink struct {
-	maker   *grpcMaker
-	base    context.Context // ends with the load
-	meeting meeting
+	dialer   *dialer
+	methods  map[string]*method
+	base     context.Context // ends with the load
+	attempts singleflight.Group
 
 	mu      sync.Mutex
 	conn    *grpc.ClientConn // nil: room for one
@@ -53,7 +47,9 @@ func (l *grpcLink) stands() bool {
 }
 
 // connect makes the connection, together with others who need it.
-func (l *grpcLink) connect(ctx context.Context) error { return l.meeting.join(ctx, l.establish) }
+func (l *grpcLink) connect(ctx context.Context) error {
+	return joinAttempt(ctx, &l.attempts, l.establish)
+}
 
 // current returns the connection, and what lies below it.
 func (l *grpcLink) current() (*grpc.ClientConn, *wire) {
@@ -65,7 +61,7 @@ func (l *grpcLink) current() (*grpc.ClientConn, *wire) {
 // establish makes a connection and waits until it stands. After a failure nothing
 // of it is used again: the library would wait before it tries anew.
 func (l *grpcLink) establish() error {
-	ctx, cancel := context.WithTimeout(l.base, l.maker.timeout)
+	ctx, cancel := context.WithTimeout(l.base, l.dialer.timeout)
 	defer cancel()
 	conn, err := l.client()
 	for err == nil {
@@ -96,7 +92,7 @@ func (l *grpcLink) client() (*grpc.ClientConn, error) {
 	}
 	var err error
 	l.failure = nil
-	l.conn, err = grpc.NewClient("passthrough:///"+l.maker.dialer.authority, l.options()...)
+	l.conn, err = grpc.NewClient("passthrough:///"+l.dialer.authority, l.options()...)
 	return l.conn, err
 }
 
@@ -104,14 +100,14 @@ func (l *grpcLink) client() (*grpc.ClientConn, error) {
 // configuration, no repeating, no idling.
 func (l *grpcLink) options() []grpc.DialOption {
 	security := insecure.NewCredentials()
-	if l.maker.dialer.tls != nil {
-		security = &handshaker{credentials.NewTLS(l.maker.dialer.tls), l}
+	if l.dialer.tls != nil {
+		security = &handshaker{credentials.NewTLS(l.dialer.tls), l}
 	}
 	return []grpc.DialOption{
 		grpc.WithContextDialer(l.dial), grpc.WithTransportCredentials(security), grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: grpcbackoff.DefaultConfig,
-			MinConnectTimeout: l.maker.timeout}),
+			MinConnectTimeout: l.dialer.timeout}),
 		grpc.WithStatsHandler(trailers{}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 	}
@@ -119,7 +115,7 @@ func (l *grpcLink) options() []grpc.DialOption {
 
 // dial connects to the permitted address, whatever the library asks for.
 func (l *grpcLink) dial(ctx context.Context, _ string) (net.Conn, error) {
-	w, err := l.maker.dialer.dial(ctx)
+	w, err := l.dialer.dial(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
@@ -153,7 +149,7 @@ type handshaker struct {
 func (h *handshaker) ClientHandshake(
 	ctx context.Context, _ string, conn net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {
-	secure, info, err := h.TransportCredentials.ClientHandshake(ctx, h.link.maker.dialer.tls.ServerName, conn)
+	secure, info, err := h.TransportCredentials.ClientHandshake(ctx, h.link.dialer.tls.ServerName, conn)
 	if err != nil {
 		h.link.mu.Lock()
 		defer h.link.mu.Unlock()
@@ -202,7 +198,7 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 	ctx, cancel := context.WithTimeout(ctx, x.limit)
 	defer cancel()
 	call := x.session.Call()
-	method := l.maker.methods[call.GRPC]
+	method := l.methods[call.GRPC]
 	if method == nil {
 		x.fail(record.OtherError, "the method "+call.GRPC+
 			" was not looked up before the load: name it in Config.Methods")
@@ -268,7 +264,6 @@ func metadataOf(call *scenario.Call) (metadata.MD, error) {
 	return md, nil
 }
 
-// hangUp ends the connection.
 func (l *grpcLink) hangUp() { l.abort() }
 
 // abort ends the connection with what is in flight.

@@ -6,7 +6,8 @@ import (
 	"errors"
 	"net"
 	"sync"
-	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/cleave-lab/cleave/load/http2"
 	"github.com/cleave-lab/cleave/load/record"
@@ -14,21 +15,6 @@ import (
 
 // maxRetained is the most memory for a body that waits for the next answer, in bytes.
 const maxRetained = 64 << 10
-
-// http2Maker makes the connections of all links.
-type http2Maker struct {
-	dialer  *dialer
-	scheme  string
-	timeout time.Duration
-}
-
-func newHTTP2Maker(d *dialer, timeout time.Duration) *http2Maker {
-	m := &http2Maker{dialer: d, scheme: "https", timeout: timeout}
-	if d.tls == nil {
-		m.scheme = "http"
-	}
-	return m
-}
 
 // http2Conn is a connection with what lies below it.
 type http2Conn struct {
@@ -38,9 +24,9 @@ type http2Conn struct {
 
 // http2Link is a connection that several flows share.
 type http2Link struct {
-	maker   *http2Maker
-	base    context.Context // ends with the load
-	meeting meeting
+	dialer   *dialer
+	base     context.Context // ends with the load
+	attempts singleflight.Group
 
 	mu      sync.Mutex
 	conn    *http2Conn   // nil: room for one
@@ -51,7 +37,7 @@ type http2Link struct {
 func (l *http2Link) stands() bool { return l.current() != nil }
 
 // connect makes the connection, together with others who need it.
-func (l *http2Link) connect(ctx context.Context) error { return l.meeting.join(ctx, l.dial) }
+func (l *http2Link) connect(ctx context.Context) error { return joinAttempt(ctx, &l.attempts, l.dial) }
 
 // current returns the connection for a new request, or nil.
 func (l *http2Link) current() *http2Conn {
@@ -80,19 +66,19 @@ func (l *http2Link) dial() error {
 	if l.current() != nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(l.base, l.maker.timeout)
+	ctx, cancel := context.WithTimeout(l.base, l.dialer.timeout)
 	defer cancel()
-	w, err := l.maker.dialer.dial(ctx)
+	w, err := l.dialer.dial(ctx)
 	if err != nil {
 		return err
 	}
 	below := net.Conn(w)
-	if l.maker.dialer.tls != nil {
-		if below, err = l.maker.dialer.secure(ctx, w, "h2"); err != nil {
+	if l.dialer.tls != nil {
+		if below, err = l.dialer.secure(ctx, w, "h2"); err != nil {
 			return err
 		}
 	}
-	conn, err := http2.Open(ctx, below, l.maker.timeout)
+	conn, err := http2.Open(ctx, below, l.dialer.timeout)
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, http2.ErrMalformed) {
 			err = w.noHTTP2()
@@ -164,9 +150,8 @@ func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	h := x.h2
 	h.Bodiless = x.session.Bodiless()
 	h.KeepHeader, h.KeepBody = x.session.Needs()
-	authority := call.Host
-	authority = cmp.Or(authority, l.maker.dialer.authority)
-	h.Request(call.Method, l.maker.scheme, authority, call.Path)
+	authority := cmp.Or(call.Host, l.dialer.authority)
+	h.Request(call.Method, l.dialer.scheme, authority, call.Path)
 	for _, field := range call.Header {
 		h.Field(field.Name, field.Value)
 	}
@@ -183,7 +168,6 @@ func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	return err
 }
 
-// hangUp ends the connection.
 func (l *http2Link) hangUp() { l.abort() }
 
 // abort ends all connections with what is in flight.

@@ -112,11 +112,7 @@ func TestUnixSocketsAreSpokenTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: http.HandlerFunc(hello), Protocols: new(http.Protocols)}
-	server.Protocols.SetHTTP1(true)
-	server.Protocols.SetUnencryptedHTTP2(true)
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
+	serveAt(t, listener, hello)
 	for _, protocol := range []Protocol{HTTP1, HTTP2} {
 		results, _ := newRig(t, protocol, "http://shop.test", listener.Addr()).run()
 		want(t, results, map[record.Outcome]int64{record.OK: 20})
@@ -226,7 +222,6 @@ func TestAnswersAreJudged(t *testing.T) {
 	}
 }
 
-// answering answers with a status alone.
 func answering(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }

@@ -2,8 +2,9 @@ package stream
 
 import (
 	"context"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/cleave-lab/cleave/load/http2"
 	"github.com/cleave-lab/cleave/load/oracle"
@@ -66,37 +67,11 @@ func (x *exchange) fail(outcome record.Outcome, why string) {
 	x.outcome, x.why = outcome, why
 }
 
-// meeting lets all who need a connection wait for one attempt to make it.
-type meeting struct {
-	mu      sync.Mutex
-	attempt *attempt
-}
-
-// attempt is one try. err is for reading when done is closed.
-type attempt struct {
-	done chan struct{}
-	err  error
-}
-
-// join begins an attempt, or waits for the one that goes on.
-func (m *meeting) join(ctx context.Context, connect func() error) error {
-	m.mu.Lock()
-	a := m.attempt
-	if a == nil {
-		a = &attempt{done: make(chan struct{})}
-		m.attempt = a
-		go func() {
-			a.err = connect()
-			m.mu.Lock()
-			m.attempt = nil
-			m.mu.Unlock()
-			close(a.done)
-		}()
-	}
-	m.mu.Unlock()
+// joinAttempt begins an attempt to connect, or waits for the one that goes on.
+func joinAttempt(ctx context.Context, attempts *singleflight.Group, connect func() error) error {
 	select {
-	case <-a.done:
-		return a.err
+	case attempt := <-attempts.DoChan("", func() (any, error) { return nil, connect() }):
+		return attempt.Err
 	case <-ctx.Done():
 		return ctx.Err()
 	}

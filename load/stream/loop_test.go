@@ -162,8 +162,7 @@ func TestAFlowKeepsItsConnection(t *testing.T) {
 	}
 	for _, keepAlive := range []bool{true, false} {
 		both(t, homely, func(t *testing.T, r *rig) {
-			one := int64(1)
-			r.file.Values = map[string]scenario.Value{"id": {Sequence: &one}}
+			r.file.Values = map[string]scenario.Value{"id": {Sequence: new(int64(1))}}
 			r.file.Flows[0].Steps = []scenario.Step{
 				{Name: "first", Request: "GET /1?id=${id}", Think: scenario.Duration(20 * time.Millisecond)},
 				{Name: "second", Request: "GET /2?id=${id}", Expect: scenario.Expect{Status: "200"}},
@@ -197,8 +196,7 @@ func distinct(homes map[string]string) int {
 // TestOperationsAreListed: lists of operations say more than histograms.
 func TestOperationsAreListed(t *testing.T) {
 	both(t, fine, func(t *testing.T, r *rig) {
-		one := int64(1)
-		r.file.Values = map[string]scenario.Value{"id": {Sequence: &one}}
+		r.file.Values = map[string]scenario.Value{"id": {Sequence: new(int64(1))}}
 		r.step().Request, r.step().Note = "GET /?id=${id}", []string{"id"}
 		var samples []record.Sample
 		listed := make(chan error, 1)
@@ -292,19 +290,8 @@ func TestAnInterruptionLeavesWhatWasDone(t *testing.T) {
 	}
 	both(t, interrupting, func(t *testing.T, r *rig) {
 		r.open(100_000)
-		r.prepare()
-		var report engine.Report
-		ended := make(chan error, 1)
-		go func() {
-			var err error
-			report, err = Run(ctx, r.config)
-			ended <- err
-		}()
-		results, err := record.Collect(nil, r.config.Recorder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := <-ended; !errors.Is(err, context.Canceled) {
+		results, report, err := r.tryUntil(ctx)
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want that it was cancelled", err)
 		}
 		if results.Count(record.All, record.OK) == 0 || report.Elapsed == 0 || report.Unsent != 0 ||

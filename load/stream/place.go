@@ -32,7 +32,6 @@ type tally struct {
 	busy, pause, spent time.Duration
 }
 
-// newPlace makes a place on a link.
 func newPlace(l *loop, link link, number int) *place {
 	p := &place{loop: l, link: link, number: int32(number), wake: make(chan bool, 1)}
 	p.x.session, p.x.clock, p.x.h2 = &p.session, l.clock, &http2.Exchange{Clock: l.clock}
@@ -99,7 +98,6 @@ func (p *place) flow() (record.Outcome, time.Duration) {
 	}
 }
 
-// leave ends a flow.
 func (p *place) leave() {
 	if !p.loop.config.KeepAlive {
 		p.link.hangUp()

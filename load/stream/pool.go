@@ -81,16 +81,13 @@ func (p *pool) settle(ctx context.Context) error {
 	return p.config.checkPool()
 }
 
-// maker makes links of the protocol.
 func (p *pool) maker(ctx context.Context) (func() link, error) {
 	switch p.config.Protocol {
 	case HTTP2:
-		m := newHTTP2Maker(p.dialer, p.config.Timeout)
-		return func() link { return &http2Link{maker: m, base: p.ctx} }, nil
+		return func() link { return &http2Link{dialer: p.dialer, base: p.ctx} }, nil
 	case GRPC:
-		m := &grpcMaker{dialer: p.dialer, timeout: p.config.Timeout}
-		makeLink := func() *grpcLink { return &grpcLink{maker: m, base: p.ctx} }
-		return func() link { return makeLink() }, m.describe(ctx, p.config, makeLink())
+		methods, err := p.describe(ctx)
+		return func() link { return &grpcLink{dialer: p.dialer, methods: methods, base: p.ctx} }, err
 	}
 	return func() link {
 		return &http1Link{dialer: p.dialer, input: make([]byte, readSize),
@@ -99,18 +96,17 @@ func (p *pool) maker(ctx context.Context) (func() link, error) {
 }
 
 // describe learns what the methods look like, before the load.
-func (m *grpcMaker) describe(ctx context.Context, config *Config, l *grpcLink) (err error) {
-	if config.ProtoSet != nil {
-		m.methods, err = fromProtoSet(config.ProtoSet, config.Methods)
-		return err
+func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
+	if p.config.ProtoSet != nil {
+		return fromProtoSet(p.config.ProtoSet, p.config.Methods)
 	}
+	l := &grpcLink{dialer: p.dialer, base: p.ctx}
 	if err := l.connect(ctx); err != nil {
-		return &engine.UnreachableError{Target: m.dialer.address, Cause: err}
+		return nil, &engine.UnreachableError{Target: p.dialer.address, Cause: err}
 	}
 	defer l.hangUp()
 	conn, _ := l.current()
-	m.methods, err = fromServer(ctx, conn, config.Methods)
-	return err
+	return fromServer(ctx, conn, p.config.Methods)
 }
 
 // open connects the whole pool before the load begins. Some connections may fail,
@@ -141,7 +137,6 @@ func (p *pool) open(caller context.Context) error {
 	return caller.Err()
 }
 
-// try makes one connection.
 func (p *pool) try(ctx context.Context, l link) error {
 	begun := time.Now()
 	if err := l.connect(ctx); err != nil {
@@ -159,7 +154,6 @@ func (p *pool) abort() {
 	}
 }
 
-// close ends all connections.
 func (p *pool) close() {
 	p.cancel()
 	for _, l := range p.links {

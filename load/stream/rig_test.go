@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -22,7 +23,6 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// authority is a certificate authority of a test.
 type authority struct {
 	t           *testing.T
 	certificate *x509.Certificate
@@ -147,12 +147,17 @@ func (r *rig) run() (*record.Results, engine.Report) {
 // try plays the load, which may fail.
 func (r *rig) try() (*record.Results, engine.Report, error) {
 	r.t.Helper()
+	return r.tryUntil(r.t.Context())
+}
+
+func (r *rig) tryUntil(ctx context.Context) (*record.Results, engine.Report, error) {
+	r.t.Helper()
 	r.prepare()
 	var report engine.Report
 	ended := make(chan error, 1)
 	go func() {
 		var err error
-		report, err = Run(r.t.Context(), r.config)
+		report, err = Run(ctx, r.config)
 		ended <- err
 	}()
 	results, err := record.Collect(nil, r.config.Recorder)
@@ -193,9 +198,33 @@ func serve(t *testing.T, secure *tls.Config, handler http.HandlerFunc) net.Addr 
 	return server.Listener.Addr()
 }
 
+// serveAt serves HTTP/1.1 and HTTP/2 in clear text at a listener until the test ends.
+func serveAt(t *testing.T, listener net.Listener, handler http.HandlerFunc) *http.Server {
+	t.Helper()
+	server := &http.Server{Handler: handler, Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return server
+}
+
 func hello(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"ok":true}`)) }
 
-// listen listens at the loopback address.
+// accept serves every connection to a listener by a function.
+func accept(listener net.Listener, serve func(net.Conn)) net.Addr {
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+	return listener.Addr()
+}
+
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,7 +13,6 @@ import (
 // the Go runtime wait in whole milliseconds.
 type waiter struct{ fd int }
 
-// newWaiter makes a waiter.
 func newWaiter() (*waiter, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	return &waiter{fd}, err
@@ -41,5 +40,4 @@ func (w *waiter) nudge() {
 	_, _ = unix.Write(w.fd, one[:]) // it can only fail when the counter is full: then it is nudged
 }
 
-// close frees the waiter.
 func (w *waiter) close() error { return unix.Close(w.fd) }

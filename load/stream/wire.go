@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
 )
@@ -20,7 +21,9 @@ import (
 type dialer struct {
 	network, address string
 	tls              *tls.Config // nil: clear text
-	authority        string      // host and port, as requests name them
+	scheme           string
+	authority        string // host and port, as requests name them
+	timeout          time.Duration
 	connects         atomic.Int64
 	received         atomic.Int64 // bytes, encrypted where that is so
 }
@@ -32,7 +35,8 @@ func newDialer(c *Config) (*dialer, error) {
 		return nil, fmt.Errorf("stream: URL %q: %w", c.URL, err)
 	}
 	secure, err := c.TLS.compile(u)
-	d := &dialer{network: "tcp", address: c.Address.String(), tls: secure, authority: u.Host}
+	d := &dialer{network: "tcp", address: c.Address.String(), tls: secure, scheme: u.Scheme,
+		authority: u.Host, timeout: c.Timeout}
 	if c.Unix != "" {
 		d.network, d.address = "unix", c.Unix
 	}

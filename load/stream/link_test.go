@@ -1,0 +1,43 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"golang.org/x/sync/singleflight"
+)
+
+// TestFlowsShareOneAttempt to connect, and one that gives up does not end it for the others.
+func TestFlowsShareOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const flows = 8
+		var attempts singleflight.Group
+		var begun atomic.Int64
+		connects, ended := make(chan error), make(chan error)
+		connect := func() error {
+			begun.Add(1)
+			return <-connects
+		}
+		for range flows {
+			go func() { ended <- joinAttempt(t.Context(), &attempts, connect) }()
+		}
+		synctest.Wait()
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := joinAttempt(gone, &attempts, connect); !errors.Is(err, context.Canceled) {
+			t.Errorf("who gives up gets %v", err)
+		}
+		connects <- errDone
+		for range flows {
+			if err := <-ended; !errors.Is(err, errDone) {
+				t.Errorf("one of the others gets %v", err)
+			}
+		}
+		if n := begun.Load(); n != 1 {
+			t.Errorf("%d attempts, want 1", n)
+		}
+	})
+}
