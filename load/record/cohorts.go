@@ -43,7 +43,6 @@ func (c *cohorts) add(s *Sample) {
 	c.follow = c.follow || s.Follows
 }
 
-// counted returns what was counted.
 func (c *cohorts) counted() lab.Cohorts {
 	out := lab.Cohorts{Seconds: c.length.Seconds(), All: make([]lab.Cohort, lab.CohortsOfLoad)}
 	for i, one := range c.all {

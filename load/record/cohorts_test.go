@@ -11,10 +11,7 @@ import (
 // Operations count where they were due, however late they end. Seconds by their end lack slow ones at first.
 func TestCohortsCountByWhenOperationsWereDue(t *testing.T) {
 	const rate, load = 100, 3 * time.Second
-	r, err := NewRecorder(Options{Operations: []string{"get"}, Window: load, Cohorts: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := newRecorder(t, Options{Operations: []string{"get"}, Window: load, Cohorts: true})
 	results := make(chan *Results)
 	go func() {
 		all, _ := Collect(nil, r)
@@ -68,7 +65,7 @@ func TestCohortsKnowHowLongFlowsTakeToBeComplete(t *testing.T) {
 		t.Errorf("lag %g, %d and %d operations in the first and in the middle", out.Lag, out.All[0].Operations(),
 			out.All[30].Operations())
 	}
-	if r, err := NewRecorder(Options{Operations: []string{"get"}}); err != nil || r.Cohorts().All != nil {
-		t.Errorf("cohorts that nobody asked for: %v", err)
+	if newRecorder(t, Options{Operations: []string{"get"}}).Cohorts().All != nil {
+		t.Error("cohorts that nobody asked for")
 	}
 }

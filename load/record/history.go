@@ -1,7 +1,6 @@
 package record
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,16 +33,10 @@ type Attempt struct {
 }
 
 // HistoryWriter writes attempts as JSON lines.
-type HistoryWriter struct {
-	out *bufio.Writer
-	enc *json.Encoder
-}
+type HistoryWriter struct{ jsonLines }
 
 // NewHistoryWriter writes to w.
-func NewHistoryWriter(w io.Writer) *HistoryWriter {
-	out := bufio.NewWriter(w)
-	return &HistoryWriter{out, json.NewEncoder(out)}
-}
+func NewHistoryWriter(w io.Writer) *HistoryWriter { return &HistoryWriter{newJSONLines(w)} }
 
 // Write adds a line.
 func (h *HistoryWriter) Write(r Row) error {
@@ -60,9 +53,6 @@ func (h *HistoryWriter) Write(r Row) error {
 	}
 	return nil
 }
-
-// Flush writes what is still buffered.
-func (h *HistoryWriter) Flush() error { return h.out.Flush() }
 
 // End says what a client knows of an operation. A request that may have reached
 // the system and was not answered is open; so is one whose answer cannot be read,

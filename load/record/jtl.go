@@ -50,9 +50,8 @@ type JTLWriter struct {
 func NewJTLWriter(w io.Writer, agents bool) (*JTLWriter, error) {
 	j := &JTLWriter{out: csv.NewWriter(w), agents: agents}
 	return j, j.write("Hostname", "timeStamp", "elapsed", "label", "responseCode", "responseMessage",
-		"threadName", "dataType",
-		"success", "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads", "URL", "Latency", "IdleTime",
-		"Connect")
+		"threadName", "dataType", "success", "failureMessage", "bytes", "sentBytes", "grpThreads", "allThreads",
+		"URL", "Latency", "IdleTime", "Connect")
 }
 
 // hostColumn is the number of columns before Hostname.
@@ -71,12 +70,11 @@ func (j *JTLWriter) write(host string, columns ...string) error {
 // Write adds a row.
 func (j *JTLWriter) Write(r Row) error {
 	active := strconv.Itoa(r.Active)
-	return j.write(cellText(r.Agent),
-		strconv.FormatInt(r.Started.UnixMilli(), 10), milliseconds(r.Elapsed), cellText(r.Operation),
-		cellText(r.Status),
-		cellText(r.Message), cellText(r.Loop), "text", strconv.FormatBool(r.Outcome == OK), cellText(r.Failure),
-		strconv.FormatInt(r.Received, 10), strconv.FormatInt(r.SentBytes, 10), active, active, cellText(r.URL),
-		milliseconds(r.FirstByte), "0", milliseconds(r.Connect))
+	return j.write(csvText(r.Agent),
+		strconv.FormatInt(r.Started.UnixMilli(), 10), milliseconds(r.Elapsed), csvText(r.Operation),
+		csvText(r.Status), csvText(r.Message), csvText(r.Loop), "text", strconv.FormatBool(r.Outcome == OK),
+		csvText(r.Failure), strconv.FormatInt(r.Received, 10), strconv.FormatInt(r.SentBytes, 10), active, active,
+		csvText(r.URL), milliseconds(r.FirstByte), "0", milliseconds(r.Connect))
 }
 
 // Flush writes what is still buffered and returns the first error of any write.
@@ -93,8 +91,8 @@ func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10)
 }
 
-// cellText keeps text from an answer from being a formula in a spreadsheet.
-func cellText(s string) string {
+// csvText keeps text from an answer from being a formula in a spreadsheet.
+func csvText(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s
 	}

@@ -67,7 +67,6 @@ func TestEveryFigureIsJudgedByItself(t *testing.T) {
 	}
 }
 
-// repeated returns a time n times.
 func repeated(n int, d time.Duration) []time.Duration {
 	all := make([]time.Duration, n)
 	for i := range all {

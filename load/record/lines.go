@@ -10,10 +10,21 @@ import (
 
 // LineWriter writes one JSON object per operation and line. Times are in
 // seconds, sizes in bytes; members without content are left out.
-type LineWriter struct {
+type LineWriter struct{ jsonLines }
+
+// jsonLines writes values as lines of JSON.
+type jsonLines struct {
 	out *bufio.Writer
 	enc *json.Encoder
 }
+
+func newJSONLines(w io.Writer) jsonLines {
+	out := bufio.NewWriter(w)
+	return jsonLines{out, json.NewEncoder(out)}
+}
+
+// Flush writes what is still buffered.
+func (l jsonLines) Flush() error { return l.out.Flush() }
 
 // line is a Row in JSON.
 type line struct {
@@ -37,10 +48,7 @@ type line struct {
 }
 
 // NewLineWriter writes to w.
-func NewLineWriter(w io.Writer) *LineWriter {
-	out := bufio.NewWriter(w)
-	return &LineWriter{out, json.NewEncoder(out)}
-}
+func NewLineWriter(w io.Writer) *LineWriter { return &LineWriter{newJSONLines(w)} }
 
 // Write adds a line.
 func (l *LineWriter) Write(r Row) error {
@@ -56,6 +64,3 @@ func (l *LineWriter) Write(r Row) error {
 	}
 	return nil
 }
-
-// Flush writes what is still buffered.
-func (l *LineWriter) Flush() error { return l.out.Flush() }

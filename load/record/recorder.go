@@ -1,8 +1,6 @@
 package record
 
 import (
-	"errors"
-	"sync"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -123,46 +121,23 @@ func (r *Recorder) empty() *Results {
 	return r.options.results()
 }
 
-// Collect adds up what recorders hand on until all are closed, and returns the
-// total. Each, if given, is called with every interval, never twice at once; it
-// must not keep the results. Collect goes on after an error of each and returns
-// it in the end with the total.
-func Collect(each func(*Results) error, recorders ...*Recorder) (*Results, error) {
-	if len(recorders) == 0 {
-		return nil, errors.New("collect: no recorders")
+// Collect adds up what a recorder hands on until it is closed, and returns the
+// total. Each, if given, is called with every interval; it must not keep the
+// results. Collect goes on after an error of each and returns the first of them
+// with the total.
+func Collect(each func(*Results) error, r *Recorder) (*Results, error) {
+	total := r.options.results()
+	var first error
+	for results := range r.full {
+		err := total.Merge(results)
+		if err == nil && each != nil {
+			err = each(results)
+		}
+		if first == nil {
+			first = err
+		}
+		results.reset()
+		r.spare <- results // never blocks: there is room for all buffers
 	}
-	c := collector{total: recorders[0].options.results(), each: each}
-	var all sync.WaitGroup
-	for _, r := range recorders {
-		all.Go(func() {
-			for results := range r.full {
-				c.take(results)
-				results.reset()
-				r.spare <- results // never blocks: there is room for all buffers
-			}
-		})
-	}
-	all.Wait()
-	return c.total, errors.Join(c.errs...)
-}
-
-// collector holds the state that the goroutines of Collect share.
-type collector struct {
-	sync.Mutex
-	total *Results
-	each  func(*Results) error
-	errs  []error
-}
-
-// take adds one interval to the total and passes it on.
-func (c *collector) take(results *Results) {
-	c.Lock()
-	defer c.Unlock()
-	err := c.total.Merge(results)
-	if err == nil && c.each != nil {
-		err = c.each(results)
-	}
-	if err != nil && len(c.errs) == 0 { // the first says enough
-		c.errs = append(c.errs, err)
-	}
+	return total, first
 }

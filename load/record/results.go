@@ -300,7 +300,6 @@ func (r *Results) Times(kind Kind, operation int, of ...Outcome) *hdrhistogram.H
 	return sum
 }
 
-// of returns the histogram of a kind.
 func (c cell) of(kind Kind) *hdrhistogram.Histogram {
 	if kind == Service {
 		return c.service

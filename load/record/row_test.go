@@ -54,18 +54,8 @@ func TestListsNameTheAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jsonl := NewLineWriter(&lines)
-	for _, out := range []interface {
-		Write(Row) error
-		Flush() error
-	}{jtl, jsonl} {
-		if err := out.Write(agentsRow()); err != nil {
-			t.Fatal(err)
-		}
-		if err := out.Flush(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	writeRows(t, jtl, agentsRow())
+	writeRows(t, NewLineWriter(&lines), agentsRow())
 	got, err := csv.NewReader(&table).ReadAll()
 	if err != nil || len(got) != 2 {
 		t.Fatalf("%d lines, error %v", len(got), err)

@@ -149,8 +149,7 @@ func (r *Results) Summarize(duration time.Duration, offered *int64) Summary {
 	if duration > 0 {
 		s.AchievedRate = float64(r.Counts(All).Achieved) / duration.Seconds()
 		if offered != nil {
-			rate := float64(*offered) / duration.Seconds()
-			s.OfferedRate = &rate
+			s.OfferedRate = new(float64(*offered) / duration.Seconds())
 		}
 	}
 	for i := range r.options.Operations {
@@ -187,12 +186,10 @@ func PercentilesOf(h *hdrhistogram.Histogram) Percentiles {
 	}
 	at := h.ValueAtPercentilesSlice([]float64{50, 90, 95, 99, 99.9})
 	p := Percentiles{P50: seconds(at[0]), P90: seconds(at[1]), P95: seconds(at[2]), P99: seconds(at[3]),
-		Max: seconds(h.Max())}
+		Max: seconds(h.Max()), Mean: new(h.Mean() / 1e9)}
 	if h.TotalCount() >= minTail {
 		p.P999 = seconds(at[4])
 	}
-	mean := h.Mean() / 1e9
-	p.Mean = &mean
 	return p
 }
 
@@ -203,7 +200,4 @@ func lagOf(h *hdrhistogram.Histogram) Lag {
 }
 
 // seconds turns nanoseconds into seconds.
-func seconds(nanoseconds int64) *float64 {
-	s := float64(nanoseconds) / 1e9
-	return &s
-}
+func seconds(nanoseconds int64) *float64 { return new(float64(nanoseconds) / 1e9) }

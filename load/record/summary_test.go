@@ -10,9 +10,6 @@ import (
 	"github.com/cleave-lab/cleave/docs/schema"
 )
 
-// value returns a pointer to a number.
-func value[T any](x T) *T { return &x }
-
 // stall returns a load of 5,000/s for 20 s in which everything stops for one second
 // from second 15 on: the operations that are due then end at its end.
 func stall(t *testing.T) *Results {
@@ -31,7 +28,7 @@ func stall(t *testing.T) *Results {
 }
 
 func TestStallIsNotOmitted(t *testing.T) {
-	s := stall(t).Summarize(20*time.Second, value(int64(100_000)))
+	s := stall(t).Summarize(20*time.Second, new(int64(100_000)))
 	cases := []struct {
 		name string
 		got  *float64
@@ -63,7 +60,7 @@ func TestCountsAddUp(t *testing.T) {
 		r.add(&Sample{Operation: i % 2, Outcome: Outcome(i % outcomes), Finished: time.Duration(i+1) * ms})
 	}
 	r.Unsent(0, 3)
-	s := r.Summarize(10*time.Second, value(int64(103)))
+	s := r.Summarize(10*time.Second, new(int64(103)))
 	sum := s.OK + s.InFlight
 	for n := range maps.Values(s.Errors) {
 		sum += n
@@ -99,8 +96,8 @@ func TestTailNeedsSamples(t *testing.T) {
 func TestGeneratorLimits(t *testing.T) {
 	good := func() Summary {
 		return Summary{
-			ResponseTime: Percentiles{P50: value(0.010)},
-			SendLateness: Lag{P99: value(0.0009)},
+			ResponseTime: Percentiles{P50: new(0.010)},
+			SendLateness: Lag{P99: new(0.0009)},
 			Generator:    Generator{CPUSeconds: 9},
 			Errors:       map[string]int64{"refused": 5},
 		}
@@ -114,17 +111,17 @@ func TestGeneratorLimits(t *testing.T) {
 		{"fine", func(*Summary) {}, 0, nil},
 		{"nothing sent", func(s *Summary) { s.SendLateness, s.ResponseTime = Lag{}, Percentiles{} }, 0, nil},
 		{"processor", func(s *Summary) { s.Generator.CPUSeconds = 9.6 }, 0, []string{"96 % of its 1 processors"}},
-		{"lag", func(s *Summary) { s.SendLateness.P99 = value(0.001) }, 0, []string{"1 ms late or more"}},
-		{"lag of the pacing", func(s *Summary) { s.SendLateness.P99 = value(0.0015) }, time.Millisecond, nil},
-		{"lag, slow target", func(s *Summary) { s.SendLateness.P99, s.ResponseTime.P50 = value(0.004), value(0.1) },
+		{"lag", func(s *Summary) { s.SendLateness.P99 = new(0.001) }, 0, []string{"1 ms late or more"}},
+		{"lag of the pacing", func(s *Summary) { s.SendLateness.P99 = new(0.0015) }, time.Millisecond, nil},
+		{"lag, slow target", func(s *Summary) { s.SendLateness.P99, s.ResponseTime.P50 = new(0.004), new(0.1) },
 			0, nil},
 		{"ports", func(s *Summary) { s.Errors["exhausted"] = 2 }, 0, []string{"for 2 operations"}},
-		{"users missing within 5 %", func(s *Summary) { s.Closed = value(LittlesLaw(10, 51, 0.09, 100*ms)) }, 0,
+		{"users missing within 5 %", func(s *Summary) { s.Closed = new(LittlesLaw(10, 51, 0.09, 100*ms)) }, 0,
 			nil},
-		{"users missing", func(s *Summary) { s.Closed = value(LittlesLaw(10, 49, 0.09, 100*ms)) }, 0,
+		{"users missing", func(s *Summary) { s.Closed = new(LittlesLaw(10, 49, 0.09, 100*ms)) }, 0,
 			[]string{"10 users", "9.3"}},
-		{"all users", func(s *Summary) { s.Closed = value(LittlesLaw(10, 52, 0.1, 100*ms)) }, 0, nil},
-		{"two", func(s *Summary) { s.Generator.CPUSeconds, s.SendLateness.P99 = 10, value(0.5) }, 0,
+		{"all users", func(s *Summary) { s.Closed = new(LittlesLaw(10, 52, 0.1, 100*ms)) }, 0, nil},
+		{"two", func(s *Summary) { s.Generator.CPUSeconds, s.SendLateness.P99 = 10, new(0.5) }, 0,
 			[]string{"100 %", "500 ms"}},
 	}
 	for _, c := range cases {
@@ -149,14 +146,14 @@ func TestGeneratorLimits(t *testing.T) {
 }
 
 func TestSummaryHasItsSchema(t *testing.T) {
-	full := stall(t).Summarize(20*time.Second, value(int64(100_000)))
+	full := stall(t).Summarize(20*time.Second, new(int64(100_000)))
 	full.Target, full.Model = "http://127.0.0.1:8080/", "open, constant, 5000/s"
 	full.Errors["timeout"] = 1
 	full.Generator = Generator{CPUSeconds: 1, PeakMemory: 1 << 20, Pacing: "exact", Limited: true,
 		LimitedBy: []string{"why"}}
 	full.Unchecked = []string{"get"}
-	full.Closed = value(LittlesLaw(10, 50, 0.1, 100*ms))
-	full.Capacity = &Capacity{Rate: value(900.0), Low: value(900.0), Objective: "p99<50ms",
+	full.Closed = new(LittlesLaw(10, 50, 0.1, 100*ms))
+	full.Capacity = &Capacity{Rate: new(900.0), Low: new(900.0), Objective: "p99<50ms",
 		Reason: "why", Probes: []Probe{{Rate: 900, Achieved: 899, Reasons: []string{"why"},
 			ResponseTime: full.ResponseTime}}}
 	empty := newResults(t, two()).Summarize(0, nil)

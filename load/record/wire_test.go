@@ -89,20 +89,11 @@ func TestForeignResultsAreChecked(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	var text bytes.Buffer
-	out := NewLineWriter(&text)
-	for _, r := range []Row{
-		{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12500 * time.Microsecond, Operation: "get",
+	writeRows(t, NewLineWriter(&text),
+		Row{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12500 * time.Microsecond, Operation: "get",
 			Status: "200", Received: 77},
-		{Started: time.UnixMilli(1_700_000_000_002), Elapsed: time.Second, Operation: "get", Outcome: Timeout,
-			Failure: "no \"answer\"\n"},
-	} {
-		if err := out.Write(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := out.Flush(); err != nil {
-		t.Fatal(err)
-	}
+		Row{Started: time.UnixMilli(1_700_000_000_002), Elapsed: time.Second, Operation: "get", Outcome: Timeout,
+			Failure: "no \"answer\"\n"})
 	want := `{"started":"2023-11-14T22:13:20.001Z","operation":"get","outcome":"ok","response_time":0.0125,"status":"200","received":77,"sent":0}
 {"started":"2023-11-14T22:13:20.002Z","operation":"get","outcome":"timeout","response_time":1,"failure":"no \"answer\"\n","received":0,"sent":0}
 `
