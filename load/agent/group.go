@@ -80,27 +80,20 @@ func (c Group) lead(
 	for i, a := range agents {
 		a.rows = rows
 		a.second = func(s trial.Second) { seconds.Take(i, s) }
-		a.command(lab.CommandStart)
+		a.tell(lab.Command{Command: lab.CommandStart})
 	}
 	limit := whole.Longest() + patienceToStop
-	var mu sync.Mutex
-	parts := make(map[string]trial.Outcome, len(agents))
-	err := together(agents, giveUp, func(a *member) error {
-		part, err := a.finish(ctx, limit)
+	names, parts := make([]string, len(agents)), make([]trial.Outcome, len(agents))
+	err := together(agents, giveUp, func(a *member) (err error) {
+		names[a.number] = a.name
+		parts[a.number], err = a.finish(ctx, limit)
 		seconds.End(a.number)
-		mu.Lock()
-		defer mu.Unlock()
-		parts[a.name] = part
 		return err
 	})
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	var order []string
-	for _, a := range agents {
-		order = append(order, a.name)
-	}
-	sum, err := whole.Join(parts, order)
+	sum, err := whole.Join(names, parts)
 	return sum, errors.Join(err, seconds.Err(), rows.err, ctx.Err())
 }
 

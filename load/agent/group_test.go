@@ -90,20 +90,24 @@ func jobFor(t *testing.T, url string) Job {
 		Load: scenario.Load{Rate: "200", Duration: 500 * ms}, Connections: 8}}
 }
 
+// TestAgentsShareOneLoad: as many operations in the seconds, and as many rows of all agents, as
+// the server saw, with what is known of each; there are more than one event takes.
 func TestAgentsShareOneLoad(t *testing.T) {
 	url, seen := counted(t)
-	job := jobFor(t, url)
+	open := jobFor(t, url)
+	open.Spec.Load.Rate = "3000"
 	users := jobFor(t, url)
-	users.Spec.Load = scenario.Load{Users: 5, Think: 5 * ms, Duration: 500 * ms}
-	loops := jobFor(t, url)
+	users.Spec.Load = scenario.Load{Users: 5, Think: ms, Duration: 500 * ms}
+	loops := open
 	loops.Spec.Loops = 2
-	for name, job := range map[string]Job{"open": job, "users": users, "loops": loops} {
+	for name, job := range map[string]Job{"open": open, "users": users, "loops": loops} {
 		t.Run(name, func(t *testing.T) {
 			seen.Store(0)
 			agent := program(t, "agent")
 			var streamed int64
+			rows := gathered{}
 			o, err := Group{Commands: [][]string{agent, agent, agent}, Job: job}.Play(t.Context(),
-				Listeners{Second: func(s trial.Second) error {
+				Listeners{Row: rows.gather, Second: func(s trial.Second) error {
 					streamed += s.Results.Sent(record.All)
 					return nil
 				}})
@@ -111,11 +115,16 @@ func TestAgentsShareOneLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := o.Summary
-			if s.Sent != seen.Load() || s.Sent != s.OK || streamed != s.Sent {
-				t.Errorf("%d sent, %d ok, %d streamed; the server saw %d", s.Sent, s.OK, streamed, seen.Load())
+			if s.Sent != seen.Load() || s.Sent != s.OK || streamed != s.Sent || rows.number() != s.Sent {
+				t.Errorf("%d sent, %d ok, %d streamed, %d rows; the server saw %d", s.Sent, s.OK, streamed,
+					rows.number(), seen.Load())
 			}
-			if name != "users" && (s.Sent+s.Unsent != 100 || *s.OfferedRate != 200) {
-				t.Errorf("%d sent and %d unsent, want 100; %g/s offered, want 200/s", s.Sent, s.Unsent, *s.OfferedRate)
+			for _, agent := range []string{"agent 1", "agent 2", "agent 3"} {
+				checkRows(t, agent, rows[agent])
+			}
+			if name != "users" && (s.Sent+s.Unsent != 1500 || *s.OfferedRate != 3000) {
+				t.Errorf("%d sent and %d unsent, want 1500; %g/s offered, want 3000/s", s.Sent, s.Unsent,
+					*s.OfferedRate)
 			}
 			if name == "users" && (s.Closed == nil || s.Closed.Users != 5) {
 				t.Errorf("closed loop %+v, want 5 users", s.Closed)
@@ -137,11 +146,12 @@ func TestJoiningLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, order := map[string]trial.Outcome{}, []string{"a", "b"}
+	var parts []trial.Outcome
+	names := []string{"a", "b"}
 	counts := map[int64]int64{}
-	for i, name := range order {
+	for i, name := range names {
 		spec := job.Spec
-		spec.Part, spec.Of = i, len(order)
+		spec.Part, spec.Of = i, len(names)
 		prepared, err := spec.Prepare(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -162,9 +172,9 @@ func TestJoiningLosesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts[name] = report.Outcome
+		parts = append(parts, report.Outcome)
 	}
-	sum, err := whole.Join(parts, order)
+	sum, err := whole.Join(names, parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,15 +195,15 @@ func TestAgentsThatDisagreeCannotBeJoined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := map[string]trial.Outcome{}
-	for name, operation := range map[string]string{"a": "GET /", "b": "GET /other"} {
+	var parts []trial.Outcome
+	for _, operation := range []string{"GET /", "GET /other"} {
 		results, err := record.NewResults(record.Options{Operations: []string{operation}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts[name] = trial.Outcome{Results: results}
+		parts = append(parts, trial.Outcome{Results: results})
 	}
-	if _, err := whole.Join(parts, []string{"a", "b"}); err == nil ||
+	if _, err := whole.Join([]string{"a", "b"}, parts); err == nil ||
 		!strings.Contains(err.Error(), "b disagrees with a") {
 		t.Errorf("error %v", err)
 	}
@@ -202,7 +212,6 @@ func TestAgentsThatDisagreeCannotBeJoined(t *testing.T) {
 func TestAgentsThatFailFailTheLoad(t *testing.T) {
 	url, _ := counted(t)
 	fine := jobFor(t, url)
-	old := fine
 	refused := jobFor(t, "http://192.0.2.1/")
 	for name, c := range map[string]struct {
 		agents [][]string
@@ -216,13 +225,15 @@ func TestAgentsThatFailFailTheLoad(t *testing.T) {
 			[]string{"agent 1", "more than 67108864 bytes at once"}},
 		"missing": {[][]string{{"/does/not/exist"}}, fine, []string{"agent 1 (/does/not/exist)"}},
 		"refused": {[][]string{program(t, "agent")}, refused, []string{"agent 1", "docs/consent.md"}},
-		"too many": {[][]string{{"a"}, {"b"}, {"c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}}, old,
-			[]string{"agent 1 (a)"}},
+		"dies in its rows": {[][]string{program(t, "agent"), program(t, "dies in its rows")}, fine,
+			[]string{"agent 2 (", "it ended early: exit status 3", "out of memory"}},
+		"forgets its rows": {[][]string{program(t, "agent"), program(t, "forgets its rows")}, fine,
+			[]string{"agent 2 (", "and handed in a list of 0", "use the same version"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Group{Commands: c.agents, Job: c.job}.Play(t.Context(), Listeners{})
-			if err == nil {
-				t.Fatal("no error")
+			o, err := Group{Commands: c.agents, Job: c.job}.Play(t.Context(), Listeners{Row: gathered{}.gather})
+			if err == nil || o.Results != nil {
+				t.Fatalf("error %v, results %v", err, o.Results)
 			}
 			for _, want := range c.want {
 				if !strings.Contains(err.Error(), want) {
@@ -240,17 +251,18 @@ func TestStoppedAgentsHandInWhatTheyDid(t *testing.T) {
 	job.Spec.Load.Duration = scenario.Duration(time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	rows := gathered{}
 	agent := program(t, "agent")
 	o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(ctx,
-		Listeners{Second: func(trial.Second) error {
+		Listeners{Row: rows.gather, Second: func(trial.Second) error {
 			cancel()
 			return nil
 		}})
 	if !errors.Is(err, context.Canceled) || o.Results == nil {
 		t.Fatalf("error %v, results %v", err, o.Results)
 	}
-	if s := o.Summary; s.Sent == 0 || s.Sent != seen.Load() {
-		t.Errorf("%d sent, the server saw %d", s.Sent, seen.Load())
+	if s := o.Summary; s.Sent == 0 || s.Sent != seen.Load() || s.Sent != rows.number() {
+		t.Errorf("%d sent, %d rows, the server saw %d", s.Sent, rows.number(), seen.Load())
 	}
 }
 

@@ -61,17 +61,14 @@ func TestIntegrationAgentsOnTwoHosts(t *testing.T) {
 	}
 	var mu sync.Mutex
 	from := map[string]int64{} // requests by host
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
 		mu.Lock()
 		from[host]++
 		mu.Unlock()
 		_, _ = io.WriteString(w, "fine")
-	}))
-	if err := server.Listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	server.Listener = listener
+	})
+	server := httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
 	server.Start()
 	t.Cleanup(server.Close)
 

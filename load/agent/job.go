@@ -192,7 +192,6 @@ func (j Job) Pack() (Job, error) {
 	return j, nil
 }
 
-// unpack writes the job's files into a folder.
 func (j *Job) unpack(dir string) error {
 	for name, text := range j.Files {
 		if !filepath.IsLocal(name) || filepath.Base(name) != name {

@@ -12,11 +12,10 @@ import (
 
 func TestJobsArePlainJSON(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "users.csv"), []byte("name\nAda\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "times"), []byte("0\n"), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"users.csv": "name\nAda\n", "times": "0\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	job := jobFor(t, "http://127.0.0.1/")
 	job.Spec.Dir, job.Spec.Load = dir, scenario.Load{Replay: "times"}

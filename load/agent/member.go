@@ -33,7 +33,7 @@ type member struct {
 	orders  io.WriteCloser
 	events  chan lab.Event // closed when the agent has ended
 	ended   error          // why; known when events is closed
-	words   lastWords
+	said    saidLast
 	second  func(trial.Second)
 	rows    *gatheredRows
 	listed  int64           // rows that it has handed in
@@ -47,7 +47,7 @@ func start(group context.Context, number int, command []string) (*member, error)
 		events: make(chan lab.Event), group: group}
 	a.process = exec.Command(command[0], command[1:]...)
 	a.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	a.process.Stderr = &a.words
+	a.process.Stderr = &a.said
 	var err error
 	if a.orders, err = a.process.StdinPipe(); err != nil {
 		return nil, err
@@ -94,13 +94,10 @@ func (a *member) listen(out io.Reader) {
 // learned by waiting for what it says next.
 func (a *member) tell(line any) { _ = json.NewEncoder(a.orders).Encode(line) }
 
-// command tells the agent what to do.
-func (a *member) command(kind lab.CommandKind) { a.tell(lab.Command{Command: kind}) }
-
 // failed is an error of this agent, with its last words where there are some.
 func (a *member) failed(cause error) error {
-	if words := a.words.String(); words != "" {
-		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, words)
+	if said := a.said.String(); said != "" {
+		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, said)
 	}
 	return fmt.Errorf("%s: %w", a.name, cause)
 }
@@ -145,7 +142,6 @@ func (a *member) take(event lab.Event, ok bool, kind lab.EventKind) (done bool, 
 	return true, nil
 }
 
-// takeSecond hands a second on.
 func (a *member) takeSecond(event lab.Event) error {
 	var second trial.Second
 	if err := json.Unmarshal(event.Data, &second); err != nil || second.Results == nil {
@@ -157,7 +153,6 @@ func (a *member) takeSecond(event lab.Event) error {
 	return nil
 }
 
-// takeRows hands rows on.
 func (a *member) takeRows(event lab.Event) error {
 	rows, err := readRows(event.Data)
 	if err != nil {
@@ -176,7 +171,7 @@ func (a *member) finish(ctx context.Context, limit time.Duration) (trial.Outcome
 	if err != nil && !early {
 		return trial.Outcome{}, err
 	}
-	a.command(lab.CommandStop)
+	a.tell(lab.Command{Command: lab.CommandStop})
 	untroubled := context.WithoutCancel(ctx)
 	if early {
 		if _, err := a.await(untroubled, lab.EventFinished, patienceToStop); err != nil {
@@ -224,28 +219,28 @@ func (a *member) dismiss() {
 	}
 }
 
-// lastWords keeps the end of what a process writes.
-type lastWords struct {
+// saidLast keeps the end of what a process writes.
+type saidLast struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// maxWords is how much is kept, in bytes.
-const maxWords = 2048
+// maxSaid is how much is kept, in bytes.
+const maxSaid = 2048
 
 // Write implements io.Writer.
-func (l *lastWords) Write(p []byte) (int, error) {
+func (l *saidLast) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = append(l.text, p...)
-	if extra := len(l.text) - maxWords; extra > 0 {
+	if extra := len(l.text) - maxSaid; extra > 0 {
 		l.text = append(l.text[:0], l.text[extra:]...)
 	}
 	return len(p), nil
 }
 
 // String returns what was kept, in one line.
-func (l *lastWords) String() string {
+func (l *saidLast) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(l.text, []byte("?")))), " ")

@@ -44,7 +44,6 @@ func (n *network) before(ctx context.Context, unit string, addresses []string) (
 	return dialed, nil
 }
 
-// close ends it.
 func (n *network) close() error {
 	var problems []error
 	for _, relay := range n.relays {

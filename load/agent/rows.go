@@ -36,7 +36,6 @@ func (l *sentRows) add(r record.Row) error {
 	return err
 }
 
-// send sends what waits.
 func (l *sentRows) send() error {
 	if len(l.waiting) == 0 {
 		return nil

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
-	"github.com/cleave-lab/cleave/load/trial"
 )
 
 // forgetful is the output of an agent that hands in no rows, as one does that is
@@ -44,49 +41,16 @@ func (c cut) Write(event []byte) (int, error) {
 // gathered are the rows of a load by agent.
 type gathered map[string][]record.Row
 
-// gather adds a row.
 func (g gathered) gather(r record.Row) error {
 	g[r.Agent] = append(g[r.Agent], r)
 	return nil
 }
 
-// number returns the number of all rows.
 func (g gathered) number() (n int64) {
 	for _, rows := range g {
 		n += int64(len(rows))
 	}
 	return n
-}
-
-// TestListsOfAgentsAreWhole: as many rows of every agent as operations that the
-// server saw, with what is known of each; there are more than one event takes.
-func TestListsOfAgentsAreWhole(t *testing.T) {
-	url, seen := counted(t)
-	open := jobFor(t, url)
-	open.Spec.Load = scenario.Load{Rate: "3000", Duration: 500 * ms}
-	users := jobFor(t, url)
-	users.Spec.Load = scenario.Load{Users: 5, Think: ms, Duration: 500 * ms}
-	loops := open
-	loops.Spec.Loops = 2
-	for name, job := range map[string]Job{"open": open, "users": users, "loops": loops} {
-		t.Run(name, func(t *testing.T) {
-			seen.Store(0)
-			rows := gathered{}
-			agent := program(t, "agent")
-			o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(t.Context(),
-				Listeners{Row: rows.gather})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if n := rows.number(); n != o.Summary.Sent || n != seen.Load() || len(rows) != 2 {
-				t.Errorf("%d rows of %d agents for %d operations; the server saw %d", n, len(rows), o.Summary.Sent,
-					seen.Load())
-			}
-			for _, agent := range []string{"agent 1", "agent 2"} {
-				checkRows(t, agent, rows[agent])
-			}
-		})
-	}
 }
 
 // checkRows looks at the rows of one agent: each loop's come in the order in which
@@ -112,56 +76,11 @@ func checkRows(t *testing.T, agent string, rows []record.Row) {
 	}
 }
 
-// TestAgentsWithoutTheirRowsFailTheLoad: one is lost in the middle of its rows, one
-// hands in none.
-func TestAgentsWithoutTheirRowsFailTheLoad(t *testing.T) {
-	url, _ := counted(t)
-	for kind, want := range map[string][]string{
-		"dies in its rows": {"agent 2 (", "it ended early: exit status 3", "out of memory"},
-		"forgets its rows": {"agent 2 (", "and handed in a list of 0", "use the same version"},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			group := Group{Commands: [][]string{program(t, "agent"), program(t, kind)}, Job: jobFor(t, url)}
-			o, err := group.Play(t.Context(), Listeners{Row: gathered{}.gather})
-			if err == nil || o.Results != nil {
-				t.Fatalf("error %v, results %v", err, o.Results)
-			}
-			for _, want := range want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error %q does not say %q", err, want)
-				}
-			}
-		})
-	}
-}
-
 func TestRowsThatCannotBeRead(t *testing.T) {
 	for _, data := range []string{``, `{}`, `"no base64!"`, `"AAAA"`} {
 		if rows, err := readRows([]byte(data)); err == nil || !strings.Contains(err.Error(), "cannot be read") {
 			t.Errorf("%s: %d rows, error %v", data, len(rows), err)
 		}
-	}
-}
-
-// TestStoppedAgentsHandInTheirRows: the load would last an hour.
-func TestStoppedAgentsHandInTheirRows(t *testing.T) {
-	url, _ := counted(t)
-	job := jobFor(t, url)
-	job.Spec.Load.Duration = scenario.Duration(time.Hour)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	rows := gathered{}
-	agent := program(t, "agent")
-	o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(ctx,
-		Listeners{Row: rows.gather, Second: func(trial.Second) error {
-			cancel()
-			return nil
-		}})
-	if !errors.Is(err, context.Canceled) || o.Results == nil {
-		t.Fatalf("error %v, results %v", err, o.Results)
-	}
-	if n := rows.number(); n == 0 || n != o.Summary.Sent {
-		t.Errorf("%d rows for %d operations", n, o.Summary.Sent)
 	}
 }
 
@@ -188,8 +107,7 @@ func TestRowsComeInParts(t *testing.T) {
 	t.Setenv("CLEAVE_DIR", t.TempDir())
 	job.Rows, job.Warmup, job.History = true, 100*ms, "history.jsonl"
 	job.Spec.Load = scenario.Load{Rate: "3000", Duration: 500 * ms}
-	u := serve(t, &job)
-	u.expect(lab.EventReady)
+	u := ready(t, &job)
 	warm := seen.Load()
 	u.command(lab.CommandStart)
 	var parts, listed int64

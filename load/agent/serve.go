@@ -185,9 +185,7 @@ func (s *served) findTarget(ctx context.Context) error {
 		}
 		addresses = append(addresses, address)
 	}
-	target := s.Spec.Target
-	target = cmp.Or(target, s.Spec.Scenario.Target)
-	u, err := url.Parse(target)
+	u, err := url.Parse(cmp.Or(s.Spec.Target, s.Spec.Scenario.Target))
 	if err != nil {
 		return err
 	}
@@ -200,7 +198,6 @@ func (s *served) findTarget(ctx context.Context) error {
 	return s.check()
 }
 
-// play plays what the job asks for.
 func (s *served) play(ctx context.Context) (trial.Outcome, error) {
 	if err := s.warmUp(ctx); err != nil {
 		return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
@@ -257,18 +254,14 @@ func (s *served) hooks(warmUp bool) trial.Hooks {
 	}}
 }
 
-// settle waits until the target has done its work, and returns how long it took
-// after its last answer.
-func (s *served) settle(ctx context.Context) (time.Duration, error) {
-	return s.askSettled(ctx, s.Settle.Path)
-}
-
-// settleBetween does where another load follows.
+// settleBetween is settle where another load follows.
 func (s *served) settleBetween(ctx context.Context) (time.Duration, error) {
-	return s.askSettled(ctx, cmp.Or(s.Between, s.Settle.Path))
+	return s.settle(ctx, cmp.Or(s.Between, s.Settle.Path))
 }
 
-func (s *served) askSettled(ctx context.Context, path string) (time.Duration, error) {
+// settle asks for a path to wait until the target has done its work, and returns how long it
+// took after its last answer.
+func (s *served) settle(ctx context.Context, path string) (time.Duration, error) {
 	if path == "" {
 		return 0, nil
 	}
@@ -287,7 +280,7 @@ func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 	}
 	outcome, err := s.trial.Search(ctx, quest)
 	if err == nil && s.Between != "" {
-		_, err = s.settle(ctx)
+		_, err = s.settle(ctx, s.Settle.Path)
 	}
 	return outcome, err
 }
@@ -317,7 +310,7 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 	if outcome, err = trial.Aborted(watched, outcome, err); err != nil {
 		return outcome, err
 	}
-	_, err = s.settle(ctx)
+	_, err = s.settle(ctx, s.Settle.Path)
 	return outcome, err
 }
 

@@ -48,8 +48,7 @@ func TestTheLoadIsOverWhenTheTargetHasSettled(t *testing.T) {
 	job := jobFor(t, server.URL)
 	job.Warmup, job.Settle = 100*ms, Await{Path: "/settled", For: scenario.Duration(time.Minute)}
 	job.Between = "/settled?follows"
-	u := serve(t, &job)
-	u.expect(lab.EventReady)
+	u := ready(t, &job)
 	warm := target.operations.Load()
 	u.command(lab.CommandStart)
 	elapsed := u.expect(lab.EventFinished).ElapsedSeconds
@@ -102,8 +101,7 @@ func TestALoadFailsWhereTheTargetDoesNotSettle(t *testing.T) {
 	defer server.Close()
 	job := jobFor(t, server.URL)
 	job.Settle = Await{Path: "/settled", For: scenario.Duration(time.Minute)}
-	u := serve(t, &job)
-	u.expect(lab.EventReady)
+	u := ready(t, &job)
 	u.command(lab.CommandStart)
 	if event := u.expect(lab.EventFailed); !strings.Contains(event.Error, "GET /settled: status 404") {
 		t.Errorf("failed with %q, want path and status", event.Error)

@@ -30,8 +30,7 @@ func playLoad(
 	defer server.Close()
 	job := jobFor(t, server.URL)
 	job.Spec.Load, job.Spec.Connections = load, 256
-	u := serve(t, &job)
-	u.expect(lab.EventReady)
+	u := ready(t, &job)
 	report := u.play()
 	if report.Outcome.Cohorts == nil {
 		t.Fatal("the report has no cohorts")

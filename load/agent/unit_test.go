@@ -42,6 +42,14 @@ func serve(t *testing.T, job *Job) *driven {
 	return u
 }
 
+// ready is serve until the agent is ready.
+func ready(t *testing.T, job *Job) *driven {
+	t.Helper()
+	u := serve(t, job)
+	u.expect(lab.EventReady)
+	return u
+}
+
 // expect reads events until one of a kind.
 func (u *driven) expect(kind lab.EventKind) lab.Event {
 	u.t.Helper()
@@ -73,7 +81,6 @@ func (u *driven) expect(kind lab.EventKind) lab.Event {
 	}
 }
 
-// command sends a command.
 func (u *driven) command(kind lab.CommandKind) {
 	u.t.Helper()
 	if err := json.NewEncoder(u.orders).Encode(lab.Command{Command: kind}); err != nil {
@@ -112,8 +119,7 @@ func TestGeneratorUnit(t *testing.T) {
 	job.Unit, job.Warmup, job.History, job.Loaded = "front-door", 100*ms, "history.jsonl", true
 	job.Await = Await{For: scenario.Duration(time.Minute), Path: "/healthz"}
 	job.Files = map[string][]byte{"times": nil}
-	u := serve(t, &job)
-	u.expect(lab.EventReady)
+	u := ready(t, &job)
 	if files, err := filepath.Glob(filepath.Join(dir, "cleave-agent-*", "times")); err != nil ||
 		len(files) != 1 {
 		t.Errorf("its files are %q, %v; want one in the trial's folder", files, err)
@@ -150,8 +156,7 @@ func TestTheNetworkBeforeASystemIsHeld(t *testing.T) {
 	t.Setenv(lab.NetworkVariable, `{"delay_seconds":0.02}`)
 	job := jobFor(t, "http://somewhere.test/")
 	job.Unit = "front"
-	u := serve(t, &job)
-	u.expect(lab.EventReady)
+	u := ready(t, &job)
 	report := u.play()
 	s := report.Outcome.Summary
 	if s.OK == 0 || *s.ServiceTime.P50 < 0.02 || !strings.Contains(report.Network, "1 bytes took 2") {
@@ -165,8 +170,7 @@ func TestGeneratorUnitSearches(t *testing.T) {
 	job := jobFor(t, url)
 	job.Search, job.Objective = true, "p50<0.000001ms" // nothing is so fast
 	job.Spec.Load.Duration = 100 * ms
-	u := serve(t, &job)
-	u.expect(lab.EventReady)
+	u := ready(t, &job)
 	u.command(lab.CommandStart)
 	var event lab.Event
 	for event.Event == "" || event.Event == EventSecond {
@@ -191,8 +195,7 @@ func TestWhatASearchFindsIsConfirmed(t *testing.T) {
 		job := jobFor(t, url)
 		job.Search, job.Objective, job.Resolution, job.Votes = true, "rate<150", 2, votes
 		job.Spec.Load.Duration, job.Spec.Load.Rate = 100*ms, "100"
-		u := serve(t, &job)
-		u.expect(lab.EventReady)
+		u := ready(t, &job)
 		report := u.play()
 		probes := report.Outcome.Summary.Capacity.Probes
 		if last := probes[len(probes)-1]; last.Confirms != confirmed {

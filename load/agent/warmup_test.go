@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -57,8 +56,7 @@ func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 			job := jobFor(t, url)
 			job.Spec.Load = scenario.Load{Users: 4, Duration: 500 * ms}
 			job.Warmup, job.WarmupLimit = c.least, c.limit
-			u := serve(t, &job)
-			u.expect(lab.EventReady)
+			u := ready(t, &job)
 			warm := seen.Load()
 			report := u.play()
 			w := report.WarmUp
@@ -88,8 +86,7 @@ func TestAWarmUpLeavesNothingOpen(t *testing.T) {
 	job := jobFor(t, url)
 	job.Spec.Load = scenario.Load{Users: 4, Duration: 500 * ms}
 	job.WarmupLimit, job.History = 60_000*ms, "history.jsonl"
-	u := serve(t, &job)
-	u.expect(lab.EventReady)
+	u := ready(t, &job)
 	u.play()
 	if all, right := bytes.Count(u.handed, []byte("\n")),
 		bytes.Count(u.handed, []byte(`"end":"ok"`)); all == 0 || all != right ||

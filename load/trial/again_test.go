@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 	"time"
@@ -19,29 +18,20 @@ import (
 func TestNoLoadTakesAValueAgain(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[r.URL.Path]++
-	}))
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetHTTP1(true)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
-	limit, err := objective.Parse("p99<10s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
+	limit := objective.MustParse("p99<10s")
 	for name, change := range map[string]func(*Spec){
 		"HTTP/1.1": func(s *Spec) { s.Loops = 2 }, "HTTP/2": func(s *Spec) { s.Protocol = HTTP2 },
 	} {
 		mu.Lock()
 		clear(seen)
 		mu.Unlock()
-		s := specFor(t, server.URL)
-		from := int64(1)
-		s.Scenario.Values = map[string]scenario.Value{"user": {Sequence: &from}}
+		s := specFor(t, url)
+		s.Scenario.Values = map[string]scenario.Value{"user": {Sequence: new(int64(1))}}
 		s.Scenario.Flows[0].Steps[0].Request = "GET /${user}"
 		change(&s)
 		load := prepare(t, s)

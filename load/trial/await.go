@@ -85,14 +85,8 @@ func badStatus(path string, answer *http.Response, said string) error {
 
 // get asks for a path; of the body of the answer it returns what begins it.
 func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, said string, err error) {
-	client := http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DisableKeepAlives: true,
-			DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return t.dial(ctx) },
-			TLSClientConfig:   t.tlsConfig(),
-		},
-	}
+	client := oneRequest(t.tlsConfig(),
+		func(ctx context.Context, _, _ string) (net.Conn, error) { return t.dial(ctx) })
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.at.origin()+t.at.path+path, nil)
 	if err != nil {
 		return nil, "", err
@@ -105,7 +99,6 @@ func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, sa
 	return answer, record.Excerpt(body), answer.Body.Close()
 }
 
-// tlsConfig returns how the target is checked.
 func (t *Trial) tlsConfig() *tls.Config {
 	return &tls.Config{RootCAs: t.roots, InsecureSkipVerify: t.spec.Insecure, MinVersion: tls.VersionTLS12,
 		ServerName: t.at.name}
@@ -131,15 +124,11 @@ func (t *Trial) explain(err error) error {
 // Warmup returns the trial for a shorter time: its users, all at once, or its mean
 // rate.
 func (t *Trial) Warmup(d time.Duration) (*Trial, error) {
-	other := *t
 	l := scenario.Load{Duration: scenario.Duration(d), Users: t.model.users,
 		Think: scenario.Duration(t.model.think)}
 	if t.Open() {
 		l = AtRate(scenario.Load{Duration: scenario.Duration(d), Arrivals: t.spec.Load.Arrivals},
 			t.model.open.OfferedRate(t.model.duration))
 	}
-	other.spec.Load = l
-	var err error
-	other.model, err = newModel(l, t.spec.Scenario.Seed, t.spec.Dir)
-	return &other, err
+	return t.withLoad(l, t.spec.Scenario.Seed)
 }

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,15 +13,10 @@ import (
 // TestALoadEndsWhenItIsEnough, on both engines, open and closed: what is in flight is
 // answered, and what was due later is not missed.
 func TestALoadEndsWhenItIsEnough(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(20 * time.Millisecond)
 		fine(w, r)
-	}))
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetHTTP1(true)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
+	})
 	open := scenario.Load{Rate: "100"}
 	closed := scenario.Load{Users: 4}
 	for name, c := range map[string]struct {
@@ -34,7 +28,7 @@ func TestALoadEndsWhenItIsEnough(t *testing.T) {
 		"open, HTTP/2": {open, HTTP2, 1}, "closed, HTTP/2": {closed, HTTP2, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := specFor(t, server.URL)
+			s := specFor(t, url)
 			s.Load, s.Protocol, s.Loops = c.load, c.protocol, c.loops
 			s.Connections = 64 // on a busy host, answers that come late keep theirs
 			s.Load.Duration = scenario.Duration(time.Hour)

@@ -12,10 +12,7 @@ import (
 // TestATrialOfASearchEndsWhenItIsLost: who fails every operation need not be asked for the
 // whole time; who meets the objective is.
 func TestATrialOfASearchEndsWhenItIsLost(t *testing.T) {
-	limit, err := objective.Parse("errors<=1%")
-	if err != nil {
-		t.Fatal(err)
-	}
+	limit := objective.MustParse("errors<=1%")
 	for status, whole := range map[int]bool{http.StatusInternalServerError: false, http.StatusOK: true} {
 		s := specFor(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		s.Load.Duration = scenario.Duration(3 * time.Second)

@@ -34,13 +34,12 @@ type model struct {
 	duration      time.Duration // flows are begun before it
 	peak          float64       // highest rate that is planned, flows per second; zero: a closed loop has none
 	even          bool          // flows are due at that rate all the time, evenly spaced
-	words         string        // "open, poisson, 5000/s"
+	text          string        // "open, poisson, 5000/s"
 }
 
 // newModel understands a load. Files are relative to dir.
 func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
-	m := model{duration: time.Duration(l.Duration)}
-	m.duration = cmp.Or(m.duration, DefaultDuration)
+	m := model{duration: cmp.Or(time.Duration(l.Duration), DefaultDuration)}
 	given := modelsIn(l)
 	switch {
 	case len(given) == 0:
@@ -83,7 +82,7 @@ func modelsIn(l scenario.Load) []string {
 // closed reads users.
 func (m *model) closed(l scenario.Load) error {
 	m.users, m.think, m.rampUp = l.Users, time.Duration(l.Think), time.Duration(l.RampUp)
-	m.words = fmt.Sprintf("closed, %d users, think time %v, ramp-up %v", m.users, m.think, m.rampUp)
+	m.text = fmt.Sprintf("closed, %d users, think time %v, ramp-up %v", m.users, m.think, m.rampUp)
 	switch {
 	case m.users < 0 || m.think < 0 || m.rampUp < 0:
 		return fmt.Errorf("%d users, think time %v, ramp-up %v: none may be negative", m.users, m.think, m.rampUp)
@@ -113,7 +112,7 @@ func (m *model) setOpen(l scenario.Load, dir string) error {
 	if err != nil {
 		return err
 	}
-	m.peak, m.even, m.words = rate, true, lab.Plain(rate)+"/s"
+	m.peak, m.even, m.text = rate, true, lab.Plain(rate)+"/s"
 	m.open, err = schedule.Constant(rate, m.duration)
 	return err
 }
@@ -130,7 +129,7 @@ func (m *model) setArrivals(kind string, seed uint64) error {
 	default:
 		return fmt.Errorf("arrivals %q are unknown: use %s, %s or %s", kind, Constant, Jittered, Poisson)
 	}
-	m.words = fmt.Sprintf("open, %s, %s", kind, m.words)
+	m.text = fmt.Sprintf("open, %s, %s", kind, m.text)
 	return nil
 }
 
@@ -141,13 +140,12 @@ func (m *model) ramp(r scenario.Ramp) error {
 	if err := errors.Join(errFrom, errTo); err != nil {
 		return err
 	}
-	m.peak, m.words = max(from, to), fmt.Sprintf("ramp from %s/s to %s/s", lab.Plain(from), lab.Plain(to))
+	m.peak, m.text = max(from, to), fmt.Sprintf("ramp from %s/s to %s/s", lab.Plain(from), lab.Plain(to))
 	var err error
 	m.open, err = schedule.Ramp(from, to, m.duration)
 	return err
 }
 
-// maxStairs bounds the steps of a load.
 const maxStairs = 10_000
 
 // stairs reads constant rates, one higher than the other. Their time replaces
@@ -173,7 +171,7 @@ func (m *model) stairs(s scenario.Stairs) error {
 	}
 	m.duration = each * time.Duration(s.Count)
 	m.peak = steps[s.Count-1].Rate
-	m.words = fmt.Sprintf("%d steps of %v from %s/s by %s/s to %s/s", s.Count, each, lab.Plain(from),
+	m.text = fmt.Sprintf("%d steps of %v from %s/s by %s/s to %s/s", s.Count, each, lab.Plain(from),
 		lab.Plain(by), lab.Plain(m.peak))
 	var err error
 	m.open, err = schedule.Steps(steps)
@@ -200,7 +198,7 @@ func (m *model) spike(s scenario.Spike) error {
 		}
 	}
 	m.peak = max(base, peak)
-	m.words = fmt.Sprintf("%s/s with a spike of %s/s from %v on for %v", lab.Plain(base), lab.Plain(peak), at,
+	m.text = fmt.Sprintf("%s/s with a spike of %s/s from %v on for %v", lab.Plain(base), lab.Plain(peak), at,
 		length)
 	var err error
 	m.open, err = schedule.Steps(steps)

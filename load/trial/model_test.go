@@ -61,8 +61,8 @@ func TestModels(t *testing.T) {
 			if got := countsOf(m, len(c.counts)); !slices.Equal(got, c.counts) {
 				t.Errorf("due by second %v, want %v", got, c.counts)
 			}
-			if m.duration != c.duration || m.peak != c.peak || !strings.Contains(m.words, c.words) {
-				t.Errorf("%v at most %g/s, %q; want %v, %g/s, %q", m.duration, m.peak, m.words, c.duration, c.peak,
+			if m.duration != c.duration || m.peak != c.peak || !strings.Contains(m.text, c.words) {
+				t.Errorf("%v at most %g/s, %q; want %v, %g/s, %q", m.duration, m.peak, m.text, c.duration, c.peak,
 					c.words)
 			}
 		})
@@ -90,8 +90,8 @@ func TestArrivalsCanBeJittered(t *testing.T) {
 	l := scenario.Load{Rate: "100", Duration: 3 * second, Arrivals: Jittered}
 	m, err := newModel(l, 1, "")
 	counts := countsOf(m, 3)
-	if err != nil || !slices.Equal(counts, []int64{100, 100, 100}) || m.words != "open, jittered, 100/s" {
-		t.Errorf("%s: %v a second, error %v", m.words, counts, err)
+	if err != nil || !slices.Equal(counts, []int64{100, 100, 100}) || m.text != "open, jittered, 100/s" {
+		t.Errorf("%s: %v a second, error %v", m.text, counts, err)
 	}
 	early, walk := 0, m.open.Arrivals()
 	for i := range 300 {

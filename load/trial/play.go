@@ -134,7 +134,6 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	return o, errors.Join(err, cpuErr)
 }
 
-// record makes the recorders.
 func (p *performance) record() error {
 	for range p.spec.Loops {
 		recorder, err := record.NewRecorder(record.Options{
@@ -288,34 +287,23 @@ func (p *performance) goOn() scenario.Progress {
 	return *p.progress
 }
 
-// arrivals returns a loop's flows of an open loop, or its users.
-func (p *performance) arrivals(loop int) (schedule.Arrivals, *engine.Users) {
-	if n := p.model.users; n > 0 {
-		return nil, &engine.Users{Number: p.share(n, loop), Think: p.model.think, RampUp: p.model.rampUp}
-	}
-	return schedule.Share(p.model.open.Arrivals(), p.part(loop), p.parts()), nil
-}
-
-// maxRate returns the most that a loop may ever send, in flows per second.
-func (p *performance) maxRate() float64 { return p.Trial.maxRate() / float64(p.parts()) }
-
-// until returns when the permission ends.
-func (p *performance) until() time.Time {
-	if p.ticket.Own {
-		return time.Time{}
-	}
-	return p.ticket.Until
-}
-
 // load returns what a loop of either engine plays.
 func (p *performance) load(loop int) engine.Load {
-	open, users := p.arrivals(loop)
-	return engine.Load{
-		Player: p.player(loop), Open: open, Users: users,
-		Duration: p.model.duration, Connections: p.share(p.spec.Connections, loop), KeepAlive: !p.spec.OneUse,
-		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate(), Until: p.until(),
+	load := engine.Load{
+		Player: p.player(loop), Duration: p.model.duration,
+		Connections: p.share(p.spec.Connections, loop), KeepAlive: !p.spec.OneUse,
+		Timeout: time.Duration(p.spec.Timeout), Pacing: p.pacing, MaxRate: p.maxRate() / float64(p.parts()),
 		Enough: p.hooks.Enough, Connected: p.connected(loop), Recorder: p.recorders[loop],
 	}
+	if n := p.model.users; n > 0 {
+		load.Users = &engine.Users{Number: p.share(n, loop), Think: p.model.think, RampUp: p.model.rampUp}
+	} else {
+		load.Open = schedule.Share(p.model.open.Arrivals(), p.part(loop), p.parts())
+	}
+	if !p.ticket.Own {
+		load.Until = p.ticket.Until
+	}
+	return load
 }
 
 // streamConfig returns the load for the engine of goroutines.
@@ -327,9 +315,9 @@ func (p *performance) streamConfig() stream.Config {
 	}
 }
 
-// words returns the load in words.
-func (t *Trial) words() string {
-	all := []string{t.model.words}
+// describe returns the load as people read it.
+func (t *Trial) describe() string {
+	all := []string{t.model.text}
 	if t.Open() {
 		all = append(all, fmt.Sprintf("%d connections", t.spec.Connections))
 	}

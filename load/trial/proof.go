@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -14,28 +13,25 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 )
 
-// proofs fetches proofs of consent. Certificates are always checked: whoever may
-// skip the check for the load may not skip it for the permission.
-type proofs struct {
-	roots *x509.CertPool // nil: the host's
+// oneRequest returns a client for one request, which follows no redirect.
+func oneRequest(config *tls.Config, dial func(ctx context.Context, network, _ string) (net.Conn, error),
+) *http.Client {
+	return &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: config, DialContext: dial},
+	}
 }
 
-// fetch reads a proof from its address and nowhere else.
-func (f proofs) fetch(ctx context.Context, p consent.Proof) (text []byte, err error) {
+// fetchProof reads a proof of consent from its address and nowhere else. The certificate is
+// always checked: whoever may skip the check for the load may not skip it for the permission.
+func (t *Trial) fetchProof(ctx context.Context, p consent.Proof) (text []byte, err error) {
 	const patience = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	client := http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DisableKeepAlives: true, TLSClientConfig: &tls.Config{ServerName: p.Host, RootCAs: f.roots,
-				MinVersion: tls.VersionTLS12},
-			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-				var dialer net.Dialer
-				return dialer.DialContext(ctx, network, p.Address.String())
-			},
-		},
-	}
+	client := oneRequest(&tls.Config{ServerName: p.Host, RootCAs: t.roots, MinVersion: tls.VersionTLS12},
+		func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, p.Address.String())
+		})
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.Scheme+"://"+p.Address.String()+p.Path,
 		nil)
 	if err != nil {

@@ -29,12 +29,7 @@ func TestProtocols(t *testing.T) {
 	encrypted.StartTLS()
 	t.Cleanup(encrypted.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: encrypted.Certificate().Raw})
-	clear := httptest.NewUnstartedServer(handler)
-	clear.Config.Protocols = new(http.Protocols)
-	clear.Config.Protocols.SetHTTP1(true)
-	clear.Config.Protocols.SetUnencryptedHTTP2(true)
-	clear.Start()
-	t.Cleanup(clear.Close)
+	clear := serve(t, handler)
 
 	for name, c := range map[string]struct {
 		url    string
@@ -42,9 +37,9 @@ func TestProtocols(t *testing.T) {
 		want   string
 		engine string
 	}{
-		"plain":          {clear.URL, func(*Spec) {}, "HTTP/1.1", "http1"},
-		"plain, one use": {clear.URL, func(s *Spec) { s.OneUse = true }, "HTTP/1.1", "http1"},
-		"h2c":            {clear.URL, func(s *Spec) { s.Protocol = HTTP2 }, "HTTP/2.0", "stream"},
+		"plain":          {clear, func(*Spec) {}, "HTTP/1.1", "http1"},
+		"plain, one use": {clear, func(s *Spec) { s.OneUse = true }, "HTTP/1.1", "http1"},
+		"h2c":            {clear, func(s *Spec) { s.Protocol = HTTP2 }, "HTTP/2.0", "stream"},
 		"h2": {encrypted.URL, func(s *Spec) { s.Roots, s.Streams = authority, 2 }, "HTTP/2.0",
 			"stream"},
 		"insecure": {encrypted.URL, func(s *Spec) { s.Insecure = true }, "HTTP/2.0", "stream"},
@@ -82,13 +77,7 @@ func TestUnixSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(fine))
-	if err := server.Listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	server.Listener = listener
-	server.Start()
-	t.Cleanup(server.Close)
+	serveAt(t, listener, fine)
 	s := specFor(t, "http://shop.test/")
 	s.Unix = path
 	if o := play(t, s); o.Summary.OK == 0 || !strings.HasSuffix(o.Summary.Target, " at "+path) {

@@ -76,7 +76,6 @@ func reachable(ctx context.Context, addresses []netip.AddrPort) (netip.AddrPort,
 	return answers, connection.Close()
 }
 
-// addressOf returns the address of the peer.
 func addressOf(connection net.Conn) netip.AddrPort {
 	peer := connection.RemoteAddr().(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
@@ -93,8 +92,7 @@ func (t *Trial) dial(ctx context.Context) (net.Conn, error) {
 	}
 	connection, err := reach(ctx, addresses)
 	if err == nil {
-		answers := addressOf(connection)
-		t.answers.CompareAndSwap(nil, &answers)
+		t.answers.CompareAndSwap(nil, new(addressOf(connection)))
 	}
 	return connection, err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"testing"
 	"time"
@@ -15,22 +13,14 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 )
 
-// serveAt returns a server of HTTP/1.1 and HTTP/2 in clear text at an address; the test is skipped where the
-// host has no such address.
-func serveAt(t *testing.T, address string) netip.AddrPort {
+// serveOn serves at an address; the test is skipped where the host has no such address.
+func serveOn(t *testing.T, address string) netip.AddrPort {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Skipf("this host has no %s: %v", address, err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(fine))
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetHTTP1(true)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	_ = server.Listener.Close()
-	server.Listener = listener
-	server.Start()
-	t.Cleanup(server.Close)
+	serveAt(t, listener, fine)
 	return netip.MustParseAddrPort(listener.Addr().String())
 }
 
@@ -38,7 +28,7 @@ func serveAt(t *testing.T, address string) netip.AddrPort {
 // for the look that waits for it and for the proof of consent.
 func TestEveryAddressOfANameIsTried(t *testing.T) {
 	for _, listens := range []string{"[::1]:0", "127.0.0.1:0"} {
-		at := serveAt(t, listens)
+		at := serveOn(t, listens)
 		for _, protocol := range []string{"", HTTP2} {
 			s := specFor(t, fmt.Sprintf("http://dual.test:%d", at.Port()))
 			s.Protocol = protocol
@@ -80,7 +70,7 @@ func TestAnAddressThatIsSilentIsNotWaitedFor(t *testing.T) {
 			defer func() { _ = connection.Close() }()
 		}
 	}
-	at := serveAt(t, "127.0.0.1:0")
+	at := serveOn(t, "127.0.0.1:0")
 	begun := time.Now()
 	found, err := reachable(t.Context(), []netip.AddrPort{silent, at})
 	if took := time.Since(begun); err != nil || found != at || took < attemptDelay || took > reachWithin/2 {

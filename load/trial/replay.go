@@ -55,7 +55,7 @@ func (m *model) replay(path string, duration time.Duration) error {
 		}
 	}
 	m.peak = mostInASecond(times)
-	m.words = fmt.Sprintf("replay of %d arrivals in %s", len(times), filepath.Base(path))
+	m.text = fmt.Sprintf("replay of %d arrivals in %s", len(times), filepath.Base(path))
 	return nil
 }
 

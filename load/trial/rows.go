@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -20,13 +21,9 @@ type rowMaker struct {
 	grpc       bool
 }
 
-// newRowMaker makes the rows of a trial.
 func newRowMaker(t *Trial) rowMaker {
-	m := rowMaker{operations: t.plan.Operations(), active: max(t.model.users, t.spec.Connections),
+	m := rowMaker{operations: t.plan.Operations(), active: cmp.Or(t.model.users, t.spec.Connections),
 		grpc: len(t.methods()) > 0}
-	if t.model.users > 0 {
-		m.active = t.model.users
-	}
 	for _, operation := range m.operations {
 		m.urls = append(m.urls, t.url(operation))
 	}

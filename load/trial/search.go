@@ -71,7 +71,7 @@ const Longer = 3
 func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	if t.spec.Load.Rate == "" {
 		return Outcome{}, fmt.Errorf("a search needs a constant or poisson rate to begin with, not %s",
-			t.model.words)
+			t.model.text)
 	}
 	written := q.Objective.String()
 	q.Objective = q.Objective.WithDefaults()
@@ -169,7 +169,7 @@ func (q *Quest) probe(
 			return o, record.Probe{}, err
 		}
 		var settled time.Duration
-		if o, settled, err = q.telling(ctx, load, rate, seed); err != nil {
+		if o, settled, err = q.conclusive(ctx, load, rate, seed); err != nil {
 			return o, record.Probe{}, err
 		}
 		reasons, disturbed = q.missed(&o, settled), ""
@@ -232,10 +232,10 @@ func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
 // objective limits no time.
 const longestSettle = time.Second
 
-// telling plays a trial until it tells whether the rate passes: the client was not the
+// conclusive plays a trial until it tells whether the rate passes: the client was not the
 // limit, or could not have turned the answer. settled is how long the target worked
 // after its last answer.
-func (q *Quest) telling(
+func (q *Quest) conclusive(
 	ctx context.Context, load scenario.Load, rate float64, seed uint64,
 ) (o Outcome, settled time.Duration, err error) {
 	for range attempts {

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -27,12 +26,15 @@ type Seconds struct {
 	length  time.Duration     // of a second
 	waiting map[int64]*Second // by the number of the second
 	reached []int64           // seconds that a source has handed in
-	errs    []error
+	err     error             // the first: it says enough
 }
 
 // NewSeconds passes seconds of a number of sources on to each, one at a time.
 // Each must not keep the results.
 func NewSeconds(sources int, each func(Second) error) *Seconds {
+	if each == nil {
+		each = func(Second) error { return nil }
+	}
 	return &Seconds{each: each, length: time.Second, waiting: make(map[int64]*Second),
 		reached: make([]int64, sources)}
 }
@@ -42,7 +44,7 @@ func (s *Seconds) Take(source int, one Second) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.reached) == 1 {
-		s.pass(one)
+		s.note(s.each(one))
 		return
 	}
 	number := int64(math.Ceil(one.Results.To.Seconds() / s.length.Seconds()))
@@ -59,11 +61,11 @@ func (s *Seconds) End(source int) {
 	s.release()
 }
 
-// Err returns the errors so far, joined.
+// Err returns the first error so far.
 func (s *Seconds) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return errors.Join(s.errs...)
+	return s.err
 }
 
 func (s *Seconds) add(number int64, one Second) {
@@ -92,20 +94,13 @@ func (s *Seconds) release() {
 	}
 	slices.Sort(numbers)
 	for _, n := range numbers {
-		s.pass(*s.waiting[n])
+		s.note(s.each(*s.waiting[n]))
 		delete(s.waiting, n)
 	}
 }
 
-func (s *Seconds) pass(one Second) {
-	if s.each != nil {
-		s.note(s.each(one))
-	}
-}
-
-// note keeps the first error: it says enough.
 func (s *Seconds) note(err error) {
-	if err != nil && len(s.errs) == 0 {
-		s.errs = append(s.errs, err)
+	if s.err == nil {
+		s.err = err
 	}
 }

@@ -104,10 +104,7 @@ func TestATargetMayKnowBetter(t *testing.T) {
 // TestASearchWaitsForTheWork judges probes by how long the work took after the last
 // answer.
 func TestASearchWaitsForTheWork(t *testing.T) {
-	limit, err := objective.Parse("p99<200ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	limit := objective.MustParse("p99<200ms")
 	for name, c := range map[string]struct {
 		took time.Duration
 		want bool
@@ -118,8 +115,7 @@ func TestASearchWaitsForTheWork(t *testing.T) {
 			return c.took, nil
 		}, Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
 			var o Outcome
-			short := 0.001
-			o.Summary.ResponseTime.P99 = &short
+			o.Summary.ResponseTime.P99 = new(0.001)
 			return o, nil
 		}}
 		_, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
@@ -135,10 +131,7 @@ func TestASearchWaitsForTheWork(t *testing.T) {
 
 // TestAVerdictThatTheClientCouldNotTurnStands: late sends make times longer, never shorter.
 func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
-	limit, err := objective.Parse("p99<100ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	limit := objective.MustParse("p99<100ms")
 	for name, c := range map[string]struct {
 		p99, late, most float64
 		onlyLate        bool
@@ -200,10 +193,7 @@ func (o observed) End(float64) lab.Conditions {
 
 // TestALoadThatTheHostDisturbedIsPlayedAgain: alone, and only where it failed.
 func TestALoadThatTheHostDisturbedIsPlayedAgain(t *testing.T) {
-	limit, err := objective.Parse("p99<100ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	limit := objective.MustParse("p99<100ms")
 	for name, c := range map[string]struct {
 		steal     []float64
 		p99       []float64

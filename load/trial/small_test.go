@@ -2,7 +2,6 @@ package trial
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -12,20 +11,15 @@ import (
 // TestACompressedBodyIsNamed: who expects a text learns why none could be read, on both
 // engines.
 func TestACompressedBodyIsNamed(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "br")
 		if r.URL.Path == "/fails" {
 			w.WriteHeader(http.StatusBadGateway)
 		}
 		_, _ = w.Write([]byte("\x8f\x02\x80fine\x03"))
-	}))
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetHTTP1(true)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	t.Cleanup(server.Close)
+	})
 	for _, protocol := range []string{"", HTTP2} {
-		s := specFor(t, server.URL)
+		s := specFor(t, url)
 		s.Protocol = protocol
 		s.Scenario.Flows[0].Steps[0].Expect = scenario.Expect{JSON: map[string]string{"ok": "true"}}
 		if got := play(t, s).Report.Example; !strings.Contains(got, "it is compressed (Content-Encoding: br)") {

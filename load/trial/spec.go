@@ -141,7 +141,6 @@ func (s Spec) Check() (*Trial, error) {
 	return t, errors.Join(t.checkShares(), t.checkProtocol())
 }
 
-// fill fills in what is left out.
 func (s *Spec) fill() {
 	s.Target = cmp.Or(s.Target, s.Scenario.Target)
 	if s.Load == (scenario.Load{}) && s.Scenario.Load != nil {
@@ -204,8 +203,6 @@ func (t *Trial) checkProtocol() error {
 	case s.Streams != 0 && !t.streams():
 		return errors.New("streams belong to HTTP/2 and gRPC: on HTTP/1.1 a connection carries one operation at " +
 			"a time")
-	case s.Streams < 0:
-		return fmt.Errorf("%d streams: use at least one", s.Streams)
 	case len(s.ProtoSet) > 0 && !grpc:
 		return errors.New("gRPC descriptors are given, but no step calls a method")
 	}
@@ -303,7 +300,6 @@ func (t *Trial) maxRate() float64 {
 	return t.ticket.MaxRate / float64(t.longest)
 }
 
-// withLoad returns the trial with another load.
 func (t *Trial) withLoad(load scenario.Load, seed uint64) (*Trial, error) {
 	other := *t
 	other.spec.Load = load

@@ -21,8 +21,7 @@ func (t *Trial) sumUp(o *Outcome) {
 	var offered *int64
 	window := o.Report.Window
 	if t.Open() {
-		n := t.Due().Before(window)
-		offered = &n
+		offered = new(t.Due().Before(window))
 		o.Backlog = t.backlog(o.Report.Ended)
 	}
 	generator := o.Summary.Generator
@@ -30,13 +29,12 @@ func (t *Trial) sumUp(o *Outcome) {
 	if t.model.even && window == t.model.duration { // what it held are whole flows, a little more
 		s.OfferedRate = &t.model.peak
 	}
-	s.Target, s.Model, s.Unchecked = t.spec.Target, t.words(), t.plan.Unchecked()
+	s.Target, s.Model, s.Unchecked = t.spec.Target, t.describe(), t.plan.Unchecked()
 	if t.spec.Unix != "" {
 		s.Target += " at " + t.spec.Unix
 	}
 	if elapsed := o.Report.Elapsed.Seconds(); elapsed > 0 {
-		rate := float64(o.Report.Received) / elapsed
-		s.TransferRate = &rate
+		s.TransferRate = new(float64(o.Report.Received) / elapsed)
 	}
 	s.Generator = generator
 	s.Generator.Pacing, s.Generator.Engine = t.pacing.String(), "http1"
@@ -44,8 +42,7 @@ func (t *Trial) sumUp(o *Outcome) {
 		s.Generator.Engine = "stream"
 	}
 	if s.Sent > 0 {
-		price := generator.CPUSeconds / float64(s.Sent)
-		s.Generator.CPUPerOperation = &price
+		s.Generator.CPUPerOperation = new(generator.CPUSeconds / float64(s.Sent))
 	}
 	s.Said = o.Report.Said
 	skipped(&s, o.Report.Skipped)
@@ -136,17 +133,16 @@ func (t *Trial) backlog(ended []int64) search.Growth {
 		t.model.open.OfferedRate(t.model.duration)/float64(t.spec.Of))
 }
 
-// Join returns the outcome of several agents that played parts of this trial, by their
-// names. Nothing is lost: histograms and counts add.
-func (t *Trial) Join(parts map[string]Outcome, order []string) (Outcome, error) {
+// Join returns the outcome of several agents, with their names, that played parts of this
+// trial. Nothing is lost: histograms and counts add.
+func (t *Trial) Join(names []string, parts []Outcome) (Outcome, error) {
 	var sum Outcome
 	var busy []string
 	generator := record.Generator{}
-	for i, name := range order {
-		part := parts[name]
+	for i, part := range parts {
 		g := part.Summary.Generator
 		if by := record.CPULimit(g.CPUSeconds, cores(part.Cores), part.Report.Elapsed); by != "" {
-			busy = append(busy, name+": "+by)
+			busy = append(busy, names[i]+": "+by)
 		}
 		generator.CPUSeconds += g.CPUSeconds
 		generator.PeakMemory += g.PeakMemory
@@ -156,13 +152,12 @@ func (t *Trial) Join(parts map[string]Outcome, order []string) (Outcome, error) 
 			continue
 		}
 		if err := sum.Results.Merge(part.Results); err != nil {
-			return sum, fmt.Errorf("%s disagrees with %s: %w", name, order[0], err)
+			return sum, fmt.Errorf("%s disagrees with %s: %w", names[i], names[0], err)
 		}
 		sum.Report.Merge(&part.Report)
 		sum.Cores += part.Cores
 		if sum.Cohorts != nil && part.Cohorts != nil {
-			both := sum.Cohorts.Add(*part.Cohorts)
-			sum.Cohorts = &both
+			sum.Cohorts = new(sum.Cohorts.Add(*part.Cohorts))
 		}
 		sum.Progress.Loads = max(sum.Progress.Loads, part.Progress.Loads)
 		sum.Progress.Taken = max(sum.Progress.Taken, part.Progress.Taken)
@@ -172,7 +167,7 @@ func (t *Trial) Join(parts map[string]Outcome, order []string) (Outcome, error) 
 			}
 		}
 	}
-	generator.Agents = len(order)
+	generator.Agents = len(parts)
 	sum.Summary.Generator = generator
 	t.sumUp(&sum)
 	g := &sum.Summary.Generator

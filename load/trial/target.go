@@ -97,7 +97,7 @@ func (t *Trial) admit(ctx context.Context) error {
 		guard.Lookup = lookUp
 	}
 	if guard.Fetch == nil {
-		guard.Fetch = proofs{roots: t.roots}.fetch
+		guard.Fetch = t.fetchProof
 	}
 	if guard.Reach == nil {
 		guard.Reach = reachable

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"sync"
 	"testing"
 
@@ -14,20 +13,15 @@ import (
 func TestServicesAreAskedToRecordSpans(t *testing.T) {
 	var mu sync.Mutex
 	var seen []trace.SpanContext
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, trace.SpanContextFromContext(ctx))
-	}))
-	server.Config.Protocols = new(http.Protocols)
-	server.Config.Protocols.SetHTTP1(true)
-	server.Config.Protocols.SetUnencryptedHTTP2(true)
-	server.Start()
-	defer server.Close()
+	})
 	for _, protocol := range []string{"", HTTP2} {
 		for _, share := range []float64{0, 1} {
-			s := specFor(t, server.URL)
+			s := specFor(t, url)
 			s.Protocol, s.TraceShare = protocol, share
 			mu.Lock()
 			seen = nil
@@ -46,7 +40,7 @@ func TestServicesAreAskedToRecordSpans(t *testing.T) {
 			mu.Unlock()
 		}
 	}
-	s := specFor(t, server.URL)
+	s := specFor(t, url)
 	s.TraceShare = 1.5
 	if _, err := s.Check(); err == nil {
 		t.Error("a share of 1.5 is none")

@@ -37,14 +37,26 @@ func specFor(t *testing.T, url string) Spec {
 	}
 }
 
+// serve serves HTTP/1.1 and HTTP/2 in clear text and returns the URL.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
-	server := httptest.NewServer(handler)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveAt(t, listener, handler)
+}
+
+func serveAt(t *testing.T, listener net.Listener, handler http.HandlerFunc) string {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server := httptest.Server{Listener: listener, Config: &http.Server{Handler: handler, Protocols: &protocols}}
+	server.Start()
 	t.Cleanup(server.Close)
 	return server.URL
 }
 
-// fine answers everything with a word.
 func fine(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }
 
 func prepare(t *testing.T, s Spec) *Trial {
@@ -134,11 +146,11 @@ func TestTheProofComesFromItsAddress(t *testing.T) {
 	})
 	address := netip.MustParseAddrPort(strings.TrimPrefix(url, "http://"))
 	proof := consent.Proof{Address: address, Scheme: "http", Host: "shop.test", Path: consent.ProofPath}
-	if text, err := (proofs{}).fetch(t.Context(), proof); err != nil || string(text) != token {
+	if text, err := new(Trial).fetchProof(t.Context(), proof); err != nil || string(text) != token {
 		t.Errorf("proof %q, error %v", text, err)
 	}
 	proof.Host = "other.test"
-	if _, err := (proofs{}).fetch(t.Context(), proof); err == nil || !strings.Contains(err.Error(), "302") {
+	if _, err := new(Trial).fetchProof(t.Context(), proof); err == nil || !strings.Contains(err.Error(), "302") {
 		t.Errorf("error %v, want that a redirect is not followed", err)
 	}
 }
@@ -222,10 +234,7 @@ func TestSearchStaysBelowTheCapacity(t *testing.T) {
 		_, _ = io.WriteString(w, "fine")
 	}))
 	s.Load.Rate = "25"
-	limit, err := objective.Parse("p99<200ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	limit := objective.MustParse("p99<200ms")
 	told := 0
 	o, err := prepare(t, s).Search(t.Context(), Quest{Objective: limit, Probed: func(record.Probe) { told++ }})
 	var limited *ClientLimitError
@@ -310,7 +319,6 @@ func TestThePlanIsAskedFor(t *testing.T) {
 	}
 }
 
-// always returns every hour.
 func always(t *testing.T) consent.Hours {
 	t.Helper()
 	hours, err := consent.ParseHours("always")

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -68,10 +69,7 @@ func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 			if c.closed {
 				s.Load = scenario.Load{Users: 4}
 			}
-			limit, err := objective.Parse(c.objective)
-			if err != nil {
-				t.Fatal(err)
-			}
+			limit := objective.MustParse(c.objective)
 			watch, err := prepare(t, s).Watch(limit)
 			if err != nil {
 				t.Fatal(err)
@@ -99,10 +97,7 @@ func TestALostLoadIsBrokenOff(t *testing.T) {
 		w.WriteHeader(http.StatusInternalServerError)
 	}))
 	s.Load.Duration = scenario.Duration(time.Hour)
-	limit, err := objective.Parse("max<0.001ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	limit := objective.MustParse("max<0.001ms")
 	prepared := prepare(t, s)
 	watched, watch, err := prepared.Watched(t.Context(), limit, true)
 	if err != nil {
@@ -132,7 +127,7 @@ func TestSecondsWaitForAllSources(t *testing.T) {
 	var got []int64
 	seconds := NewSeconds(2, func(s Second) error {
 		got = append(got, int64(s.Results.To.Seconds()), s.Results.Sent(record.All))
-		return nil
+		return fmt.Errorf("second %v", s.Results.To.Seconds())
 	})
 	hand := func(source, number, n int) { seconds.Take(source, secondOf(t, number, n, 0, record.OK)) }
 	hand(0, 1, 1)
@@ -147,8 +142,8 @@ func TestSecondsWaitForAllSources(t *testing.T) {
 	if want := []int64{1, 11, 2, 2, 3, 30}; !slices.Equal(got, want) {
 		t.Errorf("passed on %v, want %v", got, want)
 	}
-	if err := seconds.Err(); err != nil {
-		t.Error(err)
+	if err := seconds.Err(); err == nil || err.Error() != "second 1" {
+		t.Errorf("error %v, want the first", err)
 	}
 }
 
