@@ -27,10 +27,10 @@ type plan struct {
 	only     []string      // scenes; empty: all
 	among    []string      // names of tools; empty: all
 
-	scratch string
-	self    string
-	tools   []tool
-	story   *os.File
+	scratch  string
+	self     string
+	tools    []tool
+	progress *os.File
 }
 
 // read reads the flags; out is the file for the figures.
@@ -68,7 +68,7 @@ func (p *plan) read(arguments []string) (out string, err error) {
 
 // bench measures everything and writes the figures.
 func bench(arguments []string) (err error) {
-	p := plan{story: os.Stderr}
+	p := plan{progress: os.Stderr}
 	out, err := p.read(arguments)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (p *plan) wants(scene string) bool { return len(p.only) == 0 || slices.Cont
 func (p *plan) measure() ([]figures.Figure, error) {
 	s := samples{}
 	for round := range p.rounds {
-		fmt.Fprintf(p.story, "round %d of %d\n", round+1, p.rounds)
+		fmt.Fprintf(p.progress, "round %d of %d\n", round+1, p.rounds)
 		for _, scene := range rounds() {
 			if err := p.playAll(scene, round, s); err != nil {
 				return nil, err
@@ -111,7 +111,7 @@ func (p *plan) measure() ([]figures.Figure, error) {
 			return nil, err
 		}
 	}
-	fmt.Fprintln(p.story, "memory and capacity")
+	fmt.Fprintln(p.progress, "memory and capacity")
 	if err := p.playAll(sceneMemory, 0, s); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (p *plan) playAll(scene string, round int, s samples) error {
 			return fmt.Errorf("%s, %s: %w", scene, t.name, err)
 		}
 		if err != nil {
-			fmt.Fprintf(p.story, "  %-10s %-16s skipped: %v\n", scene, t.name, err)
+			fmt.Fprintf(p.progress, "  %-10s %-16s skipped: %v\n", scene, t.name, err)
 		}
 	}
 	return nil
@@ -147,7 +147,6 @@ func (p *plan) playAll(scene string, round int, s samples) error {
 // slack is how much longer than its load a tool may take.
 const slack = 2 * time.Minute
 
-// lengthOf returns how long a load of a scene takes.
 func (p *plan) lengthOf(scene string, t tool) time.Duration {
 	switch {
 	case scene == sceneStall:
@@ -177,7 +176,7 @@ func (p *plan) play(scene, name string, command []string, limit time.Duration, s
 		return err
 	}
 	perRequest := run.cpu.Seconds() / float64(count.Requests)
-	fmt.Fprintf(p.story, "  %-10s %-16s %8d requests, %6.2f us each\n", scene, name, count.Requests,
+	fmt.Fprintf(p.progress, "  %-10s %-16s %8d requests, %6.2f us each\n", scene, name, count.Requests,
 		1e6*perRequest)
 	if scene == sceneMemory {
 		return s.addMemory(name, run.memory)
@@ -197,7 +196,13 @@ func (p *plan) play(scene, name string, command []string, limit time.Duration, s
 func (p *plan) against(
 	scene string, options, command []string, limit time.Duration,
 ) (generated, served, error) {
-	t, err := p.start(scene, options)
+	var t *running
+	var err error
+	if _, ok := servedByNginx(scene); ok {
+		t, err = startNginx(scene, p.scratch, 1, targetCore)
+	} else {
+		t, err = start(p.self, options)
+	}
 	if err != nil {
 		return generated{}, served{}, err
 	}
@@ -210,12 +215,4 @@ func (p *plan) against(
 		return run, count, errors.New("the target saw no request")
 	}
 	return run, count, nil
-}
-
-// start starts what a scene is played against.
-func (p *plan) start(scene string, options []string) (*running, error) {
-	if _, ok := servedByNginx(scene); ok {
-		return startNginx(scene, p.scratch, 1, targetCore)
-	}
-	return start(p.self, options)
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -43,11 +44,11 @@ func (p *plan) capacity(s samples) {
 		for _, stand := range stands() {
 			found, err := p.search(stand, strconv.Itoa(round+1))
 			if err != nil {
-				fmt.Fprintf(p.story, "  capacity   %-16s skipped: %v\n", stand.name, err)
+				fmt.Fprintf(p.progress, "  capacity   %-16s skipped: %v\n", stand.name, err)
 				continue
 			}
 			off := found/stand.capacity - 1
-			fmt.Fprintf(p.story, "  capacity   %-16s %.1f/s, truth %.1f/s, off by %+.1f %%\n", stand.name, found,
+			fmt.Fprintf(p.progress, "  capacity   %-16s %.1f/s, truth %.1f/s, off by %+.1f %%\n", stand.name, found,
 				stand.capacity, 100*off)
 			s.add("capacity error, "+stand.name, "cleave", math.Abs(off))
 		}
@@ -72,8 +73,12 @@ func (p *plan) search(stand stand, seed string) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if run.report.Capacity == nil || run.report.Capacity.Rate == nil {
-		return 0, fmt.Errorf("no capacity was found: %s", run.report.Capacity.because())
+	found := run.report.Capacity
+	if found == nil {
+		return 0, errors.New("the report has no capacity")
 	}
-	return *run.report.Capacity.Rate, nil
+	if found.Rate == nil {
+		return 0, fmt.Errorf("no capacity was found: %s", found.Reason)
+	}
+	return *found.Rate, nil
 }

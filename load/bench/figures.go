@@ -15,6 +15,7 @@ import (
 
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/stats"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
@@ -82,7 +83,6 @@ func distances(times []float64) []float64 {
 	return off
 }
 
-// goals by figure and tool.
 func goals() map[string]figures.Goal {
 	return map[string]figures.Goal{
 		"closed cpu, cleave by wrk":     {Must: 0.8, Stretch: 0.72},
@@ -152,12 +152,12 @@ func (s samples) figures(stalled time.Duration) ([]figures.Figure, error) {
 
 // addStall adds the percentiles that our own tool reports of the load with a
 // stall.
-func (s samples) addStall(tool string, r report) error {
-	if r.Response.P99 == nil || r.Response.P999 == nil {
+func (s samples) addStall(tool string, r record.Summary) error {
+	if r.ResponseTime.P99 == nil || r.ResponseTime.P999 == nil {
 		return errors.New("the report has no percentiles")
 	}
-	s.add("stall p99", tool, *r.Response.P99)
-	s.add("stall p99.9", tool, *r.Response.P999)
+	s.add("stall p99", tool, *r.ResponseTime.P99)
+	s.add("stall p99.9", tool, *r.ResponseTime.P999)
 	return nil
 }
 
@@ -168,7 +168,6 @@ func (s samples) errors(name string, truth float64) {
 	}
 }
 
-// betterOf returns the direction of a figure.
 func betterOf(name string) lab.Direction {
 	if strings.HasSuffix(name, "throughput") {
 		return lab.HigherIsBetter
@@ -176,7 +175,6 @@ func betterOf(name string) lab.Direction {
 	return lab.LowerIsBetter
 }
 
-// unitOf returns the unit of a figure.
 func unitOf(name string) string {
 	switch {
 	case strings.Contains(name, "error"):

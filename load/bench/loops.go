@@ -22,7 +22,7 @@ const (
 // processors for both and for their target.
 func (p *plan) loops(s samples) error {
 	if have := runtime.NumCPU(); have < loopsCores {
-		fmt.Fprintf(p.story,
+		fmt.Fprintf(p.progress,
 			"%s is skipped: two sending threads and %d of the target need %d processors, and this host has %d\n",
 			sceneLoops, loopsTargetWorkers, loopsCores, have)
 		return nil

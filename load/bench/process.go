@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cleave-lab/cleave/load/record"
 )
 
 // favour gives this session the highest share of the processors where that is
@@ -94,31 +96,8 @@ func (t *running) stopNginx() (served, error) {
 // generated is the result of a run of a tool.
 type generated struct {
 	cpu    time.Duration
-	memory []float64 // bytes resident, about ten times a second; then the peak
-	report report    // of our own tool
-}
-
-// report holds the parts that this program reads of our own tool's report; times in seconds.
-type report struct {
-	Response struct {
-		P99  *float64 `json:"p99"`
-		P999 *float64 `json:"p999"`
-	} `json:"response_time"`
-	Capacity *capacity `json:"capacity"`
-}
-
-// capacity is the capacity that our tool found.
-type capacity struct {
-	Rate   *float64 `json:"rate"` // operations per second
-	Reason string   `json:"reason"`
-}
-
-// because says why there is no rate.
-func (c *capacity) because() string {
-	if c == nil {
-		return "the report has none"
-	}
-	return c.Reason
+	memory []float64      // bytes resident, about ten times a second; then the peak
+	report record.Summary // of our own tool
 }
 
 // notAchieved is our own exit code for a load that says little of the target;

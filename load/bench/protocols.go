@@ -30,6 +30,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/load/engine"
 )
 
 // Loads over HTTP/2 and gRPC go over so many connections, with so many streams on
@@ -183,13 +184,10 @@ func serveGRPC(ctx context.Context, tell func(port int)) (served, error) {
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
 		return served{}, err
 	}
-	var usage syscall.Rusage
-	err = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
-	cpu := time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	cpu, err := engine.ProcessorTime(syscall.RUSAGE_SELF)
 	return served{counted.calls.Load(), cpu.Seconds()}, err
 }
 
-// counting counts calls.
 type counting struct {
 	*health.Server
 	calls atomic.Int64

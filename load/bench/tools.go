@@ -32,10 +32,6 @@ const (
 	sceneGRPC  = "grpc"  // the same with unary calls, in clear text
 )
 
-// scenes returns the scenes that tools take turns in: the short ones, which are played in
-// rounds, and the one over many connections.
-func scenes() []string { return append(rounds(), sceneMemory) }
-
 // rounds returns the short scenes in their order.
 func rounds() []string {
 	return []string{
@@ -127,18 +123,18 @@ func (p *plan) gather() ([]tool, error) {
 		{"cleave-spin", own, cleave("spin")},
 	}
 	for _, peer := range peers() {
-		if !p.takes(peer.name) || !slices.ContainsFunc(scenes(),
+		if !p.takes(peer.name) || !slices.ContainsFunc(append(rounds(), sceneMemory),
 			func(scene string) bool { return p.wants(scene) && peer.args(scene, "1") != nil }) {
 			continue
 		}
 		path, err := peer.find(p.scratch)
 		if err != nil {
-			fmt.Fprintf(p.story, "%s is skipped: %v\n", peer.name, err)
+			fmt.Fprintf(p.progress, "%s is skipped: %v\n", peer.name, err)
 			continue
 		}
 		tools = append(tools, tool{peer.name, path, peer.args})
 	}
-	fmt.Fprintln(p.story,
+	fmt.Fprintln(p.progress,
 		"jmeter is skipped: it needs a Java runtime and a plan per load, which this benchmark has not got")
 	return slices.DeleteFunc(tools, func(t tool) bool { return !p.takes(t.name) }), nil
 }

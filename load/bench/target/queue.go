@@ -45,7 +45,6 @@ func newQueue(s Service) *queue {
 	return &queue{service: s, random: rand.New(rand.NewPCG(s.Seed, stream))}
 }
 
-// add notes a request.
 func (q *queue) add(fd int32, came int64) { q.fresh = append(q.fresh, waiting{fd: fd, came: came}) }
 
 // admit puts what came into the line, in the order in which it came.

@@ -19,9 +19,10 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/load/engine"
 )
 
-// answer is the answer to every request.
 const answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" +
 	`{"ok":true,"text":"hello, load engine."}`
 
@@ -94,9 +95,7 @@ func Serve(ctx context.Context, config Config, ready func(port int)) (Count, err
 			return s.count, err
 		}
 	}
-	var usage unix.Rusage
-	err = unix.Getrusage(unix.RUSAGE_THREAD, &usage)
-	s.count.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+	s.count.CPU, err = engine.ProcessorTime(unix.RUSAGE_THREAD)
 	return s.count, errors.Join(err, unix.Close(s.listen), unix.Close(s.epoll))
 }
 
@@ -137,7 +136,6 @@ func (s *server) answer(fd int32, old bool) {
 	_, _ = unix.Write(int(fd), text)
 }
 
-// open listens.
 func (s *server) open() (port int, err error) {
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return 0, err
