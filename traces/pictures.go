@@ -20,7 +20,6 @@ type pictures struct {
 	asked  map[lab.Traffic]int // calls, by caller and callee
 }
 
-// add adds a trace with its critical path.
 func (p *pictures) add(t tree, path []criticalpath.Stretch) {
 	p.traces = append(p.traces, tree{root: t.root, spans: t.spans})
 	p.mean.Add(path)

@@ -70,6 +70,16 @@ var formats = map[string]string{
 	 "remoteEndpoint":{"serviceName":"mysql"},"tags":{"db.system":"mysql"}}]`,
 }
 
+// readText reads a file with a text.
+func readText(t *testing.T, text string) (Set, error) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "spans.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Read(path, "")
+}
+
 func TestFormats(t *testing.T) {
 	want := map[lab.TracePart]lab.PartCost{
 		{Service: "front", Operation: "GET /cart", Kind: lab.SegmentBusiness}: {Calls: 1, Entered: 1, Self: 0.004,
@@ -85,11 +95,7 @@ func TestFormats(t *testing.T) {
 		{From: "front", To: "cart", What: "calls", PerOperation: 1}}
 	for name, text := range formats {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "spans.json")
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			set, err := Read(path, "")
+			set, err := readText(t, text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,11 +158,7 @@ func TestWhatIsRefused(t *testing.T) {
 		`{"resourceSpans":7}`:       "it is no OTLP",
 		`[{"traceId":"x","id":""}]`: `a span with the trace ID "x", the ID "" and the parent ""`,
 	} {
-		path := filepath.Join(t.TempDir(), "spans.json")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := Read(path, "")
+		_, err := readText(t, text)
 		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 400 {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
@@ -209,16 +211,10 @@ func TestTrees(t *testing.T) {
 				t.Fatalf("it has %+v", sum)
 			}
 			for _, part := range sum.Operations[0].Batches[0].Parts {
-				cost := part
-				if !near(cost.Self, c.self[part.Service]) || !near(cost.Path, c.path[part.Service]) {
-					t.Errorf(
-						"%s has %v s for itself and %v s on the path, want %v and %v",
-						part.Service,
-						cost.Self,
-						cost.Path,
-						c.self[part.Service],
-						c.path[part.Service],
-					)
+				self, path := c.self[part.Service], c.path[part.Service]
+				if !near(part.Self, self) || !near(part.Path, path) {
+					t.Errorf("%s has %v s for itself and %v s on the path, want %v and %v", part.Service, part.Self,
+						part.Path, self, path)
 				}
 			}
 		})

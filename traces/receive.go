@@ -150,7 +150,6 @@ func isJSON(of *http.Request) bool {
 	return strings.HasPrefix(of.Header.Get("Content-Type"), "application/json")
 }
 
-// readExport reads an export from a request.
 func readExport(of *http.Request) (ptraceotlp.ExportRequest, error) {
 	request, body := ptraceotlp.NewExportRequest(), io.Reader(of.Body)
 	if of.Header.Get("Content-Encoding") == "gzip" {
