@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -100,11 +99,7 @@ func TestEveryPacingSendsAll(t *testing.T) {
 // TestAStampedAnswerCountsFromWhenItCame: it is read some time after the kernel
 // received it.
 func TestAStampedAnswerCountsFromWhenItCame(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
+	listener := listen(t)
 	r := newRig(t, listener.Addr().String())
 	r.pace("grid:1ms")
 	r.config.Connections = 1

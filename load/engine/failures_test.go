@@ -25,13 +25,20 @@ import (
 // do what it wants with the connection; it is closed after an error.
 func serveRaw(t *testing.T, answer func(net.Conn) error) string {
 	t.Helper()
+	listener := listen(t)
+	go acceptRaw(listener, answer)
+	return listener.Addr().String()
+}
+
+// listen listens until the test ends.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	go acceptRaw(listener, answer)
-	return listener.Addr().String()
+	return listener
 }
 
 func acceptRaw(listener net.Listener, answer func(net.Conn) error) {
@@ -163,10 +170,7 @@ func TestWhatIsInFlightAtTheEndIsCounted(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listen(t)
 	address := listener.Addr().String()
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
@@ -174,7 +178,7 @@ func TestNobodyListens(t *testing.T) {
 	r := newRig(t, address)
 	r.open(20)
 	r.prepare()
-	_, err = Run(t.Context(), r.config)
+	_, err := Run(t.Context(), r.config)
 	var unreachable *UnreachableError
 	if !errors.As(err, &unreachable) || !errors.Is(err, unix.ECONNREFUSED) ||
 		!strings.Contains(err.Error(), address) {
@@ -183,10 +187,7 @@ func TestNobodyListens(t *testing.T) {
 }
 
 func TestAServerThatGoesAwayIsRefusedNotACrash(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listen(t)
 	var answered atomic.Int64
 	go acceptRaw(listener, func(conn net.Conn) error {
 		if answered.Add(1) == 5 {

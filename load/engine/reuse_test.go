@@ -1,10 +1,9 @@
 package engine
 
 import (
-	"bufio"
 	"io"
 	"net"
-	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,34 +45,15 @@ func TestEveryUserHasAConnectionOfItsOwn(t *testing.T) {
 // serveOnce answers the first request of every connection and hangs up on the second, which it counts.
 func serveOnce(t *testing.T) (address string, second *atomic.Int64) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
 	second = new(atomic.Int64)
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				in := bufio.NewReader(conn)
-				if _, err := http.ReadRequest(in); err != nil {
-					return
-				}
-				if _, err := io.WriteString(conn, fine); err != nil {
-					return
-				}
-				if _, err := http.ReadRequest(in); err == nil {
-					second.Add(1)
-				}
-			}()
+	var served sync.Map
+	return serveRaw(t, func(conn net.Conn) error {
+		if _, before := served.LoadOrStore(conn, true); before {
+			second.Add(1)
+			return io.EOF
 		}
-	}()
-	return listener.Addr().String(), second
+		return says(fine)(conn)
+	}), second
 }
 
 // TestARequestOnAConnectionThatHadEndedIsSentAgain: once, on a new connection, and only where that is safe.

@@ -5,7 +5,6 @@ import (
 	"encoding/pem"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -20,11 +19,7 @@ func TestAwaitGivesUpWhereTimeChangesNothing(t *testing.T) {
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are to fail
 	secure.StartTLS()
 	defer secure.Close()
-	frames, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = frames.Close() }()
+	frames := listen(t)
 	go func() {
 		for {
 			c, err := frames.Accept()

@@ -3,7 +3,6 @@ package trial
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -68,10 +67,7 @@ func TestAwaitAsksAgain(t *testing.T) {
 
 // TestSettleWaitsForTheTarget: nobody listens; then the time is up.
 func TestSettleWaitsForTheTarget(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listen(t)
 	absent := prepare(t, specFor(t, "http://"+listener.Addr().String()))
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)

@@ -40,11 +40,18 @@ func specFor(t *testing.T, url string) Spec {
 // serve serves HTTP/1.1 and HTTP/2 in clear text and returns the URL.
 func serve(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
+	return serveAt(t, listen(t), handler)
+}
+
+// listen listens until the test ends.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serveAt(t, listener, handler)
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener
 }
 
 func serveAt(t *testing.T, listener net.Listener, handler http.HandlerFunc) string {
@@ -207,10 +214,7 @@ func TestMistakesOfASpec(t *testing.T) {
 }
 
 func TestNobodyListensIsAnError(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := listen(t)
 	url := "http://" + listener.Addr().String() + "/"
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
