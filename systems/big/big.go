@@ -74,9 +74,9 @@ func (System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error
 		unit.Knobs[knob.Name] = chosen.KnobValue(v, knob.Name)
 	}
 	unit.SelfPings = unit.Knob(knobSelf) == on
-	layout, err := chosen.layout(unit)
+	layout := chosen.layout(unit)
 	layout.Code = lines.Of(append(chosen.packages, "systems/big", "systems/big/bigunit")...)
-	return layout, err
+	return layout, nil
 }
 
 func jobAt(p lab.Point, seed uint64) Job {

@@ -1,10 +1,10 @@
 package big
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 )
 
 // spareDescriptors are open in every unit whatever its neighbours: standard
@@ -12,7 +12,7 @@ import (
 const spareDescriptors = 32
 
 // layout returns the units of a job in this architecture.
-func (f family) layout(unit UnitJob) (lab.Layout, error) {
+func (f family) layout(unit UnitJob) lab.Layout {
 	if f.oneUnit {
 		return oneUnitLayout(unit)
 	}
@@ -20,24 +20,16 @@ func (f family) layout(unit UnitJob) (lab.Layout, error) {
 }
 
 // oneUnitLayout puts all workers into one process.
-func oneUnitLayout(unit UnitJob) (lab.Layout, error) {
+func oneUnitLayout(unit UnitJob) lab.Layout {
 	unit.Role = RoleAll
-	spec, err := unit.spec(RoleAll)
-	if err != nil {
-		return lab.Layout{}, err
-	}
-	return lab.Layout{
-		Units: []lab.UnitSpec{spec}, Lead: RoleAll, Operations: unit.RoundTrips(), Descriptors: spareDescriptors,
-	}, nil
+	return lab.Layout{Units: []lab.UnitSpec{unit.spec(RoleAll)}, Lead: RoleAll, Operations: unit.RoundTrips(),
+		Descriptors: spareDescriptors}
 }
 
 // serviceLayout puts the core and every worker into a process of its own.
-func serviceLayout(unit UnitJob, f family) (lab.Layout, error) {
+func serviceLayout(unit UnitJob, f family) lab.Layout {
 	unit.Role = RoleCore
-	core, err := unit.spec(RoleCore)
-	if err != nil {
-		return lab.Layout{}, err
-	}
+	core := unit.spec(RoleCore)
 	core.Listens, core.Volume = f.listens, f.volume()
 	layout := lab.Layout{
 		Units: []lab.UnitSpec{core}, Lead: RoleCore, Operations: unit.RoundTrips(),
@@ -51,14 +43,11 @@ func serviceLayout(unit UnitJob, f family) (lab.Layout, error) {
 	unit.Role = RoleWorker
 	for number := range unit.Total() {
 		unit.Worker = number
-		spec, err := unit.spec(workerName(number))
-		if err != nil {
-			return lab.Layout{}, err
-		}
+		spec := unit.spec(workerName(number))
 		f.place(&spec, unit)
 		layout.Units = append(layout.Units, spec)
 	}
-	return layout, nil
+	return layout
 }
 
 // volume returns the folder of a unit: one that all share where they have Unix sockets, else
@@ -84,15 +73,10 @@ func (f family) place(spec *lab.UnitSpec, unit UnitJob) {
 	}
 }
 
-func (u UnitJob) spec(name string) (lab.UnitSpec, error) {
-	data, err := json.Marshal(u)
-	if err != nil {
-		return lab.UnitSpec{}, fmt.Errorf("encode job of unit %s: %w", name, err)
-	}
-	return lab.UnitSpec{
-		Name: name, Role: u.Role,
-		Runnable: lab.Runnable{Own: u.program(), Args: []string{string(data)}},
-	}, nil
+func (u UnitJob) spec(name string) lab.UnitSpec {
+	spec := kit.Unit(name, u.program(), u)
+	spec.Role = u.Role
+	return spec
 }
 
 // program returns the unit program of ours. That of gRPC is one of its own: to link it makes a

@@ -9,13 +9,11 @@
 package bigtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
@@ -23,49 +21,22 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Architecture describes a package under test.
-type Architecture struct {
-	NewCore   func(big.UnitJob) (big.Workers, error)
-	RunWorker func(big.UnitJob) (big.Account, error)
-}
-
 // unitVariable marks, in the environment, a test binary that is a unit.
 const unitVariable = "CLEAVE_BIGTEST_UNIT"
 
-// Main plays the part of a TestMain: it runs the tests, or the unit as which this
-// binary was started.
-func Main(m *testing.M, architectures map[string]Architecture) {
+// Main plays the part of a TestMain for the package of an architecture: it runs the tests, or the unit as
+// which this binary was started.
+func Main(
+	m *testing.M, newCore func(big.UnitJob) (big.Workers, error), runWorker func(big.UnitJob) (big.Account, error),
+) {
 	if os.Getenv(unitVariable) == "" {
 		os.Exit(m.Run())
 	}
 	channel := unit.NewChannel(os.Stdin, os.Stdout)
-	if err := runUnit(channel, architectures); err != nil {
+	if err := big.PlayUnit(channel, os.Args[1], newCore, runWorker); err != nil {
 		_ = channel.Failed(err) // the harness also sees the exit status
 		os.Exit(1)
 	}
-}
-
-func runUnit(channel *unit.Channel, architectures map[string]Architecture) error {
-	var job big.UnitJob
-	if err := json.Unmarshal([]byte(os.Args[1]), &job); err != nil {
-		return fmt.Errorf("decode job: %w", err)
-	}
-	architecture, ok := architectures[job.Architecture]
-	if !ok {
-		return fmt.Errorf("this test binary has no architecture %q", job.Architecture)
-	}
-	if job.Role == big.RoleCore {
-		workers, err := architecture.NewCore(job)
-		if err != nil {
-			return err
-		}
-		return big.Lead(channel, workers)
-	}
-	account, err := architecture.RunWorker(job)
-	if err != nil {
-		return err
-	}
-	return channel.Report(account)
 }
 
 // Trial describes a trial to be run.
@@ -94,65 +65,33 @@ func (t Trial) point() lab.Point {
 	}}
 }
 
-// Outcome is the result of a trial.
-type Outcome struct {
-	Elapsed time.Duration // by the core's clock
-	CPU     time.Duration // of all workers, between ready and finished
-	Audit   lab.Audit
-}
-
-// CPUPerRoundTrip returns the workers' processor time per ping with its pong.
-func (o Outcome) CPUPerRoundTrip() time.Duration {
-	return o.CPU / time.Duration(max(o.Audit.Counts["received"], 1))
-}
-
 // Run plays a whole trial and fails the test unless its audit is valid.
-func Run(tb testing.TB, trial Trial) Outcome {
+func Run(tb testing.TB, trial Trial) {
 	tb.Helper()
 	d := Start(tb, trial)
-	outcome, err := d.play()
-	if err != nil {
+	if _, err := d.Await(lab.EventReady); err != nil {
 		tb.Fatalf("%s: %v", trial.Name(), err)
 	}
-	if outcome.Audit.Verdict != lab.AuditValid {
-		tb.Fatalf("%s: audit %s: %q", trial.Name(), outcome.Audit.Verdict, outcome.Audit.Problems)
+	audit, err := d.finish()
+	if err != nil || audit.Verdict != lab.AuditValid {
+		tb.Fatalf("%s: %v, audit %s: %q", trial.Name(), err, audit.Verdict, audit.Problems)
 	}
 	want := int64(trial.Neighbourhoods * trial.Workers * trial.Pings)
-	if outcome.Audit.Counts["received"] != want {
-		tb.Fatalf("%s: %d pongs, want %d", trial.Name(), outcome.Audit.Counts["received"], want)
+	if audit.Counts["received"] != want {
+		tb.Fatalf("%s: %d pongs, want %d", trial.Name(), audit.Counts["received"], want)
 	}
-	return outcome
 }
 
-func (d *Deployment) play() (Outcome, error) {
-	if _, err := d.Await(lab.EventReady); err != nil {
-		return Outcome{}, err
-	}
-	return d.finish()
-}
-
-// finish plays the rest of a trial whose units are ready.
-func (d *Deployment) finish() (Outcome, error) {
-	before, err := d.workersCPU()
-	if err != nil {
-		return Outcome{}, err
-	}
+// finish plays the rest of a trial whose units are ready, and returns its audit.
+func (d *Deployment) finish() (lab.Audit, error) {
 	if err := d.Command(lab.CommandStart); err != nil {
-		return Outcome{}, err
+		return lab.Audit{}, err
 	}
-	finished, err := d.Await(lab.EventFinished)
-	if err != nil {
-		return Outcome{}, err
-	}
-	after, err := d.workersCPU()
-	if err != nil {
-		return Outcome{}, err
+	if _, err := d.Await(lab.EventFinished); err != nil {
+		return lab.Audit{}, err
 	}
 	reports, err := d.Stop()
-	return Outcome{
-		Elapsed: time.Duration(finished.ElapsedSeconds * float64(time.Second)), CPU: after - before,
-		Audit: big.System{}.Audit(d.trial.variant(), d.trial.point(), reports),
-	}, err
+	return big.System{}.Audit(d.trial.variant(), d.trial.point(), reports), err
 }
 
 // Sizes returns the trials that every architecture must pass: tiny, odd and full

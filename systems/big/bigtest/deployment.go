@@ -6,9 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -275,29 +273,4 @@ func (d *Deployment) close(tb testing.TB) {
 	if err := os.RemoveAll(d.dir); err != nil {
 		tb.Error(err)
 	}
-}
-
-// workersCPU returns the processor time that the workers have used so far, from the
-// scheduler's own count in nanoseconds (the ticks of /proc/PID/stat are coarse).
-func (d *Deployment) workersCPU() (time.Duration, error) {
-	total := time.Duration(0)
-	for _, u := range d.units[1:] {
-		paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", u.command.Process.Pid))
-		if err != nil {
-			return 0, err
-		}
-		for _, path := range paths {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				return 0, err
-			}
-			onCPU, _, _ := strings.Cut(string(data), " ")
-			nanoseconds, err := strconv.ParseInt(onCPU, 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("%s: %w", path, err)
-			}
-			total += time.Duration(nanoseconds)
-		}
-	}
-	return total, nil
 }

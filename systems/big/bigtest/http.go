@@ -37,9 +37,9 @@ func MalformedHTTP(t *testing.T, architecture string) {
 			if err != nil || status != test.status {
 				t.Errorf("status %d, error %v; want %d", status, err, test.status)
 			}
-			outcome, err := d.finish()
-			if err != nil || outcome.Audit.Verdict != lab.AuditValid {
-				t.Errorf("trial after it: %v, audit %s %q", err, outcome.Audit.Verdict, outcome.Audit.Problems)
+			audit, err := d.finish()
+			if err != nil || audit.Verdict != lab.AuditValid {
+				t.Errorf("trial after it: %v, audit %s %q", err, audit.Verdict, audit.Problems)
 			}
 		})
 	}

@@ -13,9 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/grpcservice/pb"
 )
 
-func TestMain(m *testing.M) {
-	bigtest.Main(m, map[string]bigtest.Architecture{big.GRPC: {NewCore: NewCore, RunWorker: RunWorker}})
-}
+func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
 
 func TestWholeTrials(t *testing.T) {
 	for _, trial := range bigtest.Sizes(big.GRPC) {

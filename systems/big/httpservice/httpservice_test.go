@@ -9,9 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
 )
 
-func TestMain(m *testing.M) {
-	bigtest.Main(m, map[string]bigtest.Architecture{big.HTTP: {NewCore: NewCore, RunWorker: RunWorker}})
-}
+func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
 
 func TestWholeTrials(t *testing.T) {
 	kept := map[string]string{big.KnobKeepAlive: "on"}

@@ -13,9 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
 )
 
-func TestMain(m *testing.M) {
-	bigtest.Main(m, map[string]bigtest.Architecture{big.SHM: {NewCore: NewCore, RunWorker: RunWorker}})
-}
+func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
 
 func knobs(gang, pinned string) map[string]string {
 	return map[string]string{big.KnobGang: gang, "pinned": pinned}

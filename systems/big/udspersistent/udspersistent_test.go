@@ -12,9 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
 )
 
-func TestMain(m *testing.M) {
-	bigtest.Main(m, map[string]bigtest.Architecture{big.UDSPersistent: {NewCore: NewCore, RunWorker: RunWorker}})
-}
+func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
 
 func TestWholeTrials(t *testing.T) {
 	for _, trial := range bigtest.Sizes(big.UDSPersistent, encoding("binary"), encoding("json")) {
