@@ -27,7 +27,8 @@ const unitVariable = "CLEAVE_BIGTEST_UNIT"
 // Main plays the part of a TestMain for the package of an architecture: it runs the tests, or the unit as
 // which this binary was started.
 func Main(
-	m *testing.M, newCore func(big.UnitJob) (big.Workers, error), runWorker func(big.UnitJob) (big.Account, error),
+	m *testing.M, newCore func(big.UnitJob) (big.Workers, error),
+	runWorker func(big.UnitJob) (big.Account, error),
 ) {
 	if os.Getenv(unitVariable) == "" {
 		os.Exit(m.Run())

@@ -2,8 +2,6 @@ package assembly_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"net/http"
 	"sync"
 	"testing"
@@ -33,14 +31,12 @@ func (c *customers) read(t *testing.T) {
 	c.mu.Unlock()
 	for order, product := range made {
 		sent := time.Now()
-		response, err := http.Get(c.base + "/orders/" + order + "/page")
-		must(t, err)
 		var page api.OrderPage
-		must(t, errors.Join(json.NewDecoder(response.Body).Decode(&page), response.Body.Close()))
+		c.get(t, "/orders/"+order+"/page", &page)
 		if len(page.Products) == 0 {
-			t.Fatalf("the page of order %s has no products: %d %+v", order, response.StatusCode, page)
+			t.Fatalf("the page of order %s has no products: %+v", order, page)
 		}
-		c.remember(audit.Attempt{Operation: audit.OperationRead, Status: response.StatusCode,
+		c.remember(audit.Attempt{Operation: audit.OperationRead, Status: http.StatusOK,
 			Price: &audit.Price{Product: product, Cents: page.Products[0].PriceCents}}, sent, page.Order)
 	}
 }
@@ -81,11 +77,9 @@ func TestPagesAreNoOlderThanTheirSource(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			design, err := architecture.New(architecture.Sync,
-				map[string]string{architecture.KnobViews: string(c.views)})
-			must(t, err)
-			running, public := start(t, design, sqliteFiles, eventParts{wrapCatalog: c.wrap})
-			clients := &customers{base: public}
+			design := designOf(t, architecture.Sync, knobs("views", string(c.views)))
+			running, public := start(t, design, eventParts{wrapCatalog: c.wrap})
+			clients := newCustomers(public)
 			clients.order(t, 8)
 			clients.read(t)
 			clients.reprice(t, 20)
@@ -109,15 +103,13 @@ func TestPagesAreNoOlderThanTheirSource(t *testing.T) {
 func TestReadModelsShowTheCopy(t *testing.T) {
 	testset.Need(t, "it plays a shop of events")
 	t.Parallel()
-	design, err := architecture.New(architecture.Async, nil)
-	must(t, err)
-	_, public := start(t, design, sqliteFiles, eventParts{broker: natsBroker(t), documents: sqliteDocuments(t),
-		wrap: func(c broker.Client) broker.Client { return silent{c} }})
-	clients := &customers{base: public}
+	_, public := start(t, designOf(t, architecture.Async, nil),
+		eventParts{wrap: func(c broker.Client) broker.Client { return silent{c} }})
+	clients := newCustomers(public)
 	clients.reprice(t, 1)
 	changed := clients.history[0].Price.Product
 	want := suiteSeed().Product(changed).PriceCents
-	if got := newClient(public).price(t, changed); got != want {
+	if got := clients.price(t, changed); got != want {
 		t.Errorf("product %d costs %d, want %d as the copy has it", changed, got, want)
 	}
 }

@@ -13,10 +13,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
-	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/backing/document"
-	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -160,37 +157,24 @@ func TestEveryColumnIsJudgedOrSaidNotToBe(t *testing.T) {
 // product and the column.
 func TestEveryColumnIsJudged(t *testing.T) {
 	testset.Need(t, "it audits a shop once per column")
-	for name, c := range map[string]struct {
-		architecture string
-		turned       map[string]string
-		driver       database.Driver
-		documents    func(t *testing.T) document.Config
-	}{
-		"postgres":       {architecture.Monolith, nil, database.PostgreSQL, nil},
-		"sqlite, events": {architecture.Async, nil, database.SQLite, sqliteDocuments},
+	for name, c := range map[string]shape{
+		"postgres":       {architecture.Monolith, knobs("database", "postgres")},
+		"sqlite, events": {architecture.Async, nil},
 		"mariadb, mongo, commands": {architecture.Async,
-			map[string]string{architecture.KnobCoordination: string(architecture.Brokered)}, database.MariaDB,
-			mongoDocuments},
+			knobs("coordination", "orchestrated-broker", "database", "mariadb", "documents", "mongo")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			design, err := architecture.New(c.architecture, c.turned)
-			must(t, err)
-			around := eventParts{logError: func(error) {}}
-			if c.documents != nil {
-				around.documents, around.broker = c.documents(t), natsBroker(t)
-			}
-			running, public := start(t, design, func(t testing.TB) database.Config {
-				return databasetest.Fresh(t, c.driver)
-			}, around)
-			clients := &customers{base: public}
+			design := designOf(t, c.of, c.turned)
+			running, public := start(t, design, eventParts{logError: func(error) {}})
+			clients := newCustomers(public)
 			clients.order(t, 40)
 			clients.cancel(t, 4)
 			clients.reprice(t, 3)
 			clients.send(t, audit.OperationCreate, "too-much", "/orders",
 				`{"customerId":1,"lines":[{"productId":1,"quantity":900}]}`)
 			over := finished{shop: running, clients: clients, open: running.database(t, design.DatabaseOf)}
-			if c.documents != nil {
+			if design.Documents != "" {
 				looking := running.onlooker(t)
 				over.documents = looking.Documents
 				running.settle(t, over.open, looking.Broker)
@@ -200,7 +184,7 @@ func TestEveryColumnIsJudged(t *testing.T) {
 				t.Fatalf("%s: %v, %v", got.Verdict, got.Problems, got.Counts)
 			}
 			for column, change := range judgedColumns() {
-				if strings.HasPrefix(column, "known_") && c.documents == nil {
+				if strings.HasPrefix(column, "known_") && design.Documents == "" {
 					continue // nobody has a replica
 				}
 				if strings.HasPrefix(column, "sagas.") && design.Coordination != architecture.Brokered {
@@ -208,7 +192,7 @@ func TestEveryColumnIsJudged(t *testing.T) {
 				}
 				t.Run(column, func(t *testing.T) { over.expectColumn(t, column, change) })
 			}
-			if c.documents != nil && c.driver == database.SQLite { // who keeps documents changes none of their fields
+			if design.Documents == "sqlite" { // who keeps documents changes none of their fields
 				over.expectFields(t)
 			}
 			if got := over.judge(t); got.Verdict != lab.AuditValid {
@@ -216,12 +200,6 @@ func TestEveryColumnIsJudged(t *testing.T) {
 			}
 		})
 	}
-}
-
-// mongoDocuments are behind MongoDB's protocol.
-func mongoDocuments(t *testing.T) document.Config {
-	instance := servers.Started(t, server.Mongo, server.Settings{})
-	return document.Config{Driver: document.Mongo, DSN: instance.DSN("views")}
 }
 
 // finished is a shop in which nothing is on its way any more.

@@ -1,44 +1,34 @@
 package assembly_test
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/backing/database"
-	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
-// TestMonolithKeepsToItsDocument sends requests made from the document.
-func TestMonolithKeepsToItsDocument(t *testing.T) {
-	design, err := architecture.New(architecture.Monolith, nil)
-	must(t, err)
-	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		expectDocumented(t, run(t, design, open), 3, "createOrder 201", "cancelOrder 200")
-	})
-}
-
-// TestServicesKeepToTheDocument does the same where calls and events cross units.
-func TestServicesKeepToTheDocument(t *testing.T) {
-	for name, met := range map[string][]string{
-		architecture.Sync:     {"createOrder 201", "cancelOrder 200"},
-		architecture.SyncGRPC: {"createOrder 201", "cancelOrder 200"},
-		architecture.Async:    {"createOrder 202", "cancelOrder 409"},
+// TestShopsKeepToTheirDocument sends requests made from the document, on every database and where calls and
+// events cross units.
+func TestShopsKeepToTheirDocument(t *testing.T) {
+	created, accepted := []string{"createOrder 201", "cancelOrder 200"}, []string{"createOrder 202",
+		"cancelOrder 409"}
+	for name, c := range map[string]struct {
+		shape
+		seeds uint64
+		met   []string
+	}{
+		"sqlite":              {shape{architecture.Monolith, nil}, 3, created},
+		"mariadb":             {shape{architecture.Monolith, knobs("database", "mariadb")}, 3, created},
+		"postgres":            {shape{architecture.Monolith, knobs("database", "postgres")}, 3, created},
+		architecture.Sync:     {shape{architecture.Sync, nil}, 1, created},
+		architecture.SyncGRPC: {shape{architecture.SyncGRPC, nil}, 1, created},
+		architecture.Async:    {shape{architecture.Async, nil}, 1, accepted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			design, err := architecture.New(name, nil)
-			must(t, err)
-			around := eventParts{}
-			if design.Broker != "" {
-				around = eventParts{broker: natsBroker(t), documents: sqliteDocuments(t)}
-			}
-			_, public := start(t, design, func(t testing.TB) database.Config {
-				return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
-			}, around)
-			expectDocumented(t, public, 1, met...)
+			_, public := start(t, designOf(t, c.of, c.turned), eventParts{})
+			expectDocumented(t, public, c.seeds, c.met...)
 		})
 	}
 }

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/broker"
-	"github.com/cleave-lab/cleave/backing/database"
-	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
-	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -80,25 +76,18 @@ func natsBroker(t *testing.T) broker.Config {
 	return broker.Config{Driver: broker.NATS, URL: servers.Started(t, server.NATS, server.Settings{}).DSN("")}
 }
 
-// rabbitBroker returns a server, for one shop at a time, emptied after each.
-func rabbitBroker(owner *testing.T) func(t *testing.T, classic bool) broker.Config {
-	start := sync.OnceValue(func() *servers.Instance {
-		return servers.Started(owner, server.RabbitMQ, server.Settings{})
+// rabbitBroker returns the server of all tests, for one shop at a time, emptied after each.
+func rabbitBroker(t *testing.T, classic bool) broker.Config {
+	config := broker.Config{Driver: broker.RabbitMQ, Classic: classic,
+		URL: servers.Shared(t, server.RabbitMQ, server.Settings{}).DSN("")}
+	t.Cleanup(func() {
+		client, err := broker.Open(config)
+		must(t, err)
+		must(t, assembly.Declare(context.Background(), designOf(t, architecture.Async, nil),
+			assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
+		must(t, errors.Join(client.Delete(context.Background()), client.Close()))
 	})
-	return func(t *testing.T, classic bool) broker.Config {
-		servers.Need(t, server.RabbitMQ)
-		config := broker.Config{Driver: broker.RabbitMQ, URL: start().DSN(""), Classic: classic}
-		t.Cleanup(func() {
-			client, err := broker.Open(config)
-			must(t, err)
-			design, err := architecture.New(architecture.Async, nil)
-			must(t, err)
-			must(t, assembly.Declare(context.Background(), design,
-				assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
-			must(t, errors.Join(client.Delete(context.Background()), client.Close()))
-		})
-		return config
-	}
+	return config
 }
 
 func sqliteStore(t *testing.T) document.Store {
@@ -113,83 +102,23 @@ func sqliteDocuments(t *testing.T) document.Config {
 	return document.Config{Driver: document.SQLite, DSN: filepath.Join(t.TempDir(), "documents.db")}
 }
 
-// TestEventsBehave plays every database with NATS and every broker with one database: the two never meet.
-func TestEventsBehave(t *testing.T) {
-	rabbit := rabbitBroker(t)
-	batches := map[string]string{architecture.KnobBatching: "on"}
-	for name, c := range map[string]struct {
-		driver database.Driver
-		broker func(t *testing.T) broker.Config
-		turned map[string]string
-	}{
-		"sqlite":           {database.SQLite, natsBroker, nil},
-		"sqlite, batches":  {database.SQLite, natsBroker, batches},
-		"mariadb":          {database.MariaDB, natsBroker, nil},
-		"mariadb, batches": {database.MariaDB, natsBroker, batches},
-		"postgres":         {database.PostgreSQL, natsBroker, nil},
-		"postgres, commands": {database.PostgreSQL, natsBroker,
-			map[string]string{architecture.KnobCoordination: string(architecture.Brokered)}},
-		"postgres, batches": {database.PostgreSQL, natsBroker, batches},
-		"rabbitmq": {database.SQLite, func(t *testing.T) broker.Config { return rabbit(t, false) },
-			map[string]string{architecture.KnobBroker: "rabbitmq"}},
-		"rabbitmq-classic": {database.SQLite, func(t *testing.T) broker.Config { return rabbit(t, true) },
-			map[string]string{architecture.KnobBroker: "rabbitmq-classic"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if c.turned[architecture.KnobBroker] == "" { // RabbitMQ's server is one for all
-				t.Parallel()
-			}
-			design, err := architecture.New(architecture.Async, c.turned)
-			must(t, err)
-			open := func(t testing.TB) database.Config { return databasetest.Fresh(t, c.driver) }
-			playSuite(t, runAmong(t, design, open, eventParts{broker: c.broker(t), documents: sqliteDocuments(t)}))
-		})
+// completed returns the parts with a broker and a document store of the kinds that a design names, where the
+// test gives none.
+func (p eventParts) completed(t *testing.T, design architecture.Design) eventParts {
+	t.Helper()
+	switch {
+	case design.Broker == "" || p.broker.URL != "":
+	case design.Broker == architecture.BrokerNATS:
+		p.broker = natsBroker(t)
+	default:
+		p.broker = rabbitBroker(t, design.Broker == architecture.BrokerClassic)
 	}
-}
-
-// TestEventsBehaveInOtherShapes turns single knobs, on embedded parts.
-func TestEventsBehaveInOtherShapes(t *testing.T) {
-	testset.Need(t, "it plays the suite of events for twelve more shapes")
-	for name, turned := range map[string]map[string]string{
-		"together":             {architecture.KnobPlacement: "together"},
-		"apart, no views":      {architecture.KnobViews: "tables"},
-		"together, no views":   {architecture.KnobPlacement: "together", architecture.KnobViews: "tables"},
-		"a shared database":    {architecture.KnobData: "shared"},
-		"grouped":              {architecture.KnobPlacement: "orders+orderviews,inventory+payments+shipping"},
-		"batches, together":    {architecture.KnobPlacement: "together", architecture.KnobBatching: "on"},
-		"dual writes":          {architecture.KnobPublishing: "dual-write"},
-		"dual writes, batches": {architecture.KnobPublishing: "dual-write", architecture.KnobBatching: "on"},
-		"commands, batches, dual writes": {architecture.KnobCoordination: string(architecture.Brokered),
-			architecture.KnobBatching: "on", architecture.KnobPublishing: "dual-write"},
-		"an ORM": byORM(nil),
-		"an ORM, commands, batches": byORM(map[string]string{
-			architecture.KnobCoordination: string(architecture.Brokered), architecture.KnobBatching: "on"}),
-		"one message at a time": {architecture.KnobPrefetch: "1", architecture.KnobBatching: "on"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			design, err := architecture.New(architecture.Async, turned)
-			must(t, err)
-			open := func(t testing.TB) database.Config {
-				return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
-			}
-			playSuite(t, runAmong(t, design, open, eventParts{broker: natsBroker(t),
-				documents: sqliteDocuments(t)}))
-		})
+	switch design.Documents {
+	case "sqlite":
+		p.documents = sqliteDocuments(t)
+	case "mongo": // or a stand-in that speaks MongoDB's protocol
+		p.documents = document.Config{Driver: document.Mongo,
+			DSN: servers.Started(t, server.Mongo, server.Settings{}).DSN("views")}
 	}
-}
-
-// TestEventsBehaveOnMongo has read models behind MongoDB's protocol.
-func TestEventsBehaveOnMongo(t *testing.T) {
-	instance := servers.Started(t, server.Mongo, server.Settings{})
-	design, err := architecture.New(architecture.Async, map[string]string{architecture.KnobDocuments: "mongo"})
-	must(t, err)
-	open := func(t testing.TB) database.Config {
-		return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
-	}
-	if instance.StandIn != "" {
-		t.Logf("MongoDB's protocol is spoken by the stand-in %s %s", instance.StandIn, instance.Version)
-	}
-	documents := document.Config{Driver: document.Mongo, DSN: instance.DSN("views")}
-	playSuite(t, runAmong(t, design, open, eventParts{broker: natsBroker(t), documents: documents}))
+	return p
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
-	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/binding/event"
@@ -114,30 +113,23 @@ func (c chaos) Consume(ctx context.Context, subscription broker.Subscription, ha
 
 func TestNothingIsLostUnderFaults(t *testing.T) {
 	for name, c := range map[string]struct {
-		driver database.Driver
 		broker func(t *testing.T) restartable
 		turned map[string]string
 	}{
-		"sqlite+nats": {database.SQLite, restartableNATS, nil},
-		"sqlite+nats, batches": {database.SQLite, restartableNATS,
-			map[string]string{architecture.KnobBatching: "on"}},
-		"mariadb+rabbitmq": {database.MariaDB, restartableRabbit,
-			map[string]string{architecture.KnobBroker: "rabbitmq", architecture.KnobBatching: "on"}},
-		"mariadb+nats, an ORM": {database.MariaDB, restartableNATS, byORM(nil)},
-		"schemas+nats":         {database.PostgreSQL, restartableNATS, inSchemas(nil)},
+		"sqlite+nats":          {restartableNATS, nil},
+		"sqlite+nats, batches": {restartableNATS, knobs("batching", "on")},
+		"mariadb+rabbitmq": {restartableRabbit,
+			knobs("database", "mariadb", "broker", "rabbitmq", "batching", "on")},
+		"mariadb+nats, an ORM": {restartableNATS, knobs("database", "mariadb", "data-access", "orm")},
+		"schemas+nats":         {restartableNATS, inSchemas()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			design, err := architecture.New(architecture.Async, c.turned)
-			must(t, err)
-			target := c.broker(t)
-			around := eventParts{broker: target.config, documents: sqliteDocuments(t),
-				wrap: func(c broker.Client) broker.Client { return chaos{c} }, logError: func(error) {}}
-			running, public := start(t, design, func(t testing.TB) database.Config {
-				return databasetest.Fresh(t, c.driver)
-			}, around)
+			design, target := designOf(t, architecture.Async, c.turned), c.broker(t)
+			running, public := start(t, design, eventParts{broker: target.config, logError: func(error) {},
+				wrap: func(c broker.Client) broker.Client { return chaos{c} }})
 			poison(t, target.config, design)
-			clients := &customers{base: public}
+			clients := newCustomers(public)
 			var beside sync.WaitGroup
 			beside.Go(func() {
 				for end := time.Now().Add(3 * time.Minute); clients.told() < 100; time.Sleep(time.Millisecond) {
@@ -174,10 +166,12 @@ func poison(t *testing.T, config broker.Config, design architecture.Design) {
 
 // customers order, cancel, and remember what they were told.
 type customers struct {
-	base    string
+	*client
 	mu      sync.Mutex
 	history []audit.Attempt
 }
+
+func newCustomers(base string) *customers { return &customers{client: newClient(base)} }
 
 // remember notes an attempt that was sent at a time and answered now.
 func (c *customers) remember(attempt audit.Attempt, sent time.Time, order api.Order) {
@@ -222,10 +216,8 @@ func (c *customers) cancel(t *testing.T, n int) {
 	for _, attempt := range c.history[:n] {
 		deadline := time.Now().Add(4 * time.Minute)
 		for ; time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-			response, err := http.Get(c.base + "/orders/" + attempt.Order)
-			must(t, err)
 			var order api.Order
-			must(t, errors.Join(json.NewDecoder(response.Body).Decode(&order), response.Body.Close()))
+			must(t, json.Unmarshal(c.do(t, http.MethodGet, "/orders/"+attempt.Order, nil, "").body, &order))
 			if order.State == shop.StateConfirmed {
 				c.send(t, audit.OperationCancel, "", "/orders/"+attempt.Order+"/cancel", "")
 			}
@@ -237,28 +229,21 @@ func (c *customers) cancel(t *testing.T, n int) {
 }
 
 func (c *customers) send(t *testing.T, operation, key, path, body string) (order api.Order) {
-	request, err := http.NewRequest(http.MethodPost, c.base+path, strings.NewReader(body))
-	if err != nil {
-		t.Error(err)
-		return order
-	}
 	attempt := audit.Attempt{Operation: operation, Key: key}
+	var err error
 	if key != "" {
-		if err := json.Unmarshal([]byte(body), &attempt.Asked); err != nil {
-			t.Error(err)
-		}
-		request.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {key}}
+		err = json.Unmarshal([]byte(body), &attempt.Asked)
 	}
 	sent := time.Now()
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Error(err)
+	got, failed := c.client.send(http.MethodPost, path, jsonHeader(key), body)
+	if failed != nil {
+		t.Error(failed)
 		return order
 	}
-	err = json.NewDecoder(response.Body).Decode(&order)
-	attempt.Status = response.StatusCode
+	err = errors.Join(err, json.Unmarshal(got.body, &order))
+	attempt.Status = got.status
 	c.remember(attempt, sent, order)
-	if err = errors.Join(err, response.Body.Close()); err != nil {
+	if err != nil {
 		t.Error(err)
 	}
 	return order

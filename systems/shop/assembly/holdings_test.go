@@ -17,13 +17,12 @@ import (
 func TestTablesAreThoseOfTheDatabases(t *testing.T) {
 	for name, count := range map[string]int{architecture.Monolith: 10, architecture.Sync: 10,
 		architecture.Async: 30, "async, commands": 31} {
-		var turned map[string]string
+		turned := knobs()
 		preset, commands := strings.CutSuffix(name, ", commands")
 		if commands {
-			turned = map[string]string{architecture.KnobCoordination: string(architecture.Brokered)}
+			turned = knobs("coordination", "orchestrated-broker")
 		}
-		design, err := architecture.New(preset, turned)
-		must(t, err)
+		design := designOf(t, preset, turned)
 		dir := t.TempDir()
 		files := map[string]string{} // by what the design calls the database
 		for _, component := range shop.Components() {

@@ -15,12 +15,10 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/gobuild"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -64,32 +62,8 @@ func (p process) start(t *testing.T) (kill func()) {
 		}
 	}
 	t.Cleanup(kill)
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		response, err := http.Get("http://" + p.address + "/health")
-		if err == nil {
-			must(t, response.Body.Close())
-			return kill
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the unit is not ready: %v", err)
-		}
-	}
-}
-
-// settle asks the unit whether all is done that can be: orders whose events are lost do not count.
-func (p process) settle(t *testing.T) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	address := "http://" + p.address + assembly.SettledPath
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-	must(t, err)
-	response, err := http.DefaultClient.Do(request)
-	must(t, err)
-	must(t, response.Body.Close())
-	if response.StatusCode != http.StatusNoContent {
-		t.Errorf("whether all is done is answered with status %d", response.StatusCode)
-	}
+	newClient("http://" + p.address).awaitHealth(t)
+	return kill
 }
 
 // sendUnanswered sends an order whose answer is not waited for: the unit is killed first.
@@ -132,18 +106,14 @@ func TestKilledBetweenCommitAndPublishing(t *testing.T) {
 	} {
 		t.Run(string(publishing), func(t *testing.T) {
 			instance := servers.Started(t, server.NATS, server.Settings{})
-			ports, err := launch.ReservePorts(1)
-			must(t, err)
-			t.Cleanup(ports.Close)
-			p := process{program: program, dir: t.TempDir(), address: launch.Loopback(ports.Numbers[0]),
-				broker: instance.DSN(""), knobs: map[string]string{architecture.KnobPlacement: kit.Together,
-					architecture.KnobPublishing: string(publishing), architecture.KnobViews: "tables"}}
+			p := process{program: program, dir: t.TempDir(), address: loopback(t), broker: instance.DSN(""),
+				knobs: knobs("placement", "together", "publishing", string(publishing), "views", "tables")}
 			seed := suiteSeed()
 			must(t, p.command(t, assembly.UnitJob{Prepare: &seed}).Run())
 			s := onProcess(t, p)
 			open := s.database(t, s.design.DatabaseOf)
 			kill := p.start(t)
-			clients := &customers{base: "http://" + p.address}
+			clients := newCustomers("http://" + p.address)
 			clients.send(t, audit.OperationCreate, "before", "/orders",
 				`{"customerId":1,"lines":[{"productId":1,"quantity":1}]}`)
 			s.settle(t, open, s.onlooker(t).Broker)
@@ -155,7 +125,7 @@ func TestKilledBetweenCommitAndPublishing(t *testing.T) {
 			clients.history = append(clients.history, attempt)
 			must(t, instance.Restart(t.Context()))
 			p.start(t)
-			p.settle(t)
+			clients.settle(t) // orders whose events are lost do not count
 			s.expectLost(t, open, clients, lost)
 		})
 	}
@@ -164,13 +134,11 @@ func TestKilledBetweenCommitAndPublishing(t *testing.T) {
 // onProcess returns the shop of a process for those who look on.
 func onProcess(t *testing.T, p process) shopOf {
 	t.Helper()
-	design, err := architecture.New(architecture.Async, p.knobs)
-	must(t, err)
 	place, err := database.ParsePlace("sqlite://" + p.dir + "/data")
 	must(t, err)
-	return shopOf{design: design, config: func(name string) database.Config { return place.Config(name, 1) },
-		around: eventParts{broker: broker.Config{Driver: broker.NATS, URL: p.broker},
-			documents: sqliteDocuments(t)}}
+	return shopOf{design: designOf(t, architecture.Async, p.knobs),
+		config: func(name string) database.Config { return place.Config(name, 1) },
+		around: eventParts{broker: broker.Config{Driver: broker.NATS, URL: p.broker}}}
 }
 
 // awaitOrders waits until so many orders are committed.

@@ -2,14 +2,12 @@ package assembly_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
-	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
@@ -157,20 +155,16 @@ func TestEventMutantsAreCaught(t *testing.T) {
 			wrapOrders: func(o shop.Orders) shop.Orders { return losesCancels{o} }}},
 	} {
 		for _, of := range []string{architecture.Async, architecture.AsyncTuned} {
-			var turned map[string]string
+			turned := knobs()
 			if m.around.commands {
-				turned = map[string]string{architecture.KnobCoordination: string(architecture.Brokered)}
+				turned = knobs("coordination", "orchestrated-broker")
 			}
 			t.Run(name+" in "+of, func(t *testing.T) {
 				t.Parallel()
-				design, err := architecture.New(of, turned)
-				must(t, err)
 				around := m.around
-				around.broker, around.documents, around.logError = natsBroker(t), sqliteDocuments(t), func(error) {}
-				running, public := start(t, design, func(t testing.TB) database.Config {
-					return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
-				}, around)
-				running.expectCaught(t, &customers{base: public}, m.rules)
+				around.logError = func(error) {}
+				running, public := start(t, designOf(t, of, turned), around)
+				running.expectCaught(t, newCustomers(public), m.rules)
 			})
 		}
 	}

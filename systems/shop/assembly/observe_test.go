@@ -2,12 +2,9 @@ package assembly_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,9 +12,11 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
@@ -25,7 +24,7 @@ import (
 
 // running is a shop whose units run as their processes would, all in this one.
 type running struct {
-	base    string
+	*client
 	dir     string
 	data    string // address of the databases
 	stop    chan struct{}
@@ -38,19 +37,13 @@ type running struct {
 // runUnits prepares and starts a shop and waits until it is healthy.
 func runUnits(t *testing.T, name string, turned map[string]string) *running {
 	t.Helper()
-	design, err := architecture.New(name, turned)
-	must(t, err)
-	s := &running{dir: t.TempDir(), stop: make(chan struct{}), reports: map[string]assembly.Report{}}
+	design, address := designOf(t, name, turned), loopback(t)
+	s := &running{client: newClient("http://" + address), dir: t.TempDir(), stop: make(chan struct{}),
+		reports: map[string]assembly.Report{}}
 	s.data = "sqlite://" + s.dir + "/data"
 	services := map[string]string{assembly.ServiceDatabase: s.data,
-		assembly.ServiceDocuments: "sqlite://" + s.dir}
-	switch design.Broker {
-	case architecture.BrokerNATS:
-		services[assembly.ServiceBroker] = natsBroker(t).URL
-	case architecture.BrokerQuorum:
-		services[assembly.ServiceBroker] = rabbitBroker(t)(t, false).URL
-	}
-	address := loopback(t)
+		assembly.ServiceDocuments: "sqlite://" + s.dir,
+		assembly.ServiceBroker:    eventParts{}.completed(t, design).broker.URL}
 	place := assembly.Place{
 		Address: address, Dir: s.dir, Stop: s.stop,
 		Peer: func(instance string) (string, error) {
@@ -60,24 +53,13 @@ func runUnits(t *testing.T, name string, turned map[string]string) *running {
 	}
 	seed := shop.Seed{Customers: 5, Products: 5, Stock: 100, Balance: 1_000_000, Random: 1}
 	must(t, assembly.Prepare(t.Context(), design, place, seed))
-	s.base = "http://" + address
 	for _, kind := range design.Units {
 		for _, instance := range kind.Instances() {
 			s.ended.Go(func() { s.run(t, design, kind.Name, instance, place) })
 		}
 	}
-	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		answer, err := http.Get(s.base + "/health")
-		if err == nil {
-			must(t, answer.Body.Close())
-		}
-		if err == nil && answer.StatusCode == http.StatusOK {
-			return s
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the shop is not healthy: %v", err)
-		}
-	}
+	s.awaitHealth(t)
+	return s
 }
 
 func (s *running) run(t *testing.T, design architecture.Design, kind, instance string, place assembly.Place) {
@@ -109,54 +91,48 @@ func loopback(t *testing.T) string {
 	return launch.Loopback(ports.Numbers[0])
 }
 
-// do sends a request and returns the answer's status, header and order.
-func (s *running) do(
-	t *testing.T, method, path, body string,
-) (status int, header http.Header, order struct{ OrderID, State string }) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, s.base+path, strings.NewReader(body))
-	must(t, err)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Idempotency-Key", fmt.Sprintf("key-%d", time.Now().UnixNano()))
-	answer, err := http.DefaultClient.Do(request)
-	must(t, err)
-	text, err := io.ReadAll(answer.Body)
-	must(t, errors.Join(err, answer.Body.Close()))
-	if len(text) > 0 {
-		must(t, json.Unmarshal(text, &order))
-	}
-	return answer.StatusCode, answer.Header, order
-}
-
 // place orders some units of a product and returns the order's id.
-func (s *running) place(t *testing.T, product, quantity int) string {
+func (s *running) place(t *testing.T, product, quantity int64) string {
 	t.Helper()
-	status, _, order := s.do(t, http.MethodPost, "/orders",
-		fmt.Sprintf(`{"customerId":1,"lines":[{"productId":%d,"quantity":%d}]}`, product, quantity))
-	if status >= http.StatusBadRequest || order.OrderID == "" {
-		t.Fatalf("an order was answered with %d and %+v", status, order)
+	var order api.Order
+	got := s.post(t, s.key(), orderBody(1, line{product, quantity}))
+	got.into(t, &order)
+	if got.status >= http.StatusBadRequest || order.OrderID == "" {
+		t.Fatalf("an order was answered with %d and %+v", got.status, order)
 	}
 	return order.OrderID
 }
 
-func (s *running) settle(t *testing.T) {
+// hastily asks whether all is done, and wants no answer within a while.
+func (s *running) hastily(t *testing.T, within time.Duration, while string) {
 	t.Helper()
-	status, header, _ := s.do(t, http.MethodGet, assembly.SettledPath, "")
-	if status != http.StatusNoContent || !strings.HasPrefix(header.Get("Server-Timing"), "settle;dur=") {
-		t.Fatalf("%s was answered with %d %v", assembly.SettledPath, status, header)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+assembly.SettledPath, nil)
+	must(t, err)
+	if answer, err := http.DefaultClient.Do(request); err == nil {
+		t.Errorf("%s, and %s was answered with %s", while, assembly.SettledPath, answer.Status)
+		must(t, answer.Body.Close())
 	}
+}
+
+// onlooker opens a database of the shop.
+func (s *running) onlooker(t *testing.T, name string) *database.DB {
+	t.Helper()
+	where, err := database.ParsePlace(s.data)
+	must(t, err)
+	return databasetest.Open(t, where.Config(name, 1))
 }
 
 // shapes returns the designs in which what happens must be observed.
 func shapes() map[string]map[string]string {
-	over := func(binding string) map[string]string {
-		return map[string]string{architecture.KnobBinding: binding}
-	}
 	return map[string]map[string]string{
-		architecture.Monolith: nil, architecture.Sync: over("http-unix"), architecture.SyncGRPC: over("grpc-unix"),
-		architecture.Async:         over("http-unix"),
-		architecture.MonolithTuned: nil, architecture.SyncTuned: over("http-lean-unix"),
-		architecture.SyncGRPCTuned: over("grpc-lean-unix"), architecture.AsyncTuned: over("http-lean-unix"),
+		architecture.Monolith: nil, architecture.Sync: knobs("binding", "http-unix"),
+		architecture.SyncGRPC:      knobs("binding", "grpc-unix"),
+		architecture.Async:         knobs("binding", "http-unix"),
+		architecture.MonolithTuned: nil, architecture.SyncTuned: knobs("binding", "http-lean-unix"),
+		architecture.SyncGRPCTuned: knobs("binding", "grpc-lean-unix"),
+		architecture.AsyncTuned:    knobs("binding", "http-lean-unix"),
 	}
 }
 
@@ -171,17 +147,18 @@ func TestUnitsObserveWhatHappens(t *testing.T) {
 			before := time.Now().UnixNano()
 			var ids []string
 			for n := range 8 {
-				ids = append(ids, s.place(t, 1+n%5, 1))
+				ids = append(ids, s.place(t, 1+int64(n%5), 1))
 			}
 			ids = append(ids, s.place(t, 1, 900), s.place(t, 77, 1)) // not in stock, not in the catalogue
 			s.settle(t)
 			settled := time.Now().UnixNano()
 			for _, id := range ids {
-				if _, _, order := s.do(t, http.MethodGet, "/orders/"+id, ""); !shop.State(order.State).Final() {
+				var order api.Order
+				if s.get(t, "/orders/"+id, &order); !order.State.Final() {
 					t.Errorf("order %s is %q, although all is settled", id, order.State)
 				}
 			}
-			s.do(t, http.MethodPost, "/orders/"+ids[0]+"/cancel", "") // it was final before
+			s.do(t, http.MethodPost, "/orders/"+ids[0]+"/cancel", nil, "") // it was final before
 			observed := s.end(t)
 			for _, id := range ids {
 				if at := observed.Finals[id]; at < before || at > settled {
@@ -261,13 +238,7 @@ func checkReports(t *testing.T, name string, reports map[string]assembly.Report)
 func TestSettledIsHeldBack(t *testing.T) {
 	s := runUnits(t, architecture.Monolith, nil)
 	s.settle(t)
-	where, err := database.ParsePlace(s.data)
-	must(t, err)
-	paths, err := filepath.Glob(s.dir + "/data/*.db")
-	must(t, err)
-	db, err := database.Open(t.Context(), where.Config(strings.TrimSuffix(filepath.Base(paths[0]), ".db"), 1))
-	must(t, err)
-	defer func() { must(t, db.Close()) }()
+	db := s.onlooker(t, shop.Name)
 	set := func(id, state string, lease any) {
 		t.Helper()
 		_, err := db.Exec(t.Context(), "DELETE FROM orders WHERE order_id = ?", id)
@@ -281,15 +252,7 @@ func TestSettledIsHeldBack(t *testing.T) {
 		lease     any
 	}{{"2", "pending", nil}, {"1", "paid", nil}, {"3", "cancelled", 1}} {
 		set(open.id, open.state, open.lease)
-		hasty, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		request, err := http.NewRequestWithContext(hasty, http.MethodGet, s.base+assembly.SettledPath, nil)
-		must(t, err)
-		if answer, err := http.DefaultClient.Do(request); err == nil {
-			t.Errorf("an order is %s with lease %v, and %s was answered with %s", open.state, open.lease,
-				assembly.SettledPath, answer.Status)
-			must(t, answer.Body.Close())
-		}
-		cancel()
+		s.hastily(t, 100*time.Millisecond, fmt.Sprintf("an order is %s with lease %v", open.state, open.lease))
 		set(open.id, "confirmed", nil)
 		s.settle(t)
 	}
@@ -308,18 +271,13 @@ func TestSettledIsHeldBack(t *testing.T) {
 // database is locked. Who waits asks that unit, and what is asked is not counted.
 func TestSettledMeansThatNoUnitWorks(t *testing.T) {
 	testset.Need(t, "it starts RabbitMQ")
-	s := runUnits(t, architecture.Async, map[string]string{architecture.KnobBinding: "http-unix",
-		architecture.KnobBroker: architecture.BrokerQuorum})
+	s := runUnits(t, architecture.Async, knobs("binding", "http-unix", "broker", "rabbitmq"))
 	var id string
 	for range 10 {
 		id = s.place(t, 1, 1)
 	}
 	s.settle(t)
-	where, err := database.ParsePlace(s.data)
-	must(t, err)
-	db, err := database.Open(t.Context(), where.Config(shop.ComponentPayments, 1))
-	must(t, err)
-	defer func() { must(t, db.Close()) }()
+	db := s.onlooker(t, shop.ComponentPayments)
 	state := func(ctx context.Context) (found string) {
 		_, err := db.One(ctx, []any{&found}, "SELECT state FROM payments WHERE order_id = ?", id)
 		must(t, err)
@@ -329,24 +287,17 @@ func TestSettledMeansThatNoUnitWorks(t *testing.T) {
 		if _, err := db.Exec(ctx, "UPDATE payments SET state = state WHERE order_id = ?", id); err != nil {
 			return err
 		}
-		if status, _, order := s.do(t, http.MethodPost, "/orders/"+id+"/cancel", ""); status != http.StatusOK {
-			t.Errorf("cancel: %d, %+v", status, order)
+		if got := s.do(t, http.MethodPost, "/orders/"+id+"/cancel", nil, ""); got.status != http.StatusOK {
+			t.Errorf("cancel: %d %s", got.status, got.body)
 		}
-		hasty, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		request, err := http.NewRequestWithContext(hasty, http.MethodGet, s.base+assembly.SettledPath, nil)
-		must(t, err)
-		if answer, err := http.DefaultClient.Do(request); err == nil {
-			t.Errorf("a payment is %q, and %s was answered with %s", state(ctx), assembly.SettledPath, answer.Status)
-			must(t, answer.Body.Close())
-		}
+		s.hastily(t, time.Second, fmt.Sprintf("a payment is %q", state(ctx)))
 		return nil
 	}))
 	s.settle(t)
 	if got := state(t.Context()); got != "refunded" {
 		t.Errorf("the shop has settled, and a payment is %q", got)
 	}
-	s.do(t, http.MethodGet, "/orders/"+id, "") // the only call between units
+	s.do(t, http.MethodGet, "/orders/"+id, nil, "") // the only call between units
 	_ = s.end(t)
 	checkReports(t, architecture.Async, s.reports)
 }

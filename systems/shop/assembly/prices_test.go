@@ -3,19 +3,14 @@ package assembly_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
-	"github.com/cleave-lab/cleave/backing/database"
-	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -31,63 +26,50 @@ import (
 func (c *customers) reprice(t *testing.T, n int) {
 	for range n {
 		wanted := audit.Price{Product: 1 + rand.Int64N(10), Cents: 100 + rand.Int64N(19_900)}
-		request, err := http.NewRequest(http.MethodPut, fmt.Sprintf("%s/products/%d/price", c.base, wanted.Product),
-			strings.NewReader(fmt.Sprintf(`{"priceCents":%d}`, wanted.Cents)))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		request.Header = http.Header{"Content-Type": {"application/json"}}
 		sent := time.Now()
-		response, err := http.DefaultClient.Do(request)
+		got, err := c.client.send(http.MethodPut, fmt.Sprintf("/products/%d/price", wanted.Product), jsonHeader(""),
+			fmt.Sprintf(`{"priceCents":%d}`, wanted.Cents))
+		var price api.Price
+		if err == nil {
+			err = json.Unmarshal(got.body, &price)
+		}
 		if err != nil {
 			t.Error(err)
 			return
-		}
-		var price api.Price
-		if err := errors.Join(json.NewDecoder(response.Body).Decode(&price), response.Body.Close()); err != nil {
-			t.Error(err)
 		}
 		wanted.Version = price.Version
-		c.remember(audit.Attempt{Operation: audit.OperationPrice, Price: &wanted, Status: response.StatusCode},
-			sent, api.Order{})
+		c.remember(audit.Attempt{Operation: audit.OperationPrice, Price: &wanted, Status: got.status}, sent,
+			api.Order{})
 	}
 }
 
-// TestOrdersHaveValidPrices changes prices while customers order, where orders ask for
-// what they must know and where they have a replica of it.
+// TestOrdersHaveValidPrices changes prices while customers order, where orders ask for what they must know
+// and where they have a replica of it; and audits what is in schemas of one database.
 func TestOrdersHaveValidPrices(t *testing.T) {
-	know := func(how architecture.Reference) map[string]string {
-		return map[string]string{architecture.KnobReference: string(how)}
-	}
-	together := know(architecture.Replicated)
-	together[architecture.KnobPlacement], together[architecture.KnobData] = "together", "shared"
-	for name, c := range map[string]struct {
-		of     string
-		turned map[string]string
-	}{
-		"monolith":                    {architecture.Monolith, nil},
-		"sync":                        {architecture.Sync, nil},
-		"sync with a replica":         {architecture.Sync, know(architecture.Replicated)},
-		"sync-tuned with a replica":   {architecture.SyncTuned, know(architecture.Replicated)},
-		"a saga in one with replica":  {architecture.Sync, together},
+	for name, c := range map[string]shape{
+		"monolith":                  {architecture.Monolith, nil},
+		"sync":                      {architecture.Sync, nil},
+		"sync with a replica":       {architecture.Sync, knobs("reference", "replicated")},
+		"sync-tuned with a replica": {architecture.SyncTuned, knobs("reference", "replicated")},
+		"a saga in one with replica": {architecture.Sync,
+			knobs("reference", "replicated", "placement", "together", "data", "shared")},
 		"async":                       {architecture.Async, nil},
-		"async without a replica":     {architecture.Async, know(architecture.Asked)},
-		"async-tuned without replica": {architecture.AsyncTuned, know(architecture.Asked)},
+		"async without a replica":     {architecture.Async, knobs("reference", "asked")},
+		"async-tuned without replica": {architecture.AsyncTuned, knobs("reference", "asked")},
+		"schemas":                     {architecture.Monolith, inSchemas()},
+		"schemas, ACID beside reads":  {architecture.Monolith, inSchemas("placement", "catalog,customers")},
+		"schemas, sync":               {architecture.Sync, inSchemas()},
+		"schemas, saga in one unit":   {architecture.SyncGRPC, inSchemas("placement", "together")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name != "sync with a replica" {
-				testset.Need(t, "it plays seven more shops")
+				testset.Need(t, "it plays eleven more shops")
 			}
 			t.Parallel()
-			design, err := architecture.New(c.of, c.turned)
-			must(t, err)
-			around := eventParts{}
-			if design.Broker != "" {
-				around.broker, around.documents = natsBroker(t), sqliteDocuments(t)
-			}
-			running, public := start(t, design, sqliteFiles, around)
-			clients := &customers{base: public}
+			running, public := start(t, designOf(t, c.of, c.turned), eventParts{})
+			clients := newCustomers(public)
+			clients.order(t, 20)
+			clients.cancel(t, 5)
 			var all sync.WaitGroup
 			all.Go(func() { clients.order(t, 40) })
 			all.Go(func() { clients.reprice(t, 20) })
@@ -105,10 +87,6 @@ func TestOrdersHaveValidPrices(t *testing.T) {
 	}
 }
 
-func sqliteFiles(t testing.TB) database.Config {
-	return database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "shop.db")}
-}
-
 // judgeAll waits until nothing is on its way and judges what there is.
 func (s shopOf) judgeAll(t *testing.T, clients *customers) lab.Audit {
 	t.Helper()
@@ -119,42 +97,6 @@ func (s shopOf) judgeAll(t *testing.T, clients *customers) lab.Audit {
 	looking := s.onlooker(t)
 	s.settle(t, open, looking.Broker)
 	return s.judge(t, open, looking.Documents, clients)
-}
-
-// TestReplicasBehave holds shops in which the orders know, or ask, otherwise than their
-// architecture does, to the behaviour of all.
-func TestReplicasBehave(t *testing.T) {
-	testset.Need(t, "it plays the suite for six more shops, some on real servers")
-	rabbit := rabbitBroker(t)
-	const asked, replicated, nats = architecture.Asked, architecture.Replicated, architecture.BrokerNATS
-	for name, c := range map[string]struct {
-		of     string
-		how    architecture.Reference
-		broker string
-		driver database.Driver
-	}{
-		"sync, sqlite":          {architecture.Sync, replicated, nats, database.SQLite},
-		"sync, mariadb":         {architecture.Sync, replicated, architecture.BrokerQuorum, database.MariaDB},
-		"sync, postgres":        {architecture.Sync, replicated, nats, database.PostgreSQL},
-		"sync-tuned, postgres":  {architecture.SyncTuned, replicated, nats, database.PostgreSQL},
-		"async, asked":          {architecture.Async, asked, nats, database.SQLite},
-		"async-tuned, rabbitmq": {architecture.AsyncTuned, asked, architecture.BrokerClassic, database.SQLite},
-	} {
-		t.Run(name, func(t *testing.T) {
-			design, err := architecture.New(c.of, map[string]string{architecture.KnobReference: string(c.how),
-				architecture.KnobBroker: c.broker})
-			must(t, err)
-			around := eventParts{documents: sqliteDocuments(t)}
-			if c.broker == architecture.BrokerNATS { // RabbitMQ's server is one for all
-				t.Parallel()
-				around.broker = natsBroker(t)
-			} else {
-				around.broker = rabbit(t, c.broker == architecture.BrokerClassic)
-			}
-			open := func(t testing.TB) database.Config { return databasetest.Fresh(t, c.driver) }
-			playSuite(t, runAmong(t, design, open, around))
-		})
-	}
 }
 
 // silent loses the changes of prices that it is to publish.
@@ -176,12 +118,9 @@ func (s silent) Publish(ctx context.Context, messages ...broker.Message) error {
 // TestAReplicaThatIsNotToldIsCaught by the copy itself and by the inbox.
 func TestAReplicaThatIsNotToldIsCaught(t *testing.T) {
 	t.Parallel()
-	design, err := architecture.New(architecture.Sync,
-		map[string]string{architecture.KnobReference: string(architecture.Replicated)})
-	must(t, err)
-	running, public := start(t, design, sqliteFiles, eventParts{broker: natsBroker(t),
-		wrap: func(c broker.Client) broker.Client { return silent{c} }})
-	clients := &customers{base: public}
+	running, public := start(t, designOf(t, architecture.Sync, knobs("reference", "replicated")),
+		eventParts{wrap: func(c broker.Client) broker.Client { return silent{c} }})
+	clients := newCustomers(public)
 	clients.order(t, 4)
 	clients.reprice(t, 3)
 	got := running.judgeAll(t, clients)
@@ -195,12 +134,11 @@ func TestAReplicaThatIsNotToldIsCaught(t *testing.T) {
 // TestUnitsObserveTheReplica: when all is settled, the replica has shown each change of a price.
 func TestUnitsObserveTheReplica(t *testing.T) {
 	t.Parallel()
-	s := runUnits(t, architecture.Sync, map[string]string{architecture.KnobBinding: "http-unix",
-		architecture.KnobReference: string(architecture.Replicated)})
+	s := runUnits(t, architecture.Sync, knobs("binding", "http-unix", "reference", "replicated"))
 	for n := range 3 {
-		if status, _, _ := s.do(t, http.MethodPut, "/products/2/price",
-			fmt.Sprintf(`{"priceCents":%d}`, 1+n)); status != http.StatusOK {
-			t.Fatalf("a price was answered with %d", status)
+		if got := s.do(t, http.MethodPut, "/products/2/price", jsonHeader(""),
+			fmt.Sprintf(`{"priceCents":%d}`, 1+n)); got.status != http.StatusOK {
+			t.Fatalf("a price was answered with %d", got.status)
 		}
 	}
 	s.settle(t)

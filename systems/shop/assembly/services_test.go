@@ -3,7 +3,6 @@ package assembly_test
 import (
 	"context"
 	"errors"
-	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -16,107 +15,150 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/testset"
-	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// TestServicesBehave plays the architectures that differ in their statements on every database, and those
-// that differ in their calls alone on one.
-func TestServicesBehave(t *testing.T) {
-	all, one := database.Drivers(), []database.Driver{database.SQLite}
-	shared := map[string]string{architecture.KnobData: "shared"}
-	for name, c := range map[string]struct {
-		architecture string
-		turned       map[string]string
-		databases    []database.Driver
-	}{
-		"monolith":          {architecture.Monolith, nil, all},
-		"monolith-tuned":    {architecture.MonolithTuned, nil, all},
-		"sync":              {architecture.Sync, nil, all},
-		"sync-grpc":         {architecture.SyncGRPC, nil, one},
-		"sync-tuned":        {architecture.SyncTuned, nil, all},
-		"sync-grpc-tuned":   {architecture.SyncGRPCTuned, nil, one},
-		"a shared database": {architecture.SyncGRPCTuned, shared, all},
-		"an ORM":            {architecture.Sync, byORM(nil), all},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, driver := range c.databases {
-				t.Run(string(driver), func(t *testing.T) {
-					open := func(t testing.TB) database.Config { return databasetest.Fresh(t, driver) }
-					behave(t, c.architecture, c.turned, open)
-				})
-			}
-		})
-	}
+// shape is a shop to be held to the behaviour of all.
+type shape struct {
+	of     string // its architecture
+	turned map[string]string
 }
 
-// TestServicesBehaveInOtherShapes turns single knobs, on embedded parts.
-func TestServicesBehaveInOtherShapes(t *testing.T) {
-	testset.Need(t, "it plays the suite for many more shapes")
-	for name, turned := range map[string]map[string]string{
-		"http-unix, protobuf":     {architecture.KnobBinding: "http-unix", kit.KnobEncoding: kit.Protobuf},
-		"grpc-unix":               {architecture.KnobBinding: "grpc-unix"},
-		"http-lean-unix":          {architecture.KnobBinding: "http-lean-unix"},
-		"grpc-lean-unix, msgpack": {architecture.KnobBinding: "grpc-lean-unix", kit.KnobEncoding: kit.MessagePack},
-		"grouped":                 {architecture.KnobPlacement: "orders+catalog,inventory+payments"},
-		"batches":                 {architecture.KnobBatching: "on"},
-		"a cache":                 {architecture.KnobViews: string(architecture.FromCache)},
-		"saga in one unit":        {architecture.KnobPlacement: "together"},
-		"cached in one unit": {architecture.KnobPlacement: "together",
-			architecture.KnobViews: string(architecture.FromCache)},
-		"an ORM, batches in one transaction": byORM(map[string]string{architecture.KnobPlacement: "together",
-			architecture.KnobBatching: "on", architecture.KnobCoordination: "acid",
-			architecture.KnobData: "shared"}),
-		"ACID beside reads": {architecture.KnobPlacement: "catalog,customers",
-			architecture.KnobCoordination: "acid", architecture.KnobData: "shared"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			open := func(t testing.TB) database.Config { return databasetest.Fresh(t, database.SQLite) }
-			behave(t, architecture.Sync, turned, open)
-		})
+// knobs returns knobs from pairs of a name and a value.
+func knobs(pairs ...string) map[string]string {
+	all := map[string]string{}
+	for pair := range slices.Chunk(pairs, 2) {
+		all[pair[0]] = pair[1]
 	}
-}
-
-// TestTwoPhaseBehaves plays the suite on the databases that prepare transactions.
-func TestTwoPhaseBehaves(t *testing.T) {
-	testset.Need(t, "it starts database servers")
-	for name, c := range map[string]struct {
-		driver database.Driver
-		turned map[string]string
-	}{
-		"mariadb":         {database.MariaDB, map[string]string{architecture.KnobDatabase: "mariadb"}},
-		"mariadb, an ORM": {database.MariaDB, byORM(map[string]string{architecture.KnobDatabase: "mariadb"})},
-		"postgres":        {database.PostgreSQL, inSchemas(nil)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c.turned[architecture.KnobCoordination] = string(architecture.TwoPhase)
-			open := func(t testing.TB) database.Config { return databasetest.Fresh(t, c.driver) }
-			behave(t, architecture.Sync, c.turned, open)
-		})
-	}
-}
-
-// byORM adds an ORM to the knobs that are turned.
-func byORM(turned map[string]string) map[string]string {
-	all := map[string]string{architecture.KnobAccess: string(architecture.ORM)}
-	maps.Copy(all, turned)
 	return all
 }
 
-// behave holds a design to the behaviour of the shop.
-func behave(t *testing.T, name string, turned map[string]string, open func(t testing.TB) database.Config) {
+// inSchemas returns knobs of a shop that gives each component a schema in one database.
+func inSchemas(pairs ...string) map[string]string {
+	return knobs(append(pairs, "data", "schemas", "database", "postgres")...)
+}
+
+// TestServicesBehave plays the architectures that differ in their statements on every database, and those
+// that differ in their calls alone on one.
+func TestServicesBehave(t *testing.T) {
+	shapes := map[string]shape{
+		"sync-grpc": {architecture.SyncGRPC, nil}, "sync-grpc-tuned": {architecture.SyncGRPCTuned, nil},
+		"two-phase, mariadb": {architecture.Sync,
+			knobs("coordination", "two-phase", "database", "mariadb")},
+		"two-phase, mariadb, an ORM": {architecture.Sync, knobs("coordination", "two-phase",
+			"database", "mariadb", "data-access", "orm")},
+		"two-phase, schemas":         {architecture.Sync, inSchemas("coordination", "two-phase")},
+		"schemas":                    {architecture.Monolith, inSchemas()},
+		"schemas, ACID beside reads": {architecture.Monolith, inSchemas("placement", "catalog,customers")},
+		"schemas, sync":              {architecture.Sync, inSchemas()},
+		"schemas, saga in one unit":  {architecture.SyncGRPC, inSchemas("placement", "together")},
+		"schemas, async":             {architecture.Async, inSchemas()},
+	}
+	for _, driver := range database.Drivers() {
+		for name, s := range map[string]shape{
+			"monolith": {architecture.Monolith, knobs()}, "monolith-tuned": {architecture.MonolithTuned, knobs()},
+			"sync": {architecture.Sync, knobs()}, "sync-tuned": {architecture.SyncTuned, knobs()},
+			"a shared database": {architecture.SyncGRPCTuned, knobs("data", "shared")},
+			"an ORM":            {architecture.Sync, knobs("data-access", "orm")},
+		} {
+			s.turned["database"] = string(driver)
+			shapes[name+", "+string(driver)] = s
+		}
+	}
+	playShapes(t, shapes)
+}
+
+// TestOtherShapesBehave turns single knobs, as a rule on embedded parts.
+func TestOtherShapesBehave(t *testing.T) {
+	testset.Need(t, "it plays the suite for many more shapes")
+	shapes := map[string]shape{
+		"sync with a replica, mariadb": {architecture.Sync,
+			knobs("reference", "replicated", "database", "mariadb", "broker", "rabbitmq")},
+		"sync with a replica, postgres": {architecture.Sync,
+			knobs("reference", "replicated", "database", "postgres")},
+		"sync-tuned with a replica, postgres": {architecture.SyncTuned,
+			knobs("reference", "replicated", "database", "postgres")},
+		"async-tuned, asked": {architecture.AsyncTuned, knobs("reference", "asked", "broker", "rabbitmq-classic")},
+	}
+	for name, turned := range map[string]map[string]string{
+		"http-unix, protobuf":     knobs("binding", "http-unix", "encoding", "protobuf"),
+		"grpc-unix":               knobs("binding", "grpc-unix"),
+		"http-lean-unix":          knobs("binding", "http-lean-unix"),
+		"grpc-lean-unix, msgpack": knobs("binding", "grpc-lean-unix", "encoding", "msgpack"),
+		"grouped":                 knobs("placement", "orders+catalog,inventory+payments"),
+		"batches":                 knobs("batching", "on"),
+		"a cache":                 knobs("views", "cached"),
+		"saga in one unit":        knobs("placement", "together"),
+		"cached in one unit":      knobs("placement", "together", "views", "cached"),
+		"an ORM, batches in one transaction": knobs("data-access", "orm", "placement", "together", "batching", "on",
+			"coordination", "acid", "data", "shared"),
+		"ACID beside reads":   knobs("placement", "catalog,customers", "coordination", "acid", "data", "shared"),
+		"sync with a replica": knobs("reference", "replicated"),
+	} {
+		shapes[name] = shape{architecture.Sync, turned}
+	}
+	for name, turned := range map[string]map[string]string{
+		"together":             knobs("placement", "together"),
+		"apart, no views":      knobs("views", "tables"),
+		"together, no views":   knobs("placement", "together", "views", "tables"),
+		"a shared database":    knobs("data", "shared"),
+		"grouped":              knobs("placement", "orders+orderviews,inventory+payments+shipping"),
+		"batches, together":    knobs("placement", "together", "batching", "on"),
+		"dual writes":          knobs("publishing", "dual-write"),
+		"dual writes, batches": knobs("publishing", "dual-write", "batching", "on"),
+		"commands, batches, dual writes": knobs("coordination", "orchestrated-broker", "batching", "on",
+			"publishing", "dual-write"),
+		"an ORM": knobs("data-access", "orm"),
+		"an ORM, commands, batches": knobs("data-access", "orm", "coordination", "orchestrated-broker",
+			"batching", "on"),
+		"one message at a time": knobs("prefetch", "1", "batching", "on"),
+		"asked":                 knobs("reference", "asked"),
+	} {
+		shapes["events, "+name] = shape{architecture.Async, turned}
+	}
+	playShapes(t, shapes)
+}
+
+// TestEventsBehave plays every database with NATS and every broker with one database: the two never meet.
+func TestEventsBehave(t *testing.T) {
+	shapes := map[string]shape{
+		"postgres, commands": {architecture.Async,
+			knobs("database", "postgres", "coordination", "orchestrated-broker")},
+		"rabbitmq":         {architecture.Async, knobs("broker", "rabbitmq")},
+		"rabbitmq-classic": {architecture.Async, knobs("broker", "rabbitmq-classic")},
+		"mongo":            {architecture.Async, knobs("documents", "mongo")},
+	}
+	for _, driver := range database.Drivers() {
+		for _, batches := range []string{"off", "on"} {
+			shapes[string(driver)+", batches "+batches] = shape{architecture.Async,
+				knobs("database", string(driver), "batching", batches)}
+		}
+	}
+	playShapes(t, shapes)
+}
+
+// playShapes plays the suite for shops, side by side but for those on RabbitMQ, whose server is one for all.
+func playShapes(t *testing.T, shapes map[string]shape) {
+	for name, s := range shapes {
+		t.Run(name, func(t *testing.T) {
+			design := designOf(t, s.of, s.turned)
+			if design.Broker == "" || design.Broker == architecture.BrokerNATS {
+				t.Parallel()
+			}
+			_, public := start(t, design, eventParts{})
+			playSuite(t, public)
+		})
+	}
+}
+
+func designOf(t *testing.T, name string, turned map[string]string) architecture.Design {
 	t.Helper()
 	design, err := architecture.New(name, turned)
-	if err != nil {
-		t.Fatal(err)
-	}
-	playSuite(t, run(t, design, open))
+	must(t, err)
+	return design
 }
 
 // shopOf is a shop whose units run in this process, each with its own listener.
@@ -127,29 +169,12 @@ type shopOf struct {
 	around    eventParts
 }
 
-// run starts all units of a design until the test ends, and returns the address
-// of the public interface.
-func run(t *testing.T, design architecture.Design, open func(t testing.TB) database.Config) string {
+// start starts all units of a design until the test ends, on databases, a broker and a document store of the
+// kinds that it names, and returns what runs and the address of the public interface.
+func start(t *testing.T, design architecture.Design, around eventParts) (shopOf, string) {
 	t.Helper()
-	return runAmong(t, design, open, eventParts{})
-}
-
-// runAmong does so for a design that has a broker or documents.
-func runAmong(
-	t *testing.T, design architecture.Design, open func(t testing.TB) database.Config, around eventParts,
-) string {
-	t.Helper()
-	_, public := start(t, design, open, around)
-	return public
-}
-
-// start also returns what runs.
-func start(
-	t *testing.T, design architecture.Design, open func(t testing.TB) database.Config, around eventParts,
-) (shopOf, string) {
-	t.Helper()
-	s := shopOf{design: design, config: places(t, design, open), listeners: map[string]net.Listener{},
-		around: around}
+	s := shopOf{design: design, config: places(t, design), listeners: map[string]net.Listener{},
+		around: around.completed(t, design)}
 	for _, component := range shop.Components() {
 		s.fill(t, component)
 	}
@@ -159,9 +184,7 @@ func start(
 	public := ""
 	for _, unit := range design.Units {
 		hosted, err := assembly.Host(design, unit, s.surroundings(t, unit))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s.serve(t, unit, hosted)
 		background(t, hosted, around.logError)
 		if slices.Contains(unit.Components, shop.ComponentOrders) {
@@ -178,12 +201,11 @@ func start(
 }
 
 // places makes all that holds tables of a design.
-func places(
-	t *testing.T, design architecture.Design, open func(t testing.TB) database.Config,
-) func(name string) database.Config {
+func places(t *testing.T, design architecture.Design) func(name string) database.Config {
 	t.Helper()
+	driver := database.Driver(design.Database)
 	if design.Data == architecture.OwnSchemas {
-		where := databasetest.Around(t, open(t))
+		where := databasetest.Around(t, databasetest.Fresh(t, driver))
 		for _, component := range shop.Components() {
 			must(t, where.Create(t.Context(), design.DatabaseOf(component)))
 		}
@@ -192,7 +214,7 @@ func places(
 	databases := map[string]database.Config{}
 	for _, component := range shop.Components() {
 		if name := design.DatabaseOf(component); databases[name].DSN == "" {
-			databases[name] = open(t)
+			databases[name] = databasetest.Fresh(t, driver)
 		}
 	}
 	return func(name string) database.Config { return databases[name] }
@@ -217,13 +239,9 @@ func (s shopOf) database(
 func (s shopOf) fill(t *testing.T, component string) {
 	t.Helper()
 	db, err := database.Open(t.Context(), s.config(s.design.DatabaseOf(component)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(assembly.PrepareComponent(t.Context(), s.design, component, db, suiteSeed()),
-		db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, assembly.PrepareComponent(t.Context(), s.design, component, db, suiteSeed()))
+	must(t, db.Close())
 }
 
 func (s shopOf) listen(t *testing.T) net.Listener {
@@ -233,9 +251,7 @@ func (s shopOf) listen(t *testing.T) net.Listener {
 		network, place = "unix", t.TempDir()+"/s"
 	}
 	listener, err := net.Listen(network, place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return listener
 }
 
@@ -296,17 +312,13 @@ func background(t *testing.T, hosted assembly.Hosted, logError func(error)) {
 func (s shopOf) publish(t *testing.T, hosted assembly.Hosted) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- api.Serve(ctx, listener, api.NewHandler(hosted.Parts, nil)) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		must(t, <-ended)
 	})
 	return "http://" + listener.Addr().String()
 }

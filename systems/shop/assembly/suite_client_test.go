@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
 // finalWithin bounds the wait for an order's end, and pollEvery is how often the
@@ -103,6 +104,24 @@ func (c *client) get(t testing.TB, path string, body any) {
 		t.Fatalf("GET %s = %d %s", path, got.status, got.body)
 	}
 	got.into(t, body)
+}
+
+// awaitHealth waits until the shop says that it is healthy.
+func (c *client) awaitHealth(t *testing.T) {
+	t.Helper()
+	eventually(t, "health", func() (string, bool) {
+		got, err := c.send(http.MethodGet, "/health", nil, "")
+		return fmt.Sprintf("%d, %v", got.status, err), got.status == http.StatusOK
+	})
+}
+
+// settle waits until the shop says that all is done that can be.
+func (c *client) settle(t *testing.T) {
+	t.Helper()
+	got := c.do(t, http.MethodGet, assembly.SettledPath, nil, "")
+	if got.status != http.StatusNoContent || !strings.HasPrefix(got.header.Get("Server-Timing"), "settle;dur=") {
+		t.Fatalf("%s was answered with %d %v", assembly.SettledPath, got.status, got.header)
+	}
 }
 
 // expectProblem checks that a reply is the problem of that kind, in full shape.
