@@ -37,22 +37,31 @@ func (u *Unit) Report(channel *unit.Channel) error {
 	return channel.Report(ReportOf(u.Calls.Guards, u.Spans))
 }
 
-// AddAmplification adds how many attempts units have sent for each call, in their last lives, if they made
-// calls.
-func AddAmplification(values map[string]float64, reports []lab.UnitReport) error {
-	var asked, attempts int64
+// Reports reads what units have reported, in their last lives: all but the generator, and proxies, which report
+// nothing.
+func Reports[R any](reports []lab.UnitReport) (all []R, err error) {
 	for _, r := range reports {
 		if r.Unit == lab.RoleGenerator || len(r.Data) == 0 {
 			continue
 		}
-		var said Report
+		var said R
 		if err := json.Unmarshal(r.Data, &said); err != nil {
-			return fmt.Errorf("report of unit %s: %w", r.Unit, err)
+			return nil, fmt.Errorf("report of unit %s: %w", r.Unit, err)
 		}
+		all = append(all, said)
+	}
+	return all, nil
+}
+
+// AddAmplification adds how many attempts units have sent for each call, if they made calls.
+func AddAmplification(values map[string]float64, reports []lab.UnitReport) error {
+	units, err := Reports[Report](reports)
+	var asked, attempts int64
+	for _, said := range units {
 		asked, attempts = asked+said.Asked, attempts+said.Attempts
 	}
 	if asked > 0 {
 		values[kit.QuantityAmplification] = float64(attempts) / float64(asked)
 	}
-	return nil
+	return err
 }

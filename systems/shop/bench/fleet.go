@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/run"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -153,20 +154,14 @@ func (f *fleet) layout(v lab.Variant) (lab.Layout, error) {
 
 // count adds up what the units have asked of their databases.
 func count(reports []lab.UnitReport, orders int, into *saturated) error {
-	for _, report := range reports {
-		if report.Unit == system.RoleGenerator {
-			continue
-		}
-		var unit assembly.Report
-		if err := json.Unmarshal(report.Data, &unit); err != nil {
-			return fmt.Errorf("read the report of %s: %w", report.Unit, err)
-		}
+	units, err := hosting.Reports[assembly.Report](reports)
+	for _, unit := range units {
 		for _, counters := range unit.Databases {
 			into.Statements += float64(counters.Statements) / float64(orders)
 			into.Commits += float64(counters.Commits) / float64(orders)
 		}
 	}
-	return nil
+	return err
 }
 
 // check audits the databases of a trial in which every order was answered as it

@@ -27,31 +27,29 @@ import (
 // AuditLive implements lab.LiveAuditor: it holds what clients were told against
 // what the databases hold.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
-	var attempts []attempt
-	var unread error
-	var reading sync.WaitGroup
-	reading.Go(func() { attempts, unread = readAttempts(left.Dir) })
-	in, err := gather(ctx, v, p, left)
-	reading.Wait()
-	if err = errors.Join(unread, err); err != nil {
-		return audit.Unreadable(err)
-	}
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
 		return audit.Unreadable(err)
 	}
-	in.History = history(attempts, design.Views)
-	judged := audit.Judge(in)
-	load, err := s.base().Report(left.Reports)
-	if err != nil {
+	var attempts []attempt
+	var unread error
+	var reading sync.WaitGroup
+	reading.Go(func() { attempts, unread = readAttempts(left.Dir) })
+	in, err := gather(ctx, design, p, left)
+	reading.Wait()
+	load, failed := s.base().Report(left.Reports)
+	if err = errors.Join(unread, err, failed); err != nil {
 		return audit.Unreadable(err)
 	}
-	return withCompletion(s.base().With(judged, shop.Name, p, load), load, attempts, left)
+	in.History = history(attempts, design.Views)
+	return withCompletion(s.base().With(audit.Judge(in), shop.Name, p, load), load, attempts, left)
 }
 
 // gather reads all that the audit needs but the history, which is read beside it.
-func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) (in audit.Input, err error) {
-	databases, err := openAll(ctx, v, left.Addresses[assembly.ServiceDatabase])
+func gather(
+	ctx context.Context, design architecture.Design, p lab.Point, left lab.Leftover,
+) (in audit.Input, err error) {
+	databases, err := assembly.OpenDatabases(ctx, design, left.Addresses[assembly.ServiceDatabase])
 	if err != nil {
 		return in, err
 	}
@@ -59,10 +57,6 @@ func gather(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	// The units have ended: what is not final now, will not be.
 	in.Seed, in.Drained, in.UnixClock = seed(p, left.Seed), true, true
 	in.Fresh, in.ClocksApart = in.Seed, left.ClocksApart
-	design, err := architecture.New(v.Architecture, v.Knobs)
-	if err != nil {
-		return in, err
-	}
 	in.Coordination, in.Reads = audit.Coordination(design.Coordination), reads(design)
 	if in.State, err = audit.Read(ctx, databases, design.Reference == architecture.Replicated); err != nil {
 		return in, err
@@ -151,12 +145,13 @@ func views(
 	return audit.ReadViews(ctx, store, orderviews.Collection(), stockviews.Collection())
 }
 
-func openAll(ctx context.Context, v lab.Variant, address string) (assembly.Databases, error) {
+// openAll opens the databases of a trial, for who only looks.
+func openAll(ctx context.Context, v lab.Variant, left lab.Leftover) (assembly.Databases, error) {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
 		return nil, err
 	}
-	return assembly.OpenDatabases(ctx, design, address)
+	return assembly.OpenDatabases(ctx, design, left.Addresses[assembly.ServiceDatabase])
 }
 
 // remaining counts what must be empty in the end: sagas, events that were never

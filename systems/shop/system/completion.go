@@ -21,10 +21,8 @@ import (
 // with what the units have observed. Times are nanoseconds since 1970.
 type tally struct {
 	begun int64 // the measured load's beginning
-	// final are the measured load's orders that became final, the first first;
-	// right says of each whether the client was answered rightly.
+	// final are the measured load's orders that became final, the first first.
 	final []followed
-	right []bool
 	// accepted counts the measured load's orders whose clients were answered rightly;
 	// open, those of them that never became final; unknown, those of which the client
 	// was told nothing, not even an id.
@@ -56,7 +54,7 @@ func count(attempts []attempt, dir string, ids map[string]string) (t tally, err 
 		}
 		t.take(a, ids, observed.Finals)
 	}
-	t.sort()
+	slices.SortStableFunc(t.final, func(a, b followed) int { return cmp.Compare(a.final, b.final) })
 	t.all = len(observed.Finals)
 	for _, at := range observed.Finals {
 		if at >= t.begun {
@@ -86,29 +84,12 @@ func (t *tally) take(a attempt, ids map[string]string, finals map[string]int64) 
 		t.unknown++
 	}
 	order := cmp.Or(a.Noted.Order, ids[a.Noted.Key])
-	final, is := finals[order]
-	if is {
-		t.final = append(t.final, followed{
-			order: order, intended: a.Begun + a.Intended, sent: a.Begun + a.Sent, final: final,
-		})
-		t.right = append(t.right, right)
+	if final, is := finals[order]; is {
+		t.final = append(t.final, followed{order: order, intended: a.Begun + a.Intended, sent: a.Begun + a.Sent,
+			final: final, right: right})
 	} else if right {
 		t.open++
 	}
-}
-
-// sort puts the orders in the order in which they became final.
-func (t *tally) sort() {
-	places := make([]int, len(t.final))
-	for i := range places {
-		places[i] = i
-	}
-	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(t.final[a].final, t.final[b].final) })
-	final, right := make([]followed, len(places)), make([]bool, len(places))
-	for to, from := range places {
-		final[to], right[to] = t.final[from], t.right[from]
-	}
-	t.final, t.right = final, right
 }
 
 // idsByKey returns the ids of all orders on record, by their idempotency key.
@@ -154,10 +135,10 @@ func (t *tally) rates(window float64) (completed, good float64) {
 	if window > 0 {
 		until = t.begun + int64(1e9*window)
 	}
-	for i, f := range t.final {
+	for _, f := range t.final {
 		if f.final <= until {
 			completed++
-			if t.right[i] {
+			if f.right {
 				good++
 			}
 		}
@@ -170,8 +151,8 @@ func (t *tally) rates(window float64) (completed, good float64) {
 // the load began.
 func (t *tally) openAt(window float64) float64 {
 	late := t.open
-	for i, f := range t.final {
-		if t.right[i] && f.final > t.begun+int64(1e9*window) {
+	for _, f := range t.final {
+		if f.right && f.final > t.begun+int64(1e9*window) {
 			late++
 		}
 	}

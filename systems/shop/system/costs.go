@@ -2,9 +2,7 @@ package system
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
@@ -20,7 +18,7 @@ func (t *tally) costs(
 	ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover,
 ) error {
 	loaded.AddCost(values, metered, int64(t.since))
-	units, err := unitReports(left.Reports)
+	units, err := hosting.Reports[assembly.Report](left.Reports)
 	if err != nil {
 		return err
 	}
@@ -51,22 +49,6 @@ type expenses struct {
 	syncsBefore *int64
 }
 
-// unitReports reads the reports of all units but the generator.
-func unitReports(reports []lab.UnitReport) ([]assembly.Report, error) {
-	var all []assembly.Report
-	for _, r := range reports {
-		if r.Unit == RoleGenerator {
-			continue
-		}
-		var said assembly.Report
-		if err := json.Unmarshal(r.Data, &said); err != nil {
-			return nil, fmt.Errorf("report of unit %s: %w", r.Unit, err)
-		}
-		all = append(all, said)
-	}
-	return all, nil
-}
-
 // take adds the report of one unit.
 func (e *expenses) take(said assembly.Report) {
 	for _, c := range said.Databases {
@@ -92,7 +74,7 @@ func (e *expenses) addSyncs(ctx context.Context, v lab.Variant, left lab.Leftove
 	if e.syncsBefore == nil {
 		return nil
 	}
-	databases, err := openAll(ctx, v, left.Addresses[assembly.ServiceDatabase])
+	databases, err := openAll(ctx, v, left)
 	if err != nil {
 		return err
 	}

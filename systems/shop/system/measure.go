@@ -9,7 +9,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
-	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
 // metrics returns the metrics of the shop, the headline first. docs/shop.md defines them.
@@ -97,7 +96,7 @@ func reckon(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	if err != nil || t.unknown == 0 {
 		return t, err
 	}
-	databases, err := openAll(ctx, v, left.Addresses[assembly.ServiceDatabase])
+	databases, err := openAll(ctx, v, left)
 	if err != nil {
 		return t, err
 	}

@@ -20,6 +20,7 @@ import (
 type followed struct {
 	order                 string
 	intended, sent, final int64
+	right                 bool                   // its client was answered rightly
 	stretches             []criticalpath.Stretch // nil where it was not traced
 }
 

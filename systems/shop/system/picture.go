@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -45,7 +46,7 @@ func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 // trial.
 func traffic(reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
 	var all []lab.Traffic
-	units, err := unitReports(reports)
+	units, err := hosting.Reports[assembly.Report](reports)
 	for _, said := range units {
 		add := func(to, what string, count int64) {
 			all = append(all, lab.Traffic{From: said.Kind, To: to, What: what,
