@@ -11,6 +11,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
@@ -92,6 +93,31 @@ func Rejected(order *shoppb.Order, reason *shoppb.Rejection) *shoppb.Order {
 	return rejected
 }
 
+// LookUp asks what must be known before an order is taken, and returns it priced, and its customer.
+func LookUp(
+	ctx context.Context, catalog shop.Catalog, customers shop.Customers, order *shoppb.Order,
+) (*shoppb.Order, *shoppb.Customer, error) {
+	customer, err := customers.GetCustomer(ctx, &shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
+	if err != nil {
+		return nil, nil, err
+	}
+	quote, err := catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: ProductIDs(order)})
+	if err != nil {
+		return nil, nil, err
+	}
+	return Priced(order, quote.GetProducts()), customer, nil
+}
+
+// Refuse records a new order that err, a rule of the shop, rejects. It returns any other error.
+func Refuse(ctx context.Context, book *orders.Book, order *shoppb.Order, err error) (*shoppb.Order, error) {
+	reason, refused := shop.Rejects(err)
+	if !refused {
+		return nil, err
+	}
+	rejected := Rejected(order, reason)
+	return rejected, book.Record(ctx, rejected)
+}
+
 // ProductIDs lists the products of an order's lines.
 func ProductIDs(order *shoppb.Order) []int64 {
 	ids := make([]int64, len(order.GetLines()))
@@ -121,6 +147,12 @@ func Reservation(order *shoppb.Order) *shoppb.ReserveRequest {
 func Charge(order *shoppb.Order) *shoppb.ChargeRequest {
 	return &shoppb.ChargeRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(),
 		AmountCents: order.GetTotalCents()}
+}
+
+// Shipment asks to send it to its customer.
+func Shipment(order *shoppb.Order, customer *shoppb.Customer) *shoppb.ShipRequest {
+	return &shoppb.ShipRequest{OrderId: order.GetOrderId(), Recipient: customer.GetName(),
+		Address: customer.GetAddress()}
 }
 
 // Step asks for any other step.

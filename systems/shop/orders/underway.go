@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -28,6 +29,19 @@ type Underway struct {
 	Reason *shoppb.Rejection
 	// Lease is until when nobody else works on the order, in microseconds since 1970.
 	Lease int64
+}
+
+const (
+	// Lease is how long an order belongs to who works on it.
+	Lease = 5 * time.Second
+	// Margin is how long before the end of its lease work on an order ends, so that the last step is over when
+	// somebody else takes over.
+	Margin = time.Second
+)
+
+// Within returns the context of work under the lease.
+func (u Underway) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, time.UnixMicro(u.Lease).Add(-Margin))
 }
 
 // What the journal of an order says beside its states.

@@ -69,13 +69,8 @@ func (p *placing) Key() string { return p.order.GetOrderId() }
 // Place implements orders.Coordinator.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
 	p := &placing{order: order}
-	_, err := c.place(ctx, p)
-	if reason, ok := shop.Rejects(err); ok {
-		rejected := coordination.Rejected(order, reason)
-		return rejected, c.book.Record(ctx, rejected)
-	}
-	if err != nil {
-		return nil, err
+	if _, err := c.place(ctx, p); err != nil {
+		return coordination.Refuse(ctx, c.book, order, err)
 	}
 	return p.placed, nil
 }
@@ -159,8 +154,7 @@ func placed[Q any](asks func(*shoppb.Order) Q) func(*placing) Q {
 func beginning(order *shoppb.Order) orders.Beginning { return orders.Beginning{Order: order} }
 
 func shipment(p *placing) *shoppb.ShipRequest {
-	return &shoppb.ShipRequest{OrderId: p.placed.GetOrderId(), Recipient: p.customer.GetName(),
-		Address: p.customer.GetAddress()}
+	return coordination.Shipment(p.placed, p.customer)
 }
 
 // lookUp asks what must be known of orders before they are taken, and prices them.

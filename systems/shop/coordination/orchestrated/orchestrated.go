@@ -34,14 +34,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-const (
-	// lease is how long a saga belongs to who works on it.
-	lease = 5 * time.Second
-	// margin is how long before the end of its lease work on a saga ends, so that the
-	// last step is over when somebody else takes over.
-	margin = time.Second
-)
-
 // Coordinator implements orders.Coordinator. Recover must run beside it.
 type Coordinator struct {
 	db         *database.DB
@@ -69,47 +61,23 @@ func (c *Coordinator) Batch() {
 }
 
 // lease ends that long from now, in microseconds since 1970.
-func (c *Coordinator) lease() int64 { return c.now().Add(lease).UnixMicro() }
-
-// within returns the context of work on a saga.
-func within(ctx context.Context, saga orders.Underway) (context.Context, context.CancelFunc) {
-	return context.WithDeadline(ctx, time.UnixMicro(saga.Lease).Add(-margin))
-}
+func (c *Coordinator) lease() int64 { return c.now().Add(orders.Lease).UnixMicro() }
 
 // Place implements orders.Coordinator. Once the order is on record its saga goes
 // on when the caller gives up: an order that is half done helps nobody.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	customer, products, err := c.lookUp(ctx, order)
-	if reason, ok := shop.Rejects(err); ok {
-		rejected := coordination.Rejected(order, reason)
-		return rejected, c.book.Record(ctx, rejected)
-	}
+	priced, customer, err := coordination.LookUp(ctx, c.components.Catalog, c.components.Customers, order)
 	if err != nil {
-		return nil, err
+		return coordination.Refuse(ctx, c.book, order, err)
 	}
-	priced := coordination.Priced(order, products)
 	begun := orders.Beginning{Order: priced, Lease: c.lease()}
 	if _, err := c.begin(ctx, begun); err != nil {
 		return nil, err
 	}
 	saga := orders.Underway{Order: priced.GetOrderId(), State: shop.StatePending, Lease: begun.Lease}
-	ctx, stop := within(context.WithoutCancel(ctx), saga)
+	ctx, stop := saga.Within(context.WithoutCancel(ctx))
 	defer stop()
 	return c.forward(ctx, saga, priced, customer)
-}
-
-// lookUp asks what must be known before an order is taken.
-func (c *Coordinator) lookUp(
-	ctx context.Context, order *shoppb.Order,
-) (*shoppb.Customer, []*shoppb.Product, error) {
-	customer, err := c.components.Customers.GetCustomer(ctx,
-		&shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
-	if err != nil {
-		return nil, nil, err
-	}
-	quote, err := c.components.Catalog.Quote(ctx,
-		&shoppb.QuoteRequest{ProductIds: coordination.ProductIDs(order)})
-	return customer, quote.GetProducts(), err
 }
 
 // forward takes all steps and confirms the order, or turns back where one is
@@ -161,8 +129,7 @@ func (c *Coordinator) takeSteps(ctx context.Context, order *shoppb.Order, custom
 			return err
 		},
 		func() error {
-			_, err := c.components.Shipping.Ship(ctx, &shoppb.ShipRequest{OrderId: order.GetOrderId(),
-				Recipient: customer.GetName(), Address: customer.GetAddress()})
+			_, err := c.components.Shipping.Ship(ctx, coordination.Shipment(order, customer))
 			return err
 		},
 	)
@@ -185,7 +152,7 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 		return nil, err
 	}
 	if moved {
-		ctx, stop := within(context.WithoutCancel(ctx), saga)
+		ctx, stop := saga.Within(context.WithoutCancel(ctx))
 		defer stop()
 		_ = c.undo(ctx, saga) // the saga is on record: Recover goes on
 	}
@@ -238,7 +205,7 @@ func (c *Coordinator) resume(ctx context.Context, saga orders.Underway) error {
 	if err != nil {
 		return err
 	}
-	ctx, stop := within(ctx, saga)
+	ctx, stop := saga.Within(ctx)
 	defer stop()
 	switch {
 	case saga.State == shop.StateCancelled:
@@ -265,7 +232,7 @@ func (c *Coordinator) resume(ctx context.Context, saga orders.Underway) error {
 // Run recovers abandoned sagas until the context ends. logError is told what
 // fails; it is tried again.
 func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
-	ticker := time.NewTicker(lease / 5)
+	ticker := time.NewTicker(orders.Lease / 5)
 	defer ticker.Stop()
 	for {
 		select {

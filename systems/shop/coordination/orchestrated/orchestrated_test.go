@@ -158,7 +158,7 @@ func (w *world) place(t *testing.T, key string, customer, quantity int64) (*shop
 func (w *world) recover(t *testing.T) {
 	t.Helper()
 	w.fail = 0
-	w.clock = w.clock.Add(2 * lease)
+	w.clock = w.clock.Add(2 * orders.Lease)
 	if _, err := w.saga.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -319,12 +319,12 @@ func TestOnlyOneWorksOnASaga(t *testing.T) {
 	if ended, err := w.saga.Recover(t.Context()); ended != 0 || err != nil {
 		t.Errorf("%d sagas were taken over within their lease (%v)", ended, err)
 	}
-	w.clock = w.clock.Add(2 * lease)
+	w.clock = w.clock.Add(2 * orders.Lease)
 	abandoned, err := w.book.Abandoned(t.Context(), w.clock.UnixMicro(), atOnce)
 	if err != nil || len(abandoned) != 1 {
 		t.Fatalf("abandoned: %v (%v), want one", abandoned, err)
 	}
-	until := w.clock.Add(lease).UnixMicro()
+	until := w.clock.Add(orders.Lease).UnixMicro()
 	_, first := w.book.Take(t.Context(), abandoned[0], until)
 	_, second := w.book.Take(t.Context(), abandoned[0], until+1)
 	if first != nil || !errors.Is(second, orders.ErrOvertaken) {

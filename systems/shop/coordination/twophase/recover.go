@@ -24,7 +24,7 @@ func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
 
 // repeat does something at once and then again and again.
 func repeat(ctx context.Context, do func(context.Context) error, logError func(error)) {
-	ticker := time.NewTicker(lease / 5)
+	ticker := time.NewTicker(orders.Lease / 5)
 	defer ticker.Stop()
 	for {
 		if err := do(ctx); err != nil && ctx.Err() == nil {
@@ -71,7 +71,7 @@ func (c *Coordinator) Resolve(ctx context.Context) error {
 
 // resume tells the decision about an order again; without one it makes another attempt.
 func (c *Coordinator) resume(ctx context.Context, u orders.Underway) error {
-	within, stop := context.WithTimeout(ctx, lease-margin)
+	within, stop := context.WithTimeout(ctx, orders.Lease-orders.Margin)
 	defer stop()
 	switch u.State {
 	case shop.StateConfirmed:
@@ -103,13 +103,13 @@ func (c *Coordinator) resume(ctx context.Context, u orders.Underway) error {
 
 // resolve ends the transactions that a component has in doubt.
 func (c *Coordinator) resolve(ctx context.Context, component string) error {
-	ctx, stop := context.WithTimeout(ctx, lease-margin)
+	ctx, stop := context.WithTimeout(ctx, orders.Lease-orders.Margin)
 	defer stop()
 	doubtful, err := c.participants[component].InDoubt(ctx, &shoppb.InDoubtRequest{Component: component})
 	errs := []error{err}
 	for _, name := range doubtful.GetTransactions() {
 		a, ours := attemptOf(name)
-		if !ours || time.UnixMicro(a.lease).Add(young-lease).After(c.now()) {
+		if !ours || time.UnixMicro(a.lease).Add(young-orders.Lease).After(c.now()) {
 			continue
 		}
 		commit, open, err := c.decided(ctx, a)

@@ -35,9 +35,6 @@ import (
 )
 
 const (
-	// lease is the time for which an attempt belongs to who has begun it. Work on it ends margin before that.
-	lease  = 5 * time.Second
-	margin = time.Second
 	// young is the age up to which a transaction is left to who has begun it.
 	young = time.Second
 	// atOnce is how many abandoned orders are looked up together.
@@ -104,34 +101,19 @@ func attemptOf(name string) (attempt, bool) {
 }
 
 // lease returns the end of a lease that begins now, in microseconds since 1970.
-func (c *Coordinator) lease() int64 { return c.now().Add(lease).UnixMicro() }
-
-// within returns the context of work under a lease.
-func within(ctx context.Context, under orders.Underway) (context.Context, context.CancelFunc) {
-	return context.WithDeadline(ctx, time.UnixMicro(under.Lease).Add(-margin))
-}
+func (c *Coordinator) lease() int64 { return c.now().Add(orders.Lease).UnixMicro() }
 
 // Place implements orders.Coordinator. Once the order is on record it goes on when the caller gives up.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
-	customer, err := c.customers.GetCustomer(ctx,
-		&shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
-	var quote *shoppb.QuoteResponse
-	if err == nil {
-		quote, err = c.catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: coordination.ProductIDs(order)})
-	}
-	if reason, ok := shop.Rejects(err); ok {
-		rejected := coordination.Rejected(order, reason)
-		return rejected, c.book.Record(ctx, rejected)
-	}
+	priced, customer, err := coordination.LookUp(ctx, c.catalog, c.customers, order)
 	if err != nil {
-		return nil, err
+		return coordination.Refuse(ctx, c.book, order, err)
 	}
-	priced := coordination.Priced(order, quote.GetProducts())
 	u := orders.Underway{Order: priced.GetOrderId(), State: shop.StatePending, Lease: c.lease()}
 	if err := c.book.Begin(ctx, orders.Beginning{Order: priced, Lease: u.Lease}); err != nil {
 		return nil, err
 	}
-	ctx, stop := within(context.WithoutCancel(ctx), u)
+	ctx, stop := u.Within(context.WithoutCancel(ctx))
 	defer stop()
 	return c.forward(ctx, u, priced, customer)
 }
@@ -145,7 +127,7 @@ func (c *Coordinator) forward(
 	to, final := shop.StateConfirmed, proto.CloneOf(order)
 	err := c.prepare(ctx, a, &shoppb.PrepareRequest{
 		Reserve: coordination.Reservation(order), Charge: coordination.Charge(order),
-		Ship: &shoppb.ShipRequest{OrderId: u.Order, Recipient: customer.GetName(), Address: customer.GetAddress()},
+		Ship: coordination.Shipment(order, customer),
 	})
 	reason, refused := shop.Rejects(err)
 	if refused {
@@ -179,7 +161,7 @@ func (c *Coordinator) prepare(ctx context.Context, a attempt, in *shoppb.Prepare
 			ask.Ship = in.GetShip()
 		}
 		if _, err := c.participants[component].Prepare(ctx, ask); err != nil {
-			undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), margin)
+			undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), orders.Margin)
 			defer cancel()
 			_ = c.end(undoing, a, false, Components()[:n+1]) // who does not hear of it is asked by Run
 			return err
@@ -217,7 +199,7 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 		return nil, err
 	}
 	if !cancelled {
-		within, stop := within(context.WithoutCancel(ctx), u)
+		within, stop := u.Within(context.WithoutCancel(ctx))
 		defer stop()
 		if err := c.undo(within, u); err != nil {
 			return nil, err
@@ -228,7 +210,7 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 
 // hold takes the lease of an order, and waits while somebody else has it.
 func (c *Coordinator) hold(ctx context.Context, id string) (u orders.Underway, cancelled bool, err error) {
-	ctx, stop := context.WithTimeout(ctx, 2*lease)
+	ctx, stop := context.WithTimeout(ctx, 2*orders.Lease)
 	defer stop()
 	for {
 		if u, cancelled, err = c.book.Hold(ctx, id, c.lease()); !errors.Is(err, orders.ErrBusy) {
@@ -247,7 +229,7 @@ func (c *Coordinator) undo(ctx context.Context, u orders.Underway) error {
 	a := attempt{u.Order, cancelling, u.Lease}
 	err := c.prepare(ctx, a, &shoppb.PrepareRequest{Cancel: &shoppb.StepRequest{OrderId: u.Order}})
 	if err != nil {
-		releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), margin) // its time may be over
+		releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), orders.Margin) // its time may be over
 		defer cancel()
 		return errors.Join(err, c.book.Forget(releasing, u)) // nobody holds it any more
 	}

@@ -138,7 +138,7 @@ func (w *world) restart(t *testing.T) {
 		must(t, err)
 		w.databases[component] = db
 	}
-	w.ahead += 2 * lease
+	w.ahead += 2 * orders.Lease
 	w.join()
 	w.recover(t)
 }
@@ -154,7 +154,7 @@ func (w *world) recover(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal(err)
 		}
-		w.ahead += 2 * lease
+		w.ahead += 2 * orders.Lease
 	}
 }
 
