@@ -14,6 +14,21 @@ func CallKnobs() []lab.Knob {
 	return []lab.Knob{Encoding(), Security(), Resilience(), Balancing(), Sidecar()}
 }
 
+// Settings are the values of CallKnobs, KnobLogging and KnobSpans.
+type Settings struct {
+	Encoding, Security, Resilience, Sidecar, Balancing, Logging string
+
+	Spans float64 // the share of requests that are traced
+}
+
+// ReadSettings reads them from the values of all knobs.
+func ReadSettings(values map[string]string) (Settings, error) {
+	spans, err := TracedShare(values)
+	return Settings{Encoding: values[KnobEncoding], Security: values[KnobSecurity],
+		Resilience: values[KnobResilience], Sidecar: values[KnobSidecar], Balancing: values[KnobBalancing],
+		Logging: values[KnobLogging], Spans: spans}, err
+}
+
 // IsOfCalls reports whether a knob is one of CallKnobs.
 func IsOfCalls(knob string) bool {
 	return slices.ContainsFunc(CallKnobs(), func(k lab.Knob) bool { return k.Name == knob })

@@ -9,10 +9,12 @@ import (
 	"github.com/cleave-lab/cleave/binding/grpcgo"
 	"github.com/cleave-lab/cleave/binding/grpcunary"
 	"github.com/cleave-lab/cleave/binding/httpjson"
+	"github.com/cleave-lab/cleave/binding/msgpack"
 	"github.com/cleave-lab/cleave/binding/nethttp"
 	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
+	"github.com/cleave-lab/cleave/systems/kit"
 )
 
 // The bindings. Those called lean are our own.
@@ -71,4 +73,28 @@ func (c Calls) NewServer(options ...rpc.Option) (Server, error) {
 		return httpjson.NewServer(c.MaxMessage, c.Faults, options...)
 	}
 	return nethttp.NewServer(c.MaxMessage, c.Faults, options...), nil
+}
+
+// Encoding returns the encoding of calls for a value of kit.KnobEncoding; nil: that of the binding.
+func Encoding(value string) rpc.Codec {
+	switch value {
+	case kit.JSON:
+		return rpc.JSON{}
+	case kit.Protobuf:
+		return rpc.Protobuf{}
+	case kit.MessagePack:
+		return msgpack.Codec{}
+	}
+	return nil
+}
+
+// Balancing returns how a unit chooses among replicas for a value of kit.KnobBalancing.
+func Balancing(value string) rpc.Balancing {
+	switch value {
+	case kit.LeastRequests:
+		return rpc.LeastRequests
+	case kit.TwoChoices:
+		return rpc.TwoChoices
+	}
+	return rpc.RoundRobin
 }

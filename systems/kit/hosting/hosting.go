@@ -8,8 +8,10 @@ package hosting
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/signal"
 	"slices"
 	"syscall"
@@ -20,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/unit"
 )
 
@@ -69,6 +72,29 @@ type Unit struct {
 }
 
 var _ Host = (*Unit)(nil)
+
+// NewUnit returns a unit with what settings add to its calls and to what it answers; calls have the rest. The
+// identity of its role, where it needs one, is in dir, its folder. Repeatable reports whether a method may be
+// carried out twice; nil: all may.
+func NewUnit(
+	name, role, dir string, s kit.Settings, calls Calls, repeatable func(method string) bool,
+) (u Unit, err error) {
+	if calls.Security, err = Security(s.Security, dir, role); err != nil {
+		return u, fmt.Errorf("unit %s: %w", name, err)
+	}
+	calls.Encoding, calls.Balancing = Encoding(s.Encoding), Balancing(s.Balancing)
+	calls.Guards = Guards(s.Resilience, calls.Faults, repeatable)
+	return Unit{Name: name, Calls: calls, Log: RequestLog(s.Logging, name), Spans: Tracer(s.Spans)}, nil
+}
+
+// RequestLog returns the log of a unit for a value of kit.KnobLogging; nil if requests have no lines. Its
+// lines go to standard error, which deployers keep.
+func RequestLog(logging, unit string) *requestlog.Log {
+	if logging != kit.LogRequests {
+		return nil
+	}
+	return requestlog.New(os.Stderr, unit)
+}
 
 // Hosts implements Host.
 func (u *Unit) Hosts(component string) bool { return u.UnitOf(component) == u.Name }

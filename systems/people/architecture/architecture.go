@@ -65,23 +65,17 @@ const (
 // Design is one way to build people.
 type Design struct {
 	kit.Units // the first has the gateway, all keep kinds of records
+	kit.Settings
 
-	TwoHosts   bool    // the gateway and the database on one host, all other units on another
-	Calls      string  // HTTP or GRPC; of no consequence in one unit
-	Encoding   string  // of calls between units: a value of kit.KnobEncoding
-	Security   string  // of the connections between units
-	Resilience string  // of the calls between them: a value of kit.KnobResilience
-	Sidecar    string  // a proxy beside each unit: a value of kit.KnobSidecar
-	Balancing  string  // of these over replicas: a value of kit.KnobBalancing
-	Logging    string  // of what units answer: a value of kit.KnobLogging
-	Spans      float64 // the share of requests that are traced
-	Lean       bool    // the gateway serves clients with package leanhttp, not net/http
-	Store      string  // kind of the database
-	Periodic   bool    // Cassandra acknowledges before it has written
-	Own        bool    // every kind of records has a database of its own
-	Cipher     string
-	Pool       int // connections to the database, and of the gateway to each other unit
-	InFlight   int // requests that are open at once, in the gateway and at a database
+	TwoHosts bool   // the gateway and the database on one host, all other units on another
+	Calls    string // HTTP or GRPC; of no consequence in one unit
+	Lean     bool   // the gateway serves clients with package leanhttp, not net/http
+	Store    string // kind of the database
+	Periodic bool   // Cassandra acknowledges before it has written
+	Own      bool   // every kind of records has a database of its own
+	Cipher   string
+	Pool     int // connections to the database, and of the gateway to each other unit
+	InFlight int // requests that are open at once, in the gateway and at a database
 }
 
 // knobs returns what can be turned, with the value of most architectures first.
@@ -137,10 +131,7 @@ func New(name string, turned map[string]string) (Design, error) {
 		return Design{}, err
 	}
 	d := Design{
-		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
-		Encoding: settings[kit.KnobEncoding],
-		Logging:  settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
-		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
+		TwoHosts: settings[KnobHosts] == twoHosts, Calls: settings[KnobCalls],
 		Lean: settings[KnobFront] == Lean, Store: settings[KnobStore],
 		Periodic: settings[KnobCommitLog] == Periodic, Own: settings[KnobDatabase] == own,
 		Cipher: settings[KnobCipher],
@@ -154,7 +145,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	d.Pool, mistakes[1] = kit.Number(settings, KnobPool, 1000)
 	d.InFlight, mistakes[2] = kit.Number(settings, KnobInFlight, 100_000)
 	mistakes[3] = kit.CheckCalls(settings, len(d.Units))
-	d.Spans, mistakes[4] = kit.TracedShare(settings)
+	d.Settings, mistakes[4] = kit.ReadSettings(settings)
 	if d.TwoHosts && len(d.Units) == 1 {
 		mistakes[5] = fmt.Errorf("%s is %s: one unit has no service for another host; turn %s too", KnobHosts,
 			twoHosts, KnobPlacement)

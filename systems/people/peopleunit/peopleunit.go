@@ -119,19 +119,14 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if _, err := design.Named(name); err != nil {
 		return nil, err
 	}
-	security, err := hosting.Security(design.Security, place.Dir, name)
+	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}, logError: place.LogError}
+	var err error
+	u.Unit, err = hosting.NewUnit(name, name, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
+		Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(people.ProblemOf)}, repeatable)
 	if err != nil {
-		return nil, fmt.Errorf("unit %s: %w", name, err)
+		return nil, err
 	}
-	faults := rpc.Problems(people.ProblemOf)
-	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}, logError: place.LogError,
-		Unit: hosting.Unit{Name: name, Peer: place.Peer, Log: hosting.RequestLog(design.Logging, name),
-			Spans:  hosting.Tracer(design.Spans),
-			UnitOf: func(kind string) string { return design.Hosting(kind).Name },
-			Calls: hosting.Calls{Binding: design.Calls, Connections: design.Pool, MaxMessage: maxMessage,
-				Encoding: hosting.Encoding(design.Encoding),
-				Faults:   faults, Security: security, Balancing: hosting.Balancing(design.Balancing),
-				Guards: hosting.Guards(design.Resilience, faults, repeatable)}}}
+	u.Peer, u.UnitOf = place.Peer, func(kind string) string { return design.Hosting(kind).Name }
 	if u.logError == nil {
 		u.logError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}

@@ -16,7 +16,7 @@ func code(d architecture.Design) map[string]int {
 		packages = append(packages, "binding/leanhttp")
 	}
 	if len(d.Units) > 1 {
-		packages = append(packages, lines.Calls(d.Calls, d.Encoding, d.Security, d.Resilience)...)
+		packages = append(packages, lines.Calls(d.Calls, d.Settings)...)
 	}
 	return lines.Of(packages...)
 }

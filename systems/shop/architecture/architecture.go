@@ -126,11 +126,6 @@ type Design struct {
 	Architecture string
 	Units        []Unit
 	Binding      Binding // of no consequence in one unit
-	Encoding     string  // of calls between units: a value of kit.KnobEncoding
-	Security     string  // of the connections between units: a value of kit.KnobSecurity
-	Resilience   string  // of the calls between them: a value of kit.KnobResilience
-	Sidecar      string  // a proxy beside each unit: a value of kit.KnobSidecar
-	Balancing    string  // of these over replicas: a value of kit.KnobBalancing
 	Data         Data
 	Coordination Coordination
 	Publishing   Publishing // of events; of no consequence without a broker
@@ -151,10 +146,7 @@ type Design struct {
 	SharedHost bool
 	// Pair: two balancers share an address, and what is behind them has nodes of its own.
 	Pair bool
-	// Logging is a value of kit.KnobLogging: what units log of what they answer.
-	Logging string
-	// Spans is the share of orders that are traced, from 0 to 1.
-	Spans float64
+	kit.Settings
 }
 
 // Placeable returns what can be put into units: components and read models.
@@ -256,9 +248,6 @@ func read(name string, turned map[string]string) (Design, error) {
 func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]),
-		Encoding: settings[kit.KnobEncoding],
-		Security: settings[kit.KnobSecurity], Resilience: settings[kit.KnobResilience],
-		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
 		Data:         Data(settings[KnobData]),
 		Coordination: Coordination(settings[KnobCoordination]), Views: Views(settings[KnobViews]),
 		Publishing: Publishing(settings[KnobPublishing]), Reference: Reference(settings[KnobReference]),
@@ -266,7 +255,6 @@ func design(name string, settings map[string]string) (Design, error) {
 		Replicated: settings[KnobDisk] == lab.DiskReplicated,
 		Pair:       settings[KnobBalancer] == balancerPair,
 		Batching:   settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
-		Logging: settings[kit.KnobLogging],
 	}
 	if d.OverBroker() || d.Told().Reference {
 		d.Broker = settings[KnobBroker]
@@ -279,7 +267,7 @@ func design(name string, settings map[string]string) (Design, error) {
 	mistakes[1] = replicate(d.Units, settings)
 	d.Pool, mistakes[2] = kit.Number(settings, KnobPool, 200)
 	d.Prefetch, mistakes[3] = kit.Number(settings, KnobPrefetch, 10_000)
-	d.Spans, mistakes[4] = kit.TracedShare(settings)
+	d.Settings, mistakes[4] = kit.ReadSettings(settings)
 	return d, errors.Join(mistakes[:]...)
 }
 

@@ -263,21 +263,16 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	if err != nil {
 		return nil, err
 	}
-	calls := Calls(design.Binding)
-	// Every step leaves a journal; a transaction is prepared once under its name.
-	calls.Guards = hosting.Guards(design.Resilience, calls.Faults, func(method string) bool {
-		return method != shoppb.Participant_Prepare_FullMethodName
-	})
-	calls.Encoding = hosting.Encoding(design.Encoding)
-	calls.Balancing = hosting.Balancing(design.Balancing)
-	if calls.Security, err = hosting.Security(design.Security, place.Dir, kind); err != nil {
-		return nil, err
-	}
 	u := &unit{design: design, kind: design.Units[i], instance: instance, place: place, where: where,
 		opened:  map[string]*database.DB{},
 		callees: callees{clients: map[string]grpc.ClientConnInterface{}, calls: map[string]*atomic.Int64{}}}
-	u.Unit = hosting.Unit{Name: instance, Calls: calls, Peer: u.peer,
-		Log: hosting.RequestLog(design.Logging, instance), Spans: hosting.Tracer(design.Spans)}
+	// Every step leaves a journal; a transaction is prepared once under its name.
+	repeatable := func(method string) bool { return method != shoppb.Participant_Prepare_FullMethodName }
+	u.Unit, err = hosting.NewUnit(instance, kind, place.Dir, design.Settings, Calls(design.Binding), repeatable)
+	if err != nil {
+		return nil, err
+	}
+	u.Peer = u.peer
 	u.Keep(&u.lookers)
 	return u, nil
 }

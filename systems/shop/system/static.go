@@ -42,7 +42,7 @@ func code(d architecture.Design) map[string]int {
 		packages = append(packages, own+"batching")
 	}
 	if len(d.Units) > 1 {
-		packages = append(packages, lines.Calls(string(d.Binding), d.Encoding, d.Security, d.Resilience)...)
+		packages = append(packages, lines.Calls(string(d.Binding), d.Settings)...)
 	}
 	return lines.Of(packages...)
 }

@@ -67,23 +67,17 @@ const UnitFront = "front"
 // Design is one way to build social.
 type Design struct {
 	kit.Units // the first has the public interface
+	kit.Settings
 
 	Calls      string
-	Encoding   string  // of calls between units: a value of kit.KnobEncoding
-	Security   string  // of the connections between units
-	Resilience string  // of the calls between them: a value of kit.KnobResilience
-	Sidecar    string  // a proxy beside each unit: a value of kit.KnobSidecar
-	Balancing  string  // of these over replicas: a value of kit.KnobBalancing
-	Logging    string  // of what units answer: a value of kit.KnobLogging
-	Spans      float64 // the share of requests that are traced
-	Cache      bool    // posts are cached, look-aside
-	CacheStore string  // kind of the cache
-	Timelines  bool    // the unit that keeps timelines has their newest ids in memory, too
-	OnRead     bool    // home timelines are gathered when they are read
-	Broker     string  // kind of the broker by which home timelines are filled; empty: by calls
-	Documents  string  // kind of the document store
-	Nginx      bool    // nginx is in front
-	ThirdParty bool    // somebody else looks at media, for whom posts wait
+	Cache      bool   // posts are cached, look-aside
+	CacheStore string // kind of the cache
+	Timelines  bool   // the unit that keeps timelines has their newest ids in memory, too
+	OnRead     bool   // home timelines are gathered when they are read
+	Broker     string // kind of the broker by which home timelines are filled; empty: by calls
+	Documents  string // kind of the document store
+	Nginx      bool   // nginx is in front
+	ThirdParty bool   // somebody else looks at media, for whom posts wait
 }
 
 func knobs() []lab.Knob {
@@ -151,11 +145,7 @@ func New(name string, turned map[string]string) (Design, error) {
 		return Design{}, err
 	}
 	d := Design{
-		Calls: settings[KnobCalls], Security: settings[kit.KnobSecurity],
-		Encoding: settings[kit.KnobEncoding],
-		Logging:  settings[kit.KnobLogging], Resilience: settings[kit.KnobResilience],
-		Balancing: settings[kit.KnobBalancing], Sidecar: settings[kit.KnobSidecar],
-		Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
+		Calls: settings[KnobCalls], Cache: settings[KnobCache] == LookAside, CacheStore: settings[KnobCacheStore],
 		Timelines: settings[KnobTimelines] == Memory,
 		OnRead:    settings[KnobFanOut] == OnRead, Documents: settings[KnobDocuments],
 		Nginx: settings[KnobFront] == Nginx, ThirdParty: settings[KnobMedia] == Third,
@@ -169,7 +159,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	d.Units, err = kit.PlaceBehind(settings[KnobPlacement], UnitFront, social.Name, parts.Names())
 	var untraceable error
-	d.Spans, untraceable = kit.TracedShare(settings)
+	d.Settings, untraceable = kit.ReadSettings(settings)
 	if err := errors.Join(err, untraceable, kit.CheckCalls(settings, len(d.Units))); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}

@@ -153,20 +153,13 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if place.LogError == nil {
 		place.LogError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
-	security, err := hosting.Security(design.Security, place.Dir, name)
+	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{}, stores: map[string]document.Store{}}
+	u.Unit, err = hosting.NewUnit(name, name, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
+		Connections: pool, MaxMessage: maxMessage, Faults: rpc.Problems(social.ProblemOf)}, repeatable)
 	if err != nil {
-		return nil, fmt.Errorf("unit %s: %w", name, err)
+		return nil, err
 	}
-	faults := rpc.Problems(social.ProblemOf)
-	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{},
-		stores: map[string]document.Store{},
-		Unit: hosting.Unit{Name: name, Peer: place.Peer, Log: hosting.RequestLog(design.Logging, name),
-			Spans:  hosting.Tracer(design.Spans),
-			UnitOf: func(part string) string { return design.Hosting(part).Name },
-			Calls: hosting.Calls{Binding: design.Calls, Connections: pool, MaxMessage: maxMessage,
-				Encoding: hosting.Encoding(design.Encoding),
-				Faults:   faults, Security: security, Balancing: hosting.Balancing(design.Balancing),
-				Guards: hosting.Guards(design.Resilience, faults, repeatable)}}}
+	u.Peer, u.UnitOf = place.Peer, func(part string) string { return design.Hosting(part).Name }
 	err = u.open(ctx)
 	if err == nil {
 		peers := design.Peers(u.unit)

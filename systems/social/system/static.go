@@ -24,7 +24,7 @@ func code(d architecture.Design) map[string]int {
 		packages = append(packages, "binding/event", "backing/broker")
 	}
 	if len(d.Units) > 1 {
-		packages = append(packages, lines.Calls(d.Calls, d.Encoding, d.Security, d.Resilience)...)
+		packages = append(packages, lines.Calls(d.Calls, d.Settings)...)
 	}
 	return lines.Of(packages...)
 }
