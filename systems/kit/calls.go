@@ -52,3 +52,59 @@ func CheckCalls(settings map[string]string, units int) error {
 	}
 	return errors.Join(mistakes...)
 }
+
+// KnobEncoding is the knob for how messages between units are encoded.
+const KnobEncoding = "encoding"
+
+// The values of KnobEncoding.
+const (
+	OwnEncoding = "default" // that of the binding
+	JSON        = "json"
+	Protobuf    = "protobuf"
+	MessagePack = "msgpack"
+)
+
+// Encoding returns the knob.
+func Encoding() lab.Knob {
+	return lab.Knob{Name: KnobEncoding, Values: []string{OwnEncoding, JSON, Protobuf, MessagePack},
+		Summary: "encoding of calls between units, whatever carries them: the default of that (JSON over HTTP, " +
+			"Protocol Buffers over gRPC), or one of the three",
+		Means: map[string]string{OwnEncoding: "calls in the default encoding", JSON: "calls in JSON",
+			Protobuf: "calls in Protocol Buffers", MessagePack: "calls in MessagePack"}}
+}
+
+// KnobSecurity is the knob for the connections between units of a system.
+const KnobSecurity = "security"
+
+// The values of KnobSecurity.
+const (
+	Plain     = "none"
+	TLS       = "tls"
+	MutualTLS = "mtls"
+)
+
+// Security returns the knob.
+func Security() lab.Knob {
+	return lab.Knob{Name: KnobSecurity, Values: []string{Plain, TLS, MutualTLS},
+		Summary: "protection of calls between units: none, TLS 1.3, or TLS in which callers identify themselves, " +
+			"too; every trial has an authority of its own",
+		Means: map[string]string{Plain: "unprotected calls", TLS: "calls over TLS",
+			MutualTLS: "calls over mutual TLS"}}
+}
+
+// KnobSidecar is the knob for proxies that stand beside the units of a system.
+const KnobSidecar = "sidecar"
+
+// The values of KnobSidecar.
+const (
+	NoSidecar = "none"
+	HAProxy   = "haproxy"
+)
+
+// Sidecar returns the knob.
+func Sidecar() lab.Knob {
+	return lab.Knob{Name: KnobSidecar, Values: []string{NoSidecar, HAProxy},
+		Summary: "a proxy beside each unit, as in a service mesh: every call passes that of the caller and that " +
+			"of the called unit",
+		Means: map[string]string{NoSidecar: "direct calls", HAProxy: "a HAProxy beside each unit"}}
+}
