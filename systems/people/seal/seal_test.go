@@ -94,17 +94,3 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
-
-// BenchmarkSeal is the cost of a profile of ten properties.
-func BenchmarkSeal(b *testing.B) {
-	about, text := []byte("profiles 0123456789abcdef"),
-		bytes.Repeat([]byte("property of 32 bytes, or nearly "), 10)
-	for _, mode := range []string{GCM, ECB} {
-		s := sealer(b, mode, 1)
-		b.Run(mode, func(b *testing.B) {
-			for b.Loop() {
-				s.Seal(about, text)
-			}
-		})
-	}
-}

@@ -66,6 +66,17 @@ func (r replicatedCatalog) Quote(
 	return r.replica.Quote(ctx, in)
 }
 
+// GetProduct implements shop.Catalog: the unit that clients ask answers reads from the copy, too.
+func (r replicatedCatalog) GetProduct(
+	ctx context.Context, in *shoppb.GetProductRequest,
+) (*shoppb.Product, error) {
+	quote, err := r.Quote(ctx, &shoppb.QuoteRequest{ProductIds: []int64{in.GetProductId()}})
+	if err != nil {
+		return nil, err
+	}
+	return quote.GetProducts()[0], nil
+}
+
 func (r replicatedCustomers) GetCustomer(
 	ctx context.Context, in *shoppb.GetCustomerRequest,
 ) (*shoppb.Customer, error) {

@@ -198,23 +198,8 @@ func (h *host) readAhead() {
 		h.Catalog = cached.NewCatalog(h.Catalog, h.Hosts(shop.ComponentCatalog))
 		h.StockViews = cached.NewStockViews(h.StockViews)
 	case h.design.Views == architecture.FromDocuments && replica != nil:
-		h.Catalog = copied{h.Catalog, replica}
+		h.Catalog = replicatedCatalog{h.Catalog, replica}
 	}
-}
-
-// copied answers reads of a product from the orders' copy.
-type copied struct {
-	shop.Catalog
-	replica *reference.Replica
-}
-
-// GetProduct implements shop.Catalog.
-func (c copied) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (*shoppb.Product, error) {
-	quote, err := c.replica.Quote(ctx, &shoppb.QuoteRequest{ProductIds: []int64{in.GetProductId()}})
-	if err != nil {
-		return nil, err
-	}
-	return quote.GetProducts()[0], nil
 }
 
 // host is a unit while it is being joined.

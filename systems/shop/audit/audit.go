@@ -151,8 +151,3 @@ func (j *judge) verdict() lab.Audit {
 	}
 	return audit
 }
-
-// Unreadable returns the verdict where the databases or the history cannot be read.
-func Unreadable(err error) lab.Audit {
-	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{"the audit cannot be done: " + err.Error()}}
-}

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -273,13 +272,5 @@ func TestProblemsAreBounded(t *testing.T) {
 	if len(got.Problems) != shownPerRule+1 || !slices.Contains(got.Problems, "I7: and 15 more") ||
 		got.Counts["broken_i7"] != 20 {
 		t.Errorf("%d counted, problems %q", got.Counts["broken_i7"], got.Problems)
-	}
-}
-
-func TestUnreadable(t *testing.T) {
-	got := Unreadable(errors.New("no disk"))
-	if got.Verdict != lab.AuditUnknown || len(got.Problems) != 1 ||
-		!strings.Contains(got.Problems[0], "no disk") {
-		t.Errorf("%+v", got)
 	}
 }

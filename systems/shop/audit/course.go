@@ -121,20 +121,12 @@ func (j *judge) checkCourses() {
 
 // ordersWithRows returns the ids of all that is on record somewhere.
 func (j *judge) ordersWithRows() []string {
-	ids := map[string]bool{}
-	for id := range j.State.Orders {
-		ids[id] = true
-	}
-	for id := range j.State.Reservations {
-		ids[id] = true
-	}
-	for id := range j.State.Payments {
-		ids[id] = true
-	}
-	for id := range j.State.Shipments {
-		ids[id] = true
-	}
-	return slices.Sorted(maps.Keys(ids))
+	ids := slices.AppendSeq([]string(nil), maps.Keys(j.State.Orders))
+	ids = slices.AppendSeq(ids, maps.Keys(j.State.Reservations))
+	ids = slices.AppendSeq(ids, maps.Keys(j.State.Payments))
+	ids = slices.AppendSeq(ids, maps.Keys(j.State.Shipments))
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // checkRow judges the journal of one row up to what is wrong with it.

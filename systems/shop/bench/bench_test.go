@@ -124,18 +124,3 @@ func bringsTheQuote(t *testing.T, job callJob) {
 		t.Errorf("%+v: %v", job, err)
 	}
 }
-
-// BenchmarkMonolith is for profiles: one iteration is one order over HTTP.
-func BenchmarkMonolith(b *testing.B) {
-	ctx := context.Background()
-	place, err := newPlace(ctx, database.SQLite)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = place.close() }()
-	jobs := makeJobs(1, b.N)
-	b.ResetTimer()
-	if _, err := playMonolith(ctx, place, jobs, options{connections: 16, clients: 32}); err != nil {
-		b.Fatal(err)
-	}
-}

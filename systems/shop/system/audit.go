@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -29,7 +30,7 @@ import (
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
-		return audit.Unreadable(err)
+		return loaded.Unknown(err)
 	}
 	var attempts []attempt
 	var unread error
@@ -39,7 +40,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	reading.Wait()
 	load, failed := s.base().Report(left.Reports)
 	if err = errors.Join(unread, err, failed); err != nil {
-		return audit.Unreadable(err)
+		return loaded.Unknown(err)
 	}
 	in.History = history(attempts, design.Views)
 	return withCompletion(s.base().With(audit.Judge(in), shop.Name, p, load), load, attempts, left)
