@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/mapped"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
@@ -78,25 +79,8 @@ func someOrders(number int) []*shoppb.Order {
 	return all
 }
 
-func reservation(order *shoppb.Order) *shoppb.ReserveRequest {
-	in := &shoppb.ReserveRequest{OrderId: order.GetOrderId()}
-	for _, line := range order.GetLines() {
-		in.Lines = append(in.Lines, &shoppb.Line{ProductId: line.GetProductId(), Quantity: line.GetQuantity()})
-	}
-	return in
-}
-
-func charge(order *shoppb.Order) *shoppb.ChargeRequest {
-	return &shoppb.ChargeRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(),
-		AmountCents: order.GetTotalCents()}
-}
-
 func shipment(order *shoppb.Order) *shoppb.ShipRequest {
 	return &shoppb.ShipRequest{OrderId: order.GetOrderId(), Recipient: "Ann", Address: "Here 1"}
-}
-
-func step(order *shoppb.Order) *shoppb.StepRequest {
-	return &shoppb.StepRequest{OrderId: order.GetOrderId()}
 }
 
 func beginning(order *shoppb.Order) orders.Beginning { return orders.Beginning{Order: order} }
@@ -152,13 +136,14 @@ func (w *whole) allTogether(t *testing.T, all []*shoppb.Order) {
 		}
 	}
 	good(together(t, w, all, beginning, w.book.BeginAll))
-	reserved, short := w.sort("reserve", all, together(t, w, all, reservation, w.inventory.ReserveAll))
-	good(together(t, w, short, step, w.inventory.ReleaseAll))
-	_, declined := w.sort("charge", all, together(t, w, all, charge, w.payments.ChargeAll))
-	good(together(t, w, declined, step, w.payments.VoidAll))
-	good(together(t, w, reserved, step, w.inventory.CommitAll))
+	reserved, short := w.sort("reserve", all,
+		together(t, w, all, coordination.Reservation, w.inventory.ReserveAll))
+	good(together(t, w, short, coordination.Step, w.inventory.ReleaseAll))
+	_, declined := w.sort("charge", all, together(t, w, all, coordination.Charge, w.payments.ChargeAll))
+	good(together(t, w, declined, coordination.Step, w.payments.VoidAll))
+	good(together(t, w, reserved, coordination.Step, w.inventory.CommitAll))
 	good(together(t, w, all, shipment, w.shipping.ShipAll))
-	good(together(t, w, all, step, w.book.ConfirmAll))
+	good(together(t, w, all, coordination.Step, w.book.ConfirmAll))
 }
 
 // sort tells the orders that were refused from the others, and remembers why.
@@ -183,17 +168,17 @@ func (w *whole) oneByOne(t *testing.T, all []*shoppb.Order) {
 	for _, order := range all {
 		one := []*shoppb.Order{order}
 		recorded := w.book.Record(ctx, order)
-		_, reserved := w.inventory.Reserve(ctx, reservation(order))
+		_, reserved := w.inventory.Reserve(ctx, coordination.Reservation(order))
 		if _, refused := shop.Rejects(reserved); refused {
 			w.sort("reserve", one, []steps.Outcome{{Err: reserved}})
-			_, reserved = w.inventory.Release(ctx, step(order))
+			_, reserved = w.inventory.Release(ctx, coordination.Step(order))
 		} else if reserved == nil {
-			_, reserved = w.inventory.Commit(ctx, step(order))
+			_, reserved = w.inventory.Commit(ctx, coordination.Step(order))
 		}
-		_, charged := w.payments.Charge(ctx, charge(order))
+		_, charged := w.payments.Charge(ctx, coordination.Charge(order))
 		if _, refused := shop.Rejects(charged); refused {
 			w.sort("charge", one, []steps.Outcome{{Err: charged}})
-			_, charged = w.payments.Void(ctx, step(order))
+			_, charged = w.payments.Void(ctx, coordination.Step(order))
 		}
 		_, shipped := w.shipping.Ship(ctx, shipment(order))
 		_, confirmed := w.book.Advance(ctx, order.GetOrderId(), shop.StatePending, shop.StateConfirmed, nil)
@@ -285,13 +270,13 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 		none.Lines, none.TotalCents = nil, 0
 		bad.OrderId = "no id!"
 		w.allTogether(t, []*shoppb.Order{done, undone})
-		_, restocked := w.inventory.Restock(t.Context(), step(undone))
-		_, refunded := w.payments.Refund(t.Context(), step(undone))
-		_, recalled := w.shipping.Recall(t.Context(), step(undone))
-		_, reserved := w.inventory.Reserve(t.Context(), reservation(half))
-		_, charged := w.payments.Charge(t.Context(), charge(half))
-		_, unreserved := w.inventory.Release(t.Context(), step(released))
-		_, voided := w.payments.Void(t.Context(), step(released))
+		_, restocked := w.inventory.Restock(t.Context(), coordination.Step(undone))
+		_, refunded := w.payments.Refund(t.Context(), coordination.Step(undone))
+		_, recalled := w.shipping.Recall(t.Context(), coordination.Step(undone))
+		_, reserved := w.inventory.Reserve(t.Context(), coordination.Reservation(half))
+		_, charged := w.payments.Charge(t.Context(), coordination.Charge(half))
+		_, unreserved := w.inventory.Release(t.Context(), coordination.Step(released))
+		_, voided := w.payments.Void(t.Context(), coordination.Step(released))
 		recorded := errors.Join(w.book.Record(t.Context(), half), w.book.Record(t.Context(), fresh))
 		if err := errors.Join(restocked, refunded, recalled, reserved, charged, unreserved, voided,
 			recorded); err != nil {
@@ -303,17 +288,17 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 			outcomes []steps.Outcome
 			want     string
 		}{
-			{"reserve", together(t, w, mixed, reservation, w.inventory.ReserveAll),
+			{"reserve", together(t, w, mixed, coordination.Reservation, w.inventory.ReserveAll),
 				"repeat, taken, conflict, repeat, invalid-argument, conflict, invalid-argument, repeat"},
-			{"charge", together(t, w, mixed, charge, w.payments.ChargeAll),
+			{"charge", together(t, w, mixed, coordination.Charge, w.payments.ChargeAll),
 				"repeat, taken, conflict, repeat, invalid-argument, conflict, invalid-argument, repeat"},
-			{"commit", together(t, w, mixed, step, w.inventory.CommitAll),
+			{"commit", together(t, w, mixed, coordination.Step, w.inventory.CommitAll),
 				"repeat, taken, conflict, taken, invalid-argument, conflict, conflict, repeat"},
-			{"confirm", together(t, w, mixed, step, w.book.ConfirmAll),
+			{"confirm", together(t, w, mixed, coordination.Step, w.book.ConfirmAll),
 				"repeat, taken, repeat, taken, invalid-argument, not-found, not-found, repeat"},
-			{"release", together(t, w, mixed, step, w.inventory.ReleaseAll),
+			{"release", together(t, w, mixed, coordination.Step, w.inventory.ReleaseAll),
 				"conflict, conflict, conflict, conflict, invalid-argument, repeat, taken, conflict"},
-			{"void", together(t, w, mixed, step, w.payments.VoidAll),
+			{"void", together(t, w, mixed, coordination.Step, w.payments.VoidAll),
 				"conflict, conflict, conflict, conflict, invalid-argument, repeat, taken, conflict"},
 			{"ship", together(t, w, mixed, shipment, w.shipping.ShipAll),
 				"taken, taken, conflict, taken, invalid-argument, taken, taken, repeat"}, // it does not say which it was
@@ -407,19 +392,19 @@ func TestStatementsOfABatch(t *testing.T) {
 				return together(t, w, some, beginning, w.book.BeginAll)
 			}},
 			{"reserve", 2, 4, 2, func(some []*shoppb.Order) []steps.Outcome {
-				return bare(t, some, reservation, w.inventory.ReserveAll)
+				return bare(t, some, coordination.Reservation, w.inventory.ReserveAll)
 			}},
 			{"commit", 3, 3, 1, func(some []*shoppb.Order) []steps.Outcome {
-				return bare(t, some, step, w.inventory.CommitAll)
+				return bare(t, some, coordination.Step, w.inventory.CommitAll)
 			}},
 			{"charge", 2, 4, 3, func(some []*shoppb.Order) []steps.Outcome {
-				return bare(t, some, charge, w.payments.ChargeAll)
+				return bare(t, some, coordination.Charge, w.payments.ChargeAll)
 			}},
 			{"ship", 1, 1, 1, func(some []*shoppb.Order) []steps.Outcome {
 				return together(t, w, some, shipment, w.shipping.ShipAll)
 			}},
 			{"confirm", 1, 2, 1, func(some []*shoppb.Order) []steps.Outcome {
-				return together(t, w, some, step, w.book.ConfirmAll)
+				return together(t, w, some, coordination.Step, w.book.ConfirmAll)
 			}},
 		} {
 			for _, size := range []struct {
