@@ -100,7 +100,7 @@ func (h *host) replica(db *database.DB) *reference.Replica {
 	if h.design.Reference != architecture.Replicated {
 		return nil
 	}
-	return reference.ReplicaOn(db, h.stores.Replica(db), h.shown())
+	return reference.NewReplica(db, h.stores.Replica(db), h.shown())
 }
 
 // shown returns what is told that a read model or a replica shows a change; nil where nobody asks.
@@ -113,7 +113,7 @@ func (h *host) shown() func(document string, version, occurredUnixUs int64) {
 
 // telling has the catalog tell of its changes where the orders have a replica.
 func (h *host) telling(db *database.DB) shop.Catalog {
-	component := catalog.On(db, h.stores.Catalog(db))
+	component := catalog.New(db, h.stores.Catalog(db))
 	if h.design.Reference == architecture.Replicated {
 		sender := h.sender(db)
 		component.Tell(func(ctx context.Context, change *shoppb.ProductRepriced) error {

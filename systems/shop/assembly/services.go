@@ -88,7 +88,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 	h.Catalog = place(&h, shop.ComponentCatalog, h.telling, shoppb.OfferCatalog, h.prices,
 		shoppb.FollowCatalog)
 	h.Customers = place(&h, shop.ComponentCustomers,
-		func(db *database.DB) shop.Customers { return customers.On(stores.Customers(db)) },
+		func(db *database.DB) shop.Customers { return customers.New(stores.Customers(db)) },
 		shoppb.OfferCustomers, h.buyers, shoppb.FollowCustomers)
 	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, shoppb.OfferInventory, shoppb.CallInventory,
 		shoppb.FollowInventory)
@@ -116,7 +116,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 
 // book returns the book of orders, whose watcher is told of final orders.
 func (h *host) book(db *database.DB) *orders.Book {
-	book := orders.BookOn(db, h.stores.Orders(db))
+	book := orders.NewBook(db, h.stores.Orders(db))
 	if h.around.Watcher != nil {
 		book.Watch(h.around.Watcher.Final)
 	}
@@ -138,17 +138,17 @@ func stepping[C interface{ Batch() }](h *host, component C) C {
 }
 
 func (h *host) inventory(db *database.DB) shop.Inventory {
-	h.stock = stepping(h, inventory.On(db, h.stores.Inventory(db)))
+	h.stock = stepping(h, inventory.New(db, h.stores.Inventory(db)))
 	return h.stock
 }
 
 func (h *host) payments(db *database.DB) shop.Payments {
-	h.accounts = stepping(h, payments.On(db, h.stores.Payments(db)))
+	h.accounts = stepping(h, payments.New(db, h.stores.Payments(db)))
 	return h.accounts
 }
 
 func (h *host) shipping(db *database.DB) shop.Shipping {
-	h.parcels = stepping(h, shipping.On(db, h.stores.Shipping(db)))
+	h.parcels = stepping(h, shipping.New(db, h.stores.Shipping(db)))
 	return h.parcels
 }
 
@@ -185,7 +185,7 @@ func (h *host) placeViews() {
 		shoppb.OfferStockViews, shoppb.CallStockViews, shoppb.FollowStockViews)
 	h.OrderViews = place(h, shop.ComponentOrders,
 		func(db *database.DB) shop.OrderViews {
-			return orderviews.FromBook(orders.BookOn(db, h.stores.Orders(db)))
+			return orderviews.FromBook(orders.NewBook(db, h.stores.Orders(db)))
 		}, shoppb.OfferOrderViews, shoppb.CallOrderViews, shoppb.FollowOrderViews)
 }
 

@@ -45,13 +45,14 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	db := filled(t)
-	book := orders.NewBook(db)
+	book := orders.NewBook(db, orders.BySQL(db))
 	return &bench{
 		db: db, dbs: audit.InOne(db), book: book, read: book.Get, coordination: audit.ACID,
 		coordinator: func(c orders.Coordinator) orders.Coordinator { return c },
 		components: shop.Parts{
-			Catalog: catalog.New(db), Customers: customers.New(db), Inventory: inventory.New(db),
-			Payments: payments.New(db), Shipping: shipping.New(db),
+			Catalog: catalog.New(db, catalog.BySQL(db)), Customers: customers.New(customers.BySQL(db)),
+			Inventory: inventory.New(db, inventory.BySQL(db)),
+			Payments:  payments.New(db, payments.BySQL(db)), Shipping: shipping.New(db, shipping.BySQL(db)),
 		},
 	}
 }

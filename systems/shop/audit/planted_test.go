@@ -104,8 +104,9 @@ func (m failingShipment) Ship(ctx context.Context, in *shoppb.ShipRequest) (*sho
 // splitTransaction has the payments in a database of their own, where the one
 // transaction of the order does not reach, and a last step that fails at times.
 func splitTransaction(t *testing.T, b *bench) {
-	b.dbs[shop.ComponentPayments] = filled(t)
-	b.components.Payments = payments.New(b.dbs[shop.ComponentPayments])
+	db := filled(t)
+	b.dbs[shop.ComponentPayments] = db
+	b.components.Payments = payments.New(db, payments.BySQL(db))
 	b.components.Shipping = failingShipment{b.components.Shipping, new(int)}
 }
 

@@ -83,9 +83,11 @@ func TestStepsComeOut(t *testing.T) {
 		db := open(t, fresh(t))
 		ctx := t.Context()
 		// Two of each, as in two processes: they batch apart from each other.
-		stocks := []*inventory.Inventory{batched(inventory.New(db)), batched(inventory.New(db))}
-		accounts := []*payments.Payments{batched(payments.New(db)), batched(payments.New(db))}
-		parcels := batched(shipping.New(db))
+		stocks := []*inventory.Inventory{batched(inventory.New(db, inventory.BySQL(db))),
+			batched(inventory.New(db, inventory.BySQL(db)))}
+		accounts := []*payments.Payments{batched(payments.New(db, payments.BySQL(db))),
+			batched(payments.New(db, payments.BySQL(db)))}
+		parcels := batched(shipping.New(db, shipping.BySQL(db)))
 		orders := ids(200)
 		reserve := func(i int) error {
 			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[i%150],

@@ -24,11 +24,8 @@ type Catalog struct {
 
 var _ shop.Catalog = (*Catalog)(nil)
 
-// New makes the component on its database, by SQL.
-func New(db *database.DB) *Catalog { return On(db, BySQL(db)) }
-
-// On makes the component on the tables of its database.
-func On(db *database.DB, tables Tables) *Catalog { return &Catalog{db: db, tables: tables} }
+// New makes the component on the tables of its database.
+func New(db *database.DB, tables Tables) *Catalog { return &Catalog{db: db, tables: tables} }
 
 // Quote implements shop.Catalog.
 func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -17,11 +16,8 @@ type Customers struct{ table Table }
 
 var _ shop.Customers = (*Customers)(nil)
 
-// New makes the component on its database, by SQL.
-func New(db *database.DB) *Customers { return On(BySQL(db)) }
-
-// On makes the component on its table.
-func On(table Table) *Customers { return &Customers{table} }
+// New makes the component on its table.
+func New(table Table) *Customers { return &Customers{table} }
 
 // GetCustomer implements shop.Customers.
 func (c *Customers) GetCustomer(

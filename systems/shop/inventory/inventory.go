@@ -34,11 +34,8 @@ type Inventory struct {
 
 var _ shop.Inventory = (*Inventory)(nil)
 
-// New makes the component on its database, by SQL.
-func New(db *database.DB) *Inventory { return On(db, BySQL(db)) }
-
-// On makes the component on the tables of its database.
-func On(db *database.DB, tables Tables) *Inventory {
+// New makes the component on the tables of its database.
+func New(db *database.DB, tables Tables) *Inventory {
 	c := &Inventory{db: db, tables: tables, ledger: steps.NewLedger(db, tables, "reservation")}
 	c.reserveOne, c.commitOne = steps.Alone(c.ReserveAll), steps.Alone(c.CommitAll)
 	return c

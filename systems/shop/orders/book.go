@@ -25,11 +25,8 @@ type Book struct {
 	final  func(order string)
 }
 
-// NewBook makes the book on the tables of orders, by SQL.
-func NewBook(db *database.DB) *Book { return BookOn(db, BySQL(db)) }
-
-// BookOn makes the book on the tables of its database.
-func BookOn(db *database.DB, tables Tables) *Book {
+// NewBook makes the book on the tables of its database.
+func NewBook(db *database.DB, tables Tables) *Book {
 	return &Book{db: db, tables: tables, ledger: steps.NewLedger(db, tables, "record")}
 }
 

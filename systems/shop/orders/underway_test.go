@@ -29,7 +29,7 @@ func open(t *testing.T, config database.Config) book {
 	if err := schema.Create(t.Context(), b.db, shop.ComponentOrders); err != nil {
 		t.Fatal(err)
 	}
-	b.Book = orders.NewBook(b.db).Watch(func(id string) { b.final[id]++ })
+	b.Book = orders.NewBook(b.db, orders.BySQL(b.db)).Watch(func(id string) { b.final[id]++ })
 	return b
 }
 

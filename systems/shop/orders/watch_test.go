@@ -35,7 +35,7 @@ func watch(t *testing.T) *watched {
 	if err := schema.Create(t.Context(), db, shop.ComponentOrders); err != nil {
 		t.Fatal(err)
 	}
-	w := &watched{Book: orders.NewBook(db), db: db}
+	w := &watched{Book: orders.NewBook(db, orders.BySQL(db)), db: db}
 	w.Watch(func(order string) { w.told = append(w.told, order) })
 	return w
 }

@@ -35,11 +35,8 @@ type Payments struct {
 
 var _ shop.Payments = (*Payments)(nil)
 
-// New makes the component on its database, by SQL.
-func New(db *database.DB) *Payments { return On(db, BySQL(db)) }
-
-// On makes the component on the tables of its database.
-func On(db *database.DB, tables Tables) *Payments {
+// New makes the component on the tables of its database.
+func New(db *database.DB, tables Tables) *Payments {
 	c := &Payments{db: db, tables: tables, ledger: steps.NewLedger(db, tables, "payment")}
 	c.chargeOne = steps.Alone(c.ChargeAll)
 	return c

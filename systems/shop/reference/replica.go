@@ -32,11 +32,8 @@ type Replica struct {
 	shown  Shown
 }
 
-// NewReplica makes the copy on a database that has its tables, by SQL. shown may be nil: nobody asks.
-func NewReplica(db *database.DB, shown Shown) *Replica { return ReplicaOn(db, BySQL(db), shown) }
-
-// ReplicaOn is NewReplica on the tables of the database.
-func ReplicaOn(db *database.DB, tables Tables, shown Shown) *Replica {
+// NewReplica makes the copy on the tables of a database. shown may be nil: nobody asks.
+func NewReplica(db *database.DB, tables Tables, shown Shown) *Replica {
 	return &Replica{db: db, tables: tables, shown: shown}
 }
 

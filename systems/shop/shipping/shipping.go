@@ -30,11 +30,8 @@ type Shipping struct {
 
 var _ shop.Shipping = (*Shipping)(nil)
 
-// New makes the component on its database, by SQL.
-func New(db *database.DB) *Shipping { return On(db, BySQL(db)) }
-
-// On makes the component on the table of its database.
-func On(db *database.DB, table Table) *Shipping {
+// New makes the component on the table of its database.
+func New(db *database.DB, table Table) *Shipping {
 	c := &Shipping{db: db, table: table, ledger: steps.NewLedger(db, table, "shipment")}
 	c.shipOne = steps.Alone(c.ShipAll)
 	return c

@@ -43,18 +43,21 @@ func newWhole(t *testing.T, config database.Config) *whole {
 		schema.Load(t.Context(), w.db, seed, shop.Components()...)); err != nil {
 		t.Fatal(err)
 	}
-	w.inventory, w.payments, w.shipping = inventory.New(w.db), payments.New(w.db), shipping.New(w.db)
-	w.book = orders.NewBook(w.db).Watch(func(order string) { w.final = append(w.final, order) })
+	w.inventory = inventory.New(w.db, inventory.BySQL(w.db))
+	w.payments = payments.New(w.db, payments.BySQL(w.db))
+	w.shipping = shipping.New(w.db, shipping.BySQL(w.db))
+	w.book = orders.NewBook(w.db, orders.BySQL(w.db)).Watch(
+		func(order string) { w.final = append(w.final, order) })
 	return w
 }
 
 // mapped has the shop reach its tables by an ORM.
 func (w *whole) mapped() {
 	stores := mapped.Stores{}
-	w.inventory = inventory.On(w.db, stores.Inventory(w.db))
-	w.payments = payments.On(w.db, stores.Payments(w.db))
-	w.shipping = shipping.On(w.db, stores.Shipping(w.db))
-	w.book = orders.BookOn(w.db, stores.Orders(w.db))
+	w.inventory = inventory.New(w.db, stores.Inventory(w.db))
+	w.payments = payments.New(w.db, stores.Payments(w.db))
+	w.shipping = shipping.New(w.db, stores.Shipping(w.db))
+	w.book = orders.NewBook(w.db, stores.Orders(w.db))
 	w.book.Watch(func(order string) { w.final = append(w.final, order) })
 }
 

@@ -55,18 +55,19 @@ func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *
 		schema.Load(ctx, db, seed, shop.Components()...)); err != nil {
 		t.Fatal(err)
 	}
-	last := &brokenShipping{Shipping: shipping.New(db)}
+	last := &brokenShipping{Shipping: shipping.New(db, shipping.BySQL(db))}
 	service, _ := on(db, last)
 	return db, service, last
 }
 
 // on returns a shop on a database, and its coordinator.
 func on(db *database.DB, last coordination.Shipping) (*orders.Orders, *local.Coordinator) {
-	book := orders.NewBook(db)
-	stock, accounts := inventory.New(db), payments.New(db)
+	book := orders.NewBook(db, orders.BySQL(db))
+	stock, accounts := inventory.New(db, inventory.BySQL(db)), payments.New(db, payments.BySQL(db))
 	coordinator := local.New(db, book, local.Components{
-		Quote: catalog.New(db).Quote, GetCustomers: customers.New(db).GetCustomers,
-		Reserve: stock.ReserveAll, Charge: accounts.ChargeAll, Commit: stock.CommitAll, Ship: last.ShipAll,
+		Quote:        catalog.New(db, catalog.BySQL(db)).Quote,
+		GetCustomers: customers.New(customers.BySQL(db)).GetCustomers,
+		Reserve:      stock.ReserveAll, Charge: accounts.ChargeAll, Commit: stock.CommitAll, Ship: last.ShipAll,
 		Recall: last.Recall, Restock: stock.Restock, Refund: accounts.Refund,
 	})
 	return orders.New(book, coordinator), coordinator

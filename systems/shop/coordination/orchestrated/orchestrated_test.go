@@ -99,13 +99,17 @@ func newWorld(t *testing.T) *world {
 	for _, component := range shop.Components() {
 		w.databases[component] = open(t, component)
 	}
-	shoppb.OfferCatalog(w, catalog.New(w.databases[shop.ComponentCatalog]))
-	shoppb.OfferCustomers(w, customers.New(w.databases[shop.ComponentCustomers]))
-	shoppb.OfferInventory(w, inventory.New(w.databases[shop.ComponentInventory]))
-	shoppb.OfferPayments(w, payments.New(w.databases[shop.ComponentPayments]))
-	shoppb.OfferShipping(w, shipping.New(w.databases[shop.ComponentShipping]))
-	db := w.databases[shop.ComponentOrders]
-	w.book = orders.NewBook(db)
+	db := w.databases[shop.ComponentCatalog]
+	shoppb.OfferCatalog(w, catalog.New(db, catalog.BySQL(db)))
+	shoppb.OfferCustomers(w, customers.New(customers.BySQL(w.databases[shop.ComponentCustomers])))
+	db = w.databases[shop.ComponentInventory]
+	shoppb.OfferInventory(w, inventory.New(db, inventory.BySQL(db)))
+	db = w.databases[shop.ComponentPayments]
+	shoppb.OfferPayments(w, payments.New(db, payments.BySQL(db)))
+	db = w.databases[shop.ComponentShipping]
+	shoppb.OfferShipping(w, shipping.New(db, shipping.BySQL(db)))
+	db = w.databases[shop.ComponentOrders]
+	w.book = orders.NewBook(db, orders.BySQL(db))
 	w.saga = New(db, w.book, shop.Parts{
 		Catalog: shoppb.CallCatalog(w), Customers: shoppb.CallCustomers(w), Inventory: shoppb.CallInventory(w),
 		Payments: shoppb.CallPayments(w), Shipping: shoppb.CallShipping(w),

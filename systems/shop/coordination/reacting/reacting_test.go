@@ -165,9 +165,9 @@ func newBench(t *testing.T, as way, change func(*parts)) *bench {
 		schema.Load(t.Context(), db, seed(), all...)); err != nil {
 		t.Fatal(err)
 	}
-	book, replica := orders.NewBook(db), reference.NewReplica(db, nil)
-	p := parts{stock: inventory.New(db), payments: payments.New(db), shipping: shipping.New(db),
-		keep: replica.Keep, db: db}
+	book, replica := orders.NewBook(db, orders.BySQL(db)), reference.NewReplica(db, reference.BySQL(db), nil)
+	p := parts{stock: inventory.New(db, inventory.BySQL(db)), payments: payments.New(db, payments.BySQL(db)),
+		shipping: shipping.New(db, shipping.BySQL(db)), keep: replica.Keep, db: db}
 	change(&p)
 	b := &bus{db: db, topology: events.Topology(as.told),
 		seen: map[[3]string]bool{}, last: map[[2]string][]string{}}
@@ -179,7 +179,7 @@ func newBench(t *testing.T, as way, change func(*parts)) *bench {
 	}
 	coordinator := as.begin(db, book, b, replica)
 	coordinator.Batch()
-	prices := catalog.New(db)
+	prices := catalog.New(db, catalog.BySQL(db))
 	prices.Tell(func(ctx context.Context, e *shoppb.ProductRepriced) error {
 		return b.Add(ctx, encoded(t, e))
 	})

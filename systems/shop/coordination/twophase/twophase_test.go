@@ -112,19 +112,22 @@ func must(t *testing.T, err error) {
 
 // join makes all components anew on their databases: they know nothing of what was before.
 func (w *world) join() {
-	db, participants := w.databases, map[string]shoppb.Participant{}
+	participants := map[string]shoppb.Participant{}
+	prices, stock := w.databases[shop.ComponentCatalog], w.databases[shop.ComponentInventory]
+	accounts, parcels := w.databases[shop.ComponentPayments], w.databases[shop.ComponentShipping]
+	book := w.databases[shop.ComponentOrders]
 	for component, take := range map[string]Take{
-		shop.ComponentInventory: Inventory(inventory.New(db[shop.ComponentInventory])),
-		shop.ComponentPayments:  Payments(payments.New(db[shop.ComponentPayments])),
-		shop.ComponentShipping:  Shipping(shipping.New(db[shop.ComponentShipping])),
+		shop.ComponentInventory: Inventory(inventory.New(stock, inventory.BySQL(stock))),
+		shop.ComponentPayments:  Payments(payments.New(accounts, payments.BySQL(accounts))),
+		shop.ComponentShipping:  Shipping(shipping.New(parcels, shipping.BySQL(parcels))),
 	} {
 		here := NewParticipant()
-		here.Add(component, db[component], take)
+		here.Add(component, w.databases[component], take)
 		participants[component] = w.mutate(lossy{here, &w.calls})
 	}
-	w.book = orders.NewBook(db[shop.ComponentOrders])
-	w.coordinator = New(w.book, catalog.New(db[shop.ComponentCatalog]),
-		customers.New(db[shop.ComponentCustomers]), participants)
+	w.book = orders.NewBook(book, orders.BySQL(book))
+	w.coordinator = New(w.book, catalog.New(prices, catalog.BySQL(prices)),
+		customers.New(customers.BySQL(w.databases[shop.ComponentCustomers])), participants)
 	w.coordinator.now = func() time.Time { return time.Now().Add(w.ahead) }
 }
 
