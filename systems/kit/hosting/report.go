@@ -37,8 +37,8 @@ func (u *Unit) Report(channel *unit.Channel) error {
 	return channel.Report(ReportOf(u.Calls.Guards, u.Spans))
 }
 
-// Reports reads what units have reported, in their last lives: all but the generator, and proxies, which report
-// nothing.
+// Reports reads what units have reported, in their last lives: all but the generator, and proxies, which
+// report nothing.
 func Reports[R any](reports []lab.UnitReport) (all []R, err error) {
 	for _, r := range reports {
 		if r.Unit == lab.RoleGenerator || len(r.Data) == 0 {

@@ -89,21 +89,19 @@ func TestStepsComeOut(t *testing.T) {
 			batched(payments.New(db, payments.BySQL(db)))}
 		parcels := batched(shipping.New(db, shipping.BySQL(db)))
 		orders := ids(200)
-		reserve := func(i int) error {
-			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[i%150],
+		reserve := func(i int, order string) error {
+			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: order,
 				Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
 			return err
 		}
 		// 150 orders, 50 of them twice; there is enough for all.
-		if got := atOnce(200, reserve); got[""] != 200 {
+		if got := atOnce(200, func(i int) error { return reserve(i, orders[i%150]) }); got[""] != 200 {
 			t.Errorf("reservations: %v", got)
 		}
-		if got := atOnce(50, func(i int) error { // of which there is none left
-			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: orders[150+i],
-				Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
-			return err
-		}); got[shop.OutOfStock] != 50 {
-			t.Errorf("reservations of nothing: %v", got)
+		// Now there is none left.
+		none := atOnce(50, func(i int) error { return reserve(i, orders[150+i]) })
+		if none[shop.OutOfStock] != 50 {
+			t.Errorf("reservations of nothing: %v", none)
 		}
 		if got := atOnce(170, func(i int) error { // 20 were never reserved
 			_, err := stocks[i%2].Commit(ctx, &shoppb.StepRequest{OrderId: orders[i]})
