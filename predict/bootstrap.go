@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -78,7 +79,14 @@ func variation(d model.Distribution) float64 {
 const replicates = 24
 
 // pair is a replicate: the system as it is, and as it would be.
-type pair struct{ asIs, changed figures }
+type pair struct {
+	asIs, changed figures
+	measured      float64 // capacity of the system as it is, in operations per second; 0: it was not measured
+}
+
+// attainable returns the spread of the capacity of a side: it has no unit. What was measured varies, and so
+// does how much a side uses.
+func (p pair) attainable(side figures) float64 { return cmp.Or(p.measured, 1) / side.utilization }
 
 // replicated simulates resampled models in both placements, on all processors.
 func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *Hop) ([]pair, error) {
@@ -92,6 +100,7 @@ func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *H
 			seed := q.Seed + uint64(i) + 1
 			random := rand.New(rand.NewPCG(seed, 0))
 			m, hop := resampled(q.Model, random), unknown.redrawn(random)
+			_, pairs[i].measured = measuredCapacity(m)
 			m = m.AtRate(q.Rate, m.RatedCPU())
 			for _, side := range []struct {
 				units  []model.Unit

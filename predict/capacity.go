@@ -11,7 +11,7 @@ import (
 const (
 	// fewUsers and mostUsers bound the search for the capacity.
 	fewUsers, mostUsers = 64, 1 << 15
-	// noGain is the growth of the throughput with twice the users that is none.
+	// noGain is the growth of the throughput with twice the users below which it grows no more.
 	noGain = 0.01
 )
 
@@ -22,8 +22,8 @@ type bound struct {
 }
 
 // capacities returns the capacities of both placements: CPU times and hops are those of a host that never
-// falls idle. If the capacity of the system as it is was measured, both are multiplied with what it is of the
-// one that is simulated: the load generator, and whatever else the model lacks, slow both down.
+// falls idle. If the capacity of the system as it is was measured, both are multiplied with measured /
+// simulated: the load generator, and whatever else the model lacks, slow both down.
 func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
 	q := a.Question
 	m, hop := q.Model.AtCapacity(), a.Hop.busy()

@@ -19,8 +19,9 @@ func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
 	q.Model.Measured[0].Time = of(1600 * time.Microsecond)
 	q.Hop.Busy = q.Hop.CPU / 2
 	q.Model.Measured = append(q.Model.Measured,
-		model.Measurement{Rate: 1900, Users: 64, CPU: of(800 * time.Microsecond)},
-		model.Measurement{Rate: 2100, Users: 64, CPU: of(800 * time.Microsecond)})
+		model.Measurement{Rate: 1500, Users: 64, CPU: of(800 * time.Microsecond)},
+		model.Measurement{Rate: 2500, Users: 64, CPU: of(800 * time.Microsecond)})
+	q.Objective = Objective{Text: "a test", Limits: []Limit{{Share: 0.5, Seconds: 1}}}
 	a := predicted(t, q)
 	if len(a.Withheld) > 0 || a.AsIs.CapacityBy != "the 4 cores of the host" {
 		t.Fatalf("withheld: %v; limited by %s", a.Withheld, a.AsIs.CapacityBy)
@@ -28,6 +29,14 @@ func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
 	near(t, "simulated as it is", a.Capacity.Predicted, 4/0.8e-3, 0.03)
 	near(t, "capacity as it is", a.AsIs.Capacity.Value, 2000, 0.03)
 	near(t, "capacity with a call more", a.Changed.Capacity.Value, 2000*0.8/(0.8+0.05*a.Changed.Hops), 0.03)
+	if c := a.AsIs.Capacity; c.Low > 1700 || c.High < 2300 {
+		t.Errorf("the interval [%g, %g] does not show that 1500 and 2500 were measured", c.Low, c.High)
+	}
+	if !a.AsIs.Held.Beyond || !a.Changed.Held.Beyond {
+		t.Errorf("an easy objective holds up to %+v and %+v", a.AsIs.Held, a.Changed.Held)
+	}
+	near(t, "held as it is", a.AsIs.Held.Value, MostUsed*a.AsIs.Capacity.Value, 1e-9)
+	near(t, "held with a call more", a.Changed.Held.Value, MostUsed*a.Changed.Capacity.Value, 1e-9)
 	var text strings.Builder
 	if err := a.Write(&text); err != nil || !strings.Contains(text.String(), "measured 2000/s") {
 		t.Errorf("%v: no word on the correction in\n%s", err, text.String())

@@ -38,14 +38,22 @@ const (
 // held returns the highest rate of a placement at which the objective of the question holds. f holds its
 // figures at the rate of the question. For the ends of the interval the limits are tightened and relaxed by
 // the largest error of the self-check; the spread of the replicates widens it.
-func (a Answer) held(ctx context.Context, p placement, f figures, side func(pair) figures, pairs []pair,
+//
+// If the capacity of the system as it is was measured, the rate is corrected as the capacity of the placement
+// is: the objective holds up to the same share of both, simulated and corrected.
+func (a Answer) held(ctx context.Context, p placement, capacity bound, f figures, side func(pair) figures,
+	pairs []pair,
 ) (Held, error) {
 	time, tail, _ := worst(a.Checks)
 	beyondMedian := func(l Limit) bool { return l.Share > 0.5 }
 	if a.TailWithheld && slices.ContainsFunc(a.Question.Objective.Limits, beyondMedian) {
 		return Held{Withheld: "withheld"}, nil
 	}
-	most := a.Question.Rate * MostUsed / f.utilization
+	simulated := a.Question.Rate / f.utilization // the rate that uses the busiest resource fully
+	most, corrected := MostUsed*simulated, 1.0
+	if a.Capacity.Measured > 0 {
+		corrected = capacity.rate / simulated
+	}
 	var rates [3]float64
 	for i, sign := range []float64{0, -1, 1} {
 		limits := slices.Clone(a.Question.Objective.Limits)
@@ -62,11 +70,11 @@ func (a Answer) held(ctx context.Context, p placement, f figures, side func(pair
 		}
 	}
 	if rates[0] == 0 {
-		return Held{Withheld: "not even at " + figure.Amount(lowestHeld*most, "1/s")}, nil
+		return Held{Withheld: "not even at " + figure.Amount(lowestHeld*most*corrected, "1/s")}, nil
 	}
-	spread := around(1, pairs, func(p pair) float64 { return 1 / side(p).utilization }, 0)
-	return Held{Beyond: rates[0] == most, Estimate: stats.Estimate{Value: rates[0], Low: rates[1] * spread.Low,
-		High: rates[2] * spread.High, N: spread.N, Confidence: confidence}}, nil
+	spread := around(corrected, pairs, func(p pair) float64 { return p.attainable(side(p)) }, 0)
+	return Held{Beyond: rates[0] == most, Estimate: stats.Estimate{Value: rates[0] * corrected,
+		Low: rates[1] * spread.Low, High: rates[2] * spread.High, N: spread.N, Confidence: confidence}}, nil
 }
 
 // highest returns the highest rate up to most at which the limits hold; 0 where they hold at none.

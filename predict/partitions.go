@@ -171,7 +171,8 @@ func (r *Ranking) estimate(components []string) {
 		p := &r.Partitions[i]
 		var pairs []pair
 		for _, of := range samples {
-			pairs = append(pairs, pair{figures{cpu: of.cpu(asIs.group)}, figures{cpu: of.cpu(p.group)}})
+			pairs = append(pairs, pair{asIs: figures{cpu: of.cpu(asIs.group)},
+				changed: figures{cpu: of.cpu(p.group)}})
 		}
 		p.CPU = around(p.CPU.Value, pairs, func(p pair) float64 { return p.changed.cpu }, residual)
 		p.Ratio = stats.Estimate{Value: 1, Low: 1, High: 1}

@@ -226,12 +226,12 @@ func (a *Answer) outcome(ctx context.Context, p placement, most bound, f figures
 	o.P99 = around(f.p99, pairs, func(p pair) float64 { return of(p).p99 }, tail)
 	o.CPU = around(f.cpu, pairs, func(p pair) float64 { return of(p).cpu }, cpu)
 	o.Cores = around(f.cores, pairs, func(p pair) float64 { return of(p).cores }, cpu)
-	o.Capacity = around(most.rate, pairs, func(p pair) float64 { return 1 / of(p).utilization }, cpu)
+	o.Capacity = around(most.rate, pairs, func(p pair) float64 { return p.attainable(of(p)) }, cpu)
 	for i, name := range p.units {
 		o.Units = append(o.Units, UnitUse{name, f.units[i]})
 	}
 	if len(q.Objective.Limits) > 0 {
-		o.Held, err = a.held(ctx, p, f, of, pairs)
+		o.Held, err = a.held(ctx, p, most, f, of, pairs)
 	}
 	return o, err
 }
