@@ -98,3 +98,15 @@ func Balancing(value string) rpc.Balancing {
 	}
 	return rpc.RoundRobin
 }
+
+// greeting returns the first bytes of a connection over which units call. No client begins with them: clients
+// speak HTTP/1.1, without TLS, and ask for other paths.
+func (c Calls) greeting() string {
+	switch {
+	case c.Security != nil:
+		return secure.Greeting
+	case c.Binding == GRPC || c.Binding == GRPCLean:
+		return "PRI" // as every connection of HTTP/2
+	}
+	return "POST /cleave." // as the names of our services begin
+}

@@ -19,6 +19,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
@@ -174,6 +175,24 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		register(u.Log.Registrar(server, u.Calls.Faults))
 	}
 	return rpc.Serve(ctx, u.Calls.Security.Listener(listener), server, drain)
+}
+
+// ServeBeside is Serve at an address where clients are served, too: the first bytes of a connection tell
+// whose it is.
+func (u *Unit) ServeBeside(ctx context.Context, listener net.Listener,
+	clients func(context.Context, net.Listener) error,
+) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	calls, others := accept.Fork(listener, u.Calls.greeting())
+	served := make(chan error, 1)
+	go func() {
+		served <- u.Serve(ctx, calls)
+		end()
+	}()
+	err := clients(ctx, others)
+	end()
+	return errors.Join(err, <-served)
 }
 
 // Close closes what the unit has opened, the last first. It serves no more.

@@ -17,7 +17,6 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
@@ -173,27 +172,16 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 
 // serve answers until ctx ends. Clients and other units call the one address of the unit in front.
 func (u *Unit) serve(ctx context.Context, listener net.Listener) error {
-	if u.index != u.design.Front() {
-		return u.Unit.Serve(ctx, listener)
-	}
-	if !u.design.IsCalled(u.index) {
+	clients := func(ctx context.Context, listener net.Listener) error {
 		return unit.ServeFront(ctx, listener, u.front(u.enter), requestTimeout)
 	}
-	begin := "POST" // clients send requests of other methods
-	if u.design.Bind == hosting.GRPC || u.design.Bind == hosting.GRPCLean {
-		begin = "PRI" // as every connection of HTTP/2
+	switch {
+	case u.index != u.design.Front():
+		return u.Unit.Serve(ctx, listener)
+	case u.design.IsCalled(u.index):
+		return u.ServeBeside(ctx, listener, clients)
 	}
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	calls, others := accept.Fork(listener, begin)
-	served := make(chan error, 1)
-	go func() {
-		served <- u.Unit.Serve(ctx, calls)
-		end()
-	}()
-	err := unit.ServeFront(ctx, others, u.front(u.enter), requestTimeout)
-	end()
-	return errors.Join(err, <-served)
+	return clients(ctx, listener)
 }
 
 // logIf logs an error, unless the unit was told to end.

@@ -242,6 +242,13 @@ func (d Design) Peers(unit kit.Placed) []string {
 	return peers
 }
 
+// IsCalled reports whether other units call components of a unit.
+func (d Design) IsCalled(unit kit.Placed) bool {
+	return slices.ContainsFunc(d.Units, func(other kit.Placed) bool {
+		return slices.Contains(d.Peers(other), unit.Name)
+	})
+}
+
 // hasTimelines reports whether a component keeps timelines.
 func (d Design) hasTimelines(part string) bool {
 	return part == parts.UserTimelinesName || part == parts.HomeTimelinesName && d.Keeps(part)

@@ -299,17 +299,23 @@ func (u *Unit) Handler() http.Handler {
 	})
 }
 
-// Serve answers until ctx ends, and then what is under way: clients in front, else other
-// units.
+// Serve answers until ctx ends, and then what is under way: clients in front, and other units that call this
+// one.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	if u.broker != nil && u.Hosts(parts.HomeTimelinesName) {
 		defer u.takeAnnounced(ctx)()
 	}
-	if u.Name == u.design.Front().Name {
+	clients := func(ctx context.Context, listener net.Listener) error {
 		return gateway.Serve(ctx, listener,
 			front.Traced(u.Log.Handler(u.Handler()), u.Spans, architecture.UnitFront))
 	}
-	return u.Unit.Serve(ctx, listener)
+	switch {
+	case u.Name != u.design.Front().Name:
+		return u.Unit.Serve(ctx, listener)
+	case u.design.IsCalled(u.unit):
+		return u.ServeBeside(ctx, listener, clients)
+	}
+	return clients(ctx, listener)
 }
 
 // OpenStore opens the documents of a component: each has a database of its own.

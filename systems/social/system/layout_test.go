@@ -3,6 +3,7 @@ package system
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -140,8 +141,11 @@ func TestOperationsOfAPoint(t *testing.T) {
 			t.Errorf("the mix is %v", weights)
 		}
 	}
-	if weights := weightsAt(t, map[string]float64{Logins: 2.5}); weights[logIn] != 0.25*weights[compose] {
-		t.Errorf("of the mix with 2.5 logins for a hundred requests the weights are %v", weights)
+	for _, logins := range []float64{2.5, 0.05} {
+		weights := weightsAt(t, map[string]float64{Logins: logins})
+		if share := weights[logIn] / weights[compose]; math.Abs(share/(logins/10)-1) > 1e-9 {
+			t.Errorf("of the mix with %g logins for a hundred requests the weights are %v", logins, weights)
+		}
 	}
 	for _, levels := range []map[string]float64{{Only: 5}, {Only: 1, Logins: 1}} {
 		if _, err := flows(lab.Point{Levels: levels}); err == nil {

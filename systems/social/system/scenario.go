@@ -98,17 +98,16 @@ func flows(p lab.Point) ([]object, error) {
 		composing(shares / (mostMentions + 1)),
 	}
 	logins, _ := p.Level(Logins)
-	login := loggingIn(max(logins/100*10*shares, 1)) // a weight is above 0
 	only, _ := p.Level(Only)
 	switch {
 	case only == 0 && logins == 0:
 		return slices.Concat(mix...), nil
 	case only == 0:
-		return append(slices.Concat(mix...), login), nil
+		return append(slices.Concat(mix...), loggingIn(logins/100*10*shares)), nil
 	case logins > 0:
 		return nil, fmt.Errorf("point %s: %s come beside the mix, and %s is %g: use 0", p, Logins, Only, only)
 	case only == onlyLogins:
-		return []object{login}, nil
+		return []object{loggingIn(1)}, nil
 	case only < 0 || only > onlyLogins || only != float64(int(only)):
 		return nil, fmt.Errorf("point %s: %s is %g: use 0 to %d", p, Only, only, onlyLogins)
 	}
