@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
 	"time"
 
@@ -24,8 +25,9 @@ const (
 	// warmProbes before them warm up.
 	probes, fewProbes, warmProbes = 100, 20, 5
 	longestPause                  = 10 * time.Millisecond
-	// Requests of the first probedOperations are measured; those of other operations are taken for their mean.
-	probedOperations = 20
+	// The first probedEntries of each kind, operations and calls of other units, are measured. Others are taken
+	// for their mean: a unit has to begin in seconds.
+	probedEntries = 20
 	// dryWait bounds waits while probes are sent.
 	dryWait = time.Millisecond
 )
@@ -40,14 +42,15 @@ func (u *Unit) calibrate(ctx context.Context) error {
 			entries = append(entries, s)
 		}
 	}
-	u.each = max(fewProbes, probes/max(1, len(entries)))
+	few := min(probedEntries, len(entries))
+	u.each = max(fewProbes, probes/max(1, few))
 	u.dry = true
 	defer func() {
 		u.finish()
 		u.dry = false
 	}()
 	if u.index == u.design.Front() {
-		u.each = max(fewProbes, probes/max(1, min(probedOperations, len(u.design.Roots))+len(entries)))
+		u.each = max(fewProbes, probes/(min(probedEntries, len(u.design.Roots))+few))
 		if err := u.probed(ctx, u.serveDry, u.probeFront); err != nil {
 			return err
 		}
@@ -71,13 +74,22 @@ func (u *Unit) probeEntries(ctx context.Context, entries []*score) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	idle, _ := u.metered(func() error { return nil })
-	for _, s := range entries {
-		took, err := u.metered(func() error { return u.play(ctx, s) })
-		if err != nil {
-			return err
+	idle, _, err := u.metered(func() error { return nil })
+	if err != nil {
+		return err
+	}
+	sum := time.Duration(0)
+	for i, s := range entries {
+		own := sum / probedEntries
+		if i < probedEntries {
+			took, _, err := u.metered(func() error { return u.play(ctx, s) })
+			if err != nil {
+				return err
+			}
+			own = max(0, took-idle)
+			sum += own
 		}
-		u.leaveOut(s, max(0, took-idle))
+		u.leaveOut(s, own)
 	}
 	return nil
 }
@@ -136,15 +148,12 @@ func (u *Unit) serveDry(ctx context.Context, listener net.Listener) error {
 func (u *Unit) probeFront(_ context.Context, address string) error {
 	sum := time.Duration(0)
 	for i, root := range u.design.Roots {
-		if i >= probedOperations {
-			u.frontCPU[i] = sum / probedOperations
-		} else {
+		u.frontCPU[i] = sum / probedEntries
+		if i < probedEntries {
 			var err error
-			sent := onThread(func() { u.frontCPU[i], err = u.exchange(address, u.request(i)) })
-			if err != nil {
+			if u.frontCPU[i], err = u.exchange(address, u.request(i)); err != nil {
 				return err
 			}
-			u.frontCPU[i] = max(0, u.frontCPU[i]-sent/time.Duration(u.each+warmProbes))
 			sum += u.frontCPU[i]
 		}
 		u.leaveOut(u.scores[root.Number], u.frontCPU[i])
@@ -159,9 +168,11 @@ func (u *Unit) request(operation int) []byte {
 		"Content-Length: %d\r\n\r\n%s", rehearsal.Path(operation), len(body), body)
 }
 
-// exchange sends a request again and again on the calling thread alone, and returns the CPU time that the
+// exchange sends a request again and again on one thread, and returns the CPU time that the rest of the
 // process took for one.
 func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return 0, err
@@ -176,12 +187,13 @@ func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
 		return 0, err
 	}
 	answer := make([]byte, maxMessage)
-	return u.metered(func() error {
+	process, sender, err := u.metered(func() error {
 		if _, err := unix.Write(descriptor, request); err != nil {
 			return err
 		}
 		return readAnswer(descriptor, answer)
 	})
+	return max(0, process-sender), err
 }
 
 // rest makes the pause between two probes. It keeps its thread: a timer of the runtime would take CPU time.
@@ -192,22 +204,24 @@ func (u *Unit) rest() {
 	}
 }
 
-// metered returns the CPU time of the process for some work and a pause, in the mean over probes.
-func (u *Unit) metered(work func() error) (time.Duration, error) {
-	begun := time.Duration(0)
+// metered returns the CPU time of the process for some work and a pause, in the mean over probes, and that of
+// the calling thread alone, if the caller keeps it.
+func (u *Unit) metered(work func() error) (process, thread time.Duration, err error) {
 	for i := range u.each + warmProbes {
 		if i == warmProbes {
-			begun = clock(unix.CLOCK_PROCESS_CPUTIME_ID)
+			process, thread = -clock(unix.CLOCK_PROCESS_CPUTIME_ID), -clock(unix.CLOCK_THREAD_CPUTIME_ID)
 		}
 		u.rest()
 		if err := work(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	return (clock(unix.CLOCK_PROCESS_CPUTIME_ID) - begun) / time.Duration(u.each), nil
+	process, thread = process+clock(unix.CLOCK_PROCESS_CPUTIME_ID), thread+clock(unix.CLOCK_THREAD_CPUTIME_ID)
+	return process / time.Duration(u.each), thread / time.Duration(u.each), nil
 }
 
-// readAnswer reads an answer to the end of its JSON object.
+// readAnswer reads an answer to the end of its JSON object. A refusal is an error: it tells nothing of what
+// the request takes.
 func readAnswer(descriptor int, into []byte) error {
 	for n := 0; ; {
 		more, err := unix.Read(descriptor, into[n:])
@@ -217,9 +231,13 @@ func readAnswer(descriptor int, into []byte) error {
 		if err != nil || more == 0 {
 			return errors.Join(err, io.ErrUnexpectedEOF)
 		}
-		if n += more; bytes.HasSuffix(into[:n], []byte("}")) {
-			return nil
+		if n += more; !bytes.HasSuffix(into[:n], []byte("}")) {
+			continue
 		}
+		if !bytes.HasPrefix(into[:n], []byte("HTTP/1.1 200 ")) {
+			return fmt.Errorf("a probe was answered %.200q", into[:n])
+		}
+		return nil
 	}
 }
 

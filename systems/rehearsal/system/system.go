@@ -213,7 +213,9 @@ func (s System) Explanation() lab.Explanation {
 		Metrics: []string{"response_time_p50", loaded.CPUPerOperation, "response_time_p99"}}
 	if m, err := model.Parse(rehearsal.ModelFile, []byte(s.Model)); err == nil {
 		for _, of := range m.Measured {
-			e.Rate = min(cmp.Or(e.Rate, of.Rate), of.Rate)
+			if of.Users == 0 { // at its capacity queues grow without end
+				e.Rate = min(cmp.Or(e.Rate, of.Rate), of.Rate)
+			}
 		}
 	}
 	e.Rate = cmp.Or(e.Rate, usualRate)

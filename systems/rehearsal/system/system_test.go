@@ -137,13 +137,15 @@ func TestComponentsLeaveOneAfterAnother(t *testing.T) {
 func TestExplanationsHaveARateOfTheModel(t *testing.T) {
 	s, _ := played(t)
 	before, _, _ := strings.Cut(s.Model, "measured:")
-	for measured, want := range map[string]float64{"": usualRate, "20": 20, "200": 200, "300 200 400": 200} {
+	for measured, want := range map[string]float64{"": usualRate, "20": 20, "200": 200, "300 200 400": 200,
+		"900/64": usualRate, "20/1 90": 90} { // rate/users: a capacity
 		text := before
 		for i, rate := range strings.Fields(measured) {
 			if i == 0 {
 				text += "measured:\n"
 			}
-			text += "  - {rate: " + rate + ", time: {mean: 3ms, source: guess}, cpu: {mean: 400us, source: guess}}\n"
+			text += "  - {rate: " + strings.ReplaceAll(rate, "/", ", users: ") +
+				", time: {mean: 3ms, source: guess}, cpu: {mean: 400us, source: guess}}\n"
 		}
 		if _, err := model.Parse(rehearsal.ModelFile, []byte(text)); err != nil {
 			t.Fatal(err)

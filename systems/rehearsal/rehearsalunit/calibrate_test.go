@@ -1,0 +1,62 @@
+package rehearsalunit
+
+import (
+	"context"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/systems/rehearsal"
+)
+
+// playing returns a unit that plays these calls, each in the place of its number.
+func playing(calls ...*rehearsal.Call) *Unit {
+	u := &Unit{dry: true, each: 1, burner: &burner{}, sleeper: &sleeper{}}
+	for i, c := range calls {
+		c.Number = i
+		u.scores = append(u.scores, u.scoreOf(c))
+	}
+	return u
+}
+
+// taking returns a call that takes so much CPU time.
+func taking(cpu time.Duration, count float64, calls ...*rehearsal.Call) *rehearsal.Call {
+	return &rehearsal.Call{Call: &model.Call{Count: count, CPU: model.Distribution{Mean: cpu}}, Calls: calls}
+}
+
+// TestWhatTheProgramTakesIsLeftOut of the calls of an entry in its unit, and of no others.
+func TestWhatTheProgramTakesIsLeftOut(t *testing.T) {
+	inside, outside := taking(5*time.Millisecond, 2), taking(time.Second, 1)
+	outside.Unit = 1
+	entry, other := taking(10*time.Millisecond, 1, inside, outside), taking(time.Second, 1)
+	for own, want := range map[time.Duration]float64{4 * time.Millisecond: 0.8, time.Second: 0} {
+		u := playing(entry, inside, outside, other)
+		u.leaveOut(u.scores[0], own)
+		for i, share := range []float64{want, want, 1, 1} {
+			if got := u.scores[i].share; math.Abs(got-share) > 1e-9 {
+				t.Errorf("%v of 20ms: call %d computes %g of its CPU time, want %g", own, i, got, share)
+			}
+		}
+	}
+}
+
+// TestAUnitWithManyEntriesProbesSome: the first ones that others call, or a large model would not be ready
+// in time. Here whoever plays one of the rest waits for a worker in vain.
+func TestAUnitWithManyEntriesProbesSome(t *testing.T) {
+	var calls []*rehearsal.Call
+	for range probedEntries + 1 {
+		calls = append(calls, taking(time.Second, 1))
+	}
+	u := playing(calls...)
+	u.scores[probedEntries].visits = []visit{{store: &station{workers: make(chan struct{})},
+		wait: model.Distribution{}.Points()}}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := u.probeEntries(ended, u.scores); err != nil {
+		t.Errorf("all %d entries are probed: %v", len(calls), err)
+	}
+	if err := u.probeEntries(ended, u.scores[probedEntries:]); err == nil {
+		t.Error("an entry that is probed waits for no worker")
+	}
+}
