@@ -31,6 +31,21 @@ const (
 // preparable are the names that all databases take.
 var preparable = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
+// CheckPrepare returns an error that says what to set, if the server is set to prepare no transactions:
+// PostgreSQL is so by default.
+func (db *DB) CheckPrepare(ctx context.Context) error {
+	if db.driver != PostgreSQL {
+		return nil
+	}
+	var most int64
+	_, err := db.One(ctx, []any{&most}, "SELECT current_setting('max_prepared_transactions')::int")
+	if err == nil && most == 0 {
+		err = errors.New("PostgreSQL prepares no transactions: set max_prepared_transactions in its " +
+			"configuration, at least as high as max_connections, and start it again")
+	}
+	return err
+}
+
 // Prepare runs work in a transaction of its own, as Do does, and prepares it under a name that no other one
 // of the server has: it is durable and keeps its locks until End commits it or rolls it back, also when
 // this program or the server ends meanwhile. After an error it may be prepared or not; Prepared tells.
@@ -196,10 +211,11 @@ func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
 		return err
 	}
 	_ = conn.Close() // back to the pool
-	if isNone(err) {
-		return db.noneLeft(ctx, name)
-	}
 	switch {
+	case isNone(err):
+		return db.noneLeft(ctx, name)
+	case isEnding(err):
+		return db.Contended("somebody else is ending transaction " + name)
 	case err != nil:
 	case commit:
 		db.counters.commits.Add(1)
@@ -229,6 +245,13 @@ func isNone(err error) bool {
 	var ofPostgreSQL *pgconn.PgError
 	return errors.As(err, &ofMariaDB) && ofMariaDB.Number == unknownXID ||
 		errors.As(err, &ofPostgreSQL) && ofPostgreSQL.Code == undefinedObject
+}
+
+// isEnding reports whether an error of who ends a transaction says that somebody else does so now.
+func isEnding(err error) bool {
+	const notInPrerequisiteState = "55000"
+	var ofPostgreSQL *pgconn.PgError
+	return errors.As(err, &ofPostgreSQL) && ofPostgreSQL.Code == notInPrerequisiteState
 }
 
 // Prepared lists the transactions of this database that are prepared and have not ended.

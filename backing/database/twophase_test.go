@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/servers"
 )
 
 // change returns work that sets an amount.
@@ -64,6 +67,7 @@ func checkPrepared(t *testing.T, config database.Config) {
 	}
 	must(t, err)
 	expectPrepared(t, db)
+	endsOnce(t, db)
 	for name, want := range map[string]int64{"a": 10, "b": 3, "c": 4} {
 		if got := amount(t, ctx, db, name); got != want {
 			t.Errorf("%s = %d in the end, want %d", name, got, want)
@@ -72,6 +76,43 @@ func checkPrepared(t *testing.T, config database.Config) {
 	other := databasetest.Open(t, config)
 	must(t, other.Prepare(ctx, "last", change(other, "a", 6)), other.End(ctx, "last", true),
 		other.Do(ctx, change(other, "b", 7)))
+}
+
+// endsOnce has several end a transaction at the same time: one does, and no other is refused.
+func endsOnce(t *testing.T, db *database.DB) {
+	t.Helper()
+	for range 10 {
+		must(t, db.Prepare(t.Context(), "shared", change(db, "a", 10)))
+		ends := make(chan error)
+		for range 8 {
+			go func() { ends <- db.End(t.Context(), "shared", true) }()
+		}
+		for range 8 {
+			if err := <-ends; err != nil {
+				t.Errorf("ended with others: %v", err)
+			}
+		}
+	}
+}
+
+// TestAServerThatPreparesNoTransactions is told from one that does.
+func TestAServerThatPreparesNoTransactions(t *testing.T) {
+	instance := servers.Started(t, server.Postgres, server.Settings{})
+	place, err := database.ParsePlace(instance.URL())
+	must(t, err)
+	for _, none := range []bool{false, true} {
+		db, err := database.Open(t.Context(), place.Config("postgres", 1))
+		must(t, err)
+		if err := db.CheckPrepare(t.Context()); (err != nil) != none ||
+			none && !strings.Contains(err.Error(), "set max_prepared_transactions") {
+			t.Errorf("a server that prepares nothing: %t, found %v", none, err)
+		}
+		if !none {
+			exec(t, t.Context(), db, "ALTER SYSTEM SET max_prepared_transactions = 0")
+			must(t, instance.Restart(t.Context()))
+		}
+		must(t, db.Close())
+	}
 }
 
 func must(t *testing.T, errs ...error) {

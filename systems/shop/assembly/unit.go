@@ -188,6 +188,11 @@ func fill(
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if design.Coordination == architecture.TwoPhase {
+		if err := db.CheckPrepare(ctx); err != nil {
+			return fmt.Errorf("%s %s: %w", architecture.KnobCoordination, design.Coordination, err)
+		}
+	}
 	for _, component := range components {
 		if err := PrepareComponent(ctx, design, component, db, seed); err != nil {
 			return err
