@@ -9,17 +9,12 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
@@ -52,11 +47,10 @@ func (s System) auditDatabases(
 		}
 	}
 	for _, q := range x.Audit.Queries {
-		var db *sql.DB
-		var address string
+		var db connected
 		text, err := s.Secrets.FillMasked(q.SQL)
 		if err == nil {
-			db, address, err = s.open(x, x.Audit.Databases[q.In], left.Foreign)
+			db, err = s.open(x, x.Audit.Databases[q.In], left.Foreign)
 		}
 		if err != nil {
 			undecided("audit: %s: in %s: %v", q.Rule, q.In, err)
@@ -64,7 +58,7 @@ func (s System) auditDatabases(
 		}
 		asked := question{AuditQuery: q, text: text, db: db, driver: x.Audit.Databases[q.In].Driver, tried: tried}
 		came, broken, err := asked.untilItHolds(ctx)
-		switch place := fmt.Sprintf("%s (%s at %s, asked: %s)", q.Rule, q.In, address, shortened(q.SQL)); {
+		switch place := fmt.Sprintf("%s (%s at %s, asked: %s)", q.Rule, q.In, db.address, shortened(q.SQL)); {
 		case err != nil:
 			undecided("audit: %s: %v", place, err)
 		case broken != "":
@@ -76,37 +70,26 @@ func (s System) auditDatabases(
 	}
 }
 
-// open returns a database of an audit and its address, given those of the system's units.
-func (s System) open(
-	x *lab.ExternalSystem, d lab.AuditDatabase, units map[string]string,
-) (db *sql.DB, address string, err error) {
+// open returns a database of an audit, given the addresses of the system's units.
+func (s System) open(x *lab.ExternalSystem, d lab.AuditDatabase, units map[string]string) (connected, error) {
 	host, port, err := splitAt(d.At)
 	if err != nil {
-		return nil, "", fmt.Errorf("at: %w", err)
+		return connected{}, fmt.Errorf("at: %w", err)
 	}
 	if !isLoopback(host) { // a plan that somebody else wrote may name any
 		at, runs := units[host]
 		if !runs {
-			return nil, "", fmt.Errorf("at: there is no unit %s that listens", host)
+			return connected{}, fmt.Errorf("at: there is no unit %s that listens", host)
 		}
 		if host, _, err = net.SplitHostPort(at); err != nil {
-			return nil, "", fmt.Errorf("at: %w", err)
+			return connected{}, fmt.Errorf("at: %w", err)
 		}
 	}
 	password, err := s.passwordOf(x, d)
 	if err != nil {
-		return nil, "", err
+		return connected{}, err
 	}
-	address = net.JoinHostPort(host, strconv.Itoa(port))
-	connect := map[string]func(address, password string, d lab.AuditDatabase) (*sql.DB, error){
-		driverPostgres: connectPostgres, driverMySQL: connectMySQL}[d.Driver]
-	if connect == nil {
-		return nil, "", fmt.Errorf("there is no driver %q", d.Driver)
-	}
-	if db, err = connect(address, password, d); err == nil {
-		db.SetMaxOpenConns(1)
-	}
-	return db, address, err
+	return connect(d, net.JoinHostPort(host, strconv.Itoa(port)), password)
 }
 
 // passwordOf returns the password of a database, which nothing that is written shows from now on; "": none.
@@ -148,33 +131,6 @@ func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, 
 	return password, nil
 }
 
-// connectPostgres returns a database of PostgreSQL. Address, user, database and password are those of the
-// file, whatever the environment says.
-func connectPostgres(address, password string, d lab.AuditDatabase) (*sql.DB, error) {
-	at := url.URL{Scheme: "postgres", User: url.User(d.User), Host: address, Path: "/" + d.Name,
-		RawQuery: "sslmode=prefer&passfile="}
-	config, err := pgx.ParseConfig(at.String())
-	if err != nil {
-		return nil, fmt.Errorf("its name or its user cannot be: %w", err)
-	}
-	config.Password = password
-	config.RuntimeParams = map[string]string{"application_name": "cleave"}
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec // one statement, which nothing keeps
-	return stdlib.OpenDB(*config), nil
-}
-
-// connectMySQL returns a database of MySQL or MariaDB.
-func connectMySQL(address, password string, d lab.AuditDatabase) (*sql.DB, error) {
-	config := mysql.NewConfig()
-	config.Net, config.Addr, config.DBName, config.User, config.Passwd = "tcp", address, d.Name, d.User, password
-	config.TLSConfig, config.Logger = "preferred", &mysql.NopLogger{} // errors are returned as well
-	connector, err := mysql.NewConnector(config)
-	if err != nil {
-		return nil, fmt.Errorf("its name or its user cannot be: %w", err)
-	}
-	return sql.OpenDB(connector), nil
-}
-
 // endings are how many attempts of an operation happened, and of how many nobody knows.
 type endings struct{ right, unknown int64 }
 
@@ -198,7 +154,7 @@ func countEnds(path string) (map[string]endings, error) {
 type question struct {
 	lab.AuditQuery
 	text   string // the SQL with its secrets
-	db     *sql.DB
+	db     connected
 	driver string
 	tried  map[string]endings // by operation
 }
@@ -269,6 +225,12 @@ func (q question) begin(ctx context.Context) (*sql.Tx, error) {
 func (q question) ask(ctx context.Context) (found table, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
+	q.db.received.Store(0)
+	defer func() {
+		if err != nil && q.db.received.Load() > maxAnswer { // drivers replace the error of the connection
+			err = errLongAnswer
+		}
+	}()
 	tx, err := q.begin(ctx)
 	if err != nil {
 		return found, fmt.Errorf("it cannot be asked, look at audit.databases.%s: %w", q.In, err)

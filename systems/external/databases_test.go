@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
@@ -52,7 +54,7 @@ func store(t *testing.T, driver database.Driver) stored {
 		s.password, _ = dsn.User.Password()
 	}
 	s.Password = "${SHOP_PASSWORD}"
-	db, _, err := s.as(t, s.password).open(&lab.ExternalSystem{}, s.AuditDatabase, nil)
+	db, err := s.as(t, s.password).open(&lab.ExternalSystem{}, s.AuditDatabase, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +134,9 @@ func TestDatabasesAreAudited(t *testing.T) {
 					"expected none: id=4 total=-1.00; id=5 total=-1.00; id=6 total=-1.00; id=7 total=-1.00; " +
 						"id=8 total=-1.00; ..."},
 				{"SELECT ids FROM orders", none, lab.AuditUnknown, "asked: SELECT ids FROM orders): it was not answered"},
+				{"SELECT repeat('x', 2000000)", is("x"), lab.AuditUnknown, "more than 1048576 bytes, and no more"},
+				{"SELECT repeat('x', 600000)", lab.AuditQuery{Equals: new("x"), Within: 0.3}, lab.AuditInvalid,
+					"xxx... came, expected x"}, // asked twice: the limit is that of one answer
 				{"SELECT 1; DELETE FROM orders", none, lab.AuditUnknown, "it was not answered"},
 				{"WITH gone AS (DELETE FROM orders RETURNING id) SELECT * FROM gone", none, lab.AuditUnknown,
 					"it was not answered"},
@@ -152,6 +157,53 @@ func TestDatabasesAreAudited(t *testing.T) {
 			s.becomesRight(t)
 			s.keepsItsPassword(t)
 		})
+	}
+}
+
+// TestTheEnvironmentChoosesNoDatabase whatever the variables of PostgreSQL say.
+func TestTheEnvironmentChoosesNoDatabase(t *testing.T) {
+	connection := func(config *pgx.ConnConfig) string {
+		var texts []string
+		for _, at := range append([]*pgconn.FallbackConfig{{Host: config.Host, Port: config.Port,
+			TLSConfig: config.TLSConfig}}, config.Fallbacks...) {
+			text := fmt.Sprintf("%s:%d", at.Host, at.Port)
+			if secured := at.TLSConfig; secured != nil {
+				text += fmt.Sprint(" by TLS ", secured.ServerName, secured.InsecureSkipVerify, secured.RootCAs,
+					len(secured.Certificates), secured.NextProtos)
+			}
+			texts = append(texts, text)
+		}
+		return fmt.Sprint(texts, config.User, config.Password, config.Database, config.RuntimeParams,
+			config.ConnectTimeout, config.ValidateConnect == nil, config.SSLNegotiation, config.SSLCertMode,
+			config.ChannelBinding, config.RequireAuth, config.MinProtocolVersion, config.MaxProtocolVersion)
+	}
+	named, unnamed := lab.AuditDatabase{Name: "shop", User: "me"}, lab.AuditDatabase{}
+	before := map[lab.AuditDatabase]string{}
+	for _, d := range []lab.AuditDatabase{named, unnamed} {
+		config, err := postgresConfig("localhost:5432", "", d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[d] = connection(config)
+	}
+	for d, want := range before {
+		for _, name := range []string{"HOST", "PORT", "DATABASE", "USER", "PASSWORD", "PASSFILE", "APPNAME",
+			"CONNECT_TIMEOUT", "SSLMODE", "SSLKEY", "SSLCERT", "SSLCERTMODE", "SSLSNI", "SSLROOTCERT", "SSLPASSWORD",
+			"SSLNEGOTIATION", "TARGETSESSIONATTRS", "TZ", "OPTIONS", "MINPROTOCOLVERSION", "MAXPROTOCOLVERSION",
+			"CHANNELBINDING", "REQUIREAUTH"} {
+			for _, value := range []string{"direct", "3.2", "disable"} { // one of them is a value of each variable
+				t.Setenv("PG"+name, value)
+				got, err := postgresConfig("localhost:5432", "", d)
+				if err != nil || connection(got) != want {
+					t.Errorf("PG%s=%s changes %s: %v", name, value, want, err)
+				}
+			}
+		}
+	}
+	t.Setenv("PGSERVICE", "other")
+	if _, err := postgresConfig("localhost:5432", "", lab.AuditDatabase{}); err == nil ||
+		!strings.Contains(err.Error(), "env -u PGSERVICE") {
+		t.Errorf("with PGSERVICE: %v", err)
 	}
 }
 
@@ -205,14 +257,14 @@ func (s stored) keepsItsPassword(t *testing.T) {
 	x := &lab.ExternalSystem{Services: []lab.SystemService{{Name: "db", Container: lab.ContainerSpec{
 		Env: []string{"A=b", "DB_PASSWORD=" + reference}}}}}
 	s.AuditDatabase.At = "db:" + port
-	db, _, err := System{Secrets: masked}.open(x, s.AuditDatabase, map[string]string{"db": "127.0.0.1:1"})
+	db, err := System{Secrets: masked}.open(x, s.AuditDatabase, map[string]string{"db": "127.0.0.1:1"})
 	if err == nil {
 		err = errors.Join(db.PingContext(t.Context()), db.Close())
 	}
 	if err != nil {
 		t.Errorf("with the password of the service: %v", err)
 	}
-	if _, _, err := (System{Secrets: masked}).open(x, s.AuditDatabase, nil); err == nil {
+	if _, err := (System{Secrets: masked}).open(x, s.AuditDatabase, nil); err == nil {
 		t.Error("a database is asked that is no unit of the system")
 	}
 }

@@ -207,6 +207,11 @@ func (d *Definition) locate(db *lab.AuditDatabase) error {
 	if err != nil {
 		return fmt.Errorf("at: %w", err)
 	}
+	if db.Driver == driverPostgres {
+		if err := checkEnvironment(); err != nil {
+			return err
+		}
+	}
 	if d.Afar() {
 		return fmt.Errorf("at: on %s this host does not reach %s: audit it with a command, or with requests, or "+
 			"deploy it on this host", d.Deployment, db.At)
