@@ -17,8 +17,8 @@ import (
 )
 
 // errLongAnswer is the error of an answer that exceeds the limit.
-var errLongAnswer = fmt.Errorf("its answer has more than %d bytes, and no more are read from a database: ask "+
-	"for less, with count(*), LIMIT or left(..., 100)", maxAnswer)
+var errLongAnswer = fmt.Errorf("its answer has more than %d bytes, and no more are read from a database: "+
+	"ask for less, with count(*), LIMIT or left(..., 100)", maxAnswer)
 
 // connected is a database of an audit. It has at most one connection at a time.
 type connected struct {
