@@ -1,5 +1,5 @@
-// Package dockertest gives tests and benches a Docker daemon: the one that answers on
-// this host, or else a private one, which they start and end.
+// Package dockertest gives tests and benches a Docker daemon. Start and Reach use the one that answers on
+// this host, or else a private one, which they start and end; Private and Shared always start a private one.
 //
 // A private daemon has its data, its containerd and its socket in a folder of its
 // own and leaves this host's packet filter and its network alone: it has no
@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,33 +99,18 @@ func run(options ...string) (*Daemon, error) {
 
 // end ends the daemon and removes its containers, networks and data.
 func (d *Daemon) end() error {
-	err := d.stop()
-	d.endOrphans()
-	// A daemon that could not start leaves its data mounted on itself, and one that had containers in the
-	// host's network a mount of that.
-	_ = syscall.Unmount(filepath.Join(d.dir, "data"), syscall.MNT_DETACH)
-	_ = syscall.Unmount(filepath.Join(d.dir, "exec", "netns", "default"), syscall.MNT_DETACH)
-	return errors.Join(err, os.RemoveAll(d.dir))
+	stopped := d.stop()
+	said, err := exec.Command("sh", "-c", cleanup, "sh", d.dir).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("remove what a Docker daemon has left: %w: %s", err, said)
+	}
+	return errors.Join(stopped, err)
 }
 
 // Kill ends the daemon with SIGKILL. Its containers go on.
 func (d *Daemon) Kill() {
 	_ = syscall.Kill(d.pid, syscall.SIGKILL) // it runs until then
 	<-d.ended
-}
-
-// endOrphans kills the containerd and the container shims of a daemon that was killed. The next daemon does
-// not take them over. Their command lines name the daemon's folder.
-func (d *Daemon) endOrphans() {
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
-	for _, path := range lines {
-		line, err := os.ReadFile(path)
-		if err == nil && bytes.Contains(line, []byte("containerd")) &&
-			bytes.Contains(line, []byte(d.dir+"/exec/")) {
-			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may end by itself
-		}
-	}
 }
 
 // Again restarts a daemon that was killed, with its data.
@@ -203,11 +187,27 @@ type Daemon struct {
 	ended chan struct{}
 }
 
-// janitor removes a daemon's folder, with its mounts, and the bridges of its networks when the program that
-// started it was killed, and the daemon has ended for that reason. After end there is nothing to do.
+// janitor cleans up when the program that started a daemon was killed, and the daemon has ended for that
+// reason, or was killed before. After end there is nothing to do.
 const janitor = `read -r _
 process=/proc/$(cat "$1/pid")
 for _ in $(seq 600); do [ ! -e "$process/exe" ] || sleep 0.2; done
+` + cleanup
+
+// cleanup removes what a daemon that has ended leaves in its folder and outside of it. One that was killed
+// leaves its containerd and the shims of containers, whose command lines name the folder, and the processes
+// of containers, whose control groups name these. Bridges of networks and mounts may be left of any.
+const cleanup = `left() {
+  grep --no-messages --files-with-matches --text --fixed-strings "$1/exec/" /proc/[0-9]*/cmdline
+  find "$1/data/containers" -maxdepth 1 -printf '%f\n' | grep '^[0-9a-f]\{64\}$' |
+    grep --no-messages --files-with-matches --fixed-strings --file=- /proc/[0-9]*/cgroup
+}
+for _ in $(seq 100); do
+  processes=$(left "$1" | cut -d/ -f3)
+  [ -n "$processes" ] || break
+  kill -s KILL $processes
+  sleep 0.1
+done
 grep --text --only-matching 'br-[0-9a-f]\{12\}' "$1/data/network/files/local-kv.db" | sort -u |
   xargs --no-run-if-empty --max-args=1 ip link delete
 grep --only-matching "$1/[^ ]*" /proc/mounts | sort -r | xargs --no-run-if-empty umount --lazy

@@ -30,8 +30,9 @@ func Main(run func() int) int {
 	return code
 }
 
-// Shared is Start for tests that run side by side: they have one private daemon, which the first of them
-// starts, and which is the one of the whole program from then on. Tests keep to what they have made there.
+// Shared lets tests that run side by side, and the programs that they start, reach one private daemon. The
+// first of them starts it, whatever answers on this host, and it serves the whole program from then on. Tests
+// keep to what they have made there. Where none can be started the test is skipped, with the reason.
 func Shared(t *testing.T) {
 	t.Helper()
 	testset.Need(t, "it runs containers")
@@ -40,7 +41,7 @@ func Shared(t *testing.T) {
 	}
 }
 
-// Once is Shared, with an image of this name, which make makes for the first test that asks for it.
+// Once does what Shared does, and has an image of this name, which make makes for the first test that asks.
 func Once(t *testing.T, name string, make func() error) {
 	t.Helper()
 	Shared(t)
