@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/consent"
@@ -131,13 +132,17 @@ func coreList(text string) ([]int, error) {
 	return cores, nil
 }
 
+// trialSlack is the time of a trial beside the waits that have limits of their own.
+const trialSlack = 30 * time.Second
+
 // trialTimeout returns how many seconds a trial may take.
 func trialTimeout(load lab.Load, definitions []external.Definition) float64 {
 	longest := 0.0
 	for _, d := range definitions {
 		longest = max(longest, d.LongestQueries().Seconds())
 	}
-	return load.Duration + load.LongestWarmUp() + 2*time.Minute.Seconds() + longestStart(definitions) + longest
+	return load.Duration + load.LongestWarmUp() + (kubernetes.MarksPatience + trialSlack).Seconds() +
+		longestStart(definitions) + longest
 }
 
 // searchTimeout returns how many seconds a search for the capacity may take on top: about twenty probes, some

@@ -14,12 +14,18 @@ import (
 )
 
 const (
-	// kubeletPatience is how long a kubelet may take to look at a container again: it looks every 10 s, of
-	// idle ones every 15 s, and waits for up to as long again.
+	// kubeletPatience limits the wait for kubelets at a mark. A kubelet looks at a container every 10 s, at an
+	// idle one every 15 s, and may wait for as long again.
 	kubeletPatience = 45 * time.Second
-	// kubeletAgain is when it is asked again whether it has.
+	// MarksPatience limits the waits for kubelets at both marks of a trial.
+	MarksPatience = 2 * kubeletPatience
+	// kubeletAnswer limits one answer of a kubelet.
+	kubeletAnswer = 10 * time.Second
+	// kubeletsAtOnce is how many kubelets are asked at the same time.
+	kubeletsAtOnce = 64
+	// kubeletAgain is the pause before kubelets are asked again whether they have looked.
 	kubeletAgain = time.Second
-	// kubeletSample is how often it is asked for memory while the load lasts.
+	// kubeletSample is the pause between questions for memory while the load lasts.
 	kubeletSample = 5 * time.Second
 )
 
@@ -38,7 +44,7 @@ type kubeletMeter struct {
 	deployment *deployment
 }
 
-// Watch implements lab.Meter.
+// Watch implements lab.Meter. Kubelets are asked from the first mark on.
 func (m kubeletMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
 	said, err := m.Meter.Watch(ctx, units)
 	if err != nil {
@@ -55,9 +61,6 @@ func (m kubeletMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering
 	if len(counts.byPod) == 0 {
 		return said, nil
 	}
-	for node, err := range counts.read() {
-		counts.giveUp(func(c *kubeletCount) bool { return c.node == node }, counts.reason(node, err))
-	}
 	return counts, nil
 }
 
@@ -72,10 +75,11 @@ type kubeletMetering struct {
 	mu     sync.Mutex
 	byPod  map[string]*kubeletCount
 	opened bool
-	stop   func() // ends sampling
+	idled  time.Duration // before the load, until the kubelets had looked
+	stop   func()        // ends sampling
 }
 
-// kubeletCount is what a kubelet has counted of the container of one unit.
+// kubeletCount holds the counts of a kubelet for the container of one unit.
 type kubeletCount struct {
 	unit, node string
 	why        string // nothing can be told of it; "": something can
@@ -84,36 +88,16 @@ type kubeletCount struct {
 	memory     []int64 // from the opening look on
 }
 
-// kubeletLook is what a kubelet had counted when it looked.
+// kubeletLook holds the counts of one look.
 type kubeletLook struct {
 	at     time.Time // of its node's clock
 	used   time.Duration
 	memory int64
 }
 
-// reason returns why the kubelet of a node says nothing, and what to do.
-func (m *kubeletMetering) reason(node string, err error) string {
-	if api.Forbidden(err) {
-		return fmt.Sprintf("the cluster %s does not let you read what its nodes count: have its administrator "+
-			"give you a ClusterRole with the rule {apiGroups: [\"\"], resources: [nodes/proxy], verbs: [get]} "+
-			"(docs/deploying.md)", m.cluster.name)
-	}
-	return fmt.Sprintf("the kubelet of node %s says nothing of its containers: %v", node, err)
-}
-
-// giveUp has nothing told of some units.
-func (m *kubeletMetering) giveUp(of func(*kubeletCount) bool, why string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, c := range m.byPod {
-		if c.why == "" && of(c) {
-			c.why = why
-		}
-	}
-}
-
-// read asks the kubelets of all units that something can be told of, and returns what failed by node.
-func (m *kubeletMetering) read() (failed map[string]error) {
+// read asks the kubelets of all units that something can be told of, and returns by node why one said
+// nothing. A kubelet that may not be asked is given up, any other may answer later.
+func (m *kubeletMetering) read(ctx context.Context) (silent map[string]error) {
 	m.mu.Lock()
 	nodes := map[string]bool{}
 	for _, c := range m.byPod {
@@ -122,21 +106,32 @@ func (m *kubeletMetering) read() (failed map[string]error) {
 		}
 	}
 	m.mu.Unlock()
-	failed = map[string]error{}
-	for node := range nodes {
-		pods, err := m.api.Stats(m.ctx, node)
-		if err != nil {
-			failed[node] = err
-		}
-		m.hear(pods)
-	}
-	return failed
+	silent = map[string]error{}
+	_ = fleet.ForAll(ctx, kubeletsAtOnce, slices.Collect(maps.Keys(nodes)),
+		func(ctx context.Context, node string) error {
+			ctx, cancel := context.WithTimeoutCause(ctx, kubeletAnswer, fmt.Errorf("no answer for %v", kubeletAnswer))
+			defer cancel()
+			pods, err := m.api.Stats(ctx, node)
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if err != nil {
+				silent[node] = err
+			}
+			for _, c := range m.byPod {
+				if c.node == node && c.why == "" && api.Forbidden(err) {
+					c.why = fmt.Sprintf("the cluster %s does not let you read what its nodes count: have its "+
+						"administrator give you a ClusterRole with the rule {apiGroups: [\"\"], resources: [nodes/proxy], "+
+						"verbs: [get]} (docs/deploying.md)", m.cluster.name)
+				}
+			}
+			m.hear(pods)
+			return nil
+		})
+	return silent
 }
 
-// hear takes in what a kubelet says of all pods of its node.
+// hear takes in what a kubelet says of all pods of its node. The mutex is held.
 func (m *kubeletMetering) hear(pods []api.PodStats) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, pod := range pods {
 		c := m.byPod[pod.PodRef.Name]
 		if c == nil || pod.PodRef.Namespace != m.cluster.namespace {
@@ -154,46 +149,58 @@ func (m *kubeletMetering) hear(pods []api.PodStats) {
 	}
 }
 
-// awaitLook waits until the kubelets have looked at all containers since they were last read. Of those that
-// are not looked at nothing is told.
+// awaitLook waits until the kubelets have looked at all containers again from now on.
 func (m *kubeletMetering) awaitLook() error {
-	m.mu.Lock()
-	before := map[*kubeletCount]time.Time{}
-	for _, c := range m.byPod {
-		before[c] = c.last.at
-	}
-	m.mu.Unlock()
-	isOld := func(c *kubeletCount) bool { return c.why == "" && !c.last.at.After(before[c]) }
-	for end := time.Now().Add(kubeletPatience); ; {
-		failed := m.read()
-		m.mu.Lock()
-		waits := slices.ContainsFunc(slices.Collect(maps.Values(m.byPod)), isOld)
-		m.mu.Unlock()
-		if !waits {
-			return nil
-		}
-		if time.Now().After(end) {
-			for node, err := range failed {
-				m.giveUp(func(c *kubeletCount) bool { return isOld(c) && c.node == node }, m.reason(node, err))
-			}
-			m.giveUp(isOld, fmt.Sprintf("the kubelet of its node has not looked at it for %v", kubeletPatience))
-			return nil
-		}
+	ctx, cancel := context.WithTimeoutCause(m.ctx, kubeletPatience,
+		fmt.Errorf("no answer in %v", kubeletPatience))
+	defer cancel()
+	known := map[*kubeletCount]time.Time{}
+	for silent := m.read(ctx); m.lacksLook(known, silent, ctx.Err() != nil); {
 		select {
-		case <-m.ctx.Done():
-			return context.Cause(m.ctx)
+		case <-ctx.Done():
 		case <-time.After(kubeletAgain):
+			silent = m.read(ctx)
 		}
 	}
+	return context.Cause(m.ctx)
 }
 
-// Mark implements lab.Metering. The first look after Watch is that before the load.
+// lacksLook reports whether a kubelet has not looked yet at a container since its first answer. known holds
+// the looks of first answers, silent what went wrong with the last ones by node. When it is late, containers
+// without a look are given up.
+func (m *kubeletMetering) lacksLook(
+	known map[*kubeletCount]time.Time, silent map[string]error, late bool,
+) (lacks bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.byPod {
+		before, answered := known[c]
+		err := silent[c.node]
+		switch {
+		case c.why != "" || answered && c.last.at.After(before):
+		case late && err != nil:
+			c.why = fmt.Sprintf("the kubelet of node %s says nothing of its containers: %v", c.node, err)
+		case late:
+			c.why = fmt.Sprintf("the kubelet of its node has not looked at it for %v", kubeletPatience)
+		default:
+			lacks = true
+			if !answered && err == nil {
+				known[c] = c.last.at
+			}
+		}
+	}
+	return lacks
+}
+
+// Mark implements lab.Metering. Of each container, the look before the load counts, and the one after it.
 func (m *kubeletMetering) Mark() error {
 	if !m.opened {
 		m.opened = true
+		begun := time.Now()
 		if err := m.awaitLook(); err != nil {
 			return err
 		}
+		m.idled = time.Since(begun)
 		for _, c := range m.byPod {
 			c.opening, c.memory = c.last, []int64{c.last.memory}
 		}
@@ -204,7 +211,6 @@ func (m *kubeletMetering) Mark() error {
 		return err
 	}
 	m.stop()
-	_ = m.read() // what they have looked at by now is not enough
 	return m.awaitLook()
 }
 
@@ -223,7 +229,7 @@ func (m *kubeletMetering) sample() {
 			case <-ctx.Done():
 				return
 			case <-time.After(kubeletSample):
-				_ = m.read() // who says nothing now may do so later
+				_ = m.read(ctx) // who says nothing now may do so later
 			}
 		}
 	}()
@@ -249,11 +255,12 @@ func (m *kubeletMetering) Stop() (lab.Metered, error) {
 			u.Usage = c.usage()
 			used.Sources[u.Unit.Role] = "what the kubelet of its node has counted, from a look before the load " +
 				"until one after it; memory is the working set, at each of its looks"
-			if c.why != "" {
+			if c.why == "" {
+				longer = max(longer, c.last.at.Sub(c.opening.at).Seconds()-used.WindowSeconds)
+			} else {
 				used.Sources[u.Unit.Role] = "nothing: " + c.why
 				used.Notes = append(used.Notes, fmt.Sprintf("unit %s is not metered: %s", c.unit, c.why))
 			}
-			longer = max(longer, c.last.at.Sub(c.opening.at).Seconds()-used.WindowSeconds)
 		}
 		used.Total = fleet.Plus(used.Total, u.Usage)
 		used.Roles[u.Unit.Role] = fleet.Plus(used.Roles[u.Unit.Role], u.Usage)
@@ -261,6 +268,10 @@ func (m *kubeletMetering) Stop() (lab.Metered, error) {
 	if longer > 0 {
 		used.Notes = append(used.Notes, fmt.Sprintf("the kubelets' looks were up to %.0f s further apart than the "+
 			"load lasted: what units used then, while nobody asked anything of them, is in their figures", longer))
+	}
+	if m.idled > kubeletAgain {
+		used.Notes = append(used.Notes, fmt.Sprintf("the system idled for %.0f s between its warm-up and the "+
+			"load: a look of its kubelets was awaited", m.idled.Seconds()))
 	}
 	return used, nil
 }

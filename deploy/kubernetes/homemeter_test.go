@@ -1,21 +1,25 @@
 package kubernetes
 
 import (
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // meteredByKubelets: what is told of services lies between what their control groups counted over the load
-// alone, and over the load with the waits for kubelets around it. Who may not ask these is told so.
-// Long because the waits of one load are enough for both.
+// alone, and over the load with the waits for kubelets around it.
 func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	counted := func() map[string]time.Duration {
 		all := map[string]time.Duration{}
@@ -27,47 +31,21 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 		}
 		return all
 	}
-	guest, _, err := api.Open([]string{f.Guest(t)}, "")
+	watched, err := d.Meter().Watch(t.Context(), d.Units())
 	if err != nil {
 		t.Fatal(err)
 	}
-	watch := func(meter lab.Meter) lab.Metering {
-		metering, err := meter.Watch(t.Context(), d.Units())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return metering
-	}
-	metering := watch(d.Meter())
-	refused := watch(kubeletMeter{Meter: d.SelfMeter(), api: guest, deployment: d})
+	metering := watched.(*kubeletMetering)
 	mark := func() (before, after map[string]time.Duration) {
 		before = counted()
-		if err := errors.Join(metering.Mark(), refused.Mark()); err != nil {
+		// A look that is told after this may have begun before it. The next one has not.
+		if err := errors.Join(metering.awaitLook(), metering.Mark()); err != nil {
 			t.Fatal(err)
 		}
 		return before, counted()
 	}
 	ready, begun := mark()
-	at, err := d.Endpoint("web")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		caller, err := net.Dial("tcp", at.Dial)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text, err := io.ReadAll(caller); !strings.HasPrefix(string(text), "asks ") {
-			t.Fatalf("web says %q (%v)", text, err)
-		}
-		_ = caller.Close() // all has been said
-	}
-	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Await(t.Context(), lab.EventFinished); err != nil {
-		t.Fatal(err)
-	}
+	useServices(t, d)
 	over, end := mark()
 	used, err := metering.Stop()
 	if err != nil {
@@ -90,9 +68,107 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 		role.Unavailable["read_bytes"] == "" || !strings.Contains(used.Sources["web"], "kubelet") {
 		t.Errorf("the services web have used %+v, as %q says", role, used.Sources["web"])
 	}
+	refusedByKubelets(t, f, d)
+}
+
+// useServices has the services answer, and plays the work of the lead.
+func useServices(t *testing.T, d *deployment) {
+	at, err := d.Endpoint("web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		caller, err := net.Dial("tcp", at.Dial)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(caller); !strings.HasPrefix(string(text), "asks ") {
+			t.Fatalf("web says %q (%v)", text, err)
+		}
+		_ = caller.Close() // all has been said
+	}
+	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Await(t.Context(), lab.EventFinished); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// refusedByKubelets: who may not ask kubelets is told which right that needs.
+func refusedByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
+	guest, _, err := api.Open([]string{f.Guest(t)}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, err := kubeletMeter{Meter: d.SelfMeter(), api: guest, deployment: d}.Watch(t.Context(), d.Units())
+	if err == nil {
+		err = errors.Join(refused.Mark(), refused.Mark())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	none, err := refused.Stop()
 	if why := none.Roles["web"].Unavailable["cpu_seconds"]; err != nil ||
 		!strings.Contains(why, "resources: [nodes/proxy], verbs: [get]") || len(none.Notes) != 3 {
 		t.Errorf("who may not ask the kubelets is told %q and %q (%v)", why, none.Notes, err)
+	}
+}
+
+// TestAKubeletIsAskedAgain when it has said nothing once. What it says first it has counted before. A unit
+// that it did not look at before the load is in no figure.
+func TestAKubeletIsAskedAgain(t *testing.T) {
+	const looked = `{"pods":[{"podRef":{"name":"pod-db","namespace":"cleave"},"containers":[{"name":"unit",` +
+		`"cpu":{"time":"2026-01-01T00:00:%dZ","usageCoreNanoSeconds":7},"memory":{"workingSetBytes":9}}]}]}`
+	status, answer := 0, ""
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer server.Close()
+	said, err := fleet.NewSupervisor(lab.Layout{}, "").SelfMeter().Watch(t.Context(),
+		[]lab.Unit{{Name: "db", Role: "db"}, {Name: "web", Role: "web"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, web := &kubeletCount{unit: "db", node: "one"}, &kubeletCount{unit: "web", node: "one"}
+	m := &kubeletMetering{Metering: said, ctx: t.Context(), stop: func() {},
+		api:     api.New(server.URL, &tls.Config{InsecureSkipVerify: true}),
+		cluster: &cluster{name: "theirs", namespace: "cleave"}, byPod: map[string]*kubeletCount{"pod-db": db}}
+	known := map[*kubeletCount]time.Time{}
+	for _, c := range []struct {
+		status int
+		answer string
+		late   bool
+		lacks  bool
+		why    string // of web
+	}{
+		{http.StatusServiceUnavailable, "", false, true, ""},
+		{http.StatusOK, fmt.Sprintf(looked, 10), false, true, ""},
+		{http.StatusOK, fmt.Sprintf(looked, 10), false, true, ""},
+		{http.StatusOK, fmt.Sprintf(looked, 20), false, false, ""},
+		{http.StatusServiceUnavailable, "", true, false, "the kubelet of node one says nothing of its containers"},
+		{http.StatusOK, fmt.Sprintf(looked, 30), true, false, "has not looked at it for 45s"},
+		{http.StatusForbidden, "", false, false, "rule {apiGroups"},
+	} {
+		status, answer = c.status, c.answer
+		if c.why != "" { // db has been looked at
+			web.why, m.byPod["pod-web"] = "", web
+		}
+		if lacks := m.lacksLook(known, m.read(t.Context()), c.late); lacks != c.lacks || db.why != "" &&
+			c.status != http.StatusForbidden || !strings.Contains(web.why, c.why) {
+			t.Errorf("%+v: it lacks a look: %t; nothing is told of db: %q, and web: %q", c, lacks, db.why, web.why)
+		}
+	}
+	db.why, db.opening = "", kubeletLook{at: db.last.at.Add(-20 * time.Second)}
+	web.last = db.last // after the load
+	if err := errors.Join(said.Mark(), said.Mark()); err != nil {
+		t.Fatal(err)
+	}
+	used, err := m.Stop()
+	notes := strings.Join(used.Notes, "\n")
+	if err != nil || !strings.Contains(notes, "unit web is not metered") ||
+		!strings.Contains(notes, "up to 20 s further apart") {
+		t.Errorf("the notes are %q (%v)", notes, err)
 	}
 }
