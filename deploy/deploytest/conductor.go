@@ -14,7 +14,8 @@ import (
 const deployed = "deployed"
 
 // Main runs the tests of a deployer. Started as a part, the test program is the janitor of units that are
-// processes, or a conductor that calls deploy with its arguments and waits to be killed.
+// processes, or a conductor that calls deploy with its arguments and waits to be killed; nil: no test starts
+// that part.
 func Main(
 	m *testing.M, janitor func(conductor io.Reader, dir string) error, deploy func(args []string) error,
 ) {

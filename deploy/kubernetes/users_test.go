@@ -1,7 +1,6 @@
 package kubernetes
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 
@@ -48,22 +47,7 @@ func TestSuiteOnTheUsersCluster(t *testing.T) {
 	f.Put(t, "/api/v1/namespaces/default/secrets", secret)
 	before := f.State(t)
 	d := deployerOf(t, f, deploytest.Program(t))
-	left := func() []string {
-		if d.cluster == nil {
-			return nil
-		}
-		var left []string
-		for _, kind := range []string{"pods", "services", "secrets"} {
-			var list struct{ Items []api.Object }
-			if err := f.API.Do(t.Context(), http.MethodGet, d.cluster.ours(kind), nil, &list); err != nil {
-				t.Fatal(err)
-			}
-			for _, item := range list.Items {
-				left = append(left, kind+"/"+item.Metadata.Name)
-			}
-		}
-		return left
-	}
+	left := func() []string { return inNamespace(t, d, "pods", "services", "secrets") }
 	deploytest.Suite(t, d, left)
 	t.Run("services of a file", func(t *testing.T) { servicesOnTheirs(t, d, f, left) })
 	if err := d.Close(); err != nil {

@@ -2,10 +2,8 @@ package private
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,15 +17,10 @@ import (
 
 // TestMain lets the test program be a conductor that is killed.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == "conductor" {
-		if _, err := Up(context.Background(), os.Args[2], os.Args[3]); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		fmt.Println("up")
-		time.Sleep(time.Hour)
-	}
-	os.Exit(m.Run())
+	deploytest.Main(m, nil, func(args []string) error {
+		_, err := Up(context.Background(), args[0], args[1])
+		return err
+	})
 }
 
 // state returns what a cluster must leave as it was.
@@ -115,25 +108,10 @@ func TestAClusterComesAndGoes(t *testing.T) {
 
 func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	need(t)
-	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	const label = "000000-9-9"
 	dir := filepath.Join(t.TempDir(), "cluster")
 	before := state(t, label, dir)
-	conductor := exec.Command(own, "conductor", dir, label)
-	said, err := conductor.StdoutPipe()
-	if err == nil {
-		err = conductor.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	line := make([]byte, 1000)
-	if n, _ := said.Read(line); string(line[:n]) != "up\n" {
-		t.Errorf("the conductor says %q", line[:n])
-	}
+	conductor := deploytest.Conductor(t, dir, label)
 	if err := conductor.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/registry/registrytest"
 	"github.com/cleave-lab/cleave/internal/testset"
 )
@@ -39,12 +38,8 @@ func New(t *testing.T) *Cluster {
 	if err := private.Missing(); err != nil {
 		t.Skip(err)
 	}
-	id, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := filepath.Join(t.TempDir(), "foreign")
-	c, err := private.Up(t.Context(), dir, id.String(), "--housekeeping-interval=1s") // a tenth of the usual one
+	dir, label := filepath.Join(t.TempDir(), "foreign"), deploytest.Label(t)
+	c, err := private.Up(t.Context(), dir, label, "--housekeeping-interval=1s") // a tenth of the usual one
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +57,7 @@ func New(t *testing.T) *Cluster {
 	server := &http.Server{Handler: &registrytest.Registry{}}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
-	f := &Cluster{Cluster: c, Label: id.String(), Registry: listener.Addr().String(),
+	f := &Cluster{Cluster: c, Label: label, Registry: listener.Addr().String(),
 		Starter: deploytest.Starter(t), dir: dir}
 	f.awaitComplete(t)
 	for _, node := range c.Nodes { // which trust it without TLS
