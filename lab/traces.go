@@ -98,6 +98,7 @@ type SpanReceiver interface {
 	// Serve receives from a listener instead, which units reach at an address.
 	Serve(listener net.Listener, address string) []string
 	// Close ends receiving. It sums up the traces that began between two moments; nil if it did not listen.
+	// What went wrong with receiving is no error, but part of the sum.
 	Close(from, to time.Time) (*ReceivedTraces, error)
 }
 
@@ -109,6 +110,8 @@ type ReceivedTraces struct {
 	// Traffic counts the calls between services, per trace. A service that records no spans has the name under
 	// which it was called.
 	Traffic []Traffic
+	// Wrong says why spans may be missing; nil: nothing went wrong.
+	Wrong error
 }
 
 // TraceComparison is one set of traces held against another: the document of `cleave traces BEFORE AFTER

@@ -69,7 +69,7 @@ type Trial struct {
 	// Links holds probes' reports of the links of hosts, by host, from before the load.
 	Links map[string]string `json:"links,omitempty"`
 	// Remarks are the generator's on the load: what the server said with unexpected
-	// statuses, and what a closed loop may hide.
+	// statuses, and what a closed loop may hide; and why spans may be missing.
 	Remarks []string `json:"remarks,omitempty"`
 	// Paths show where the time of single operations went.
 	Paths []Path `json:"paths,omitempty"`

@@ -53,6 +53,9 @@ func closeSpans(receiver lab.SpanReceiver, played Played, trial *lab.Trial) erro
 		return err
 	}
 	trial.Traced, trial.Paths = &received.TraceSet, received.Paths
+	if received.Wrong != nil {
+		trial.Remarks = append(trial.Remarks, fmt.Sprintf("spans may be missing: %v", received.Wrong))
+	}
 	withTraffic(trial.Parts, slices.DeleteFunc(received.Traffic, func(t lab.Traffic) bool {
 		return !slices.ContainsFunc(trial.Parts, func(p lab.Part) bool { return p.Name == t.To })
 	}))

@@ -1,8 +1,11 @@
 package run
 
 import (
+	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -28,5 +31,21 @@ func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	s.point.Levels = map[string]float64{lab.FactorTraceShare: 0}
 	if err := e.checkSpans(s); err != nil {
 		t.Errorf("of a point that asks for none: %v", err)
+	}
+}
+
+// cutOff is a receiver to which no span could come.
+type cutOff struct{ lab.SpanReceiver }
+
+func (cutOff) Close(time.Time, time.Time) (*lab.ReceivedTraces, error) {
+	return &lab.ReceivedTraces{Wrong: errors.New("no way back")}, nil
+}
+
+// TestWhyNoSpansCameIsRemarked in a trial that counts all the same.
+func TestWhyNoSpansCameIsRemarked(t *testing.T) {
+	trial := lab.Trial{Remarks: []string{"slow"}}
+	err := closeSpans(cutOff{}, Played{}, &trial)
+	if err != nil || !slices.Equal(trial.Remarks, []string{"slow", "spans may be missing: no way back"}) {
+		t.Errorf("the remarks are %q (%v)", trial.Remarks, err)
 	}
 }

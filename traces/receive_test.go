@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path/filepath"
 	"reflect"
@@ -121,6 +123,32 @@ func TestSpansAreReceived(t *testing.T) {
 	}
 	if _, err := http.Get(url); err == nil {
 		t.Error("it still listens")
+	}
+}
+
+// lossy is a listener to which nobody could connect.
+type lossy struct{ net.Listener }
+
+func (l lossy) Close() error {
+	return errors.Join(l.Listener.Close(), errors.New("nobody could connect"))
+}
+
+// TestWhyNoSpansCameIsTold, and what came is summed up all the same.
+func TestWhyNoSpansCameIsTold(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := Collector{}.Receive()
+	r.Serve(lossy{listener}, listener.Addr().String())
+	asJSON, _ := export(1).MarshalJSON()
+	if status, said := post(t, "http://"+listener.Addr().String()+"/v1/traces", "application/json", "",
+		asJSON); status != http.StatusOK {
+		t.Errorf("%d %s", status, said)
+	}
+	got, err := r.Close(time.Unix(1, 0), time.Unix(1, 0))
+	if err != nil || got.Spans != 1 || got.Wrong == nil || got.Wrong.Error() != "nobody could connect" {
+		t.Errorf("it has %+v, %v", got, err)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
-	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -221,9 +220,7 @@ func (d *deployment) endScaling() error {
 	for _, s := range d.scaled {
 		for _, path := range []string{d.cluster.autoscalers(d.setOf(s.specs[0].Name)),
 			d.cluster.replicaSets(d.setOf(s.specs[0].Name)) + "?propagationPolicy=Background"} {
-			if err := d.cluster.API.Do(ctx, http.MethodDelete, path, nil, nil); err != nil && !api.NotFound(err) {
-				problems = append(problems, err)
-			}
+			problems = append(problems, d.cluster.API.Delete(ctx, path))
 		}
 		for _, spec := range s.specs {
 			if p := d.Named(spec.Name); p != nil {
@@ -232,7 +229,7 @@ func (d *deployment) endScaling() error {
 		}
 		of := "?gracePeriodSeconds=0&labelSelector=" +
 			url.QueryEscape(labelTrial+"="+d.trial+","+labelGroup+"="+s.specs[0].Name)
-		problems = append(problems, d.cluster.API.Do(ctx, http.MethodDelete, d.cluster.ours("pods")+of, nil, nil))
+		problems = append(problems, d.cluster.API.Delete(ctx, d.cluster.ours("pods")+of))
 	}
 	return errors.Join(problems...)
 }

@@ -35,7 +35,7 @@ type deployment struct {
 	services []string     // of units that listen
 	led      []string     // addresses of services that this host reaches through the nodes of their units
 	doors    *fleet.Doors // ways from this host to units of the user's cluster
-	way      string       // pod that leads spans from there to this host; "": none
+	way      *wayBack     // on which spans come from there to this host; nil: none
 	scaled   []*scaled    // units that the cluster replicates
 	arrived  chan lab.Arrived
 	found    []api.HostAlias         // the names of containers that their specs describe
@@ -91,7 +91,7 @@ const (
 	starterPort = 8079
 	// firstPort is the first that units listen on.
 	firstPort = 8081
-	// anyAddress is what a unit binds to: what its pod's address will be, nobody knows.
+	// anyAddress is the address that a unit binds to: nobody knows that of its pod yet.
 	anyAddress = "0.0.0.0"
 )
 
@@ -165,11 +165,11 @@ func (d *deployment) shared() containers.Trial {
 
 // watch hears of the trial's pods until it ends, and fails it when the cluster ends.
 func (d *deployment) watch() {
-	defer context.AfterFunc(d.cluster.Alive(), func() {
-		d.Fail(fmt.Errorf("the cluster has ended: %w", context.Cause(d.cluster.Alive())))
+	defer context.AfterFunc(d.cluster.alive, func() {
+		d.Fail(fmt.Errorf("the cluster has ended: %w", context.Cause(d.cluster.alive)))
 	})()
 	answered := time.Now()
-	for d.Watching.Err() == nil && d.cluster.Alive().Err() == nil {
+	for d.Watching.Err() == nil && d.cluster.alive.Err() == nil {
 		pods, version, err := d.cluster.API.Pods(d.Watching, d.cluster.namespace, "trial="+d.trial)
 		if err != nil && time.Since(answered) > apiPatience {
 			d.Fail(fmt.Errorf("the cluster %s has not answered for %v: %w: look whether its API server runs",
@@ -217,10 +217,7 @@ func (d *deployment) clear() error {
 	ctx, cancel := context.WithTimeout(d.Watching, removePatience)
 	defer cancel()
 	for _, name := range d.services {
-		if err := d.cluster.API.Do(ctx, http.MethodDelete, d.cluster.ours("services", name), nil,
-			nil); !api.NotFound(err) {
-			problems = append(problems, err)
-		}
+		problems = append(problems, d.cluster.API.Delete(ctx, d.cluster.ours("services", name)))
 	}
 	err := errors.Join(append(problems, d.endWay(ctx))...)
 	if err == nil {

@@ -190,7 +190,8 @@ func (h *homePod) giveVolume(made *api.Pod, files map[string][]byte) error {
 	return h.orderStarter(runs, files)
 }
 
-// restricted is what programs of ours may do.
+// restricted returns the security settings of pods with programs of ours, as the standard "restricted" of
+// Kubernetes demands them.
 func restricted() *api.PodSecurity {
 	return &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody, FSGroup: nobody,
 		SeccompProfile: map[string]string{"type": "RuntimeDefault"}}
@@ -251,8 +252,8 @@ func (h *homePod) end(ctx context.Context) error {
 	if p.Spec.Foreign && p.Spec.Server == nil {
 		grace = stopGrace
 	}
-	err := c.API.Do(ctx, http.MethodDelete, c.ours("secrets", p.name), nil, nil)
-	if err != nil && !api.NotFound(err) {
+	err := c.API.Delete(ctx, c.ours("secrets", p.name))
+	if err != nil {
 		return err
 	}
 	begun, forced := time.Now(), false

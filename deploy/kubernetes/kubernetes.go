@@ -128,7 +128,7 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster
 	if err := d.Admit(ctx); err != nil {
 		return nil, err
 	}
-	if d.cluster != nil && d.cluster.Alive().Err() != nil {
+	if d.cluster != nil && d.cluster.alive.Err() != nil {
 		if err := d.discard(); err != nil {
 			return nil, err
 		}
@@ -151,11 +151,8 @@ type cluster struct {
 	leads     string           // node of the unit that leads a trial; "": any
 	pulls     bool             // its nodes log in to the registry
 	private   *private.Cluster // nil: it is the user's
-	alive     context.Context
+	alive     context.Context  // ends with the cluster, as far as that is known
 }
-
-// Alive ends with the cluster, as far as that is known.
-func (c *cluster) Alive() context.Context { return c.alive }
 
 // Named is nil where no node of a private cluster has the name.
 func (c *cluster) Named(name string) *private.Node {

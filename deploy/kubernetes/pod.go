@@ -170,16 +170,24 @@ func (p *pod) find(state api.Pod) error {
 	if status.State.Terminated == nil && p.node != nil {
 		p.SetHostPID(p.node.PID(p.container)) // 0 where it has ended just now
 	}
-	log, err := d.cluster.API.Stream(d.Watching, d.cluster.ours("pods", p.name, "log?follow=true"))
+	if err := d.follow(p.name, p.Log, p.followed); err != nil {
+		return err
+	}
+	return p.bind()
+}
+
+// follow copies the log of a pod until its program ends, or the cluster, and then closes over.
+func (d *deployment) follow(pod string, into io.Writer, over chan struct{}) error {
+	log, err := d.cluster.API.Stream(d.Watching, d.cluster.ours("pods", pod, "log?follow=true"))
 	if err != nil {
 		return err
 	}
 	go func() {
-		defer close(p.followed)
-		_, _ = io.Copy(p.Log, log) // it ends with the program, or with the cluster
+		defer close(over)
+		_, _ = io.Copy(into, log)
 		_ = log.Close()
 	}()
-	return p.bind()
+	return nil
 }
 
 // hopeless are reasons for which a container waits in vain.
@@ -402,13 +410,8 @@ func (p *pod) evict(ctx context.Context) error {
 }
 
 func (p *pod) delete(ctx context.Context, grace time.Duration) error {
-	path := p.deployment.cluster.ours("pods", p.name) + "?gracePeriodSeconds=" +
-		strconv.Itoa(int(grace.Seconds()))
-	err := p.deployment.cluster.API.Do(ctx, http.MethodDelete, path, nil, nil)
-	if api.NotFound(err) {
-		return nil
-	}
-	return err
+	c := p.deployment.cluster
+	return c.API.Delete(ctx, c.ours("pods", p.name)+"?gracePeriodSeconds="+strconv.Itoa(int(grace.Seconds())))
 }
 
 // remove ends the pod, whatever state it is in, and removes it.

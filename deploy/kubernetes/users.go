@@ -133,20 +133,17 @@ const namespacePrefix = "cleave-"
 // remove removes a namespace and waits until it is gone.
 func (u *Users) remove(ctx context.Context, namespace string) error {
 	path := "/api/v1/namespaces/" + namespace
-	for method := http.MethodDelete; ; method = http.MethodGet {
-		err := u.API.Do(ctx, method, path, nil, nil)
-		if api.NotFound(err) {
-			return nil
-		}
-		if err != nil && method == http.MethodDelete {
-			return err
-		}
+	if err := u.API.Delete(ctx, path); err != nil {
+		return err
+	}
+	for !api.NotFound(u.API.Do(ctx, http.MethodGet, path, nil, nil)) {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-time.After(watchAgain):
 		}
 	}
+	return nil
 }
 
 // Clean removes the namespaces of conductors that are gone, and names them. What is of one

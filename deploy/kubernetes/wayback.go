@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -20,8 +22,12 @@ const (
 	spansPort = 4318
 	// wayMemory bounds the pod that passes them on.
 	wayMemory = 64 << 20
-	// wayAgain is when a way is sought again that has failed.
+	// wayAgain is the pause before a way is sought again that has failed.
 	wayAgain = time.Second
+	// wayOpen is the time after which a unit could have come on a way that has waited for one.
+	wayOpen = 5 * time.Second
+	// longestRefusal limits what is read of the pod's reason not to pass on, in bytes.
+	longestRefusal = 512
 )
 
 // receiveSpans has the spans of a trial's units received, if any may record some. Pods cannot reach this
@@ -37,30 +43,39 @@ func (d *deployment) receiveSpans(ctx context.Context, specs []lab.UnitSpec) err
 	ctx, cancel := context.WithTimeoutCause(ctx, d.cluster.patience, fmt.Errorf("not up after %v",
 		d.cluster.patience))
 	defer cancel()
-	name, key := d.trial+"-spans", rand.Text()
-	state, err := d.makeWay(ctx, name, image, key)
+	pod := d.trial + "-spans"
+	d.way = newWayBack(d.Watching, pod, func(ctx context.Context) (net.Conn, error) {
+		return d.cluster.API.Forward(ctx, d.cluster.namespace, pod, starterPort)
+	})
+	state, err := d.makeWay(ctx, image)
+	if err == nil {
+		err = d.follow(pod, &d.way.log, make(chan struct{}))
+	}
 	if err != nil {
 		return fmt.Errorf("start the pod to which units send their spans: %w", err)
 	}
-	way := &wayBack{closed: make(chan struct{}), key: key,
-		forward: func(ctx context.Context) (net.Conn, error) {
-			return d.cluster.API.Forward(ctx, d.cluster.namespace, name, starterPort)
-		}}
-	way.open, way.end = context.WithCancel(d.Watching)
-	d.ReceiveSpans(way, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(spansPort)))
+	d.ReceiveSpans(d.way, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(spansPort)))
 	return nil
 }
 
+// Logs implements lab.Deployment.
+func (d *deployment) Logs() map[string]string {
+	logs := d.Fleet.Logs()
+	if d.way != nil && d.way.log.String() != "" {
+		logs[d.way.pod] = d.way.log.String()
+	}
+	return logs
+}
+
 // makeWay makes the pod, which goes with the trial, and waits until it runs.
-func (d *deployment) makeWay(ctx context.Context, name, image, key string) (state api.Pod, err error) {
+func (d *deployment) makeWay(ctx context.Context, image string) (state api.Pod, err error) {
 	const file = "key"
-	c := d.cluster
+	c, name := d.cluster, d.way.pod
 	var secret api.Secret
-	secret.Metadata.Name, secret.Data = name, map[string][]byte{file: []byte(key)}
+	secret.Metadata.Name, secret.Data = name, map[string][]byte{file: []byte(d.way.key)}
 	if err := c.API.Do(ctx, http.MethodPost, c.ours("secrets"), secret, nil); err != nil {
 		return state, err
 	}
-	d.way = name
 	var made api.Pod
 	made.Metadata.Name, made.Metadata.Labels = name, map[string]string{labelTrial: d.trial}
 	made.Spec = api.PodSpec{RestartPolicy: "Never", TopologySpreadConstraints: []api.Spread{d.spread()},
@@ -92,13 +107,12 @@ func (d *deployment) makeWay(ctx context.Context, name, image, key string) (stat
 
 // endWay removes the pod. The units, which may send their last spans when they end, are gone.
 func (d *deployment) endWay(ctx context.Context) error {
-	if d.way == "" {
+	if d.way == nil {
 		return nil
 	}
+	d.way.end()
 	for _, kind := range []string{"pods", "secrets"} {
-		path := d.cluster.ours(kind, d.way) + "?gracePeriodSeconds=0"
-		err := d.cluster.API.Do(ctx, http.MethodDelete, path, nil, nil)
-		if err != nil && !api.NotFound(err) {
+		if err := d.cluster.API.Delete(ctx, d.cluster.ours(kind, d.way.pod)+"?gracePeriodSeconds=0"); err != nil {
 			return err
 		}
 	}
@@ -108,15 +122,30 @@ func (d *deployment) endWay(ctx context.Context) error {
 // wayBack implements net.Listener: its connections are those of units, one after the other. To the pod that
 // passes them on there is always one that waits.
 type wayBack struct {
-	forward func(context.Context) (net.Conn, error)
+	pod     string
+	forward func(context.Context) (net.Conn, error) // to the pod
 	key     string
-	open    context.Context // ends with the deployment, and with Close
+	log     fleet.Tail      // what the pod said, and what went wrong here
+	open    context.Context // ends with the pod, and with Close
 	end     context.CancelFunc
 	once    sync.Once
 	closed  chan struct{}
+
+	mu    sync.Mutex
+	waits time.Time // since when a connection waits for a unit; zero: none does
+	could bool      // a unit has come, or could have
+	wrong error     // the last failure
 }
 
-// Accept implements net.Listener. When the deployment has ended, no more units come.
+func newWayBack(
+	watching context.Context, pod string, forward func(context.Context) (net.Conn, error),
+) *wayBack {
+	w := &wayBack{pod: pod, forward: forward, key: rand.Text(), closed: make(chan struct{})}
+	w.open, w.end = context.WithCancel(watching)
+	return w
+}
+
+// Accept implements net.Listener. When the pod has ended, no more units come.
 func (w *wayBack) Accept() (net.Conn, error) {
 	for {
 		select {
@@ -124,7 +153,9 @@ func (w *wayBack) Accept() (net.Conn, error) {
 			return nil, net.ErrClosed
 		default:
 		}
-		if unit, err := w.next(); err == nil {
+		unit, err := w.next()
+		w.note(err)
+		if err == nil {
 			return unit, nil
 		}
 		select {
@@ -133,6 +164,23 @@ func (w *wayBack) Accept() (net.Conn, error) {
 		}
 	}
 }
+
+// note notes that a unit has come, or why none could while the pod was to be there.
+func (w *wayBack) note(wrong error) {
+	if w.open.Err() != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.could, w.waits = w.could || wrong == nil || w.hasWaited(), time.Time{}
+	if wrong != nil {
+		w.wrong = wrong
+		_, _ = fmt.Fprintln(&w.log, wrong) // it takes everything
+	}
+}
+
+// hasWaited reports whether the present connection has waited for long enough. The mutex is held.
+func (w *wayBack) hasWaited() bool { return !w.waits.IsZero() && time.Since(w.waits) > wayOpen }
 
 // next waits for the next unit.
 func (w *wayBack) next() (net.Conn, error) {
@@ -143,13 +191,21 @@ func (w *wayBack) next() (net.Conn, error) {
 	defer context.AfterFunc(w.open, func() { _ = way.Close() })() // nobody has called
 	var heard [1]byte
 	if _, err = io.WriteString(way, w.key+"\n"+lab.StarterWaits+"\n"); err == nil {
-		if _, err = io.ReadFull(way, heard[:]); err == nil {
-			_, err = way.Write(heard[:])
-		}
+		w.mu.Lock()
+		w.waits = time.Now()
+		w.mu.Unlock()
+		_, err = io.ReadFull(way, heard[:])
+	}
+	if err == nil && string(heard[:]) != lab.StarterCalled { // it says what is wrong
+		text, _ := io.ReadAll(io.LimitReader(way, longestRefusal))
+		err = fmt.Errorf("it says: %s%s", heard[:], bytes.TrimSpace(text))
+	}
+	if err == nil {
+		_, err = way.Write(heard[:])
 	}
 	if err != nil {
 		_ = way.Close() // it has failed
-		return nil, err
+		return nil, fmt.Errorf("wait at the pod to which units send their spans: %w", err)
 	}
 	return piped(way), nil
 }
@@ -169,11 +225,16 @@ func piped(way net.Conn) net.Conn {
 	return near
 }
 
-// Close implements net.Listener.
+// Close implements net.Listener. It fails when no unit has come, and none could.
 func (w *wayBack) Close() error {
 	w.once.Do(func() { close(w.closed) })
 	w.end()
-	return nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.could || w.wrong == nil || w.hasWaited() {
+		return nil
+	}
+	return fmt.Errorf("no span could come back from the cluster: %w", w.wrong)
 }
 
 // Addr implements net.Listener.

@@ -2,6 +2,7 @@ package starter
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -12,15 +13,15 @@ import (
 )
 
 const (
-	// maxCallers is how many units are served at the same time, each with two buffers of io.Copy.
+	// maxCallers limits the units that are served at the same time, each with two buffers of io.Copy.
 	maxCallers = 256
-	// wayPatience is how long a unit waits for a connection to the conductor, and that for its answer.
+	// wayPatience limits the wait of a unit for a connection to the conductor, and that for its answer.
 	wayPatience = 10 * time.Second
 )
 
 // WayBack joins the connections of units at one address with those that the conductor has opened at another
 // and that wait, until it cannot listen any more: no unit can reach the conductor's host itself. A unit that
-// has no way in time is hung up on, and so is one more than can be served.
+// has no way in time is hung up on, and so is one more than can be served: standard error says so.
 func WayBack(units, conductor, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -34,12 +35,12 @@ func WayBack(units, conductor, keyFile string) error {
 	if err != nil {
 		return errors.Join(err, outside.Close())
 	}
-	return wayBack(inside, outside, string(key))
+	return wayBack(inside, outside, string(key), os.Stderr)
 }
 
-func wayBack(inside, outside net.Listener, key string) error {
+func wayBack(inside, outside net.Listener, key string, said io.Writer) error {
 	waiting, serving := make(chan offered), make(chan struct{}, maxCallers)
-	go func() {
+	go func() { // it ends when nobody listens any more
 		_ = answer(outside, func(conductor net.Conn) error { return offer(conductor, key, waiting) })
 	}()
 	for {
@@ -51,12 +52,16 @@ func wayBack(inside, outside net.Listener, key string) error {
 		case serving <- struct{}{}:
 		default:
 			_ = unit.Close() // nothing was said
+			_, _ = fmt.Fprintf(said, "hung up on %v: %d units are served\n", unit.RemoteAddr(), maxCallers)
 			continue
 		}
 		go func() {
 			defer func() { <-serving }()
 			defer func() { _ = unit.Close() }() // all has been said
-			lead(unit, waiting)
+			if !lead(unit, waiting) {
+				_, _ = fmt.Fprintf(said, "hung up on %v: for %v no connection of the conductor's has waited for it\n",
+					unit.RemoteAddr(), wayPatience)
+			}
 		}()
 	}
 }
@@ -67,7 +72,7 @@ type offered struct {
 	over chan struct{}
 }
 
-// offer has a unit have the conductor's connection, and waits until it is used up.
+// offer offers the conductor's connection to units, and waits until it is used up.
 func offer(conductor net.Conn, key string, waiting chan<- offered) error {
 	if wanted, err := greet(conductor, key); err != nil || wanted != lab.StarterWaits {
 		return errors.Join(errors.New("that is not what waits for a unit"), err)
@@ -81,13 +86,13 @@ func offer(conductor net.Conn, key string, waiting chan<- offered) error {
 	return nil
 }
 
-// lead connects a unit with the conductor. Connections of which the conductor knows nothing any more are
-// passed over.
-func lead(unit net.Conn, waiting <-chan offered) {
+// lead connects a unit with the conductor; false: it had no way in time. Connections of which the conductor
+// knows nothing any more are passed over.
+func lead(unit net.Conn, waiting <-chan offered) bool {
 	for end := time.After(wayPatience); ; {
 		select {
 		case <-end:
-			return
+			return false
 		case conductor := <-waiting:
 			begun := begin(conductor)
 			if begun {
@@ -95,7 +100,7 @@ func lead(unit net.Conn, waiting <-chan offered) {
 			}
 			close(conductor.over)
 			if begun {
-				return
+				return true
 			}
 		}
 	}

@@ -1,42 +1,60 @@
 package starter
 
 import (
+	"bufio"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestWayBack: a unit gets a connection of the conductor's that still works, and each is used once. Who has
-// no key gets no unit.
-func TestWayBack(t *testing.T) {
-	var at [2]net.Listener
-	for i := range at {
+// way is a way back to a conductor, that is open until its test ends.
+type way struct {
+	units, conductor net.Listener
+	said             *bufio.Reader // its standard error
+}
+
+func newWay(t *testing.T) way {
+	t.Helper()
+	listen := func() net.Listener {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = listener.Close() })
-		at[i] = listener
+		return listener
 	}
-	go func() { _ = wayBack(at[0], at[1], "key") }() // until they are closed
-	dial := func(listener net.Listener, says string) net.Conn {
-		t.Helper()
-		connection, err := net.Dial("tcp", listener.Addr().String())
-		if err == nil {
-			err = connection.SetDeadline(time.Now().Add(time.Minute))
-		}
-		if err == nil {
-			_, err = io.WriteString(connection, says)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = connection.Close() })
-		return connection
+	heard, said := io.Pipe()
+	t.Cleanup(func() { _ = heard.Close() })
+	w := way{listen(), listen(), bufio.NewReader(heard)}
+	go func() { _ = wayBack(w.units, w.conductor, "key", said) }()
+	return w
+}
+
+// calls connects to a listener and says something.
+func calls(t *testing.T, listener net.Listener, says string) net.Conn {
+	t.Helper()
+	connection, err := net.Dial("tcp", listener.Addr().String())
+	if err == nil {
+		err = connection.SetDeadline(time.Now().Add(time.Minute))
 	}
+	if err == nil {
+		_, err = io.WriteString(connection, says)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	return connection
+}
+
+// TestWayBack: a unit gets a connection of the conductor's that still works, and each is used once. Who has
+// no key gets no unit.
+func TestWayBack(t *testing.T) {
+	w := newWay(t)
 	heard := func(from net.Conn, want string) {
 		t.Helper()
 		text := make([]byte, len(want))
@@ -44,14 +62,14 @@ func TestWayBack(t *testing.T) {
 			t.Fatalf("heard %q (%v), want %q", text, err, want)
 		}
 	}
-	heard(dial(at[1], "no key\n"+lab.StarterWaits+"\n"), "that is not what waits for a unit\n")
-	gone := dial(at[1], "key\n"+lab.StarterWaits+"\n")
+	heard(calls(t, w.conductor, "no key\n"+lab.StarterWaits+"\n"), "that is not what waits for a unit\n")
+	gone := calls(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		unit := dial(at[0], "spans")
-		conductor := dial(at[1], "key\n"+lab.StarterWaits+"\n")
+		unit := calls(t, w.units, "spans")
+		conductor := calls(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
 		heard(conductor, lab.StarterCalled)
 		if _, err := io.WriteString(conductor, lab.StarterCalled+"taken"); err != nil {
 			t.Fatal(err)
@@ -64,5 +82,18 @@ func TestWayBack(t *testing.T) {
 		if rest, err := io.ReadAll(conductor); err != nil || len(rest) > 0 {
 			t.Errorf("after the unit's end there is %q (%v)", rest, err)
 		}
+	}
+}
+
+// TestWhoIsHungUpOnIsSaid of a unit for which there is no room.
+func TestWhoIsHungUpOnIsSaid(t *testing.T) {
+	w := newWay(t)
+	for range maxCallers {
+		calls(t, w.units, "")
+	}
+	last := calls(t, w.units, "")
+	said, err := w.said.ReadString('\n')
+	if err != nil || !strings.HasPrefix(said, "hung up on "+last.LocalAddr().String()+": ") {
+		t.Errorf("it says %q (%v)", said, err)
 	}
 }

@@ -55,7 +55,7 @@ func (c *Client) Address() string { return c.address }
 // Close closes connections that nobody uses.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Refusal is what the server says when it does not do what it was asked for.
+// Refusal is an answer of the server that does not do what it was asked for.
 type Refusal struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
@@ -94,6 +94,14 @@ func (c *Client) Do(ctx context.Context, method, path string, send, answer any) 
 	}
 	if err != nil {
 		return fmt.Errorf("read the answer of Kubernetes to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// Delete deletes something at a path, if it is there.
+func (c *Client) Delete(ctx context.Context, path string) error {
+	if err := c.Do(ctx, http.MethodDelete, path, nil, nil); !NotFound(err) {
+		return err
 	}
 	return nil
 }
