@@ -145,8 +145,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition is what scripts may ask: whether `make test-all` runs them, and whether this host can have more
-// hosts on it.
+// condition answers a condition of a script: whether `make test-all` runs it, or whether this host can have
+// more hosts on it.
 func condition(name string) (bool, error) {
 	switch name {
 	case "all":

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// accounts are what metrics-server says of pods, and what their control groups count.
+// accounts compare the figures of metrics-server for pods with the counts of their control groups.
 type accounts struct {
 	mu     sync.Mutex
 	byPod  map[string]*account
@@ -27,13 +27,13 @@ type account struct {
 	said    []saying
 }
 
-// count is what a control group has counted until a moment.
+// count holds the processor time that a control group has counted until a moment.
 type count struct {
 	at   time.Time
 	used time.Duration
 }
 
-// saying is what metrics-server said of a window.
+// saying is one figure of metrics-server, the mean over a window.
 type saying struct {
 	begin, end, heard time.Time
 	cores             float64

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 )
 
-// told is what the server has told of the trial's pods.
+// told holds the news of the server of the trial's pods.
 type told struct {
 	mu      sync.Mutex
 	pods    map[string]api.Pod

@@ -20,7 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kubeconfig is what Cleave reads of a file that kubectl reads, too. Of several files the
+// kubeconfig holds what Cleave reads of a file that kubectl reads, too. Of several files the
 // first that has a name says what it means.
 type kubeconfig struct {
 	Current  string `yaml:"current-context"`

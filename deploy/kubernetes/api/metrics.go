@@ -16,7 +16,7 @@ const (
 	MetricsVersion = "v1beta1"
 )
 
-// PodMetrics is what metrics-server says of a pod.
+// PodMetrics holds the usage of a pod, as metrics-server says it.
 type PodMetrics struct {
 	Object
 	Timestamp  time.Time // of the end of the window, in whole seconds

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// PodStats is what the kubelet of its node has counted of a pod.
+// PodStats holds the counts of a kubelet for a pod of its node.
 type PodStats struct {
 	PodRef     struct{ Name, Namespace string }
 	Containers []ContainerStats
 }
 
-// ContainerStats is what has been counted of a container by a moment, in whole seconds of its node's clock. A
-// kubelet looks every 10 to 30 s and repeats itself meanwhile; nil: it has not looked yet.
+// ContainerStats holds the counts of a container at the kubelet's last look, whose time is in whole seconds
+// of the node's clock. A kubelet looks every 10 to 30 s; a nil count: it has not looked yet.
 type ContainerStats struct {
 	Name string
 	CPU  struct {

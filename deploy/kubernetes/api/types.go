@@ -1,6 +1,6 @@
 package api
 
-// Object is what every thing in Kubernetes has.
+// Object holds the fields that every object of Kubernetes has.
 type Object struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind,omitempty"`
@@ -75,14 +75,14 @@ type ServicePort struct {
 	TargetPort int    `json:"targetPort,omitempty"`
 }
 
-// Pod is what runs on a node.
+// Pod is a group of containers on a node.
 type Pod struct {
 	Object
 	Spec   PodSpec   `json:"spec"`
 	Status PodStatus `json:"status"`
 }
 
-// PodSpec is what a pod shall be.
+// PodSpec describes how a pod shall be.
 type PodSpec struct {
 	NodeName                      string            `json:"nodeName,omitempty"`
 	Hostname                      string            `json:"hostname,omitempty"`
@@ -116,7 +116,7 @@ type HostAlias struct {
 	Hostnames []string `json:"hostnames"`
 }
 
-// PodSecurity is what all programs of a pod may do.
+// PodSecurity limits all programs of a pod.
 type PodSecurity struct {
 	RunAsNonRoot   bool              `json:"runAsNonRoot"`
 	RunAsUser      int               `json:"runAsUser"`
@@ -150,7 +150,7 @@ type Container struct {
 }
 
 // Probe says whether a container can be used: by one of a command in it, a connection, and an answer. Times
-// are whole seconds; 0 is what Kubernetes says.
+// are whole seconds; 0: the default of Kubernetes.
 type Probe struct {
 	Exec             *Exec `json:"exec,omitempty"`
 	HTTPGet          *Call `json:"httpGet,omitempty"`
@@ -224,7 +224,7 @@ type HostPath struct {
 	Path string `json:"path"`
 }
 
-// SecurityContext is what a program may do.
+// SecurityContext limits a program.
 type SecurityContext struct {
 	RunAsUser                *int         `json:"runAsUser,omitempty"`
 	RunAsGroup               *int         `json:"runAsGroup,omitempty"`
@@ -239,7 +239,7 @@ type Capabilities struct {
 	Add  []string `json:"add,omitempty"`
 }
 
-// PodStatus is what a pod is.
+// PodStatus describes how a pod is.
 type PodStatus struct {
 	Phase             string            `json:"phase"`
 	Message           string            `json:"message"`
@@ -254,7 +254,7 @@ type PodStatus struct {
 // PodCondition is one of the things that a pod should be.
 type PodCondition struct{ Type, Status, Reason, Message string }
 
-// ContainerStatus is what a program of a pod is.
+// ContainerStatus describes how a program of a pod is.
 type ContainerStatus struct {
 	Name        string         `json:"name"`
 	ContainerID string         `json:"containerID"`
@@ -262,7 +262,7 @@ type ContainerStatus struct {
 	LastState   ContainerState `json:"lastState"` // of the life before
 }
 
-// ContainerState is what a program does now, or did.
+// ContainerState tells whether a program waits, runs or has ended.
 type ContainerState struct {
 	Waiting    *struct{ Reason, Message string } `json:"waiting"`
 	Running    *struct{}                         `json:"running"`
