@@ -83,8 +83,13 @@ demo-cluster: build ## a shop as monolith and services on a private Kubernetes (
 test: export GOGC := 400
 test: ## run the tests that need no server, container or browser (minutes)
 	@scripts/need.sh test
-	@$(MAKE) --no-print-directory web web-test
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target web web-test modules
 	scripts/test.sh
+
+# Go fetches what it needs while npm does.
+.PHONY: modules
+modules:
+	@go mod download
 
 # Building the airline mostly waits: it goes beside the linters. What `make test` has run and nothing has
 # changed since, Go takes from its cache.

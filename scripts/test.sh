@@ -15,19 +15,21 @@ plainly=2 # packages that are tested at the same time without the detector
 if [ "${CLEAVE_TESTS:-}" != all ]; then
   # What stands on databases brings their engines and drivers: to compile those a second time takes longer
   # than all tests of `make test`. OpenTelemetry's libraries are as much for two packages. Browsers are
-  # started in `make test-all` alone. Four architectures of Big have no goroutines: their units are
-  # processes, of which hundreds start. `make test-all` watches all of these for races.
+  # started in `make test-all` alone, and what speaks to them is a tenth of all that would be compiled.
+  # Four architectures of Big have no goroutines: their units are processes, of which hundreds start.
+  # `make test-all` watches all of these for races.
   raceless+='|/backing/|/binding/event$|/systems/(airline|people|rehearsal|shop|social)/'
-  raceless+='|/traces$|/report/(browsertest|telemetry)$|/big/(httplean|shm|udspersistent|udsservice)$'
+  raceless+='|/traces$|/report/(browsertest|serve|telemetry)$|/big/(httplean|shm|udspersistent|udsservice)$'
   plainly=3
 fi
 
 # SQLite is C that was translated to Go, and keeps its data outside Go's memory, where the
 # detector sees nothing: to watch it there costs twice the processor time and finds nothing.
 # Its driver, which is written in Go, is watched like everything else. A hash of a password is
-# nothing but arithmetic, and takes ten times as long under the detector.
+# nothing but arithmetic, and takes ten times as long under the detector; gonum is, too.
 compiled=("-gcflags=all=-dwarf=false") # as in the Makefile
-for package in modernc.org/sqlite/lib modernc.org/libc modernc.org/memory golang.org/x/crypto/blowfish; do
+for package in modernc.org/sqlite/lib modernc.org/libc modernc.org/memory golang.org/x/crypto/blowfish \
+  gonum.org/v1/gonum/...; do
   compiled+=("-gcflags=$package=-dwarf=false -race=false")
 done
 
