@@ -9,9 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"math"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,14 +92,9 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"a server that never answers", serverThatNeverAnswers},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := Folder(t)
-			c.test(t, suite{deployer, dir, program})
-			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("the trial's folder is still there: %v", err)
-			}
-			if things := left(); len(things) > 0 {
-				t.Errorf("left behind: %q", things)
-			}
+			s := suite{deployer, Folder(t), program}
+			c.test(t, s)
+			s.leavesNothing(t, left)
 		})
 	}
 }
@@ -111,6 +104,17 @@ type suite struct {
 	lab.Deployer
 	dir     string
 	program string // in a folder of its own
+}
+
+// leavesNothing expects that nothing of a trial that has ended is left.
+func (s suite) leavesNothing(t *testing.T, left func() []string) {
+	t.Helper()
+	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the trial's folder is still there: %v", err)
+	}
+	if things := left(); len(things) > 0 {
+		t.Errorf("left behind: %q", things)
+	}
 }
 
 // layout returns a lead that calls units that serve.
@@ -131,89 +135,13 @@ func layout(names ...string) lab.Layout {
 	return l
 }
 
-// deploy deploys a layout that can be deployed; it is stopped with the test.
-func (s suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
-	t.Helper()
-	err := s.Preflight(t.Context(), l)
-	var incapable *lab.Incapable
-	if errors.As(err, &incapable) {
-		s.skip(t, err.Error())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := s.Deploy(t.Context(), l, s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-func stop(t *testing.T, d lab.Deployment) {
-	t.Helper()
-	for range 2 { // the second time it does nothing
-		if err := d.Stop(); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
-	}
-}
-
-func within(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-// job plays the job of the lead unit.
-func job(t *testing.T, d lab.Deployment) {
-	t.Helper()
-	ctx := within(t)
-	if _, err := d.Await(ctx, lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		t.Fatal(err)
-	}
-	if finished, err := d.Await(ctx, lab.EventFinished); err != nil || finished.ElapsedSeconds <= 0 {
-		t.Fatalf("finished %+v: %v", finished, err)
-	}
-}
-
-// end ends the units and returns what each reported, as JSON, by name.
-func end(t *testing.T, d lab.Deployment) map[string]string {
-	t.Helper()
-	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		t.Fatal(err)
-	}
-	reports, err := d.Reports(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[string]string{}
-	var order []string
-	for _, r := range reports {
-		all[r.Unit], order = string(r.Data), append(order, r.Unit)
-	}
-	var units []string
-	for _, u := range d.Units() {
-		units = append(units, u.Name)
-	}
-	if !slices.Equal(order, units) {
-		t.Errorf("reports of %q, want them in the order of the units %q", order, units)
-	}
-	return all
-}
-
 func fromStartToReports(t *testing.T, s suite) {
 	d := s.deploy(t, layout("front", "stock", "views"))
 	defer stop(t, d)
 	job(t, d)
 	s.clocks(t, d, 4)
 	nodes(t, s, d)
-	if answer := ask(t, d, "stock"); answer != "stock:1" {
-		t.Errorf("from outside stock says %q, want stock:1", answer)
-	}
+	answers(t, d, "stock", "stock:1")
 	if _, err := d.Endpoint("lead"); err == nil {
 		t.Error("a unit that does not listen has an endpoint")
 	}
@@ -260,24 +188,6 @@ func (s suite) clocks(t *testing.T, d lab.Deployment, units int) {
 	}
 }
 
-// ask calls a unit from the host of the conductor.
-func ask(t *testing.T, d lab.Deployment, unit string) string {
-	t.Helper()
-	endpoint, err := d.Endpoint(unit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	connection, err := net.Dial("tcp", endpoint.Dial)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(connection)
-	if err = errors.Join(err, connection.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 // withViews returns the layout with a unit more, which plays a part.
 func withViews(part string) lab.Layout {
 	l := layout()
@@ -322,42 +232,25 @@ func killedAndRestarted(t *testing.T, s suite) {
 	}
 	d := s.deploy(t, layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultKill}}))
 	defer stop(t, d)
-	if _, err := d.Await(within(t), lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
-	before, err := d.Endpoint("stock")
-	if err != nil {
-		t.Fatal(err)
-	}
-	parts := d
-	harm(t, parts, "stock", lab.FaultKill)
+	await(t, d, lab.EventReady)
+	before := endpointOf(t, d, "stock")
+	harm(t, d, "stock", lab.FaultKill)
 	if text := said(before, silence); text != "" {
 		t.Errorf("a unit that was killed says %q", text)
 	}
-	if _, err := parts.Harm(within(t), lab.Fault{Target: "stock", Kind: lab.FaultKill}); err == nil {
-		t.Error("a unit was killed twice")
-	}
-	heal(t, parts, "stock", lab.FaultKill)
+	refuses(t, d, lab.Fault{Target: "stock", Kind: lab.FaultKill})
+	heal(t, d, "stock", lab.FaultKill)
 	if after, err := d.Endpoint("stock"); err != nil || after != before {
 		t.Errorf("it is at %v (%v), was at %v", after, err, before)
 	}
-	if answer := ask(t, d, "stock"); answer != "stock:2" {
-		t.Errorf("it says %q, want that this is the second life of stock", answer)
-	}
-	harm(t, parts, "stock", lab.FaultRestart)
-	heal(t, parts, "stock", lab.FaultRestart)
-	if answer := ask(t, d, "stock"); answer != "stock:3" {
-		t.Errorf("it says %q after a restart, want its third life", answer)
-	}
-	if err := parts.Heal(within(t), lab.Fault{Target: "front", Kind: lab.FaultKill}); err == nil {
+	answers(t, d, "stock", "stock:2")
+	harm(t, d, "stock", lab.FaultRestart)
+	heal(t, d, "stock", lab.FaultRestart)
+	answers(t, d, "stock", "stock:3")
+	if err := d.Heal(within(t), lab.Fault{Target: "front", Kind: lab.FaultKill}); err == nil {
 		t.Error("a unit that was not killed was started again")
 	}
-	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Await(within(t), lab.EventFinished); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, d)
 	end(t, d)
 	if text, err := os.ReadFile(filepath.Join(d.HandedOver(), "stock.lives")); err != nil ||
 		string(text) != "|||" {
@@ -405,11 +298,7 @@ func preparationThatFails(t *testing.T, s suite) {
 	l := layout("front")
 	l.Prepare = []lab.UnitSpec{{Name: "reset", Runnable: lab.Runnable{Args: []string{"die"}}}}
 	_, err := s.Deploy(t.Context(), l, s.dir)
-	for _, want := range []string{"prepare the trial", "reset", "exit status 1", "out of luck"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Deploy: %v, want it to say %q", err, want)
-		}
-	}
+	Says(t, err, "prepare the trial", "reset", "exit status 1", "out of luck")
 }
 
 func neverReady(t *testing.T, s suite) {

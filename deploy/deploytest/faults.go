@@ -5,7 +5,6 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,9 +12,9 @@ import (
 )
 
 // harm does a fault that can be done.
-func harm(t *testing.T, parts lab.Harmer, unit string, kind lab.FaultKind) {
+func harm(t *testing.T, d lab.Harmer, unit string, kind lab.FaultKind) {
 	t.Helper()
-	proof, err := parts.Harm(within(t), lab.Fault{Target: unit, Kind: kind})
+	proof, err := d.Harm(within(t), lab.Fault{Target: unit, Kind: kind})
 	if err != nil {
 		t.Fatalf("%s %s: %v", kind, unit, err)
 	}
@@ -25,11 +24,21 @@ func harm(t *testing.T, parts lab.Harmer, unit string, kind lab.FaultKind) {
 }
 
 // heal undoes it.
-func heal(t *testing.T, parts lab.Harmer, unit string, kind lab.FaultKind) {
+func heal(t *testing.T, d lab.Harmer, unit string, kind lab.FaultKind) {
 	t.Helper()
-	if err := parts.Heal(within(t), lab.Fault{Target: unit, Kind: kind}); err != nil {
+	if err := d.Heal(within(t), lab.Fault{Target: unit, Kind: kind}); err != nil {
 		t.Fatalf("heal %s after %s: %v", unit, kind, err)
 	}
+}
+
+// refuses expects that a fault cannot be done, and that the error has these words.
+func refuses(t *testing.T, d lab.Harmer, fault lab.Fault, words ...string) {
+	t.Helper()
+	proof, err := d.Harm(within(t), fault)
+	if err == nil {
+		t.Errorf("%s of %s was done: %s", fault.Kind, fault.Target, proof)
+	}
+	Says(t, err, words...)
 }
 
 // How long the answer of a unit is waited for: of one that cannot answer, and of one that shall.
@@ -52,9 +61,7 @@ func cutOff(t *testing.T, s suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultCut) {
 		d := s.deploy(t, layout("front"))
 		defer stop(t, d)
-		if _, err := d.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultCut}); err == nil {
-			t.Error("a unit was cut off that shares the host's network")
-		}
+		refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultCut})
 		return
 	}
 	withFault(t, s, lab.FaultCut, "stock")
@@ -77,8 +84,8 @@ func slowed(t *testing.T, s suite) {
 		}
 		return time.Since(began)
 	}
-	parts, fault := d, lab.Fault{Target: "stock", Kind: lab.FaultSlow, Delay: delay.Seconds()}
-	proof, err := parts.Harm(within(t), fault)
+	fault := lab.Fault{Target: "stock", Kind: lab.FaultSlow, Delay: delay.Seconds()}
+	proof, err := d.Harm(within(t), fault)
 	if err != nil || proof == "" {
 		t.Fatalf("slow stock: %q, %v", proof, err)
 	}
@@ -88,20 +95,16 @@ func slowed(t *testing.T, s suite) {
 	if front := took("front"); front >= delay {
 		t.Errorf("front, which is not slowed, answers after %v", front)
 	}
-	if err := parts.Heal(within(t), fault); err != nil {
+	if err := d.Heal(within(t), fault); err != nil {
 		t.Fatal(err)
 	}
 	if stock := took("stock"); stock >= delay {
 		t.Errorf("healed, stock answers after %v", stock)
 	}
-	harm(t, parts, "stock", lab.FaultKill)
-	heal(t, parts, "stock", lab.FaultKill)
-	if text := ask(t, d, "stock"); text != "stock:2" {
-		t.Errorf("started again, stock says %q, want its second life", text)
-	}
-	if _, err := parts.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultSlow, Delay: 1}); err == nil {
-		t.Error("a unit was slowed for which nothing was made ready")
-	}
+	harm(t, d, "stock", lab.FaultKill)
+	heal(t, d, "stock", lab.FaultKill)
+	answers(t, d, "stock", "stock:2")
+	refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultSlow, Delay: 1}) // nothing was made ready for it
 }
 
 // filled fills the volume of a unit, which cannot write any more until it is healed, and
@@ -117,24 +120,16 @@ func filled(t *testing.T, s suite) {
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	says := func(unit, want string) {
-		t.Helper()
-		if text := ask(t, d, unit); text != want {
-			t.Errorf("%s says %q, want %q", unit, text, want)
-		}
-	}
-	says("stock", "stock:1")
+	answers(t, d, "stock", "stock:1")
 	harm(t, d, "stock", lab.FaultFill)
-	says("stock", "stock:1, no space left on device")
-	says("front", "front:1")
+	answers(t, d, "stock", "stock:1, no space left on device")
+	answers(t, d, "front", "front:1")
 	heal(t, d, "stock", lab.FaultFill)
-	says("stock", "stock:1")
+	answers(t, d, "stock", "stock:1")
 	harm(t, d, "stock", lab.FaultKill)
 	heal(t, d, "stock", lab.FaultKill)
-	says("stock", "stock:2")
-	if _, err := d.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultFill}); err == nil {
-		t.Error("a volume was filled that has no file system of its own")
-	}
+	answers(t, d, "stock", "stock:2")
+	refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultFill}) // it has no file system of its own
 }
 
 // withFault does a fault to a unit that goes on afterwards, in the same life: meanwhile
@@ -150,19 +145,13 @@ func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 	d := s.deploy(t, l.Readied([]lab.Fault{{Target: unit, Kind: kind}}))
 	defer stop(t, d)
 	job(t, d)
-	endpoint, err := d.Endpoint(unit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	endpoint := endpointOf(t, d, unit)
 	says(t, d, unit, answer) // only the lead is awaited by its job
 	harm(t, d, unit, kind)
 	if text := said(endpoint, silence); text != "" {
 		t.Errorf("%s says %q after %s", unit, text, kind)
 	}
-	front, err := d.Endpoint("front")
-	if err != nil {
-		t.Fatal(err)
-	}
+	front := endpointOf(t, d, "front")
 	if text := said(front, soon); text != "front:1" {
 		t.Errorf("front says %q after %s of another", text, kind)
 	}
@@ -170,22 +159,14 @@ func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 	if text := said(endpoint, soon); text != answer {
 		t.Errorf("%s says %q when it is healed, want %q", unit, text, answer)
 	}
-	if err := d.Failure(); err != nil {
-		t.Errorf("the trial has failed: %v", err)
-	}
+	goesOn(t, d)
 }
 
 func leadIsNotHarmed(t *testing.T, s suite) {
 	d := s.deploy(t, layout("front"))
 	defer stop(t, d)
 	for _, kind := range s.Can().Faults {
-		if _, err := d.Harm(within(t), lab.Fault{Target: "lead", Kind: kind}); err == nil ||
-			!strings.Contains(err.Error(), "leads the trial") {
-			t.Errorf("%s of the lead: %v", kind, err)
-		}
-		if _, err := d.Harm(within(t), lab.Fault{Target: "nobody", Kind: kind}); err == nil ||
-			!strings.Contains(err.Error(), `"nobody"`) {
-			t.Errorf("%s of nobody: %v", kind, err)
-		}
+		refuses(t, d, lab.Fault{Target: "lead", Kind: kind}, "leads the trial")
+		refuses(t, d, lab.Fault{Target: "nobody", Kind: kind}, `"nobody"`)
 	}
 }

@@ -59,9 +59,7 @@ func programInAFolder(t *testing.T, s suite) {
 	job(t, d)
 	harm(t, d, "shelf", lab.FaultKill)
 	heal(t, d, "shelf", lab.FaultKill)
-	if got := ask(t, d, "shelf"); got != want {
-		t.Errorf("started again it says %q, want %q", got, want)
-	}
+	answers(t, d, "shelf", want)
 }
 
 // secretsOfTheHost: a program of this host that runs in a container has this host's /etc there, and may read
@@ -117,12 +115,7 @@ func whatIsLeft(t *testing.T, s suite) {
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Reports(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	reportsOf(t, d)
 	if err := d.EndForeign(within(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -133,9 +126,7 @@ func whatIsLeft(t *testing.T, s suite) {
 	if text, err := os.ReadFile(left[0]); err != nil || string(text) != "the end\n" {
 		t.Errorf("it left %q (%v)", text, err)
 	}
-	if err := d.Failure(); err != nil {
-		t.Errorf("its end failed the trial: %v", err)
-	}
+	goesOn(t, d)
 }
 
 // looksUpOnce deploys a foreign program that ends when whom it calls is not known by then. It
@@ -157,9 +148,7 @@ func looksUpOnce(t *testing.T, s suite) {
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	if got := ask(t, d, proxy.Name); got != "knows all" {
-		t.Errorf("it says %q", got)
-	}
+	answers(t, d, proxy.Name, "knows all")
 	if all := d.Units(); all[0].Name != proxy.Name {
 		t.Errorf("the units are %v, want them in the order of the layout", all)
 	}

@@ -1,7 +1,6 @@
 package deploytest
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -48,14 +47,9 @@ func ForeignSuite(t *testing.T, deployer lab.Deployer, boxed Foreign, left func(
 		{"limit of memory", boxedLimited},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := Folder(t)
-			c.test(t, suite{deployer, dir, ""}, boxed)
-			if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("the trial's folder is still there: %v", err)
-			}
-			if things := left(); len(things) > 0 {
-				t.Errorf("left behind: %q", things)
-			}
+			s := suite{deployer, Folder(t), ""}
+			c.test(t, s, boxed)
+			s.leavesNothing(t, left)
 		})
 	}
 }
@@ -70,15 +64,10 @@ func (f Foreign) deploy(t *testing.T, s suite) (d lab.Deployment, at lab.Endpoin
 			stop(t, d)
 		}
 	}()
-	if _, err := d.Await(within(t), lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
+	await(t, d, lab.EventReady)
 	at.Dial = f.Address
 	if at.Dial == "" {
-		var err error
-		if at, err = d.Endpoint(Boxed); err != nil {
-			t.Fatal(err)
-		}
+		at = endpointOf(t, d, Boxed)
 	}
 	for deadline := time.Now().Add(patience); said(at, silence) != "boxed:1"; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -92,12 +81,7 @@ func (f Foreign) deploy(t *testing.T, s suite) (d lab.Deployment, at lab.Endpoin
 func comesAndGoes(t *testing.T, s suite, boxed Foreign) {
 	d, at := boxed.deploy(t, s)
 	defer stop(t, d)
-	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := d.Await(within(t), lab.EventFinished); err != nil {
-		t.Fatal(err)
-	}
+	finish(t, d)
 	units := d.Units()
 	i := slices.IndexFunc(units, func(u lab.Unit) bool { return u.Name == Boxed })
 	if len(units) != 2 || i < 0 || units[i].Role != "server" || units[i].PID == 0 ||
@@ -108,16 +92,9 @@ func comesAndGoes(t *testing.T, s suite, boxed Foreign) {
 		!strings.Contains(string(text), "boxed") {
 		t.Errorf("the unit's process runs %q (%v), want the container's program", text, err)
 	}
-	if _, err := d.Harm(within(t), lab.Fault{Target: "lead", Kind: lab.FaultKill}); err == nil ||
-		!strings.Contains(err.Error(), "leads the trial") {
-		t.Errorf("kill of the lead: %v", err)
-	}
-	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		t.Fatal(err)
-	}
-	reports, err := d.Reports(within(t))
-	if err != nil || len(reports) != 1 || reports[0].Unit != "lead" {
-		t.Errorf("reports %+v, %v, want that of the lead", reports, err)
+	refuses(t, d, lab.Fault{Target: "lead", Kind: lab.FaultKill}, "leads the trial")
+	if reports := reportsOf(t, d); len(reports) != 1 || reports[0].Unit != "lead" {
+		t.Errorf("reports %+v, want that of the lead", reports)
 	}
 	if text := said(at, soon); text != "boxed:1" {
 		t.Errorf("after the reports, when the audit comes, it says %q", text)
@@ -143,30 +120,25 @@ func boxedEnds(t *testing.T, s suite, boxed Foreign) {
 func boxedKilled(t *testing.T, s suite, boxed Foreign) {
 	d, at := boxed.deploy(t, s)
 	defer stop(t, d)
-	parts := d
-	harm(t, parts, Boxed, lab.FaultKill)
+	harm(t, d, Boxed, lab.FaultKill)
 	time.Sleep(silence) // nobody but us shall start it again
 	if text := said(at, silence); text != "" {
 		t.Errorf("it was killed and says %q", text)
 	}
-	if _, err := parts.Harm(within(t), lab.Fault{Target: Boxed, Kind: lab.FaultKill}); err == nil {
-		t.Error("it was killed twice")
-	}
-	heal(t, parts, Boxed, lab.FaultKill)
+	refuses(t, d, lab.Fault{Target: Boxed, Kind: lab.FaultKill})
+	heal(t, d, Boxed, lab.FaultKill)
 	if text := said(at, soon); text != "boxed:2" {
 		t.Errorf("it says %q, want that this is its second life", text)
 	}
-	harm(t, parts, Boxed, lab.FaultRestart)
-	heal(t, parts, Boxed, lab.FaultRestart)
+	harm(t, d, Boxed, lab.FaultRestart)
+	heal(t, d, Boxed, lab.FaultRestart)
 	if text := said(at, soon); text != "boxed:3" {
 		t.Errorf("it says %q after a restart, want its third life", text)
 	}
-	if err := parts.Heal(within(t), lab.Fault{Target: Boxed, Kind: lab.FaultKill}); err == nil {
+	if err := d.Heal(within(t), lab.Fault{Target: Boxed, Kind: lab.FaultKill}); err == nil {
 		t.Error("it was not killed, and was started again")
 	}
-	if err := d.Failure(); err != nil {
-		t.Errorf("the trial has failed: %v", err)
-	}
+	goesOn(t, d)
 	checkUsage(t, meteredJob(t, d))
 	if log := d.Logs()[Boxed]; log != "boxed listens, life 1\nboxed listens, life 2\nboxed listens, life 3\n" {
 		t.Errorf("its log is %q, want that of all lives", log)
@@ -186,17 +158,14 @@ func boxedLimited(t *testing.T, s suite, boxed Foreign) {
 func boxedPaused(t *testing.T, s suite, boxed Foreign) {
 	d, at := boxed.deploy(t, s)
 	defer stop(t, d)
-	parts := d
-	harm(t, parts, Boxed, lab.FaultPause)
+	harm(t, d, Boxed, lab.FaultPause)
 	if text := said(at, silence); text != "" {
 		t.Errorf("it is paused and says %q", text)
 	}
-	heal(t, parts, Boxed, lab.FaultPause)
+	heal(t, d, Boxed, lab.FaultPause)
 	if text := said(at, soon); text != "boxed:1" {
 		t.Errorf("it says %q when it goes on", text)
 	}
-	harm(t, parts, Boxed, lab.FaultPause)
-	if err := d.Failure(); err != nil {
-		t.Errorf("the trial has failed: %v", err)
-	}
+	harm(t, d, Boxed, lab.FaultPause)
+	goesOn(t, d)
 }

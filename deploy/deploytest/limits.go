@@ -1,8 +1,6 @@
 package deploytest
 
 import (
-	"errors"
-	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -15,18 +13,10 @@ func limits(t *testing.T, s suite) {
 	l.Units[0].Args[0], l.Units[0].Limits = "burner", lab.Limits{CPU: 0.2, Memory: 128 << 20}
 	d := s.deploy(t, l)
 	defer stop(t, d)
-	ctx := within(t)
-	_, err := d.Await(ctx, lab.EventReady)
-	if err == nil {
-		err = d.Command(lab.Command{Command: lab.CommandStart})
-	}
-	finished, wrong := d.Await(ctx, lab.EventFinished)
-	if err = errors.Join(err, wrong); err != nil {
-		t.Fatal(err)
-	}
+	await(t, d, lab.EventReady)
 	// It may begin with a period's share.
-	if least := 0.9 * Burnt / l.Units[0].Limits.CPU; finished.ElapsedSeconds < least {
-		t.Errorf("the job took %g s, want at least %g with %s", finished.ElapsedSeconds, least, l.Units[0].Limits)
+	if took, least := finish(t, d), 0.9*Burnt/l.Units[0].Limits.CPU; took < least {
+		t.Errorf("the job took %g s, want at least %g with %s", took, least, l.Units[0].Limits)
 	}
 	end(t, d)
 }
@@ -46,10 +36,6 @@ func refusesLimits(t *testing.T, s suite) {
 	l := layout("front", "views")
 	l.Units[1].Limits.CPU, l.Units[2].Limits.Memory = 1e4, 1<<50
 	err := s.Preflight(t.Context(), l)
-	for _, want := range []string{"front cannot be limited to 10000 processors",
-		"views cannot be limited to 1125899906842624 bytes"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Preflight: %v, want it to say %q", err, want)
-		}
-	}
+	Says(t, err, "front cannot be limited to 10000 processors",
+		"views cannot be limited to 1125899906842624 bytes")
 }

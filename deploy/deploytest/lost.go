@@ -66,20 +66,7 @@ func (r *Road) Cut() {
 }
 
 // Front returns a layout of a lead and a unit that serves.
-func Front() lab.Layout {
-	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
-		{
-			Name: "lead", Role: "lead",
-			Runnable:   lab.Runnable{Args: []string{"lead", "front"}},
-			Networking: lab.Networking{Peers: []string{"front"}},
-		},
-		{
-			Name: "front", Role: "server",
-			Runnable:   lab.Runnable{Args: []string{"serve"}},
-			Networking: lab.Networking{Listens: true},
-		},
-	}}
-}
+func Front() lab.Layout { return layout("front") }
 
 // Folder returns one of a trial.
 func Folder(t *testing.T) string {

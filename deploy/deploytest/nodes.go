@@ -24,11 +24,8 @@ func drained(t *testing.T, s suite) {
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	parts := d
 	if len(nodes) == 0 {
-		if _, err := parts.Harm(within(t), lab.Fault{Target: "front", Kind: lab.FaultDrain}); err == nil {
-			t.Error("a unit was drained, which only a node can be")
-		}
+		refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultDrain}) // only a node can be drained
 		return
 	}
 	on := d.NodeOf
@@ -46,7 +43,7 @@ func drained(t *testing.T, s suite) {
 	if on("store") == node {
 		want++
 	}
-	harm(t, parts, node, lab.FaultDrain)
+	harm(t, d, node, lab.FaultDrain)
 	for name, endpoint := range before {
 		if on(name) == node {
 			t.Errorf("%s is still on %s", name, node)
@@ -59,10 +56,8 @@ func drained(t *testing.T, s suite) {
 		map[bool]string{true: ":4", false: ":2"}[moved == "store"]) {
 		t.Errorf("%s says %q: want that its life before is known to it", moved, text)
 	}
-	heal(t, parts, node, lab.FaultDrain)
-	if err := d.Failure(); err != nil {
-		t.Errorf("the trial has failed: %v", err)
-	}
+	heal(t, d, node, lab.FaultDrain)
+	goesOn(t, d)
 }
 
 // updated has the replicas of a unit replaced, each by a process that knows of the life before.
@@ -77,18 +72,14 @@ func updated(t *testing.T, s suite) {
 	defer stop(t, d)
 	job(t, d)
 	if !slices.Contains(s.Can().Faults, lab.FaultUpdate) {
-		if _, err := d.Harm(within(t), lab.Fault{Target: "stock", Kind: lab.FaultUpdate}); err == nil {
-			t.Error("a unit was updated by who has no way to do it")
-		}
+		refuses(t, d, lab.Fault{Target: "stock", Kind: lab.FaultUpdate})
 		return
 	}
 	before := d.Units()
 	for i, name := range []string{"stock", "stock-2"} {
 		harm(t, d, name, lab.FaultUpdate)
 		heal(t, d, name, lab.FaultUpdate)
-		if text := ask(t, d, name); text != name+":2" {
-			t.Errorf("%s says %q, want its second life", name, text)
-		}
+		answers(t, d, name, name+":2")
 		if after := d.Units(); after[2+i].PID == before[2+i].PID || after[2+i].PID == 0 ||
 			after[1].PID != before[1].PID {
 			t.Errorf("after the update of %s there are %+v, before %+v", name, after, before)
@@ -145,12 +136,8 @@ func lost(t *testing.T, s suite) {
 		t.Logf("a lost node was noticed after %v", at)
 	}
 	heal(t, d, nodes[0], lab.FaultKill)
-	if text := ask(t, d, "stock"); text != "stock:2" {
-		t.Errorf("stock says %q, want its second life", text)
-	}
-	if err := d.Failure(); err != nil {
-		t.Errorf("the trial has failed: %v", err)
-	}
+	answers(t, d, "stock", "stock:2")
+	goesOn(t, d)
 	end(t, d)
 }
 
@@ -171,9 +158,6 @@ func pinned(t *testing.T, s suite) {
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	_, err := d.Harm(within(t), lab.Fault{Target: nodes[0], Kind: lab.FaultDrain})
-	Says(t, err, "drain node "+nodes[0], "front")
-	if text := ask(t, d, "front"); text != "front:1" {
-		t.Errorf("front says %q after what was refused", text)
-	}
+	refuses(t, d, lab.Fault{Target: nodes[0], Kind: lab.FaultDrain}, "drain node "+nodes[0], "front")
+	answers(t, d, "front", "front:1")
 }

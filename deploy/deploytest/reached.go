@@ -14,9 +14,7 @@ func reached(t *testing.T, s suite, at lab.Reach) {
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
-	if answer := ask(t, d, "front"); answer != "front:1" {
-		t.Errorf("from outside front says %q, want front:1", answer)
-	}
+	answers(t, d, "front", "front:1")
 	if reports, want := end(t, d), `"front:1 stock:1"`; reports["lead"] != want {
 		t.Errorf("the lead has heard %s from the others, want %s", reports["lead"], want)
 	}

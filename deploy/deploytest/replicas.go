@@ -18,9 +18,7 @@ func replicas(t *testing.T, s suite) {
 	d := s.deploy(t, scaled)
 	defer stop(t, d)
 	job(t, d)
-	if answer := ask(t, d, "stock-3"); answer != "stock-3:1" {
-		t.Errorf("from outside the third says %q, want stock-3:1", answer)
-	}
+	answers(t, d, "stock-3", "stock-3:1")
 	reports := end(t, d)
 	if want := `"front:1 stock:1 stock-2:1 stock-3:1"`; reports["lead"] != want {
 		t.Errorf("the lead has heard %s from the others, want %s", reports["lead"], want)

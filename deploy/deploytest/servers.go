@@ -83,10 +83,7 @@ func server(t *testing.T, s suite) {
 	d := s.deploy(t, l.Readied([]lab.Fault{{Target: "store", Kind: lab.FaultKill}}))
 	defer stop(t, d)
 	job(t, d)
-	endpoint, err := d.Endpoint("store")
-	if err != nil {
-		t.Fatal(err)
-	}
+	endpoint := endpointOf(t, d, "store")
 	harm(t, d, "store", lab.FaultKill)
 	if text := said(endpoint, silence); text != "" {
 		t.Errorf("a server that was killed says %q", text)
@@ -102,22 +99,14 @@ func server(t *testing.T, s suite) {
 	if units := d.Units(); len(units) != 3 || units[2].Name != "store" || units[2].Role != "server" {
 		t.Errorf("units %+v, want the server among them, in its place", units)
 	}
-	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		t.Fatal(err)
-	}
-	reports, err := d.Reports(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	reports := reportsOf(t, d)
 	if want := fmt.Sprintf(`"front:1 store:%d store://me@its address"`, first); string(reports[0].Data) != want {
 		t.Errorf("the lead reports %s, want %s", reports[0].Data, want)
 	}
 	if err := lives(first+2)(t.Context(), endpoint.Dial); err != nil {
 		t.Errorf("after the reports, when the audit comes: %v", err)
 	}
-	if err := d.Failure(); err != nil {
-		t.Errorf("the trial has failed: %v", err)
-	}
+	goesOn(t, d)
 }
 
 // serverThatEnds checks that the end of a server outranks the failure of its client, which may notice it
@@ -158,11 +147,7 @@ func serverThatNeverAnswers(t *testing.T, s suite) {
 	})
 	l.Units[2].Server.Setup = nil
 	_, err := s.Deploy(ctx, l, s.dir)
-	for _, want := range []string{"start store (shelf)", "the shelf is locked", "enough"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Deploy: %v, want it to say %q", err, want)
-		}
-	}
+	Says(t, err, "start store (shelf)", "the shelf is locked", "enough")
 }
 
 // shownReady deploys a foreign unit that is ready once its log has a text and a command succeeds, at its
@@ -198,9 +183,7 @@ func shownReady(t *testing.T, s suite) {
 		}
 	}
 	said(1)
-	if _, err := d.Await(within(t), lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
+	await(t, d, lab.EventReady)
 	harm(t, d, Boxed, lab.FaultRestart)
 	heal(t, d, Boxed, lab.FaultRestart)
 	said(2)

@@ -52,16 +52,9 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 	d := s.deploy(t, layout)
 	defer func() {
 		stop(t, d)
-		if things := left(); len(things) > 0 {
-			t.Errorf("left behind: %q", things)
-		}
-		if _, err := os.Stat(s.dir); err == nil {
-			t.Error("the trial's folder is still there")
-		}
+		s.leavesNothing(t, left)
 	}()
-	if _, err := d.Await(within(t), lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
+	await(t, d, lab.EventReady)
 	var names []string
 	for _, u := range d.Units() {
 		names = append(names, u.Name)
@@ -78,26 +71,20 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 		t.Errorf("the images are %+v, want %s with its size", d.PlatformCost().Images, image)
 	}
 	says(t, d, "web", "asks $(A){{b}} boxed:1")
-	parts := d
 	for _, f := range []lab.Fault{{Target: "db", Kind: lab.FaultKill}, {Target: "db", Kind: lab.FaultCut},
 		{Target: "web-2", Kind: lab.FaultRestart}} {
-		harm(t, parts, f.Target, f.Kind)
-		heal(t, parts, f.Target, f.Kind)
+		harm(t, d, f.Target, f.Kind)
+		heal(t, d, f.Target, f.Kind)
 	}
 	says(t, d, "web-2", "asks $(A){{b}} boxed:2")
-	if err := d.Failure(); err != nil {
-		t.Error(err)
-	}
+	goesOn(t, d)
 	checkUsage(t, meteredJob(t, d))
 }
 
 // says waits until a unit answers so.
 func says(t *testing.T, d lab.Deployment, unit, want string) {
 	t.Helper()
-	at, err := d.Endpoint(unit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := endpointOf(t, d, unit)
 	for deadline := time.Now().Add(patience); said(at, silence) != want; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s says %q, want %q: %s", unit, said(at, silence), want, d.Logs()[unit])
@@ -159,13 +146,9 @@ func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left f
 	d := s.deploy(t, layout)
 	defer func() {
 		stop(t, d)
-		if things := left(); len(things) > 0 {
-			t.Errorf("left behind: %q", things)
-		}
+		s.leavesNothing(t, left)
 	}()
-	if _, err := d.Await(within(t), lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
+	await(t, d, lab.EventReady)
 	says(t, d, "web", "asks $(A){{b}} boxed:1")
 	says(t, d, "web-2", "asks $(A){{b}} boxed:1")
 	metered(d)

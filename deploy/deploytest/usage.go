@@ -1,6 +1,7 @@
 package deploytest
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -12,9 +13,7 @@ func usage(t *testing.T, s suite) {
 	l.Units[0].Args[0] = "burner"
 	d := s.deploy(t, l)
 	defer stop(t, d)
-	if _, err := d.Await(within(t), lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
+	await(t, d, lab.EventReady)
 	checkUsage(t, meteredJob(t, d))
 	end(t, d)
 }
@@ -30,20 +29,13 @@ func meteredJob(t *testing.T, d lab.Deployment) lab.Metered {
 	if err == nil {
 		err = metering.Mark()
 	}
-	if err == nil {
-		err = d.Command(lab.Command{Command: lab.CommandStart})
-	}
-	if err == nil {
-		_, err = d.Await(within(t), lab.EventFinished)
-	}
-	if err == nil {
-		err = metering.Mark()
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	metered, err := metering.Stop()
-	if err != nil {
+	finish(t, d)
+	err = metering.Mark()
+	metered, wrong := metering.Stop()
+	if err = errors.Join(err, wrong); err != nil {
 		t.Fatal(err)
 	}
 	return metered

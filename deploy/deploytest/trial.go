@@ -1,0 +1,149 @@
+package deploytest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"testing"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// deploy deploys a layout that can be deployed; it is stopped with the test.
+func (s suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
+	t.Helper()
+	err := s.Preflight(t.Context(), l)
+	var incapable *lab.Incapable
+	if errors.As(err, &incapable) {
+		s.skip(t, err.Error())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Deploy(t.Context(), l, s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func stop(t *testing.T, d lab.Deployment) {
+	t.Helper()
+	for range 2 { // the second time it does nothing
+		if err := d.Stop(); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	}
+}
+
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// job plays the job of the lead unit.
+func job(t *testing.T, d lab.Deployment) {
+	t.Helper()
+	await(t, d, lab.EventReady)
+	finish(t, d)
+}
+
+// finish starts the job of a lead that is ready, and returns how long it took, in seconds.
+func finish(t *testing.T, d lab.Deployment) float64 {
+	t.Helper()
+	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
+		t.Fatal(err)
+	}
+	took := await(t, d, lab.EventFinished).ElapsedSeconds
+	if took <= 0 {
+		t.Fatalf("the job took %g s", took)
+	}
+	return took
+}
+
+// await returns the next event of the lead, which must be of a kind.
+func await(t *testing.T, d lab.Deployment, kind lab.EventKind) lab.Event {
+	t.Helper()
+	event, err := d.Await(within(t), kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return event
+}
+
+// goesOn expects that a trial has not failed.
+func goesOn(t *testing.T, d lab.Deployment) {
+	t.Helper()
+	if err := d.Failure(); err != nil {
+		t.Errorf("the trial has failed: %v", err)
+	}
+}
+
+// endpointOf returns where a unit is reached.
+func endpointOf(t *testing.T, d lab.Deployment, unit string) lab.Endpoint {
+	t.Helper()
+	endpoint, err := d.Endpoint(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return endpoint
+}
+
+// reportsOf ends the units that report, and returns their reports.
+func reportsOf(t *testing.T, d lab.Deployment) []lab.UnitReport {
+	t.Helper()
+	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
+		t.Fatal(err)
+	}
+	reports, err := d.Reports(within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reports
+}
+
+// end ends the units and returns what each reported, as JSON, by name.
+func end(t *testing.T, d lab.Deployment) map[string]string {
+	t.Helper()
+	reports := reportsOf(t, d)
+	all := map[string]string{}
+	var order []string
+	for _, r := range reports {
+		all[r.Unit], order = string(r.Data), append(order, r.Unit)
+	}
+	var units []string
+	for _, u := range d.Units() {
+		units = append(units, u.Name)
+	}
+	if !slices.Equal(order, units) {
+		t.Errorf("reports of %q, want them in the order of the units %q", order, units)
+	}
+	return all
+}
+
+// ask calls a unit from the host of the conductor.
+func ask(t *testing.T, d lab.Deployment, unit string) string {
+	t.Helper()
+	endpoint := endpointOf(t, d, unit)
+	connection, err := net.Dial("tcp", endpoint.Dial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(connection)
+	if err = errors.Join(err, connection.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// answers expects an answer of a unit.
+func answers(t *testing.T, d lab.Deployment, unit, want string) {
+	t.Helper()
+	if text := ask(t, d, unit); text != want {
+		t.Errorf("%s says %q, want %q", unit, text, want)
+	}
+}
