@@ -35,16 +35,11 @@ func (l *losses) watch(ctx context.Context, node string, isLost func(context.Con
 	l.byNode[node] = lost
 	go func() {
 		defer end()
-		for {
-			if noticed, err := isLost(ctx); err == nil && noticed {
-				lost.noticed.Store(int64(time.Since(since)))
-				return
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(watchInterval):
-			}
+		if Until(ctx, watchInterval, func() (bool, error) {
+			noticed, err := isLost(ctx)
+			return err == nil && noticed, nil
+		}) == nil {
+			lost.noticed.Store(int64(time.Since(since)))
 		}
 	}()
 }

@@ -22,7 +22,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
@@ -104,11 +103,7 @@ func Start(ctx context.Context, dir, label string, lost func(error)) (_ *Volume,
 	if v.hosts, err = hosts.Make(ctx, label, Bricks()...); err != nil {
 		return nil, err
 	}
-	group, together := errgroup.WithContext(ctx)
-	for _, host := range v.hosts.Hosts() {
-		group.Go(func() error { return v.startServer(together, host) })
-	}
-	if err := group.Wait(); err != nil {
+	if err := fleet.SideBySide(ctx, copies, v.hosts.Hosts(), v.startServer); err != nil {
 		return nil, err
 	}
 	if err := v.create(ctx); err != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -161,25 +160,22 @@ func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Dial }
 // clear ends the trial on all hosts. One that is lost ends its units by itself.
 func (d *deployment) clear() error {
 	d.stopping.Store(true)
-	problems := make([]error, len(d.hosts))
-	var ends sync.WaitGroup
-	for i, h := range d.hosts {
-		ends.Go(func() {
-			if err := h.tell(context.Background(), "Stop", agent.None{}); err != nil {
-				problems[i] = fmt.Errorf("end the trial on host %s: %w", h.name, err)
-				h.end() // with it the agent removes what is left, and nobody waits for units any more
-			}
-		})
-	}
-	ends.Wait()
+	err := fleet.ForAll(context.Background(), len(d.hosts), d.hosts, func(ctx context.Context, h *host) error {
+		err := h.tell(ctx, "Stop", agent.None{})
+		if err != nil {
+			err = fmt.Errorf("end the trial on host %s: %w", h.name, err)
+			h.end() // with it the agent removes what is left, and nobody waits for units any more
+		}
+		return err
+	})
 	late := time.After(leavePatience)
 	for _, u := range d.Everything() {
 		select {
 		case <-u.Ended:
 		case <-late:
-			return errors.Join(append(problems, fmt.Errorf("host %s does not say within %v that unit %s has ended: "+
-				"look there for what is left", u.Spec.Node, leavePatience, u.Spec.Name))...)
+			return errors.Join(err, fmt.Errorf("host %s does not say within %v that unit %s has ended: look there "+
+				"for what is left", u.Spec.Node, leavePatience, u.Spec.Name))
 		}
 	}
-	return errors.Join(problems...)
+	return err
 }

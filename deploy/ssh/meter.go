@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
@@ -89,33 +88,33 @@ type hostsMetering struct {
 
 // Mark implements lab.Metering: all hosts are asked at once.
 func (m *hostsMetering) Mark() error {
-	return each(m.parts, func(_ int, part lab.Metering) error { return part.Mark() })
+	return fleet.ForAll(m.ctx, len(m.parts), m.parts, func(_ context.Context, part lab.Metering) error {
+		return part.Mark()
+	})
 }
 
 // Suspend implements lab.Metering.
 func (m *hostsMetering) Suspend(unit string) error {
-	part, known := m.of[unit]
-	if !known {
-		return fmt.Errorf("unit %q is not metered", unit)
+	if part, known := m.of[unit]; known {
+		return part.Suspend(unit)
 	}
-	return part.Suspend(unit)
+	return fmt.Errorf("unit %q is not metered", unit)
 }
 
 // Resume implements lab.Metering.
 func (m *hostsMetering) Resume(unit lab.Unit) error {
-	part, known := m.of[unit.Name]
-	if !known {
-		return fmt.Errorf("unit %q is not metered", unit.Name)
+	if part, known := m.of[unit.Name]; known {
+		return part.Resume(unit)
 	}
-	return part.Resume(unit)
+	return fmt.Errorf("unit %q is not metered", unit.Name)
 }
 
 // Stop implements lab.Metering. Memory of several hosts is the sum of their peaks, which may
 // not have been at the same time.
 func (m *hostsMetering) Stop() (lab.Metered, error) {
 	used := make([]lab.Metered, len(m.parts))
-	err := each(m.parts, func(i int, part lab.Metering) (err error) {
-		used[i], err = part.Stop()
+	err := fleet.ForAll(m.ctx, len(m.parts), m.parts, func(_ context.Context, part lab.Metering) (err error) {
+		used[slices.Index(m.parts, part)], err = part.Stop()
 		return err
 	})
 	sum := used[0]
@@ -127,22 +126,6 @@ func (m *hostsMetering) Stop() (lab.Metered, error) {
 	}
 	slices.SortFunc(sum.Units, func(a, b lab.UnitUsage) int { return position(a) - position(b) })
 	return sum, err
-}
-
-// each does something with all at once, and returns the first error in their order.
-func each[T any](all []T, do func(int, T) error) error {
-	problems := make([]error, len(all))
-	var doing sync.WaitGroup
-	for i, one := range all {
-		doing.Go(func() { problems[i] = do(i, one) })
-	}
-	doing.Wait()
-	for _, err := range problems {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // together returns what units of two groups of hosts have used.

@@ -23,8 +23,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cleave-lab/cleave/bounded"
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
@@ -233,13 +231,9 @@ func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 	if len(fresh) == 0 {
 		return d.hosts, nil
 	}
-	problems := make([]error, len(fresh))
-	var connects sync.WaitGroup
-	for i, h := range fresh {
-		connects.Go(func() { problems[i] = h.connect(ctx, d.agent) })
-	}
-	connects.Wait()
-	if err := errors.Join(problems...); err != nil {
+	if err := fleet.ForAll(ctx, len(fresh), fresh, func(ctx context.Context, h *host) error {
+		return h.connect(ctx, d.agent)
+	}); err != nil {
 		return nil, err
 	}
 	for _, h := range fresh {
@@ -264,15 +258,11 @@ func (d *Deployer) Close() error {
 	if d.launcher == nil {
 		return nil
 	}
-	problems := make([]error, len(d.hosts))
-	var ends sync.WaitGroup
-	for i, h := range d.hosts {
-		ends.Go(func() { problems[i] = h.leave() })
-	}
-	ends.Wait()
+	err := fleet.ForAll(context.Background(), len(d.hosts), d.hosts,
+		func(_ context.Context, h *host) error { return h.leave() })
 	d.launcher.Close()
 	d.launcher, d.hosts = nil, nil
-	return errors.Join(problems...)
+	return err
 }
 
 // Clean has agents on hosts remove what dead ones have left, and names it.
@@ -317,28 +307,26 @@ func (d *Deployer) send(ctx context.Context, program string, hosts []*host) erro
 	if err != nil {
 		return fmt.Errorf("copy a unit program to hosts: %w", err)
 	}
-	name, copied := fmt.Sprintf("%x", sha256.Sum256(text)), false
-	group, ctx := errgroup.WithContext(ctx)
-	for _, h := range hosts {
+	name := fmt.Sprintf("%x", sha256.Sum256(text))
+	lacking := slices.DeleteFunc(slices.Clone(hosts), func(h *host) bool {
 		h.programs.Lock()
+		defer h.programs.Unlock()
 		_, there := h.sent[program]
-		h.programs.Unlock()
-		if there {
-			continue
+		return there
+	})
+	if len(lacking) == 0 {
+		return nil
+	}
+	err = fleet.SideBySide(ctx, len(lacking), lacking, func(ctx context.Context, h *host) error {
+		if err := h.take(ctx, program, name, text); err != nil {
+			return fmt.Errorf("copy %s to host %s: %w", filepath.Base(program), h.name, err)
 		}
-		copied = true
-		group.Go(func() error {
-			if err := h.take(ctx, program, name, text); err != nil {
-				return fmt.Errorf("copy %s to host %s: %w", filepath.Base(program), h.name, err)
-			}
-			return nil
-		})
+		return nil
+	})
+	if err == nil {
+		d.made.Image(program, int64(len(text)), begun)
 	}
-	if err := group.Wait(); err != nil || !copied {
-		return err
-	}
-	d.made.Image(program, int64(len(text)), begun)
-	return nil
+	return err
 }
 
 // take has the host have a program.

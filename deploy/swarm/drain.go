@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
@@ -139,9 +137,7 @@ func (t *ownTrial) straighten(ctx context.Context) error {
 	detours := slices.Collect(maps.Values(t.detours))
 	clear(t.detours)
 	t.mu.Unlock()
-	group, ctx := errgroup.WithContext(ctx)
-	for _, d := range detours {
-		group.Go(func() error { return d.change(ctx, "--delete") })
-	}
-	return group.Wait()
+	return fleet.ForAll(ctx, atOnce, detours, func(ctx context.Context, d detour) error {
+		return d.change(ctx, "--delete")
+	})
 }

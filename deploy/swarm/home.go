@@ -175,47 +175,38 @@ func (h *home) awaitKnown(ctx context.Context, unit string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, doorPatience, fmt.Errorf("not known after %v", doorPatience))
 	defer cancel()
 	for _, door := range h.inside {
-		for {
+		if err := fleet.Until(ctx, lookAgain, func() (bool, error) {
 			count, err := h.count(ctx, door, unit)
-			if err == nil && count > 0 {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("unit %s in the network %s: %w", unit, h.name, errors.Join(context.Cause(ctx), err))
-			case <-time.After(lookAgain):
-			}
+			return err == nil && count > 0, err
+		}); err != nil {
+			return fmt.Errorf("unit %s in the network %s: %w", unit, h.name, err)
 		}
 	}
 	return nil
 }
 
 // awaitDoors waits until every node has its door.
-func (h *home) awaitDoors(ctx context.Context, service string) ([]engine.Task, error) {
-	for {
-		tasks, err := h.manager.Tasks(ctx, "service", service)
-		if err != nil {
-			return nil, err
+func (h *home) awaitDoors(ctx context.Context, service string) (tasks []engine.Task, err error) {
+	err = fleet.Until(ctx, lookAgain, func() (done bool, err error) {
+		if tasks, err = h.manager.Tasks(ctx, "service", service); err != nil {
+			return true, err
 		}
 		running := 0
 		for _, task := range tasks {
 			if task.Status.State == "rejected" || task.Status.State == "failed" { // it will never run
-				return nil, fmt.Errorf("the door on %s cannot be: %s", h.nodeName(task.NodeID), advised(task))
+				return true, fmt.Errorf("the door on %s cannot be: %s", h.nodeName(task.NodeID), advised(task))
 			}
 			if task.Status.State == "running" {
 				running++
 			}
 		}
 		if running == len(h.swarm.nodes) {
-			return tasks, nil
+			return true, nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%d of %d nodes have their door: %w: see docker service ps %s-doors", running,
-				len(h.swarm.nodes), context.Cause(ctx), h.name)
-		case <-time.After(lookAgain):
-		}
-	}
+		return false, fmt.Errorf("%d of %d nodes have their door: see docker service ps %s-doors", running,
+			len(h.swarm.nodes), h.name)
+	})
+	return tasks, err
 }
 
 // nodeName returns what the user calls a node.
@@ -231,19 +222,14 @@ func (h *home) nodeName(id string) string {
 // awaitPeers waits until a door is reached through the others' network, and has heard of all
 // of them.
 func (h *home) awaitPeers(ctx context.Context, door engine.Task, name string, all int) error {
-	for {
+	return fleet.Until(ctx, lookAgain, func() (bool, error) {
 		count, err := h.count(ctx, net.JoinHostPort(h.addressOf(door), strconv.Itoa(controlPort)), name)
 		if err == nil && count == all {
-			return nil
+			return true, nil
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s sees %d of %d nodes in the network %s (%w): %w: look whether the nodes let each "+
-				"other's ports 4789/udp, 7946/tcp and 7946/udp through",
-				h.nodeName(door.NodeID), count, all, h.name, err, context.Cause(ctx))
-		case <-time.After(lookAgain):
-		}
-	}
+		return false, fmt.Errorf("%s sees %d of %d nodes in the network %s (%w): look whether the nodes let each "+
+			"other's ports 4789/udp, 7946/tcp and 7946/udp through", h.nodeName(door.NodeID), count, all, h.name, err)
+	})
 }
 
 // addressOf returns where a task is reached in the network of the units; "": it has no place there.
@@ -343,43 +329,29 @@ func (h *home) leave() error {
 // remove removes all that is of a conductor, and waits until it is gone. A network goes after
 // the last task in it.
 func remove(ctx context.Context, manager *engine.Client, label string) error {
-	for {
+	err := fleet.Until(ctx, lookAgain, func() (bool, error) {
 		kept, err := manager.Kept(ctx, leftovers.DockerLabel)
 		if err != nil {
-			return err
+			return true, err
 		}
 		kept = slices.DeleteFunc(kept, func(k engine.Kept) bool {
 			return k.Label != label || !strings.HasPrefix(k.Name, prefix+label)
 		})
-		if len(kept) == 0 {
-			return awaitNoTasks(ctx, manager, label)
-		}
-		var last error
 		for _, k := range kept {
-			last = errors.Join(last, manager.RemoveKept(ctx, k)) // looked at again
+			err = errors.Join(err, manager.RemoveKept(ctx, k)) // looked at again
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), last)
-		case <-time.After(lookAgain):
-		}
+		return len(kept) == 0, err
+	})
+	if err != nil {
+		return err
 	}
-}
-
-// awaitNoTasks waits until the nodes have ended all tasks of services with our label that are
-// gone.
-func awaitNoTasks(ctx context.Context, manager *engine.Client, label string) error {
-	for {
+	return fleet.Until(ctx, lookAgain, func() (bool, error) { // the nodes end tasks after their services are gone
 		tasks, err := manager.Tasks(ctx, "label", leftovers.DockerLabel+"="+label)
 		if err != nil || len(tasks) == 0 {
-			return err
+			return true, err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d tasks: %w", len(tasks), context.Cause(ctx))
-		case <-time.After(lookAgain):
-		}
-	}
+		return false, fmt.Errorf("%d tasks are left", len(tasks))
+	})
 }
 
 // Clean removes what conductors that are gone have left, and names it. What is of one of which

@@ -287,21 +287,14 @@ func (t *ownTrial) clear() error {
 
 // removeContainers removes those of a node. The swarm may be about to do the same.
 func removeContainers(ctx context.Context, n *private.Node) error {
-	for {
+	return fleet.Until(ctx, 20*time.Millisecond, func() (bool, error) {
 		things, err := n.Units(ctx)
-		if err != nil {
-			return fmt.Errorf("containers on %s: %w", n.Name, err)
-		}
-		if len(things) == 0 {
-			return nil
-		}
 		for _, thing := range things {
 			_ = n.Engine.Remove(ctx, thing.ID) // looked at again
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d containers on %s: %w", len(things), n.Name, context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
+		if err == nil && len(things) > 0 {
+			return false, fmt.Errorf("%d containers are left on %s", len(things), n.Name)
 		}
-	}
+		return true, err
+	})
 }

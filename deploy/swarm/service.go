@@ -165,10 +165,10 @@ func (s *service) template(ctx context.Context) error {
 // or has run. It fails where it never will.
 func (s *service) awaitTask(ctx context.Context) error {
 	var last engine.Task
-	for {
+	return fleet.Until(ctx, 20*time.Millisecond, func() (bool, error) {
 		tasks, err := s.deployment.tasks(ctx, s.id)
 		if err != nil && ctx.Err() == nil {
-			return err
+			return true, err
 		}
 		for _, task := range tasks {
 			if slices.Contains(s.former, task.ID) {
@@ -178,18 +178,14 @@ func (s *service) awaitTask(ctx context.Context) error {
 			began := task.Status.ContainerStatus.ContainerID != "" && task.Status.State != "rejected"
 			if began && s.take(ctx, task) {
 				s.former = append(s.former, task.ID)
-				return nil
+				return true, nil
 			}
 			if over(task) {
-				return fmt.Errorf("the swarm could not run it: %w", advised(task))
+				return true, fmt.Errorf("the swarm could not run it: %w", advised(task))
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: the swarm says: %w", context.Cause(ctx), advised(last))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+		return false, fmt.Errorf("the swarm says: %w", advised(last))
+	})
 }
 
 // await waits for the end of the program and judges it.

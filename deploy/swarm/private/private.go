@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
@@ -30,6 +28,8 @@ const (
 	Count = 4
 	// startPatience is how long a daemon may take to answer, and a node to be ready.
 	startPatience = 60 * time.Second
+	// lookAgain is the pause before a daemon is asked again for what has not come yet.
+	lookAgain = 20 * time.Millisecond
 	// heartbeat is how often nodes say that they are there. A node is down, and its units
 	// are lost, after three of them: long enough for a busy host and for the faults of a
 	// trial (longestCut). Docker's default is 5 s.
@@ -63,11 +63,10 @@ type Cluster struct {
 type Node struct {
 	*hosts.Host
 	Engine *engine.Client
-	Socket string        // of its Docker daemon, as DOCKER_HOST has it
-	ID     string        // as the swarm knows it
-	group  string        // the control group of its containers, below every controller
-	ended  chan struct{} // closed when the daemon has ended
-	said   *fleet.Tail   // by the daemon
+	Socket string      // of its Docker daemon, as DOCKER_HOST has it
+	ID     string      // as the swarm knows it
+	group  string      // the control group of its containers, below every controller
+	said   *fleet.Tail // by the daemon
 }
 
 // Up makes a swarm whose daemons keep what they have in a folder, and have further options.
@@ -95,16 +94,12 @@ func Up(ctx context.Context, label, dir string, options ...string) (_ *Cluster, 
 
 // Each does something with all nodes at once.
 func Each(ctx context.Context, nodes []*Node, do func(context.Context, *Node) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, n := range nodes {
-		group.Go(func() error {
-			if err := do(ctx, n); err != nil {
-				return fmt.Errorf("%s: %w", n.Name, err)
-			}
-			return nil
-		})
-	}
-	return group.Wait()
+	return fleet.SideBySide(ctx, Count, nodes, func(ctx context.Context, n *Node) error {
+		if err := do(ctx, n); err != nil {
+			return fmt.Errorf("%s: %w", n.Name, err)
+		}
+		return nil
+	})
 }
 
 // prepareHost gives a host a /run of its own, which daemons would share otherwise.
@@ -136,7 +131,6 @@ func (c *Cluster) startDaemon(ctx context.Context, n *Node) (err error) {
 		return err
 	}
 	ended := make(chan struct{})
-	n.ended = ended
 	go func() {
 		_ = daemon.Wait() // what it said tells more
 		close(ended)
@@ -144,18 +138,19 @@ func (c *Cluster) startDaemon(ctx context.Context, n *Node) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience,
 		fmt.Errorf("its Docker daemon does not answer for %v", startPatience))
 	defer cancel()
-	for {
-		if n.Engine, err = engine.OpenAt(ctx, n.Socket); err == nil {
-			return nil
-		}
+	err = fleet.Until(ctx, lookAgain, func() (bool, error) {
 		select {
-		case <-n.ended:
-			return fmt.Errorf("its Docker daemon has ended%s", n.said.LastWords())
-		case <-ctx.Done():
-			return fmt.Errorf("%w (%w)%s", context.Cause(ctx), err, n.said.LastWords())
-		case <-time.After(20 * time.Millisecond):
+		case <-ended:
+			return true, errors.New("its Docker daemon has ended")
+		default:
 		}
+		n.Engine, err = engine.OpenAt(ctx, n.Socket)
+		return err == nil, err
+	})
+	if err != nil {
+		err = fmt.Errorf("%w%s", err, n.said.LastWords())
 	}
+	return err
 }
 
 // Boot starts a node that was killed, and returns when it has joined the others again. What
@@ -253,44 +248,34 @@ func (n *Node) Units(ctx context.Context) ([]engine.Thing, error) {
 func (c *Cluster) AwaitPeers(ctx context.Context, n *Node) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
 	defer cancel()
-	for {
+	return fleet.Until(ctx, lookAgain, func() (bool, error) {
 		peers, err := n.Engine.Peers(ctx, Overlay)
 		if err != nil || peers == len(c.Nodes) {
-			return err
+			return true, err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("it sees %d of %d nodes in the network %s: %w", peers, len(c.Nodes), Overlay,
-				context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+		return false, fmt.Errorf("it sees %d of %d nodes in the network %s", peers, len(c.Nodes), Overlay)
+	})
 }
 
 // AwaitKnown waits until a node knows where a service is in the network of the units.
 func (n *Node) AwaitKnown(ctx context.Context, service string) error {
-	for {
+	return fleet.Until(ctx, lookAgain, func() (bool, error) {
 		known, err := n.Engine.Known(ctx, Overlay)
 		if err != nil || slices.Contains(known, service) {
-			return err
+			return true, err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s does not know the service %s in the network %s: %w", n.Name, service, Overlay,
-				context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+		return false, fmt.Errorf("%s does not know the service %s in the network %s", n.Name, service, Overlay)
+	})
 }
 
 // awaitReady waits until the swarm has all nodes, and notes their IDs.
 func (c *Cluster) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
 	defer cancel()
-	for {
+	return fleet.Until(ctx, lookAgain, func() (bool, error) {
 		listed, err := c.Nodes[0].Engine.SwarmNodes(ctx)
 		if err != nil {
-			return err
+			return true, err
 		}
 		ready := 0
 		for _, one := range listed {
@@ -300,15 +285,11 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 				ready++
 			}
 		}
-		if ready == len(c.Nodes) {
-			return nil
+		if ready < len(c.Nodes) {
+			return false, fmt.Errorf("%d of %d nodes are ready", ready, len(c.Nodes))
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%d of %d nodes are ready: %w", ready, len(c.Nodes), context.Cause(ctx))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+		return true, nil
+	})
 }
 
 // Manager returns the daemon that is asked for what the whole swarm does.

@@ -1,0 +1,26 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Until calls look again and again, with a pause after each call, until it is done, and returns its error. As
+// long as it is not done its error says what is missing; the error of a wait that ctx has ended includes it.
+func Until(ctx context.Context, pause time.Duration, look func() (done bool, err error)) error {
+	for {
+		done, err := look()
+		if done {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			if err == nil {
+				return context.Cause(ctx)
+			}
+			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		case <-time.After(pause):
+		}
+	}
+}
