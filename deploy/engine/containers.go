@@ -196,13 +196,10 @@ func (c *Client) Look(ctx context.Context, name string) (seen Seen, err error) {
 
 // Containers returns the IDs of those that have a label with a value, whether they run or not.
 func (c *Client) Containers(ctx context.Context, label, value string) (ids []string, err error) {
-	filters, err := json.Marshal(map[string][]string{"label": {label + "=" + value}})
-	if err != nil {
-		return nil, err
-	}
+	query := where(map[string][]string{"label": {label + "=" + value}})
+	query.Set("all", "1")
 	var listed []struct{ ID string }
-	err = c.call(ctx, http.MethodGet, "/containers/json", url.Values{"all": {"1"}, "filters": {string(filters)}},
-		nil, &listed)
+	err = c.call(ctx, http.MethodGet, "/containers/json", query, nil, &listed)
 	for _, one := range listed {
 		ids = append(ids, one.ID)
 	}
@@ -238,15 +235,11 @@ const (
 // lacksMemory reports whether the daemon says that a container was out of memory in its last life. It hears
 // of that and of the end in any order, and its state of the container has only what came before the end.
 func (c *Client) lacksMemory(ctx context.Context, name string, seen Seen) bool {
-	filters, err := json.Marshal(map[string][]string{"container": {name}, "event": {"oom"}})
-	if err != nil {
-		return false
-	}
+	query := where(map[string][]string{"container": {name}, "event": {"oom"}})
+	query.Set("since", strconv.FormatInt(seen.State.StartedAt.Unix(), 10))
 	ctx, cancel := context.WithTimeout(ctx, newsPatience)
 	defer cancel()
-	since := strconv.FormatInt(seen.State.StartedAt.Unix(), 10)
-	answer, err := c.send(ctx, http.MethodGet, "/events",
-		url.Values{"since": {since}, "filters": {string(filters)}}, nil)
+	answer, err := c.send(ctx, http.MethodGet, "/events", query, nil)
 	if err != nil {
 		return false
 	}

@@ -158,6 +158,12 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	return errors.Join(err, answer.Body.Close())
 }
 
+// where returns the query for what has one of the values of each filter.
+func where(filters map[string][]string) url.Values {
+	text, _ := json.Marshal(filters) // texts can always be encoded
+	return url.Values{"filters": {string(text)}}
+}
+
 // send sends a request. What is no success is an error.
 func (c *Client) send(
 	ctx context.Context, method, path string, query url.Values, body io.Reader,

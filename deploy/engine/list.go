@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
 )
 
 // Thing is an object in Docker that carries a label.
@@ -24,12 +22,9 @@ func (c *Client) List(ctx context.Context, label string) ([]Thing, error) {
 	}
 	var containers, networks, images []listed
 	var volumes struct{ Volumes []listed }
-	filters, err := json.Marshal(map[string][]string{"label": {label}})
-	if err != nil {
-		return nil, err
-	}
-	query := url.Values{"all": {"1"}, "filters": {string(filters)}}
-	err = errors.Join(
+	query := where(map[string][]string{"label": {label}})
+	query.Set("all", "1")
+	err := errors.Join(
 		c.call(ctx, http.MethodGet, "/containers/json", query, nil, &containers),
 		c.call(ctx, http.MethodGet, "/networks", query, nil, &networks),
 		c.call(ctx, http.MethodGet, "/images/json", query, nil, &images),

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -93,10 +92,6 @@ type Kept struct {
 
 // Kept lists what carries a label, in the order in which it can be removed.
 func (c *Client) Kept(ctx context.Context, label string) ([]Kept, error) {
-	filters, err := json.Marshal(map[string][]string{"label": {label}})
-	if err != nil {
-		return nil, err
-	}
 	var all []Kept
 	for _, kind := range []string{"service", "secret", "network"} {
 		var listed []struct {
@@ -107,8 +102,8 @@ func (c *Client) Kept(ctx context.Context, label string) ([]Kept, error) {
 				Labels map[string]string
 			}
 		}
-		if err := c.call(ctx, http.MethodGet, "/"+kind+"s", url.Values{"filters": {string(filters)}}, nil,
-			&listed); err != nil {
+		query := where(map[string][]string{"label": {label}})
+		if err := c.call(ctx, http.MethodGet, "/"+kind+"s", query, nil, &listed); err != nil {
 			return nil, named("list what carries the label", label, err)
 		}
 		for _, one := range listed {

@@ -25,7 +25,7 @@ func OpenNamed(ctx context.Context, name string) (*Client, error) {
 		address, keys, unverified, err = contextOf(name)
 	} else if os.Getenv("DOCKER_TLS_VERIFY") != "" {
 		if keys = os.Getenv("DOCKER_CERT_PATH"); keys == "" {
-			keys, err = settings()
+			keys, err = Settings()
 		}
 	}
 	if err != nil {
@@ -57,7 +57,7 @@ func usual() (string, error) {
 			return name, nil
 		}
 	}
-	folder, err := settings()
+	folder, err := Settings()
 	if err != nil {
 		return socket, nil // then nothing is set
 	}
@@ -73,8 +73,8 @@ func usual() (string, error) {
 	return cmp.Or(config.CurrentContext, socket), nil
 }
 
-// settings returns the folder of the docker program's settings.
-func settings() (string, error) {
+// Settings returns the folder of the docker program's settings.
+func Settings() (string, error) {
 	if folder := os.Getenv("DOCKER_CONFIG"); folder != "" {
 		return folder, nil
 	}
@@ -91,7 +91,7 @@ func contextOf(name string) (address, keys string, unverified bool, err error) {
 	if name == "default" { // which the program always has
 		return socket, "", false, nil
 	}
-	folder, err := settings()
+	folder, err := Settings()
 	if err != nil {
 		return "", "", false, err
 	}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -330,11 +329,7 @@ type Task struct {
 // Tasks lists the tasks for which a filter of the Engine API has a value: a service its ID, a label
 // NAME=VALUE. Those that have ended are among them.
 func (c *Client) Tasks(ctx context.Context, filter, value string) ([]Task, error) {
-	filters, err := json.Marshal(map[string][]string{filter: {value}})
-	if err != nil {
-		return nil, err
-	}
 	var tasks []Task
-	err = c.call(ctx, http.MethodGet, "/tasks", url.Values{"filters": {string(filters)}}, nil, &tasks)
+	err := c.call(ctx, http.MethodGet, "/tasks", where(map[string][]string{filter: {value}}), nil, &tasks)
 	return tasks, named("list the tasks of the "+filter, value, err)
 }

@@ -25,6 +25,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/cleave-lab/cleave/deploy/engine"
 )
 
 // Variable says where images for clusters of the user's go: HOST/PATH.
@@ -91,13 +93,9 @@ const patience = 5 * time.Minute
 
 // loginOf returns what `docker login` has left for a host.
 func loginOf(host string) (string, error) {
-	folder := os.Getenv("DOCKER_CONFIG")
-	if folder == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", nil // then there is none
-		}
-		folder = filepath.Join(home, ".docker")
+	folder, err := engine.Settings()
+	if err != nil {
+		return "", nil // then there is none
 	}
 	path := filepath.Join(folder, "config.json")
 	text, err := os.ReadFile(path)
