@@ -42,9 +42,6 @@ func (d *Deployer) OpenAfar(dir string, ports int) (*Afar, []int, error) {
 // Know tells the addresses of all units. It comes before the first start.
 func (a *Afar) Know(endpoints map[string]lab.Endpoint) { a.units.Endpoints = endpoints }
 
-// AfarUnit is a unit of an Afar that runs, or did.
-type AfarUnit struct{ unit *unit }
-
 // Start asks for a unit.
 type Start struct {
 	Spec     lab.UnitSpec // Program is that of the host
@@ -53,40 +50,18 @@ type Start struct {
 	Visited  bool         // or to that of a visit
 }
 
-// Start starts a unit.
-func (a *Afar) Start(asked Start, ear Ear) (*AfarUnit, error) {
+// Start starts a unit, and returns it with the life that ends it.
+func (a *Afar) Start(asked Start, ear Ear) (*fleet.Unit, fleet.Instance, error) {
 	d := a.units
 	u := d.newUnit(asked.Spec)
 	u.again, u.Prepares, u.Visited, u.ear = asked.Again, asked.Prepares, asked.Visited, &ear
 	if err := u.Start(context.Background()); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	u.Prepares = true // its conductor knows what it is; here Stop waits for it
 	d.Add(u)
-	return &AfarUnit{u}, nil
+	return u.Unit, u, nil
 }
-
-// PID returns the number of the unit's process, or of its keeper.
-func (u *AfarUnit) PID() int { return u.unit.PID }
-
-// Tell hands the unit something that it reads as its standard input.
-func (u *AfarUnit) Tell(text []byte) error {
-	_, err := u.unit.Commands.Write(text)
-	return err
-}
-
-// Release closes that input: a unit of our own then has no conductor any more, and the keeper
-// of a foreign one ends it.
-func (u *AfarUnit) Release() error { return u.unit.commands.Close() }
-
-// Kill kills every process of the unit, and says what was seen of that.
-func (u *AfarUnit) Kill() (proof string, err error) { return u.unit.Kill(context.Background()) }
-
-// Pause stops every process of the unit, and says what was seen of that.
-func (u *AfarUnit) Pause() (proof string, err error) { return u.unit.Pause(context.Background()) }
-
-// Resume lets them go on.
-func (u *AfarUnit) Resume() error { return u.unit.Resume(context.Background()) }
 
 // Stop ends all units and removes the directory; it fails when anything is left. Nothing
 // that hears a unit may hold it up any more.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -16,7 +17,8 @@ const heardAhead = 16
 
 // life is a unit from its start to its end.
 type life struct {
-	unit  *process.AfarUnit
+	fleet.Instance
+	unit  *fleet.Unit
 	heard chan Heard
 	gone  <-chan struct{}
 }
@@ -104,13 +106,13 @@ func (h *Host) Start(start process.Start, started *Started) error {
 		}
 		l.say(end)
 	}}
-	if l.unit, err = trial.Start(start, ear); err != nil {
+	if l.unit, l.Instance, err = trial.Start(start, ear); err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lives = append(h.lives, l)
-	*started = Started{Life: len(h.lives) - 1, PID: l.unit.PID()}
+	*started = Started{Life: len(h.lives) - 1, PID: l.unit.PID}
 	return nil
 }
 
@@ -140,26 +142,26 @@ func (h *Host) Hear(number int, next *Heard) error {
 // Tell hands a unit something to read.
 func (h *Host) Tell(told Told, _ *None) error {
 	l, err := h.life(told.Life)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = l.unit.Commands.Write(told.Text)
 	}
-	return l.unit.Tell(told.Text)
+	return err
 }
 
 // Release ends what a unit reads; of a foreign one its keeper then ends it.
 func (h *Host) Release(number int, _ *None) error {
 	l, err := h.life(number)
-	if err != nil {
-		return err
+	if err == nil {
+		err = l.End(context.Background())
 	}
-	return l.unit.Release()
+	return err
 }
 
 // Kill kills a unit.
 func (h *Host) Kill(number int, proof *string) error {
 	l, err := h.life(number)
 	if err == nil {
-		*proof, err = l.unit.Kill()
+		*proof, err = l.Kill(context.Background())
 	}
 	return err
 }
@@ -168,7 +170,7 @@ func (h *Host) Kill(number int, proof *string) error {
 func (h *Host) Pause(number int, proof *string) error {
 	l, err := h.life(number)
 	if err == nil {
-		*proof, err = l.unit.Pause()
+		*proof, err = l.Pause(context.Background())
 	}
 	return err
 }
@@ -177,7 +179,7 @@ func (h *Host) Pause(number int, proof *string) error {
 func (h *Host) Resume(number int, _ *None) error {
 	l, err := h.life(number)
 	if err == nil {
-		err = l.unit.Resume()
+		err = l.Resume(context.Background())
 	}
 	return err
 }
