@@ -1,7 +1,6 @@
 package grpcgo
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -53,7 +52,7 @@ func NewClient(
 	if secured != nil {
 		protection = credentials.NewTLS(secured)
 	}
-	codec := cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.Protobuf{})
+	codec := rpc.Sum(rpc.Protobuf{}, options).Codec
 	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(protection),
 		grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: greetingTimeout}))

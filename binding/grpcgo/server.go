@@ -1,7 +1,6 @@
 package grpcgo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,12 +38,11 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	sum := rpc.Sum(options)
-	codec := cmp.Or[rpc.Codec](sum.Codec, rpc.Protobuf{})
-	return &Server{faults: faults, codec: codec, tracer: sum.Tracer, grpc: grpc.NewServer(
+	sum := rpc.Sum(rpc.Protobuf{}, options)
+	return &Server{faults: faults, codec: sum.Codec, tracer: sum.Tracer, grpc: grpc.NewServer(
 		grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHead), grpc.MaxConcurrentStreams(maxCalls),
 		grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true),
-		grpc.ForceServerCodecV2(newCodec(codec)),
+		grpc.ForceServerCodecV2(newCodec(sum.Codec)),
 	)}
 }
 
@@ -94,8 +92,7 @@ func (s *Server) answer(
 	case err != nil && unreadable == nil:
 		err = s.faults.Encode(err).Status().Err()
 	case unreadable != nil:
-		err = rpc.Fault{Kind: rpc.InvalidArgument, Detail: "the message cannot be read: " +
-			unreadable.Error()}.Status().Err()
+		err = rpc.Unreadable(unreadable).Status().Err()
 	}
 	call.End()
 	return reply, err

@@ -1,7 +1,6 @@
 package grpcunary
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -47,7 +46,7 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 func NewClient(
 	address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) (*Client, error) {
-	codec := cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.Protobuf{})
+	codec := rpc.Sum(rpc.Protobuf{}, options).Codec
 	c := &Client{network: "tcp", address: address, faults: faults, secured: secure.OverHTTP2(secured),
 		contentType: contentTypeOf(codec), messages: messages{codec: codec},
 		dialing: make(chan struct{}, 1), all: map[*conn]struct{}{}}
@@ -88,8 +87,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 		return rpc.DecodeStatus(ctx, c.faults, c.address, answered)
 	}
 	if err := c.messages.decode(s.body, out, call); err != nil {
-		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal,
-			Detail: c.address + " answered what is not the expected message"}, err)
+		return c.faults.Decode(rpc.Unexpected(c.address), err)
 	}
 	return nil
 }

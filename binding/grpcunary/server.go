@@ -1,7 +1,6 @@
 package grpcunary
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -51,13 +50,12 @@ type method struct {
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	sum := rpc.Sum(options)
-	codec := cmp.Or[rpc.Codec](sum.Codec, rpc.Protobuf{})
+	sum := rpc.Sum(rpc.Protobuf{}, options)
 	return &Server{
 		faults: faults, maxBody: min(maxBody, ourWindow-messagePrefix), methods: map[string]method{},
-		messages: messages{codec: codec}, tracer: sum.Tracer,
+		messages: messages{codec: sum.Codec}, tracer: sum.Tracer,
 		begin: []hpack.HeaderField{{Name: ":status", Value: "200"},
-			{Name: "content-type", Value: contentTypeOf(codec)}},
+			{Name: "content-type", Value: contentTypeOf(sum.Codec)}},
 		fine:      []hpack.HeaderField{{Name: "grpc-status", Value: "0"}},
 		listeners: map[net.Listener]struct{}{}, served: map[*served]struct{}{},
 	}

@@ -1,7 +1,6 @@
 package httpjson
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -53,7 +52,7 @@ type conn struct {
 func NewClient(
 	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) *Client {
-	codec := cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.JSON{})
+	codec := rpc.Sum(rpc.JSON{}, options).Codec
 	c := &Client{network: "tcp", address: address, faults: faults, secured: secured, codec: codec,
 		mediaType: rpc.MediaType(codec), places: make(chan struct{}, connections)}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
@@ -195,8 +194,7 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 func (c *Client) read(response leanhttp.Response, out any) error {
 	if response.Status == statusOK {
 		if err := c.codec.Unmarshal(response.Body, out); err != nil {
-			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal,
-				Detail: c.address + " answered what is not the expected message"}, err)
+			return c.faults.Decode(rpc.Unexpected(c.address), err)
 		}
 		return nil
 	}

@@ -2,7 +2,6 @@ package httpjson
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -46,10 +45,9 @@ type method struct {
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
-	sum := rpc.Sum(options)
-	codec := cmp.Or[rpc.Codec](sum.Codec, rpc.JSON{})
-	s := &Server{faults: faults, codec: codec, mediaType: rpc.MediaType(codec), methods: make(map[string]method),
-		tracer: sum.Tracer}
+	sum := rpc.Sum(rpc.JSON{}, options)
+	s := &Server{faults: faults, codec: sum.Codec, mediaType: rpc.MediaType(sum.Codec),
+		methods: make(map[string]method), tracer: sum.Tracer}
 	var err error
 	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: maxBody},
 		leanhttp.Patience{Answer: accept.AnswerTimeout}, s.answer, s.refuse)
@@ -109,8 +107,7 @@ func (s *Server) carryOut(
 	}, nil)
 	switch {
 	case unreadable != nil:
-		return s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument,
-			Detail: "the message cannot be read: " + unreadable.Error()})
+		return s.fail(e, rpc.Unreadable(unreadable))
 	case err != nil:
 		return s.fail(e, s.faults.Encode(err))
 	}

@@ -5,7 +5,6 @@ package leanhttp
 import (
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/cleave-lab/cleave/binding/eventloop"
 )
@@ -33,8 +32,7 @@ type server struct {
 	request Request
 	answer  Answer
 	output  []byte
-	second  int64 // that date tells
-	date    string
+	clock   Clock
 }
 
 // Serve answers requests at an address (IP:port) of the loop from now on. What
@@ -85,7 +83,7 @@ func (s *server) respond(last bool) {
 	s.answer = Answer{Status: http.StatusOK}
 	s.handler.Handle(&s.request, &s.answer)
 	a := &s.answer
-	s.output = AppendResponse(s.output, a.Status, s.now(), a.ContentType, a.Body, last)
+	s.output = AppendResponse(s.output, a.Status, s.clock.Date(), a.ContentType, a.Body, last)
 	if string(s.request.Method) == http.MethodHead {
 		s.output = s.output[:len(s.output)-len(a.Body)]
 	}
@@ -97,16 +95,6 @@ func (s *server) refuse(err error) {
 	if errors.As(err, &refused) {
 		status = refused.Status
 	}
-	s.output = AppendResponse(s.output, status, s.now(), "text/plain; charset=utf-8", []byte(err.Error()+"\n"),
-		true)
-}
-
-// now returns the Date that RFC 9110 section 6.6.1 asks of a server with a clock. It
-// is formatted once a second.
-func (s *server) now() string {
-	now := time.Now()
-	if second := now.Unix(); second != s.second {
-		s.second, s.date = second, now.UTC().Format(http.TimeFormat)
-	}
-	return s.date
+	s.output = AppendResponse(s.output, status, s.clock.Date(), "text/plain; charset=utf-8",
+		[]byte(err.Error()+"\n"), true)
 }

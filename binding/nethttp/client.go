@@ -2,7 +2,6 @@ package nethttp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -46,7 +45,7 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 func NewClient(
 	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) *Client {
-	codec := cmp.Or[rpc.Codec](rpc.Sum(options).Codec, rpc.JSON{})
+	codec := rpc.Sum(rpc.JSON{}, options).Codec
 	// net/http keeps two idle connections by itself: under load most calls would dial.
 	kept := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
 		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2, TLSClientConfig: secured,
@@ -90,8 +89,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	decoding := call.Begin("decode", lab.SegmentEncoding)
 	defer decoding.End()
 	if err := c.codec.Unmarshal(body, out); err != nil {
-		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal,
-			Detail: c.address + " answered what is not the expected message"}, err)
+		return c.faults.Decode(rpc.Unexpected(c.address), err)
 	}
 	return nil
 }

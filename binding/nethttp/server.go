@@ -1,7 +1,6 @@
 package nethttp
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,9 +43,8 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	sum := rpc.Sum(options)
-	codec := cmp.Or[rpc.Codec](sum.Codec, rpc.JSON{})
-	s := &Server{faults: faults, codec: codec, mediaType: rpc.MediaType(codec), maxBody: int64(maxBody),
+	sum := rpc.Sum(rpc.JSON{}, options)
+	s := &Server{faults: faults, codec: sum.Codec, mediaType: rpc.MediaType(sum.Codec), maxBody: int64(maxBody),
 		tracer: sum.Tracer, routes: http.NewServeMux()}
 	s.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, rpc.Fault{Kind: rpc.InvalidArgument,
@@ -112,7 +110,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDes
 	}, nil)
 	switch {
 	case unreadable != nil:
-		s.fail(w, rpc.Fault{Kind: rpc.InvalidArgument, Detail: "the message cannot be read: " + unreadable.Error()})
+		s.fail(w, rpc.Unreadable(unreadable))
 		return
 	case err != nil:
 		s.fail(w, s.faults.Encode(err))

@@ -14,35 +14,15 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Balanced spreads calls over replicas of one callee. It does not repeat a call
-// that failed: whether it was carried out is unknown.
-type Balanced struct {
-	by       Balancing
-	replicas []*callee
-	next     atomic.Uint64
-}
-
-var _ grpc.ClientConnInterface = (*Balanced)(nil)
-
-// Balance spreads calls over replicas, of which there is at least one.
-func Balance(by Balancing, replicas ...grpc.ClientConnInterface) *Balanced {
-	b := &Balanced{by: by}
-	for _, replica := range replicas {
-		b.replicas = append(b.replicas, &callee{ClientConnInterface: replica})
+// Balance spreads calls over replicas of one callee, at least one, of which all always get calls. It does not
+// repeat a call that failed: whether it was carried out is unknown.
+func Balance(by Balancing, replicas ...grpc.ClientConnInterface) grpc.ClientConnInterface {
+	s := &spread{by: by}
+	for _, of := range replicas {
+		s.all = append(s.all, &replica{callee: callee{ClientConnInterface: of}})
 	}
-	return b
-}
-
-// Invoke implements grpc.ClientConnInterface.
-func (b *Balanced) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
-	return b.turn().Invoke(ctx, method, in, out, options...)
-}
-
-// NewStream implements grpc.ClientConnInterface.
-func (b *Balanced) NewStream(
-	ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption,
-) (grpc.ClientStream, error) {
-	return b.turn().NewStream(ctx, desc, method, options...)
+	s.choose()
+	return s
 }
 
 // Client calls other units until it is closed.
@@ -96,15 +76,15 @@ type spread struct {
 type replica struct {
 	callee
 	client       Client
-	address      string
-	away, looked bool // it accepts no connections; somebody looks whether it does
+	address      string // "": it always gets calls
+	away, looked bool   // it accepts no connections; somebody looks whether it does
 }
 
 // Invoke implements grpc.ClientConnInterface.
 func (s *spread) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
 	r := s.turn()
 	err := r.Invoke(ctx, method, in, out, options...)
-	if err != nil {
+	if err != nil && r.address != "" {
 		s.lookAt(r)
 	}
 	return err
@@ -186,8 +166,4 @@ func (s *spread) Close() error {
 		errs = append(errs, r.client.Close())
 	}
 	return errors.Join(errs...)
-}
-
-func (b *Balanced) turn() grpc.ClientConnInterface {
-	return choose(b.by, b.next.Add(1), b.replicas)
 }

@@ -1,6 +1,10 @@
 package rpc
 
-import "go.opentelemetry.io/otel/trace"
+import (
+	"cmp"
+
+	"go.opentelemetry.io/otel/trace"
+)
 
 // Option sets something about a server or a client that most do without.
 type Option func(*Options)
@@ -9,7 +13,7 @@ type Option func(*Options)
 type Options struct {
 	// Tracer makes spans of the calls whose caller is traced; nil makes none. It is for servers.
 	Tracer trace.TracerProvider
-	// Codec is the encoding of messages; nil: the binding's own. Both ends must have the same.
+	// Codec is the encoding of messages. Both ends must have the same.
 	Codec Codec
 }
 
@@ -20,11 +24,12 @@ func Traced(tracer trace.TracerProvider) Option {
 
 // Encoded has a binding use another encoding than its own; nil changes nothing.
 func Encoded(codec Codec) Option {
-	return func(o *Options) { o.Codec = codec }
+	return func(o *Options) { o.Codec = cmp.Or(codec, o.Codec) }
 }
 
-// Sum returns what options add up to.
-func Sum(options []Option) (sum Options) {
+// Sum returns what options of a binding with an encoding of its own add up to.
+func Sum(own Codec, options []Option) Options {
+	sum := Options{Codec: own}
 	for _, set := range options {
 		set(&sum)
 	}

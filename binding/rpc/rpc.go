@@ -37,6 +37,16 @@ type Faults interface {
 	Decode(fault Fault, cause error) error
 }
 
+// Unreadable returns the fault of a request whose message cannot be read.
+func Unreadable(err error) Fault {
+	return Fault{InvalidArgument, "the message cannot be read: " + err.Error()}
+}
+
+// Unexpected returns the fault of a callee whose answer is not the expected message.
+func Unexpected(callee string) Fault {
+	return Fault{Internal, callee + " answered what is not the expected message"}
+}
+
 // Lost returns the fault of a call that a transport failed to bring to its end.
 func Lost(ctx context.Context, callee string) Fault {
 	switch {
