@@ -69,14 +69,11 @@ func (c *container) close() {
 	c.tree.close()
 }
 
-// refresh finds the processes of the group.
-func (c *container) refresh(s *scratch) error {
-	if _, err := c.root.life(s); err != nil {
-		return err
-	}
+// processes returns those of the group.
+func (c *container) processes(s *scratch) (map[int]bool, error) {
 	text, err := s.file(c.group.dir, "cgroup.procs")
 	if err != nil {
-		return gone(c.root.unit)
+		return nil, gone(c.root.unit)
 	}
 	now := map[int]bool{}
 	for _, word := range strings.Fields(string(text)) {
@@ -84,7 +81,7 @@ func (c *container) refresh(s *scratch) error {
 			now[pid] = true
 		}
 	}
-	return c.become(now, s)
+	return now, nil
 }
 
 // cpu implements source.
@@ -110,7 +107,7 @@ func (c *container) cpu(s *scratch) (int64, error) {
 
 // accounts implements source.
 func (c *container) accounts(s *scratch, sum *counters) error {
-	if err := c.addAll(s, sum, c.refresh); err != nil {
+	if err := c.addAll(s, sum); err != nil {
 		return err
 	}
 	file, user, system, tick := "cpuacct.stat", "user ", "system ", int64(1)
@@ -128,12 +125,4 @@ func (c *container) accounts(s *scratch, sum *counters) error {
 	sum.processes = c.readProcesses(s)
 	sum.received, sum.sent = c.root.network(s)
 	return nil
-}
-
-// memory implements source.
-func (c *container) memory(s *scratch) (int64, error) {
-	if err := c.refresh(s); err != nil {
-		return 0, err
-	}
-	return c.sizes(s), nil
 }

@@ -103,6 +103,7 @@ func TestGroupsOfVersion2(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &container{tree: tree{root: p, members: map[int]*probe{}}, group: g}
+	c.find = c.processes
 	s := newScratch()
 	var sum counters
 	cpu, err := c.cpu(s)

@@ -45,9 +45,7 @@ func (l *lives) accounts(s *scratch, c *counters) error {
 	cpu := c.cpu
 	*c = l.former
 	c.cpu, c.tasks, c.missing = cpu, slices.Clone(l.former.tasks), nil
-	for metric, reason := range l.former.missing {
-		c.miss(reason, metric)
-	}
+	noteAll(&c.missing, l.former.missing)
 	c.stat.threads = 0 // of the dead
 	if l.present == nil {
 		return nil
@@ -73,9 +71,7 @@ func (c *counters) add(now counters, life int) {
 	c.written += now.written
 	c.received, c.sent, c.processes = c.received+now.received, c.sent+now.sent, now.processes
 	c.largest = max(c.largest, now.largest)
-	for metric, reason := range now.missing {
-		c.miss(reason, metric)
-	}
+	noteAll(&c.missing, now.missing)
 }
 
 // memory implements source.

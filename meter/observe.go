@@ -93,10 +93,11 @@ func (o *observation) End(unitCPUSeconds float64) lab.Conditions {
 		LoadBefore:        o.load,
 	}
 	if o.loadError != nil {
-		miss(&c, o.loadError.Error(), "load_before")
+		note(&c.Unavailable, o.loadError.Error(), "load_before")
 	}
 	if o.open == nil || o.closing == nil {
-		miss(&c, "the job did not run from its start to its end", "steal_share", "others_share", "pressure_shares")
+		note(&c.Unavailable, "the job did not run from its start to its end", "steal_share", "others_share",
+			"pressure_shares")
 		return c
 	}
 	shares(&c, *o.open, *o.closing, unitCPUSeconds)
@@ -104,27 +105,16 @@ func (o *observation) End(unitCPUSeconds float64) lab.Conditions {
 	return c
 }
 
-// miss notes why conditions cannot be had.
-func miss(c *lab.Conditions, reason string, names ...string) {
-	if c.Unavailable == nil {
-		c.Unavailable = make(map[string]string)
-	}
-	for _, name := range names {
-		c.Unavailable[name] = reason
-	}
-}
-
 // shares works out what the hypervisor withheld and what others used.
 func shares(c *lab.Conditions, open, closing reading, unitCPUSeconds float64) {
 	if err := errors.Join(open.err, closing.err); err != nil {
-		miss(c, err.Error(), "steal_share", "others_share")
+		note(&c.Unavailable, err.Error(), "steal_share", "others_share")
 		return
 	}
 	total := closing.processors.total - open.processors.total
 	if total < shortestWindow {
-		miss(c, fmt.Sprintf("the window of %d ticks over all processors is shorter than %d: one tick would weigh "+
-			"too much",
-			total, shortestWindow), "steal_share", "others_share")
+		note(&c.Unavailable, fmt.Sprintf("the window of %d ticks over all processors is shorter than %d: one "+
+			"tick would weigh too much", total, shortestWindow), "steal_share", "others_share")
 		return
 	}
 	all := float64(total) / ticksPerSecond
@@ -148,7 +138,7 @@ func stalls(c *lab.Conditions, open, closing reading) {
 			if known {
 				reason = closing.reasons[resource]
 			}
-			miss(c, reason, "pressure_shares."+resource)
+			note(&c.Unavailable, reason, "pressure_shares."+resource)
 			continue
 		}
 		stalled := time.Duration(after-before) * time.Microsecond

@@ -1,7 +1,6 @@
 package meter
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -28,6 +27,7 @@ type host struct {
 // openHost finds the processes of a host.
 func openHost(whole tree) (*host, error) {
 	h := &host{tree: whole, programs: whole.root.unit.Span.Programs(), seen: map[int]int64{}}
+	h.find = h.processes
 	s := newScratch()
 	h.namespace = namespaceOf(whole.root.dir, "", s)
 	if h.namespace == "" {
@@ -52,18 +52,15 @@ func namespaceOf(dir int, process string, s *scratch) string {
 	return string(s.buffer[:n])
 }
 
-// refresh finds the processes.
-func (h *host) refresh(s *scratch) error {
-	if _, err := h.root.life(s); err != nil {
-		return err
-	}
+// processes returns those of the host that have one of the names.
+func (h *host) processes(s *scratch) (map[int]bool, error) {
 	children, err := families(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	proc, err := unix.Open("/proc", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	now := map[int]bool{}
 	for _, brood := range children {
@@ -74,7 +71,7 @@ func (h *host) refresh(s *scratch) error {
 			}
 		}
 	}
-	return errors.Join(unix.Close(proc), h.become(now, s))
+	return now, unix.Close(proc)
 }
 
 // called reports whether a process has one of the names, where there are some. The kernel
@@ -111,7 +108,7 @@ func (h *host) cpu(s *scratch) (int64, error) {
 
 // accounts implements source.
 func (h *host) accounts(s *scratch, c *counters) error {
-	if err := h.addAll(s, c, h.refresh); err != nil {
+	if err := h.addAll(s, c); err != nil {
 		return err
 	}
 	c.processes = h.readProcesses(s)
@@ -135,12 +132,4 @@ func (p *probe) daemon(s *scratch) string {
 		name += " " + words[1]
 	}
 	return name
-}
-
-// memory implements source.
-func (h *host) memory(s *scratch) (int64, error) {
-	if err := h.refresh(s); err != nil {
-		return 0, err
-	}
-	return h.sizes(s), nil
 }

@@ -70,6 +70,7 @@ func openSource(unit lab.Unit) (_ source, about string, _ error) {
 		return p, "/proc of its process; context switches of threads that have ended are not told", err
 	}
 	whole := tree{root: p, members: map[int]*probe{}}
+	whole.find = whole.descendants
 	if unit.Span == lab.SpanHost || unit.Span.Programs() != nil {
 		h, err := openHost(whole)
 		if err != nil {
@@ -81,9 +82,10 @@ func openSource(unit lab.Unit) (_ source, about string, _ error) {
 	}
 	if unit.Span == lab.SpanContainer {
 		if group, err := openGroup(p, groupRoot); err == nil {
-			return &container{tree: whole, group: group},
-				fmt.Sprintf("its control group (version %d) and /proc of its processes; "+
-					"of those that have ended no memory, threads, context switches or bytes", group.version), nil
+			c := &container{tree: whole, group: group}
+			c.find = c.processes
+			return c, fmt.Sprintf("its control group (version %d) and /proc of its processes; "+
+				"of those that have ended no memory, threads, context switches or bytes", group.version), nil
 		}
 	}
 	return &whole, "/proc of all its processes; of those that have ended the processor time in ticks of 10 " +
@@ -162,13 +164,20 @@ func (p *probe) accounts(s *scratch, c *counters) error {
 	return nil
 }
 
-// miss notes why metrics cannot be had.
-func (c *counters) miss(reason string, metrics ...string) {
-	if c.missing == nil {
-		c.missing = make(map[string]string)
+// note records why quantities cannot be had, by their names.
+func note(missing *map[string]string, reason string, names ...string) {
+	if *missing == nil {
+		*missing = map[string]string{}
 	}
-	for _, metric := range metrics {
-		c.missing[metric] = reason
+	for _, name := range names {
+		(*missing)[name] = reason
+	}
+}
+
+// noteAll records what another reading could not have.
+func noteAll(missing *map[string]string, more map[string]string) {
+	for name, reason := range more {
+		note(missing, reason, name)
 	}
 }
 
@@ -191,7 +200,7 @@ func (p *probe) switches(s *scratch, c *counters) error {
 		voluntary, found := lineValue(text, "voluntary_ctxt_switches:")
 		involuntary, both := lineValue(text, "nonvoluntary_ctxt_switches:")
 		if !found || !both {
-			c.miss("the kernel does not count context switches in /proc/<pid>/status",
+			note(&c.missing, "the kernel does not count context switches in /proc/<pid>/status",
 				"voluntary_context_switches", "involuntary_context_switches")
 			return nil
 		}
@@ -224,7 +233,7 @@ func (p *probe) largest(s *scratch, c *counters) {
 	text, err := s.file(p.dir, "status")
 	kib, found := lineValue(text, "VmHWM:")
 	if err != nil || !found {
-		c.miss("no VmHWM in /proc/<pid>/status", "peak_resident_bytes")
+		note(&c.missing, "no VmHWM in /proc/<pid>/status", "peak_resident_bytes")
 		return
 	}
 	c.largest = kib << 10
@@ -234,7 +243,7 @@ func (p *probe) largest(s *scratch, c *counters) {
 func (p *probe) transferred(s *scratch, c *counters) {
 	text, err := s.file(p.dir, "io")
 	if err != nil {
-		c.miss("read /proc/<pid>/io: "+err.Error(), "read_bytes", "written_bytes")
+		note(&c.missing, "read /proc/<pid>/io: "+err.Error(), "read_bytes", "written_bytes")
 		return
 	}
 	c.read, _ = lineValue(text, "rchar:")

@@ -2,8 +2,10 @@ package meter
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,20 +37,17 @@ func processesOf(unit lab.Unit) ([]int, error) {
 		return nil, err
 	}
 	defer source.close()
-	var members map[int]*probe
+	var whole *tree
 	switch s := source.(type) {
 	case *tree:
-		err, members = s.refresh(newScratch()), s.members
+		whole = s
 	case *container:
-		err, members = s.refresh(newScratch()), s.members
+		whole = &s.tree
 	default:
 		return []int{unit.PID}, nil
 	}
-	var pids []int
-	for pid := range members {
-		pids = append(pids, pid)
-	}
-	return pids, err
+	err = whole.refresh(newScratch())
+	return slices.Collect(maps.Keys(whole.members)), err
 }
 
 // threadsOf returns those of a process that have not ended since they were listed.

@@ -17,7 +17,8 @@ import (
 // ends, and the kernel shows the time of ended children in whole ticks.
 type tree struct {
 	root     *probe
-	members  map[int]*probe // by process id
+	members  map[int]*probe                       // by process id
+	find     func(*scratch) (map[int]bool, error) // the processes that belong to the unit now
 	noMemory string
 	// last is the highest CPU time seen, in nanoseconds. Whole ticks can make a
 	// later reading lower by less than one tick per parent.
@@ -45,14 +46,11 @@ func (t *tree) close() {
 	t.root.close()
 }
 
-// refresh finds the processes that belong to the unit now.
-func (t *tree) refresh(s *scratch) error {
-	if _, err := t.root.life(s); err != nil {
-		return err
-	}
+// descendants returns the root, unless it only keeps the others, and all that descend from it.
+func (t *tree) descendants(s *scratch) (map[int]bool, error) {
 	children, err := families(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	now := map[int]bool{}
 	if t.root.unit.Span != lab.SpanBelow {
@@ -64,11 +62,18 @@ func (t *tree) refresh(s *scratch) error {
 			queue = append(queue, child)
 		}
 	}
-	return t.become(now, s)
+	return now, nil
 }
 
-// become reads these processes from now on.
-func (t *tree) become(now map[int]bool, s *scratch) error {
+// refresh finds the processes of the unit and reads these from now on.
+func (t *tree) refresh(s *scratch) error {
+	if _, err := t.root.life(s); err != nil {
+		return err
+	}
+	now, err := t.find(s)
+	if err != nil {
+		return err
+	}
 	for pid, p := range t.members {
 		if _, err := s.file(p.dir, "stat"); err != nil || !now[pid] {
 			p.close()
@@ -175,7 +180,7 @@ func (t *tree) all() []*probe {
 
 // accounts implements source.
 func (t *tree) accounts(s *scratch, c *counters) error {
-	err := t.addAll(s, c, t.refresh)
+	err := t.addAll(s, c)
 	t.addOrphans(s, c)
 	c.processes = t.readProcesses(s)
 	tellApart(t.root, c.processes)
@@ -183,9 +188,9 @@ func (t *tree) accounts(s *scratch, c *counters) error {
 }
 
 // addAll adds up the accounts of the members, once more when one ends meanwhile.
-func (t *tree) addAll(s *scratch, c *counters, refresh func(*scratch) error) error {
+func (t *tree) addAll(s *scratch, c *counters) error {
 	for range attempts {
-		if err := refresh(s); err != nil {
+		if err := t.refresh(s); err != nil {
 			return err
 		}
 		*c = counters{cpu: c.cpu}
@@ -212,9 +217,7 @@ func (t *tree) addUp(s *scratch, c *counters) bool {
 		c.read += one.read
 		c.written += one.written
 		c.largest += one.largest
-		for metric, reason := range one.missing {
-			c.miss(reason, metric)
-		}
+		noteAll(&c.missing, one.missing)
 	}
 	return complete
 }
@@ -241,11 +244,6 @@ func (t *tree) memory(s *scratch) (int64, error) {
 	if err := t.refresh(s); err != nil {
 		return 0, err
 	}
-	return t.sizes(s), nil
-}
-
-// sizes adds up the memory of the members.
-func (t *tree) sizes(s *scratch) int64 {
 	var sum int64
 	for _, p := range t.members {
 		size, err := p.memory(s)
@@ -258,5 +256,5 @@ func (t *tree) sizes(s *scratch) int64 {
 			t.noMemory = p.noMemory
 		}
 	}
-	return sum
+	return sum, nil
 }

@@ -171,16 +171,13 @@ func (w *worker) idleCores(i int) float64 {
 
 // missing joins the reasons of both marks and of sampling. Nil: nothing is missing.
 func missing(p source, open, closing *counters) map[string]string {
-	all := counters{}
-	for _, c := range []*counters{open, closing} {
-		for metric, reason := range c.missing {
-			all.miss(reason, metric)
-		}
-	}
+	var all map[string]string
+	noteAll(&all, open.missing)
+	noteAll(&all, closing.missing)
 	if reason := p.memoryMissing(); reason != "" {
-		all.miss(reason, "peak_memory_bytes", "mean_memory_bytes")
+		note(&all, reason, "peak_memory_bytes", "mean_memory_bytes")
 	}
-	return all.missing
+	return all
 }
 
 // switchesBetween adds up the context switches of the threads that live at the
@@ -232,18 +229,10 @@ func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usa
 			reason = fmt.Sprintf("%d of %d units, first %s: %s", len(units), len(members),
 				w.probes[first].metered().Name, reason)
 		}
-		without(&total, metric, reason)
+		note(&total.Unavailable, reason, metric)
 	}
 	split(&total, ticks)
 	return total
-}
-
-// without notes that the metric cannot be had.
-func without(u *lab.Usage, metric, reason string) {
-	if u.Unavailable == nil {
-		u.Unavailable = make(map[string]string)
-	}
-	u.Unavailable[metric] = reason
 }
 
 // splitTicks is how many ticks per unit a split needs. The kernel shows whole
@@ -258,8 +247,7 @@ func split(u *lab.Usage, ticks stat) {
 	if n < int64(splitTicks*u.Units) {
 		reason := fmt.Sprintf("%d ticks of %g s are too few to tell user from system time: %d units need %d",
 			n, 1.0/ticksPerSecond, u.Units, splitTicks*u.Units)
-		without(u, "user_seconds", reason)
-		without(u, "system_seconds", reason)
+		note(&u.Unavailable, reason, "user_seconds", "system_seconds")
 		return
 	}
 	u.UserSeconds = u.CPUSeconds * float64(ticks.userTicks) / float64(n)

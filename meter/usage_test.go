@@ -140,7 +140,7 @@ func TestGroupSaysWhichUnitLacksWhat(t *testing.T) {
 func TestMissingSourcesCarryAReason(t *testing.T) {
 	p := &probe{noMemory: "permission denied"}
 	open := counters{}
-	open.miss("no io file", "read_bytes")
+	note(&open.missing, "no io file", "read_bytes")
 	got := missing(p, &open, &counters{})
 	if got["read_bytes"] != "no io file" || got["peak_memory_bytes"] != "permission denied" {
 		t.Errorf("missing = %v", got)
