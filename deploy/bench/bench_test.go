@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
@@ -36,9 +35,7 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	_, err := choose(all, "nix")
-	if err == nil || !strings.Contains(err.Error(), `"nix"; there are process, docker-host,`) {
-		t.Errorf("-only nix: %v, want which there are", err)
-	}
+	deploytest.Says(t, err, `"nix"; there are process, docker-host,`)
 }
 
 // closing notes in which order a deployer of processes and what it has deployed end.

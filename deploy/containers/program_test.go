@@ -55,10 +55,8 @@ func TestSharedAddressesAreRefused(t *testing.T) {
 		Runnable:   lab.Runnable{Foreign: true, Program: "sh"},
 		Networking: lab.Networking{Floats: "both"},
 	}})
-	if err == nil || !strings.Contains(err.Error(),
-		"unit one shares the address both with another, which no container does here: deploy with process") {
-		t.Error(err)
-	}
+	deploytest.Says(t, err,
+		"unit one shares the address both with another, which no container does here: deploy with process")
 }
 
 // TestImagesNeedThisHostsDocker: others that run containers do not have what it has.

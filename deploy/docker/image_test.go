@@ -47,10 +47,8 @@ func TestAnImageOfTheUsers(t *testing.T) {
 	}
 	dockertest.Image(t, image, program)
 	t.Run("in the network of this host", func(t *testing.T) {
-		if err := newDeployer(t, Host, program).Preflight(t.Context(), layout); err == nil ||
-			!strings.Contains(err.Error(), "port 80 of all addresses") {
-			t.Errorf("Preflight: %v", err)
-		}
+		deploytest.Says(t, newDeployer(t, Host, program).Preflight(t.Context(), layout),
+			"port 80 of all addresses")
 	})
 	if err := d.Preflight(t.Context(), layout); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -68,7 +69,5 @@ func TestAgainWaitsAsLongAsTheUnitMayTake(t *testing.T) {
 		return context.Cause(ctx)
 	}
 	err := starter.Again(t.Context(), u, connect, "")
-	if err == nil || !strings.Contains(err.Error(), "not ready after 300ms") {
-		t.Errorf("%v, want that it is not ready in its time", err)
-	}
+	deploytest.Says(t, err, "not ready after 300ms")
 }

@@ -334,9 +334,7 @@ func TestATakenAddressFailsTheDeployment(t *testing.T) {
 	l.Units[1].Binds = []string{listener.Addr().String()}
 	dir := deploytest.Folder(t)
 	_, err = deployer(t).Deploy(t.Context(), l, dir)
-	if err == nil || !strings.Contains(err.Error(), listener.Addr().String()+", which another program has") {
-		t.Errorf("Deploy: %v, want the address named", err)
-	}
+	deploytest.Says(t, err, listener.Addr().String()+", which another program has")
 	assertGone(t, nil, dir)
 }
 
@@ -369,9 +367,7 @@ func TestAPreparationThatFailsIsReported(t *testing.T) {
 			dir := deploytest.Folder(t)
 			_, err := deployer(t).Deploy(t.Context(), l, dir)
 			for _, want := range test.says {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("Deploy: %v, want it to say %q", err, want)
-				}
+				deploytest.Says(t, err, want)
 			}
 			assertGone(t, nil, dir)
 		})

@@ -203,9 +203,7 @@ func TestDeployThatFailsLeavesNothing(t *testing.T) {
 	d := deployer(t)
 	d.programs = "/nonexistent/cleave-unit"
 	_, err := d.Deploy(t.Context(), layout("lead", "worker"), dir)
-	if err == nil || !strings.Contains(err.Error(), "/nonexistent/cleave-unit") {
-		t.Errorf("Deploy: %v, want the program named", err)
-	}
+	deploytest.Says(t, err, "/nonexistent/cleave-unit")
 	assertGone(t, nil, dir)
 }
 
@@ -243,9 +241,5 @@ func TestPreflightNamesWhatIsTooLittle(t *testing.T) {
 	}
 	tooMany := lab.Layout{Units: make([]lab.UnitSpec, 100_000), Descriptors: 1 << 30, SharedMemory: 1 << 50}
 	err := d.Preflight(t.Context(), tooMany)
-	for _, want := range []string{"ulimit -Hn", "process numbers", "MiB of memory"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Preflight: %v, want it to say %q", err, want)
-		}
-	}
+	deploytest.Says(t, err, "ulimit -Hn", "process numbers", "MiB of memory")
 }

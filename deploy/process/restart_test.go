@@ -206,9 +206,7 @@ func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, _ := deploy(t, c.layout)
-			if err := c.do(t, d, d); err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want %q", err, c.want)
-			}
+			deploytest.Says(t, c.do(t, d, d), c.want)
 		})
 	}
 }

@@ -79,9 +79,7 @@ func TestAHungAgentIsGivenUp(t *testing.T) {
 				}
 				<-u.Ended
 				const lost = "the connection to host left is lost"
-				if err := d.Failure(); err == nil || !strings.Contains(err.Error(), lost) {
-					t.Errorf("Failure: %v", err)
-				}
+				deploytest.Says(t, d.Failure(), lost)
 			})
 		})
 	}

@@ -1,7 +1,6 @@
 package swarm
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
@@ -26,10 +25,7 @@ func TestImagesOfTheUsers(t *testing.T) {
 		Name:     "boxed",
 		Runnable: lab.Runnable{Foreign: true, Image: image},
 	}}}
-	if err := d.Preflight(t.Context(), absent); err == nil ||
-		!strings.Contains(err.Error(), "type: docker pull "+image) {
-		t.Errorf("Preflight without the image: %v", err)
-	}
+	deploytest.Says(t, d.Preflight(t.Context(), absent), "type: docker pull "+image)
 	dockertest.Image(t, image, deploytest.Program(t))
 	left := func() (left []string) {
 		for _, n := range d.site.(*own).cluster.Nodes {
