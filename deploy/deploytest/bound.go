@@ -16,7 +16,7 @@ func bound(t *testing.T, s suite) {
 	if runtime.NumCPU() < 2 {
 		s.skip(t, "this host has one processor")
 	}
-	l := layout("front", "stock")
+	l := Layout("front", "stock")
 	for i := range 2 {
 		l.Units[1+i].Args, l.Units[1+i].Cores = []string{"processors"}, []int{i}
 	}

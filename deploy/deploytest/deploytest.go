@@ -117,8 +117,8 @@ func (s suite) leavesNothing(t *testing.T, left func() []string) {
 	}
 }
 
-// layout returns a lead that calls units that serve.
-func layout(names ...string) lab.Layout {
+// Layout returns a lead that calls units that serve.
+func Layout(names ...string) lab.Layout {
 	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
 		Name: "lead", Role: "lead",
 		Runnable:   lab.Runnable{Args: append([]string{"lead"}, names...)},
@@ -136,7 +136,7 @@ func layout(names ...string) lab.Layout {
 }
 
 func fromStartToReports(t *testing.T, s suite) {
-	d := s.deploy(t, layout("front", "stock", "views"))
+	d := s.deploy(t, Layout("front", "stock", "views"))
 	defer stop(t, d)
 	job(t, d)
 	s.clocks(t, d, 4)
@@ -190,7 +190,7 @@ func (s suite) clocks(t *testing.T, d lab.Deployment, units int) {
 
 // withViews returns the layout with a unit more, which plays a part.
 func withViews(part string) lab.Layout {
-	l := layout()
+	l := Layout()
 	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server",
 		Runnable: lab.Runnable{Args: []string{part}}})
 	return l
@@ -230,7 +230,7 @@ func killedAndRestarted(t *testing.T, s suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultKill) {
 		s.skip(t, "nothing can be killed in this deployment")
 	}
-	d := s.deploy(t, layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultKill}}))
+	d := s.deploy(t, Layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultKill}}))
 	defer stop(t, d)
 	await(t, d, lab.EventReady)
 	before := endpointOf(t, d, "stock")
@@ -262,7 +262,7 @@ func killedAndRestarted(t *testing.T, s suite) {
 }
 
 func preparations(t *testing.T, s suite) {
-	l := layout("front")
+	l := Layout("front")
 	// Each finds what the one before it has left in the volume that they share with a unit.
 	l.Prepare = []lab.UnitSpec{
 		{
@@ -295,14 +295,14 @@ func preparations(t *testing.T, s suite) {
 }
 
 func preparationThatFails(t *testing.T, s suite) {
-	l := layout("front")
+	l := Layout("front")
 	l.Prepare = []lab.UnitSpec{{Name: "reset", Runnable: lab.Runnable{Args: []string{"die"}}}}
 	_, err := s.Deploy(t.Context(), l, s.dir)
 	Says(t, err, "prepare the trial", "reset", "exit status 1", "out of luck")
 }
 
 func neverReady(t *testing.T, s suite) {
-	l := layout("front")
+	l := Layout("front")
 	l.Units[0].Args, l.Units[0].Listens = []string{"serve"}, true // it says nothing to the conductor
 	d := s.deploy(t, l)
 	defer stop(t, d)

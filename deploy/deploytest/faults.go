@@ -59,7 +59,7 @@ func said(endpoint lab.Endpoint, wait time.Duration) string {
 
 func cutOff(t *testing.T, s suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultCut) {
-		d := s.deploy(t, layout("front"))
+		d := s.deploy(t, Layout("front"))
 		defer stop(t, d)
 		refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultCut})
 		return
@@ -73,7 +73,7 @@ func slowed(t *testing.T, s suite) {
 		t.Skip("nothing can be slowed in this deployment")
 	}
 	const delay = 500 * time.Millisecond
-	l := layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultSlow}})
+	l := Layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultSlow}})
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
@@ -116,7 +116,7 @@ func filled(t *testing.T, s suite) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a volume: run the tests as root")
 	}
-	l := layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
+	l := Layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
 	d := s.deploy(t, l)
 	defer stop(t, d)
 	job(t, d)
@@ -141,7 +141,7 @@ func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 	if unit == "store" {
 		answer = fmt.Sprintf("store:%d", life)
 	}
-	l.Units = append(l.Units, layout("stock").Units[1])
+	l.Units = append(l.Units, Layout("stock").Units[1])
 	d := s.deploy(t, l.Readied([]lab.Fault{{Target: unit, Kind: kind}}))
 	defer stop(t, d)
 	job(t, d)
@@ -163,7 +163,7 @@ func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 }
 
 func leadIsNotHarmed(t *testing.T, s suite) {
-	d := s.deploy(t, layout("front"))
+	d := s.deploy(t, Layout("front"))
 	defer stop(t, d)
 	for _, kind := range s.Can().Faults {
 		refuses(t, d, lab.Fault{Target: "lead", Kind: kind}, "leads the trial")

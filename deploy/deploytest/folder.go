@@ -33,7 +33,7 @@ func programInAFolder(t *testing.T, s suite) {
 	if s.Name() == lab.Process {
 		want += ", may write"
 	}
-	l := layout("shelf")
+	l := Layout("shelf")
 	early, ready := false, false
 	l.Units[1] = lab.UnitSpec{
 		Name: "shelf", Role: "shelf",
@@ -68,7 +68,7 @@ func secretsOfTheHost(t *testing.T, s suite) {
 	if s.Name() == lab.Process || s.Name() == lab.SSH {
 		s.skip(t, "its units are processes of their hosts")
 	}
-	l, folder := layout("stock"), t.TempDir()
+	l, folder := Layout("stock"), t.TempDir()
 	l.Units = append(l.Units, lab.UnitSpec{
 		Name: "spy", Role: "spy",
 		Runnable: lab.Runnable{
@@ -102,7 +102,7 @@ func secretsOfTheHost(t *testing.T, s suite) {
 // whatIsLeft ends a foreign program that leaves files only then: regular ones are handed
 // over, and nothing else is.
 func whatIsLeft(t *testing.T, s suite) {
-	l := layout("stock")
+	l := Layout("stock")
 	l.Units = append(l.Units, lab.UnitSpec{
 		Name: "diary", Role: "diary",
 		Runnable: lab.Runnable{
@@ -133,7 +133,7 @@ func whatIsLeft(t *testing.T, s suite) {
 // is the first of the layout, and the last to start.
 func looksUpOnce(t *testing.T, s suite) {
 	names := []string{"front", "stock", "crates", "scales", "till", "ramp"}
-	l := layout(names...)
+	l := Layout(names...)
 	proxy := lab.UnitSpec{
 		Name: "proxy", Role: "proxy",
 		Runnable: lab.Runnable{

@@ -9,7 +9,7 @@ import (
 // limits holds the lead to a fifth of a processor, for what would take half a second.
 func limits(t *testing.T, s suite) {
 	refusesLimits(t, s)
-	l := layout("front")
+	l := Layout("front")
 	l.Units[0].Args[0], l.Units[0].Limits = "burner", lab.Limits{CPU: 0.2, Memory: 128 << 20}
 	d := s.deploy(t, l)
 	defer stop(t, d)
@@ -22,7 +22,7 @@ func limits(t *testing.T, s suite) {
 }
 
 func limitOfMemory(t *testing.T, s suite) {
-	l := layout()
+	l := Layout()
 	l.Units = append(l.Units, lab.UnitSpec{
 		Name: "views", Role: "server", Limits: lab.Limits{Memory: 64 << 20},
 		Runnable: lab.Runnable{Args: []string{"hoard"}},
@@ -33,7 +33,7 @@ func limitOfMemory(t *testing.T, s suite) {
 // refusesLimits: what the host cannot do is said before anything starts.
 func refusesLimits(t *testing.T, s suite) {
 	t.Helper()
-	l := layout("front", "views")
+	l := Layout("front", "views")
 	l.Units[1].Limits.CPU, l.Units[2].Limits.Memory = 1e4, 1<<50
 	err := s.Preflight(t.Context(), l)
 	Says(t, err, "front cannot be limited to 10000 processors",

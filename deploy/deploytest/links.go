@@ -23,7 +23,7 @@ func linked(t *testing.T, s suite) {
 		}
 	}
 	const delay = 500 * time.Millisecond
-	l := layout("front", "stock", "beside", "free")
+	l := Layout("front", "stock", "beside", "free")
 	for i, node := range []string{"far", "near", "far", ""} {
 		l.Units[1+i].Node = node
 		if i > 0 {

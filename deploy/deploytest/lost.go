@@ -66,7 +66,7 @@ func (r *Road) Cut() {
 }
 
 // Front returns a layout of a lead and a unit that serves.
-func Front() lab.Layout { return layout("front") }
+func Front() lab.Layout { return Layout("front") }
 
 // Folder returns one of a trial.
 func Folder(t *testing.T) string {

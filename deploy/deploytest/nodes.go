@@ -15,7 +15,7 @@ import (
 func drained(t *testing.T, s suite) {
 	want := 3
 	l := withStore(func(ctx context.Context, address string) error { return lives(want)(ctx, address) })
-	l.Units = append(l.Units, layout("stock", "views").Units[1:]...)
+	l.Units = append(l.Units, Layout("stock", "views").Units[1:]...)
 	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
 	if len(nodes) > 0 && slices.Contains(s.Can().Faults, lab.FaultFill) { // such a volume moves, too
 		l = l.Readied([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultFill},
@@ -62,7 +62,7 @@ func drained(t *testing.T, s suite) {
 
 // updated has the replicas of a unit replaced, each by a process that knows of the life before.
 func updated(t *testing.T, s suite) {
-	l := layout("front", "stock")
+	l := Layout("front", "stock")
 	l.Units[2].Scalable = true
 	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 2}}.Scale(l)
 	if err != nil {
@@ -111,7 +111,7 @@ func lost(t *testing.T, s suite) {
 	if len(nodes) == 0 {
 		t.Skip("no node can be killed in this deployment")
 	}
-	l := layout("front", "stock")
+	l := Layout("front", "stock")
 	l.Units[2].Node = nodes[0]
 	if slices.Contains(s.Can().Faults, lab.FaultFill) { // such a volume is there when the node is back, too
 		l = l.Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
@@ -150,7 +150,7 @@ func pinned(t *testing.T, s suite) {
 	if len(nodes) == 0 {
 		t.Skip("no node can be emptied in this deployment")
 	}
-	l := layout("front")
+	l := Layout("front")
 	l.Units[1].Node = nodes[0]
 	if slices.Contains(s.nodesFor(lab.FaultDrain, l), nodes[0]) {
 		t.Errorf("%s can be emptied, though the layout wants front there", nodes[0])

@@ -11,7 +11,7 @@ import (
 // platform: what stands between the units and the kernel tells how long all took to be
 // ready, and can be metered where it is on this host.
 func platform(t *testing.T, s suite) {
-	d := s.deploy(t, layout("front"))
+	d := s.deploy(t, Layout("front"))
 	defer stop(t, d)
 	job(t, d)
 	cost := d.PlatformCost()

@@ -9,7 +9,7 @@ import (
 // reached lets this host and the lead call two units: the first at the address that at names, the other at
 // its usual one.
 func reached(t *testing.T, s suite, at lab.Reach) {
-	l := layout("front", "stock")
+	l := Layout("front", "stock")
 	l.Units[1].Reached = at
 	d := s.deploy(t, l)
 	defer stop(t, d)

@@ -8,7 +8,7 @@ import (
 
 // replicas: each is a unit of its own, and who calls the unit has the addresses of all.
 func replicas(t *testing.T, s suite) {
-	l := layout("front", "stock")
+	l := Layout("front", "stock")
 	l.Units[2].Scalable = true
 	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 3},
 		Limits: map[string]lab.Limits{"stock": {CPU: 0.5}}}.Scale(l)

@@ -19,7 +19,7 @@ import (
 // withStore returns a layout in which the lead uses a server. A command and a visit prepare the server's
 // volume; each counts as a life in the file that the server keeps.
 func withStore(ready func(ctx context.Context, address string) error) lab.Layout {
-	l := layout("front")
+	l := Layout("front")
 	args := []string{"store", "{dir}/etc/store.conf", "{dir}/kept"}
 	l.Units[0].Peers = append(l.Units[0].Peers, "store")
 	l.Units[0].Args = append(l.Units[0].Args, "store")
@@ -154,7 +154,7 @@ func serverThatNeverAnswers(t *testing.T, s suite) {
 // third try.
 func shownReady(t *testing.T, s suite) {
 	asked := filepath.Join(t.TempDir(), "asked")
-	l := layout()
+	l := Layout()
 	l.Units = append(l.Units, lab.UnitSpec{
 		Name: Boxed, Role: "server",
 		Runnable: lab.Runnable{Foreign: true, Args: []string{"boxed", "{dir}", "{host}:{port}"}},

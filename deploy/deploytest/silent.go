@@ -23,7 +23,7 @@ func Silent(t *testing.T) string {
 // GivesUp expects that the preflight of a deployer whose daemon is silent ends with its context.
 func GivesUp(t *testing.T, d lab.Deployer) {
 	t.Helper()
-	l := layout("front", "stock")
+	l := Layout("front", "stock")
 	l.Units[1].Image, l.Units[1].Foreign = "nginx:1", true // which Docker is asked for
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 )
 
 func usage(t *testing.T, s suite) {
-	l := layout("front")
+	l := Layout("front")
 	l.Units[0].Args[0] = "burner"
 	d := s.deploy(t, l)
 	defer stop(t, d)

@@ -71,22 +71,10 @@ func things(t *testing.T, kinds ...string) []string {
 
 // waiting returns a layout of units that wait for commands.
 func waiting() lab.Layout {
-	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
-		{
-			Name: "lead", Role: "lead",
-			Runnable:   lab.Runnable{Args: []string{"lead", "front"}},
-			Networking: lab.Networking{Peers: []string{"front"}},
-		},
-		{
-			Name: "front", Role: "server",
-			Runnable: lab.Runnable{
-				Args: []string{"serve"},
-				Env:  []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"},
-			},
-			Networking: lab.Networking{Listens: true},
-			Placement:  lab.Placement{Cores: []int{1001}},
-		},
-	}}
+	l := deploytest.Layout("front")
+	l.Units[1].Env = []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}
+	l.Units[1].Cores = []int{1001}
+	return l
 }
 
 // TestUnitsOfADeadConductorEnd: nobody tells them, and what is left then is found by
@@ -272,11 +260,7 @@ func TestNothingIsLeftOfADeploymentThatIsInterrupted(t *testing.T) {
 	deployer := newDeployer(t, Bridge, deploytest.Program(t))
 	l := waiting()
 	for n := range 8 {
-		l.Units = append(l.Units, lab.UnitSpec{
-			Name: fmt.Sprint("more-", n), Role: "server",
-			Runnable:   lab.Runnable{Args: []string{"serve"}},
-			Networking: lab.Networking{Listens: true},
-		})
+		l.Units = append(l.Units, deploytest.Layout(fmt.Sprint("more-", n)).Units[1])
 	}
 	for _, after := range []time.Duration{50, 200, 500, 900, 1500} {
 		dir := deploytest.Folder(t)
@@ -301,15 +285,10 @@ func TestUnitsOnNodes(t *testing.T) {
 	dockertest.Start(t)
 	d := newDeployer(t, Host, deploytest.Program(t))
 	layout := waiting()
+	layout.Units = append(layout.Units, deploytest.Layout("stock").Units[1])
 	layout.Units[0].Node = "near"
 	deploytest.Says(t, d.Preflight(t.Context(), layout), "lead is on a node, and cannot reach unit front")
-	layout.Units[1].Node = "far"
-	layout.Units = append(layout.Units, lab.UnitSpec{
-		Name: "stock", Role: "server",
-		Runnable:   lab.Runnable{Args: []string{"serve"}},
-		Networking: lab.Networking{Listens: true},
-		Placement:  lab.Placement{Node: "far"},
-	})
+	layout.Units[1].Node, layout.Units[2].Node = "far", "far"
 	deploytest.Says(t, New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(t.Context(), layout),
 		"deploy with docker-host")
 	if err := d.Preflight(t.Context(), layout); err != nil {

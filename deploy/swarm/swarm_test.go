@@ -107,28 +107,10 @@ func left(label, dir string) []string {
 
 // waiting returns a layout of units that wait for commands.
 func waiting() lab.Layout {
-	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
-		{
-			Name: "lead", Role: "lead",
-			Runnable:   lab.Runnable{Args: []string{"lead", "front", "stock"}},
-			Networking: lab.Networking{Peers: []string{"front", "stock"}},
-		},
-		{
-			Name: "front", Role: "server",
-			Runnable: lab.Runnable{
-				Args: []string{"serve"},
-				Env:  []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"},
-			},
-			Networking: lab.Networking{Listens: true},
-			Placement:  lab.Placement{Cores: []int{1001}},
-		},
-		{
-			Name: "stock", Role: "server",
-			Runnable:   lab.Runnable{Args: []string{"serve"}},
-			Networking: lab.Networking{Listens: true},
-			Placement:  lab.Placement{Node: "node-3"},
-		},
-	}}
+	l := deploytest.Layout("front", "stock")
+	l.Units[1].Env = []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}
+	l.Units[1].Cores, l.Units[2].Node = []int{1001}, "node-3"
+	return l
 }
 
 // TestSuite runs the suite that every deployer must pass.
