@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -208,11 +207,7 @@ func TestAForeignUnitThatEndsEarlyFailsTheTrial(t *testing.T) {
 		t.Run(part, func(t *testing.T) {
 			d, _ := deploy(t, withForeign(t, part))
 			_, err := d.Await(within(t), lab.EventReady)
-			for _, want := range wants {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("Await: %v, want it to say %q", err, want)
-				}
-			}
+			deploytest.Says(t, err, wants...)
 		})
 	}
 }
@@ -247,25 +242,14 @@ func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
 }
 
 func TestNothingOfAForeignUnitSurvivesAConductorKilledWithSignal9(t *testing.T) {
-	scratch := t.TempDir()
-	dir, pids := filepath.Join(scratch, "trial"), filepath.Join(scratch, "pids")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	dir, pids := deploytest.Folder(t), filepath.Join(t.TempDir(), "pids")
 	text, err := json.Marshal(withForeign(t, "daemons", pids))
 	if err != nil {
 		t.Fatal(err)
 	}
 	conductor, units := startConductor(t, dir, string(text))
 	units = append(units, daemonIDs(t, pids)...)
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = conductor.Wait() // killed, as it should be
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && (anyAlive(units) || exists(dir)); {
-		time.Sleep(5 * time.Millisecond)
-	}
-	assertGone(t, units, dir)
+	endsWith(t, conductor, units, dir)
 }
 
 func TestWhatAForeignUnitSees(t *testing.T) {
@@ -338,65 +322,13 @@ func TestATakenAddressFailsTheDeployment(t *testing.T) {
 	assertGone(t, nil, dir)
 }
 
-func TestPreparationsRunBeforeTheUnits(t *testing.T) {
-	first, second := filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+func TestAPreparationThatIsNotThereIsNamed(t *testing.T) {
 	l := withForeign(t, "sleep")
-	l.Prepare = []lab.UnitSpec{command("reset", "touch", first), command("reset-2", "cp", first, second)}
-	d, _ := deploy(t, l)
-	if !exists(second) {
-		t.Error("the second command has not run to its end after the first")
-	}
-	if n := len(d.Units()); n != 2 {
-		t.Errorf("%d units, want 2: commands that prepare are none", n)
-	}
-}
-
-func TestAPreparationThatFailsIsReported(t *testing.T) {
-	for name, test := range map[string]struct {
-		command lab.UnitSpec
-		says    []string
-	}{
-		"fails": {foreign(t, "reset", "die"), []string{"prepare the trial: reset", "exit status 3",
-			"out of luck"}},
-		"is not there": {command("reset", "./no-such-reset"),
-			[]string{"prepare the trial: unit reset", "no-such-reset"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := withForeign(t, "sleep")
-			l.Prepare = []lab.UnitSpec{test.command}
-			dir := deploytest.Folder(t)
-			_, err := deployer(t).Deploy(t.Context(), l, dir)
-			for _, want := range test.says {
-				deploytest.Says(t, err, want)
-			}
-			assertGone(t, nil, dir)
-		})
-	}
-}
-
-func command(name, program string, args ...string) lab.UnitSpec {
-	return lab.UnitSpec{Name: name, Runnable: lab.Runnable{Program: program, Args: args, Foreign: true}}
-}
-
-func TestServicesAreToldToStopWhenTheLeadHasEnded(t *testing.T) {
-	l := layout("brief", "service")
-	d, _ := deploy(t, l)
-	ctx := within(t)
-	if _, err := d.Await(ctx, lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		t.Fatal(err)
-	}
-	reports, err := d.Reports(ctx)
-	if err != nil || len(reports) != 3 {
-		t.Fatalf("%d reports, %v; want one of each service", len(reports), err)
-	}
-	for _, report := range reports {
-		if !bytes.Equal(report.Data, []byte(`"stop"`)) {
-			t.Errorf("%s was told %s, want stop", report.Unit, report.Data)
-		}
-	}
+	l.Prepare = []lab.UnitSpec{{Name: "reset", Runnable: lab.Runnable{Program: "./no-such-reset", Foreign: true}}}
+	dir := deploytest.Folder(t)
+	_, err := deployer(t).Deploy(t.Context(), l, dir)
+	deploytest.Says(t, err, "prepare the trial: unit reset", "no-such-reset")
+	assertGone(t, nil, dir)
 }
 
 // TestAKeeperWaitsUntilItMayBegin: its limits are set once it runs, and what it has started by then would be

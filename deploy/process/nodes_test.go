@@ -129,9 +129,9 @@ func TestANodeIsCutOffAndEnds(t *testing.T) {
 	for _, u := range d.Units()[1:] {
 		awaitListener(t, u.PID)
 	}
-	parts, before := d, d.Units()[3]
+	before := d.Units()[3]
 	for _, kind := range []lab.FaultKind{lab.FaultCut, lab.FaultKill} {
-		proof, err := parts.Harm(within(t), lab.Fault{Target: "east", Kind: kind})
+		proof, err := d.Harm(within(t), lab.Fault{Target: "east", Kind: kind})
 		if err != nil || proof == "" {
 			t.Fatalf("%s: %q, %v", kind, proof, err)
 		}
@@ -141,7 +141,7 @@ func TestANodeIsCutOffAndEnds(t *testing.T) {
 		if alive := syscall.Kill(before.PID, 0) == nil; alive != (kind == lab.FaultCut) {
 			t.Errorf("%s: the unit lives: %t", kind, alive)
 		}
-		if err := parts.Heal(within(t), lab.Fault{Target: "east", Kind: kind}); err != nil {
+		if err := d.Heal(within(t), lab.Fault{Target: "east", Kind: kind}); err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
 		if after := d.Units()[3]; !reached(t, d, "right") || (after.PID == before.PID) != (kind == lab.FaultCut) {

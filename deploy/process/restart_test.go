@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,17 +29,24 @@ func withUnit(part string) lab.Layout {
 }
 
 // killed kills the unit shop and returns what it was.
-func killed(t *testing.T, d lab.Deployment) (parts lab.Harmer, before lab.Unit) {
+func killed(t *testing.T, d lab.Deployment) (before lab.Unit) {
 	t.Helper()
 	before = d.Units()[1]
-	parts = d
-	if _, err := parts.Harm(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
+	if err := kill(d, "shop"); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(before.PID, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Fatalf("process %d is still there after Kill", before.PID)
 	}
-	return parts, before
+	return before
+}
+
+// again starts the unit shop again.
+func again(t *testing.T, d lab.Deployment) {
+	t.Helper()
+	if err := d.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestAKilledUnitIsStartedAgain: with its address, as a part of the trial like any
@@ -54,10 +60,8 @@ func TestAKilledUnitIsStartedAgain(t *testing.T) {
 				t.Fatalf("%s: its first life wrote nothing", part)
 			}
 		}
-		parts, before := killed(t, d)
-		if err := parts.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
-			t.Fatal(err)
-		}
+		before := killed(t, d)
+		again(t, d)
 		after := d.Units()[1]
 		if after.PID == before.PID || after.Name != before.Name || after.Role != before.Role {
 			t.Errorf("%s: unit %+v, before %+v", part, after, before)
@@ -79,7 +83,6 @@ func TestAKilledUnitIsStartedAgain(t *testing.T) {
 		if log := d.Logs()["shop"]; strings.Count(log, "listening") != 2 {
 			t.Errorf("%s: log %q, want what both lives wrote", part, log)
 		}
-
 	}
 }
 
@@ -95,34 +98,24 @@ func awaitListener(t *testing.T, pid int) {
 
 func TestARestartedUnitHasItsAddress(t *testing.T) {
 	d, _ := deploy(t, withUnit("listener"))
-	address := func() string {
-		environment, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(d.Units()[1].PID), "environ"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, rest, _ := strings.Cut(string(environment), "CLEAVE_ADDRESS=")
-		found, _, _ := strings.Cut(rest, "\x00")
-		return found
+	awaitListener(t, d.Units()[1].PID)
+	before, err := d.Endpoint("shop")
+	if err != nil {
+		t.Fatal(err)
 	}
-	awaitListener(t, d.Units()[1].PID) // its environment is not there before it runs
-	want := address()
+	want := before.Dial
 	client, err := net.Dial("tcp", want) // a connection that the kill breaks must not keep the port
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = client.Close() }()
-	parts, _ := killed(t, d)
-	if err := parts.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
-		t.Fatal(err)
-	}
-	if got := address(); got != want {
-		t.Errorf("the address is %s, was %s", got, want)
-	}
-	again, err := net.Dial("tcp", want)
+	killed(t, d)
+	again(t, d)
+	second, err := net.Dial("tcp", want)
 	if err != nil {
-		t.Fatalf("Restart has returned, and the unit does not listen: %v", err)
+		t.Fatalf("it is started again and does not listen where it did: %v", err)
 	}
-	_ = again.Close()
+	_ = second.Close()
 }
 
 // TestKillEndsAllOfAForeignUnit: daemons too; started again, it has new ones.
@@ -135,13 +128,11 @@ func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	parts, _ := killed(t, d)
+	killed(t, d)
 	if anyAlive(first) {
 		t.Errorf("of %v some still run", first)
 	}
-	if err := parts.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
-		t.Fatal(err)
-	}
+	again(t, d)
 	second := daemonIDs(t, path)
 	if err := d.(*deployment).Failure(); err != nil {
 		t.Errorf("the trial has failed: %v", err)
@@ -154,10 +145,8 @@ func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 	d, _ := deploy(t, withUnit("listener"))
 	awaitListener(t, d.Units()[1].PID)
-	parts, _ := killed(t, d)
-	if err := parts.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
-		t.Fatal(err)
-	}
+	killed(t, d)
+	again(t, d)
 	if _, err := d.Await(within(t), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
@@ -180,33 +169,24 @@ func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 	shared.SharedMemory = 4096
 	for name, c := range map[string]struct {
 		layout lab.Layout
-		do     func(t *testing.T, d lab.Deployment, parts lab.Harmer) error
+		do     func(t *testing.T, d lab.Deployment) error
 		want   string
 	}{
-		"the lead": {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error {
-			return kill(p, "core")
-		}, "leads the trial"},
-		"nobody": {withUnit("wait"), func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error {
-			return kill(p, "ghost")
-		}, `no unit "ghost"`},
-		"memory": {shared, func(_ *testing.T, _ lab.Deployment, p lab.Harmer) error { return kill(p, "shop") },
+		"memory": {shared, func(_ *testing.T, d lab.Deployment) error { return kill(d, "shop") },
 			"shares memory"},
-		"not killed": {withUnit("wait"), func(t *testing.T, _ lab.Deployment, p lab.Harmer) error {
-			return p.Heal(t.Context(), lab.Fault{Target: "shop", Kind: lab.FaultKill})
-		}, "it has no such fault"},
-		"dead before": {withUnit("quit"), func(t *testing.T, d lab.Deployment, p lab.Harmer) error {
+		"dead before": {withUnit("quit"), func(_ *testing.T, d lab.Deployment) error {
 			<-d.(*deployment).Named("shop").Ended
-			return kill(p, "shop")
+			return kill(d, "shop")
 		}, "has ended before"},
-		"worn out": {withUnit("once"), func(t *testing.T, d lab.Deployment, _ lab.Harmer) error {
+		"worn out": {withUnit("once"), func(t *testing.T, d lab.Deployment) error {
 			awaitListener(t, d.Units()[1].PID)
-			p, _ := killed(t, d)
-			return p.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill})
+			killed(t, d)
+			return d.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill})
 		}, "worn out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, _ := deploy(t, c.layout)
-			deploytest.Says(t, c.do(t, d, d), c.want)
+			deploytest.Says(t, c.do(t, d), c.want)
 		})
 	}
 }
@@ -223,12 +203,5 @@ func TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9(t *testing.T
 		t.Fatal(err)
 	}
 	conductor, units := startConductor(t, dir, string(text))
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = conductor.Wait()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && (anyAlive(units) || exists(dir)); {
-		time.Sleep(5 * time.Millisecond)
-	}
-	assertGone(t, units, dir)
+	endsWith(t, conductor, units, dir)
 }

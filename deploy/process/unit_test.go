@@ -92,11 +92,6 @@ func playUnit(part string) {
 	case "brief": // a lead that has nothing to do
 		tell(lab.Event{Event: lab.EventReady})
 		_ = json.NewDecoder(os.Stdin).Decode(&lab.Command{})
-	case "service": // works until it is told to stop
-		var command lab.Command
-		_ = json.NewDecoder(os.Stdin).Decode(&command)
-		data, _ := json.Marshal(command.Command)
-		tell(lab.Event{Event: lab.EventReport, Data: data})
 	case "listener":
 		playListener("tcp", os.Getenv("CLEAVE_ADDRESS"))
 	case "socket": // listens on a file, whatever its address is
@@ -200,8 +195,7 @@ func playConductor(dir, text, label string) {
 		panic(err)
 	}
 	if layout.Units[0].Name == restarted {
-		parts := deployment
-		must(errors.Join(kill(parts, restarted), parts.Heal(context.Background(),
+		must(errors.Join(kill(deployment, restarted), deployment.Heal(context.Background(),
 			lab.Fault{Target: restarted, Kind: lab.FaultKill})))
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(deployment.Units()); err != nil {
