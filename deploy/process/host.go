@@ -35,19 +35,12 @@ const (
 // limits of this host.
 func (d *Deployer) Preflight(_ context.Context, layout lab.Layout) error {
 	units := len(layout.Units)
-	var problems []error
-	if err := CheckDescriptors(max(layout.Descriptors,
-		conductorDescriptors+units*descriptorsPerUnit)); err != nil {
-		problems = append(problems, err)
+	problems := []error{
+		CheckDescriptors(max(layout.Descriptors, conductorDescriptors+units*descriptorsPerUnit)),
+		checkProcesses(units), CheckMemory(units, memoryPerUnit, layout.SharedMemory),
+		fleet.CheckLimits(layout.Units), fleet.NoPublished(layout.Units), volume.CheckFaults(layout.Units),
+		CheckNodes(layout), links.Check(layout.Links, layout.Units),
 	}
-	if err := checkProcesses(units); err != nil {
-		problems = append(problems, err)
-	}
-	if err := CheckMemory(units, memoryPerUnit, layout.SharedMemory); err != nil {
-		problems = append(problems, err)
-	}
-	problems = append(problems, fleet.CheckLimits(layout.Units), fleet.NoPublished(layout.Units),
-		volume.CheckFaults(layout.Units), CheckNodes(layout), links.Check(layout.Links, layout.Units))
 	if layout.OnReplicatedDisk() {
 		problems = append(problems, gluster.Missing())
 	}
@@ -63,9 +56,7 @@ func (d *Deployer) Preflight(_ context.Context, layout lab.Layout) error {
 		if err != nil && spec.Install != "" {
 			err = spec.ProgramMissing()
 		}
-		if err != nil {
-			problems = append(problems, err)
-		}
+		problems = append(problems, err)
 	}
 	return errors.Join(problems...)
 }
