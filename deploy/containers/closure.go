@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,12 +89,7 @@ func closure(programs []string) ([]string, error) {
 	for _, path := range libraries {
 		found[path] = true
 	}
-	var all []string
-	for path := range found {
-		all = append(all, path)
-	}
-	slices.Sort(all)
-	return all, err
+	return slices.Sorted(maps.Keys(found)), err
 }
 
 // sameSource returns the packages here that were built of the same sources: what belongs

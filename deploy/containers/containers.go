@@ -78,6 +78,19 @@ func CheckServices(services []lab.ServiceSpec, than string) error {
 	return errors.Join(problems...)
 }
 
+// CheckFolders refuses services that are folders of this host, for places that do not have these.
+func CheckFolders(services []lab.ServiceSpec, places string) error {
+	var problems []error
+	for _, spec := range services {
+		if spec.Files {
+			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which %s do "+
+				"not have: choose a server (--backing), such as postgres or, for documents, mongo", spec.Name, spec.Kind,
+				places))
+		}
+	}
+	return errors.Join(problems...)
+}
+
 // nobody is a user of every Linux who owns nothing.
 const nobody = 65534
 

@@ -29,18 +29,12 @@ func (e Elsewhere) CheckLayout(layout lab.Layout, programs, starter string) erro
 	all := slices.Concat(layout.Prepare, layout.Units)
 	pulled := func(spec lab.UnitSpec) bool { return spec.Container != nil }
 	problems := []error{CheckServices(layout.Services, "process or docker-host"),
+		CheckFolders(layout.Services, "the nodes of "+e.Name),
 		CheckPrograms(programs, slices.DeleteFunc(slices.Clone(all), pulled)),
 		CheckStatic(starter)}
 	if !e.Registry {
 		problems = append(problems, fmt.Errorf("the nodes of %s need a registry for the images of units: name "+
 			"one (--registry HOST/PATH)", e.Name))
-	}
-	for _, service := range layout.Services {
-		if service.Files {
-			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which the "+
-				"nodes of %s do not have: choose a server (--backing), such as postgres or, for documents, mongo",
-				service.Name, service.Kind, e.Name))
-		}
 	}
 	if layout.SharedMemory > 0 {
 		problems = append(problems, fmt.Errorf("the units share memory, which %s of %s cannot: deploy them in "+

@@ -105,15 +105,8 @@ func (d *Deployer) Can() lab.Capabilities {
 func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	servers, units, rest := containers.Part(layout)
 	problems := []error{Missing(), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
-		containers.CheckServices(layout.Services, "process or docker-host")}
-	for _, service := range layout.Services {
-		if service.Files {
-			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which "+
-				"others do not have: choose a server (--backing), such as postgres or, for documents, mongo",
-				service.Name, service.Kind))
-		}
-	}
-	problems = append(problems, fleet.NoPublished(units))
+		containers.CheckServices(layout.Services, "process or docker-host"),
+		containers.CheckFolders(layout.Services, "others"), fleet.NoPublished(units)}
 	if layout.SharedMemory > 0 || layout.SocketName > 0 {
 		problems = append(problems, &lab.Incapable{Why: "the units share memory or Unix sockets, which leads " +
 			"from no host to another: deploy them in another way"})
