@@ -57,7 +57,7 @@ func startOn(command *exec.Cmd, cores []int) error {
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return fmt.Errorf("read processor affinity: %w", err)
 	}
-	wanted := choose(cores, before)
+	wanted := setOf(choose(cores, before))
 	if err := unix.SchedSetaffinity(0, &wanted); err != nil {
 		return fmt.Errorf("bind to processors %v: %w", cores, err)
 	}
@@ -74,16 +74,7 @@ func Processors(cores []int) ([]int, error) {
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
 		return nil, fmt.Errorf("read processor affinity: %w", err)
 	}
-	var processors []int
-	for _, core := range cores {
-		chosen := choose([]int{core}, allowed)
-		for cpu := range len(chosen) * 64 {
-			if chosen.IsSet(cpu) {
-				processors = append(processors, cpu)
-			}
-		}
-	}
-	return processors, nil
+	return choose(cores, allowed), nil
 }
 
 // List writes numbers of processors as the kernel and programs read them: "0,2".
@@ -92,16 +83,22 @@ func List(processors []int) string {
 }
 
 // choose maps core numbers onto the processors that this process may use.
-func choose(cores []int, allowed unix.CPUSet) unix.CPUSet {
+func choose(cores []int, allowed unix.CPUSet) (processors []int) {
 	var usable []int
 	for cpu := range len(allowed) * 64 {
 		if allowed.IsSet(cpu) {
 			usable = append(usable, cpu)
 		}
 	}
-	var set unix.CPUSet
 	for _, core := range cores {
-		set.Set(usable[core%len(usable)])
+		processors = append(processors, usable[core%len(usable)])
+	}
+	return processors
+}
+
+func setOf(processors []int) (set unix.CPUSet) {
+	for _, processor := range processors {
+		set.Set(processor)
 	}
 	return set
 }
