@@ -16,10 +16,19 @@ import (
 
 func answers(t *testing.T, x *bench) {
 	for _, text := range []string{"", "a", `quoted "text" <&> ` + "\u2028 \x00 \n ü", "b"} {
-		if n, err := x.check(within(t), text); err != nil || n != len(text) {
-			t.Errorf("%q: answer %d, error %v, want %d", text, n, err, len(text))
-		}
+		x.answers(t, text)
 	}
+}
+
+// answers calls the service with a text and reports whether it answers as it should.
+func (x *bench) answers(t *testing.T, text string) bool {
+	t.Helper()
+	n, err := x.check(within(t), text)
+	if err != nil || n != len(text) {
+		t.Errorf("%.200q: answer %d, error %v, want %d", text, n, err, len(text))
+		return false
+	}
+	return true
 }
 
 func faultsKeepTheirKind(t *testing.T, x *bench) {
@@ -31,9 +40,7 @@ func faultsKeepTheirKind(t *testing.T, x *bench) {
 			t.Errorf("%s came back as %v", want, err)
 		}
 	}
-	if n, err := x.check(within(t), "after"); err != nil || n != len("after") {
-		t.Errorf("after faults: answer %d, error %v", n, err)
-	}
+	x.answers(t, "after")
 }
 
 // withoutDescriptors: a server that cannot take a caller goes on, and takes the next.
@@ -41,9 +48,7 @@ func withoutDescriptors(t *testing.T, x *bench) {
 	if x.network == "tcp" {
 		testset.CallWithoutDescriptors(t, x.address)
 	}
-	if _, err := x.check(within(t), "after"); err != nil {
-		t.Error(err)
-	}
+	x.answers(t, "after")
 }
 
 func unknownErrors(t *testing.T, x *bench) {
@@ -83,9 +88,7 @@ func cancellation(t *testing.T, x *bench) {
 	if _, err := x.check(ctx, "late"); kind(err) != rpc.Cancelled {
 		t.Errorf("a call with an ended context: %v, want %s", err, rpc.Cancelled)
 	}
-	if _, err := x.check(within(t), "next"); err != nil {
-		t.Errorf("the next call: %v", err)
-	}
+	x.answers(t, "next")
 }
 
 func manyAtOnce(t *testing.T, x *bench) {
@@ -94,9 +97,7 @@ func manyAtOnce(t *testing.T, x *bench) {
 	for caller := range callers {
 		all.Go(func() {
 			for call := range calls {
-				text := strings.Repeat("x", caller*calls+call)
-				if n, err := x.check(within(t), text); err != nil || n != len(text) {
-					t.Errorf("answer %d, error %v, want %d", n, err, len(text))
+				if !x.answers(t, strings.Repeat("x", caller*calls+call)) {
 					return
 				}
 			}
@@ -106,19 +107,14 @@ func manyAtOnce(t *testing.T, x *bench) {
 }
 
 func largeMessages(t *testing.T, x *bench) {
-	text := strings.Repeat("long ", MaxBody/5-100)
-	if n, err := x.check(within(t), text); err != nil || n != len(text) {
-		t.Errorf("answer %d, error %v, want %d", n, err, len(text))
-	}
+	x.answers(t, strings.Repeat("long ", MaxBody/5-100))
 }
 
 func tooLarge(t *testing.T, x *bench) {
 	if _, err := x.check(within(t), strings.Repeat("x", MaxBody+1000)); kind(err) != rpc.InvalidArgument {
 		t.Errorf("%.200v, want %s", err, rpc.InvalidArgument)
 	}
-	if n, err := x.check(within(t), "small"); err != nil || n != len("small") {
-		t.Errorf("the next call: answer %d, error %v", n, err)
-	}
+	x.answers(t, "small")
 }
 
 func unknownMethod(t *testing.T, x *bench) {
@@ -180,19 +176,23 @@ func stopping(t *testing.T, x *bench) {
 }
 
 func comesBack(t *testing.T, x *bench) {
-	if _, err := x.check(within(t), "first"); err != nil {
-		t.Fatal(err)
-	}
+	x.answers(t, "first")
+	x.end(t)
+	x.begin(t)
+}
+
+// end ends the callee, when its calls are answered.
+func (x *bench) end(t *testing.T) {
+	t.Helper()
 	if err := x.stop(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	x.serve(t, x.listen(t, strings.TrimPrefix(x.address, "unix:")))
-	x.callUntilServed(t)
 }
 
-// callUntilServed calls until the callee, which has begun to listen again, answers.
-func (x *bench) callUntilServed(t *testing.T) {
+// begin has the callee listen again, and calls it until it answers.
+func (x *bench) begin(t *testing.T) {
 	t.Helper()
+	x.serve(t, x.listen(t, strings.TrimPrefix(x.address, "unix:")))
 	ctx := within(t)
 	for {
 		_, err := x.check(ctx, "again")

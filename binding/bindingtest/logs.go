@@ -16,11 +16,8 @@ import (
 func logging(t *testing.T, x *bench) {
 	var text bytes.Buffer
 	x.log = requestlog.New(&text, callee)
-	if err := x.stop(within(t)); err != nil {
-		t.Fatal(err)
-	}
-	x.serve(t, x.listen(t, strings.TrimPrefix(x.address, "unix:")))
-	x.callUntilServed(t)
+	x.end(t)
+	x.begin(t)
 	provider := spans.NewProvider(1)
 	ctx, entry := spans.Enter(within(t), provider, "entry")
 	for call, want := range map[string]string{"fail conflict": "conflict", "secret": rpc.Internal,
@@ -30,9 +27,7 @@ func logging(t *testing.T, x *bench) {
 		}
 	}
 	entry.End()
-	if err := x.stop(within(t)); err != nil { // then all lines are written
-		t.Fatal(err)
-	}
+	x.end(t) // then all lines are written
 	trace, found := written(t, provider)[0].Trace.String(), map[string]string{}
 	for line := range strings.Lines(text.String()) {
 		var is struct {
