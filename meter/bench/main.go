@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -85,11 +86,7 @@ func bench(ctx context.Context, out string) error {
 // them.
 func measure(ctx context.Context, s scenario) (all []figures.Figure, err error) {
 	units, end, err := start(ctx, s)
-	defer func() {
-		if ending := end(); err == nil {
-			err = ending
-		}
-	}()
+	defer func() { err = errors.Join(err, end()) }()
 	if err != nil {
 		return nil, err
 	}
@@ -162,9 +159,9 @@ func start(ctx context.Context, s scenario) ([]lab.Unit, func() error, error) {
 	end := func() error {
 		err := writer.Close() // the end of their input ends all units
 		for _, command := range commands {
-			err = firstOf(err, command.Wait())
+			err = errors.Join(err, command.Wait())
 		}
-		return firstOf(err, reader.Close())
+		return errors.Join(err, reader.Close())
 	}
 	var units []lab.Unit
 	for number := range s.units {
@@ -181,12 +178,4 @@ func start(ctx context.Context, s scenario) ([]lab.Unit, func() error, error) {
 	}
 	time.Sleep(2 * time.Second) // the runtimes of the units settle
 	return units, end, nil
-}
-
-// firstOf is the first of two errors.
-func firstOf(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
