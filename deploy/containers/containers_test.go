@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -60,10 +61,18 @@ func TestWhatRunsBesideContainersIsOnNoNode(t *testing.T) {
 		t.Error(err)
 	}
 	rest.Units[0].Node = "load"
-	if err := CheckBeside(rest); err == nil || !strings.Contains(err.Error(),
-		"unit generator is placed on load") {
-		t.Errorf("on a node: %v", err)
+	deploytest.Says(t, CheckBeside(rest), "unit generator is placed on load")
+}
+
+// TestPortsThatNothingLeadsTo are refused with what to do.
+func TestPortsThatNothingLeadsTo(t *testing.T) {
+	ports := []lab.ContainerPort{{Port: 81, Target: 81}}
+	units := []lab.UnitSpec{{Name: "web", Runnable: lab.Runnable{Container: &lab.ContainerSpec{Ports: ports}}}}
+	if err := CheckPorts(units); err != nil {
+		t.Error(err)
 	}
+	ports[0].Port = 80
+	deploytest.Says(t, CheckPorts(units), "web is called at port 80, and listens on 81", "deploy with docker-bridge")
 }
 
 // TestGiven: a description of a container shows nothing of what a unit of ours is told but where

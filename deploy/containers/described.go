@@ -62,8 +62,8 @@ func CheckPorts(units []lab.UnitSpec) error {
 		for _, port := range spec.Container.Ports {
 			if port.Port != port.Target {
 				problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("unit %s is called at port %d, and listens "+
-					"on %d, to which only Kubernetes leads from there: deploy with kubernetes, or give its Service the "+
-					"port that it listens on", spec.Name, port.Port, port.Target)})
+					"on %d, to which nothing leads here: deploy with docker-bridge, kubernetes or the private swarm, or "+
+					"give its Service the port that it listens on", spec.Name, port.Port, port.Target)})
 			}
 		}
 	}

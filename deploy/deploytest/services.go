@@ -44,7 +44,10 @@ func Services(image, keeps string) lab.Layout {
 // ServicesSuite has services start in their order, find each other by names, be healthy, be metered, and go
 // on after faults with what they keep.
 func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, left func() []string) {
-	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(Services(image, keeps))
+	l := Services(image, keeps)
+	l.Units[1].Container.Command[2] = "data-base:90" // others call db there, and it listens on 80
+	l.Units[3].Container.Ports = []lab.ContainerPort{{Port: 90, Target: 80}}
+	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
@@ -104,6 +105,9 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 	}
 	state, err := d.engine.Inspect(ctx, c.Container)
 	c.SetHostPID(state.Pid)
+	if err == nil {
+		err = hosts.MapPorts(ctx, state.Pid, c.Spec.Container)
+	}
 	return token, err
 }
 

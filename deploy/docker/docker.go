@@ -30,6 +30,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/images"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
@@ -96,7 +97,6 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 		fleet.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
 		checkHost(len(servers) + len(contained)), d.checkPorts(contained),
-		containers.CheckPorts(contained),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)),
 	}
@@ -109,7 +109,9 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 			checkCount(len(nodes)))
 	}
 	if d.network == Host {
-		problems = append(problems, checkNodes(placed), fleet.NoPublished(placed))
+		problems = append(problems, checkNodes(placed), fleet.NoPublished(placed), containers.CheckPorts(contained))
+	} else {
+		problems = append(problems, hosts.MissingForPorts(contained))
 	}
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		if d.network == Bridge && spec.Node != "" {

@@ -356,10 +356,10 @@ func (s *Set) unlink() error {
 }
 
 // ip runs ip in the network of a process; 0 is this host's. Words may hold several.
-func ip(ctx context.Context, pid int, words ...string) error { return in(ctx, pid, "ip", words...) }
+func ip(ctx context.Context, pid int, words ...string) error { return In(ctx, pid, "ip", words...) }
 
-// in runs a program in the network of a process, as ip does.
-func in(ctx context.Context, pid int, program string, words ...string) error {
+// In runs a program in the network of a process; 0 is this host's. Words may hold several.
+func In(ctx context.Context, pid int, program string, words ...string) error {
 	args := strings.Fields(strings.Join(words, " "))
 	if pid == 0 {
 		return finish(exec.CommandContext(ctx, program, args...))

@@ -42,8 +42,8 @@ func (h *Host) Limit(ctx context.Context, rate float64) error {
 		change, words = "qdisc delete dev", "root"
 	}
 	return errors.Join(
-		in(ctx, h.pid, "tc", change, "eth0", words),
-		in(ctx, h.set.middle, "tc", change, h.port, words),
+		In(ctx, h.pid, "tc", change, "eth0", words),
+		In(ctx, h.set.middle, "tc", change, h.port, words),
 	)
 }
 

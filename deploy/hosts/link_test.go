@@ -44,7 +44,7 @@ func TestALimitedLinkHoldsItsRate(t *testing.T) {
 		t.Errorf("with another rate: %v", err)
 	}
 	h.rate = 2e6
-	if err := in(t.Context(), h.pid, "tc", "qdisc del dev eth0 root"); err != nil {
+	if err := In(t.Context(), h.pid, "tc", "qdisc del dev eth0 root"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.ProbeRate(t.Context()); err == nil ||

@@ -46,7 +46,7 @@ func (o *own) preflight(ctx context.Context, layout lab.Layout) error {
 	return errors.Join(
 		Missing(), o.deployer.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
 		fleet.CheckLimits(all), err,
-		links.Check(layout.Links, all), containers.CheckDescribed("Swarm", all, lacks), containers.CheckPorts(all),
+		links.Check(layout.Links, all), containers.CheckDescribed("Swarm", all, lacks),
 		containers.CheckPrograms(programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)), images.Check(ctx, all),
 		containers.CheckServices(layout.Services, lab.DockerHost),

@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 )
@@ -77,6 +78,9 @@ func (l *ownLife) taken(ctx context.Context) error {
 	}()
 	pid, _ := l.node.HostPID(l.Container) // it may have ended
 	s.SetHostPID(pid)
+	if err := hosts.MapPorts(ctx, pid, s.Spec.Container); err != nil {
+		return err
+	}
 	return l.bind(ctx)
 }
 

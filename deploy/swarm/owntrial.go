@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os/exec"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -239,14 +237,9 @@ func (t *ownTrial) cut(ctx context.Context, s *service, off bool) error {
 	if off {
 		change = "--insert"
 	}
-	for _, rule := range [][]string{{"INPUT", "!", "--in-interface", "lo"},
-		{"OUTPUT", "!", "--out-interface", "lo"}} {
-		args := append([]string{"--target=" + strconv.Itoa(s.HostPID()), "--net", "iptables", "--wait", change},
-			rule...)
-		text, err := exec.CommandContext(ctx, "nsenter", append(args, "--jump", "DROP")...).CombinedOutput()
-		if err != nil {
-			return fmt.Errorf("filter the network of unit %s: %w: %s", s.Spec.Name, err,
-				strings.TrimSpace(string(text)))
+	for _, rule := range []string{"INPUT ! --in-interface lo", "OUTPUT ! --out-interface lo"} {
+		if err := hosts.In(ctx, s.HostPID(), "iptables", "--wait", change, rule, "--jump DROP"); err != nil {
+			return fmt.Errorf("filter the network of unit %s: %w", s.Spec.Name, err)
 		}
 	}
 	return nil
