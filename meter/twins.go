@@ -115,14 +115,14 @@ func portsOf(root *probe, all []process) map[*process]string {
 			found[&all[i]] = port
 		}
 	}
-	given := map[int]bool{}
+	assigned := map[int]bool{}
 	for _, port := range found {
 		if root.mentions(strconv.Itoa(port)) {
-			given[port] = true
+			assigned[port] = true
 		}
 	}
 	for p, port := range found {
-		if len(given) != 1 || !given[port] {
+		if len(assigned) != 1 || !assigned[port] {
 			words[p] = fmt.Sprintf(" at :%d", port)
 		}
 	}

@@ -13,12 +13,12 @@ import (
 // ErrPeerTooSlow means that a peer did not read what was sent to it.
 var ErrPeerTooSlow = errors.New("peer does not read")
 
-// watched are the events of a connection that epoll reports. Edge-triggered, so that epoll
+// readEvents are the events of a connection that epoll reports. Edge-triggered, so that epoll
 // does not look at the socket again before the next wait: a read that did not
 // fill the buffer has emptied the socket, and what comes later is a new edge.
 // Writability is only asked for while something is unsent; asking always would
 // wake the loop whenever a peer reads.
-const watched = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
+const readEvents = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 
 // Conn is one stream connection of a loop.
 type Conn struct {
@@ -55,7 +55,7 @@ func (c *Conn) Write(data []byte) error {
 	if err := c.keep(data[n:]); err != nil {
 		return err
 	}
-	return c.watch(watched | unix.EPOLLOUT)
+	return c.watch(readEvents | unix.EPOLLOUT)
 }
 
 // Close closes the connection at once. What is unsent is dropped. The handler
@@ -113,7 +113,7 @@ func (c *Conn) flush() {
 		c.unsent = c.unsent[n:]
 	}
 	c.unsent = nil
-	if err := c.watch(watched); err != nil {
+	if err := c.watch(readEvents); err != nil {
 		c.lose(err)
 	}
 	if c.finishing && !c.closed {
@@ -199,9 +199,9 @@ func (c *Conn) lose(err error) {
 
 func (c *Conn) interest() uint32 {
 	if len(c.unsent) > 0 {
-		return watched | unix.EPOLLOUT
+		return readEvents | unix.EPOLLOUT
 	}
-	return watched
+	return readEvents
 }
 
 func (c *Conn) watch(events uint32) error {

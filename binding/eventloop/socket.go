@@ -143,7 +143,7 @@ func (l *Loop) adopt(descriptor, domain int) (*Conn, error) {
 			return nil, errors.Join(fmt.Errorf("set TCP_NODELAY: %w", err), unix.Close(descriptor))
 		}
 	}
-	event := unix.EpollEvent{Events: watched, Fd: int32(descriptor)}
+	event := unix.EpollEvent{Events: readEvents, Fd: int32(descriptor)}
 	if err := unix.EpollCtl(l.poller, unix.EPOLL_CTL_ADD, descriptor, &event); err != nil {
 		return nil, errors.Join(fmt.Errorf("watch connection: %w", err), unix.Close(descriptor))
 	}

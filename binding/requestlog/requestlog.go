@@ -47,7 +47,7 @@ func (l *Log) Handler(answer http.Handler) http.Handler {
 		return answer
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, seen := time.Now(), &watched{ResponseWriter: w, status: http.StatusOK}
+		began, seen := time.Now(), &recorder{ResponseWriter: w, status: http.StatusOK}
 		answer.ServeHTTP(seen, r)
 		l.Client(r.Context(), began, cmp.Or(r.Pattern, r.Method), seen.status, seen.bytes)
 	})
@@ -71,27 +71,27 @@ func (l *Log) write(ctx context.Context, began time.Time, members ...slog.Attr) 
 	l.lines.LogAttrs(ctx, slog.LevelInfo, message, members...)
 }
 
-// watched notes what is answered.
-type watched struct {
+// recorder notes what is answered.
+type recorder struct {
 	http.ResponseWriter
 	status, bytes int
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (w *watched) WriteHeader(status int) {
+func (w *recorder) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
-func (w *watched) Write(body []byte) (int, error) {
+func (w *recorder) Write(body []byte) (int, error) {
 	n, err := w.ResponseWriter.Write(body)
 	w.bytes += n
 	return n, err
 }
 
 // Unwrap returns the writer for http.ResponseController.
-func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Registrar returns a registrar of the same binding whose services also write a line for each call. Its
 // status is ok, or the kind of the fault that the caller gets.

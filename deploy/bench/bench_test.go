@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestChoose(t *testing.T) {
-	all := ways(nil, "", "")
+	all := candidates(nil, "", "")
 	for only, want := range map[string][]string{
 		"":                     {"process", "docker-host", "docker-bridge", "swarm", "kubernetes"},
 		"swarm":                {"swarm"},
@@ -66,7 +66,7 @@ func TestStart(t *testing.T) {
 	}
 	var ended []string
 	made := 0
-	w := way{name: lab.Process, deployer: func(string) lab.Deployer {
+	w := candidate{name: lab.Process, deployer: func(string) lab.Deployer {
 		made++
 		return closing{processes, &ended}
 	}}

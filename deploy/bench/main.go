@@ -41,7 +41,7 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.out, "out", "results/bench/deploy.json", "`file` for the figures as JSON")
-	there := strings.Join(names(ways(nil, "", "")), ", ")
+	there := strings.Join(names(candidates(nil, "", "")), ", ")
 	flag.StringVar(&o.only, "only", "", "comma-separated `names` of the only deployers to measure, of "+there)
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds")
 	trials.Main("bench-deploy", func(ctx context.Context) error {
@@ -114,8 +114,8 @@ func (t took) String() string {
 	return said
 }
 
-// start plays one round of a way.
-func start(ctx context.Context, w way, dir string) (t took, err error) {
+// start plays one round of a candidate.
+func start(ctx context.Context, w candidate, dir string) (t took, err error) {
 	begun := time.Now()
 	var ready time.Time
 	err = w.play(ctx, layout(units), dir, func(d lab.Deployment) error {
@@ -128,7 +128,7 @@ func start(ctx context.Context, w way, dir string) (t took, err error) {
 }
 
 // starts measures how long six units take.
-func starts(ctx context.Context, measured []way, dir string, rounds int) ([]figures.Figure, error) {
+func starts(ctx context.Context, measured []candidate, dir string, rounds int) ([]figures.Figure, error) {
 	var sides []figures.Side[took]
 	for _, w := range measured {
 		sides = append(sides, figures.Side[took]{
@@ -159,7 +159,7 @@ func starts(ctx context.Context, measured []way, dir string, rounds int) ([]figu
 
 // metering measures what the meter takes for many units. Where this host has no room for
 // them it says so, and there is no figure.
-func metering(ctx context.Context, w way, dir string) ([]figures.Figure, error) {
+func metering(ctx context.Context, w candidate, dir string) ([]figures.Figure, error) {
 	if why := w.deployer(dir).Preflight(ctx, layout(many)); why != nil {
 		fmt.Fprintf(os.Stderr, "  %s: no %d units are metered: %v\n", w.name, many, why)
 		return nil, nil

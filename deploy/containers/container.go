@@ -59,7 +59,7 @@ func (t Trial) Describe(spec lab.UnitSpec, control string) (c Container, err err
 	if err != nil {
 		return c, err
 	}
-	environment, token, err := t.Given(spec, control)
+	environment, token, err := t.VisibleEnvironment(spec, control)
 	for _, name := range slices.Sorted(maps.Keys(environment)) {
 		c.Env = append(c.Env, name+"="+environment[name])
 	}

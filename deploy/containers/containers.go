@@ -4,7 +4,7 @@
 //
 // It speaks to no daemon and no cluster.
 //
-// Entry points: Part, Trial.Given, WriteImage.
+// Entry points: Part, Trial.VisibleEnvironment, WriteImage.
 package containers
 
 import (
@@ -184,11 +184,11 @@ func assigned(environment []string) map[string]string {
 	return all
 }
 
-// Given returns the environment that a container has itself. Of a foreign unit that is all; a unit of
+// VisibleEnvironment returns the environment that a container has itself. Of a foreign unit that is all; a unit of
 // ours finds its own in a file of its volume, so that no description of the container shows it,
 // but for what Go's runtime reads before the unit can. Where it waits for its conductor, at the
 // address control, the file holds the token that is returned, too.
-func (t Trial) Given(
+func (t Trial) VisibleEnvironment(
 	spec lab.UnitSpec, control string,
 ) (environment map[string]string, token string, err error) {
 	all := t.Environment(spec)

@@ -75,9 +75,9 @@ func TestPortsThatNothingLeadsTo(t *testing.T) {
 	deploytest.Says(t, CheckPorts(units), "web is called at port 80, and listens on 81", "deploy with docker-bridge")
 }
 
-// TestGiven: a description of a container shows nothing of what a unit of ours is told but where
+// TestVisibleEnvironment: a description of a container shows nothing of what a unit of ours is told but where
 // that is, and what Go's runtime reads before the unit can.
-func TestGiven(t *testing.T) {
+func TestVisibleEnvironment(t *testing.T) {
 	trial := Trial{Label: "label", Dir: t.TempDir(), Endpoints: map[string]lab.Endpoint{}}
 	spec := lab.UnitSpec{
 		Name:     "worker",
@@ -86,7 +86,7 @@ func TestGiven(t *testing.T) {
 	if err := MakeVolume(trial.Dir, spec, trial.Endpoints); err != nil {
 		t.Fatal(err)
 	}
-	given, token, err := trial.Given(spec, "198.18.0.9:8080")
+	given, token, err := trial.VisibleEnvironment(spec, "198.18.0.9:8080")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestGiven(t *testing.T) {
 		t.Errorf("the unit is told %s (%v), want all that it has, and the token %q", text, err, token)
 	}
 	spec.Foreign = true
-	if given, token, err = trial.Given(spec, ""); err != nil || token != "" || given["PASSWORD"] != "secret" {
+	if given, token, err = trial.VisibleEnvironment(spec, ""); err != nil || token != "" || given["PASSWORD"] != "secret" {
 		t.Errorf("a foreign unit has %v and the token %q (%v)", given, token, err)
 	}
 }

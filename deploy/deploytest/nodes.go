@@ -127,7 +127,7 @@ func lost(t *testing.T, s suite) {
 		if at := d.Noticed(nodes[0]); at != 0 {
 			t.Errorf("it was noticed after %v, before it could be", at)
 		}
-		for ctx := within(t); d.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(watched) {
+		for ctx := within(t); d.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(pollEvery) {
 		}
 		at := d.Noticed(nodes[0])
 		if at < time.Second {
@@ -141,8 +141,8 @@ func lost(t *testing.T, s suite) {
 	end(t, d)
 }
 
-// watched is how often a test looks for what takes long.
-const watched = 100 * time.Millisecond
+// pollEvery is how often a test looks for what takes long.
+const pollEvery = 100 * time.Millisecond
 
 // pinned: a node that the layout has chosen for a unit is not emptied.
 func pinned(t *testing.T, s suite) {

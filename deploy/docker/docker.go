@@ -103,13 +103,13 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	if unanswered == nil { // else there is nobody to ask for images
 		problems = append(problems, images.Check(ctx, contained))
 	}
-	placed := slices.Concat(servers, contained, layout.Prepare)
-	if nodes := d.nodesOf(placed); len(nodes) > 0 {
+	all := slices.Concat(servers, contained, layout.Prepare)
+	if nodes := d.nodesOf(all); len(nodes) > 0 {
 		problems = append(problems, containers.CheckServices(layout.Services, "docker-host and without nodes"),
 			checkCount(len(nodes)))
 	}
 	if d.network == Host {
-		problems = append(problems, checkNodes(placed), fleet.NoPublished(placed), containers.CheckPorts(contained))
+		problems = append(problems, checkNodes(all), fleet.NoPublished(all), containers.CheckPorts(contained))
 	} else {
 		problems = append(problems, hosts.MissingForPorts(contained))
 	}
@@ -134,7 +134,7 @@ func checkHost(containers int) error {
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
 	parts := containers.Parts(layout, false)
-	client, err := d.prepared(ctx, parts.Placed())
+	client, err := d.prepared(ctx, parts.OnPlatform())
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 
 // open makes what units need before they start.
 func (d *deployment) open(ctx context.Context, parts fleet.Parts, sharedMemory int64) (err error) {
-	if err := d.connect(ctx, parts.Placed()); err != nil {
+	if err := d.connect(ctx, parts.OnPlatform()); err != nil {
 		return err
 	}
 	if err := d.makeVolumes(ctx, parts.Units); err != nil {

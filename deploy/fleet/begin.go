@@ -21,8 +21,8 @@ type Parts struct {
 	Rest lab.Layout
 }
 
-// Placed returns all that runs on the platform.
-func (p Parts) Placed() []lab.UnitSpec { return slices.Concat(p.Units, p.Last, p.Prepare) }
+// OnPlatform returns all that runs on the platform.
+func (p Parts) OnPlatform() []lab.UnitSpec { return slices.Concat(p.Units, p.Last, p.Prepare) }
 
 // Joiner starts processes of this host under a supervisor, which may call units at the known endpoints.
 type Joiner interface {

@@ -32,7 +32,7 @@ type selfMeter struct{ units *Supervisor }
 func (m selfMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
 	metering := &selfMetering{ctx: ctx, asks: m.units, units: units, former: map[string]former{}}
 	said, err := metering.read()
-	metering.watched = selfMark{time.Now(), said}
+	metering.start = selfMark{time.Now(), said}
 	return metering, err
 }
 
@@ -41,12 +41,12 @@ type selfMetering struct {
 	ctx   context.Context
 	asks  *Supervisor
 	units []lab.Unit
-	// watched holds the first answers: usage from there to the first mark is idle usage.
-	watched selfMark
-	mu      sync.Mutex
-	marks   []selfMark
-	former  map[string]former // lives that were ended between the marks, by unit
-	notes   []string
+	// start holds the first answers: usage from there to the first mark is idle usage.
+	start  selfMark
+	mu     sync.Mutex
+	marks  []selfMark
+	former map[string]former // lives that were ended between the marks, by unit
+	notes  []string
 }
 
 // former holds the usage of a unit's former lives between the marks.
@@ -114,7 +114,7 @@ func (m *selfMetering) Suspend(unit string) error {
 		m.former[unit] = former{used: m.used(i, said), began: &lab.UsageAnswer{}, away: true}
 		m.notes = append(m.notes,
 			fmt.Sprintf("unit %s was asked for the last time %.3f s after metering began and then killed: "+
-				"what it used between its answer and its end is in no figure", unit, time.Since(m.watched.at).Seconds()))
+				"what it used between its answer and its end is in no figure", unit, time.Since(m.start.at).Seconds()))
 	})
 }
 
@@ -178,7 +178,7 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 		Roles: map[string]lab.Usage{}, Sources: map[string]string{},
 		WindowSeconds: m.marks[1].at.Sub(m.marks[0].at).Seconds(), Notes: m.notes,
 	}
-	idle := m.marks[0].at.Sub(m.watched.at)
+	idle := m.marks[0].at.Sub(m.start.at)
 	if idle >= lab.ShortestIdle {
 		result.IdleSeconds = idle.Seconds()
 	}
@@ -190,10 +190,10 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 		}
 		used := m.used(i, m.marks[1].said[i])
 		if result.IdleSeconds > 0 {
-			used.IdleCores = between(m.watched.said[i], m.marks[0].said[i]).CPUSeconds / result.IdleSeconds
+			used.IdleCores = between(m.start.said[i], m.marks[0].said[i]).CPUSeconds / result.IdleSeconds
 		}
 		metered := lab.UnitUsage{Unit: unit, Usage: used}
-		if said := m.watched.said[i]; said != nil {
+		if said := m.start.said[i]; said != nil {
 			metered.Host = said.Host
 		}
 		result.Units = append(result.Units, metered)

@@ -19,7 +19,7 @@ func TestUnitsSayWhatTheyUsedBeforeTheLoad(t *testing.T) {
 	begun := time.Now()
 	for rest, want := range map[time.Duration]float64{500 * time.Millisecond: 0.5, 100 * time.Millisecond: 0} {
 		m := selfMetering{units: []lab.Unit{{Name: "core", Role: "core"}},
-			watched: selfMark{begun, said(time.Second)},
+			start: selfMark{begun, said(time.Second)},
 			marks: []selfMark{{begun.Add(rest), said(1250 * time.Millisecond)},
 				{begun.Add(2 * time.Second), said(3 * time.Second)}}}
 		used, err := m.Stop()
@@ -52,7 +52,7 @@ func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
 	if err := m.Suspend("core"); err == nil {
 		t.Error("a unit was suspended before the first mark")
 	}
-	m.watched = selfMark{begun, []*lab.UsageAnswer{said(time.Second, 1)}}
+	m.start = selfMark{begun, []*lab.UsageAnswer{said(time.Second, 1)}}
 	m.marks = []selfMark{{begun, []*lab.UsageAnswer{said(time.Second, 100)}}}
 	core := NewUnit(lab.UnitSpec{Name: "core"})
 	m.asks.Add(core)
@@ -88,8 +88,8 @@ func TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked(t *testing.T) {
 	begun := time.Now()
 	first := []*lab.UsageAnswer{{MemoryBytes: 1}}
 	m := selfMetering{ctx: t.Context(), asks: NewSupervisor(lab.Layout{}, ""), former: map[string]former{},
-		units:   []lab.Unit{{Name: "core", Role: "core"}},
-		watched: selfMark{begun, first}, marks: []selfMark{{begun, first}}}
+		units: []lab.Unit{{Name: "core", Role: "core"}},
+		start: selfMark{begun, first}, marks: []selfMark{{begun, first}}}
 	core := NewUnit(lab.UnitSpec{Name: "core"})
 	m.asks.Add(core)
 	core.Commands = answering{core, &lab.UsageAnswer{CPUNanoseconds: int64(3 * time.Second), MemoryBytes: 5}}

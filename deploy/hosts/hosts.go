@@ -264,8 +264,8 @@ func (s *Set) Route(ctx context.Context, i int, via *Host) error {
 }
 
 // Route lets the host reach a range in some way: "via ADDRESS" or "dev eth0".
-func (h *Host) Route(ctx context.Context, i int, way string) error {
-	return ip(ctx, h.pid, "route replace", h.set.Range(i)+"0/24", way)
+func (h *Host) Route(ctx context.Context, i int, route string) error {
+	return ip(ctx, h.pid, "route replace", h.set.Range(i)+"0/24", route)
 }
 
 // Link takes the host off the network, or puts it back. It is the switch's end of its

@@ -94,12 +94,12 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
 	parts := containers.Parts(layout, d.images.IsRemote)
-	cluster, err := d.prepared(ctx, parts.Placed())
+	cluster, err := d.prepared(ctx, parts.OnPlatform())
 	if err != nil {
 		return nil, err
 	}
 	running := newDeployment(ctx, d, cluster, layout, dir)
-	open := func() error { return running.open(ctx, layout, parts.Placed()) }
+	open := func() error { return running.open(ctx, layout, parts.OnPlatform()) }
 	if err := running.Launch(ctx, parts, open, d.processes, running.Endpoints); err != nil {
 		return nil, err
 	}

@@ -44,8 +44,8 @@ type Repository struct {
 // Parse reads HOST[:PORT]/PATH, as names of images have it. A registry on loopback, or one
 // after http://, is spoken to without TLS. Who logs in, the file of `docker login` says.
 func Parse(text string) (*Repository, error) {
-	scheme, rest, given := strings.Cut(text, "://")
-	if !given {
+	scheme, rest, hasScheme := strings.Cut(text, "://")
+	if !hasScheme {
 		scheme, rest = "https", text
 	}
 	host, path, _ := strings.Cut(strings.Trim(rest, "/"), "/")
@@ -53,10 +53,10 @@ func Parse(text string) (*Repository, error) {
 	if err != nil {
 		name = host
 	}
-	if ip := net.ParseIP(name); !given && (name == "localhost" || ip != nil && ip.IsLoopback()) {
+	if ip := net.ParseIP(name); !hasScheme && (name == "localhost" || ip != nil && ip.IsLoopback()) {
 		scheme = "http"
 	}
-	known := !given || scheme == "http" || scheme == "https"
+	known := !hasScheme || scheme == "http" || scheme == "https"
 	if host == "" || path == "" || !known || strings.Trim(path,
 		"abcdefghijklmnopqrstuvwxyz0123456789._-/") != "" {
 		return nil, fmt.Errorf("%q is not the place of images in a registry: write HOST/PATH, such as "+

@@ -49,7 +49,7 @@ func (d *deployment) prepare(ctx context.Context, parts fleet.Parts) (err error)
 	if err := d.deployer.Admit(ctx); err != nil {
 		return err
 	}
-	if d.places, err = place(parts.Placed(), len(d.deployer.names)); err != nil {
+	if d.places, err = place(parts.OnPlatform(), len(d.deployer.names)); err != nil {
 		return err
 	}
 	if d.hosts, err = d.deployer.connected(ctx); err != nil {
@@ -58,7 +58,7 @@ func (d *deployment) prepare(ctx context.Context, parts fleet.Parts) (err error)
 	if err := d.checkOpen(parts.Units); err != nil {
 		return err
 	}
-	return d.deployer.sendAll(ctx, d.hosts, parts.Placed())
+	return d.deployer.sendAll(ctx, d.hosts, parts.OnPlatform())
 }
 
 // checkOpen refuses servers at public addresses that everybody may log in to at first.

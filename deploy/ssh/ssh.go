@@ -111,11 +111,11 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 		problems = append(problems, &lab.Incapable{Why: "the units share memory or Unix sockets, which leads " +
 			"from no host to another: deploy them in another way"})
 	}
-	placed := slices.Concat(servers, units, layout.Prepare)
-	for _, spec := range placed {
+	remote := slices.Concat(servers, units, layout.Prepare)
+	for _, spec := range remote {
 		problems = append(problems, check(spec))
 	}
-	places, err := place(placed, len(d.names))
+	places, err := place(remote, len(d.names))
 	if err = errors.Join(append(problems, err)...); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	}
 	for i, h := range hosts {
 		part := lab.Layout{Descriptors: layout.Descriptors}
-		for _, spec := range placed {
+		for _, spec := range remote {
 			if places[spec.Name] == i {
 				spec.Node = "" // the host is one
 				part.Units = append(part.Units, spec)
@@ -185,7 +185,7 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 		nodes[spec.Node], places[spec.Name], volumes[volumeOf(spec)] = number, number, number
 	}
 	for _, spec := range specs {
-		if _, placed := places[spec.Name]; placed {
+		if _, known := places[spec.Name]; known {
 			continue
 		}
 		number, shared := volumes[volumeOf(spec)]

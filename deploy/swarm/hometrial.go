@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// homeTrial implements ground for a swarm of the user's.
+// homeTrial implements siteTrial for a swarm of the user's.
 type homeTrial struct {
 	*deployment
 	home  *home
@@ -21,7 +21,7 @@ type homeTrial struct {
 	doors *fleet.Doors
 }
 
-func (h *home) begin(d *deployment) ground {
+func (h *home) begin(d *deployment) siteTrial {
 	d.manager, d.network, d.patience = h.manager, h.network, pullPatience
 	return &homeTrial{deployment: d, home: h, news: &news{changed: make(chan struct{})}}
 }

@@ -61,7 +61,7 @@ func (l *ownLife) take(ctx context.Context, task engine.Task) bool {
 // taken finds the process of the container, and what it writes.
 func (l *ownLife) taken(ctx context.Context) error {
 	d, s := l.trial.deployment, l.service
-	l.trial.placed(s.Spec, l.node)
+	l.trial.recordNode(s.Spec, l.node)
 	kills := l.node.Kills()
 	said, err := l.Engine.Follow(d.Watching, l.Container, s.made.TaskTemplate.ContainerSpec.TTY)
 	if err != nil {

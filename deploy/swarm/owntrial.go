@@ -20,7 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ownTrial implements ground for a private swarm.
+// ownTrial implements siteTrial for a private swarm.
 type ownTrial struct {
 	*deployment
 	cluster *private.Cluster
@@ -33,7 +33,7 @@ type ownTrial struct {
 	detours map[string]detour        // by unit
 }
 
-func (o *own) begin(d *deployment) ground {
+func (o *own) begin(d *deployment) siteTrial {
 	d.manager, d.network, d.patience = o.cluster.Manager(), private.Overlay, upPatience
 	return &ownTrial{deployment: d, cluster: o.cluster, ports: map[string][]int{},
 		latest: map[string]*private.Node{}, first: map[string]*private.Node{}, detours: map[string]detour{}}
@@ -63,13 +63,13 @@ func (t *ownTrial) complete(p *fleet.Platform[*service]) {
 const firstPublished = 10000
 
 func (t *ownTrial) open(ctx context.Context, layout lab.Layout, units []lab.UnitSpec) (err error) {
-	placed := slices.Concat(units, layout.Prepare)
-	t.Wanted = links.Of(layout.Links, placed)
-	if t.places, err = containers.Places(private.Names(), placed, layout.Links); err != nil {
+	all := slices.Concat(units, layout.Prepare)
+	t.Wanted = links.Of(layout.Links, all)
+	if t.places, err = containers.Places(private.Names(), all, layout.Links); err != nil {
 		return err
 	}
 	next := firstPublished
-	for _, spec := range placed {
+	for _, spec := range all {
 		for range portsOf(spec) {
 			t.ports[spec.Name] = append(t.ports[spec.Name], next)
 			next++
@@ -137,9 +137,9 @@ func onNamed(name string) engine.Placement {
 	return engine.Placement{Constraints: []string{"node.hostname==" + name}}
 }
 
-// placed notes the node of a unit, where it stays until the node is emptied, and so its
+// recordNode records the node of a unit, where it stays until the node is emptied, and so its
 // addresses for this host.
-func (t *ownTrial) placed(spec lab.UnitSpec, n *private.Node) {
+func (t *ownTrial) recordNode(spec lab.UnitSpec, n *private.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.latest[spec.Name] = n

@@ -64,7 +64,7 @@ type site interface {
 	// load loads an image onto the nodes: see containers.Images.
 	load(ctx context.Context, content string, isUsers bool) (image string, bytes int, err error)
 	// begin returns the site as a trial has it.
-	begin(d *deployment) ground
+	begin(d *deployment) siteTrial
 	// leave removes what enter has made.
 	leave() error
 }
@@ -125,11 +125,11 @@ func (d *Deployer) Close() error {
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
 	parts := containers.Parts(layout, d.images.IsRemote)
-	if err := d.prepare(ctx, parts.Placed()); err != nil {
+	if err := d.prepare(ctx, parts.OnPlatform()); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running := newDeployment(ctx, d, layout, dir)
-	running.assign(parts.Placed())
+	running.assign(parts.OnPlatform())
 	open := func() error { return running.open(ctx, layout, parts.Units) }
 	if err := running.Launch(ctx, parts, open, d.processes, running.outside); err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 // deployment is a running layout.
 type deployment struct {
 	*fleet.Fleet[*service]
-	ground
+	siteTrial
 	deployer *Deployer
 	manager  *engine.Client
 	network  string        // of the units, by its name or ID
@@ -150,8 +150,8 @@ type deployment struct {
 	outside  map[string]lab.Endpoint // the addresses seen from this host, of units that have a node of ours
 }
 
-// ground implements what a site does for one trial.
-type ground interface {
+// siteTrial implements what a site does for one trial.
+type siteTrial interface {
 	// complete declares what is done there to services and nodes.
 	complete(p *fleet.Platform[*service])
 	// open makes ready what units need before they start.
@@ -169,7 +169,7 @@ type ground interface {
 // newDeployment has no service yet.
 func newDeployment(ctx context.Context, d *Deployer, layout lab.Layout, dir string) *deployment {
 	made := &deployment{deployer: d, lead: layout.Lead, outside: map[string]lab.Endpoint{}}
-	made.ground = d.site.begin(made)
+	made.siteTrial = d.site.begin(made)
 	platform := fleet.Platform[*service]{
 		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0, AtOnce: atOnce,
 		Span: lab.SpanContainer, New: made.newService, OwnClocks: true, Made: &d.made,

@@ -20,8 +20,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// way is a way to deploy that is measured.
-type way struct {
+// candidate is a deployer that is measured.
+type candidate struct {
 	name string
 	// ready is the goal of its units, from nothing.
 	ready figures.Goal
@@ -29,13 +29,13 @@ type way struct {
 	deployer func(dir string) lab.Deployer
 }
 
-// ways returns all that are measured. What is no container goes to processes; label marks what is
+// candidates returns all that are measured. What is no container goes to processes; label marks what is
 // made.
-func ways(processes *process.Deployer, program, label string) []way {
+func candidates(processes *process.Deployer, program, label string) []candidate {
 	inDocker := func(network docker.Network) func(string) lab.Deployer {
 		return func(string) lab.Deployer { return docker.New(network, processes, program, label) }
 	}
-	return []way{
+	return []candidate{
 		{lab.Process, figures.Goal{Must: 1, Stretch: 0.2}, func(string) lab.Deployer { return processes }},
 		{lab.DockerHost, figures.Goal{Must: 5, Stretch: 2}, inDocker(docker.Host)},
 		{lab.DockerBridge, figures.Goal{Must: 5, Stretch: 2}, inDocker(docker.Bridge)},
@@ -48,9 +48,9 @@ func ways(processes *process.Deployer, program, label string) []way {
 	}
 }
 
-// toMeasure returns the ways that were asked for and that this host can do; of the others it says
+// toMeasure returns the candidates that are wanted and that this host can do; of the others it says
 // why not.
-func toMeasure(ctx context.Context, program, dir, only string) ([]way, error) {
+func toMeasure(ctx context.Context, program, dir, only string) ([]candidate, error) {
 	processes, err := trials.Deployer(program)
 	if err != nil {
 		return nil, err
@@ -59,11 +59,11 @@ func toMeasure(ctx context.Context, program, dir, only string) ([]way, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := choose(ways(processes, program, label.String()), only)
+	chosen, err := choose(candidates(processes, program, label.String()), only)
 	if err != nil {
 		return nil, err
 	}
-	measured := slices.DeleteFunc(chosen, func(w way) bool {
+	measured := slices.DeleteFunc(chosen, func(w candidate) bool {
 		why := w.deployer(dir).Preflight(ctx, layout(units))
 		if why != nil {
 			fmt.Fprintf(os.Stderr, "  %s is left out: %v\n", w.name, why)
@@ -77,13 +77,13 @@ func toMeasure(ctx context.Context, program, dir, only string) ([]way, error) {
 }
 
 // choose returns those of the given names, separated by commas, or all.
-func choose(all []way, only string) ([]way, error) {
+func choose(all []candidate, only string) ([]candidate, error) {
 	if only == "" {
 		return all, nil
 	}
-	var chosen []way
+	var chosen []candidate
 	for name := range strings.SplitSeq(only, ",") {
-		i := slices.IndexFunc(all, func(w way) bool { return w.name == name })
+		i := slices.IndexFunc(all, func(w candidate) bool { return w.name == name })
 		if i < 0 {
 			there := strings.Join(names(all), ", ")
 			return nil, fmt.Errorf("-only: there is no deployer %q; there are %s", name, there)
@@ -93,9 +93,9 @@ func choose(all []way, only string) ([]way, error) {
 	return chosen, nil
 }
 
-func names(ways []way) []string {
+func names(candidates []candidate) []string {
 	var names []string
-	for _, w := range ways {
+	for _, w := range candidates {
 		names = append(names, w.name)
 	}
 	return names
@@ -103,7 +103,7 @@ func names(ways []way) []string {
 
 // play has a new deployer deploy a layout, has something done with it when it is ready, and
 // ends all of it, with what the deployer keeps between trials.
-func (w way) play(
+func (w candidate) play(
 	ctx context.Context, l lab.Layout, dir string, ready func(lab.Deployment) error,
 ) (err error) {
 	d := w.deployer(dir)
