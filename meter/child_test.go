@@ -170,16 +170,10 @@ func startChild(t *testing.T, name, role string) *child {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), childVariable+"=1", "GORACE=atexit_sleep_ms=0")
 	input, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, command.Start())
 	c := &child{t: t, command: command, input: input, output: bufio.NewScanner(output)}
 	c.unit = lab.Unit{Name: name, Role: role, PID: command.Process.Pid}
 	t.Cleanup(func() {

@@ -31,9 +31,7 @@ func grouped(t *testing.T, pid int) {
 			t.Error(err)
 		}
 	})
-	if err := os.WriteFile(filepath.Join(folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644))
 }
 
 // TestAContainerIsMeteredByItsControlGroup: what children burn counts exactly, whether they
@@ -84,24 +82,16 @@ func TestGroupsOfVersion2(t *testing.T) {
 		filepath.Join(folder, "cpu.stat"):         "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\n",
 		filepath.Join(folder, "cgroup.procs"):     "",
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(folder, 0o755))
 	for path, text := range files {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	dir, err := os.Open(process)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = dir.Close() }() // only read
 	p := &probe{dir: int(dir.Fd()), unit: lab.Unit{Span: lab.SpanContainer}}
 	g, err := openGroup(p, root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := &container{tree: tree{root: p, members: map[int]*probe{}}, group: g}
 	c.find = c.processes
 	s := newScratch()

@@ -59,20 +59,14 @@ func TestWhoFollowsIsToldOfEachUnit(t *testing.T) {
 		}
 		begin = s.End
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server.do("burn 300")
-	if err := metering.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metering.Mark())
 	before := [2]time.Duration{server.usage(), client.usage()}
 	server.do("burn 500")
 	client.do("burn 200")
 	time.Sleep(pointEvery)
-	if err := metering.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metering.Mark())
 	if _, err := metering.Stop(); err != nil {
 		t.Fatal(err)
 	}

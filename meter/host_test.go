@@ -107,9 +107,7 @@ func TestEveryFactOfThisHostIsAValueOrAReason(t *testing.T) {
 
 func TestEveryFactIsExplained(t *testing.T) {
 	text, err := os.ReadFile("../docs/results.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name := range NewHost("").Environment() {
 		if !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("docs/results.md does not explain the fact %s", name)
@@ -169,9 +167,7 @@ func TestStalls(t *testing.T) {
 
 func TestObservationOfThisHost(t *testing.T) {
 	observation, err := NewHost("").Observe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	observation.Open()
 	observation.Close()
 	c := observation.End(0)
@@ -188,9 +184,7 @@ func TestOneCalibrationForTwoTrials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, before := NewHost(""), func(h *Host) float64 {
 			observation, err := h.Observe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return observation.End(0).CalibrationBefore
 		}
 		before(host)
@@ -209,9 +203,7 @@ func TestOneCalibrationForTwoTrials(t *testing.T) {
 
 func TestObservationWithoutWindow(t *testing.T) {
 	observation, err := NewHost("").Observe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	observation.Open()
 	if c := observation.End(0); c.Unavailable["steal_share"] == "" || len(c.PressureShares) != 0 {
 		t.Errorf("conditions of a window that was never closed: %+v", c)
@@ -220,9 +212,7 @@ func TestObservationWithoutWindow(t *testing.T) {
 
 func TestObservationWithoutAccounts(t *testing.T) {
 	observation, err := hostLike("container-of-two-versions").Observe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	observation.Open()
 	observation.Close()
 	c := observation.End(0)

@@ -18,14 +18,10 @@ func TestWhatUnitsUseBeforeTheFirstMark(t *testing.T) {
 	used := busy.usage() - before
 	time.Sleep(lab.ShortestIdle)
 	for range 2 {
-		if err := metering.Mark(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, metering.Mark())
 	}
 	m, err := metering.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := used.Seconds() / m.IdleSeconds
 	if m.IdleSeconds < lab.ShortestIdle.Seconds()+used.Seconds() || m.Units[0].IdleCores < want ||
 		m.Units[0].IdleCores > 1.2*want {

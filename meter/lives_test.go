@@ -13,28 +13,18 @@ func TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed(t *testing.T) {
 	first, other := startChild(t, "orders", "shop"), startChild(t, "stock", "shop")
 	first.do("burn 1000") // before the window
 	metering := watch(t, first, other)
-	if err := metering.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metering.Mark())
 	first.do("burn 60")
 	first.do("write 5000000")
-	if err := metering.Suspend("orders"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metering.Suspend("orders"))
 	first.leave()
 	second := startChild(t, "orders", "shop")
-	if err := metering.Resume(second.unit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metering.Resume(second.unit))
 	second.do("burn 40")
 	second.do("write 3000000")
-	if err := metering.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metering.Mark())
 	metered, err := metering.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	killed := metered.Units[0]
 	if killed.Unit.PID != second.unit.PID || killed.CPUSeconds < 0.1 || killed.CPUSeconds > 0.9 {
 		t.Errorf("unit %+v used %.3f s, want the second life's number and both lives' 0.1 s, little more, and "+
@@ -51,13 +41,9 @@ func TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed(t *testing.T) {
 func TestAMarkMayFallBetweenTwoLives(t *testing.T) {
 	c := startChild(t, "orders", "shop")
 	metering := watch(t, c)
-	if err := metering.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metering.Mark())
 	c.do("burn 50")
-	if err := metering.Suspend("orders"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metering.Suspend("orders"))
 	c.leave()
 	if err := metering.Mark(); err != nil {
 		t.Fatalf("mark while the unit is dead: %v", err)

@@ -24,9 +24,7 @@ func watch(t *testing.T, children ...*child) lab.Metering {
 		units = append(units, c.unit)
 	}
 	metering, err := New().Watch(t.Context(), units)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _, _ = metering.Stop() })
 	return metering
 }
@@ -35,35 +33,23 @@ func watch(t *testing.T, children ...*child) lab.Metering {
 func between(t *testing.T, work func(), children ...*child) lab.Metered {
 	t.Helper()
 	metering := watch(t, children...)
-	if err := metering.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metering.Mark())
 	work()
-	if err := metering.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metering.Mark())
 	metered, err := metering.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return metered
 }
 
 func TestProcessClockIsTheProcessCPUClock(t *testing.T) {
 	s := newScratch()
 	before, err := s.clock(unix.CLOCK_PROCESS_CPUTIME_ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = spin(1_000_000)
 	byPID, err := s.clock(processClock(os.Getpid()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	after, err := s.clock(unix.CLOCK_PROCESS_CPUTIME_ID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if byPID < before || byPID > after {
 		t.Errorf("clock by pid = %d ns, want between %d and %d", byPID, before, after)
 	}
@@ -210,9 +196,7 @@ func TestUnitThatHasGone(t *testing.T) {
 		stays := startChild(t, "core", "core")
 		c := startChild(t, "worker-007", "worker")
 		metering := watch(t, stays, c)
-		if err := metering.Mark(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, metering.Mark())
 		c.leave()
 		_ = c.command.Wait()
 		wantGone(t, metering.Mark())
@@ -231,9 +215,7 @@ func awaitZombie(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s, err := parseStat(text); err == nil && s.state == 'Z' {
 			return
 		}
@@ -282,9 +264,7 @@ func TestEndOfContextEndsMetering(t *testing.T) {
 	c := startChild(t, "core", "core")
 	ctx, cancel := context.WithCancel(t.Context())
 	running, err := New().Watch(ctx, []lab.Unit{c.unit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cancel()
 	<-running.(*metering).ended
 	if err := running.Mark(); !errors.Is(err, context.Canceled) {
@@ -295,5 +275,12 @@ func TestEndOfContextEndsMetering(t *testing.T) {
 func TestWatchNothing(t *testing.T) {
 	if _, err := New().Watch(t.Context(), nil); err == nil {
 		t.Error("watching no units is no error")
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -19,13 +19,9 @@ import (
 func busy(t *testing.T) (program string) {
 	t.Helper()
 	text, err := os.ReadFile("/bin/sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	program = filepath.Join(t.TempDir(), "cleave-busy")
-	if err := os.WriteFile(program, text, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(program, text, 0o755))
 	return program
 }
 
@@ -58,9 +54,7 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 		"no process called cleave-none, cleave-busy can be seen here") {
 		t.Fatalf("of programs that do not run there is %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(program), "apiserver"), []byte(burns), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(filepath.Dir(program), "apiserver"), []byte(burns), 0o600))
 	t.Chdir(filepath.Dir(program))
 	begin(t, &syscall.SysProcAttr{}, program, "apiserver", "--token=topsecret")
 	begin(t, &syscall.SysProcAttr{}, "sh", "-c", burns)
@@ -70,13 +64,9 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	if err == nil {
 		err = metering.Mark()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	time.Sleep(800 * time.Millisecond)
-	if err := ends.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, ends.Process.Kill())
 	_ = ends.Wait() // killed: that is how it ends
 	begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
 	time.Sleep(800 * time.Millisecond)

@@ -16,9 +16,7 @@ func TestThreadsOfAProcessAreTold(t *testing.T) {
 		}
 	}
 	threads, err := New().Threads([]lab.Unit{{Name: "own", Role: "tests", PID: os.Getpid()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	first, seconds := 0, 0.0
 	ids := map[string]bool{}
 	for _, thread := range threads {

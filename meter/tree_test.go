@@ -67,34 +67,24 @@ func TestATreeWhoseRootHasGoneIsReported(t *testing.T) {
 
 func TestTheProcessesOfATreeAreToldApart(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "worker.sh")
-	if err := os.WriteFile(script, []byte("while :; do :; done\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(script, []byte("while :; do :; done\n"), 0o600))
 	//nolint:noctx // ends with the test
 	command := exec.Command("sh", "-c", "sh "+script+" --token topsecret & sleep 60 & wait")
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, command.Start())
 	t.Cleanup(func() {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()
 	})
 	metering, err := New().Watch(t.Context(), []lab.Unit{{Name: "system", Role: "system",
 		PID: command.Process.Pid, Span: lab.SpanTree}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 2 {
 		time.Sleep(300 * time.Millisecond) // the work: what the meter shall see
-		if err := metering.Mark(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, metering.Mark())
 	}
 	metered, err := metering.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rows := map[string]lab.ProcessUsage{}
 	for _, row := range metered.Processes {
 		rows[row.Name] = row

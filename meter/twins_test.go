@@ -16,9 +16,7 @@ import (
 func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 	dir, program := t.TempDir(), filepath.Base(os.Args[0])
 	for _, folder := range []string{"cart", "shelf"} {
-		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
 	}
 	t.Setenv("CLEAVE_METER_TEST_PORT", "21999")
 	for name, c := range map[string]struct {
@@ -52,14 +50,10 @@ func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 			}
 			metering := watch(t, parent)
 			for range 2 {
-				if err := metering.Mark(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, metering.Mark())
 			}
 			metered, err := metering.Stop()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var got []string
 			for _, row := range metered.Processes {
 				got = append(got, strings.TrimPrefix(row.Name, program))

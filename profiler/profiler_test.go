@@ -143,18 +143,14 @@ func v8(t *testing.T, began time.Time, ids ...int) []byte {
 		},
 		"samples": ids, "timeDeltas": deltas, "began": began.UnixMilli(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
 func TestSamplesOfNodeAreChargedToWhoCallsNativeCode(t *testing.T) {
 	began := time.UnixMilli(1_800_000_000_000)
 	s, err := read("1.cpuprofile", v8(t, began, 2, 3, 4, 4, 5, 6, 7, 8), nil, began, began.Add(time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[lab.Layer]float64{lab.LayerApplication: 1000, lab.LayerServer: 3000, lab.LayerCollector: 1000,
 		lab.LayerRuntime: 1000, lab.LayerJSON: 1000}
 	native := map[lab.Layer]float64{lab.LayerServer: 2000, lab.LayerRuntime: 1000}
@@ -218,9 +214,7 @@ func TestNothingIsMadeOfNothing(t *testing.T) {
 func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	dir, began := t.TempDir(), time.UnixMilli(1_800_000_000_000)
 	write := func(name string, data []byte) {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	write("shop.7.cpuprofile", v8(t, began, 2, 2, 4, 4))
 	write("shop.history.jsonl", []byte("{}"))
@@ -321,17 +315,13 @@ func TestWhoMayNotSampleHasNoSampling(t *testing.T) {
 // processorTime returns what this process has used so far.
 func processorTime(t *testing.T) time.Duration {
 	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func TestAProfileOfGoIsRead(t *testing.T) {
 	var profile bytes.Buffer
-	if err := pprof.StartCPUProfile(&profile); err != nil {
-		t.Fatal(err)
-	}
+	must(t, pprof.StartCPUProfile(&profile))
 	text := strings.Repeat("<&>", 1000)
 	// Under the race detector a tenth of the samples are JSON's, and on a busy machine they come late.
 	begun, end := processorTime(t), time.Now().Add(time.Minute)
@@ -362,13 +352,9 @@ func TestNodeLeavesAProfile(t *testing.T) {
 			"process.kill(process.pid, 'SIGTERM'), 100); setInterval(() => {}, 1)", ""},
 	} {
 		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
 		for file, data := range map[string][]byte{nodeFile: nodeScript, "main.js": []byte(c.program)} {
-			if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
 		}
 		command := exec.Command(node, filepath.Join(dir, "main.js"))
 		command.Env = []string{"NODE_OPTIONS=--require=" + filepath.Join(dir, nodeFile),
@@ -384,9 +370,7 @@ func TestNodeLeavesAProfile(t *testing.T) {
 			continue
 		}
 		data, err := os.ReadFile(left[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s, err := read(left[0], data, nil, began, time.Now())
 		if err != nil || s.count == 0 {
 			t.Errorf("a program %s: %d samples, %v", name, s.count, err)
@@ -408,4 +392,11 @@ func FuzzNode(f *testing.F) {
 			}
 		}
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

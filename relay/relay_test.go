@@ -19,9 +19,7 @@ import (
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -43,9 +41,7 @@ func send(to io.Writer, from io.Reader) error {
 func front(t *testing.T, target string) *Relay {
 	t.Helper()
 	r, err := Listen("127.0.0.1", "stock", target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
@@ -55,18 +51,14 @@ func exchange(t *testing.T, address string, all []byte) (answer []byte, took tim
 	t.Helper()
 	began := time.Now()
 	connection, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = connection.Close() }()
 	go func() {
 		_, _ = connection.Write(all)
 		_ = connection.(*net.TCPConn).CloseWrite()
 	}()
 	answer, err = io.ReadAll(connection)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer, time.Since(began)
 }
 
@@ -118,9 +110,7 @@ func TestSlowed(t *testing.T) {
 
 func TestAUnitThatIsGone(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := front(t, listener.Addr().String())
 	_ = listener.Close()
 	if answer, _ := exchange(t, r.Address(), nil); len(answer) > 0 {
@@ -140,13 +130,9 @@ func TestAProofThatDoesNotCome(t *testing.T) {
 
 func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
 	r, err := Listen("127.0.0.1", "stock", echo(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	connection, err := net.Dial("tcp", r.Address())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = connection.Close() }()
 	r.set(time.Hour, 0)
 	_, _ = connection.Write([]byte("x"))
@@ -174,9 +160,7 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 	endpoints := map[string]lab.Endpoint{"stock": {Bind: "198.18.0.1:80", Dial: "198.18.0.1:80"},
 		"front": {Dial: "198.18.0.2:80"}}
 	relays, err := Before(units, endpoints, "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if behind := relays.Behind("stock", endpoints["stock"].Dial); behind != "198.18.0.1:80" {
 		t.Errorf("behind its relay stock is at %q", behind)
 	}
@@ -200,19 +184,22 @@ func TestAUnitThatBeginsLater(t *testing.T) {
 		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultSlow}},
 	}}, endpoints,
 		"127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = relays.Close() }()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // it has been there before
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gone, now := listener.Addr().String(), echo(t)
 	_ = listener.Close()
 	relays["stock"].To(gone)
 	time.AfterFunc(200*time.Millisecond, func() { relays["stock"].To(now) })
 	if answer, _ := exchange(t, endpoints["stock"].Dial, []byte("flour")); string(answer) != "flour" {
 		t.Errorf("%q came back", answer)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -17,9 +17,7 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 	c := NewChannel(strings.NewReader(""), &out)
 	err := errors.Join(c.Ready(), c.Finished(1500*time.Millisecond), c.Report(map[string]int{"n": 1}),
 		c.Failed(errors.New("no luck")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := `{"event":"ready"}
 {"event":"finished","elapsed_seconds":1.5}
 {"event":"report","data":{"n":1}}
@@ -51,14 +49,10 @@ func TestAUnitThatWaitsTellsItsClock(t *testing.T) {
 	var out bytes.Buffer
 	before := time.Now()
 	c := NewChannel(strings.NewReader(`{"command":"clock"}{"command":"start"}`), &out)
-	if err := c.Await(lab.CommandStart); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Await(lab.CommandStart))
 	var event lab.Event
 	var answer lab.ClockAnswer
-	if err := errors.Join(json.Unmarshal(out.Bytes(), &event), json.Unmarshal(event.Data, &answer)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(json.Unmarshal(out.Bytes(), &event), json.Unmarshal(event.Data, &answer)))
 	told := time.Unix(0, answer.Nanoseconds)
 	if event.Event != lab.EventClock || told.Before(before) || time.Since(told) < 0 {
 		t.Errorf("the unit said %s", out.String())

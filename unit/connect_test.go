@@ -21,9 +21,7 @@ import (
 func unitEnvironment(t *testing.T, token string) string {
 	t.Helper()
 	ports, err := launch.ReservePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(ports.Close)
 	address := launch.Loopback(ports.Numbers[0])
 	for _, name := range []string{lab.ControlVariable, lab.TokenVariable, "CLEAVE_SERVICE_DATABASE"} {
@@ -32,13 +30,9 @@ func unitEnvironment(t *testing.T, token string) string {
 	text, err := json.Marshal(map[string]string{
 		lab.ControlVariable: address, lab.TokenVariable: token, "CLEAVE_SERVICE_DATABASE": "mariadb://secret",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "environment")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, text, 0o600))
 	t.Setenv(lab.EnvironmentVariable, path)
 	return address
 }
@@ -51,9 +45,7 @@ func dial(t *testing.T, address, hello string) net.Conn {
 		if err != nil && time.Now().Before(deadline) {
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = connection.Close() })
 		if _, err := connection.Write([]byte(hello)); err != nil {
 			t.Fatal(err)
@@ -75,9 +67,7 @@ func TestOnlyTheConductorIsHeard(t *testing.T) {
 	for _, hello := range []string{"wrong\n", "\n", "righ\n", "right2\n", strings.Repeat("x", 2*maxToken),
 		`{"command":"start"}` + "\n"} {
 		stranger := dial(t, address, hello)
-		if err := stranger.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, stranger.SetReadDeadline(time.Now().Add(time.Minute)))
 		if _, err := stranger.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("who says %.20q is not sent away: %v", hello, err)
 		}
@@ -87,9 +77,7 @@ func TestOnlyTheConductorIsHeard(t *testing.T) {
 	if channel == nil {
 		t.Fatal("no channel")
 	}
-	if err := errors.Join(channel.Await(lab.CommandStart), channel.Ready()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(channel.Await(lab.CommandStart), channel.Ready()))
 	heard := bufio.NewReader(conductor)
 	for _, want := range []string{"\n", `{"event":"ready"}` + "\n"} { // first that it has reached the unit
 		if line, err := heard.ReadString('\n'); err != nil || line != want {
@@ -102,9 +90,7 @@ func TestOnlyTheConductorIsHeard(t *testing.T) {
 	if os.Getenv("CLEAVE_SERVICE_DATABASE") != "mariadb://secret" {
 		t.Error("the environment of the file was not taken over")
 	}
-	if err := conductor.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conductor.Close())
 	if err := channel.Await(lab.CommandStop); !errors.Is(err, ErrGone) {
 		t.Errorf("Await after the conductor's end: %v", err)
 	}
@@ -156,9 +142,7 @@ func TestEnvironmentsThatCannotBeRead(t *testing.T) {
 	if _, err := Open(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without the file: %v", err)
 	}
-	if err := os.WriteFile(path, []byte("A=B"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("A=B"), 0o600))
 	if _, err := Open(); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("of another form: %v", err)
 	}
@@ -167,20 +151,14 @@ func TestEnvironmentsThatCannotBeRead(t *testing.T) {
 func TestFilesAreHandedOverInPieces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "front.observed")
 	text := strings.Repeat("0123456789", pieceBytes/4)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	var out strings.Builder
-	if err := NewChannel(strings.NewReader(""), &out).HandOver(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, NewChannel(strings.NewReader(""), &out).HandOver(path))
 	events, got, pieces := json.NewDecoder(strings.NewReader(out.String())), "", 0
 	for events.More() {
 		var event lab.Event
 		var piece lab.FilePiece
-		if err := errors.Join(events.Decode(&event), json.Unmarshal(event.Data, &piece)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(events.Decode(&event), json.Unmarshal(event.Data, &piece)))
 		if event.Event != lab.EventFile || piece.File != "front.observed" || len(piece.Data) > pieceBytes {
 			t.Errorf("event %s of %d bytes of %s", event.Event, len(piece.Data), piece.File)
 		}
@@ -191,5 +169,12 @@ func TestFilesAreHandedOverInPieces(t *testing.T) {
 	}
 	if err := NewChannel(strings.NewReader(""), &out).HandOver(path + ".missing"); err == nil {
 		t.Error("a file that is not there was handed over")
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

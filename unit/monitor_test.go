@@ -22,9 +22,7 @@ func TestTheMonitorIsLate(t *testing.T) {
 		return strings.TrimSpace(string(text))
 	}
 	before := slack()
-	if err := Slacken(3 * time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Slacken(3*time.Millisecond))
 	if got := slack(); got != "3000000" && os.Geteuid() == 0 {
 		t.Errorf("slack of thread %s was %s ns and is %s ns, want 3000000", thread, before, got)
 	}

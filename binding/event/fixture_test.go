@@ -29,9 +29,7 @@ func topology() broker.Topology {
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // tabled opens a database with the tables of outbox and inbox, and one for effects.

@@ -91,9 +91,7 @@ func TestEachMessageHasItsEffectOnce(t *testing.T) {
 func TestBatchIsOneTransaction(t *testing.T) {
 	db := file(t)
 	before := db.Counters().Commits
-	if err := play(t, db, effect(db), []string{"1", "2", "3", "4", "5"})[0]; err != nil {
-		t.Fatal(err)
-	}
+	must(t, play(t, db, effect(db), []string{"1", "2", "3", "4", "5"})[0])
 	if commits := db.Counters().Commits - before; commits != 1 {
 		t.Errorf("five messages took %d commits", commits)
 	}
@@ -129,9 +127,7 @@ func TestOutageIsWaitedOut(t *testing.T) {
 		}
 		return effect(db)(ctx, messages)
 	}
-	if err := play(t, db, handle, []string{"1", "2"})[0]; err != nil {
-		t.Fatal(err)
-	}
+	must(t, play(t, db, handle, []string{"1", "2"})[0])
 	if got := effects(t, db); len(got) != 2 || attempts != 4 {
 		t.Errorf("%d attempts, effects %v", attempts, got)
 	}
@@ -147,9 +143,7 @@ func TestHandlerMayTryAgain(t *testing.T) {
 		}
 		return nil
 	}
-	if err := play(t, db, handle, []string{"1", "2"})[0]; err != nil {
-		t.Fatal(err)
-	}
+	must(t, play(t, db, handle, []string{"1", "2"})[0])
 	if got := effects(t, db); !slices.Equal(got, []string{"1", "2"}) {
 		t.Errorf("effects %v", got)
 	}

@@ -42,9 +42,7 @@ func (r *recorder) Closed(_ *Conn, err error) {
 func newLoop(t testing.TB, config Config) *Loop {
 	t.Helper()
 	loop, err := New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := loop.Close(); err != nil {
 			t.Error(err)
@@ -61,9 +59,7 @@ func serve(t testing.TB, loop *Loop, network string, handler Handler) string {
 		address = filepath.Join(t.TempDir(), "s")
 	}
 	listener, err := loop.Listen(network, address, func(*Conn) Handler { return handler })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if address, err = listener.Address(); err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +69,7 @@ func serve(t testing.TB, loop *Loop, network string, handler Handler) string {
 func dial(t testing.TB, network, address string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() }) // most tests have closed it
 	return conn
 }
@@ -104,9 +98,7 @@ func TestEchoOfMuchData(t *testing.T) {
 				_ = conn.Close()
 				got <- received
 			}()
-			if err := loop.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, loop.Run())
 			if !bytes.Equal(<-got, sent) {
 				t.Error("the echo differs from what was sent")
 			}
@@ -138,9 +130,7 @@ func TestUnconsumedBytesComeAgain(t *testing.T) {
 		}
 		_ = conn.Close()
 	}()
-	if err := loop.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, loop.Run())
 	if got := strings.Join(messages, " "); got != "one two three four" || server.err != nil {
 		t.Errorf("messages %q, error %v", got, server.err)
 	}
@@ -185,9 +175,7 @@ func TestLostConnections(t *testing.T) {
 					_ = conn.Close()
 				}
 			}()
-			if err := loop.Run(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, loop.Run())
 			if err := errors.Join(server.err, handled); !errors.Is(err, test.want) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
@@ -215,9 +203,7 @@ func TestFinishDeliversWhatWasWritten(t *testing.T) {
 		}
 		return server
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conn := dial(t, "unix", address)
 	got := make(chan int)
 	go func() {
@@ -229,9 +215,7 @@ func TestFinishDeliversWhatWasWritten(t *testing.T) {
 		}
 		got <- len(data)
 	}()
-	if err := loop.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, loop.Run())
 	if n := <-got; n != len(answer) || server.closed != 0 || server.calls != 1 {
 		t.Errorf("peer got %d bytes of %d; handler called %d times, told %d times of the end", n, len(answer),
 			server.calls, server.closed)
@@ -253,9 +237,7 @@ func TestWriteAfterClose(t *testing.T) {
 	if _, err := io.WriteString(conn, "x"); err != nil {
 		t.Fatal(err)
 	}
-	if err := loop.Run(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, loop.Run())
 	if server.closed != 0 {
 		t.Error("handler was told of its own Close")
 	}
@@ -311,14 +293,10 @@ func TestNothingIsAllocatedPerMessage(t *testing.T) {
 			return len(data), nil
 		}}
 		conn, err := loop.Dial(network, address, client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		message := []byte("ping")
 		roundTrip := func() {
-			if err := errors.Join(conn.Write(message), loop.Run()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(conn.Write(message), loop.Run()))
 		}
 		roundTrip() // accepts the connection
 		if allocations := testing.AllocsPerRun(200, roundTrip); allocations != 0 {
@@ -353,5 +331,12 @@ func BenchmarkRoundTrip(b *testing.B) {
 				b.Fatal(err)
 			}
 		})
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

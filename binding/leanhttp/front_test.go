@@ -50,14 +50,10 @@ func talkative() http.Handler {
 func lean(t *testing.T, handler http.Handler, patience Patience) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server, err := NewServer(Limits{}, patience, Front(handler),
 		func(e *Error) (string, []byte) { return "text/plain", []byte(e.Reason) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
@@ -76,9 +72,7 @@ func lean(t *testing.T, handler http.Handler, patience Patience) string {
 // TestAFrontAnswersAsNetHTTP holds every answer against that of net/http.
 func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stock := &http.Server{Handler: talkative(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = stock.Serve(listener) }()
 	defer func() { _ = stock.Close() }()
@@ -111,9 +105,7 @@ func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 func told(t *testing.T, address, sent string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = connection.Close() }()
 	_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
 	method, _, _ := strings.Cut(sent, " ")
@@ -124,13 +116,9 @@ func told(t *testing.T, address, sent string) string {
 			t.Fatal(err)
 		}
 		answer, err := http.ReadResponse(from, &http.Request{Method: method})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if answer.Header.Get("Date") == "" {
 			t.Errorf("%q: no date", sent)
 		}
@@ -150,9 +138,7 @@ func told(t *testing.T, address, sent string) string {
 func TestAFrontHasNoPatienceWithHalfARequest(t *testing.T) {
 	address := lean(t, talkative(), Patience{Request: 50 * time.Millisecond, Idle: time.Minute})
 	connection, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = connection.Close() }()
 	if _, err := io.WriteString(connection,
 		"POST /echo HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\n\r\nfl"); err != nil {
@@ -177,9 +163,7 @@ func TestTheContextOfARequestEndsWithItsClient(t *testing.T) {
 		}
 	}), Patience{})
 	connection, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := io.WriteString(connection, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -197,9 +181,7 @@ func TestAFrontHasNoPatienceWithAReaderWhoStops(t *testing.T) {
 	address := lean(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(large) }),
 		Patience{Answer: 50 * time.Millisecond})
 	connection, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = connection.Close() }()
 	if _, err := io.WriteString(connection, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
 		t.Fatal(err)

@@ -35,17 +35,11 @@ func (e echo) Handle(r *Request, a *Answer) {
 func whileServing(t *testing.T, f func(address string)) {
 	t.Helper()
 	loop, err := eventloop.New(eventloop.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener, err := Serve(loop, "127.0.0.1:0", Limits{Head: 400, Body: 100}, echo{loop})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address, err := listener.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go func() {
 		f(address)
 		if response, err := http.Get("http://" + address + "/stop"); err == nil {
@@ -180,19 +174,13 @@ func TestClientOfNetHTTP(t *testing.T) {
 	}))
 	defer server.Close()
 	loop, err := eventloop.New(eventloop.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := &collector{loop: loop, want: 3}
 	client, err := Dial(loop, server.Listener.Addr().String(), Limits{}, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	err = errors.Join(client.Send("GET", "/1", "", nil), client.Send("POST", "/2", "text/plain", []byte("two")),
 		client.Send("GET", "/missing", "", nil), loop.Run(), loop.Close())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := strings.Join(c.got, ", "); got != "200 GET /1 , 200 POST /2 two, 404 GET /missing " {
 		t.Errorf("got %q", got)
 	}
@@ -216,23 +204,15 @@ func TestClientLosesTheConnection(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer func() { _ = listener.Close() }() // nothing is buffered
 			go answerOnce(listener, test.answer)
 			loop, err := eventloop.New(eventloop.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			c := &collector{loop: loop, want: -1}
 			client, err := Dial(loop, listener.Addr().String(), Limits{}, c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(client.Send("GET", "/", "", nil), loop.Run(), loop.Close()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, errors.Join(client.Send("GET", "/", "", nil), loop.Run(), loop.Close()))
 			if c.lost != 1 || (c.err == nil) != (test.want == "") ||
 				c.err != nil && !strings.Contains(c.err.Error(), test.want) {
 				t.Errorf("lost %d times, error %v; want once with %q", c.lost, c.err, test.want)
@@ -251,5 +231,12 @@ func answerOnce(listener net.Listener, answer string) {
 	buffer := make([]byte, 1<<10)
 	if _, err := conn.Read(buffer); err == nil {
 		_, _ = io.WriteString(conn, answer) // the client tells
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -82,27 +82,19 @@ func mapRow(descriptor int) (Row, error) {
 func startParts(t *testing.T, parts ...string) Row {
 	t.Helper()
 	descriptor, err := unix.MemfdCreate("ring", unix.MFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	memory := os.NewFile(uintptr(descriptor), "ring")
 	defer func() { _ = memory.Close() }() // the mapping stays
-	if err := memory.Truncate(processInboxes * int64(Size(processCapacity))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, memory.Truncate(processInboxes*int64(Size(processCapacity))))
 	row, err := mapRow(descriptor)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, part := range parts {
 		command := exec.Command(os.Args[0])
 		command.Env = append(os.Environ(), partVariable+"="+part)
 		command.ExtraFiles = []*os.File{memory}
 		command.Stderr = os.Stderr
 		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, command.Start())
 		t.Cleanup(func() {
 			if t.Failed() {
 				_ = command.Process.Kill() // it may wait for what never comes
@@ -127,17 +119,18 @@ func TestEchoBetweenProcesses(t *testing.T) {
 	row := startParts(t, "echo")
 	reader := row.Reader(0)
 	for sent := uint32(1); sent <= 2000; sent++ {
-		if err := row.Send(1, sent); err != nil {
-			t.Fatal(err)
-		}
-		if err := reader.Sleep(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, row.Send(1, sent))
+		must(t, reader.Sleep())
 		if got, ok := reader.Receive(); !ok || got != sent {
 			t.Fatalf("sent %d, got %d, %t", sent, got, ok)
 		}
 	}
-	if err := row.Send(1, 0); err != nil {
+	must(t, row.Send(1, 0))
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
 }

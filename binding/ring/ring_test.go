@@ -111,9 +111,7 @@ func TestReservedSlot(t *testing.T) {
 	row := newRow(t, 1, 2)
 	reader := row.Reader(0)
 	reader.header.tail.Store(1)
-	if err := row.Send(0, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, row.Send(0, 1))
 	if err := row.Send(0, 2); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v for the lap after a reserved slot, want %v", err, ErrFull)
 	}
@@ -217,13 +215,9 @@ func TestManySenders(t *testing.T) {
 		for sender := range senders {
 			go func() { failures <- sendAll(&row, sender, each, runtime.Gosched) }()
 		}
-		if err := receiveAll(&reader, senders*each); err != nil {
-			t.Fatal(err)
-		}
+		must(t, receiveAll(&reader, senders*each))
 		for range senders {
-			if err := <-failures; err != nil {
-				t.Fatal(err)
-			}
+			must(t, <-failures)
 		}
 	}
 }

@@ -19,13 +19,9 @@ import (
 func read(t *testing.T, p *spans.Provider) map[string]spans.Record {
 	t.Helper()
 	dir := t.TempDir()
-	if err := p.Write(dir, "unit"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Write(dir, "unit"))
 	all, err := spans.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	byName := map[string]spans.Record{}
 	for _, r := range all {
 		if _, twice := byName[r.Name]; twice {
@@ -183,13 +179,9 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	batch.End()
 
 	dir := t.TempDir()
-	if err := p.Write(dir, "unit"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Write(dir, "unit"))
 	all, err := spans.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := map[string]int{}
 	for _, r := range all {
 		for key, prefix := range of {
@@ -215,22 +207,16 @@ func TestAUnitThatWasKilled(t *testing.T) {
 		p := spans.NewProvider(1)
 		_, entry := spans.Enter(t.Context(), p, "x")
 		entry.End()
-		if err := p.Write(dir, "shop-1"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Write(dir, "shop-1"))
 	}
 	name := filepath.Join(dir, "spans-shop-1.jsonl")
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for what, c := range map[string]struct {
 		text string
 		want int
 	}{"whole": {string(text), 2}, "cut off": {string(text[:len(text)-40]), 1}} {
-		if err := os.WriteFile(name, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(c.text), 0o600))
 		all, err := spans.Read(dir)
 		if err != nil || len(all) != c.want {
 			t.Errorf("%s: %d spans (%v), want %d", what, len(all), err, c.want)
@@ -278,9 +264,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("[]\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "spans-shop.jsonl"), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "spans-shop.jsonl"), text, 0o600))
 		all, err := spans.Read(dir)
 		for _, r := range all {
 			if !r.Trace.IsValid() || !r.ID.IsValid() {
@@ -313,5 +297,12 @@ func BenchmarkUntraced(b *testing.B) {
 		_, call := spans.Call(ctx, "/a.b.C/D")
 		call.End()
 		entry.End()
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

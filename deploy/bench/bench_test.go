@@ -61,9 +61,7 @@ func (s stopping) Stop() error { *s.ended = append(*s.ended, "units"); return s.
 // TestStart: a round has a deployer of its own, which ends after its units, and leaves nothing.
 func TestStart(t *testing.T) {
 	processes, err := trials.Deployer(deploytest.Program(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	var ended []string
 	made := 0
 	w := candidate{name: lab.Process, deployer: func(string) lab.Deployer {
@@ -72,9 +70,7 @@ func TestStart(t *testing.T) {
 	}}
 	dir := t.TempDir()
 	took, err := start(t.Context(), w, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	if took.ready <= 0 || took.gone <= 0 {
 		t.Errorf("%v, want times above zero", took)
 	}

@@ -20,13 +20,9 @@ import (
 func marked(t *testing.T, text string, cores ...int) map[string]map[string]map[string]any {
 	t.Helper()
 	extra, err := override(lab.Compose{Text: text}, "7-8", cores)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	var all map[string]any
-	if err := yaml.Unmarshal([]byte(extra), &all); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, yaml.Unmarshal([]byte(extra), &all))
 	kinds := map[string]map[string]map[string]any{}
 	for kind, entries := range all {
 		named, is := entries.(map[string]any)
@@ -123,9 +119,7 @@ func missingTool(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	t.Setenv("PATH", dir)
 }
@@ -175,9 +169,7 @@ func TestACommandThatHangsIsGivenUp(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	text, err := os.ReadFile(started)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	child := "/proc/" + strings.TrimSpace(string(text)) + "/cmdline"
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		if text, err := os.ReadFile(child); err != nil || len(text) == 0 { // gone, or waited for by nobody

@@ -52,9 +52,7 @@ func newFixture(t *testing.T) fixture {
 		t.Skip(err)
 	}
 	id, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	program, label := deploytest.Program(t), id.String()
 	f := fixture{New(process.New(program, deploytest.Part("janitor"), deploytest.Part("keeper"), label), label),
 		label, "cleave-compose-test:1"}
@@ -83,9 +81,7 @@ func (f fixture) layout(t *testing.T, text string, services ...string) lab.Layou
 func (f fixture) deploy(t *testing.T, layout lab.Layout) lab.Deployment {
 	t.Helper()
 	d, err := f.Deploy(t.Context(), layout, deploytest.Folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Cleanup(func() {
 		if err := d.Stop(); err != nil {
 			t.Error(err)
@@ -98,9 +94,7 @@ func (f fixture) deploy(t *testing.T, layout lab.Layout) lab.Deployment {
 func (f fixture) left(t *testing.T) []leftovers.Leftover {
 	t.Helper()
 	found, err := leftovers.Docker(func(l string) bool { return l == f.label })
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	return found
 }
 
@@ -109,9 +103,7 @@ func (f fixture) left(t *testing.T) []leftovers.Leftover {
 func TestIntegrationSuite(t *testing.T) {
 	f := newFixture(t)
 	ports, err := launch.ReservePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Cleanup(ports.Close)
 	boxed := deploytest.Foreign{Address: launch.Loopback(ports.Numbers[0]),
 		Unit: func(part string) lab.UnitSpec {
@@ -164,9 +156,7 @@ volumes: {data: {}}
 		},
 		func() error { return harmer.Heal(t.Context(), lab.Fault{Target: "web-2", Kind: lab.FaultRestart}) },
 	} {
-		if err := what(); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, what())
 	}
 	if err := d.Stop(); err != nil {
 		t.Error(err)
@@ -221,9 +211,7 @@ func TestIntegrationWhatPreparesComesFirst(t *testing.T) {
 	if logs := d.Logs(); logs["reset"] != "reset\n" || len(f.left(t)) == 0 {
 		t.Errorf("logs %q, want that of reset; in Docker are %v", logs, f.left(t))
 	}
-	if err := d.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, d.Stop())
 	layout.Prepare[0].Args = []string{"-c", "echo no disk; exit 3"}
 	if _, err := f.Deploy(t.Context(), layout, deploytest.Folder(t)); err == nil ||
 		!strings.HasPrefix(err.Error(), "prepare the trial: reset (sh) ") ||

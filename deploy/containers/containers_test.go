@@ -16,9 +16,7 @@ import (
 // TestAnImageIsTheSameOnAllNodes: what its name is, is not part of it.
 func TestAnImageIsTheSameOnAllNodes(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "unit")
-	if err := os.WriteFile(program, []byte("program"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(program, []byte("program"), 0o755))
 	ids := map[string]bool{}
 	for _, name := range []string{"cleave-unit-a:1", "cleave-unit-b:2"} {
 		archive, id, err := Archive(name, program, map[string]string{"cleave.run": "1"})
@@ -83,13 +81,9 @@ func TestVisibleEnvironment(t *testing.T) {
 		Name:     "worker",
 		Runnable: lab.Runnable{Env: []string{"GOGC=off", "GOMAXPROCS=1", "PASSWORD=secret"}},
 	}
-	if err := MakeVolume(trial.Dir, spec, trial.Endpoints); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, MakeVolume(trial.Dir, spec, trial.Endpoints))
 	given, token, err := trial.VisibleEnvironment(spec, "198.18.0.9:8080")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	path := given[lab.EnvironmentVariable]
 	if want := map[string]string{lab.EnvironmentVariable: path, "GOGC": "off",
 		"GOMAXPROCS": "1"}; !maps.Equal(given, want) {

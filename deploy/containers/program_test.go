@@ -15,9 +15,7 @@ import (
 // unless the container does not have that.
 func TestProgramsKeepTheirNames(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	in := func(path string) string { return filepath.Join(top, path) }
 	for _, err := range []error{
 		os.MkdirAll(in("real/bin"), 0o755), os.MkdirAll(in("other"), 0o755),
@@ -26,9 +24,7 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 		os.Symlink(in("real/bin/check"), in("other/away")),
 		os.Symlink(in("other/alone"), in("real/bin/out")),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 	}
 	for program, want := range map[string]string{
 		"real/bin/check": "real/bin/check", "real/bin/serve": "real/bin/serve", "bin/serve": "real/bin/serve",
@@ -82,9 +78,7 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 		os.Symlink("/bin/sh", filepath.Join(folder, "dynamic")),
 		os.WriteFile(filepath.Join(folder, "text"), []byte("#!/bin/sh\n"), 0o600),
 	} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 	}
 	for own, says := range map[string]string{
 		"static":  "",

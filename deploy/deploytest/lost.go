@@ -107,3 +107,11 @@ func (s State) Changes(later State) string {
 	slices.Sort(changes)
 	return strings.Join(changes, "\n")
 }
+
+// Must ends the test with an error.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

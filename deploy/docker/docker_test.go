@@ -55,9 +55,7 @@ func newDeployer(t *testing.T, network Network, program string) *Deployer {
 func things(t *testing.T, kinds ...string) []string {
 	t.Helper()
 	found, err := leftovers.Docker(func(l string) bool { return l == deploytest.Label(t) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	var names []string
 	for _, thing := range found {
 		for _, kind := range kinds {
@@ -83,23 +81,17 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
 	text, err := json.Marshal(waiting())
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	for _, network := range []Network{Host, Bridge} {
 		t.Run(string(network), func(t *testing.T) {
 			dir := deploytest.Folder(t)
 			conductor := deploytest.Conductor(t, string(network), program, dir, deploytest.Label(t), string(text))
-			if err := conductor.Process.Kill(); err != nil {
-				t.Fatal(err)
-			}
+			deploytest.Must(t, conductor.Process.Kill())
 			_ = conductor.Wait() // killed, as it should be
 			for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 				running, err := cli(t.Context(), "ps", "--quiet", "--filter",
 					"label="+leftovers.DockerLabel+"="+deploytest.Label(t))
-				if err != nil {
-					t.Fatal(err)
-				}
+				deploytest.Must(t, err)
 				if running == "" {
 					break
 				}
@@ -130,26 +122,18 @@ func TestNoSecretIsInADescription(t *testing.T) {
 	d := newDeployer(t, Host, deploytest.Program(t))
 	dir := deploytest.Folder(t)
 	deployed, err := d.Deploy(t.Context(), waiting(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer func() {
 		if err := deployed.Stop(); err != nil {
 			t.Error(err)
 		}
 	}()
 	environment, err := os.ReadFile(filepath.Join(dir, "front", "front.environment"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	var variables map[string]string
-	if err := json.Unmarshal(environment, &variables); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, json.Unmarshal(environment, &variables))
 	told, err := cli(t.Context(), "inspect", deployed.(*deployment).Named("front").Container)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	for _, secret := range []string{"geheim", variables[lab.TokenVariable]} {
 		if secret == "" || strings.Contains(told, secret) || !strings.Contains(string(environment), secret) {
 			t.Errorf("%q is in the description, or not in the unit's environment", secret)
@@ -217,9 +201,7 @@ func TestADaemonThatEnds(t *testing.T) {
 	deployer := New(Host, process.New(program, deploytest.Part("janitor"), nil, label), program, label)
 	dir := deploytest.Folder(t)
 	d, err := deployer.Deploy(t.Context(), waiting(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := d.Await(ctx, lab.EventReady); err != nil {
@@ -291,14 +273,10 @@ func TestUnitsOnNodes(t *testing.T) {
 	layout.Units[1].Node, layout.Units[2].Node = "far", "far"
 	deploytest.Says(t, New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(t.Context(), layout),
 		"deploy with docker-host")
-	if err := d.Preflight(t.Context(), layout); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, d.Preflight(t.Context(), layout))
 	dir := deploytest.Folder(t)
 	deployed, err := d.Deploy(t.Context(), layout, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if _, err := deployed.Await(ctx, lab.EventReady); err != nil { // the lead has called across nodes
@@ -307,9 +285,7 @@ func TestUnitsOnNodes(t *testing.T) {
 	at := map[string]string{}
 	for _, name := range []string{"front", "stock"} {
 		endpoint, err := deployed.Endpoint(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		at[name] = endpoint.Dial
 	}
 	node, _, _ := strings.Cut(at["front"], ":")

@@ -50,13 +50,9 @@ func TestAnImageOfTheUsers(t *testing.T) {
 		deploytest.Says(t, newDeployer(t, Host, program).Preflight(t.Context(), layout),
 			"port 80 of all addresses")
 	})
-	if err := d.Preflight(t.Context(), layout); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, d.Preflight(t.Context(), layout))
 	running, err := d.Deploy(t.Context(), layout, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	endpoint, err := running.Endpoint("boxed")
 	if err != nil || !strings.HasSuffix(endpoint.Dial, ":80") || strings.HasPrefix(endpoint.Dial, "127.") {
 		t.Errorf("endpoint %+v, %v, want port 80 of an address of its own", endpoint, err)

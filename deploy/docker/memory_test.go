@@ -20,18 +20,14 @@ import (
 func TestEndsForWantOfMemoryAreSeen(t *testing.T) {
 	dockertest.Start(t)
 	client, err := engine.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	name := "cleave-memory-" + deploytest.Label(t)
 	labels := map[string]string{leftovers.DockerLabel: deploytest.Label(t)}
 	archive, _, err := containers.Archive(name+":latest", "", labels)
 	if err == nil {
 		_, err = client.Load(t.Context(), bytes.NewReader(archive))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer func() { _ = client.RemoveImage(context.WithoutCancel(t.Context()), name) }() // the daemon ends, too
 	var names []string
 	for i := range 24 {

@@ -20,9 +20,7 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 	deploytest.Says(t, newDeployer(t, Host, program).Preflight(t.Context(), l),
 		"unit front shall be called at a port that its node publishes")
 	made, err := newDeployer(t, Bridge, program).Deploy(t.Context(), l, deploytest.Folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	running := made.(*deployment)
 	told := running.trial().Environment(l.Units[0])[lab.PeerVariable("front")]
 	host, port, _ := net.SplitHostPort(told)

@@ -22,14 +22,10 @@ import (
 // reason and what to do, and the others are removed.
 func TestContainersThatCannotBeRemoved(t *testing.T) {
 	dir, err := os.MkdirTemp("", "cleave-stuck-") // short: a socket is in it
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer func() { _ = os.RemoveAll(dir) }()
 	listener, err := net.Listen("unix", filepath.Join(dir, "sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	var removed, atOneTime, most atomic.Int32
 	server := &http.Server{ReadHeaderTimeout: time.Minute,
 		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -48,9 +44,7 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 	defer func() { _ = server.Close() }()
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
 	client, err := engine.Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	var layout lab.Layout
 	for n := range 40 {
 		name := fmt.Sprintf("%d-good", n)

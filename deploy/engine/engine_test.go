@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
 // daemon answers on a socket of the test's as the handler says, and to pings as a daemon
@@ -22,13 +24,9 @@ import (
 func daemon(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cleave-engine-") // short: a socket is in it
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	listener, err := net.Listen("unix", filepath.Join(dir, "sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	server := &http.Server{ReadHeaderTimeout: time.Minute,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/_ping" {
@@ -45,9 +43,7 @@ func daemon(t *testing.T, handler http.HandlerFunc) *Client {
 	})
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
 	c, err := Open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	return c
 }
 
@@ -71,9 +67,7 @@ func TestCreateSaysWhatTheContainerIs(t *testing.T) {
 		t.Fatalf("Create asked for %s: %v", path, err)
 	}
 	text, err := json.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	for _, want := range []string{`"Type":"none"`, `"net":{"IPAMConfig":{"IPv4Address":"198.18.0.10"}}`,
 		`"Cmd":["/program"]`} {
 		if !strings.Contains(string(text), want) {
@@ -147,9 +141,7 @@ func TestAttachJoinsBothOutputs(t *testing.T) {
 		_, _ = w.Write(append([]byte("\x01\x00\x00\x00\x00\x01\x00\x00"), bytes.Repeat([]byte("x"), 1<<16)...))
 	})
 	said, err := c.Attach(t.Context(), "unit", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	text, err := io.ReadAll(said)
 	if want := "one\ntwo\n" + strings.Repeat("x", 1<<16); err != nil || string(text) != want {
 		t.Errorf("read %d bytes, %.20q (%v), want %d", len(text), text, err, len(want))
@@ -165,9 +157,7 @@ func TestATerminalHasNoPieces(t *testing.T) {
 		_, _ = io.WriteString(w, "ready to serve\r\n")
 	})
 	said, err := c.Follow(t.Context(), "unit", true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	if text, err := io.ReadAll(said); err != nil || string(text) != "ready to serve\r\n" {
 		t.Errorf("read %q, %v", text, err)
 	}

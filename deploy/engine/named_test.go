@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/testset"
 )
@@ -33,9 +34,7 @@ import (
 func keys(t *testing.T, folder string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	made := x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
@@ -49,9 +48,7 @@ func keys(t *testing.T, folder string) {
 	}
 	for name, block := range map[string]pem.Block{"ca": {Type: "CERTIFICATE", Bytes: signed},
 		"cert": {Type: "CERTIFICATE", Bytes: signed}, "key": {Type: "EC PRIVATE KEY", Bytes: own}} {
-		if err := os.WriteFile(filepath.Join(folder, name+".pem"), pem.EncodeToMemory(&block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, os.WriteFile(filepath.Join(folder, name+".pem"), pem.EncodeToMemory(&block), 0o600))
 	}
 }
 
@@ -65,9 +62,7 @@ func TestOpenNamed(t *testing.T) {
 	folder := filepath.Join(config, "contexts", "tls", id, "docker")
 	keys(t, folder)
 	secured, err := securedBy(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Api-Version", "1.41")
 	}))
@@ -80,9 +75,7 @@ func TestOpenNamed(t *testing.T) {
 	meta := filepath.Join(config, "contexts", "meta", id)
 	err = errors.Join(os.MkdirAll(meta, 0o700), os.WriteFile(filepath.Join(meta, "meta.json"),
 		[]byte(`{"Name":"theirs","Endpoints":{"docker":{"Host":"`+address+`"}}}`), 0o600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	for name, c := range map[string]struct{ named, verify, keys, says string }{
 		"a context":              {"theirs", "", "", ""},
 		"an address with keys":   {address, "1", folder, ""},
@@ -109,9 +102,7 @@ func TestOpenNamed(t *testing.T) {
 		t.Setenv("DOCKER_CONTEXT", c.context)
 		t.Setenv("DOCKER_TLS_VERIFY", c.verify)
 		t.Setenv("DOCKER_CERT_PATH", c.keys)
-		if err := os.WriteFile(set, []byte(cmp.Or(c.set, "{}")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, os.WriteFile(set, []byte(cmp.Or(c.set, "{}")), 0o600))
 		if client, err := Open(t.Context()); err != nil || client.Version() != "1.41" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -123,9 +114,7 @@ func TestOpenNamed(t *testing.T) {
 func TestARealDaemonOverTLS(t *testing.T) {
 	testset.Need(t, "it starts a Docker daemon")
 	ports, err := launch.ReservePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer ports.Close()
 	theirs, strangers := t.TempDir(), t.TempDir()
 	keys(t, theirs)

@@ -32,9 +32,7 @@ type plain struct{ program, label string }
 func TestAPlainPlatform(t *testing.T) {
 	testset.Need(t, "plays the suite of deployers")
 	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	label := own.String()
 	deploytest.Suite(t, plain{deploytest.Program(t), label}, func() []string {
 		left := deploytest.Processes(label)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -25,9 +26,7 @@ func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 	}}
 	s := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, filepath.Join(t.TempDir(), "handed"))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	units := map[string]*Unit{}
 	said := map[string]*io.PipeWriter{}
@@ -43,12 +42,8 @@ func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 	time.Sleep(late)
 	err = AwaitVisit(t.Context(), units["database"], listener.Addr().String(),
 		func(context.Context, string) error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewEncoder(said["lead"]).Encode(lab.Event{Event: lab.EventReady}); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
+	deploytest.Must(t, json.NewEncoder(said["lead"]).Encode(lab.Event{Event: lab.EventReady}))
 	if _, err := s.Await(t.Context(), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}

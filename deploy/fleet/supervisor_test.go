@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -67,9 +68,7 @@ func (c *crowd) end(t *testing.T) ([]lab.UnitReport, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := c.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
 	return c.Reports(ctx)
 }
 
@@ -90,9 +89,7 @@ func TestUnitsEndStageByStage(t *testing.T) {
 		say(lab.Event{Event: lab.EventReport, Data: json.RawMessage(`"` + name + `"`)})
 	})
 	reports, err := c.end(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, before := range []string{"load ends", "front ends", "stock ends", "money ends"} {
@@ -123,9 +120,7 @@ func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
 			}
 		})
 	ctx, cancel := context.WithCancelCause(t.Context())
-	if err := c.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
 	time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("enough")) })
 	_, err := c.Reports(ctx)
 	if err == nil || !strings.Contains(err.Error(), "unit front does not end after stop: enough") {
@@ -273,9 +268,7 @@ func TestSecondsOfTheLoadAreTold(t *testing.T) {
 func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
 	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(string, func(lab.Event)) {})
 	front := c.Named("front")
-	if err := c.Doom(front); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, c.Doom(front))
 	c.Judge(front, errors.New("signal: killed"))
 	if _, err := c.end(t); err != nil {
 		t.Errorf("Reports: %v, want nothing of a unit that was killed on purpose", err)
@@ -316,9 +309,7 @@ func TestTheEndOfAServerOutranksItsClients(t *testing.T) {
 	}
 	doomed := NewUnit(specs[1])
 	calm := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
-	if err := calm.Doom(doomed); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, calm.Doom(doomed))
 	calm.JudgeForeign(doomed, "ended by signal: killed")
 	if err := calm.Failure(); err != nil {
 		t.Errorf("a server that was killed on purpose: %v", err)

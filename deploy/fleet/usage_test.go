@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -23,9 +24,7 @@ func TestUnitsSayWhatTheyUsedBeforeTheLoad(t *testing.T) {
 			marks: []selfMark{{begun.Add(rest), said(1250 * time.Millisecond)},
 				{begun.Add(2 * time.Second), said(3 * time.Second)}}}
 		used, err := m.Stop()
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		if c := used.Course; c == nil || len(c.End) > 0 || c.Unavailable["CPU"] == "" ||
 			c.Unavailable["memory"] == "" {
 			t.Errorf("units that are asked at the marks only have the course %+v, "+
@@ -93,13 +92,9 @@ func TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked(t *testing.T) {
 	core := NewUnit(lab.UnitSpec{Name: "core"})
 	m.asks.Add(core)
 	core.Commands = answering{core, &lab.UsageAnswer{CPUNanoseconds: int64(3 * time.Second), MemoryBytes: 5}}
-	if err := m.Suspend("core"); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, m.Suspend("core"))
 	m.asks.Add(NewUnit(lab.UnitSpec{Name: "core"}))
-	if err := m.Mark(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, m.Mark())
 	used, err := m.Stop()
 	if err != nil || used.Total.CPUSeconds != 3 || used.Total.PeakMemoryBytes != 5 {
 		t.Errorf("it used %+v (%v), want the three seconds of its life", used.Total, err)

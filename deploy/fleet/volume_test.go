@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -13,9 +14,7 @@ func hostFolder(t *testing.T) (folder, file string) {
 	t.Helper()
 	folder = t.TempDir()
 	file = filepath.Join(folder, "secret")
-	if err := os.WriteFile(file, []byte("of the host"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(file, []byte("of the host"), 0o600))
 	return folder, file
 }
 
@@ -43,16 +42,10 @@ func TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten(t *testing.T) {
 						"settings": []byte("ours"), "etc/secret": []byte("ours"), "empty/": nil},
 				},
 			}
-			if err := MakeVolume(dir, spec, nil); err != nil {
-				t.Fatal(err)
-			}
+			deploytest.Must(t, MakeVolume(dir, spec, nil))
 			at := filepath.Join(dir, "web", link.at)
-			if err := os.RemoveAll(at); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Symlink(link.to, at); err != nil {
-				t.Fatal(err)
-			}
+			deploytest.Must(t, os.RemoveAll(at))
+			deploytest.Must(t, os.Symlink(link.to, at))
 			if err := MakeVolume(dir, spec, nil); err == nil {
 				t.Error("no error")
 			}
@@ -71,27 +64,17 @@ func TestAUnitsLinksLeadNowhereWhenItsFilesAreTaken(t *testing.T) {
 	if err := s.takeLeft(spec, volume); err != nil {
 		t.Fatalf("a unit that left nothing: %v", err)
 	}
-	if err := os.Symlink(folder, filepath.Join(volume, "profile")); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.Symlink(folder, filepath.Join(volume, "profile")))
 	if err := s.takeLeft(spec, volume); err == nil {
 		t.Error("no error for a folder of the host")
 	}
 	expectUntouched(t, file)
 	spec.Leaves = "left"
 	left := filepath.Join(volume, "left")
-	if err := os.Mkdir(left, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(file, filepath.Join(left, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(left, "samples"), []byte("taken"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.takeLeft(spec, volume); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.Mkdir(left, 0o700))
+	deploytest.Must(t, os.Symlink(file, filepath.Join(left, "link")))
+	deploytest.Must(t, os.WriteFile(filepath.Join(left, "samples"), []byte("taken"), 0o600))
+	deploytest.Must(t, s.takeLeft(spec, volume))
 	if text, err := os.ReadFile(filepath.Join(handed, "web.samples")); err != nil || string(text) != "taken" {
 		t.Errorf("what the unit left says %q (%v)", text, err)
 	}

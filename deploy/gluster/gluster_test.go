@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/internal/testset"
 )
@@ -23,13 +24,9 @@ func started(t *testing.T, lost func(error)) (v *Volume, folder string) {
 	}
 	dir := t.TempDir()
 	folder = filepath.Join(dir, "stock")
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.Mkdir(folder, 0o700))
 	v, err := Start(t.Context(), filepath.Join(dir, "disk"), "test-of-gluster", lost)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Cleanup(func() {
 		if err := v.Close(); err != nil {
 			t.Error(err)
@@ -41,9 +38,7 @@ func started(t *testing.T, lost func(error)) (v *Volume, folder string) {
 			t.Errorf("after the end there is %s: %v", v.dir, err)
 		}
 	})
-	if err := v.Carry(folder); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, v.Carry(folder))
 	return v, folder
 }
 
@@ -57,9 +52,7 @@ func copiesOf(t *testing.T, v *Volume, file string) (all []string) {
 			continue
 		}
 		text, err := os.ReadFile(found[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		all = append(all, string(text))
 	}
 	return all
@@ -72,9 +65,7 @@ func sync(t *testing.T, path, text string) {
 		_, err = file.WriteString(text)
 		err = errors.Join(err, file.Sync(), file.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 }
 
 // TestABrickIsLostAndHealed: what is written is on every brick, goes on without one of them,
@@ -101,9 +92,7 @@ func TestABrickIsLostAndHealed(t *testing.T) {
 	if _, err := v.Kill(t.Context(), "brick-2"); err == nil {
 		t.Error("a brick was killed that does not run")
 	}
-	if err := v.Heal(t.Context(), "brick-2"); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, v.Heal(t.Context(), "brick-2"))
 	holds("healed", "12", "12", "12")
 	if got := copiesOf(t, v, "later"); got[1] != string(big) {
 		t.Errorf("healed, the brick has %d bytes of a file that it had not seen, want %d", len(got[1]), len(big))
@@ -119,9 +108,7 @@ func TestABrickIsLostAndHealed(t *testing.T) {
 func TestAMountThatIsLost(t *testing.T) {
 	told := make(chan error, 1)
 	v, folder := started(t, func(err error) { told <- err })
-	if err := v.client.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, v.client.Process.Kill())
 	select {
 	case err := <-told:
 		if !strings.Contains(err.Error(), "the replicated disk is gone") {

@@ -36,9 +36,7 @@ func TestMain(m *testing.M) {
 func links(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob("/sys/class/net/cleave-*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	return all
 }
 
@@ -47,9 +45,7 @@ func TestHostsReachEachOther(t *testing.T) {
 		t.Skip(err)
 	}
 	s, err := Make(t.Context(), "000000-2-2", "alpha", "beta")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -65,18 +61,12 @@ func TestHostsReachEachOther(t *testing.T) {
 		probe(t, alpha.Address, "refused")
 	}
 	probe(t, beta.Address, "refused")
-	if err := beta.Link(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, beta.Link(t.Context(), false))
 	probe(t, beta.Address, "timeout", "no route")
-	if err := beta.Link(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, beta.Link(t.Context(), true))
 	probe(t, beta.Address, "refused")
 	sleep := alpha.Command(t.Context(), "sleep", "1000")
-	if err := alpha.Start(sleep); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, alpha.Start(sleep))
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -107,21 +97,15 @@ func TestTheEndOfASetIsNotThatOfAnother(t *testing.T) {
 		t.Skip(err)
 	}
 	first, err := Make(t.Context(), "000000-5-5", "alpha")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	for _, held := range first.held {
-		if err := held.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, held.Process.Kill())
 	}
 	for _, err := net.InterfaceByIndex(first.index); err == nil; _, err = net.InterfaceByIndex(first.index) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	other, err := Make(t.Context(), "000000-6-6", "alpha")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	if other.number != first.number {
 		t.Skipf("somebody else has taken number %d meanwhile", first.number)
 	}
@@ -142,9 +126,7 @@ func TestSetsHaveAddressesOfTheirOwn(t *testing.T) {
 	var all []*Set
 	for range 2 {
 		s, err := Make(t.Context(), "000000-3-3", "alpha")
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		all = append(all, s)
 	}
 	if all[0].Range(0) == all[1].Range(0) {
@@ -168,9 +150,7 @@ func TestAFileSystemIsShown(t *testing.T) {
 		t.Skip(err)
 	}
 	s, err := Make(t.Context(), "000000-7-7", "alpha")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -184,9 +164,7 @@ func TestAFileSystemIsShown(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) }) // it may be gone
 	before := mountsOf(t, folder)
 	err = errors.Join(os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o600), s.Show(folder))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	text, err := alpha.Command(t.Context(), "cat", filepath.Join(folder, "goods")).Output()
 	if err != nil || string(text) != "flour" {
 		t.Errorf("alpha reads %q (%v), want what this host has written", text, err)
@@ -194,9 +172,7 @@ func TestAFileSystemIsShown(t *testing.T) {
 	if after := mountsOf(t, folder); !slices.Equal(before, after) {
 		t.Errorf("this host has it mounted as %q, want %q as before", after, before)
 	}
-	if err := errors.Join(unix.Unmount(folder, 0), os.Remove(folder)); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, errors.Join(unix.Unmount(folder, 0), os.Remove(folder)))
 	if mounts, err := alpha.Command(t.Context(), "cat", "/proc/self/mountinfo").Output(); err != nil ||
 		bytes.Contains(mounts, []byte(folder)) {
 		t.Errorf("alpha still has the folder that is gone: %s (%v)", mounts, err)
@@ -211,17 +187,13 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 		t.Skip(err)
 	}
 	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	conductor := exec.Command(own, "conductor")
 	said, err := conductor.StdoutPipe()
 	if err == nil {
 		err = conductor.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	line := make([]byte, 100)
 	n, _ := said.Read(line)
 	if string(line[:n]) != "made\n" {
@@ -230,9 +202,7 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	if len(deploytest.Processes("000000-1-1")) == 0 {
 		t.Error("its hosts do not carry its label")
 	}
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, conductor.Process.Kill())
 	_ = conductor.Wait()
 	for deadline := time.Now().Add(20 * time.Second); len(deploytest.Processes("000000-1-1")) > 0; time.Sleep(
 		20 * time.Millisecond) {
@@ -250,9 +220,7 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	}
 	const label = "000000-3-3"
 	s, err := Make(t.Context(), label, "alpha")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -260,14 +228,10 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	}()
 	alpha := s.Hosts()[0]
 	sleeper := alpha.Command(t.Context(), "sleep", "1000")
-	if err := alpha.Start(sleeper); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, alpha.Start(sleeper))
 	probe(t, alpha.Address, "refused")
 	before := len(deploytest.Processes(label))
-	if err := alpha.Kill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, alpha.Kill(t.Context()))
 	if err := sleeper.Wait(); err == nil || alpha.Kills() != 1 {
 		t.Errorf("what ran there ended with %v after %d kills", err, alpha.Kills())
 	}
@@ -278,9 +242,7 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 		300*time.Millisecond); err == nil || strings.Contains(err.Error(), "refused") {
 		t.Errorf("who was killed is at %s: %v, %v", alpha.Address, connection, err)
 	}
-	if err := alpha.Boot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, alpha.Boot(t.Context()))
 	probe(t, alpha.Address, "refused")
 	if name, err := alpha.Command(t.Context(), "hostname").Output(); err != nil || string(name) != "alpha\n" {
 		t.Errorf("it is called %q: %v", name, err)

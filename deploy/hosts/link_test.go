@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
 // TestALimitedLinkHoldsItsRate, also of a host that was killed, and a probe tells when it does
@@ -14,27 +16,19 @@ func TestALimitedLinkHoldsItsRate(t *testing.T) {
 		t.Skip(err)
 	}
 	s, err := Make(t.Context(), "000000-6-6", "narrow")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	h := s.Hosts()[0]
-	if err := h.Limit(t.Context(), 2e6); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, h.Limit(t.Context(), 2e6))
 	if proof, err := h.ProbeRate(t.Context()); err != nil || !strings.Contains(proof, "410000 bytes took ") {
 		t.Errorf("limited: %q, %v", proof, err)
 	}
-	if err := h.Kill(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Boot(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, h.Kill(t.Context()))
+	deploytest.Must(t, h.Boot(t.Context()))
 	if proof, err := h.ProbeRate(t.Context()); err != nil {
 		t.Errorf("killed and booted: %q, %v", proof, err)
 	}
@@ -44,20 +38,14 @@ func TestALimitedLinkHoldsItsRate(t *testing.T) {
 		t.Errorf("with another rate: %v", err)
 	}
 	h.rate = 2e6
-	if err := In(t.Context(), h.pid, "tc", "qdisc del dev eth0 root"); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, In(t.Context(), h.pid, "tc", "qdisc del dev eth0 root"))
 	if _, err := h.ProbeRate(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "does not hold its rate") {
 		t.Errorf("without a limit from the host: %v", err)
 	}
-	if err := errors.Join(h.Limit(t.Context(), 2e6), h.Limit(t.Context(), 0)); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, errors.Join(h.Limit(t.Context(), 2e6), h.Limit(t.Context(), 0)))
 	here, there, err := h.connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	const bytes = 4e6 // which took 2 s at the rate
 	to, err := passes(here, there, bytes)
 	from, failed := passes(there, here, bytes)

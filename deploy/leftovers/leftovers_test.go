@@ -32,9 +32,7 @@ func TestMain(m *testing.M) {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // newRoot returns the path of a root that is not there yet.

@@ -124,9 +124,7 @@ func withForeign(t *testing.T, part string, args ...string) lab.Layout {
 func foreign(t *testing.T, name, part string, args ...string) lab.UnitSpec {
 	t.Helper()
 	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	return lab.UnitSpec{
 		Name: name, Role: "system",
 		Runnable: lab.Runnable{
@@ -154,9 +152,7 @@ func daemonIDs(t *testing.T, path string) []lab.Unit {
 	var units []lab.Unit
 	for _, word := range strings.Fields(string(awaitFile(t, path))) {
 		pid, err := strconv.Atoi(word)
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		units = append(units, lab.Unit{Name: "daemon " + word, PID: pid})
 	}
 	if len(units) != 2 || !anyAlive(units) {
@@ -190,9 +186,7 @@ func TestStopEndsAForeignUnitThatIgnoresIt(t *testing.T) {
 	deployer := deployer(t)
 	deployer.grace = 20 * time.Millisecond
 	d, err := deployer.Deploy(t.Context(), withForeign(t, "stubborn", begun), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	awaitFile(t, begun)
 	stop(t, d)
 	assertGone(t, d.Units(), dir)
@@ -219,18 +213,14 @@ func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
 	l.Units = l.Units[:1]
 	d, dir := deploy(t, l)
 	root := t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "cpu"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.Mkdir(filepath.Join(root, "cpu"), 0o755))
 	spec := foreign(t, "server", "daemons", filepath.Join(t.TempDir(), "pids"))
 	spec.Listens, spec.Limits = false, lab.Limits{CPU: 0.5}
 	group, err := cgroup.Make(root, "label", "trial", spec.Name, spec.Limits)
 	if err == nil {
 		err = os.RemoveAll(group.Folders()[0])
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	running := d.(*deployment)
 	running.limits[spec.Name] = group
 	if err := running.newUnit(spec).Start(t.Context()); !errors.Is(err, os.ErrNotExist) {
@@ -244,9 +234,7 @@ func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
 func TestNothingOfAForeignUnitSurvivesAConductorKilledWithSignal9(t *testing.T) {
 	dir, pids := deploytest.Folder(t), filepath.Join(t.TempDir(), "pids")
 	text, err := json.Marshal(withForeign(t, "daemons", pids))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	conductor, units := startConductor(t, dir, string(text))
 	units = append(units, daemonIDs(t, pids)...)
 	endsWith(t, conductor, units, dir)
@@ -261,9 +249,7 @@ func TestWhatAForeignUnitSees(t *testing.T) {
 	data := awaitFile(t, path)
 	stop(t, d)
 	var saw description
-	if err := json.Unmarshal(data, &saw); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, json.Unmarshal(data, &saw))
 	port, found := strings.CutPrefix(saw.Args[0], "--port=")
 	if _, err := strconv.Atoi(port); !found || err != nil || saw.Args[1] != filepath.Join(dir, "server") {
 		t.Errorf("arguments %q, want a port and the unit's folder in %s", saw.Args, dir)
@@ -281,9 +267,7 @@ func TestWhatAForeignUnitSees(t *testing.T) {
 
 func TestProgramsThatCannotBeRunAreNamed(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o644))
 	for name, test := range map[string]struct{ program, says string }{
 		"not installed":  {"cleave-no-such-program", `no program "cleave-no-such-program" in PATH`},
 		"not there":      {"./server", filepath.Join(folder, "server") + ": no such file"},
@@ -310,9 +294,7 @@ func TestProgramsThatCannotBeRunAreNamed(t *testing.T) {
 
 func TestATakenAddressFailsTheDeployment(t *testing.T) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer listener.Close()
 	l := withForeign(t, "sleep")
 	l.Units[1].Binds = []string{listener.Addr().String()}
@@ -343,9 +325,7 @@ func TestAKeeperWaitsUntilItMayBegin(t *testing.T) {
 		if err == nil {
 			err = keeper.Start()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		if mayBegin {
 			_, err = in.Write([]byte("\n"))
 			awaitFile(t, begun)

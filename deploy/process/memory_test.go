@@ -58,9 +58,7 @@ func TestNoSharedMemoryOfAServerIsLeft(t *testing.T) {
 		for _, path := range files {
 			awaitFile(t, path)
 		}
-		if err := d.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, d.Stop())
 		for _, path := range files {
 			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) != isServer {
 				t.Errorf("server %v: %s: %v", isServer, path, err)

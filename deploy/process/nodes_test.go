@@ -54,9 +54,7 @@ func onNodes(t *testing.T) lab.Layout {
 func reached(t *testing.T, d lab.Deployment, unit string) bool {
 	t.Helper()
 	endpoint, err := d.Endpoint(unit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	connection, err := net.DialTimeout("tcp", endpoint.Dial, 300*time.Millisecond)
 	return err == nil && connection.Close() == nil
 }
@@ -65,9 +63,7 @@ func reached(t *testing.T, d lab.Deployment, unit string) bool {
 func networkOf(t *testing.T, pid int) string {
 	t.Helper()
 	name, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns", "net"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	return name
 }
 
@@ -75,9 +71,7 @@ func networkOf(t *testing.T, pid int) string {
 func linksOf(t *testing.T, label string) (found []string) {
 	t.Helper()
 	all, err := filepath.Glob("/sys/class/net/cleave-*/ifalias")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	for _, path := range all {
 		if alias, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(alias)) == label {
 			found = append(found, path)
@@ -157,17 +151,13 @@ func TestANodeIsCutOffAndEnds(t *testing.T) {
 // link of theirs is left.
 func TestNodesEndWithTheirConductor(t *testing.T) {
 	text, err := json.Marshal(onNodes(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	dir := deploytest.Folder(t)
 	conductor, units := startConductor(t, dir, string(text))
 	if len(linksOf(t, deploytest.Label(t))) == 0 {
 		t.Error("no link carries the label")
 	}
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, conductor.Process.Kill())
 	_ = conductor.Wait() // killed: that is how it ends
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		_, err := os.Stat(dir)

@@ -24,9 +24,7 @@ const patience = 3 * time.Minute
 func deployer(t *testing.T) *Deployer {
 	t.Helper()
 	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	return New(own, deploytest.Part("janitor"), deploytest.Part("keeper"), deploytest.Label(t))
 }
 
@@ -52,9 +50,7 @@ func deploy(t *testing.T, l lab.Layout) (lab.Deployment, string) {
 	t.Helper()
 	dir := deploytest.Folder(t)
 	d, err := deployer(t).Deploy(t.Context(), l, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Cleanup(func() {
 		if err := d.Stop(); err != nil {
 			t.Errorf("Stop: %v", err)
@@ -92,23 +88,15 @@ func TestDeploymentFromStartToReports(t *testing.T) {
 	if _, err := d.Await(ctx, lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
 	finished, err := d.Await(ctx, lab.EventFinished)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	if finished.ElapsedSeconds != 1.5 {
 		t.Errorf("elapsed %g s, want 1.5", finished.ElapsedSeconds)
 	}
-	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, d.Command(lab.Command{Command: lab.CommandStop}))
 	reports, err := d.Reports(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	checkReports(t, d.Units(), reports)
 }
 
@@ -122,9 +110,7 @@ func checkReports(t *testing.T, units []lab.Unit, reports []lab.UnitReport) {
 	var core seen
 	for i, report := range reports {
 		var s seen
-		if err := json.Unmarshal(report.Data, &s); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, json.Unmarshal(report.Data, &s))
 		if i == 0 {
 			core = s
 		}
@@ -178,9 +164,7 @@ func TestLogsKeepTheEndOfWhatAUnitWrote(t *testing.T) {
 	if _, err := d.Await(within(t), lab.EventReady); err == nil {
 		t.Fatal("a chattering worker is ready")
 	}
-	if err := d.Stop(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, d.Stop())
 	log := d.Logs()["worker-0"]
 	if len(log) > 64<<10 || !strings.HasSuffix(log, "the end\n") {
 		t.Errorf("log has %d bytes and ends with %q", len(log), log[max(0, len(log)-20):])
@@ -199,9 +183,7 @@ func TestDeployThatFailsLeavesNothing(t *testing.T) {
 func TestNothingSurvivesAConductorKilledWithSignal9(t *testing.T) {
 	dir := deploytest.Folder(t)
 	text, err := json.Marshal(layout("wait", "wait"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	conductor, units := startConductor(t, dir, string(text))
 	endsWith(t, conductor, units, dir)
 }
@@ -209,9 +191,7 @@ func TestNothingSurvivesAConductorKilledWithSignal9(t *testing.T) {
 // endsWith kills a conductor and expects that its units and its folder go.
 func endsWith(t *testing.T, conductor *exec.Cmd, units []lab.Unit, dir string) {
 	t.Helper()
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, conductor.Process.Kill())
 	_ = conductor.Wait() // killed, as it should be
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && (anyAlive(units) || exists(dir)); {
 		time.Sleep(5 * time.Millisecond)

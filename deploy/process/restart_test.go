@@ -32,9 +32,7 @@ func withUnit(part string) lab.Layout {
 func killed(t *testing.T, d lab.Deployment) (before lab.Unit) {
 	t.Helper()
 	before = d.Units()[1]
-	if err := kill(d, "shop"); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, kill(d, "shop"))
 	if err := syscall.Kill(before.PID, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Fatalf("process %d is still there after Kill", before.PID)
 	}
@@ -44,9 +42,7 @@ func killed(t *testing.T, d lab.Deployment) (before lab.Unit) {
 // again starts the unit shop again.
 func again(t *testing.T, d lab.Deployment) {
 	t.Helper()
-	if err := d.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, d.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}))
 }
 
 // TestAKilledUnitIsStartedAgain: with its address, as a part of the trial like any
@@ -69,9 +65,7 @@ func TestAKilledUnitIsStartedAgain(t *testing.T) {
 		if _, err := d.Await(within(t), lab.EventReady); err != nil {
 			t.Errorf("%s: the trial has failed: %v", part, err)
 		}
-		if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, d.Command(lab.Command{Command: lab.CommandStop}))
 		reports, err := d.Reports(within(t))
 		if err != nil || len(reports) != 1 || reports[0].PID != after.PID {
 			t.Fatalf("%s: reports %v (%v), want one of process %d", part, reports, err, after.PID)
@@ -100,14 +94,10 @@ func TestARestartedUnitHasItsAddress(t *testing.T) {
 	d, _ := deploy(t, withUnit("listener"))
 	awaitListener(t, d.Units()[1].PID)
 	before, err := d.Endpoint("shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	want := before.Dial
 	client, err := net.Dial("tcp", want) // a connection that the kill breaks must not keep the port
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer func() { _ = client.Close() }()
 	killed(t, d)
 	again(t, d)
@@ -125,9 +115,7 @@ func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 	l.Units[1].Name, l.Units[1].Listens = "shop", false // these daemons do not listen
 	d, _ := deploy(t, l)
 	first := daemonIDs(t, path)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.Remove(path))
 	killed(t, d)
 	if anyAlive(first) {
 		t.Errorf("of %v some still run", first)
@@ -150,9 +138,7 @@ func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 	if _, err := d.Await(within(t), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(d.Units()[1].PID, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, syscall.Kill(d.Units()[1].PID, syscall.SIGKILL))
 	if _, err := d.Await(within(t), lab.EventFinished); err == nil ||
 		!strings.Contains(err.Error(), "unit shop ended: signal: killed") {
 		t.Errorf("Await: %v, want the death that nobody planned", err)
@@ -199,9 +185,7 @@ func TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9(t *testing.T
 	l.Units[1].Name, l.Units[1].Volume = restarted, "s" // a socket's path may have 107 bytes
 	l.Units[0], l.Units[1] = l.Units[1], l.Units[0]
 	text, err := json.Marshal(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	conductor, units := startConductor(t, dir, string(text))
 	endsWith(t, conductor, units, dir)
 }

@@ -208,17 +208,11 @@ func playConductor(dir, text, label string) {
 func startConductor(t *testing.T, dir, layout string) (*exec.Cmd, []lab.Unit) {
 	t.Helper()
 	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	conductor := exec.Command(own, "conductor", dir, layout, deploytest.Label(t))
 	out, err := conductor.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conductor.Start(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
+	deploytest.Must(t, conductor.Start())
 	var units []lab.Unit
 	if err := json.NewDecoder(out).Decode(&units); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/registry/registrytest"
 )
 
@@ -39,9 +40,7 @@ func logIn(t *testing.T, text string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", dir)
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600))
 }
 
 // TestPush puts an image into registries that let anybody in, or want a login, or a token
@@ -77,9 +76,7 @@ func TestPush(t *testing.T) {
 			host := strings.TrimPrefix(server.URL, "http://")
 			logIn(t, `{"auths":{"`+host+`":{"auth":"`+login+`"}}}`)
 			r, err := Parse(host + "/team")
-			if err != nil {
-				t.Fatal(err)
-			}
+			deploytest.Must(t, err)
 			image := Image{Name: "unit", Config: []byte("{}"), Layer: []byte("layer")}
 			first, err := r.Push(t.Context(), image)
 			if err != nil || !strings.HasPrefix(first, host+"/team/unit@sha256:") {
@@ -130,18 +127,14 @@ func TestRegistriesThatDoNotTakeIt(t *testing.T) {
 	} {
 		codes = answers
 		r, err := Parse(strings.TrimPrefix(server.URL, "http://") + "/team")
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		if _, err := r.Push(t.Context(), Image{Name: "unit", Config: []byte("{}")}); err == nil ||
 			!strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want it to say %q", err, says)
 		}
 	}
 	r, err := Parse(strings.TrimPrefix(server.URL, "http://") + "/team")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	server.Close()
 	if _, err := r.Push(t.Context(), Image{Name: "unit"}); err == nil ||
 		!strings.Contains(err.Error(), "look whether the registry runs") {
@@ -186,9 +179,7 @@ func TestNothingInClear(t *testing.T) {
 		login := base64.StdEncoding.EncodeToString([]byte("me:secret"))
 		logIn(t, `{"auths":{"`+host+`":{"auth":"`+login+`"}}}`)
 		r, err := Parse(server.URL + "/team")
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		trusting := server.Client().Transport
 		if _, ours := r.http.Transport.(secured); ours {
 			trusting = secured{trusting}

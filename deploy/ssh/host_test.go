@@ -159,9 +159,7 @@ func strange(t *testing.T, sends string) {
 	t.Helper()
 	folder := t.TempDir()
 	script := "#!/bin/sh\n" + sends + "\n"
-	if err := os.WriteFile(filepath.Join(folder, "ssh"), []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "ssh"), []byte(script), 0o700))
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 

@@ -100,12 +100,8 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 	host, agent := h.Hosts()[0], deploytest.Agent(t)
 	for _, folder := range []struct{ name, options string }{{"noexec", "noexec"}, {"full", "size=64k"}} {
 		path := filepath.Join(t.TempDir(), folder.name)
-		if err := os.Mkdir(path, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := host.Run(t.Context(), "mount", "-t", "tmpfs", "-o", folder.options, "tmpfs", path); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, os.Mkdir(path, 0o700))
+		deploytest.Must(t, host.Run(t.Context(), "mount", "-t", "tmpfs", "-o", folder.options, "tmpfs", path))
 		h.Also(t, folder.name, "HostName "+host.Address, "SetEnv TMPDIR="+path)
 	}
 	h.Also(t, "stranger", "HostName "+host.Address, "UserKnownHostsFile /dev/null")
@@ -146,9 +142,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	if running := strings.Join(h.Run(), "\n"); strings.Count(running, " serve ") < 2 {
 		t.Errorf("on the hosts there runs %s, want an agent on each", running)
 	}
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, conductor.Process.Kill())
 	_ = conductor.Wait() // killed, as it should be
 	h.AwaitNothing(t, 20*time.Second)
 }
@@ -158,9 +152,7 @@ func TestAHostThatIsCutOffRemovesWhatItHas(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
 	conductor := startConductor(t, h)
-	if err := h.Hosts()[0].Link(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, h.Hosts()[0].Link(t.Context(), false))
 	h.AwaitNothing(t, time.Minute)
 	_ = conductor.Process.Kill() // it may have ended
 	_ = conductor.Wait()         // killed, as it should be
@@ -182,9 +174,7 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 		t.Helper()
 		dir := deploytest.Folder(t)
 		running, err := d.Deploy(t.Context(), deploytest.Front(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		if _, err := running.Await(t.Context(), lab.EventReady); err != nil {
 			t.Fatal(err)
 		}
@@ -192,9 +182,7 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 	}
 	running := deploy()
 	// The session of the login, which the listening sshd outlives.
-	if err := h.Hosts()[0].Run(t.Context(), "sh", "-c", "kill -9 $(pgrep -f '^sshd: root@notty')"); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, h.Hosts()[0].Run(t.Context(), "sh", "-c", "kill -9 $(pgrep -f '^sshd: root@notty')"))
 	select {
 	case <-running.Failed():
 	case <-time.After(20 * time.Second):
@@ -226,15 +214,11 @@ func TestProofIsTheFileOfRoot(t *testing.T) {
 	}
 	// Its /etc is a copy, which is gone with the host.
 	const prepare = `mkdir /run/etc && cp -a /etc/. /run/etc && mount --bind /run/etc /etc && printf 4f0c1a8be6d94c7fa1b2 >/etc/cleave-load.txt`
-	if err := host.Run(t.Context(), "sh", "-c", prepare); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, host.Run(t.Context(), "sh", "-c", prepare))
 	if proof, err := Proof(t.Context(), "left"); err != nil || string(proof) != "4f0c1a8be6d94c7fa1b2" {
 		t.Errorf("proof %q, %v", proof, err)
 	}
-	if err := host.Run(t.Context(), "chown", "nobody", "/etc/cleave-load.txt"); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, host.Run(t.Context(), "chown", "nobody", "/etc/cleave-load.txt"))
 	if proof, err := Proof(t.Context(), "left"); err == nil {
 		t.Errorf("of nobody: %q", proof)
 	}

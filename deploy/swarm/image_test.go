@@ -30,9 +30,7 @@ func TestImagesOfTheUsers(t *testing.T) {
 	left := func() (left []string) {
 		for _, n := range d.site.(*own).cluster.Nodes {
 			things, err := n.Units(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			deploytest.Must(t, err)
 			for _, thing := range things {
 				left = append(left, thing.ID)
 			}

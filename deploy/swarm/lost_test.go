@@ -46,18 +46,14 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		d := deployerOf(t, f, program)
 		defer closed(t, d)
 		key, err := lab.NewDoorKey()
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		if err := f.Nodes[2].Run(t.Context(), "sh", "-c",
 			`mkdir -p /run/secrets && printf %s "$0" >`+lab.StarterKeyFile, string(key)); err != nil {
 			t.Fatal(err)
 		}
 		taken := f.Nodes[2].Command(t.Context(), "sh", "-c",
 			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterDoor+" 0.0.0.0:10000 198.18.0.0/22")
-		if err := f.Nodes[2].Start(taken); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, f.Nodes[2].Start(taken))
 		defer func() {
 			_ = taken.Wait() // killed, as it should be
 		}()
@@ -73,9 +69,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		there := deploytest.NewRoad(t, "unix", strings.TrimPrefix(f.Nodes[0].Socket, "unix://"))
 		d := with(t, Variable, "tcp://"+there.Addr().String())
 		made, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		if _, err := made.Await(t.Context(), lab.EventReady); err != nil {
 			t.Fatal(err)
 		}
@@ -90,9 +84,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		deploytest.Says(t, d.Close(), "is still on the swarm tcp://", "CLEAVE_USE_SWARM=tcp://")
 		after := deployerOf(t, f, program) // as if it had come back
 		named := after.site.(*home).swarm
-		if err := named.look(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, named.look(t.Context()))
 		if err := remove(t.Context(), named.manager, f.Label); err != nil {
 			t.Error(err)
 		}

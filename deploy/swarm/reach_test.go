@@ -20,9 +20,7 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 		l := deploytest.Front()
 		l.Units[0].Node, l.Units[1].Node, l.Units[1].Reached = "node-1", c.node, c.at
 		made, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		running := made.(*deployment)
 		told := running.trial.Environment(l.Units[0])[lab.PeerVariable("front")]
 		want := "front"

@@ -56,9 +56,7 @@ func need(t *testing.T) {
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cleave-swarm-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -73,9 +71,7 @@ func deployer(t *testing.T) *Deployer {
 	need(t)
 	dir := folder(t)
 	d, err := newDeployer(deploytest.Program(t), dir, deploytest.Label(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Cleanup(func() {
 		begin := time.Now()
 		if err := d.Close(); err != nil {
@@ -120,9 +116,7 @@ func TestSuite(t *testing.T) {
 		var things []string
 		for _, n := range d.site.(*own).cluster.Nodes {
 			found, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
-			if err != nil {
-				t.Fatal(err)
-			}
+			deploytest.Must(t, err)
 			for _, thing := range found {
 				if thing.Kind != "image" && thing.Label != private.Stays {
 					things = append(things, thing.Kind+" "+thing.ID+" on "+n.Name)
@@ -144,9 +138,7 @@ func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 		ids := map[string]string{}
 		for _, n := range d.site.(*own).cluster.Nodes {
 			things, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
-			if err != nil {
-				t.Fatal(err)
-			}
+			deploytest.Must(t, err)
 			for _, thing := range things {
 				if thing.Kind == "container" && thing.Label == private.Stays {
 					ids[n.Name] = thing.ID
@@ -158,12 +150,8 @@ func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 	play := func() map[string]string {
 		dir := deploytest.Folder(t)
 		running, err := d.Deploy(t.Context(), waiting(), dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := running.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
+		deploytest.Must(t, running.Stop())
 		return staying()
 	}
 	first := play()
@@ -182,9 +170,7 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	dir, program := folder(t), deploytest.Program(t)
 	const label = "000000-7-7"
 	conductor := deploytest.Conductor(t, program, dir, label)
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, conductor.Process.Kill())
 	_ = conductor.Wait() // killed, as it should be
 	deadline := time.Now().Add(time.Minute)
 	for ; len(deploytest.Processes(label)) > 0; time.Sleep(20 * time.Millisecond) {

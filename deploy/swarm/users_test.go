@@ -20,9 +20,7 @@ func deployerOf(t *testing.T, f *userstest.Swarm, program string) *Deployer {
 		value, set := f.Variables[name]
 		return value, set
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	named.Starter = f.Starter
 	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, f.Label, "", named)
 }
@@ -40,9 +38,7 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 			return nil
 		}
 		kept, err := ours.manager.Kept(t.Context(), leftovers.DockerLabel)
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		var left []string
 		for _, k := range kept {
 			stays := k.Name == ours.name || k.Name == ours.name+"-doors" || k.Name == ours.name+"-key"

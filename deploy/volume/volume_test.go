@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -23,19 +24,13 @@ func TestFilledAndDrained(t *testing.T) {
 		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultFill}},
 	}}
 	of := func(u lab.UnitSpec) string { return filepath.Join(dir, u.Name) }
-	if err := Prepare(units, of); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, Prepare(units, of))
 	t.Cleanup(func() { _ = UnmountBelow(dir) })
 	stock, kept := of(units[1]), filepath.Join(of(units[1]), "kept")
 	more := func() error { return os.WriteFile(filepath.Join(stock, "more"), make([]byte, 1<<20), 0o600) }
-	if err := os.WriteFile(kept, []byte("flour"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(kept, []byte("flour"), 0o600))
 	outside := filepath.Join(t.TempDir(), "outside")
-	if err := os.WriteFile(outside, []byte("of the host"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(outside, []byte("of the host"), 0o600))
 	if err := os.Symlink(outside, filepath.Join(stock, "cleave-probe")); err != nil { // a unit's trap
 		t.Fatal(err)
 	}
@@ -49,9 +44,7 @@ func TestFilledAndDrained(t *testing.T) {
 	if err := more(); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("a full volume takes more: %v", err)
 	}
-	if err := Drain(stock); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, Drain(stock))
 	if err := more(); err != nil {
 		t.Errorf("a drained volume takes nothing: %v", err)
 	}

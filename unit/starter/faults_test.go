@@ -94,16 +94,12 @@ func contain(t *testing.T) contained {
 	t.Helper()
 	dir := volume(t)
 	ports, err := launch.ReservePorts(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(ports.Close)
 	c := contained{log: &strings.Builder{}, unit: launch.Loopback(ports.Numbers[0]),
 		starter: launch.Loopback(ports.Numbers[1])}
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := os.ReadFile(self)
 	program := filepath.Join(dir, "program") // where nobody may go
 	if err = errors.Join(err, os.WriteFile(program, text, 0o755)); err != nil {
@@ -118,9 +114,7 @@ func contain(t *testing.T) contained {
 	}))
 	c.Stdout, c.Stderr = c.log, c.log
 	c.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID, Unshareflags: unix.CLONE_NEWNS}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start())
 	t.Cleanup(func() {
 		_ = c.Process.Kill() // it may have ended
 		_ = c.Wait()
@@ -193,9 +187,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	connection, err := net.Dial("tcp", c.unit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _ = io.WriteString(connection, "that is all\n")
 	_ = connection.(*net.TCPConn).CloseWrite()
 	_ = c.Wait()
@@ -213,9 +205,7 @@ func TestStopBetweenLives(t *testing.T) {
 	if said := c.tell("token", lab.StarterEnd); !strings.HasPrefix(said, lab.StarterDone) {
 		t.Fatalf("it says %q", said)
 	}
-	if err := c.Process.Signal(unix.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Process.Signal(unix.SIGTERM))
 	_ = c.Wait()
 	if status := c.ProcessState.ExitCode(); status != signalled+int(unix.SIGTERM) {
 		t.Errorf("exit status %d", status)

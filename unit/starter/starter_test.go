@@ -25,13 +25,9 @@ func ordered(t *testing.T, orders lab.StarterOrders) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "orders")
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	packed := gzip.NewWriter(file)
-	if err := errors.Join(json.NewEncoder(packed).Encode(orders), packed.Close(), file.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(json.NewEncoder(packed).Encode(orders), packed.Close(), file.Close()))
 	return path
 }
 
@@ -42,9 +38,7 @@ func volume(t *testing.T) string {
 		t.Skip("only root can become somebody else: run the tests as root")
 	}
 	dir, err := os.MkdirTemp("/tmp", "cleave-starter-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -100,21 +94,13 @@ func TestRunFails(t *testing.T) {
 // Long because the unit behind it is in it.
 func TestDoor(t *testing.T) {
 	key, err := lab.NewDoorKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secured, err := lab.DoorTLS(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	unit, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := errors.Join(plain.Close(), unit.Close()); err != nil {
 			t.Error(err)
@@ -149,13 +135,9 @@ func TestDoor(t *testing.T) {
 		}
 	}
 	other, err := lab.NewDoorKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	strange, err := lab.DoorTLS(other)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	keyless := secured.Clone()
 	keyless.Certificates = nil
 	trusting := strange.Clone()
@@ -180,4 +162,11 @@ func callDoor(t *testing.T, address string, secured *tls.Config, says string) (s
 	said, wrong := io.ReadAll(connection)
 	_ = connection.Close() // the other side may have closed it
 	return string(said), errors.Join(err, wrong)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
