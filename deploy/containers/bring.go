@@ -49,7 +49,16 @@ func Bring(spec lab.UnitSpec) ([]Brought, error) {
 			all = append(all, found...)
 		}
 	}
-	return all, checkBrought(all)
+	size, files := 0, 0
+	for _, one := range all {
+		if !one.Folder {
+			size, files = size+len(one.Data), files+1
+		}
+	}
+	if size > maxBrought || files > maxBroughtFiles {
+		return all, errTooMuch
+	}
+	return all, nil
 }
 
 // readMount returns what a mount has of this host.
@@ -90,20 +99,6 @@ func readMount(m lab.ContainerMount) (all []Brought, err error) {
 
 var errTooMuch = fmt.Errorf("at most %d files with %d KiB in all are brought to nodes", maxBroughtFiles,
 	maxBrought>>10)
-
-// checkBrought fails if the mounts together have too much.
-func checkBrought(all []Brought) error {
-	size, files := 0, 0
-	for _, one := range all {
-		if !one.Folder {
-			size, files = size+len(one.Data), files+1
-		}
-	}
-	if size > maxBrought || files > maxBroughtFiles {
-		return errTooMuch
-	}
-	return nil
-}
 
 // checkDescribed refuses a described container that needs more than nodes of a place can be given. users are
 // the units that have volumes by now.

@@ -76,7 +76,7 @@ func (l *ownLife) taken(ctx context.Context) error {
 			d.Fail(fmt.Errorf("the Docker daemon of %s has ended: %w", l.node.Name, gone))
 		}
 	}()
-	pid, _ := l.node.HostPID(l.Container) // it may have ended
+	pid := l.node.HostPID(l.Container)
 	s.SetHostPID(pid)
 	if err := hosts.MapPorts(ctx, pid, s.Spec.Container); err != nil {
 		return err

@@ -5,7 +5,6 @@
 package private
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -322,39 +321,10 @@ func (c *Cluster) Close() error {
 	return errors.Join(problems...)
 }
 
-// HostPID returns the number of the first process of a container as this host has it: the
-// daemon of a node knows only those that the node's processes have among themselves.
-func (n *Node) HostPID(container string) (int, error) {
-	files, err := filepath.Glob(filepath.Join(cgroup.Root, "*", n.group, container, "cgroup.procs"))
-	if err != nil || len(files) == 0 {
-		files = []string{filepath.Join(cgroup.Root, n.group, container, "cgroup.procs")}
-	}
-	text, err := os.ReadFile(files[0])
-	if err != nil {
-		return 0, err
-	}
-	for _, word := range bytes.Fields(text) {
-		pid, err := strconv.Atoi(string(word))
-		if err == nil && isFirst(pid) {
-			return pid, nil
-		}
-	}
-	return 0, fmt.Errorf("the container %s has no first process", container)
-}
-
-// isFirst reports whether a process is the first of those that see each other.
-func isFirst(pid int) bool {
-	status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "status"))
-	if err != nil {
-		return false
-	}
-	for line := range bytes.Lines(status) {
-		if numbers, is := bytes.CutPrefix(line, []byte("NSpid:")); is {
-			all := bytes.Fields(numbers)
-			return len(all) > 0 && string(all[len(all)-1]) == "1"
-		}
-	}
-	return false
+// HostPID returns the number of the first process of a container as this host has it: the daemon of a node
+// knows only those that the node's processes have among themselves. 0: the container has ended.
+func (n *Node) HostPID(container string) int {
+	return cgroup.First(cgroup.Root, filepath.Join(n.group, container))
 }
 
 // Missing says what this host lacks for a private swarm; nil: nothing.

@@ -40,18 +40,12 @@ func New(t *testing.T) *Swarm {
 		t.Skip(err)
 	}
 	id, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	dir, err := os.MkdirTemp("", "cleave-theirs-") // short: there are sockets in it
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	c, err := private.Up(t.Context(), id.String(), filepath.Join(dir, "swarm"),
 		"--insecure-registry=198.19.0.0/16")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Cleanup(func() {
 		if err := c.Close(); err != nil {
 			t.Error(err)
@@ -61,9 +55,7 @@ func New(t *testing.T) *Swarm {
 		}
 	})
 	listener, err := net.Listen("tcp", c.Hosts.Here()+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	server := &http.Server{Handler: &registrytest.Registry{}}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
@@ -100,31 +92,23 @@ func (s *Swarm) Furnish(t *testing.T) {
 func (s *Swarm) Call(t *testing.T, node int, method, path string, body, result any) {
 	t.Helper()
 	text, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://docker/v1.41"+path,
 		strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(s.Nodes[node].Socket, "unix://"))
 		}}}
 	answer, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	defer func() { _ = answer.Body.Close() }() // only read
 	if answer.StatusCode >= http.StatusBadRequest {
 		t.Fatalf("%s %s: %s", method, path, answer.Status)
 	}
 	if result != nil {
-		if err := json.NewDecoder(answer.Body).Decode(result); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, json.NewDecoder(answer.Body).Decode(result))
 	}
 }
 
@@ -138,9 +122,7 @@ func (s *Swarm) State(t *testing.T) deploytest.State {
 			delete(item, counted)
 		}
 		text, err := json.Marshal(item)
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		name := item["ID"]
 		if name == nil {
 			name = fmt.Sprint(item["Id"], item["Name"])
