@@ -67,9 +67,7 @@ type Client interface {
 
 // Closed returns the client, which is closed when the test ends.
 func Closed(t *testing.T, client Client, err error) grpc.ClientConnInterface {
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
@@ -156,9 +154,7 @@ func newBench(t *testing.T, b Binding, network string, ofCaller, ofCallee *secur
 func (x *bench) listen(t *testing.T, place string) net.Listener {
 	t.Helper()
 	listener, err := net.Listen(x.network, place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return listener
 }
 
@@ -266,4 +262,11 @@ func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -24,18 +24,14 @@ func identities(t *testing.T) (ofCaller, ofCallee *secure.Transport) {
 func newAuthority(t *testing.T) *secure.Authority {
 	t.Helper()
 	authority, err := secure.NewAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return authority
 }
 
 func issued(t *testing.T, by *secure.Authority, name string) []byte {
 	t.Helper()
 	identity, err := by.Issue(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return identity
 }
 
@@ -43,18 +39,14 @@ func issued(t *testing.T, by *secure.Authority, name string) []byte {
 func expired(t *testing.T, by *secure.Authority, name string) []byte {
 	t.Helper()
 	identity, err := by.IssueFor(time.Now().Add(-time.Hour), time.Now().Add(-time.Second), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return identity
 }
 
 func transport(t *testing.T, identity []byte, mutual bool) *secure.Transport {
 	t.Helper()
 	made, err := secure.New(identity, mutual)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made
 }
 

@@ -73,13 +73,9 @@ func untraced(t *testing.T, x *bench) {
 func written(t *testing.T, p *spans.Provider) []spans.Record {
 	t.Helper()
 	dir := t.TempDir()
-	if err := p.Write(dir, "unit"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Write(dir, "unit"))
 	all, err := spans.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 

@@ -50,9 +50,7 @@ func bound(t *testing.T, s suite) {
 func allowed(t *testing.T, pid int) string {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for line := range strings.Lines(string(status)) {
 		if list, is := strings.CutPrefix(line, "Cpus_allowed_list:"); is {
 			return strings.TrimSpace(list)

@@ -40,18 +40,14 @@ func Main(
 func Conductor(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	conductor := exec.Command(own, append([]string{"conductor"}, args...)...)
 	conductor.Stderr = os.Stderr
 	out, err := conductor.StdoutPipe()
 	if err == nil {
 		err = conductor.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != deployed+"\n" {
 		t.Fatalf("the conductor says %q (%v)", line, err)
 	}

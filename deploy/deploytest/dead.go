@@ -13,9 +13,7 @@ import (
 func Label(t *testing.T) string {
 	t.Helper()
 	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return own.String()
 }
 
@@ -34,9 +32,7 @@ type Labelled struct {
 func CleansTheDead(t *testing.T, c Labelled) {
 	t.Helper()
 	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	dead, elsewhere := own, launch.ID{Place: "000000", PID: 7, Start: "1"}
 	dead.PID, dead.Start = 1<<22-1, "1"
 	labels := map[string]string{c.Prefix + own.String(): own.String(), c.Prefix + dead.String(): dead.String(),

@@ -41,9 +41,7 @@ func Agent(t *testing.T) string { return built(t, "host-agent", "cmd/host-agent"
 func built(t *testing.T, name, from string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := gobuild.Programs(path, nil, "github.com/cleave-lab/cleave/"+from); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, gobuild.Programs(path, nil, "github.com/cleave-lab/cleave/"+from))
 	return path
 }
 
@@ -151,9 +149,7 @@ func fromStartToReports(t *testing.T, s suite) {
 	}
 	var ended [3]int64
 	for i, name := range []string{"front", "stock", "views"} {
-		if err := json.Unmarshal([]byte(reports[name]), &ended[i]); err != nil {
-			t.Fatal(err)
-		}
+		Must(t, json.Unmarshal([]byte(reports[name]), &ended[i]))
 		text, err := os.ReadFile(filepath.Join(d.HandedOver(), name+".lives"))
 		if err != nil || string(text) != "|" {
 			t.Errorf("%s has handed over %q (%v)", name, text, err)

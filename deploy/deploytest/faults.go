@@ -95,9 +95,7 @@ func slowed(t *testing.T, s suite) {
 	if front := took("front"); front >= delay {
 		t.Errorf("front, which is not slowed, answers after %v", front)
 	}
-	if err := d.Heal(within(t), fault); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, d.Heal(within(t), fault))
 	if stock := took("stock"); stock >= delay {
 		t.Errorf("healed, stock answers after %v", stock)
 	}

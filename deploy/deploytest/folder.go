@@ -26,9 +26,7 @@ func (s suite) skip(t *testing.T, why string) {
 // may read, and which the others wait for. In a container it cannot write there.
 func programInAFolder(t *testing.T, s suite) {
 	folder := filepath.Dir(s.program)
-	if err := os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o644))
 	want := "flour"
 	if s.Name() == lab.Process {
 		want += ", may write"
@@ -116,9 +114,7 @@ func whatIsLeft(t *testing.T, s suite) {
 	defer stop(t, d)
 	job(t, d)
 	reportsOf(t, d)
-	if err := d.EndForeign(within(t)); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, d.EndForeign(within(t)))
 	left, err := filepath.Glob(filepath.Join(d.HandedOver(), "diary.*"))
 	if err != nil || len(left) != 1 || filepath.Base(left[0]) != "diary.page" {
 		t.Fatalf("it left %q (%v), want diary.page", left, err)

@@ -25,9 +25,7 @@ type Road struct {
 func NewRoad(t *testing.T, network, to string) *Road {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	r := &Road{Listener: listener}
 	go func() {
 		for {
@@ -72,9 +70,7 @@ func Front() lab.Layout { return Layout("front") }
 func Folder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "trial")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.Mkdir(dir, 0o700))
 	return dir
 }
 

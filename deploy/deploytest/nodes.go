@@ -65,9 +65,7 @@ func updated(t *testing.T, s suite) {
 	l := Layout("front", "stock")
 	l.Units[2].Scalable = true
 	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 2}}.Scale(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	d := s.deploy(t, scaled)
 	defer stop(t, d)
 	job(t, d)

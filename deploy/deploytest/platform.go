@@ -48,13 +48,9 @@ func platform(t *testing.T, s suite) {
 			err = metering.Mark()
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	metered, err := metering.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	if memory := metered.Total.PeakMemoryBytes; memory < 10<<20 || memory > 4<<30 {
 		t.Errorf("its daemons take %d bytes of memory: %+v", memory, metered.Processes)
 	}
@@ -71,9 +67,7 @@ func platform(t *testing.T, s suite) {
 func nodes(t *testing.T, s suite, d lab.Deployment) {
 	t.Helper()
 	l, err := lab.Layout{}.On(s.Deployer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	for _, u := range d.Units() {
 		if len(l.Nodes) > 0 && !strings.HasPrefix(d.NodeOf(u.Name), "node-") {
 			t.Errorf("%s is on %q", u.Name, d.NodeOf(u.Name))

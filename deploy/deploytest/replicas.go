@@ -12,9 +12,7 @@ func replicas(t *testing.T, s suite) {
 	l.Units[2].Scalable = true
 	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 3},
 		Limits: map[string]lab.Limits{"stock": {CPU: 0.5}}}.Scale(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	d := s.deploy(t, scaled)
 	defer stop(t, d)
 	job(t, d)

@@ -171,9 +171,7 @@ func shownReady(t *testing.T, s suite) {
 	said := func(lives int) {
 		t.Helper()
 		text, err := os.ReadFile(asked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		Must(t, err)
 		lines := strings.Fields(string(text))
 		if len(lines) != 2+lives {
 			t.Fatalf("the command was asked with %q, want it three times, and once for every later life", lines)

@@ -48,9 +48,7 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 	l.Units[1].Container.Command[2] = "data-base:90" // others call db there, and it listens on 80
 	l.Units[3].Container.Ports = []lab.ContainerPort{{Port: 90, Target: 80}}
 	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(l)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	s := suite{deployer, Folder(t), ""}
 	d := s.deploy(t, layout)
 	defer func() {
@@ -124,13 +122,9 @@ func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left f
 			u.Container.Mounts[0] = lab.ContainerMount{Kind: lab.MountBind, Source: folder, Target: "/given"}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(folder, "word"), []byte("asks"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, os.WriteFile(filepath.Join(folder, "word"), []byte("asks"), 0o600))
 	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	refuses := func(change func(*lab.UnitSpec), says string) {
 		other := layout
 		other.Units = slices.Clone(layout.Units)

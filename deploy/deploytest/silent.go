@@ -13,9 +13,7 @@ import (
 func Silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() }) // it is heard of by nobody
 	return listener.Addr().String()
 }

@@ -19,13 +19,9 @@ func (s suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
 	if errors.As(err, &incapable) {
 		s.skip(t, err.Error())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	d, err := s.Deploy(t.Context(), l, s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return d
 }
 
@@ -55,9 +51,7 @@ func job(t *testing.T, d lab.Deployment) {
 // finish starts the job of a lead that is ready, and returns how long it took, in seconds.
 func finish(t *testing.T, d lab.Deployment) float64 {
 	t.Helper()
-	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
 	took := await(t, d, lab.EventFinished).ElapsedSeconds
 	if took <= 0 {
 		t.Fatalf("the job took %g s", took)
@@ -69,9 +63,7 @@ func finish(t *testing.T, d lab.Deployment) float64 {
 func await(t *testing.T, d lab.Deployment, kind lab.EventKind) lab.Event {
 	t.Helper()
 	event, err := d.Await(within(t), kind)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return event
 }
 
@@ -87,22 +79,16 @@ func goesOn(t *testing.T, d lab.Deployment) {
 func endpointOf(t *testing.T, d lab.Deployment, unit string) lab.Endpoint {
 	t.Helper()
 	endpoint, err := d.Endpoint(unit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return endpoint
 }
 
 // reportsOf ends the units that report, and returns their reports.
 func reportsOf(t *testing.T, d lab.Deployment) []lab.UnitReport {
 	t.Helper()
-	if err := d.Command(lab.Command{Command: lab.CommandStop}); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, d.Command(lab.Command{Command: lab.CommandStop}))
 	reports, err := d.Reports(within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	return reports
 }
 
@@ -130,9 +116,7 @@ func ask(t *testing.T, d lab.Deployment, unit string) string {
 	t.Helper()
 	endpoint := endpointOf(t, d, unit)
 	connection, err := net.Dial("tcp", endpoint.Dial)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	text, err := io.ReadAll(connection)
 	if err = errors.Join(err, connection.Close()); err != nil {
 		t.Fatal(err)

@@ -29,9 +29,7 @@ func meteredJob(t *testing.T, d lab.Deployment) lab.Metered {
 	if err == nil {
 		err = metering.Mark()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	finish(t, d)
 	err = metering.Mark()
 	metered, wrong := metering.Stop()

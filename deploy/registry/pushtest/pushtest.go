@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/registry"
 )
 
@@ -21,9 +22,7 @@ import (
 func Push(t *testing.T, place, path string) string {
 	t.Helper()
 	program, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	var layer bytes.Buffer
 	archive := tar.NewWriter(&layer)
 	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "program", Mode: 0o755,
@@ -33,25 +32,17 @@ func Push(t *testing.T, place, path string) string {
 	if _, err := archive.Write(program); err != nil {
 		t.Fatal(err)
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, archive.Close())
 	config, err := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
 		"config": map[string]any{"Entrypoint": []string{"/program"}},
 		"rootfs": map[string]any{"type": "layers",
 			"diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer.Bytes()))}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	to, err := registry.Parse(place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	name, err := to.Push(t.Context(), registry.Image{Name: "theirs", Config: config, Layer: layer.Bytes()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	return name
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/internal/testset"
 )
@@ -46,9 +47,7 @@ func New(t *testing.T, label string, names ...string) *Hosts {
 		t.Skip("there is no sshd here: type: apt-get install openssh-server")
 	}
 	set, err := hosts.Make(t.Context(), label, names...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Cleanup(func() {
 		if err := set.Close(); err != nil {
 			t.Error(err)
@@ -63,9 +62,7 @@ func New(t *testing.T, label string, names ...string) *Hosts {
 	for i, host := range set.Hosts() {
 		keygen(t, h.path(host.Name))
 		public, err := os.ReadFile(h.path(host.Name) + ".pub")
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		fmt.Fprintf(&known, "%s %s", host.Address, public)
 		fmt.Fprintf(&config, "Host %s\n  HostName %s\n", names[i], host.Address)
 		h.start(t, host)
@@ -79,9 +76,7 @@ func (h *Hosts) path(name string) string { return filepath.Join(h.dir, name) }
 
 func (h *Hosts) write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func keygen(t *testing.T, path string) {
@@ -112,9 +107,7 @@ func (h *Hosts) start(t *testing.T, host *hosts.Host) {
 		server.Stderr = said // a file: sshd goes on for a moment after nsenter
 		err = errors.Join(host.Start(server), said.Close())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Cleanup(func() {
 		_ = server.Process.Kill() // it may have ended with its host
 		_ = server.Wait()         // killed: that is how it ends
@@ -136,13 +129,9 @@ func (h *Hosts) start(t *testing.T, host *hosts.Host) {
 func (h *Hosts) Use(t *testing.T) {
 	t.Helper()
 	ssh, err := exec.LookPath("ssh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	folder := h.path("bin")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.MkdirAll(folder, 0o700))
 	if err := os.WriteFile(filepath.Join(folder, "ssh"),
 		[]byte(fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", ssh, h.Config)), 0o700); err != nil {
 		t.Fatal(err)
@@ -179,9 +168,7 @@ func (h *Hosts) Run() []string {
 func (h *Hosts) Also(t *testing.T, name string, settings ...string) {
 	t.Helper()
 	text, err := os.ReadFile(h.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	// What comes first counts.
 	h.write(t, h.Config, "Host "+name+"\n  "+strings.Join(settings, "\n  ")+"\nHost *\n"+string(text))
 }
