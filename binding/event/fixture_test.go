@@ -29,7 +29,9 @@ func topology() broker.Topology {
 
 func must(t testing.TB, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // tabled opens a database with the tables of outbox and inbox, and one for effects.

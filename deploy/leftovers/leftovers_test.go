@@ -32,7 +32,9 @@ func TestMain(m *testing.M) {
 
 func must(t *testing.T, err error) {
 	t.Helper()
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // newRoot returns the path of a root that is not there yet.

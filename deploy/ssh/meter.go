@@ -63,11 +63,11 @@ func (m *hostMetering) Mark() error { return m.host.tell(m.ctx, "Mark", agent.No
 
 // Suspend implements lab.Metering.
 func (m *hostMetering) Suspend(unit string) error {
-	return m.host.tell(m.ctx, "Without", unit)
+	return m.host.tell(m.ctx, "SuspendMetering", unit)
 }
 
 // Resume implements lab.Metering.
-func (m *hostMetering) Resume(unit lab.Unit) error { return m.host.tell(m.ctx, "With", unit) }
+func (m *hostMetering) Resume(unit lab.Unit) error { return m.host.tell(m.ctx, "ResumeMetering", unit) }
 
 // Stop implements lab.Metering.
 func (m *hostMetering) Stop() (used lab.Metered, err error) {

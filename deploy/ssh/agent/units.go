@@ -139,49 +139,47 @@ func (h *Host) Hear(number int, next *Heard) error {
 	}
 }
 
-// Tell hands a unit something to read.
-func (h *Host) Tell(told Told, _ *None) error {
-	l, err := h.life(told.Life)
+// withUnit does something with a unit.
+func (h *Host) withUnit(number int, do func(*life) error) error {
+	l, err := h.life(number)
 	if err == nil {
-		_, err = l.unit.Commands.Write(told.Text)
+		err = do(l)
 	}
 	return err
+}
+
+// Tell hands a unit something to read.
+func (h *Host) Tell(told Told, _ *None) error {
+	return h.withUnit(told.Life, func(l *life) error {
+		_, err := l.unit.Commands.Write(told.Text)
+		return err
+	})
 }
 
 // Release ends what a unit reads; of a foreign one its keeper then ends it.
 func (h *Host) Release(number int, _ *None) error {
-	l, err := h.life(number)
-	if err == nil {
-		err = l.End(context.Background())
-	}
-	return err
+	return h.withUnit(number, func(l *life) error { return l.End(context.Background()) })
 }
 
 // Kill kills a unit.
 func (h *Host) Kill(number int, proof *string) error {
-	l, err := h.life(number)
-	if err == nil {
+	return h.withUnit(number, func(l *life) (err error) {
 		*proof, err = l.Kill(context.Background())
-	}
-	return err
+		return err
+	})
 }
 
 // Pause pauses a unit.
 func (h *Host) Pause(number int, proof *string) error {
-	l, err := h.life(number)
-	if err == nil {
+	return h.withUnit(number, func(l *life) (err error) {
 		*proof, err = l.Pause(context.Background())
-	}
-	return err
+		return err
+	})
 }
 
 // Resume lets a paused unit go on.
 func (h *Host) Resume(number int, _ *None) error {
-	l, err := h.life(number)
-	if err == nil {
-		err = l.Resume(context.Background())
-	}
-	return err
+	return h.withUnit(number, func(l *life) error { return l.Resume(context.Background()) })
 }
 
 // Stop ends the trial, if there is one, with all that it has here.
@@ -205,48 +203,36 @@ func (h *Host) Watch(units []lab.Unit, _ *None) error {
 	return err
 }
 
-func (h *Host) meters() (lab.Metering, error) {
+// withMetering does something with the metering of the trial.
+func (h *Host) withMetering(do func(lab.Metering) error) error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.metering == nil {
-		return nil, errors.New("nothing is metered on this host")
+	metering := h.metering
+	h.mu.Unlock()
+	if metering == nil {
+		return errors.New("nothing is metered on this host")
 	}
-	return h.metering, nil
+	return do(metering)
 }
 
-// Mark notes what units have used until now.
-func (h *Host) Mark(None, *None) error {
-	metering, err := h.meters()
-	if err == nil {
-		err = metering.Mark()
-	}
-	return err
+// Mark records what units have used until now.
+func (h *Host) Mark(None, *None) error { return h.withMetering(lab.Metering.Mark) }
+
+// SuspendMetering stops metering a unit that is about to be killed.
+func (h *Host) SuspendMetering(unit string, _ *None) error {
+	return h.withMetering(func(m lab.Metering) error { return m.Suspend(unit) })
 }
 
-// Without is metering a unit no more, which will be killed.
-func (h *Host) Without(unit string, _ *None) error {
-	metering, err := h.meters()
-	if err == nil {
-		err = metering.Suspend(unit)
-	}
-	return err
+// ResumeMetering meters a unit again that was killed.
+func (h *Host) ResumeMetering(unit lab.Unit, _ *None) error {
+	return h.withMetering(func(m lab.Metering) error { return m.Resume(unit) })
 }
 
-// With is metering a unit again, which was killed.
-func (h *Host) With(unit lab.Unit, _ *None) error {
-	metering, err := h.meters()
-	if err == nil {
-		err = metering.Resume(unit)
-	}
-	return err
-}
-
-// Metered ends metering and says what units have used.
+// Metered ends metering and returns what units have used.
 func (h *Host) Metered(_ None, used *lab.Metered) error {
-	metering, err := h.meters()
-	if err == nil {
-		*used, err = metering.Stop()
-	}
+	err := h.withMetering(func(m lab.Metering) (err error) {
+		*used, err = m.Stop()
+		return err
+	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.metering = nil
