@@ -66,7 +66,11 @@ func Listen(host, unit, target string) (*Relay, error) {
 	}
 	r := &Relay{unit: unit, target: target, listener: listener, ended: make(chan struct{}),
 		open: map[net.Conn]bool{}}
-	r.passing.Go(r.accept)
+	r.passing.Go(func() {
+		_ = accept.Each(listener, func(from net.Conn) { // until it is closed
+			r.passing.Go(func() { r.carry(from) })
+		})
+	})
 	return r, nil
 }
 
@@ -86,16 +90,6 @@ func (r *Relay) Target() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.target
-}
-
-func (r *Relay) accept() {
-	for {
-		from, err := accept.Next(r.listener)
-		if err != nil { // it is closed
-			return
-		}
-		r.passing.Go(func() { r.carry(from) })
-	}
 }
 
 // carry passes on one connection, in both directions, until both sides have closed.

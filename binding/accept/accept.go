@@ -1,7 +1,7 @@
 // Package accept takes connections, also when no file descriptor is left for a moment, shares the
 // connections of one address between two servers, and ends those whose peers do not read.
 //
-// Entry points: Next, Fork, LimitWrites.
+// Entry points: Each, Next, Fork, LimitWrites.
 package accept
 
 import (
@@ -22,5 +22,16 @@ func Next(listener net.Listener) (net.Conn, error) {
 			return connection, err
 		}
 		time.Sleep(pause)
+	}
+}
+
+// Each hands the connections of a listener to take, one after the other, until the listener is closed.
+func Each(listener net.Listener, take func(net.Conn)) error {
+	for {
+		connection, err := Next(listener)
+		if err != nil {
+			return err
+		}
+		take(connection)
 	}
 }

@@ -35,13 +35,7 @@ func Fork(listener net.Listener, text string) (those, others net.Listener) {
 		_ = listener.Close() // nobody would hear of it
 	}()
 	go func() {
-		for {
-			connection, err := Next(listener)
-			if err != nil { // it is closed
-				return
-			}
-			go share(connection, text, first, second)
-		}
+		_ = Each(listener, func(c net.Conn) { go share(c, text, first, second) }) // until it is closed
 	}()
 	return first, second
 }

@@ -79,22 +79,13 @@ func (s *Server) Serve(listener net.Listener) error {
 	if closing { // the end came first
 		return listener.Close()
 	}
-	for {
-		raw, err := accept.Next(listener)
-		if err != nil {
-			if s.isClosing() {
-				return nil
-			}
-			return err
-		}
-		s.enter(raw)
-	}
-}
-
-func (s *Server) isClosing() bool {
+	err := accept.Each(listener, s.enter)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.closing
+	if s.closing {
+		return nil
+	}
+	return err
 }
 
 // served is a connection of the server.

@@ -65,16 +65,11 @@ func (s *Server) Serve(listener net.Listener) error {
 	if closing { // Shutdown came first
 		return listener.Close()
 	}
-	for {
-		accepted, err := accept.Next(listener)
-		if err != nil {
-			if s.isClosing() {
-				return nil
-			}
-			return err
-		}
-		s.running.Go(func() { s.serve(accepted) })
+	err := accept.Each(listener, func(accepted net.Conn) { s.running.Go(func() { s.serve(accepted) }) })
+	if s.isClosing() {
+		return nil
 	}
+	return err
 }
 
 func (s *Server) isClosing() bool {

@@ -43,19 +43,10 @@ func (d *Doors) To(endpoint string) string {
 	if d.closed {
 		_ = door.Close() // its address refuses callers
 	}
-	go d.admit(door, endpoint)
+	go func() {
+		_ = accept.Each(door, func(caller net.Conn) { go d.lead(caller, endpoint) }) // until it is closed
+	}()
 	return door.Addr().String()
-}
-
-// admit accepts and forwards connections at a door until it is closed.
-func (d *Doors) admit(door net.Listener, endpoint string) {
-	for {
-		caller, err := accept.Next(door)
-		if err != nil { // it is closed
-			return
-		}
-		go d.lead(caller, endpoint)
-	}
 }
 
 // lead forwards a caller's connection until either side closes it.

@@ -51,18 +51,14 @@ func Door(address, network, keyFile string) error {
 
 // answer has callers served, and tells them what went wrong, until the listener is closed.
 func answer(listener net.Listener, serve func(net.Conn) error) error {
-	for {
-		caller, err := accept.Next(listener)
-		if err != nil {
-			return err
-		}
+	return accept.Each(listener, func(caller net.Conn) {
 		go func() {
 			defer func() { _ = caller.Close() }() // all has been said
 			if err := serve(caller); err != nil {
 				_, _ = fmt.Fprintln(caller, err) // it may be gone
 			}
 		}()
-	}
+	})
 }
 
 // admit does what one caller wants.
