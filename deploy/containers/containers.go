@@ -83,9 +83,9 @@ func CheckFolders(services []lab.ServiceSpec, places string) error {
 	var problems []error
 	for _, spec := range services {
 		if spec.Files {
-			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which %s do "+
-				"not have: choose a server (--backing), such as postgres or, for documents, mongo", spec.Name, spec.Kind,
-				places))
+			problems = append(problems, fmt.Errorf("the backing service %s (%s) is a folder of this host, which %s "+
+				"do not have: choose a server (--backing), such as postgres or, for documents, mongo", spec.Name,
+				spec.Kind, places))
 		}
 	}
 	return errors.Join(problems...)
@@ -184,8 +184,8 @@ func assigned(environment []string) map[string]string {
 	return all
 }
 
-// VisibleEnvironment returns the environment that a container has itself. Of a foreign unit that is all; a unit of
-// ours finds its own in a file of its volume, so that no description of the container shows it,
+// VisibleEnvironment returns the environment that a container has itself. Of a foreign unit that is all; a
+// unit of ours finds its own in a file of its volume, so that no description of the container shows it,
 // but for what Go's runtime reads before the unit can. Where it waits for its conductor, at the
 // address control, the file holds the token that is returned, too.
 func (t Trial) VisibleEnvironment(

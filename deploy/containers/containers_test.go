@@ -70,7 +70,8 @@ func TestPortsThatNothingLeadsTo(t *testing.T) {
 		t.Error(err)
 	}
 	ports[0].Port = 80
-	deploytest.Says(t, CheckPorts(units), "web is called at port 80, and listens on 81", "deploy with docker-bridge")
+	deploytest.Says(t, CheckPorts(units), "web is called at port 80, and listens on 81",
+		"deploy with docker-bridge")
 }
 
 // TestVisibleEnvironment: a description of a container shows nothing of what a unit of ours is told but where
@@ -96,7 +97,8 @@ func TestVisibleEnvironment(t *testing.T) {
 		t.Errorf("the unit is told %s (%v), want all that it has, and the token %q", text, err, token)
 	}
 	spec.Foreign = true
-	if given, token, err = trial.VisibleEnvironment(spec, ""); err != nil || token != "" || given["PASSWORD"] != "secret" {
+	given, token, err = trial.VisibleEnvironment(spec, "")
+	if err != nil || token != "" || given["PASSWORD"] != "secret" {
 		t.Errorf("a foreign unit has %v and the token %q (%v)", given, token, err)
 	}
 }

@@ -39,8 +39,8 @@ func MapPorts(ctx context.Context, pid int, spec *lab.ContainerSpec) error {
 		if !isMapped(port) {
 			continue
 		}
-		err := In(ctx, pid, "iptables", fmt.Sprintf("--wait --table nat --append PREROUTING --protocol tcp --dport %d "+
-			"--jump REDIRECT --to-ports %d", port.Port, port.Target))
+		err := In(ctx, pid, "iptables", fmt.Sprintf("--wait --table nat --append PREROUTING --protocol tcp "+
+			"--dport %d --jump REDIRECT --to-ports %d", port.Port, port.Target))
 		if _, ended := os.Stat("/proc/" + strconv.Itoa(pid)); err != nil && ended == nil {
 			return fmt.Errorf("lead from port %d to %d: %w", port.Port, port.Target, err)
 		}

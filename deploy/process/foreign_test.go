@@ -306,7 +306,8 @@ func TestATakenAddressFailsTheDeployment(t *testing.T) {
 
 func TestAPreparationThatIsNotThereIsNamed(t *testing.T) {
 	l := withForeign(t, "sleep")
-	l.Prepare = []lab.UnitSpec{{Name: "reset", Runnable: lab.Runnable{Program: "./no-such-reset", Foreign: true}}}
+	l.Prepare = []lab.UnitSpec{{Name: "reset",
+		Runnable: lab.Runnable{Program: "./no-such-reset", Foreign: true}}}
 	dir := deploytest.Folder(t)
 	_, err := deployer(t).Deploy(t.Context(), l, dir)
 	deploytest.Says(t, err, "prepare the trial: unit reset", "no-such-reset")

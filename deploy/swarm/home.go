@@ -345,7 +345,8 @@ func remove(ctx context.Context, manager *engine.Client, label string) error {
 	if err != nil {
 		return err
 	}
-	return fleet.Until(ctx, lookAgain, func() (bool, error) { // the nodes end tasks after their services are gone
+	// The nodes end tasks after their services are gone.
+	return fleet.Until(ctx, lookAgain, func() (bool, error) {
 		tasks, err := manager.Tasks(ctx, "label", leftovers.DockerLabel+"="+label)
 		if err != nil || len(tasks) == 0 {
 			return true, err
