@@ -321,6 +321,9 @@ func expectTheirs(t *testing.T, trials []lab.Trial) {
 			int64(of.Traces) < trial.Audit.Counts["ok"]) {
 			t.Errorf("%s: of %+v there are these traces: %+v", trial.Variant, trial.Audit.Counts, of)
 		}
+		if said := strings.Join(trial.Remarks, "\n"); strings.Contains(said, "spans may be missing") {
+			t.Errorf("%s: %s", trial.Variant, said)
+		}
 	}
 }
 
