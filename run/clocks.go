@@ -7,9 +7,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// clocksApart returns how far apart the clocks of two units can be: as far as those of their
-// hosts are, and as far as this host's was set during the trial. byWall and byMonotonic are how
-// long the trial took by this host's two clocks.
+// clocksApart returns the largest possible difference between the clocks of two units: that of their hosts,
+// plus the adjustment of this host's clock during the trial. byWall and byMonotonic are the length of the
+// trial by this host's two clocks.
 func clocksApart(clocks *lab.Clocks, byWall, byMonotonic time.Duration) time.Duration {
 	apart := (byWall - byMonotonic).Abs()
 	if clocks != nil {
@@ -18,8 +18,8 @@ func clocksApart(clocks *lab.Clocks, byWall, byMonotonic time.Duration) time.Dur
 	return apart
 }
 
-// withholdByClocks takes out of a trial what it has measured from one host's clock to another's,
-// where that is too short a time for clocks which are that far apart.
+// withholdByClocks removes times between the clocks of two hosts from a trial, if they are too short for the
+// difference of the clocks.
 func withholdByClocks(trial *lab.Trial, metrics []lab.Metric) {
 	for _, m := range metrics {
 		value, measured := trial.Measures[m.Name]
@@ -31,8 +31,8 @@ func withholdByClocks(trial *lab.Trial, metrics []lab.Metric) {
 	}
 }
 
-// withholdLate takes out of a trial the times from when operations were due that the generator may have moved
-// by sending late, and how the load went on, which is followed in such times.
+// withholdLate removes the times since operations were due from a trial if late sending may have distorted
+// them, and the cohorts, which consist of such times.
 func withholdLate(trial *lab.Trial, metrics []lab.Metric, late map[float64]string) {
 	for _, m := range metrics {
 		why, moved := late[m.Quantile]
@@ -44,7 +44,7 @@ func withholdLate(trial *lab.Trial, metrics []lab.Metric, late map[float64]strin
 	}
 }
 
-// withhold takes a metric out of a trial.
+// withhold removes a metric from a trial.
 func withhold(trial *lab.Trial, m lab.Metric, why string) {
 	delete(trial.Measures, m.Name)
 	delete(trial.Spectra, m.Quantity)

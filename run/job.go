@@ -16,9 +16,9 @@ import (
 type Job struct {
 	Deployment lab.Deployment
 	Meter      lab.Meter
-	// Host watches the host meanwhile; nil: nobody does.
+	// Host observes the host during the job; nil: nothing does.
 	Host lab.Observation
-	// Lap is told of every phase that ends; nil: nobody wants to know.
+	// Lap is called at the end of each phase, unless it is nil.
 	Lap func(lab.PhaseName)
 	// Profiler of a profiled trial; nil: it is none. The layout is instrumented.
 	Profiler lab.Profiler
@@ -26,7 +26,7 @@ type Job struct {
 	Faults   []lab.Fault
 	Injector lab.Injector
 	Layout   lab.Layout
-	// Used is told about once a second what the units use, where the meter can tell; nil: nobody is.
+	// Used gets the use of the units about once a second, if the meter can read it; nil: it is not read.
 	Used func(lab.UsedSecond)
 }
 
@@ -120,23 +120,21 @@ func (j Job) watch(ctx context.Context) (lab.Metering, error) {
 
 // withAccounts adds what the deployment's platform itself says of its units since the job began.
 func (j Job) withAccounts(used lab.Metered, begun time.Time) lab.Metered {
-	said, note := j.Deployment.Accounts(begun, time.Now())
-	used.Platform = said
-	if note != "" {
+	var note string
+	if used.Platform, note = j.Deployment.Accounts(begun, time.Now()); note != "" {
 		used.Notes = append(used.Notes, note)
 	}
 	return used
 }
 
-// withArrivals does something while it notes the replicas that the platform adds, and has the
-// meter follow them.
+// withArrivals records and meters the replicas that the platform adds while do runs.
 func (j Job) withArrivals(
 	ctx context.Context, metering lab.Metering, begun time.Time, played *Played, do func(context.Context) error,
 ) error {
 	watching, stop := context.WithCancel(ctx)
-	watched := make(chan error, 1)
+	ended := make(chan error, 1)
 	go func() {
-		watched <- j.Deployment.Arrivals(watching, func(a lab.Arrived) error {
+		ended <- j.Deployment.Arrivals(watching, func(a lab.Arrived) error {
 			if err := metering.Resume(a.Unit); err != nil {
 				return fmt.Errorf("meter: %w", err)
 			}
@@ -147,11 +145,11 @@ func (j Job) withArrivals(
 	}()
 	err := do(ctx)
 	stop()
-	return errors.Join(err, <-watched)
+	return errors.Join(err, <-ended)
 }
 
-// rest lets the meter see what the units use while nobody asks anything of them, as long as
-// the lead unit wants. A generator alone has nobody to be asked.
+// rest lets the meter see the use of the idle units for the time that the lead unit asks for. A generator
+// alone has no units that could be idle.
 func (j Job) rest(ctx context.Context) error {
 	lead := slices.IndexFunc(j.Layout.Units, func(u lab.UnitSpec) bool { return u.Name == j.Layout.Lead })
 	if lead < 0 || len(j.Layout.Units) == 1 || j.Layout.Units[lead].Rest == 0 {
@@ -196,7 +194,7 @@ func (j Job) run(ctx context.Context, metering lab.Metering, played *Played) err
 	return unhealed(played.Faults)
 }
 
-// finish waits for the last operation, and says at once that the load is over: the meter may wait.
+// finish waits for the last operation and calls over at once, before the meter's mark, which may wait.
 func (j Job) finish(ctx context.Context, metering lab.Metering, played *Played, over func()) (err error) {
 	played.Finished, err = j.Deployment.Await(ctx, lab.EventFinished)
 	played.Ended = time.Now()
@@ -217,8 +215,7 @@ func mark(metering lab.Metering) error {
 	return nil
 }
 
-// endOr is how a unit ended, where the meter has lost it before its deployer told: that
-// says more than that it has gone.
+// endOr prefers the deployer's reason if a unit has died: the meter only knows that its process is gone.
 func endOr(ctx context.Context, deployment lab.Deployment, err error) error {
 	if !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -232,5 +229,5 @@ func endOr(ctx context.Context, deployment lab.Deployment, err error) error {
 	return ended
 }
 
-// endNotice is how long the news of a unit's end may take.
+// endNotice is the time that a deployer may take to report the end of a unit.
 const endNotice = time.Second

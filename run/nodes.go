@@ -2,9 +2,9 @@ package run
 
 import "github.com/cleave-lab/cleave/lab"
 
-// nodesOf adds up what units used by the nodes that they are on now, which is where they were
-// at the end of the load; nil where the deployment has none. The generator is left out, and
-// so is a node of which a unit cannot tell its processor time or memory.
+// nodesOf sums the use of units by node, as they were placed at the end of the load; nil if the deployment
+// has no nodes. It leaves out the generator, and nodes with a unit whose processor time or memory is not
+// metered.
 func nodesOf(units []lab.UnitUsage, deployment lab.Deployment) map[string]lab.NodeUsage {
 	var nodes map[string]lab.NodeUsage
 	untold := map[string]bool{}

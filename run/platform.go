@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// besidePlatform meters a deployment's platform at the marks of its units. That the platform
-// cannot be metered is told, and spoils no trial.
+// besidePlatform meters a deployment's platform at the marks of its units. A platform that cannot be metered
+// is noted and spoils no trial.
 type besidePlatform struct {
 	lab.Metering              // of the units
 	daemons      lab.Metering // nil: none
@@ -18,8 +18,7 @@ type besidePlatform struct {
 	marked       bool
 }
 
-// watchPlatform begins to meter the platform of a deployment whose units are ready, beside
-// them.
+// watchPlatform begins to meter the platform of a deployment whose units are ready.
 func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *besidePlatform {
 	cost := j.Deployment.PlatformCost()
 	b := &besidePlatform{Metering: units, cost: &cost}
@@ -28,16 +27,16 @@ func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *besidePlatf
 	if len(daemons) == 0 {
 		return b
 	}
-	watched, err := j.Meter.Watch(ctx, daemons)
+	metering, err := j.Meter.Watch(ctx, daemons)
 	if err != nil {
 		b.unmetered(err.Error())
 		return b
 	}
-	b.daemons = watched
+	b.daemons = metering
 	return b
 }
 
-// unmetered notes why the platform is not metered, as it was first told.
+// unmetered notes the first reason why the platform is not metered.
 func (b *besidePlatform) unmetered(why string) {
 	b.cost.Unmetered = cmp.Or(b.cost.Unmetered, why)
 }
@@ -65,7 +64,7 @@ func (b *besidePlatform) markDaemons() {
 	}
 }
 
-// Stop implements lab.Metering. What the second meter took counts as the first one's does.
+// Stop implements lab.Metering. The use of both meters counts.
 func (b *besidePlatform) Stop() (lab.Metered, error) {
 	used, err := b.Metering.Stop()
 	if b.daemons == nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// watched holds what is seen of a profiled trial while it is played.
+// watched records the threads and the samples of a profiled trial.
 type watched struct {
 	meter    lab.ThreadMeter
-	sampling lab.Sampling // nil: nobody looks from outside
+	sampling lab.Sampling // nil: nothing samples from outside
 	units    []lab.Unit
 	before   []lab.ThreadUse
 	seen     lab.ProfiledWindow
 }
 
-// begin begins to watch, just before the job.
+// begin reads the threads and starts the sampler, just before the job.
 func (w *watched) begin(j Job) (err error) {
 	threads, can := j.Meter.(lab.ThreadMeter)
 	if !can {
@@ -38,8 +38,7 @@ func (w *watched) begin(j Job) (err error) {
 	return nil
 }
 
-// end notes what the threads have used since the begin: those that live. A thread that
-// was not there before has used all in between.
+// end records the CPU time of the living threads since begin. For a new thread, that is all of it.
 func (w *watched) end() error {
 	w.seen.Ended = time.Now()
 	after, err := w.meter.Threads(w.units)
@@ -57,7 +56,7 @@ func (w *watched) end() error {
 	return err
 }
 
-// close ends what looks from outside.
+// close ends the sampling.
 func (w *watched) close(threads []lab.ThreadUse) {
 	if w.sampling != nil {
 		w.seen.Programs = w.sampling.End(threads)
@@ -65,8 +64,7 @@ func (w *watched) close(threads []lab.ThreadUse) {
 	}
 }
 
-// layers ends the units, which leave their profiles then, and divides the CPU time of the
-// job.
+// layers ends the units, so that they write their profiles, and divides the CPU time of the job by layer.
 func (e *experiment) layers(
 	ctx context.Context, s setting, deployment lab.Deployment, w watched, trial *lab.Trial,
 ) (err error) {

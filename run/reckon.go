@@ -6,17 +6,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// kind tells trials apart that take about as long; the empty one is all of them.
+// kind groups trials that take about as long; the empty one groups all.
 type kind struct{ variant, point string }
 
-// took is how long trials were, with every attempt.
+// took is the time that trials took, with every attempt.
 type took struct {
 	seconds float64
 	trials  map[int]bool
 }
 
-// reckon is about how long the next trials take: as long as their like took before, and so
-// much longer as their loads have become, or as the mean of all where none was like them.
+// reckon estimates the time of the next trials: the mean of earlier trials of their kind, else of all trials,
+// each at the length that its load has now.
 func (l *looks) reckon(next []lab.PlannedTrial, before []lab.Trial) time.Duration {
 	spent := map[kind]*took{}
 	for _, trial := range before {
@@ -43,8 +43,8 @@ func (l *looks) reckon(next []lab.PlannedTrial, before []lab.Trial) time.Duratio
 	return time.Duration(sum * float64(time.Second))
 }
 
-// lengthened returns how long a trial takes whose load is so many times as long. The warm-up, which
-// becomes longer as well, is nearly all of the time until the lead unit is ready.
+// lengthened returns the time of a trial whose load is lengthened by a factor. Its warm-up, which is nearly
+// all of the time until the lead unit is ready, becomes longer, too.
 func lengthened(phases []lab.Phase, times float64) float64 {
 	var sum float64
 	for _, phase := range phases {

@@ -10,28 +10,28 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// looks is where an experiment stands that looks at its data after every block: it says
-// what is known and, where it is to stop when all is decided, plays on only what is needed.
+// looks analyses the data of an experiment after every block: it reports new verdicts and, in a design that
+// ends when all is decided, skips the trials that are not needed.
 type looks struct {
 	*experiment
 	began  time.Time
 	within time.Duration     // 0: no limit
-	block  int               // the last one that was looked before
-	known  map[string]string // verdicts that were told, by question
-	over   bool              // the time is up
+	block  int               // the last block before which it looked
+	known  map[string]string // verdicts in the progress, by question
+	over   bool              // no further trial is played
 	goesOn func(lab.PlannedTrial) bool
 }
 
-// looks begins to look; its time runs from now.
+// looks returns the looks of an experiment, whose time limit begins now.
 func (e *experiment) looks() *looks {
 	within := time.Duration(e.plan.Study.Design.Within * float64(time.Second))
 	return &looks{experiment: e, began: time.Now(), within: within, known: map[string]string{},
 		goesOn: func(lab.PlannedTrial) bool { return true }}
 }
 
-// needed reports whether a trial is to be played: every one of an ordinary design.
-// Before each block after lab.FirstLook the rule is asked, and whether the time
-// suffices for what it lets go on; within a block only the end of the time counts.
+// needed reports whether a trial is to be played; in an ordinary design all are. Before each block after
+// lab.FirstLook it asks the rule, and whether the time suffices for the needed trials; within a block it only
+// checks the time limit.
 func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	if l.Stopping == nil {
 		return true, nil
@@ -53,14 +53,13 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	return true, nil
 }
 
-// stops reports whether the design plays what is decided no further.
+// stops reports whether the design ends for variants that are decided.
 func (l *looks) stops() bool { return l.plan.Study.Design.Until == lab.UntilDecided }
 
-// firstTold is the first block before which anything can be known: one block gives no
-// interval.
+// firstTold is the first block before which a verdict is possible: one block gives no interval.
 const firstTold = 3
 
-// look tells what is known before a block begins, and asks the rule what of it is needed.
+// look reports new verdicts before a block, and asks the rule which of its trials are needed.
 func (l *looks) look(block int) error {
 	l.block = block
 	if block < firstTold {
@@ -98,10 +97,10 @@ func (l *looks) lengthen(lengths map[string]float64) {
 	l.lengths = lengths
 }
 
-// mostTold bounds how many answers one line gives.
+// mostTold bounds the answers on one line.
 const mostTold = 4
 
-// tell says which answers are new since it was last told, and which are open again.
+// tell notes the answers that have changed since the last look.
 func (l *looks) tell(answers []lab.Answer) {
 	var news []string
 	decided := 0
@@ -124,7 +123,7 @@ func (l *looks) tell(answers []lab.Answer) {
 		l.block-1, l.plan.Study.Design.Blocks, decided, len(answers), strings.Join(news, "; ")))
 }
 
-// ask has the rule say what of the block is needed, given all blocks before it.
+// ask asks the rule which trials of the block are needed, given all trials before it.
 func (l *looks) ask(before []lab.Trial) {
 	block := l.block
 	l.goesOn = l.Stopping.Needed(before)
@@ -152,7 +151,7 @@ func (l *looks) ask(before []lab.Trial) {
 		planned))
 }
 
-// end has no further trial played, and says why.
+// end ends the experiment with a reason.
 func (l *looks) end(why string) {
 	l.over = true
 	l.Progress.Note(why + ": nothing more is played.")

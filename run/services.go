@@ -69,7 +69,7 @@ func backingNamed(backings map[string]lab.Backing, spec lab.ServiceSpec) (lab.Ba
 	return backing, nil
 }
 
-// preflightServices says what the host lacks for the services of a layout.
+// preflightServices returns what the host lacks for the services of a layout.
 func (c *Conductor) preflightServices(layout lab.Layout) error {
 	var problems []error
 	for _, spec := range layout.Services {
@@ -145,9 +145,10 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	return layout, nil
 }
 
-// given holds the peers, environment and mounts that services add to the units of the system.
+// given holds the peers, environment and mounts that services add to the units of a system.
 type given struct{ peers, environment, folders []string }
 
+// to returns the units with these, but for foreign ones that the services do not serve.
 func (g given) to(units []lab.UnitSpec) []lab.UnitSpec {
 	units = slices.Clone(units)
 	for i, unit := range units {
@@ -177,8 +178,7 @@ func (s Services) Addresses(deployment lab.Deployment) (map[string]string, error
 	return all, nil
 }
 
-// about says what the services of a layout really are, and on which disk where a deployer puts
-// them there.
+// about describes the services of a layout, with the disk that their deployer puts them on, if it names one.
 func (s Services) about(layout lab.Layout, deployer lab.Deployer) map[string]string {
 	if len(s) == 0 {
 		return nil
@@ -195,20 +195,20 @@ func (s Services) about(layout lab.Layout, deployer lab.Deployer) map[string]str
 }
 
 // failing returns a context that ends when the deployment fails, or when stop is called.
-func failing(ctx context.Context, deployment lab.Deployment) (watched context.Context, stop func()) {
-	watched, end := context.WithCancelCause(ctx)
+func failing(ctx context.Context, deployment lab.Deployment) (limited context.Context, stop func()) {
+	limited, end := context.WithCancelCause(ctx)
 	go func() {
 		select {
 		case <-deployment.Failed():
 			end(deployment.Failure())
-		case <-watched.Done():
+		case <-limited.Done():
 		}
 	}()
-	return watched, func() { end(nil) }
+	return limited, func() { end(nil) }
 }
 
-// failureOr is the failure of a deployment, else the error of its trial, which may be
-// nil: after a failure all other errors are its consequences.
+// failureOr returns the failure of a deployment, else the error of its trial, which may be nil. After a
+// failure all other errors are its consequences.
 func failureOr(deployment lab.Deployment, played error) error {
 	if failure := deployment.Failure(); failure != nil {
 		return failure

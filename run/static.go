@@ -18,7 +18,7 @@ const (
 	processUnknown = "nobody has counted the processes of unit "
 )
 
-// staticCost counts what the layout of a trial takes beside run time.
+// staticCost counts units, images, code and other costs of a layout that do not depend on the load.
 func (s Services) staticCost(of setting, done Played) *lab.StaticCost {
 	layout := of.layout
 	c := &lab.StaticCost{Code: layout.Code, Unknown: map[string]string{}}
@@ -60,11 +60,11 @@ func (s Services) staticCost(of setting, done Played) *lab.StaticCost {
 	return c
 }
 
-// imagesOf returns the images of units: those of the user's where they are containers of them, else those of
-// the unit programs. Where one of the user's is not known there are none, since a sum would lack it, and
-// unknown says why.
+// imagesOf returns the images of units: the user's for units that are containers of them, else those of the
+// unit programs. If the size of a user's image is not known, it returns none, since a sum would lack it, and
+// the reason.
 func imagesOf(units []lab.UnitSpec, known []lab.ProgramImage) (images []lab.ProgramImage, unknown string) {
-	wanted := map[string]bool{} // those of the user's: whether they are known
+	wanted := map[string]bool{} // whether each image of the user is known
 	isOurs := true
 	for _, unit := range units {
 		if unit.Image != "" {
@@ -88,8 +88,8 @@ func imagesOf(units []lab.UnitSpec, known []lab.ProgramImage) (images []lab.Prog
 	return images, ""
 }
 
-// holdings counts what a system makes in its backing services; known is false where it does not say that of
-// all.
+// holdings counts the tables and queues of a system; known is false if it does not declare them for a
+// service.
 func holdings(services []lab.ServiceSpec) (tables, queues int, known bool) {
 	for _, spec := range services {
 		if spec.Holds == nil {
@@ -100,8 +100,8 @@ func holdings(services []lab.ServiceSpec) (tables, queues int, known bool) {
 	return tables, queues, true
 }
 
-// processesOf counts the processes of units: one of each of ours, and those that the meter has found of
-// foreign ones. uncounted names a unit of which it has found none.
+// processesOf counts the processes of units: one for each of ours, and the metered ones of foreign units.
+// uncounted names a unit without a metered process.
 func processesOf(units []lab.UnitSpec, found []lab.ProcessUsage) (count int, uncounted string) {
 	for _, unit := range units {
 		if !unit.Foreign {
@@ -122,8 +122,8 @@ func processesOf(units []lab.UnitSpec, found []lab.ProcessUsage) (count int, unc
 	return count, ""
 }
 
-// configurationLines counts what configures units, once for all units of a role. Where the user has written
-// files, these have it all.
+// configurationLines counts the arguments, variables and lines of files that configure units, once for all
+// units of a role; if the user has written files, it returns their lines.
 func configurationLines(units []lab.UnitSpec, inFiles int) (lines int) {
 	if inFiles > 0 {
 		return inFiles
