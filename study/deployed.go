@@ -13,7 +13,7 @@ import (
 // deployed holds the settings of variants for some deployments alone, by their names.
 type deployed struct {
 	as   map[string]map[string]lab.Variant // by deployment: replicas, limits and nodes
-	only map[string][]string               // the deployments that the variant is played in; none: all
+	only map[string][]string               // the deployments in which the variant is played; none: all
 }
 
 func checkDeployment(r *yamlfile.Reader, line int, what, deployment string) {
@@ -23,8 +23,8 @@ func checkDeployment(r *yamlfile.Reader, line int, what, deployment string) {
 	}
 }
 
-// checkUnits holds what is said of units against its limits, and refuses names of nodes that could do harm
-// where a host is called so. place is where the variant, or what holds of it in a deployment, is in the file.
+// checkUnits checks the settings of units against their limits, and refuses names of nodes that are no names
+// of hosts. place is the key of the variant, or of its settings for a deployment, in the file.
 func (f *File) checkUnits(r *yamlfile.Reader, place string, v lab.Variant) {
 	for _, unit := range slices.Sorted(maps.Keys(v.Replicas)) {
 		f.limit(r, place+".replicas."+unit, float64(v.Replicas[unit]), 1, lab.MaxReplicas)

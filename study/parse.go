@@ -48,7 +48,7 @@ type File struct {
 	optional map[string]bool
 	deployed deployed
 	hosts    map[string]lab.Network // links of hosts in all variants
-	way      way                    // none where it names no variants
+	way      way                    // without variants: none
 	planned  bool                   // the study was resolved: twins are variants, levels are scaled
 }
 

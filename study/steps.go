@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// way holds the steps of a study file: the variants in their order, and in which
-// metrics and at which points the steps between them are shown.
+// way holds the key steps of a study file: the variants in their order, and the metrics and points at which
+// the steps between them are shown.
 type way struct {
 	Variants []string `yaml:"variants"`
 	lab.Explained
@@ -47,7 +47,7 @@ func (f *File) checkSteps(r *yamlfile.Reader) {
 	}
 }
 
-// checkPlays refuses steps at points at which a variant of theirs does not play.
+// checkPlays refuses steps at points at which one of their variants does not play.
 func (f *File) checkPlays(r *yamlfile.Reader, name string) {
 	v, found := f.Study.Variant(name)
 	for _, point := range f.way.Points {
@@ -58,8 +58,8 @@ func (f *File) checkPlays(r *yamlfile.Reader, name string) {
 	}
 }
 
-// takeSteps adds the steps to a resolved study: between the variants, and at the points, that are played.
-// If those are too few the study has no steps.
+// takeSteps adds the steps to a resolved study, between the variants and at the points that are played, if
+// there are enough of them.
 func (f *File) takeSteps(s *lab.Study) {
 	if len(f.way.Variants) == 0 {
 		return

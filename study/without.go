@@ -152,7 +152,7 @@ func joined(first, second []lab.KnobChange) []lab.KnobChange {
 	return slices.DeleteFunc(all, func(c lab.KnobChange) bool { return c.From == c.To })
 }
 
-// sameWay reports whether an order goes the way of the first.
+// sameWay reports whether an order has the variants of the first order, in the same sequence.
 func sameWay(steps []lab.PathStep, order int) bool {
 	ways := map[int][]string{}
 	for _, step := range steps {
