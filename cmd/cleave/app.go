@@ -110,8 +110,8 @@ func systemsThat[T lab.System]() []string {
 	return names
 }
 
-// askedFor returns the system of that name, or the one that plays the model file of that name. The error of a
-// system that cannot do what is asked of it ("checked", "explained") names those that can.
+// askedFor returns the system of that name, or the one that plays the model file of that name. what is the
+// purpose ("checked", "explained"): if the system does not support it, the error names those that do.
 func askedFor[T lab.System](name, what string) (T, error) {
 	if text, is := modelText(name); is {
 		return askedToPlay[T](name, text, what)

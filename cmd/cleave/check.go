@@ -267,7 +267,7 @@ func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags
 			a.writeFormat(folder, flags.documents, concluded, nil, false))
 }
 
-// headings returns the titles of columns, each with a tab behind it.
+// headings returns the titles of columns, each followed by a tab.
 func headings(columns []lab.CheckColumn) (row string) {
 	for _, c := range columns {
 		row += c.Title + "\t"
@@ -275,7 +275,7 @@ func headings(columns []lab.CheckColumn) (row string) {
 	return row
 }
 
-// cells returns the values of columns, each with a tab behind it.
+// cells returns the values of columns, each followed by a tab.
 func cells(columns []lab.CheckColumn, trial lab.Trial) (row string) {
 	for _, c := range columns {
 		if c.Metric != "" {

@@ -20,7 +20,7 @@ import (
 
 type compareFlags struct {
 	foreignFlags
-	ways     []string // to deploy every system; none: each has its own
+	ways     []string // of every system; none: each has its own
 	rates    []string
 	users    []int
 	capacity bool

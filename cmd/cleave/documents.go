@@ -35,7 +35,7 @@ type documentFlags struct {
 	json   string
 	format string
 	full   bool
-	told   []string // notes that the story has told
+	told   []string // notes that standard error has already
 	// decision is the need that a page for a decision record answers, or nil without one.
 	decision *ci.Need
 }
@@ -158,7 +158,7 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	return concluded, err
 }
 
-// shown returns the stream for people: standard output, or the story if a document takes that.
+// shown returns the stream for text: standard output, or standard error if a document takes that.
 func (a app) shown(taken bool) io.Writer {
 	if taken {
 		return a.story

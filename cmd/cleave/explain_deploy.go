@@ -8,9 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ways returns the ways of a system from one variant to another. A system whose ways stay in one
-// deployment, though their ends are in two, has the deployment turned for it: last, so that it
-// shows what the new one costs at the end of the way, and in the other orders first.
+// ways returns the steps of a system from one variant to another, in one or two orders. If the steps of the
+// system do not change the deployment and the two variants have different ones, the deployment is a further
+// step: the last one in the order that is shown, and the first one in the other.
 func ways(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	same := from.Architecture == to.Architecture && maps.Equal(from.Knobs, to.Knobs)
 	if same && from.Deployment != to.Deployment {
@@ -18,15 +18,15 @@ func ways(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, []lab.Pa
 		return deployed([]lab.Variant{from}, nil, to.Deployment)
 	}
 	stops, steps, err := system.Ways(from, to)
-	arrived := func(v lab.Variant) bool { return v.Deployment == to.Deployment }
-	if err != nil || slices.ContainsFunc(stops, arrived) {
+	isThere := func(v lab.Variant) bool { return v.Deployment == to.Deployment }
+	if err != nil || slices.ContainsFunc(stops, isThere) {
 		return stops, steps, err
 	}
 	return deployed(stops, steps, to.Deployment)
 }
 
-// deployed are ways that lead to a deployment. Steps to what is tuned come after it: what the
-// deployment costs is a matter of the stock variants.
+// deployed adds steps to a deployment. In the order that is shown they come before steps to tuned variants,
+// since the price of the deployment is that of stock variants.
 func deployed(stops []lab.Variant, steps []lab.PathStep, to string) ([]lab.Variant, []lab.PathStep, error) {
 	orders := map[int][]lab.PathStep{1: nil}
 	for _, step := range steps {
@@ -50,15 +50,15 @@ func deployed(stops []lab.Variant, steps []lab.PathStep, to string) ([]lab.Varia
 	return way.stops, way.steps, nil
 }
 
-// deployedWay is a way that is being led to a deployment.
+// deployedWay adds steps to a deployment to each order of steps.
 type deployedWay struct {
-	known []lab.Variant // its stops before that
+	known []lab.Variant // the variants of the steps without the deployment
 	to    string
 	stops []lab.Variant
 	steps []lab.PathStep
 }
 
-// lead takes the steps of one order, and the deployment before the step of a number.
+// lead adds the steps of one order, with those to the deployment before the step with the index at.
 func (w *deployedWay) lead(order int, steps []lab.PathStep, at int) error {
 	w.stops = append(w.stops, w.known[0])
 	name := w.known[0].Name // without a deployment in it
@@ -72,7 +72,7 @@ func (w *deployedWay) lead(order int, steps []lab.PathStep, at int) error {
 		name = steps[i].Variant
 		known := slices.IndexFunc(w.known, func(v lab.Variant) bool { return v.Name == name })
 		if known < 0 {
-			return fmt.Errorf("a step leads to %q, which is no stop of the way", name)
+			return fmt.Errorf("a step leads to %q, which is none of the variants", name)
 		}
 		next := w.known[known]
 		if i >= at {
@@ -83,7 +83,7 @@ func (w *deployedWay) lead(order int, steps []lab.PathStep, at int) error {
 	return nil
 }
 
-// deploy turns the deployment.
+// deploy adds the steps to the deployment.
 func (w *deployedWay) deploy(order int, name string) {
 	for _, deployment := range through(w.known[0].Deployment, w.to) {
 		next := w.stops[len(w.stops)-1]
@@ -93,14 +93,14 @@ func (w *deployedWay) deploy(order int, name string) {
 	}
 }
 
-// take goes on to the next stop.
+// take adds a step to the next variant.
 func (w *deployedWay) take(order int, next lab.Variant, step lab.PathStep) {
 	step.Order, step.Before, step.Variant = order, w.stops[len(w.stops)-1].Name, next.Name
 	w.stops, w.steps = append(w.stops, next), append(w.steps, step)
 }
 
-// through returns the deployments on the way from one to another: between processes and a bridge
-// network lies the container, which has a price of its own.
+// through returns the deployments from one to another, without the first. A step from processes to a bridge
+// network goes by containers on the host's network, since these have a price of their own.
 func through(from, to string) []string {
 	ends := []string{from, to}
 	if slices.Contains(ends, lab.Process) && slices.Contains(ends, lab.DockerBridge) {

@@ -52,7 +52,8 @@ func (f *explainFlags) foreignPlan(
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// ends reads both ends of the way, in each deployment on it: two systems, or one and what --to changes of it.
+// ends reads the first and the last system of the steps, each in every deployment between them: two
+// arguments, or one and its changes by --to.
 func (f *explainFlags) ends(
 	args []string, changes string, secrets *secret.Vault,
 ) (from, to []external.Definition, err error) {

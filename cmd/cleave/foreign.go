@@ -26,7 +26,7 @@ type foreignFlags struct {
 	path     string
 	arrivals string
 	cores    string
-	url      string // the way into compose files
+	url      string // the loaded URL of compose files
 	command  bool   // compose files run through the compose command
 	build    bool
 	audit    string     // command that judges every system
@@ -105,7 +105,8 @@ func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error)
 	return foreign, withCode(exitBadPlan, "%s is for %s: leave it out", strings.Join(wrong, ", "), kind)
 }
 
-// way returns the deployment that the flags give, as the only way to deploy a system; none: each has its own.
+// way returns the deployment of --deploy as a list of one; it is empty without the flag, and systems then
+// keep their own.
 func (f *foreignFlags) way() []string { return strings.Fields(string(f.deploy)) }
 
 // foreignPlanner makes the plan of a command for the systems that its arguments name.
@@ -149,7 +150,7 @@ func (a app) planForeign(
 	return plan, err
 }
 
-// systems reads arguments: each is a system in every way to deploy it, or in its own where none is given.
+// systems reads arguments. Each is a system for every deployment, or for its own one if the list is empty.
 func (f *foreignFlags) systems(
 	args, ways []string, secrets *secret.Vault,
 ) (definitions []external.Definition, err error) {

@@ -112,7 +112,7 @@ type backingState struct {
 	Install string `json:"install,omitempty"` // the command that brings it
 }
 
-// doorState returns whether a program that stands in front of units is here; packaged is its package.
+// doorState returns whether this host has a proxy program; packaged is its package.
 func doorState(program, packaged, use string) backingState {
 	if _, err := exec.LookPath(program); err != nil {
 		return backingState{Missing: fmt.Sprintf("there is no program %q here", program),
@@ -268,7 +268,7 @@ func (a app) showStates(title string, states map[string]backingState) {
 	}
 }
 
-// showRow prints words beside a name, all lines of them in one column.
+// showRow prints a text beside a name, all its lines in one column.
 func (a app) showRow(name, words string) {
 	fmt.Fprintf(a.out, "  %-28s %s\n", name, strings.ReplaceAll(words, "\n", "\n"+strings.Repeat(" ", 31)))
 }

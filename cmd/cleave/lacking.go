@@ -17,8 +17,8 @@ import (
 )
 
 // prepared returns the conductor of a plan, and the plan without the variants and points for which this host
-// lacks a part. The story names every part, and the report does not repeat it. With --strict or --resume a
-// missing part is an error.
+// lacks a part. Standard error names every part, and the report does not repeat it. With --strict or --resume
+// a missing part is an error.
 func (a app) prepared(
 	ctx context.Context, plan lab.Plan, flags *experimentFlags,
 ) (*run.Conductor, lab.Plan, error) {
@@ -59,7 +59,7 @@ func (a app) prepared(
 	return conductor, plan, err
 }
 
-// noteLacks tells in the story why this host cannot play a plan as it is. The plan may be for another host.
+// noteLacks notes why this host cannot play a plan as it is. The plan may be for another host.
 func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlags) error {
 	conductor, err := a.conductor(plan, flags)
 	if err != nil {

@@ -67,7 +67,7 @@ type moment struct {
 	cpu            float64 // percent of one processor
 }
 
-// take works out a second; false: it is too short to be shown.
+// take computes the values of a second; false: it is too short to be shown.
 func (v *liveView) take(s trial.Second) (moment, bool) {
 	r := s.Results
 	m := moment{at: r.To, length: r.To - r.From}
@@ -177,7 +177,7 @@ func (v *liveView) left(at time.Duration) string {
 	return "waiting for the last answers"
 }
 
-// errorWords names the errors so far.
+// errorWords counts the errors so far by kind.
 func (v *liveView) errorWords() string {
 	var all []string
 	for _, outcome := range record.Outcomes() {

@@ -143,7 +143,7 @@ func (f *loadFlags) request(url string) (scenario.File, error) {
 	return file, errors.Join(bodyErr, jsonErr, headerErr, err)
 }
 
-// pairs makes a map of texts that are split into two; nil for none.
+// pairs splits the texts of a repeatable flag into keys and values; nil for none.
 func pairs(
 	flag string, texts []string, split func(string) (string, string, error),
 ) (map[string]string, error) {

@@ -58,7 +58,7 @@ func (a app) open(to outFlag) (outs, error) {
 	return outs{a, opened}, nil
 }
 
-// close tells which figures did not arrive. The measurement is not touched by it.
+// close warns of figures that did not arrive. That does not affect the measurement.
 func (o outs) close() {
 	if err := o.Close(); err != nil {
 		fmt.Fprintf(o.story, "warning: --out: %v\n", err)
@@ -81,7 +81,7 @@ func spansIn(folder string) func(send func(document []byte)) error {
 	}
 }
 
-// telling returns what tells outs of each second of a load.
+// telling returns a function that sends the figures of each second of a load to outs.
 func (r *loadRun) telling(outs outs) func(trial.Second) {
 	view := r.view()
 	return func(s trial.Second) {
@@ -91,7 +91,7 @@ func (r *loadRun) telling(outs outs) func(trial.Second) {
 	}
 }
 
-// figures returns what other programs are told of a second.
+// figures returns the figures of a second for other programs.
 func (v *liveView) figures(m moment) []telemetry.Figure {
 	const rate = "{operation}/s"
 	all := []telemetry.Figure{

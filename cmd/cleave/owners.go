@@ -31,8 +31,7 @@ type owned struct {
 	place   string // of the proof
 }
 
-// askConsent asks for the consent that a plan needs, and has the deployers ask for it again before
-// every trial.
+// askConsent asks for the consent that a plan needs, and lets the deployers ask again before every trial.
 func askConsent(ctx context.Context, plan lab.Plan, ways map[string]lab.Deployer) error {
 	for _, way := range ways {
 		if asks, is := way.(interface {

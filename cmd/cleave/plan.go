@@ -175,10 +175,10 @@ func (f *designFlags) design(baseline string) lab.Design {
 	return d
 }
 
-// standing returns the knobs that put a variant on backing services.
+// standing is a function that returns the knobs which put a variant on backing services.
 type standing = func(lab.Variant) (map[string]string, error)
 
-// backed returns what puts variants of a system on backing services of these kinds, or nil without any.
+// backed returns the knobs for backing services of these kinds; nil without any.
 func backed(system string, kinds []string) (standing, error) {
 	if len(kinds) == 0 {
 		return nil, nil
@@ -199,7 +199,7 @@ func backed(system string, kinds []string) (standing, error) {
 // deployment returns the deployment of variants that no study file names.
 func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), lab.Process) }
 
-// refuses returns why a deployment cannot be what a variant asks for, or nil.
+// refuses returns an error if the deployment of a variant lacks a capability that it needs.
 func refuses(v lab.Variant) error {
 	ways, err := deployers("", "", "")
 	if err != nil {
@@ -255,7 +255,7 @@ func (f *experimentFlags) variant(
 	return v, nil
 }
 
-// turn puts a variant on the backing services, if any. Its error says why the variant cannot be.
+// turn puts a variant on the backing services, if any, and checks it.
 func turn(info lab.SystemInfo, v *lab.Variant, onBackings standing) error {
 	if onBackings != nil {
 		more, err := onBackings(*v)
@@ -267,7 +267,7 @@ func turn(info lab.SystemInfo, v *lab.Variant, onBackings standing) error {
 	return possible(info, *v)
 }
 
-// possible returns why a variant of a system cannot be, or nil.
+// possible returns an error if a system has no such variant.
 func possible(info lab.SystemInfo, v lab.Variant) error {
 	if info.Check != nil {
 		return info.Check(v)

@@ -17,8 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// showPlan shows what would be played, in words or with --json as the document. What this host lacks for it
-// is told in the story.
+// showPlan writes a plan as text, or as JSON with --json. Notes name the parts that this host lacks for it.
 func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags) error {
 	if flags.documents.format != "" {
 		return withCode(exitBadPlan, "--plan plays nothing: --format %s has no results to write",
@@ -37,8 +36,8 @@ func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags
 	}
 }
 
-// planWords tells trials, time and disk. What only playing shows is taken from the last
-// run of the same study below the folder for results, where there is one.
+// planWords writes the trials, the time and the disk space of a plan, as estimated from the last run of the
+// same study below the folder for results, if there is one.
 func planWords(w io.Writer, plan lab.Plan, results string) error {
 	s := plan.Study
 	var names []string
@@ -87,7 +86,7 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 	return err
 }
 
-// timeWords says how long a plan takes as far as that is known.
+// timeWords estimates the time of a plan.
 func timeWords(plan lab.Plan, before earlier) string {
 	load, upTo := 0.0, ""
 	if l := plan.Study.Load; l != nil {
@@ -136,15 +135,14 @@ func timeWords(plan lab.Plan, before earlier) string {
 	return fmt.Sprintf("%sabout %s: %s", upTo, lasting(all), strings.Join(parts, ", "))
 }
 
-// searchTakes is about how long a search for the capacity takes, in seconds; the backlogs that a
-// system works off between its probes come on top.
+// searchTakes estimates the time of a search for the capacity, in seconds, without the time in which a system
+// works off its backlogs between probes.
 func searchTakes(l lab.Load) float64 {
 	loads := search.Options{Resolution: l.Effort.Resolution, Votes: l.Effort.Votes}.Loads()
 	return l.LongestWarmUp() + loads*cmp.Or(l.Effort.Duration, l.Duration)
 }
 
-// besides is the time of a trial outside its load, in seconds, where none was played yet: processes need
-// that.
+// besides is the time of a trial outside its load, in seconds, if no run was played yet.
 const besides = 1.5
 
 func lasting(seconds float64) string {
@@ -161,8 +159,8 @@ type earlier struct {
 	counts  map[lab.PlannedTrial]int
 }
 
-// lastRun reads what a run took. There is nothing to read where there is no such folder. Jobs of another
-// scale are taken to last in proportion to it.
+// lastRun reads the times and the size of a run; without such a folder they are empty. Jobs of another scale
+// are assumed to last in proportion to it.
 func lastRun(dir string, s lab.Study) (earlier, error) {
 	e := earlier{dir: dir, growth: 1, seconds: map[lab.PlannedTrial][2]float64{},
 		counts: map[lab.PlannedTrial]int{}}
@@ -211,13 +209,13 @@ func lastRun(dir string, s lab.Study) (earlier, error) {
 	})
 }
 
-// likes returns the kinds of trials that tell of one, the nearest first: those at its point, those of its
-// variant, and all.
+// likes returns the groups of trials that predict the time of one, the closest first: those of its variant at
+// its point, those of its variant, and all.
 func likes(variant, point string) []lab.PlannedTrial {
 	return []lab.PlannedTrial{{Variant: variant, Point: point}, {Variant: variant}, {}}
 }
 
-// mean returns how long a trial takes, with its job or without, by the nearest kind that was played.
+// mean returns the mean time of the closest group of trials that was played, with the job or without it.
 func (e earlier) mean(trial lab.PlannedTrial, withJob bool) float64 {
 	for _, like := range likes(trial.Variant, trial.Point) {
 		if n := float64(e.counts[like]); n > 0 {
@@ -231,7 +229,7 @@ func (e earlier) mean(trial lab.PlannedTrial, withJob bool) float64 {
 	return 0
 }
 
-// diskWords says what the run will keep.
+// diskWords estimates the size of the result folder.
 func (e earlier) diskWords(plan lab.Plan, results string) string {
 	where := filepath.Join(results, plan.Study.Name)
 	if e.trials == 0 {

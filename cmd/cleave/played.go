@@ -23,7 +23,7 @@ func modelText(argument string) (string, bool) {
 	return string(data), err == nil && modelSchema.Match(data)
 }
 
-// askedToPlay returns the system that plays a model file.
+// askedToPlay returns the system that plays a model file; what is the purpose, for the error.
 func askedToPlay[T lab.System](path, text, what string) (asked T, err error) {
 	if _, err := readModel(path); err != nil {
 		return asked, err
@@ -36,8 +36,8 @@ func askedToPlay[T lab.System](path, text, what string) (asked T, err error) {
 	return asked, withCode(exitBadPlan, "%s is a model, which cannot be %s", path, what)
 }
 
-// placedInWords returns the architecture and knobs behind a change in words, such as "orders,payments apart".
-// Other texts stay as they are.
+// placedInWords replaces a placement such as "orders,payments apart" by the architecture and the knobs for
+// it. Other texts stay as they are.
 func placedInWords(text, modelText string) (string, error) {
 	words := strings.Fields(text)
 	at := slices.Index(words, "apart")

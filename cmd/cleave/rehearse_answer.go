@@ -109,7 +109,7 @@ func (r rehearsedChange) loads() []model.Measurement {
 	return all
 }
 
-// tells reports whether an aspect is one of a load: users who never pause show the capacity alone.
+// tells reports whether a load measures an aspect: users who never pause measure the capacity alone.
 func (a aspect) tells(under model.Measurement) bool {
 	return (a.metric.Quantity == lab.Goodput) == (under.Users > 0)
 }

@@ -48,7 +48,7 @@ func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 			"read this, and if you want it, say so with --trust", folder.Path("plan.json"), does)
 }
 
-// asks shows what a plan does, and whether somebody at a terminal agrees.
+// asks shows the actions of a plan and reports whether a user at a terminal agrees.
 func (a app) asks(folder *store.Folder, does string) bool {
 	file, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -60,8 +60,8 @@ func (a app) asks(folder *store.Folder, does string) bool {
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
 }
 
-// whatItDoes lists what the systems of a study start and load, every thing once.
-// Writers of this program keep it from steering the terminal.
+// whatItDoes lists what the systems of a study start and load, each action once. The writers of this program
+// remove control characters.
 func whatItDoes(s lab.Study) string {
 	var lines []string
 	line := func(format string, args ...any) {
@@ -122,7 +122,7 @@ func whatItDoes(s lab.Study) string {
 	return strings.Join(lines, "\n")
 }
 
-// whatItAudits says what an audit runs and asks of databases, a line for each.
+// whatItAudits returns a line for each command and database query of an audit.
 func whatItAudits(audit *lab.SystemAudit) (lines []string) {
 	if audit == nil {
 		return nil
@@ -178,7 +178,7 @@ func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ")
 }
 
-// words returns a command as somebody would type it.
+// words returns a command as a user would type it, with quoted arguments.
 func words(argv []string) string {
 	var shown []string
 	for _, word := range argv {
