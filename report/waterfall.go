@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// stepsTable shows the steps of the way against the metrics, and what they come to: against those that the
-// answer explains and whose bars do not stand over it, unless all are asked for.
+// stepsTable has a row for each step and a column for each metric that the answer explains without bars, or
+// for all metrics.
 func (v view) stepsTable(all bool) table {
 	shown := v.Waterfalls
 	if !all {
@@ -61,13 +61,13 @@ func (v view) stepsTable(all bool) table {
 	return t
 }
 
-// named reports whether the steps lie between variants that the study has anyway:
-// what such a step turns is not told by what it is called.
+// named reports whether the steps have names: they lead from one variant of the study to the next, and their
+// names do not tell which knobs they turn.
 func named(w lab.Waterfall) bool {
 	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" })
 }
 
-// pace says what a step of the study's way is.
+// pace says what one step changes.
 func (v view) pace() string {
 	if slices.ContainsFunc(v.Waterfalls, named) {
 		return "variant by variant"
@@ -75,7 +75,7 @@ func (v view) pace() string {
 	return "one knob at a time"
 }
 
-// limitOfSteps says what the bars of the way do not tell.
+// limitOfSteps says what the bars of the steps do not show.
 func (v view) limitOfSteps() string {
 	if slices.ContainsFunc(v.Waterfalls, named) {
 		return "A step turns several knobs at once where its two variants differ in several: the bar is the " +
@@ -115,7 +115,7 @@ func (v view) drawn(metric, variant, point string) bool {
 	})
 }
 
-// waterfallSection shows the ways from one architecture to another.
+// waterfallSection shows the steps from one architecture to another.
 func (v view) waterfallSection() section {
 	s := section{ID: "waterfall", Title: "Where the cost comes from", Wide: true,
 		Caption: fmt.Sprintf("%s: every bar is a step's ratio to the step before it, on a log axis, and begins "+
@@ -141,7 +141,7 @@ func (v view) waterfallSection() section {
 	return s
 }
 
-// waterfallTable shows one way, step by step.
+// waterfallTable shows one waterfall, step by step.
 func (v view) waterfallTable(i int, w lab.Waterfall) table {
 	turning := "knob"
 	if named(w) {

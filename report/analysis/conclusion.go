@@ -79,7 +79,7 @@ func (e *experiment) nothingDecided(compared bool) string {
 	return "What was measured does not tell the variants apart."
 }
 
-// explainWay answers for a way from one architecture to another.
+// explainWay answers for a study that goes from one architecture to another in steps.
 func (e *experiment) explainWay(a lab.Analysis, c *lab.Conclusion) subject {
 	first := a.Waterfalls[0]
 	s := e.chooseSubject(e.wayRatios(a.Waterfalls), first.From, first.Point.Name, []string{first.To})
@@ -98,7 +98,7 @@ func (e *experiment) explainWay(a lab.Analysis, c *lab.Conclusion) subject {
 	return s
 }
 
-// ways returns the ways of a subject, one for each of its metrics.
+// ways returns the waterfalls of a subject, one for each of its metrics.
 func (s subject) ways(all []lab.Waterfall) []lab.Waterfall {
 	var found []lab.Waterfall
 	for _, m := range s.metrics {
@@ -171,7 +171,7 @@ func (e *experiment) withheld(a lab.Analysis) []string {
 	return all
 }
 
-// saysSilent begins the sentence where there are variants of which nothing is known.
+// saysSilent returns a sentence for each variant without a trial that counts.
 func (e *experiment) saysSilent() string {
 	text := ""
 	for _, s := range SilentVariants(e.study, e.in.Trials) {

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// judged is a ratio with its verdict: of two variants, or of the two ends of a way.
+// judged is a ratio with its verdict: of two variants, or of the first and the last variant of steps.
 type judged struct {
 	metric            lab.Metric
 	point             string
@@ -156,7 +156,7 @@ func (e *experiment) comparedRatios(a lab.Analysis) []judged {
 	return all
 }
 
-// wayRatios returns the ends of the ways.
+// wayRatios returns the ratios of the last variant to the first.
 func (e *experiment) wayRatios(all []lab.Waterfall) []judged {
 	var found []judged
 	for _, w := range all {
@@ -234,7 +234,7 @@ func (e *experiment) unitBars(b lab.Bottleneck) *lab.Headline {
 	return &h
 }
 
-// wayBars show the steps of a way.
+// wayBars show the steps of a waterfall.
 func (e *experiment) wayBars(w lab.Waterfall) *lab.Headline {
 	m, _ := e.metric(w.Metric)
 	h := w.Chart(fmt.Sprintf("%s%s; each step begins where the one before ended", m.Title,

@@ -37,7 +37,7 @@ func (e *experiment) overall(p float64, blocks int) float64 {
 }
 
 // Rule says what is known and stops what is decided (lab.StoppingRule): of a study with
-// claims what they need no more, of one that explains whole ways, else pairs of variants
+// claims what they need no more, of one that explains all its steps, else pairs of variants
 // at a point.
 type Rule struct{ Input Input }
 
@@ -64,7 +64,7 @@ func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 func (r Rule) Answers(played []lab.Trial) []lab.Answer {
 	var all []lab.Answer
 	for _, q := range r.after(played).questions() {
-		if q.Text != "" { // a way of which nothing is known has none
+		if q.Text != "" { // unknown waterfalls have none
 			all = append(all, q.Answer)
 		}
 	}
@@ -100,7 +100,7 @@ type question struct {
 	seats []seat // where they would be played
 }
 
-// questions returns the questions of the study: its claims, else the steps of its way, else the
+// questions returns the questions of the study: its claims, else its steps, else the
 // comparisons of its first metrics.
 func (e *experiment) questions() []question {
 	switch {
@@ -134,8 +134,9 @@ func (e *experiment) answered() []string {
 	return names[:min(mostNamed, len(names))]
 }
 
-// wayQuestions are about whole ways, then about their steps. Each needs all stops of the way, since ratios
-// are over the blocks that have every stop. A change within trials is not open: more trials do not end it.
+// wayQuestions are about whole waterfalls, then about their steps. Each needs all variants of the steps,
+// since ratios are over the blocks that have every variant. A change within trials is not open: more trials
+// do not end it.
 func (e *experiment) wayQuestions() []question {
 	seats := func(point lab.Point) (all []seat) {
 		for _, name := range stops(e.study.Steps) {

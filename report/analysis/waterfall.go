@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// waterfalls follow the study's way from one variant to another, in every metric
-// that all variants on it have at a point, or in those that the study names.
+// waterfalls compare the steps of the study in every metric that all of their variants have at a point, or in
+// the metrics that the study names.
 func (e *experiment) waterfalls() []lab.Waterfall {
 	shown, other := e.way(1), e.way(2)
 	if !e.showsWay() {
@@ -34,15 +34,14 @@ func (e *experiment) waterfalls() []lab.Waterfall {
 	return all
 }
 
-// showsWay reports whether the study has steps to show. Of a single one, beside claims, the comparisons tell
-// all.
+// showsWay reports whether the study has steps to show. A single step beside claims is in the comparisons.
 func (e *experiment) showsWay() bool {
 	steps := len(e.way(1))
 	return steps > 1 || steps == 1 && e.study.Explains()
 }
 
-// stepPoints returns where the steps are shown: where every stop plays, and of these
-// those that the study names, if it names any.
+// stepPoints returns the points at which every variant of the steps plays: those that the study names, if it
+// names any.
 func (e *experiment) stepPoints(steps []lab.PathStep) []lab.Point {
 	return slices.DeleteFunc(slices.Clone(e.study.Points), func(p lab.Point) bool {
 		if x := e.study.Explained; x != nil && len(x.Points) > 0 && !slices.Contains(x.Points, p.Name) {
@@ -55,8 +54,7 @@ func (e *experiment) stepPoints(steps []lab.PathStep) []lab.Point {
 	})
 }
 
-// stepMetrics returns what the steps are shown in: what the study names, in its order,
-// else all.
+// stepMetrics returns the metrics that the study names for its steps, in its order, else all.
 func (e *experiment) stepMetrics() []lab.Metric {
 	if e.study.Explained == nil || len(e.study.Explained.Metrics) == 0 {
 		return e.study.AllMetrics()
@@ -70,7 +68,7 @@ func (e *experiment) stepMetrics() []lab.Metric {
 	return named
 }
 
-// noteGaps names the blocks in which a trial of the way does not count.
+// noteGaps notes the blocks in which a trial of a step does not count.
 func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 	var gaps []string
 	for block := 1; block <= max(e.design.Blocks, e.lastBlock()); block++ {
@@ -104,9 +102,9 @@ func stops(steps []lab.PathStep) []string {
 	return names
 }
 
-// waterfall judges the steps as a family, and the whole alone; false where nothing tells
-// one of them. All ratios at a point are least squares over one table, so that those of
-// the steps multiply to the whole, also where trials do not count.
+// waterfall judges the steps as a family, and the whole alone; known is false if a ratio cannot be estimated.
+// All ratios at a point are least squares over the same blocks. So the ratios of the steps multiply to that
+// of the whole, even if trials do not count.
 func (e *experiment) waterfall(
 	metric lab.Metric, point lab.Point, steps []lab.PathStep,
 ) (w lab.Waterfall, known bool) {
@@ -144,8 +142,8 @@ func (e *experiment) waterfall(
 	return w, true
 }
 
-// stretches returns the way to the last stock variant, and on from there to the tuned one;
-// none where there are not both.
+// stretches returns the pair from the first variant to the last stock one, and from there to the tuned one;
+// nil if the steps do not have both.
 func stretches(steps []lab.PathStep) []pair {
 	stock := slices.IndexFunc(steps, func(s lab.PathStep) bool { return s.Tunes })
 	if stock < 1 || slices.ContainsFunc(steps[stock:], func(s lab.PathStep) bool { return !s.Tunes }) {
@@ -155,8 +153,8 @@ func stretches(steps []lab.PathStep) []pair {
 	return []pair{{between, steps[0].Before}, {steps[len(steps)-1].Variant, between}}
 }
 
-// overBlocks returns the values of every variant on some steps, over the blocks in which
-// all of them have one that is positive, and how many these are.
+// overBlocks returns the values of every variant of some steps over the blocks in which all have a positive
+// one, and the number of these blocks.
 func (e *experiment) overBlocks(
 	metric, point string, steps []lab.PathStep,
 ) (values map[string][]float64, blocks int) {
@@ -180,10 +178,9 @@ func (e *experiment) overBlocks(
 	return values, blocks
 }
 
-// interactions hold the effect of each knob on the way shown against its effect in
-// the other order: where the two differ, the knobs do not act alone, and a share of
-// the whole belongs to none of them. Changes that one of the ways makes together
-// are held against each other together.
+// interactions compare the effect of each knob in the order shown with its effect in the other order. If they
+// differ, the knobs interact, and no share of the whole belongs to one of them. Changes that one order makes
+// together are compared together.
 func (e *experiment) interactions(
 	metric lab.Metric, point string, shown, other []lab.PathStep,
 ) []lab.Interaction {
@@ -253,9 +250,8 @@ func contains(changes []lab.KnobChange, c lab.KnobChange) bool {
 	})
 }
 
-// changedTogether divides the changes of two ways into the smallest groups that
-// both of them make in steps of their own, in the order shown. It is nil where the ways are not of the
-// same changes.
+// changedTogether divides the changes of two orders into the smallest groups that both make in steps of their
+// own, in the order shown. It returns nil if the orders do not have the same changes.
 func changedTogether(shown, other []lab.PathStep) [][]lab.KnobChange {
 	var groups [][]lab.KnobChange
 	made := 0
@@ -293,8 +289,7 @@ func firstMade(steps []lab.PathStep, changes []lab.KnobChange) int {
 	})
 }
 
-// groupName names the knobs of a group; one that is turned more than once on the
-// way is told with its values.
+// groupName names the knobs of a group, with its values for a knob that the steps turn more than once.
 func groupName(group []lab.KnobChange, steps []lab.PathStep) string {
 	turns := map[string]int{}
 	for _, s := range steps {

@@ -11,16 +11,16 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// noWay is said where no block holds every step.
+// noWay is the finding if no block holds every step.
 const noWay = "No block holds every step of the way: nothing can be said of where the difference comes from."
 
-// severalKnobs is said of steps that were not made to turn one.
+// severalKnobs is the finding about steps that change several knobs at once.
 const severalKnobs = "A step between variants changes several things at once; cleave explain changes " +
 	"one at a time."
 
-// wayFindings say of each metric what the way makes of it and where that comes from, and
-// whether the order of the steps matters. A study with claims has one such sentence, without the levels that
-// s has.
+// wayFindings returns a sentence on each metric with its change over all steps and the source of the change,
+// and one on the order of the steps. A study with claims has one such sentence, without the levels that s
+// has.
 func (e *experiment) wayFindings(a lab.Analysis, s subject, h *lab.Headline) []string {
 	if !e.showsWay() {
 		return nil
@@ -55,7 +55,7 @@ func several(w lab.Waterfall) bool {
 	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" && len(s.Changes) > 1 })
 }
 
-// saysUnheld warns of steps that did not hold the rate they were compared at.
+// saysUnheld returns warnings of steps that did not hold the rate at which they were compared.
 func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 	var texts []string
 	for _, w := range all {
@@ -77,9 +77,9 @@ func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 	return texts
 }
 
-// saysWay tells one metric: its level at both ends, and where the difference comes from. The
-// ratios are in the table of the steps. Of the headline's way the sentence tells the origin; levels that were
-// told are left out.
+// saysWay returns the level of a metric at both ends of the steps, and the origin of the difference; the
+// table of the steps has the ratios. It leaves out the origin if the sentence of the answer has it
+// (inSentence), and the levels if another finding has them (levelsKnown).
 func (e *experiment) saysWay(w lab.Waterfall, inSentence, told bool) string {
 	metric, _ := e.metric(w.Metric)
 	text := e.saysLevels(metric, w.Point.Name, []string{w.From, w.To})
@@ -103,7 +103,7 @@ func (e *experiment) saysWay(w lab.Waterfall, inSentence, told bool) string {
 	return text + saysAgainst(w) + saysTuning(w) + "."
 }
 
-// saysAgainst names the decided steps that take some of a decided whole back.
+// saysAgainst names the decided steps that act against a decided whole.
 func saysAgainst(w lab.Waterfall) string {
 	var names []string
 	for _, s := range w.Steps {
@@ -117,8 +117,8 @@ func saysAgainst(w lab.Waterfall) string {
 	return "; the other way: " + some(names)
 }
 
-// saysTuning says what tuning does to the price of the way to the last stock variant, as a
-// share of its logarithm, in which steps add up.
+// saysTuning returns the effect of tuning as a share of the change up to the last stock variant. Shares are
+// of logarithms, because these add up over steps.
 func saysTuning(w lab.Waterfall) string {
 	if len(w.Stretches) != 2 {
 		return ""
@@ -136,7 +136,7 @@ func saysTuning(w lab.Waterfall) string {
 	return fmt.Sprintf("; tuning after %s adds to it", split.To)
 }
 
-// saysOrigin says of the first of some ways whose difference has one where it comes from.
+// saysOrigin returns the origin of the first difference that has one.
 func (e *experiment) saysOrigin(ways []lab.Waterfall) string {
 	for _, w := range ways {
 		if origin := e.plainOrigin(w); origin != "" {
@@ -146,15 +146,14 @@ func (e *experiment) saysOrigin(ways []lab.Waterfall) string {
 	return ""
 }
 
-// decidedStep is a step of a way whose own ratio is decided.
+// decidedStep is a step whose own ratio is decided.
 type decidedStep struct {
 	judged
 	label string
 	way   lab.Waterfall
 }
 
-// largestStep returns the largest of the steps that are decided, for ways of which none is as a
-// whole.
+// largestStep returns the largest decided step, for waterfalls without a decided whole.
 func (e *experiment) largestStep(ways []lab.Waterfall) (largest decidedStep, found bool) {
 	for _, w := range ways {
 		m, _ := e.metric(w.Metric)
@@ -168,8 +167,8 @@ func (e *experiment) largestStep(ways []lab.Waterfall) (largest decidedStep, fou
 	return largest, found
 }
 
-// plainOrigin says which step, or which two, make the most of a whole: as shares of its
-// logarithm, in which steps add up; "" where no step is decided.
+// plainOrigin names the step, or the two steps, with the largest share of a whole; "" if no step is decided.
+// Shares are of logarithms, because these add up over steps.
 func (e *experiment) plainOrigin(w lab.Waterfall) string {
 	whole := math.Log(w.Whole.Ratio)
 	if !w.Verdict.Differs() || whole == 0 {
@@ -190,7 +189,7 @@ func (e *experiment) plainOrigin(w lab.Waterfall) string {
 	return fmt.Sprintf("; %s of the %s comes from %s", shareWords(part), e.what(w), from)
 }
 
-// what says in a word what a waterfall is of.
+// what names the difference that a waterfall explains: "cost", "time" or "difference".
 func (e *experiment) what(w lab.Waterfall) string {
 	if m, _ := e.metric(w.Metric); m.Kind == lab.KindCost && w.Whole.Ratio > 1 {
 		return cmp.Or(m.Phrase, "cost")
@@ -200,8 +199,8 @@ func (e *experiment) what(w lab.Waterfall) string {
 	return "difference"
 }
 
-// stepWords returns what a step leads to, and from what: "a saga of events in place of a saga". A step with a
-// name of its own has that.
+// stepWords returns the values after and before a step: "a saga of events in place of a saga"; for a step
+// with a name, its name.
 func (e *experiment) stepWords(s lab.Step) string {
 	if s.Name != "" || len(s.Changes) == 0 {
 		return s.Label()
@@ -213,7 +212,7 @@ func (e *experiment) stepWords(s lab.Step) string {
 	return e.changeWords(s.Changes) + " in place of " + figure.And(before)
 }
 
-// plainStep says in words what a step leads to; "" where it has a name of its own.
+// plainStep returns the values after a step; "" for a step with a name.
 func (e *experiment) plainStep(s lab.PathStep) string {
 	if s.Name != "" {
 		return ""
@@ -221,7 +220,7 @@ func (e *experiment) plainStep(s lab.PathStep) string {
 	return e.changeWords(s.Changes)
 }
 
-// changeWords say what some changes lead to: "a saga".
+// changeWords returns the values after some changes: "a saga".
 func (e *experiment) changeWords(changes []lab.KnobChange) string {
 	var all []string
 	for _, c := range changes {
@@ -230,7 +229,7 @@ func (e *experiment) changeWords(changes []lab.KnobChange) string {
 	return figure.And(all)
 }
 
-// means returns a knob's value in words: the system's, else the knob and its value.
+// means returns the system's text for the value of a knob, else the knob and its value.
 func (e *experiment) means(knob, value string) string {
 	for _, a := range e.in.System.Architectures {
 		for _, k := range a.Knobs {
@@ -242,7 +241,7 @@ func (e *experiment) means(knob, value string) string {
 	return figure.Spaced(knob) + " " + value
 }
 
-// shareWords returns a share of a whole.
+// shareWords describes a share of a whole: "half", "most".
 func shareWords(share float64) string {
 	switch {
 	case share > 1.1:
@@ -259,8 +258,8 @@ func shareWords(share float64) string {
 	return figure.Percent(share)
 }
 
-// saysInteractions tells where the order of the steps changes the answer, and
-// where nothing of that kind was seen or looked for.
+// saysInteractions returns whether the order of the steps changes the answer, or that only one order was
+// played.
 func (e *experiment) saysInteractions(all []lab.Waterfall) string {
 	var found []string
 	looked, undecided := 0, 0
