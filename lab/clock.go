@@ -38,11 +38,11 @@ func NewClocks(before, after []ClockReading) *Clocks {
 	return c
 }
 
-// clockShare is how much of a time may be due to clocks that differ.
+// clockShare is the largest share of a time that may be a difference of clocks.
 const clockShare = 0.1
 
-// Tells reports whether a time in seconds, taken from one clock to another, is long enough
-// to say something.
+// Tells reports whether a time in seconds, taken from one clock to another, is long enough to be measured by
+// them.
 func (c *Clocks) Tells(seconds float64) bool {
 	return c == nil || c.ApartSeconds <= clockShare*seconds
 }

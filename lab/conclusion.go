@@ -56,7 +56,7 @@ type Bar struct {
 // mostExplained limits the metrics whose steps an answer explains.
 const mostExplained = 6
 
-// ExplainedWays returns the ways of the first metrics that have any: those that an answer explains.
+// ExplainedWays returns the waterfalls that an answer explains: those of the first metrics that have any.
 func ExplainedWays(all []Waterfall) []Waterfall {
 	return ofFirstMetrics(all, func(w Waterfall) string { return w.Metric })
 }

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// What callers ask a door for, in a line over TLS: to be connected to HOST:PORT, or how many addresses a name
-// has there. The door answers with a line: DoorOpen, the number, or what went wrong.
+// The requests to a proxy, as a line over TLS: a connection to HOST:PORT, or the number of addresses of a
+// name there. The proxy answers with a line: ProxyOpen, the number, or an error.
 const (
 	DoorDial  = "dial "
 	DoorCount = "count "
 	DoorOpen  = "open"
 )
 
-// doorName is the name in the certificate of a door.
+// doorName is the name in the certificate of a proxy.
 const doorName = "door"
 
-// NewDoorKey returns a new key of a door and of who may call it, with its certificate, as PEM.
+// NewDoorKey returns a new key for a proxy and its clients, with its certificate, as PEM.
 func NewDoorKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -31,7 +31,7 @@ func NewDoorKey() ([]byte, error) {
 	}
 	made := x509.Certificate{
 		SerialNumber: big.NewInt(1), DNSNames: []string{doorName}, KeyUsage: x509.KeyUsageDigitalSignature,
-		NotAfter:    time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), // the key is thrown away with the door
+		NotAfter:    time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), // the key is discarded with the proxy
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, &made, &made, key.Public(), key)
@@ -43,7 +43,8 @@ func NewDoorKey() ([]byte, error) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: own})...), nil
 }
 
-// DoorTLS returns how a door and its callers prove to each other that they have the same key.
+// DoorTLS returns the configuration by which a proxy and its clients prove to each other that they have the
+// same key.
 func DoorTLS(key []byte) (*tls.Config, error) {
 	own, err := tls.X509KeyPair(key, key)
 	if err != nil {

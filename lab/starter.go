@@ -24,10 +24,9 @@ type StarterFile struct {
 	Data   []byte
 }
 
-// StarterProgram is the name of the starter, below the top of the image and among the unit
-// programs. Its parts are the first argument; a door has the address that it listens on as
-// the second, and the network that it leads to as the third; a way back to the conductor has
-// the address for units and that for the conductor.
+// StarterProgram is the name of the starter, below the top of the image and among the unit programs. Its first
+// argument is one of its parts. A proxy has the address that it listens on as the second, and the network that
+// it leads to as the third. A tunnel to the conductor has the address for units and that for the conductor.
 const (
 	StarterProgram = "starter"
 	StarterRuns    = "run"
@@ -35,7 +34,7 @@ const (
 	StarterWay     = "way"
 )
 
-// The files that the starter reads: its orders, and the key of a door (NewDoorKey) or of a way.
+// The files that the starter reads: its orders, and the key of a proxy (NewDoorKey) or of a tunnel.
 const (
 	StarterOrdersFile = "/run/secrets/orders"
 	StarterKeyFile    = "/run/secrets/key"
@@ -58,8 +57,9 @@ const (
 	StarterDone     = "done: "
 )
 
-// What a conductor says to a way, after a line with its key: that this connection waits for a unit. When one
-// has called, both sides say StarterCalled, one after the other, and then it is that unit's.
+// The messages on a tunnel, after a line with its key: the conductor says that this connection waits for a unit.
+// When a unit has called, both sides say StarterCalled, one after the other, and then the connection is that
+// unit's.
 const (
 	StarterWaits  = "wait"
 	StarterCalled = "!"
