@@ -69,15 +69,15 @@ func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
 // planned. One of which none counts is no loss, nor is one whose audit was invalid: playing it again
 // would not help.
 func (e *experiment) lost(played []lab.Trial) []string {
-	planned, counted, invalid := map[kind]int{}, map[kind]int{}, map[string]bool{}
+	planned, counted, invalid := map[trialKind]int{}, map[trialKind]int{}, map[string]bool{}
 	for _, p := range e.plan.Trials {
 		if !p.Profiled {
-			planned[kind{p.Variant, p.Point}]++
+			planned[trialKind{p.Variant, p.Point}]++
 		}
 	}
 	for _, trial := range played {
 		if trial.Valid && !trial.Late && !trial.Profiled {
-			counted[kind{trial.Variant, trial.Point.Name}]++
+			counted[trialKind{trial.Variant, trial.Point.Name}]++
 		}
 		invalid[trial.Variant] = invalid[trial.Variant] || trial.Audit.Verdict == lab.AuditInvalid
 	}

@@ -41,7 +41,7 @@ type Played struct {
 	Arrivals []lab.Arrival
 	Clocks   *lab.Clocks
 	Platform *lab.PlatformCost
-	profile  watched
+	profile  profileRecorder
 }
 
 // Play waits until the units are ready, runs the job between two marks of the meter, and

@@ -7,7 +7,7 @@ import "github.com/cleave-lab/cleave/lab"
 // metered.
 func nodesOf(units []lab.UnitUsage, deployment lab.Deployment) map[string]lab.NodeUsage {
 	var nodes map[string]lab.NodeUsage
-	untold := map[string]bool{}
+	unmetered := map[string]bool{}
 	for _, u := range units {
 		node := deployment.NodeOf(u.Unit.Name)
 		if node == "" || u.Unit.Role == lab.RoleGenerator {
@@ -15,7 +15,7 @@ func nodesOf(units []lab.UnitUsage, deployment lab.Deployment) map[string]lab.No
 		}
 		for _, quantity := range []string{"cpu_seconds", "mean_memory_bytes"} {
 			if _, missing := u.Unavailable[quantity]; missing {
-				untold[node] = true
+				unmetered[node] = true
 			}
 		}
 		if nodes == nil {
@@ -26,7 +26,7 @@ func nodesOf(units []lab.UnitUsage, deployment lab.Deployment) map[string]lab.No
 			sum.MeanMemoryBytes+u.MeanMemoryBytes
 		nodes[node] = sum
 	}
-	for node := range untold {
+	for node := range unmetered {
 		delete(nodes, node)
 	}
 	return nodes

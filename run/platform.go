@@ -9,9 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// besidePlatform meters a deployment's platform at the marks of its units. A platform that cannot be metered
-// is noted and spoils no trial.
-type besidePlatform struct {
+// platformMetering meters a deployment's platform at the marks of its units. A platform that cannot be
+// metered is noted and spoils no trial.
+type platformMetering struct {
 	lab.Metering              // of the units
 	daemons      lab.Metering // nil: none
 	cost         *lab.PlatformCost
@@ -19,9 +19,9 @@ type besidePlatform struct {
 }
 
 // watchPlatform begins to meter the platform of a deployment whose units are ready.
-func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *besidePlatform {
+func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *platformMetering {
 	cost := j.Deployment.PlatformCost()
-	b := &besidePlatform{Metering: units, cost: &cost}
+	b := &platformMetering{Metering: units, cost: &cost}
 	daemons, why := j.Deployment.Daemons()
 	b.unmetered(why)
 	if len(daemons) == 0 {
@@ -37,12 +37,12 @@ func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *besidePlatf
 }
 
 // unmetered notes the first reason why the platform is not metered.
-func (b *besidePlatform) unmetered(why string) {
+func (b *platformMetering) unmetered(why string) {
 	b.cost.Unmetered = cmp.Or(b.cost.Unmetered, why)
 }
 
 // Mark implements lab.Metering. The units are read next to the load.
-func (b *besidePlatform) Mark() error {
+func (b *platformMetering) Mark() error {
 	first := !b.marked
 	b.marked = true
 	if first {
@@ -55,7 +55,7 @@ func (b *besidePlatform) Mark() error {
 	return err
 }
 
-func (b *besidePlatform) markDaemons() {
+func (b *platformMetering) markDaemons() {
 	if b.daemons == nil {
 		return
 	}
@@ -65,7 +65,7 @@ func (b *besidePlatform) markDaemons() {
 }
 
 // Stop implements lab.Metering. The use of both meters counts.
-func (b *besidePlatform) Stop() (lab.Metered, error) {
+func (b *platformMetering) Stop() (lab.Metered, error) {
 	used, err := b.Metering.Stop()
 	if b.daemons == nil {
 		return used, err

@@ -9,17 +9,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// watched records the threads and the samples of a profiled trial.
-type watched struct {
+// profileRecorder records the threads and the samples of a profiled trial.
+type profileRecorder struct {
 	meter    lab.ThreadMeter
 	sampling lab.Sampling // nil: nothing samples from outside
 	units    []lab.Unit
 	before   []lab.ThreadUse
-	seen     lab.ProfiledWindow
+	window   lab.ProfiledWindow
 }
 
 // begin reads the threads and starts the sampler, just before the job.
-func (w *watched) begin(j Job) (err error) {
+func (w *profileRecorder) begin(j Job) (err error) {
 	threads, can := j.Meter.(lab.ThreadMeter)
 	if !can {
 		return errors.New("the meter of this host cannot tell threads apart, so nothing can be profiled")
@@ -31,16 +31,16 @@ func (w *watched) begin(j Job) (err error) {
 	if sampler, can := j.Profiler.(lab.Sampler); can {
 		var refused error
 		if w.sampling, refused = sampler.Sample(j.Layout); refused != nil {
-			w.seen.Unsampled = refused.Error() // the profilers of runtimes are there all the same
+			w.window.Unsampled = refused.Error() // the profilers of runtimes are there all the same
 		}
 	}
-	w.seen.Began = time.Now()
+	w.window.Began = time.Now()
 	return nil
 }
 
 // end records the CPU time of the living threads since begin. For a new thread, that is all of it.
-func (w *watched) end() error {
-	w.seen.Ended = time.Now()
+func (w *profileRecorder) end() error {
+	w.window.Ended = time.Now()
 	after, err := w.meter.Threads(w.units)
 	w.close(after)
 	used := map[string]lab.ThreadUse{}
@@ -51,22 +51,22 @@ func (w *watched) end() error {
 		first := used[t.ID]
 		t.UserSeconds -= first.UserSeconds
 		t.SystemSeconds -= first.SystemSeconds
-		w.seen.Threads = append(w.seen.Threads, t)
+		w.window.Threads = append(w.window.Threads, t)
 	}
 	return err
 }
 
 // close ends the sampling.
-func (w *watched) close(threads []lab.ThreadUse) {
+func (w *profileRecorder) close(threads []lab.ThreadUse) {
 	if w.sampling != nil {
-		w.seen.Programs = w.sampling.End(threads)
+		w.window.Programs = w.sampling.End(threads)
 		w.sampling = nil
 	}
 }
 
 // layers ends the units, so that they write their profiles, and divides the CPU time of the job by layer.
 func (e *experiment) layers(
-	ctx context.Context, s setting, deployment lab.Deployment, w watched, trial *lab.Trial,
+	ctx context.Context, s setting, deployment lab.Deployment, w profileRecorder, trial *lab.Trial,
 ) (err error) {
 	if err := deployment.EndForeign(ctx); err != nil {
 		return fmt.Errorf("end the units to have their profiles: %w", err)
@@ -75,7 +75,7 @@ func (e *experiment) layers(
 	if system, says := e.System.(lab.Profiled); says {
 		about = system.Profiling(s.variant)
 	}
-	w.seen.Metered, w.seen.Dir = trial.Metered, deployment.HandedOver()
-	trial.Layers, err = e.Profiler.Layers(s.layout, about, w.seen)
+	w.window.Metered, w.window.Dir = trial.Metered, deployment.HandedOver()
+	trial.Layers, err = e.Profiler.Layers(s.layout, about, w.window)
 	return err
 }

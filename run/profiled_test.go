@@ -127,9 +127,9 @@ func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
 			if o.ends != c.ends || c.ends > 0 && c.broken == nil && len(o.threads) == 0 {
 				t.Errorf("it was ended %d times, with the threads %v", o.ends, o.threads)
 			}
-			if c.broken == nil && (len(played.profile.seen.Programs) != c.programs ||
-				played.profile.seen.Unsampled != c.unsampled) {
-				t.Errorf("seen: %+v", played.profile.seen)
+			if c.broken == nil && (len(played.profile.window.Programs) != c.programs ||
+				played.profile.window.Unsampled != c.unsampled) {
+				t.Errorf("seen: %+v", played.profile.window)
 			}
 		})
 	}
@@ -166,11 +166,12 @@ func TestUnitsThatDoNotEndHaveNoProfile(t *testing.T) {
 	e := experiment{Conductor: &c}
 	s := setting{layout: lab.Layout{Units: []lab.UnitSpec{{Name: "one"}}}}
 	stuck := errors.New("unit one does not end")
-	if err := e.layers(t.Context(), s, endingDeployment{err: stuck}, watched{}, &lab.Trial{}); !errors.Is(err,
+	if err := e.layers(t.Context(), s, endingDeployment{err: stuck}, profileRecorder{},
+		&lab.Trial{}); !errors.Is(err,
 		stuck) || len(r.seen) > 0 {
 		t.Errorf("error %v, %d profiles read; want %v and none", err, len(r.seen), stuck)
 	}
-	if err := e.layers(t.Context(), s, endingDeployment{}, watched{}, &lab.Trial{}); err != nil ||
+	if err := e.layers(t.Context(), s, endingDeployment{}, profileRecorder{}, &lab.Trial{}); err != nil ||
 		len(r.seen) != 1 {
 		t.Errorf("error %v, %d profiles read; want one", err, len(r.seen))
 	}

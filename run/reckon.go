@@ -6,25 +6,25 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// kind groups trials that take about as long; the empty one groups all.
-type kind struct{ variant, point string }
+// trialKind groups trials that take about as long; the empty one groups all.
+type trialKind struct{ variant, point string }
 
-// took is the time that trials took, with every attempt.
-type took struct {
+// timeSpent is the time that trials took, with every attempt.
+type timeSpent struct {
 	seconds float64
 	trials  map[int]bool
 }
 
-// reckon estimates the time of the next trials: the mean of earlier trials of their kind, else of all trials,
-// each at the length that its load has now.
-func (l *looks) reckon(next []lab.PlannedTrial, before []lab.Trial) time.Duration {
-	spent := map[kind]*took{}
+// estimateTime estimates the time of the next trials: the mean of earlier trials of their kind, else of all
+// trials, each at the length that its load has now.
+func (l *looks) estimateTime(next []lab.PlannedTrial, before []lab.Trial) time.Duration {
+	spent := map[trialKind]*timeSpent{}
 	for _, trial := range before {
 		at := trial.Point.Name
 		seconds := lengthened(trial.Phases, max(1, l.lengths[at])/max(1, trial.Lengthened))
-		for _, k := range []kind{{trial.Variant, at}, {}} {
+		for _, k := range []trialKind{{trial.Variant, at}, {}} {
 			if spent[k] == nil {
-				spent[k] = &took{trials: map[int]bool{}}
+				spent[k] = &timeSpent{trials: map[int]bool{}}
 			}
 			spent[k].seconds += seconds
 			spent[k].trials[trial.Number] = true
@@ -32,9 +32,9 @@ func (l *looks) reckon(next []lab.PlannedTrial, before []lab.Trial) time.Duratio
 	}
 	var sum float64
 	for _, planned := range next {
-		t := spent[kind{planned.Variant, planned.Point}]
+		t := spent[trialKind{planned.Variant, planned.Point}]
 		if t == nil {
-			t = spent[kind{}]
+			t = spent[trialKind{}]
 		}
 		if t != nil {
 			sum += t.seconds / float64(len(t.trials))

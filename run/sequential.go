@@ -14,19 +14,19 @@ import (
 // ends when all is decided, skips the trials that are not needed.
 type looks struct {
 	*experiment
-	began  time.Time
-	within time.Duration     // 0: no limit
-	block  int               // the last block before which it looked
-	known  map[string]string // verdicts in the progress, by question
-	over   bool              // no further trial is played
-	goesOn func(lab.PlannedTrial) bool
+	began    time.Time
+	within   time.Duration     // 0: no limit
+	block    int               // the last block before which it looked
+	reported map[string]string // verdicts in the progress, by question
+	ended    bool              // no further trial is played
+	isNeeded func(lab.PlannedTrial) bool
 }
 
 // looks returns the looks of an experiment, whose time limit begins now.
 func (e *experiment) looks() *looks {
 	within := time.Duration(e.plan.Study.Design.Within * float64(time.Second))
-	return &looks{experiment: e, began: time.Now(), within: within, known: map[string]string{},
-		goesOn: func(lab.PlannedTrial) bool { return true }}
+	return &looks{experiment: e, began: time.Now(), within: within, reported: map[string]string{},
+		isNeeded: func(lab.PlannedTrial) bool { return true }}
 }
 
 // needed reports whether a trial is to be played; in an ordinary design all are. Before each block after
@@ -36,7 +36,7 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	if l.Stopping == nil {
 		return true, nil
 	}
-	if planned.Block != l.block && !l.over {
+	if planned.Block != l.block && !l.ended {
 		if err := l.look(planned.Block); err != nil {
 			return false, err
 		}
@@ -44,10 +44,10 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	if !l.stops() {
 		return true, nil
 	}
-	if l.within > 0 && !l.over && time.Since(l.began) >= l.within {
+	if l.within > 0 && !l.ended && time.Since(l.began) >= l.within {
 		l.end(fmt.Sprintf("The %v are over (--resume goes on)", l.within))
 	}
-	if l.over || !l.goesOn(planned) {
+	if l.ended || !l.isNeeded(planned) {
 		return false, nil
 	}
 	return true, nil
@@ -56,13 +56,13 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 // stops reports whether the design ends for variants that are decided.
 func (l *looks) stops() bool { return l.plan.Study.Design.Until == lab.UntilDecided }
 
-// firstTold is the first block before which a verdict is possible: one block gives no interval.
-const firstTold = 3
+// firstReported is the first block before which a verdict is possible: one block gives no interval.
+const firstReported = 3
 
 // look reports new verdicts before a block, and asks the rule which of its trials are needed.
 func (l *looks) look(block int) error {
 	l.block = block
-	if block < firstTold {
+	if block < firstReported {
 		return nil
 	}
 	saved, err := l.Store.Trials()
@@ -76,12 +76,12 @@ func (l *looks) look(block int) error {
 		}
 	}
 	l.lengthen(l.Stopping.Lengths(before))
-	l.tell(l.Stopping.Answers(before))
+	l.report(l.Stopping.Answers(before))
 	if headline := l.Stopping.Headline(before); headline != nil {
 		l.Progress.Look(block-1, *headline)
 	}
 	if l.stops() && block > lab.FirstLook {
-		l.ask(before)
+		l.askRule(before)
 	}
 	return nil
 }
@@ -97,41 +97,41 @@ func (l *looks) lengthen(lengths map[string]float64) {
 	l.lengths = lengths
 }
 
-// mostTold bounds the answers on one line.
-const mostTold = 4
+// maxReported bounds the answers on one line.
+const maxReported = 4
 
-// tell notes the answers that have changed since the last look.
-func (l *looks) tell(answers []lab.Answer) {
+// report notes the answers that have changed since the last look.
+func (l *looks) report(answers []lab.Answer) {
 	var news []string
 	decided := 0
 	for _, a := range answers {
 		if a.Verdict != "" {
 			decided++
 		}
-		if a.Verdict != l.known[a.Question] {
+		if a.Verdict != l.reported[a.Question] {
 			news = append(news, a.Text)
 		}
-		l.known[a.Question] = a.Verdict
+		l.reported[a.Question] = a.Verdict
 	}
 	if len(news) == 0 {
 		return
 	}
-	if more := len(news) - mostTold; more > 0 {
-		news = append(news[:mostTold], fmt.Sprintf("and %d more", more))
+	if more := len(news) - maxReported; more > 0 {
+		news = append(news[:maxReported], fmt.Sprintf("and %d more", more))
 	}
 	l.Progress.Note(fmt.Sprintf("known so far, after block %d of %d: %d of %d decided; new: %s",
 		l.block-1, l.plan.Study.Design.Blocks, decided, len(answers), strings.Join(news, "; ")))
 }
 
-// ask asks the rule which trials of the block are needed, given all trials before it.
-func (l *looks) ask(before []lab.Trial) {
+// askRule asks the rule which trials of the block are needed, given all trials before it.
+func (l *looks) askRule(before []lab.Trial) {
 	block := l.block
-	l.goesOn = l.Stopping.Needed(before)
+	l.isNeeded = l.Stopping.Needed(before)
 	planned, open := 0, []lab.PlannedTrial{}
 	for _, p := range l.plan.Trials {
 		if p.Block == block {
 			planned++
-			if l.goesOn(p) {
+			if l.isNeeded(p) {
 				open = append(open, p)
 			}
 		}
@@ -141,7 +141,7 @@ func (l *looks) ask(before []lab.Trial) {
 		return
 	}
 	if l.within > 0 {
-		if next := l.reckon(open, before); time.Since(l.began)+next > l.within {
+		if next := l.estimateTime(open, before); time.Since(l.began)+next > l.within {
 			l.end(fmt.Sprintf("Block %d would take about %v, more than is left of %v (--resume goes on)", block,
 				next.Round(time.Second), l.within))
 			return
@@ -153,6 +153,6 @@ func (l *looks) ask(before []lab.Trial) {
 
 // end ends the experiment with a reason.
 func (l *looks) end(why string) {
-	l.over = true
+	l.ended = true
 	l.Progress.Note(why + ": nothing more is played.")
 }

@@ -188,8 +188,8 @@ func TestABlockThatCannotBeDoneInTimeIsNotBegun(t *testing.T) {
 			", more than is left of 1m0s (--resume goes on): nothing more is played." {
 			t.Errorf("%s: note %q, want %s", name, last, c.want)
 		}
-		l = looks{experiment: l.experiment, began: timeAgo(20), within: seconds(60), goesOn: l.goesOn,
-			known: map[string]string{}}
+		l = looks{experiment: l.experiment, began: timeAgo(20), within: seconds(60), isNeeded: l.isNeeded,
+			reported: map[string]string{}}
 		if needed, err := l.needed(p.Trials[6]); !needed || err != nil {
 			t.Errorf("%s: a block is not begun with 40 s left: %v, %v", name, needed, err)
 		}

@@ -117,18 +117,18 @@ func (s Services) Release() error {
 // system knows the services.
 func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	var servers []lab.UnitSpec
-	var known given
+	var inputs serviceInputs
 	for _, spec := range layout.Services {
 		service := s[spec.Name]
 		at := ""
 		if server, has := service.Server(); has {
 			server.Node, server.Limits, server.Replicated = spec.Node, spec.Limits, spec.Replicated
-			servers, known.peers, at = append(servers, server), append(known.peers, server.Name),
+			servers, inputs.peers, at = append(servers, server), append(inputs.peers, server.Name),
 				lab.AddressOf(server.Name)
 		}
-		known.environment = append(known.environment, lab.ServiceVariable(spec.Name)+"="+service.Address(at))
+		inputs.environment = append(inputs.environment, lab.ServiceVariable(spec.Name)+"="+service.Address(at))
 		if files, is := service.(lab.FileService); is {
-			known.folders = append(known.folders, files.Folder())
+			inputs.folders = append(inputs.folders, files.Folder())
 			if spec.Replicated {
 				layout.Replicated = append(layout.Replicated, files.Folder())
 			}
@@ -140,16 +140,16 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 				server.Name)
 		}
 	}
-	layout.Units = append(known.to(layout.Units), servers...)
-	layout.Prepare = known.to(layout.Prepare)
+	layout.Units = append(inputs.addTo(layout.Units), servers...)
+	layout.Prepare = inputs.addTo(layout.Prepare)
 	return layout, nil
 }
 
-// given holds the peers, environment and mounts that services add to the units of a system.
-type given struct{ peers, environment, folders []string }
+// serviceInputs holds the peers, environment and mounts that services add to the units of a system.
+type serviceInputs struct{ peers, environment, folders []string }
 
-// to returns the units with these, but for foreign ones that the services do not serve.
-func (g given) to(units []lab.UnitSpec) []lab.UnitSpec {
+// addTo returns the units with these, but for foreign ones that the services do not serve.
+func (g serviceInputs) addTo(units []lab.UnitSpec) []lab.UnitSpec {
 	units = slices.Clone(units)
 	for i, unit := range units {
 		if !unit.Foreign || unit.Served {
@@ -178,8 +178,9 @@ func (s Services) Addresses(deployment lab.Deployment) (map[string]string, error
 	return all, nil
 }
 
-// about describes the services of a layout, with the disk that their deployer puts them on, if it names one.
-func (s Services) about(layout lab.Layout, deployer lab.Deployer) map[string]string {
+// descriptions describes the services of a layout, with the disk that their deployer puts them on, if it
+// names one.
+func (s Services) descriptions(layout lab.Layout, deployer lab.Deployer) map[string]string {
 	if len(s) == 0 {
 		return nil
 	}
@@ -194,8 +195,8 @@ func (s Services) about(layout lab.Layout, deployer lab.Deployer) map[string]str
 	return all
 }
 
-// failing returns a context that ends when the deployment fails, or when stop is called.
-func failing(ctx context.Context, deployment lab.Deployment) (limited context.Context, stop func()) {
+// cancelOnFailure returns a context that ends when the deployment fails, or when stop is called.
+func cancelOnFailure(ctx context.Context, deployment lab.Deployment) (limited context.Context, stop func()) {
 	limited, end := context.WithCancelCause(ctx)
 	go func() {
 		select {

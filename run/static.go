@@ -64,21 +64,21 @@ func (s Services) staticCost(of setting, done Played) *lab.StaticCost {
 // unit programs. If the size of a user's image is not known, it returns none, since a sum would lack it, and
 // the reason.
 func imagesOf(units []lab.UnitSpec, known []lab.ProgramImage) (images []lab.ProgramImage, unknown string) {
-	wanted := map[string]bool{} // whether each image of the user is known
+	userImages := map[string]bool{} // whether each image of the user is known
 	isOurs := true
 	for _, unit := range units {
 		if unit.Image != "" {
-			wanted[unit.Image] = false
+			userImages[unit.Image] = false
 		}
 		isOurs = isOurs && unit.Image == ""
 	}
 	for _, image := range known {
-		if _, is := wanted[image.Program]; is || isOurs { // else of another variant
-			images, wanted[image.Program] = append(images, image), true
+		if _, is := userImages[image.Program]; is || isOurs { // else of another variant
+			images, userImages[image.Program] = append(images, image), true
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if !wanted[name] {
+	for _, name := range slices.Sorted(maps.Keys(userImages)) {
+		if !userImages[name] {
 			return nil, imageUnknown + name
 		}
 	}

@@ -33,12 +33,12 @@ func (e *experiment) checkSpans(s setting) error {
 		!slices.ContainsFunc(s.layout.Units, lab.UnitSpec.MayTrace) {
 		return nil
 	}
-	asked, remedy := "--trace-share", "leave it out, or use"
+	source, remedy := "--trace-share", "leave it out, or use"
 	if _, set := s.point.Level(lab.FactorTraceShare); set { // as cleave model does, which needs spans
-		asked, remedy = lab.FactorTraceShare, "use"
+		source, remedy = lab.FactorTraceShare, "use"
 	}
 	return fmt.Errorf("%s: the spans of what the deployment %s starts do not come back to this host "+
-		"(docs/traces.md says why): %s %s, %s, or the private %s or %s", asked, s.deployer.Name(), remedy,
+		"(docs/traces.md says why): %s %s, %s, or the private %s or %s", source, s.deployer.Name(), remedy,
 		lab.Process, lab.DockerBridge, lab.Swarm, lab.Kubernetes)
 }
 

@@ -39,9 +39,9 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		return nil, errors.Join(fullDisk(e.Scratch, err), closeSpans(layout.Spans, Played{}, trial)), nil
 	}
 	watch.lap(lab.PhaseStart)
-	trial.Units, trial.Services = len(s.layout.Units), services.about(s.layout, s.deployer)
+	trial.Units, trial.Services = len(s.layout.Units), services.descriptions(s.layout, s.deployer)
 	trial.Parts, trial.Links = services.parts(s.layout, deployment), deployment.Links()
-	ctx, unwatch := failing(ctx, deployment)
+	ctx, unwatch := cancelOnFailure(ctx, deployment)
 	defer unwatch()
 	addresses, played := services.Addresses(deployment)
 	var done Played
