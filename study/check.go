@@ -140,7 +140,7 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	if slices.Contains([]string{"services", "image", "command"}, v.Architecture) {
 		scaled = 0 // Cleave runs each of them
 	}
-	if f.info.Foreign && scaled+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.as[v.Name]) > 0 {
+	if f.info.Foreign && scaled+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.settings[v.Name]) > 0 {
 		r.Problem(line, "variant %s: replicas, limits and nodes of a system that is not Cleave's are the matter "+
 			"of who runs it", v.Name)
 	}

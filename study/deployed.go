@@ -12,8 +12,8 @@ import (
 
 // deployed holds the settings of variants for some deployments alone, by their names.
 type deployed struct {
-	as   map[string]map[string]lab.Variant // by deployment: replicas, limits and nodes
-	only map[string][]string               // the deployments in which the variant is played; none: all
+	settings map[string]map[string]lab.Variant // by deployment: replicas, limits and nodes
+	allowed  map[string][]string               // the deployments in which the variant is played; none: all
 }
 
 func checkDeployment(r *yamlfile.Reader, line int, what, deployment string) {
@@ -55,7 +55,7 @@ func (f *File) deploy(s *lab.Study, deployment string) {
 		if deployment != "" {
 			v.Deployment = deployment
 		}
-		as, changed := f.deployed.as[v.Name][v.Deployment]
+		as, changed := f.deployed.settings[v.Name][v.Deployment]
 		if !changed {
 			continue
 		}
@@ -79,8 +79,8 @@ func merged[T any](general, there map[string]T) map[string]T {
 
 // refuses returns the reason why a variant is not played in its deployment; nil: it is.
 func (d deployed) refuses(v lab.Variant) error {
-	if only := d.only[v.Name]; len(only) > 0 && !slices.Contains(only, v.Deployment) {
-		return fmt.Errorf("it is played with --deploy %s only", strings.Join(only, " or "))
+	if allowed := d.allowed[v.Name]; len(allowed) > 0 && !slices.Contains(allowed, v.Deployment) {
+		return fmt.Errorf("it is played with --deploy %s only", strings.Join(allowed, " or "))
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// bearable is the lateness, in seconds, that 1 % of the operations may exceed without gates.
-const bearable = 0.1
+// ungatedLateness is the lateness, in seconds, that 1 % of the operations may exceed without gates.
+const ungatedLateness = 0.1
 
 // WithoutGates lets trials of the study count whatever else the host does, and adds a note about it.
 func WithoutGates(s *lab.Study) {
@@ -15,10 +15,10 @@ func WithoutGates(s *lab.Study) {
 	note := "Trials counted whatever else the host did"
 	if s.Load != nil {
 		load := *s.Load
-		load.Lateness = bearable
+		load.Lateness = ungatedLateness
 		s.Load = &load
 		note += fmt.Sprintf(", and while the generator sent 99 %% of the operations less than %.0f ms late: "+
-			"medians and costs bear that, 99th percentiles do not", 1000*bearable)
+			"medians and costs bear that, 99th percentiles do not", 1000*ungatedLateness)
 	}
 	s.Notes = append(s.Notes[:len(s.Notes):len(s.Notes)], note+".")
 }

@@ -34,7 +34,7 @@ func (f *File) checkHosts(r *yamlfile.Reader) {
 // nodesOf returns the hosts that a variant places units on, in whatever deployment.
 func (f *File) nodesOf(v lab.Variant) []string {
 	nodes := slices.Collect(maps.Values(v.Nodes))
-	for _, as := range f.deployed.as[v.Name] {
+	for _, as := range f.deployed.settings[v.Name] {
 		nodes = slices.AppendSeq(nodes, maps.Values(as.Nodes))
 	}
 	return nodes

@@ -45,11 +45,11 @@ type File struct {
 	lines map[string]int
 	info  lab.SystemInfo
 	// optional are the variants that may be impossible here, by name.
-	optional map[string]bool
-	deployed deployed
-	hosts    map[string]lab.Network // links of hosts in all variants
-	way      way                    // without variants: none
-	planned  bool                   // the study was resolved: twins are variants, levels are scaled
+	optional     map[string]bool
+	deployed     deployed
+	hosts        map[string]lab.Network // links of hosts in all variants
+	writtenSteps writtenSteps           // without variants: none
+	planned      bool                   // the study was resolved: twins are variants, levels are scaled
 }
 
 // Quick holds the changes of a study that `--quick` makes.
@@ -76,7 +76,7 @@ type written struct {
 	Points   yaml.Node              `yaml:"points,omitempty"`
 	Factors  yaml.Node              `yaml:"factors,omitempty"`
 	Faults   []yaml.Node            `yaml:"faults,omitempty"`
-	Steps    way                    `yaml:"steps,omitempty"`
+	Steps    writtenSteps           `yaml:"steps,omitempty"`
 	Hosts    map[string]lab.Network `yaml:"hosts,omitempty"`
 	Quick    *Quick                 `yaml:"quick,omitempty"`
 }
@@ -117,7 +117,7 @@ func Defaults() lab.Design {
 
 // take takes over what was read, and reads what is written in another form than it is kept.
 func (f *File) take(r *yamlfile.Reader, w written) {
-	f.Study, f.Quick, f.hosts, f.way = w.Study, w.Quick, w.Hosts, w.Steps
+	f.Study, f.Quick, f.hosts, f.writtenSteps = w.Study, w.Quick, w.Hosts, w.Steps
 	if f.lines["load"] == 0 {
 		f.Study.Load = nil
 	} else {
@@ -177,7 +177,7 @@ func (f *File) readVariants(r *yamlfile.Reader, node *yaml.Node) {
 		for i, deployment := range v.Only {
 			checkDeployment(r, f.lines[fmt.Sprintf("%s.only[%d]", place, i)], "only", deployment)
 		}
-		f.deployed.as[v.Name], f.deployed.only[v.Name], f.optional[v.Name] = as, v.Only, v.Optional
+		f.deployed.settings[v.Name], f.deployed.allowed[v.Name], f.optional[v.Name] = as, v.Only, v.Optional
 		f.Study.Variants = append(f.Study.Variants, v.Variant)
 	})
 }

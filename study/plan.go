@@ -94,7 +94,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	chooseVariants(&s)
 	noteAbsent(&s)
 	s.Trends = chooseTrends(s)
-	f.takeSteps(&s)
+	f.resolveSteps(&s)
 	return s, nil
 }
 

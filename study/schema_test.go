@@ -63,7 +63,7 @@ func TestTheSchemaHasTheKeysThatAreRead(t *testing.T) {
 		reflect.TypeFor[written](), reflect.TypeFor[writtenVariant](), reflect.TypeFor[lab.Design](),
 		reflect.TypeFor[lab.Gates](), reflect.TypeFor[lab.Trend](), reflect.TypeFor[lab.Claim](),
 		reflect.TypeFor[lab.Load](), reflect.TypeFor[lab.SearchEffort](), reflect.TypeFor[lab.Limits](),
-		reflect.TypeFor[lab.Autoscale](), reflect.TypeFor[lab.Network](), reflect.TypeFor[way](),
+		reflect.TypeFor[lab.Autoscale](), reflect.TypeFor[lab.Network](), reflect.TypeFor[writtenSteps](),
 		reflect.TypeFor[Quick](),
 	} {
 		read, _ := yamlfile.Keys(of)

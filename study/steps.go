@@ -10,9 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// way holds the key steps of a study file: the variants in their order, and the metrics and points at which
-// the steps between them are shown.
-type way struct {
+// writtenSteps holds the key steps of a study file: the variants in their order, and the metrics and points
+// at which the steps between them are shown.
+type writtenSteps struct {
 	Variants []string `yaml:"variants"`
 	lab.Explained
 }
@@ -20,25 +20,25 @@ type way struct {
 // checkSteps checks the steps against the study. Variants that cannot be built here are left out.
 func (f *File) checkSteps(r *yamlfile.Reader) {
 	line, seen := f.lines["steps"], map[string]bool{}
-	if n := len(f.way.Variants); n < 2 && f.lines["steps.variants"] > 0 {
+	if n := len(f.writtenSteps.Variants); n < 2 && f.lines["steps.variants"] > 0 {
 		r.Problem(f.lines["steps.variants"],
 			"steps needs at least 2 variants, not %d: a step leads from one to the next", n)
 	}
-	for _, name := range f.way.Variants {
+	for _, name := range f.writtenSteps.Variants {
 		f.checkName(r, line, "steps", name, f.claimable())
 		if seen[name] {
 			r.Problem(line, "steps names the variant %q twice: a way does not come back", name)
 		}
 		seen[name] = true
-		f.checkPlays(r, name)
+		f.checkStepPoints(r, name)
 	}
-	for _, metric := range f.way.Metrics {
+	for _, metric := range f.writtenSteps.Metrics {
 		if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); !found {
 			r.Problem(line, "steps: there is no metric %q%s; there are %s", metric,
 				yamlfile.Suggest(metric, f.metricNames()), strings.Join(f.metricNames(), ", "))
 		}
 	}
-	f.checkPointNames(r, line, "steps", f.way.Points)
+	f.checkPointNames(r, line, "steps", f.writtenSteps.Points)
 	for _, step := range f.steps(f.Study.Variants) {
 		if len(step.Changes) == 0 && step.Before != step.Variant {
 			r.Problem(line, "steps: %s and %s do not differ in any knob, so that nothing lies between them",
@@ -47,10 +47,10 @@ func (f *File) checkSteps(r *yamlfile.Reader) {
 	}
 }
 
-// checkPlays refuses steps at points at which one of their variants does not play.
-func (f *File) checkPlays(r *yamlfile.Reader, name string) {
+// checkStepPoints refuses steps at points at which one of their variants does not play.
+func (f *File) checkStepPoints(r *yamlfile.Reader, name string) {
 	v, found := f.Study.Variant(name)
-	for _, point := range f.way.Points {
+	for _, point := range f.writtenSteps.Points {
 		if found && !v.RunsAt(point) {
 			r.Problem(f.lines["steps"], "steps: %s does not play at %s, so that no step can be shown there", name,
 				point)
@@ -58,18 +58,18 @@ func (f *File) checkPlays(r *yamlfile.Reader, name string) {
 	}
 }
 
-// takeSteps adds the steps to a resolved study, between the variants and at the points that are played, if
+// resolveSteps adds the steps to a resolved study, between the variants and at the points that are played, if
 // there are enough of them.
-func (f *File) takeSteps(s *lab.Study) {
-	if len(f.way.Variants) == 0 {
+func (f *File) resolveSteps(s *lab.Study) {
+	if len(f.writtenSteps.Variants) == 0 {
 		return
 	}
-	shown := f.way.Explained
+	shown := f.writtenSteps.Explained
 	shown.Points = slices.DeleteFunc(slices.Clone(shown.Points), func(name string) bool {
 		_, played := s.Point(name)
 		return !played
 	})
-	if len(shown.Points) == 0 && len(f.way.Points) > 0 {
+	if len(shown.Points) == 0 && len(f.writtenSteps.Points) > 0 {
 		return
 	}
 	s.Steps, s.Explained = f.steps(s.Variants), &shown
@@ -79,7 +79,7 @@ func (f *File) takeSteps(s *lab.Study) {
 func (f *File) steps(variants []lab.Variant) []lab.PathStep {
 	var steps []lab.PathStep
 	var before lab.Variant
-	for _, name := range f.way.Variants {
+	for _, name := range f.writtenSteps.Variants {
 		i := slices.IndexFunc(variants, func(v lab.Variant) bool { return v.Name == name })
 		if i < 0 {
 			continue

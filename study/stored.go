@@ -254,8 +254,8 @@ func (f *File) checkTrials(r *yamlfile.Reader, trials []lab.PlannedTrial) {
 	}
 	for i, t := range trials {
 		v, known := f.Study.Variant(t.Variant)
-		_, placed := f.Study.Point(t.Point)
-		if t.Number != i+1 || t.Block < 1 || t.Block > f.Study.Design.Blocks || !known || !placed ||
+		_, knownPoint := f.Study.Point(t.Point)
+		if t.Number != i+1 || t.Block < 1 || t.Block > f.Study.Design.Blocks || !known || !knownPoint ||
 			!v.RunsAt(t.Point) {
 			r.Problem(0, "trial %d of the plan (number %d, block %d, variant %q at point %q) is none of the study",
 				i+1, t.Number, t.Block, t.Variant, t.Point)

@@ -134,7 +134,7 @@ func bridged(s lab.Study) []lab.PathStep {
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(step lab.PathStep) bool {
-		return step.Order > 1 && sameWay(all, step.Order)
+		return step.Order > 1 && sameOrder(all, step.Order)
 	})
 }
 
@@ -152,11 +152,11 @@ func joined(first, second []lab.KnobChange) []lab.KnobChange {
 	return slices.DeleteFunc(all, func(c lab.KnobChange) bool { return c.From == c.To })
 }
 
-// sameWay reports whether an order has the variants of the first order, in the same sequence.
-func sameWay(steps []lab.PathStep, order int) bool {
-	ways := map[int][]string{}
+// sameOrder reports whether an order has the variants of the first order, in the same sequence.
+func sameOrder(steps []lab.PathStep, order int) bool {
+	stops := map[int][]string{}
 	for _, step := range steps {
-		ways[step.Order] = append(ways[step.Order], step.Variant)
+		stops[step.Order] = append(stops[step.Order], step.Variant)
 	}
-	return slices.Equal(ways[1], ways[order])
+	return slices.Equal(stops[1], stops[order])
 }
