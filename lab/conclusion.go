@@ -56,8 +56,9 @@ type Bar struct {
 // mostExplained limits the metrics whose steps an answer explains.
 const mostExplained = 6
 
-// ExplainedWays returns the waterfalls that an answer explains: those of the first metrics that have any.
-func ExplainedWays(all []Waterfall) []Waterfall {
+// ExplainedWaterfalls returns the waterfalls that an answer explains: those of the first metrics that have
+// any.
+func ExplainedWaterfalls(all []Waterfall) []Waterfall {
 	return ofFirstMetrics(all, func(w Waterfall) string { return w.Metric })
 }
 

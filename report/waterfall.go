@@ -14,23 +14,23 @@ import (
 func (v view) stepsTable(all bool) table {
 	shown := v.Waterfalls
 	if !all {
-		shown = those(lab.ExplainedWays(shown),
+		shown = those(lab.ExplainedWaterfalls(shown),
 			func(w lab.Waterfall) bool { return !v.drawn(w.Metric, w.To, w.Point.Name) })
 	}
 	if len(shown) == 0 {
 		return table{}
 	}
-	way := shown[0]
-	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, %s", way.From, way.To, v.pace()), Keys: 1,
+	first := shown[0]
+	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, %s", first.From, first.To, v.pace()), Keys: 1,
 		Columns: []column{prose("step")},
 		Note: fmt.Sprintf("each step: its variant / the one before it, by block; the last row is their product; "+
 			"~ equivalent within the margin (%s, or a bias), ? undecided; %s", figure.Setting(v.Margin), v.sample())}
 	if all {
-		t.Note += alongWith(way)
+		t.Note += alongWith(first)
 	}
-	several := slices.ContainsFunc(shown, func(w lab.Waterfall) bool { return w.Point.Name != way.Point.Name })
+	several := slices.ContainsFunc(shown, func(w lab.Waterfall) bool { return w.Point.Name != first.Point.Name })
 	if !several {
-		t.Title += ", at " + way.Point.Name
+		t.Title += ", at " + first.Point.Name
 	}
 	for _, w := range shown {
 		name := figure.Spaced(w.Metric)
@@ -39,21 +39,21 @@ func (v view) stepsTable(all bool) table {
 		}
 		t.Columns = append(t.Columns, numbers(name))
 	}
-	for i, s := range way.Steps {
+	for i, s := range first.Steps {
 		row := []cell{text(s.Label())}
 		for _, w := range shown {
 			row = append(row, judgedCell(w.Steps[i].Ratio, w.Steps[i].Verdict))
 		}
 		t.addCells(row...)
 	}
-	for i, s := range way.Stretches {
+	for i, s := range first.Stretches {
 		row := []cell{text(s.From + " -> " + s.To)}
 		for _, w := range shown {
 			row = append(row, judgedCell(w.Stretches[i].Ratio, w.Stretches[i].Verdict))
 		}
 		t.addCells(row...)
 	}
-	row := []cell{text(way.From + " -> " + way.To)}
+	row := []cell{text(first.From + " -> " + first.To)}
 	for _, w := range shown {
 		row = append(row, judgedCell(w.Whole, w.Verdict))
 	}
@@ -61,15 +61,15 @@ func (v view) stepsTable(all bool) table {
 	return t
 }
 
-// named reports whether the steps have names: they lead from one variant of the study to the next, and their
-// names do not tell which knobs they turn.
-func named(w lab.Waterfall) bool {
+// hasNamedSteps reports whether the steps have names: they lead from one variant of the study to the next,
+// and their names do not tell which knobs they turn.
+func hasNamedSteps(w lab.Waterfall) bool {
 	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" })
 }
 
 // pace says what one step changes.
 func (v view) pace() string {
-	if slices.ContainsFunc(v.Waterfalls, named) {
+	if slices.ContainsFunc(v.Waterfalls, hasNamedSteps) {
 		return "variant by variant"
 	}
 	return "one knob at a time"
@@ -77,7 +77,7 @@ func (v view) pace() string {
 
 // limitOfSteps says what the bars of the steps do not show.
 func (v view) limitOfSteps() string {
-	if slices.ContainsFunc(v.Waterfalls, named) {
+	if slices.ContainsFunc(v.Waterfalls, hasNamedSteps) {
 		return "A step turns several knobs at once where its two variants differ in several: the bar is the " +
 			"price of all of them together. The table lists them; cleave explain turns one at a time."
 	}
@@ -93,7 +93,7 @@ func (v view) explains() bool {
 // split, and everything that a step with a name turns.
 func alongWith(w lab.Waterfall) string {
 	text := ""
-	if named(w) {
+	if hasNamedSteps(w) {
 		text = "; cleave explain turns one knob at a time"
 	}
 	for _, s := range w.Steps {
@@ -126,7 +126,7 @@ func (v view) waterfallSection() section {
 			"better, left is the loss. On a log axis equal lengths are equal factors, and the steps multiply to the " +
 			"whole. " +
 			v.limitOfSteps()}
-	explained := lab.ExplainedWays(v.Waterfalls)
+	explained := lab.ExplainedWaterfalls(v.Waterfalls)
 	for i, w := range v.Waterfalls {
 		s.Folded = append(s.Folded, v.waterfallTable(i, w))
 		if !slices.ContainsFunc(explained, func(x lab.Waterfall) bool { return x.Metric == w.Metric }) {
@@ -144,7 +144,7 @@ func (v view) waterfallSection() section {
 // waterfallTable shows one waterfall, step by step.
 func (v view) waterfallTable(i int, w lab.Waterfall) table {
 	turning := "knob"
-	if named(w) {
+	if hasNamedSteps(w) {
 		turning = "variants"
 	}
 	t := table{ID: fmt.Sprintf("way-%d", i), Title: fmt.Sprintf("%s to %s: %s at %s", w.From, w.To,

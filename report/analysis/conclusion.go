@@ -26,7 +26,7 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	var s subject
 	switch {
 	case e.study.Explains() && len(a.Waterfalls) > 0:
-		s = e.explainWay(a, &c)
+		s = e.explainSteps(a, &c)
 	case len(a.FactorEffects) > 0:
 		s = e.explainFactors(a, &c)
 	default:
@@ -79,27 +79,27 @@ func (e *experiment) nothingDecided(compared bool) string {
 	return "What was measured does not tell the variants apart."
 }
 
-// explainWay answers for a study that goes from one architecture to another in steps.
-func (e *experiment) explainWay(a lab.Analysis, c *lab.Conclusion) subject {
+// explainSteps answers for a study that goes from one architecture to another in steps.
+func (e *experiment) explainSteps(a lab.Analysis, c *lab.Conclusion) subject {
 	first := a.Waterfalls[0]
-	s := e.chooseSubject(e.wayRatios(a.Waterfalls), first.From, first.Point.Name, []string{first.To})
-	ways := s.ways(a.Waterfalls)
-	c.Headline = e.wayBars(ways[0])
+	s := e.chooseSubject(e.waterfallRatios(a.Waterfalls), first.From, first.Point.Name, []string{first.To})
+	waterfalls := s.waterfalls(a.Waterfalls)
+	c.Headline = e.stepBars(waterfalls[0])
 	found := e.plainFindings(first.To, s.of(first.To))
-	switch step, decided := e.largestStep(ways); {
+	switch step, decided := e.largestStep(waterfalls); {
 	case found != "":
 		c.Sentence = fmt.Sprintf("Compared with %s, %s: %s%s.", first.From, e.plainPlace(s.point), found,
-			e.saysOrigin(ways))
+			e.saysOrigin(waterfalls))
 	case decided:
-		c.Headline = e.wayBars(step.way)
+		c.Headline = e.stepBars(step.waterfall)
 		c.Sentence = fmt.Sprintf("From %s to %s as a whole nothing is decided; of the steps, %s, %s.", first.From,
 			first.To, e.plainPlace(step.point), e.plainFindings(step.label, []judged{step.judged}))
 	}
 	return s
 }
 
-// ways returns the waterfalls of a subject, one for each of its metrics.
-func (s subject) ways(all []lab.Waterfall) []lab.Waterfall {
+// waterfalls returns the waterfalls of a subject, one for each of its metrics.
+func (s subject) waterfalls(all []lab.Waterfall) []lab.Waterfall {
 	var found []lab.Waterfall
 	for _, m := range s.metrics {
 		i := slices.IndexFunc(all, func(w lab.Waterfall) bool {
@@ -130,7 +130,7 @@ func (e *experiment) explainVariants(a lab.Analysis, c *lab.Conclusion) subject 
 	if len(parts) > 0 {
 		s.variants = told
 		c.Sentence = fmt.Sprintf("Compared with %s, %s: %s%s.%s", s.baseline, e.plainPlace(s.point),
-			strings.Join(parts, "; "), e.saysOrigin(s.ways(a.Waterfalls)), plainMissed(a, s.point))
+			strings.Join(parts, "; "), e.saysOrigin(s.waterfalls(a.Waterfalls)), plainMissed(a, s.point))
 	}
 	s.variants = s.variants[:min(mostNamed, len(s.variants))]
 	return s

@@ -24,13 +24,13 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	}
 	add("claims", saysClaims(a))
 	add("curves", e.saysAutoscaling()...)
-	ways := e.wayFindings(a, s, c.Headline)
+	stepTexts := e.stepSentences(a, s, c.Headline)
 	if !e.study.Explains() {
 		for _, m := range s.metrics {
 			add(traitsOf(m).section, sentence(e.saysLevels(m, s.point, append([]string{s.baseline}, s.variants...))))
 		}
 	}
-	add("waterfall", ways...)
+	add("waterfall", stepTexts...)
 	add("factors", e.factorFindings(a)...)
 	add("usage", e.saysDifferences(s, c)...)
 	add("curves", e.saysWrong(s)...)

@@ -156,8 +156,8 @@ func (e *experiment) comparedRatios(a lab.Analysis) []judged {
 	return all
 }
 
-// wayRatios returns the ratios of the last variant to the first.
-func (e *experiment) wayRatios(all []lab.Waterfall) []judged {
+// waterfallRatios returns the ratios of the last variant to the first.
+func (e *experiment) waterfallRatios(all []lab.Waterfall) []judged {
 	var found []judged
 	for _, w := range all {
 		m, _ := e.metric(w.Metric)
@@ -234,8 +234,8 @@ func (e *experiment) unitBars(b lab.Bottleneck) *lab.Headline {
 	return &h
 }
 
-// wayBars show the steps of a waterfall.
-func (e *experiment) wayBars(w lab.Waterfall) *lab.Headline {
+// stepBars show the steps of a waterfall.
+func (e *experiment) stepBars(w lab.Waterfall) *lab.Headline {
 	m, _ := e.metric(w.Metric)
 	h := w.Chart(fmt.Sprintf("%s%s; each step begins where the one before ended", m.Title,
 		e.placeOf(m, w.Point.Name)))

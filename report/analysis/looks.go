@@ -105,7 +105,7 @@ type question struct {
 func (e *experiment) questions() []question {
 	switch {
 	case e.study.Explains():
-		return e.wayQuestions()
+		return e.stepQuestions()
 	case e.study.Factorial != nil:
 		return e.factorQuestions()
 	case len(e.study.Claims) > 0:
@@ -134,24 +134,24 @@ func (e *experiment) answered() []string {
 	return names[:min(mostNamed, len(names))]
 }
 
-// wayQuestions are about whole waterfalls, then about their steps. Each needs all variants of the steps,
+// stepQuestions are about whole waterfalls, then about their steps. Each needs all variants of the steps,
 // since ratios are over the blocks that have every variant. A change within trials is not open: more trials
 // do not end it.
-func (e *experiment) wayQuestions() []question {
+func (e *experiment) stepQuestions() []question {
 	seats := func(point lab.Point) (all []seat) {
 		for _, name := range stops(e.study.Steps) {
 			all = append(all, seat{name, point.Name})
 		}
 		return all
 	}
-	ways := e.waterfalls()
+	waterfalls := e.waterfalls()
 	var wholes, steps []question
-	if len(ways) == 0 {
-		for _, point := range e.stepPoints(e.way(1)) {
+	if len(waterfalls) == 0 {
+		for _, point := range e.stepPoints(e.steps(1)) {
 			wholes = append(wholes, question{open: true, seats: seats(point)})
 		}
 	}
-	for _, w := range ways {
+	for _, w := range waterfalls {
 		if !slices.Contains(e.answered(), w.Metric) {
 			continue
 		}

@@ -12,8 +12,8 @@ import (
 // waterfalls compare the steps of the study in every metric that all of their variants have at a point, or in
 // the metrics that the study names.
 func (e *experiment) waterfalls() []lab.Waterfall {
-	shown, other := e.way(1), e.way(2)
-	if !e.showsWay() {
+	shown, other := e.steps(1), e.steps(2)
+	if !e.showsSteps() {
 		return nil
 	}
 	var all []lab.Waterfall
@@ -34,9 +34,9 @@ func (e *experiment) waterfalls() []lab.Waterfall {
 	return all
 }
 
-// showsWay reports whether the study has steps to show. A single step beside claims is in the comparisons.
-func (e *experiment) showsWay() bool {
-	steps := len(e.way(1))
+// showsSteps reports whether the study has steps to show. A single step beside claims is in the comparisons.
+func (e *experiment) showsSteps() bool {
+	steps := len(e.steps(1))
 	return steps > 1 || steps == 1 && e.study.Explains()
 }
 
@@ -88,8 +88,8 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 	}
 }
 
-// way returns the steps of one order.
-func (e *experiment) way(order int) []lab.PathStep {
+// steps returns the steps of one order.
+func (e *experiment) steps(order int) []lab.PathStep {
 	return slices.DeleteFunc(slices.Clone(e.study.Steps), func(s lab.PathStep) bool { return s.Order != order })
 }
 

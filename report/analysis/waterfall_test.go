@@ -185,7 +185,7 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 	e := newExperiment(in)
 	for told, want := range map[bool]string{true: "From monolith to sync, ",
 		false: "Median time to completion at "} {
-		if got := e.saysWay(a.Waterfalls[0], false, told); !strings.HasPrefix(got, want) {
+		if got := e.waterfallSentence(a.Waterfalls[0], false, told); !strings.HasPrefix(got, want) {
 			t.Errorf("%q: want it to begin with %q where levels are told: %t", got, want, told)
 		}
 	}

@@ -11,39 +11,39 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// noWay is the finding if no block holds every step.
-const noWay = "No block holds every step of the way: nothing can be said of where the difference comes from."
+// noCommonBlock is the finding if no block holds every step.
+const noCommonBlock = "No block holds every step of the way: nothing can be said of where the difference comes from."
 
 // severalKnobs is the finding about steps that change several knobs at once.
 const severalKnobs = "A step between variants changes several things at once; cleave explain changes " +
 	"one at a time."
 
-// wayFindings returns a sentence on each metric with its change over all steps and the source of the change,
-// and one on the order of the steps. A study with claims has one such sentence, without the levels that s
-// has.
-func (e *experiment) wayFindings(a lab.Analysis, s subject, h *lab.Headline) []string {
-	if !e.showsWay() {
+// stepSentences returns a sentence on each metric with its change over all steps and the source of the
+// change, and one on the order of the steps. A study with claims has one such sentence, without the levels
+// that s has.
+func (e *experiment) stepSentences(a lab.Analysis, s subject, h *lab.Headline) []string {
+	if !e.showsSteps() {
 		return nil
 	}
 	if len(a.Waterfalls) == 0 {
-		return []string{noWay}
+		return []string{noCommonBlock}
 	}
-	ways := lab.ExplainedWays(a.Waterfalls)
+	waterfalls := lab.ExplainedWaterfalls(a.Waterfalls)
 	if !e.study.Explains() {
-		ways = ways[:1]
+		waterfalls = waterfalls[:1]
 	}
-	texts := e.saysUnheld(ways)
-	for _, w := range ways {
+	texts := e.saysUnheld(waterfalls)
+	for _, w := range waterfalls {
 		inSentence := h != nil && len(h.Bars) > 0 && h.Bars[0].Metric == w.Metric && h.Bars[0].Point == w.Point.Name
 		told := !e.study.Explains() && w.Point.Name == s.point &&
 			slices.ContainsFunc(s.metrics, func(m lab.Metric) bool { return m.Name == w.Metric })
 		if !inSentence || e.study.Explains() {
-			texts = append(texts, e.saysWay(w, inSentence, told))
+			texts = append(texts, e.waterfallSentence(w, inSentence, told))
 		}
 	}
-	if several(ways[0]) {
+	if several(waterfalls[0]) {
 		texts = append(texts, severalKnobs)
-	} else if text := e.saysInteractions(ways); text != "" && e.study.Explains() {
+	} else if text := e.saysInteractions(waterfalls); text != "" && e.study.Explains() {
 		texts = append(texts, text)
 	}
 	return texts
@@ -60,7 +60,7 @@ func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 	var texts []string
 	for _, w := range all {
 		var fallen []string
-		for _, name := range stops(e.way(1)) {
+		for _, name := range stops(e.steps(1)) {
 			if trials := e.counted(name, w.Point.Name); !allOf(trials, e.held) {
 				fallen = append(fallen, name)
 			}
@@ -77,10 +77,10 @@ func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 	return texts
 }
 
-// saysWay returns the level of a metric at both ends of the steps, and the origin of the difference; the
-// table of the steps has the ratios. It leaves out the origin if the sentence of the answer has it
-// (inSentence), and the levels if another finding has them (levelsKnown).
-func (e *experiment) saysWay(w lab.Waterfall, inSentence, told bool) string {
+// waterfallSentence returns the level of a metric at both ends of the steps, and the origin of the
+// difference; the table of the steps has the ratios. It leaves out the origin if the sentence of the answer
+// has it (inSentence), and the levels if another finding has them (levelsKnown).
+func (e *experiment) waterfallSentence(w lab.Waterfall, inSentence, told bool) string {
 	metric, _ := e.metric(w.Metric)
 	text := e.saysLevels(metric, w.Point.Name, []string{w.From, w.To})
 	if told {
@@ -137,8 +137,8 @@ func saysTuning(w lab.Waterfall) string {
 }
 
 // saysOrigin returns the origin of the first difference that has one.
-func (e *experiment) saysOrigin(ways []lab.Waterfall) string {
-	for _, w := range ways {
+func (e *experiment) saysOrigin(waterfalls []lab.Waterfall) string {
+	for _, w := range waterfalls {
 		if origin := e.plainOrigin(w); origin != "" {
 			return origin
 		}
@@ -149,13 +149,13 @@ func (e *experiment) saysOrigin(ways []lab.Waterfall) string {
 // decidedStep is a step whose own ratio is decided.
 type decidedStep struct {
 	judged
-	label string
-	way   lab.Waterfall
+	label     string
+	waterfall lab.Waterfall
 }
 
 // largestStep returns the largest decided step, for waterfalls without a decided whole.
-func (e *experiment) largestStep(ways []lab.Waterfall) (largest decidedStep, found bool) {
-	for _, w := range ways {
+func (e *experiment) largestStep(waterfalls []lab.Waterfall) (largest decidedStep, found bool) {
+	for _, w := range waterfalls {
 		m, _ := e.metric(w.Metric)
 		for _, s := range w.Steps {
 			step := decidedStep{judged{m, w.Point.Name, s.Variant, s.Before, s.Ratio, s.Verdict}, s.Label(), w}
@@ -277,7 +277,7 @@ func (e *experiment) saysInteractions(all []lab.Waterfall) string {
 		}
 	}
 	switch {
-	case looked == 0 && len(e.way(1)) < 2:
+	case looked == 0 && len(e.steps(1)) < 2:
 		return ""
 	case looked == 0:
 		return "The steps were taken in one order only: in another the same changes may have other shares of the " +
