@@ -53,7 +53,7 @@ func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 			return cmp.Or(cmp.Compare(helps(y), helps(x)), cmp.Compare(y.Ratio.Ratio, x.Ratio.Ratio))
 		})
 		b.Signals = signals(b.Doubled)
-		b.Answer = e.saysBottleneck(b)
+		b.Answer = e.bottleneckSentences(b)
 		all = append(all, b)
 	}
 	return all
@@ -225,14 +225,14 @@ func signs() []sign {
 	}
 }
 
-// saysBottleneck says which unit to scale, which makes it worse, and which signal would have
+// bottleneckSentences says which unit to scale, which makes it worse, and which signal would have
 // told that before.
-func (e *experiment) saysBottleneck(b lab.Bottleneck) []string {
+func (e *experiment) bottleneckSentences(b lab.Bottleneck) []string {
 	best := b.Doubled[0]
 	rise := func(d lab.Doubled) string {
 		return fmt.Sprintf("%s the %ss per second", gives(d), e.operation())
 	}
-	var said, worse, same, open []string
+	var sentences, worse, same, open []string
 	for _, d := range b.Doubled {
 		switch d.Verdict {
 		case lab.Slower:
@@ -244,24 +244,25 @@ func (e *experiment) saysBottleneck(b lab.Bottleneck) []string {
 		}
 	}
 	if best.Verdict == lab.Faster {
-		said = append(said, fmt.Sprintf("Scale %s: at %s, %s.", best.Unit, b.Point.Name, rise(best)))
+		sentences = append(sentences, fmt.Sprintf("Scale %s: at %s, %s.", best.Unit, b.Point.Name, rise(best)))
 	} else {
-		said = append(said, fmt.Sprintf("No unit is known to be the bottleneck: at %s, none gives more when it "+
-			"alone is scaled.", b.Point.Name))
+		sentences = append(sentences,
+			fmt.Sprintf("No unit is known to be the bottleneck: at %s, none gives more when it "+
+				"alone is scaled.", b.Point.Name))
 	}
 	if len(worse) > 0 {
-		said = append(said, "It gets worse with "+strings.Join(worse, "; ")+".")
+		sentences = append(sentences, "It gets worse with "+strings.Join(worse, "; ")+".")
 	}
 	if len(same) > 0 {
-		said = append(said, "It makes no difference with "+strings.Join(same, ", ")+".")
+		sentences = append(sentences, "It makes no difference with "+strings.Join(same, ", ")+".")
 	}
 	if len(open) > 0 {
-		said = append(said, "Undecided: "+strings.Join(open, "; ")+".")
+		sentences = append(sentences, "Undecided: "+strings.Join(open, "; ")+".")
 	}
 	for i, s := range b.Signals {
-		said = append(said, saysSignal(b, s, signs()[i]))
+		sentences = append(sentences, signalSentence(b, s, signs()[i]))
 	}
-	return said
+	return sentences
 }
 
 // gives says what more of a unit gave: "2 x persons gives 1.39x [1.22, 1.59]".
@@ -272,8 +273,8 @@ func gives(d lab.Doubled) string {
 	return fmt.Sprintf("%d x %s gives %s", d.Replicas, d.Unit, times(d.Ratio))
 }
 
-// saysSignal says where a signal pointed, and whether it was right.
-func saysSignal(b lab.Bottleneck, s lab.Signal, read sign) string {
+// signalSentence says where a signal pointed, and whether it was right.
+func signalSentence(b lab.Bottleneck, s lab.Signal, read sign) string {
 	name := strings.ToUpper(string(s.Name[:1])) + string(s.Name[1:])
 	if s.Unit == "" {
 		return name + " tells nothing: it was not measured, or was of no unit that can be scaled."
@@ -297,9 +298,9 @@ func saysSignal(b lab.Bottleneck, s lab.Signal, read sign) string {
 		b.Doubled[0].Unit, own)
 }
 
-// saysAutoscaling says when platforms have added replicas of the units that they scale, and
+// autoscalingSentences says when platforms have added replicas of the units that they scale, and
 // when that had relieved these.
-func (e *experiment) saysAutoscaling() (sentences []string) {
+func (e *experiment) autoscalingSentences() (sentences []string) {
 	for at, trials := range e.trialsByPlace() {
 		if len(at.Autoscale) == 0 {
 			continue

@@ -55,21 +55,21 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 		return
 	}
 	metric, _ := e.metric(c.Metric)
-	gates, words := e.gates(c.Metric, c.pair()), traitsOf(metric).wording
+	gates, wording := e.gates(c.Metric, c.pair()), traitsOf(metric).wording
 	smallest, slower := all[0], 0
 	var against, open []string
 	for _, r := range all {
 		if r.value < smallest.value {
 			smallest = r
 		}
-		sure := stats.Judge(r.ratio.At(e.strict(len(all), r.n())), gates, words)
+		sure := stats.Judge(r.ratio.At(e.strict(len(all), r.n())), gates, wording)
 		switch {
-		case stats.Judge(r.ratio.Estimate, gates, words).Kind == lab.Slower:
+		case stats.Judge(r.ratio.Estimate, gates, wording).Kind == lab.Slower:
 			slower++
 		case sure.Kind == lab.Faster || sure.Kind == lab.Equivalent:
 			against = append(against, fmt.Sprintf("%s (%s)", r.text(), sure.Words))
 		default:
-			open = append(open, fmt.Sprintf("%s (%s)", r.text(), stats.Judge(r.ratio.Estimate, gates, words).Words))
+			open = append(open, fmt.Sprintf("%s (%s)", r.text(), stats.Judge(r.ratio.Estimate, gates, wording).Words))
 		}
 	}
 	measured(j, smallest.value, smallest.ratio.Low, smallest.ratio.High)
@@ -101,21 +101,21 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 	if !ok {
 		return
 	}
-	ratio, words := all[0].estimate(), "the ratio is "+all[0].text()
+	ratio, text := all[0].estimate(), "the ratio is "+all[0].text()
 	if len(all) > 1 {
 		average, ok := e.average(c.Metric, c.AgainstMetric, c.pair(), c.points)
 		if !ok || average.Mean == nil {
 			decide(j, lab.ClaimUndecided, "the points allow no mean ratio: there is no spread within them")
 			return
 		}
-		ratio, words = *average.Mean, spreadOfPoints(all, average)
+		ratio, text = *average.Mean, spreadOfPoints(all, average)
 		if off := c.farthestOff(); off != 1 && ratio.Low != nil && ratio.High != nil {
 			low, high := *ratio.Low*off, *ratio.High*off
 			ratio.Low, ratio.High = &low, &high
 		}
 	}
 	j.Measured, j.Low, j.High = number(ratio.Ratio), ratio.Low, ratio.High
-	j.Verdict, j.Reason = inRange(c, ratio.Low, ratio.High, words)
+	j.Verdict, j.Reason = inRange(c, ratio.Low, ratio.High, text)
 }
 
 // spreadOfPoints tells the mean ratio and how much the points differ.
@@ -138,20 +138,20 @@ func spreadOfPoints(all []pointRatio, average lab.Average) string {
 }
 
 // inRange holds an interval against the range of a claim.
-func inRange(c claim, low, high *float64, words string) (lab.ClaimVerdict, string) {
+func inRange(c claim, low, high *float64, text string) (lab.ClaimVerdict, string) {
 	claimed, most := claimedRange(c.Low, c.High), c.High
 	if most == 0 {
 		most = math.Inf(1)
 	}
 	switch {
 	case low == nil || high == nil:
-		return lab.ClaimUndecided, words + ": without an interval"
+		return lab.ClaimUndecided, text + ": without an interval"
 	case *low >= c.Low && *high <= most:
-		return lab.ClaimSupported, fmt.Sprintf("%s: within %s", words, claimed)
+		return lab.ClaimSupported, fmt.Sprintf("%s: within %s", text, claimed)
 	case *high < c.Low || *low > most:
-		return lab.ClaimContradicted, fmt.Sprintf("%s: outside %s", words, claimed)
+		return lab.ClaimContradicted, fmt.Sprintf("%s: outside %s", text, claimed)
 	}
-	return lab.ClaimUndecided, fmt.Sprintf("%s: over the edge of %s", words, claimed)
+	return lab.ClaimUndecided, fmt.Sprintf("%s: over the edge of %s", text, claimed)
 }
 
 // claimedRange shows the range of a claim; a high end of 0 is open.

@@ -287,12 +287,12 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 			ratio = e.contrastOf(c.Metric, c.AgainstMetric, point, p)
 		}
 		for _, m := range metrics {
-			factor, words, full := e.disturbance(m, point, p, ratio)
+			factor, brief, full := e.disturbance(m, point, p, ratio)
 			if full == "" || factor <= up[point] {
 				continue
 			}
 			if up[point], down[point] = factor, 1/factor; short == "" {
-				short, j.Unsteady = words+" at "+point, full
+				short, j.Unsteady = brief+" at "+point, full
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	if c.Sentence == "" {
 		c.Sentence = e.nothingDecided(len(a.Comparisons) > 0)
 	}
-	c.Sentence = e.saysSilent() + c.Sentence
+	c.Sentence = e.silentSentences() + c.Sentence
 	e.findings(a, s, &c)
 	about, _ := e.metric(e.headline())
 	if c.Headline != nil && len(c.Headline.Bars) > 0 {
@@ -89,7 +89,7 @@ func (e *experiment) explainSteps(a lab.Analysis, c *lab.Conclusion) subject {
 	switch step, decided := e.largestStep(waterfalls); {
 	case found != "":
 		c.Sentence = fmt.Sprintf("Compared with %s, %s: %s%s.", first.From, e.plainPlace(s.point), found,
-			e.saysOrigin(waterfalls))
+			e.originText(waterfalls))
 	case decided:
 		c.Headline = e.stepBars(step.waterfall)
 		c.Sentence = fmt.Sprintf("From %s to %s as a whole nothing is decided; of the steps, %s, %s.", first.From,
@@ -120,17 +120,17 @@ func (e *experiment) explainVariants(a lab.Analysis, c *lab.Conclusion) subject 
 	}
 	all := e.comparedRatios(a)
 	s := e.chooseSubject(all, e.study.Baseline, point, e.widest())
-	var parts, told []string
+	var parts, named []string
 	for _, name := range s.variants {
 		if text := e.plainFindings(name, s.of(name)); text != "" && len(parts) < mostNamed {
-			parts, told = append(parts, text), append(told, name)
+			parts, named = append(parts, text), append(named, name)
 		}
 	}
 	c.Headline = e.variantBars(s, all)
 	if len(parts) > 0 {
-		s.variants = told
+		s.variants = named
 		c.Sentence = fmt.Sprintf("Compared with %s, %s: %s%s.%s", s.baseline, e.plainPlace(s.point),
-			strings.Join(parts, "; "), e.saysOrigin(s.waterfalls(a.Waterfalls)), plainMissed(a, s.point))
+			strings.Join(parts, "; "), e.originText(s.waterfalls(a.Waterfalls)), plainMissed(a, s.point))
 	}
 	s.variants = s.variants[:min(mostNamed, len(s.variants))]
 	return s
@@ -165,14 +165,14 @@ func (e *experiment) withheld(a lab.Analysis) []string {
 			all = append(all, fmt.Sprintf("%s is struck out of every comparison: %s.", v.Name, reason))
 		}
 	}
-	if text := e.saysUnsteady(a); text != "" {
+	if text := e.unsteadySentence(a); text != "" {
 		all = append(all, text)
 	}
 	return all
 }
 
-// saysSilent returns a sentence for each variant without a trial that counts.
-func (e *experiment) saysSilent() string {
+// silentSentences returns a sentence for each variant without a trial that counts.
+func (e *experiment) silentSentences() string {
 	text := ""
 	for _, s := range SilentVariants(e.study, e.in.Trials) {
 		text += fmt.Sprintf("Nothing can be said of %s: none of its trials count. ", s.Variant)

@@ -312,13 +312,13 @@ func TestStartAndMemoryAreToldWhereTheyDiffer(t *testing.T) {
 	e := newExperiment(in)
 	memory, _ := e.metric("peak_memory")
 	s := subject{point: "at-80", baseline: "monolith", compared: []string{"sync", "async"}}
-	texts := e.saysDifferences(s, &lab.Conclusion{})
+	texts := e.differenceSentences(s, &lab.Conclusion{})
 	if len(texts) != 1 || !strings.Contains(texts[0], "Time to the first right answer") ||
 		!strings.Contains(texts[0], "with monolith") || !strings.Contains(texts[0], "9.03 s with sync") ||
 		strings.Contains(texts[0], "async") {
 		t.Errorf("of a start that differs and memory that does not it says %q", texts)
 	}
-	if s.metrics = []lab.Metric{start, memory}; len(e.saysDifferences(s, &lab.Conclusion{})) != 0 {
+	if s.metrics = []lab.Metric{start, memory}; len(e.differenceSentences(s, &lab.Conclusion{})) != 0 {
 		t.Error("what the sentence tells is told again")
 	}
 }
@@ -330,7 +330,7 @@ func TestATwinIntervalThatExcludesOneIsSaidToDoSo(t *testing.T) {
 	e.bias, e.twinTests = nil, map[string]twinTest{m.Name: {p: 0.3, family: 12}}
 	low, high := 1.07, 2.07
 	a := lab.Analysis{NoiseFloor: map[string]lab.Ratio{m.Name: {Ratio: 1.49, Low: &low, High: &high, N: 3}}}
-	said := e.saysTwin(a, m)
+	said := e.twinSentence(a, m)
 	if strings.Contains(said, "no bias was found") || !strings.Contains(said, "excludes 1") ||
 		!strings.Contains(said, "12 comparisons of this kind") || !strings.Contains(said, "Holm p 0.300") {
 		t.Errorf("%s", said)
@@ -360,7 +360,7 @@ func TestWrongAnswersAreTold(t *testing.T) {
 	e := newExperiment(in)
 	silent := subject{baseline: "monolith", point: "at-80", variants: []string{"sync"},
 		compared: []string{"sync", "async"}}
-	said := strings.Join(e.saysWrong(silent), " ")
+	said := strings.Join(e.wrongAnswerSentences(silent), " ")
 	if !strings.Contains(said, "Answers that were not right at 20 orders/s: 5.0 % with async.") {
 		t.Errorf("wrong answers of a variant that the sentence leaves out are not told: %q", said)
 	}

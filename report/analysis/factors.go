@@ -141,7 +141,7 @@ func (e *experiment) explainFactors(a lab.Analysis, c *lab.Conclusion) subject {
 			}
 		}
 	}
-	s.metrics = e.toldMetrics(s.ratios)
+	s.metrics = e.sentenceMetrics(s.ratios)
 	slices.SortStableFunc(labels, func(x, y string) int {
 		return cmp.Compare(largest(s.of(y)), largest(s.of(x)))
 	})
@@ -191,7 +191,7 @@ func (e *experiment) factorFindings(a lab.Analysis) []string {
 	if len(a.FactorEffects) == 0 {
 		return []string{"No block holds every run of the design: nothing can be said of its factors."}
 	}
-	texts := e.saysFactorsUnheld(*d, a)
+	texts := e.unheldFactorSentences(*d, a)
 	explained := lab.ExplainedEffects(a.FactorEffects)
 	var found []string
 	undecided, all := 0, 0
@@ -239,8 +239,8 @@ func (e *experiment) factorFindings(a lab.Analysis) []string {
 	return texts
 }
 
-// saysFactorsUnheld warns of runs that did not hold the rate they were compared at.
-func (e *experiment) saysFactorsUnheld(d lab.Factorial, a lab.Analysis) []string {
+// unheldFactorSentences warns of runs that did not hold the rate they were compared at.
+func (e *experiment) unheldFactorSentences(d lab.Factorial, a lab.Analysis) []string {
 	var texts []string
 	for _, on := range a.FactorEffects {
 		var fallen []string

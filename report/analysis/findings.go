@@ -22,26 +22,26 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 			}
 		}
 	}
-	add("claims", saysClaims(a))
-	add("curves", e.saysAutoscaling()...)
+	add("claims", claimsSentence(a))
+	add("curves", e.autoscalingSentences()...)
 	stepTexts := e.stepSentences(a, s, c.Headline)
 	if !e.study.Explains() {
 		for _, m := range s.metrics {
-			add(traitsOf(m).section, sentence(e.saysLevels(m, s.point, append([]string{s.baseline}, s.variants...))))
+			add(traitsOf(m).section, sentence(e.levelsText(m, s.point, append([]string{s.baseline}, s.variants...))))
 		}
 	}
 	add("waterfall", stepTexts...)
 	add("factors", e.factorFindings(a)...)
-	add("usage", e.saysDifferences(s, c)...)
-	add("curves", e.saysWrong(s)...)
+	add("usage", e.differenceSentences(s, c)...)
+	add("curves", e.wrongAnswerSentences(s)...)
 	if e.completes() {
-		add("ratios", e.saysAnswering(s))
-		add("curves", e.saysUnsent(), e.saysUnfinished())
+		add("ratios", e.earlyAnswerSentence(s))
+		add("curves", e.unsentSentence(), e.unfinishedSentence())
 	} else {
-		add("curves", e.saysHeld(a.Held))
+		add("curves", e.heldSentence(a.Held))
 	}
-	add("ratios", e.saysAverage(a))
-	add("trends", e.saysTrends(a))
+	add("ratios", e.averageSentence(a))
+	add("trends", e.trendsSentence(a))
 	for _, fit := range a.ScalingFits {
 		if fit.Refused == "" {
 			add("scalability", fit.Words)
@@ -57,9 +57,9 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// saysLevels tells what some variants come to in a metric, as the tables have it, without a
+// levelsText tells what some variants come to in a metric, as the tables have it, without a
 // full stop: "Median time at 80 orders/s: 6.18 ms with monolith, 38.4 ms with async".
-func (e *experiment) saysLevels(m lab.Metric, point string, variants []string) string {
+func (e *experiment) levelsText(m lab.Metric, point string, variants []string) string {
 	if m.Quantity == lab.Capacity {
 		point = e.searchedPoint(m.Name)
 	}
@@ -103,17 +103,17 @@ func (e *experiment) searchedPoint(capacity string) string {
 	return ""
 }
 
-// saysDifferences tells how long the variants take to start and how much memory they need,
+// differenceSentences tells how long the variants take to start and how much memory they need,
 // where that differs and the headline does not tell it.
-func (e *experiment) saysDifferences(s subject, c *lab.Conclusion) []string {
+func (e *experiment) differenceSentences(s subject, c *lab.Conclusion) []string {
 	var texts []string
 	for _, m := range e.study.AllMetrics() {
-		asked := m.Quantity == lab.FirstAnswer || m.Quantity == lab.Memory
-		told := slices.ContainsFunc(s.metrics, func(x lab.Metric) bool { return x.Name == m.Name }) ||
+		relevant := m.Quantity == lab.FirstAnswer || m.Quantity == lab.Memory
+		alreadySaid := slices.ContainsFunc(s.metrics, func(x lab.Metric) bool { return x.Name == m.Name }) ||
 			slices.ContainsFunc(c.Findings, func(f lab.Finding) bool {
 				return strings.HasPrefix(f.Text, figure.Capital(m.Title))
 			})
-		if !asked || told {
+		if !relevant || alreadySaid {
 			continue
 		}
 		point, known := e.study.Point(s.point)
@@ -123,15 +123,15 @@ func (e *experiment) saysDifferences(s subject, c *lab.Conclusion) []string {
 		})
 		if n := len(differing); n > 0 {
 			named := append([]string{s.baseline}, differing[:min(mostNamed, n)]...)
-			texts = append(texts, sentence(e.saysLevels(m, s.point, named)))
+			texts = append(texts, sentence(e.levelsText(m, s.point, named)))
 		}
 	}
 	return texts
 }
 
-// saysWrong returns a sentence with the shares of wrong answers at the subject's point, and another for the
-// point at which a variant gave most of them.
-func (e *experiment) saysWrong(s subject) []string {
+// wrongAnswerSentences returns a sentence with the shares of wrong answers at the subject's point, and
+// another for the point at which a variant gave most of them.
+func (e *experiment) wrongAnswerSentences(s subject) []string {
 	worst, most := "", 0.0
 	for _, p := range e.study.Points {
 		for _, name := range append([]string{s.baseline}, s.compared...) {
@@ -140,16 +140,16 @@ func (e *experiment) saysWrong(s subject) []string {
 			}
 		}
 	}
-	texts := []string{e.saysWrongAt(s, s.point)}
+	texts := []string{e.wrongAnswerSentence(s, s.point)}
 	if worst != s.point && worst != "" {
-		texts = append(texts, e.saysWrongAt(s, worst))
+		texts = append(texts, e.wrongAnswerSentence(s, worst))
 	}
 	return texts
 }
 
-// saysWrongAt returns the shares of wrong answers at a point, of the baseline and of each variant that gave
-// some, the worst first; "" where all were right.
-func (e *experiment) saysWrongAt(s subject, point string) string {
+// wrongAnswerSentence returns the shares of wrong answers at a point, of the baseline and of each variant
+// that gave some, the worst first; "" where all were right.
+func (e *experiment) wrongAnswerSentence(s subject, point string) string {
 	shares := map[string]float64{}
 	for _, name := range append([]string{s.baseline}, s.compared...) {
 		if share, counted := e.wrongShare(name, point); counted && (share > 0 || name == s.baseline) {
@@ -177,8 +177,8 @@ func (e *experiment) wrongShare(variant, point string) (share float64, counted b
 	return stats.Mean(shares), len(shares) > 0
 }
 
-// saysAnswering tells which variants answer before the operation is done.
-func (e *experiment) saysAnswering(s subject) string {
+// earlyAnswerSentence tells which variants answer before the operation is done.
+func (e *experiment) earlyAnswerSentence(s subject) string {
 	completed, answered := e.named(lab.CompletionTime, 0.5, ""), e.named(lab.ResponseTime, 0.5, "")
 	m, _ := e.metric(answered)
 	var parts []string
@@ -198,10 +198,10 @@ func (e *experiment) saysAnswering(s subject) string {
 	return fmt.Sprintf("Accepting is not completing: %s (medians).", strings.Join(parts, "; "))
 }
 
-// saysUnsent tells, for every variant that did not take all that was offered, how
+// unsentSentence tells, for every variant that did not take all that was offered, how
 // much of it was begun at the rate where it was least: what was not sent is in no
 // error rate.
-func (e *experiment) saysUnsent() string {
+func (e *experiment) unsentSentence() string {
 	achieved := e.named(lab.Achieved, 0, "")
 	var parts []string
 	for _, v := range e.variants() {
@@ -212,7 +212,7 @@ func (e *experiment) saysUnsent() string {
 			}
 		}
 		if at != "" {
-			parts = append(parts, fmt.Sprintf("%s took %s of %s", v.Name, figure.Percent(least), e.rateWords(at)))
+			parts = append(parts, fmt.Sprintf("%s took %s of %s", v.Name, figure.Percent(least), e.rateText(at)))
 		}
 	}
 	if len(parts) == 0 {
@@ -222,9 +222,9 @@ func (e *experiment) saysUnsent() string {
 		strings.Join(parts, "; "))
 }
 
-// saysUnfinished names, for every variant that left work behind, the rate at which
+// unfinishedSentence names, for every variant that left work behind, the rate at which
 // it left the most.
-func (e *experiment) saysUnfinished() string {
+func (e *experiment) unfinishedSentence() string {
 	var parts []string
 	for _, v := range e.variants() {
 		worst, at := 0.0, ""
@@ -235,7 +235,7 @@ func (e *experiment) saysUnfinished() string {
 		}
 		if at != "" {
 			parts = append(parts, fmt.Sprintf("%s left %s of them at %s", v.Name, figure.Percent(worst),
-				e.rateWords(at)))
+				e.rateText(at)))
 		}
 	}
 	if len(parts) == 0 {
@@ -245,9 +245,9 @@ func (e *experiment) saysUnfinished() string {
 		strings.Join(parts, "; "))
 }
 
-// saysAverage says whether one ratio stands for all points: of the pair that a
+// averageSentence says whether one ratio stands for all points: of the pair that a
 // claim names, else of the first pair.
-func (e *experiment) saysAverage(a lab.Analysis) string {
+func (e *experiment) averageSentence(a lab.Analysis) string {
 	elapsed := e.named(lab.Elapsed, 0, "")
 	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool {
 		return x.Metric == elapsed && x.Baseline != e.study.Baseline
@@ -297,10 +297,10 @@ func extremes(a lab.Analysis, x lab.Average) (low, high string) {
 	return show(found[0]), show(found[len(found)-1])
 }
 
-// saysTrends tells which variants do not grow in proportion to their factor. It
+// trendsSentence tells which variants do not grow in proportion to their factor. It
 // leaves that to the claims where the study makes some on it: they are judged
 // block by block, which sees more than a line through means.
-func (e *experiment) saysTrends(a lab.Analysis) string {
+func (e *experiment) trendsSentence(a lab.Analysis) string {
 	if slices.ContainsFunc(e.study.Claims, func(c lab.Claim) bool { return c.Kind == lab.ClaimLinear }) {
 		return ""
 	}
@@ -333,8 +333,8 @@ func quoted(j lab.Judgement) string {
 	return `"` + strings.TrimSuffix(cmp.Or(j.Text, j.ID), ".") + `"`
 }
 
-// saysClaims counts the verdicts on the claims.
-func saysClaims(a lab.Analysis) string {
+// claimsSentence counts the verdicts on the claims.
+func claimsSentence(a lab.Analysis) string {
 	if len(a.Claims) == 0 {
 		return ""
 	}

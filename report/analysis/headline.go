@@ -66,7 +66,7 @@ func (e *experiment) chooseSubject(all []judged, baseline, point string, variant
 			s.ratios = s.near(all)
 		}
 	}
-	s.metrics = e.toldMetrics(s.ratios)
+	s.metrics = e.sentenceMetrics(s.ratios)
 	return s
 }
 
@@ -83,29 +83,33 @@ func (s subject) near(all []judged) []judged {
 	return kept
 }
 
-// toldMetrics returns the metrics of a sentence: the main ones, the largest difference first,
+// sentenceMetrics returns the metrics of a sentence: the main ones, the largest difference first,
 // then the equivalent and the undecided. Where no main metric differs, those that differ most
 // come first.
-func (e *experiment) toldMetrics(ratios []judged) []lab.Metric {
+func (e *experiment) sentenceMetrics(ratios []judged) []lab.Metric {
 	effects, known := map[string]float64{}, map[string]bool{}
 	for _, j := range ratios {
 		effects[j.metric.Name] = max(effects[j.metric.Name], j.effect())
 		known[j.metric.Name] = known[j.metric.Name] || j.verdict != lab.Undecided
 	}
 	largestFirst := func(x, y lab.Metric) int { return cmp.Compare(effects[y.Name], effects[x.Name]) }
-	told := e.mainMetrics(effects, known)
-	if !slices.ContainsFunc(told, func(m lab.Metric) bool { return effects[m.Name] > 0 }) {
+	chosen := e.mainMetrics(effects, known)
+	if !slices.ContainsFunc(chosen, func(m lab.Metric) bool { return effects[m.Name] > 0 }) {
 		const most = 2
 		others := slices.DeleteFunc(slices.Clone(e.study.AllMetrics()),
 			func(m lab.Metric) bool { return effects[m.Name] == 0 })
 		slices.SortStableFunc(others, largestFirst)
-		told = append(others[:min(most, len(others))], told...)
+		chosen = append(others[:min(most, len(others))], chosen...)
 	}
-	told = slices.DeleteFunc(told, func(m lab.Metric) bool { _, measured := effects[m.Name]; return !measured })
-	slices.SortStableFunc(told, func(x, y lab.Metric) int {
+	chosen = slices.DeleteFunc(chosen, func(m lab.Metric) bool {
+		_,
+			measured := effects[m.Name]
+		return !measured
+	})
+	slices.SortStableFunc(chosen, func(x, y lab.Metric) int {
 		return cmp.Or(largestFirst(x, y), compareBool(known[y.Name], known[x.Name]))
 	})
-	return told
+	return chosen
 }
 
 // mainMetrics returns what a user asks for: how long an operation takes, what it costs in CPU, and

@@ -57,7 +57,7 @@ func (e *experiment) heldRate(variant string, point lab.Point) lab.HeldRate {
 		}
 	}
 	rate.Begun, rate.Wrong = stats.Median(begun), stats.Median(wrong)
-	rate.Missed = missedWords(missed)
+	rate.Missed = missedText(missed)
 	return rate
 }
 
@@ -77,8 +77,8 @@ func (e *experiment) heldWithin(trial lab.Trial) bool {
 	return e.held(trial) && (hasObjective || figures[lab.FigureErrors] <= mostWrong)
 }
 
-// saysHeld returns a sentence about the rates that each variant held and missed; "" if none was missed.
-func (e *experiment) saysHeld(rates []lab.HeldRate) string {
+// heldSentence returns a sentence about the rates that each variant held and missed; "" if none was missed.
+func (e *experiment) heldSentence(rates []lab.HeldRate) string {
 	if !slices.ContainsFunc(rates, func(r lab.HeldRate) bool { return r.Held < r.Trials }) {
 		return ""
 	}
@@ -110,9 +110,9 @@ func (e *experiment) saysHeld(rates []lab.HeldRate) string {
 	return fmt.Sprintf("Of the offered rates %s.", strings.Join(parts, "; "))
 }
 
-// missedWords returns the reasons why trials did not hold their rate, by their medians; "" without trials.
+// missedText returns the reasons why trials did not hold their rate, by their medians; "" without trials.
 // It names an objective only if one was judged and missed.
-func missedWords(missed []lab.Trial) string {
+func missedText(missed []lab.Trial) string {
 	if len(missed) == 0 {
 		return ""
 	}

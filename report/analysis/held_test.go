@@ -51,7 +51,7 @@ func TestHeldRates(t *testing.T) {
 		if len(rates) > 0 {
 			got = rates[0]
 		}
-		if says := e.saysHeld(rates); got.Held != test.held || got.Trials != test.of ||
+		if says := e.heldSentence(rates); got.Held != test.held || got.Trials != test.of ||
 			!strings.Contains(says, test.says) || (says == "") != (test.says == "") {
 			t.Errorf("%s: %+v, %q; want %d of %d, %q", name, rates, says, test.held, test.of, test.says)
 		}
@@ -145,7 +145,7 @@ func TestVariantsAreComparedWhereAllTrialsHeld(t *testing.T) {
 func TestARateHeldAtSeveralPointsIsNamedOnce(t *testing.T) {
 	e := newExperiment(Input{Plan: lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Name: "a"}}}}})
 	held := lab.HeldRate{Variant: "a", Rate: 10, Held: 1, Trials: 1}
-	says := e.saysHeld([]lab.HeldRate{held, held, {Variant: "a", Rate: 1181.0 / 60, Trials: 1}})
+	says := e.heldSentence([]lab.HeldRate{held, held, {Variant: "a", Rate: 1181.0 / 60, Trials: 1}})
 	if !strings.HasPrefix(says, "Of the offered rates a held 10/s, not 19.68/s") {
 		t.Errorf("%q", says)
 	}

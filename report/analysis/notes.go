@@ -204,17 +204,17 @@ func (e *experiment) noteIdle() {
 		return
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.share, a.share) })
-	var words []string
+	var texts []string
 	for _, p := range parts[:min(len(parts), mostNamed)] {
-		words = append(words, fmt.Sprintf("%s with %s (%s of one processor)", figure.Percent(min(p.share, 1)),
+		texts = append(texts, fmt.Sprintf("%s with %s (%s of one processor)", figure.Percent(min(p.share, 1)),
 			p.words, figure.Percent(p.cores)))
 	}
 	if more := len(parts) - mostNamed; more > 0 {
-		words = append(words, fmt.Sprintf("less in %d more", more))
+		texts = append(texts, fmt.Sprintf("less in %d more", more))
 	}
 	e.note("Of the CPU per operation, up to %s is what the units use while nobody asks anything, as they did "+
 		"for %s right before the load. At a higher rate more operations share it.",
-		strings.Join(words, ", "), figure.Amount(stats.Median(rested), "s"))
+		strings.Join(texts, ", "), figure.Amount(stats.Median(rested), "s"))
 }
 
 // idleOf returns how many processors a trial's system used before its load, and under it. 0 of

@@ -15,9 +15,9 @@ func (e *experiment) platforms() []lab.PlatformTake {
 	}
 	var all []lab.PlatformTake
 	for at, trials := range e.trialsByPlace() {
-		told := slices.DeleteFunc(trials, func(t lab.Trial) bool { return t.Platform == nil })
-		if len(told) > 0 {
-			all = append(all, e.platform(at.Variant, at.point, told))
+		metered := slices.DeleteFunc(trials, func(t lab.Trial) bool { return t.Platform == nil })
+		if len(metered) > 0 {
+			all = append(all, e.platform(at.Variant, at.point, metered))
 		}
 	}
 	return all

@@ -214,7 +214,7 @@ func (e *experiment) scalingFit(metric lab.Metric, along row) (lab.ScalingFit, b
 	}
 	fit.Worst = law.Worst
 	fit.Curve = curveOf(law, fit.X[0])
-	fit.Words = saysScaling(fit)
+	fit.Words = scalingSentence(fit)
 	return fit, true
 }
 
@@ -268,8 +268,8 @@ func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 	return points
 }
 
-// saysScaling tells what a law says in a sentence or two.
-func saysScaling(f lab.ScalingFit) string {
+// scalingSentence tells what a law says in a sentence or two.
+func scalingSentence(f lab.ScalingFit) string {
 	last := f.Curve[len(f.Curve)-1]
 	text := fmt.Sprintf("Along %s (%s) %s has contention %s and coherency %s: ", f.Factor, f.From(), whose(f),
 		figure.Quantity(f.Sigma.Times(100), "%"), figure.Quantity(f.Kappa.Times(100), "%"))

@@ -34,7 +34,7 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 		case m.Kind == lab.KindRate:
 			whole = append(whole, fmt.Sprintf("%sas many %ss get done", times, e.operation()))
 		case traitsOf(m).duration:
-			each = append(each, "takes "+times+"as long"+tailWords(m))
+			each = append(each, "takes "+times+"as long"+tailText(m))
 		case m.Kind == lab.KindCost:
 			often := times + "the "
 			if same {
@@ -56,8 +56,8 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 	return fmt.Sprintf("with %s %s", variant, strings.Join(whole, ", and "))
 }
 
-// tailWords says of a tail which operations it is of: " (of the slowest 1 %)".
-func tailWords(m lab.Metric) string {
+// tailText says of a tail which operations it is of: " (of the slowest 1 %)".
+func tailText(m lab.Metric) string {
 	if m.Quantile <= 0.5 {
 		return ""
 	}
@@ -84,7 +84,7 @@ func plainMissed(a lab.Analysis, point string) string {
 func (e *experiment) plainPlace(point string) string {
 	if at, known := e.study.Point(point); known {
 		if _, open := offeredRate(at, e.counted(e.study.Baseline, point)); open {
-			return "at " + e.rateWords(point)
+			return "at " + e.rateText(point)
 		}
 		if users, closed := at.Level(lab.FactorUsers); closed {
 			return "with " + figure.Count(int(users), "user")
@@ -93,8 +93,8 @@ func (e *experiment) plainPlace(point string) string {
 	return "at " + point
 }
 
-// rateWords returns a point's rate: "20 orders/s".
-func (e *experiment) rateWords(point string) string {
+// rateText returns a point's rate: "20 orders/s".
+func (e *experiment) rateText(point string) string {
 	at, _ := e.study.Point(point)
 	rate, _ := offeredRate(at, e.counted(e.study.Baseline, point))
 	return fmt.Sprintf("%s %ss/s", lab.Plain(rate), e.operation())

@@ -81,17 +81,17 @@ func (e *experiment) steadiness(
 	case f.Changes():
 		s.Steady, s.Factor = false, f.Factor
 		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", f.Changed,
-			figure.Count(f.Judged(), "trial"), quantityWords[f.Quantity], figure.Times(figure.Alone(s.Factor)))
+			figure.Count(f.Judged(), "trial"), quantityText[f.Quantity], figure.Times(figure.Alone(s.Factor)))
 	case f.HalvesDiffer(e.design.Margin, sure):
 		s.Steady, s.Factor = false, math.Exp(math.Abs(math.Log(s.Halves.Ratio)))
 		s.Words = fmt.Sprintf("the second half of its trials has %s the %s of the first", halves.text(),
-			quantityWords[f.Quantity])
+			quantityText[f.Quantity])
 	}
 	return s
 }
 
-// quantityWords are the quantities in sentences. A rate is followed as its inverse.
-var quantityWords = map[string]string{
+// quantityText are the quantities in sentences. A rate is followed as its inverse.
+var quantityText = map[string]string{
 	stats.FollowMedian: "median response time", stats.FollowTail: "99th percentile of the response time",
 	"p95": "95th percentile of the response time", "p90": "90th percentile of the response time",
 	stats.FollowRate: "time between right answers",
@@ -122,11 +122,11 @@ func (e *experiment) disturbance(
 // withhold takes back a verdict that hangs on how long the trials lasted. Where even the
 // whole change could not turn it, its direction stands, but not its size.
 func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c contrast) {
-	factor, short, words := e.disturbance(metric, out.Point.Name, p, c)
-	if words == "" {
+	factor, short, full := e.disturbance(metric, out.Point.Name, p, c)
+	if full == "" {
 		return
 	}
-	out.Unsteady = words
+	out.Unsteady = full
 	beyond := 1 + e.gates(metric.Name, p).Widest()
 	out.Verdict, out.Words = weaken(out.Verdict, out.Words, c.ratio.Low, c.ratio.High, beyond, factor, short)
 	if out.Verdict == lab.Undecided {
@@ -174,8 +174,9 @@ func driftOf(c contrast, margin float64) (factor float64, words string) {
 			figure.Times(figure.Alone(math.Exp(change))), figure.Number(figure.Alone(p)))
 }
 
-// saysUnsteady names the verdicts that hang on how long a trial lasts, and says why; "" where there is none.
-func (e *experiment) saysUnsteady(a lab.Analysis) string {
+// unsteadySentence names the verdicts that hang on how long a trial lasts, and says why; "" where there is
+// none.
+func (e *experiment) unsteadySentence(a lab.Analysis) string {
 	var withheld, sized, why []string
 	add := func(name, words, unsteady string) {
 		switch {
@@ -259,14 +260,14 @@ func (e *experiment) keepLongest() {
 			e.note("Trials at %s were not steady as planned. Load and warm-up were made %g times as long there; %s "+
 				"that were shorter do not count.%s",
 				point.Name, times, figure.Count(len(shorter[point.Name]), "trial"),
-				e.besideShorter(point.Name, shorter[point.Name]))
+				e.shorterTrialsText(point.Name, shorter[point.Name]))
 		}
 	}
 }
 
-// besideShorter holds shorter trials against the longest, in the headline: how far what is
+// shorterTrialsText holds shorter trials against the longest, in the headline: how far what is
 // measured hangs on how long a trial lasts.
-func (e *experiment) besideShorter(point string, shorter []lab.Trial) string {
+func (e *experiment) shorterTrialsText(point string, shorter []lab.Trial) string {
 	metric, known := e.metric(e.headline())
 	if !known {
 		return ""

@@ -40,7 +40,7 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 		sure = append(sure, fmt.Sprintf("Of %s in %s %d undecided.", figure.Count(all, "comparison"), m.Title,
 			undecided))
 	}
-	sure = append(sure, e.saysTwin(a, m))
+	sure = append(sure, e.twinSentence(a, m))
 	if e.looks != nil {
 		sure = append(sure, fmt.Sprintf("The data were looked at after every block from %d on: the intervals hold "+
 			"for all looks together (Lan-DeMets with Pocock's spending).", lab.FirstLook))
@@ -51,9 +51,9 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 	return sure
 }
 
-// saysTwin says whether equal variants are measured alike: what the interval of a variant
+// twinSentence says whether equal variants are measured alike: what the interval of a variant
 // against its twin holds, and at which level a bias was looked for.
-func (e *experiment) saysTwin(a lab.Analysis, m lab.Metric) string {
+func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 	r, ran := a.NoiseFloor[m.Name]
 	if !ran || r.Low == nil {
 		return "Whether equal variants are measured alike is unknown: none ran beside its own twin in two blocks."

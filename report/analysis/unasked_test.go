@@ -63,7 +63,7 @@ func TestWhatWasNotAskedForIsNoLackOfTheHost(t *testing.T) {
 		strings.Join(a.Answer.NotTested, ", "), want) {
 		t.Errorf("not tested: %s; want it to end with %s", a.Answer.NotTested, want)
 	}
-	if text := saysClaims(a); !strings.HasSuffix(text, "3 not asked for, 1 untestable.") {
+	if text := claimsSentence(a); !strings.HasSuffix(text, "3 not asked for, 1 untestable.") {
 		t.Errorf("the answer counts otherwise: %s", text)
 	}
 	if reason := claimOf(t, a, "variant").Reason; reason != "not asked for: only sockets are asked for" {
@@ -72,7 +72,8 @@ func TestWhatWasNotAskedForIsNoLackOfTheHost(t *testing.T) {
 }
 
 func TestContradictedClaimsAreToldInTheirWords(t *testing.T) {
-	text := saysClaims(lab.Analysis{Claims: []lab.Judgement{{ID: "first-faster", Text: "The first is faster.",
+	text := claimsSentence(lab.Analysis{Claims: []lab.Judgement{{ID: "first-faster",
+		Text:    "The first is faster.",
 		Verdict: lab.ClaimContradicted}}})
 	if text != `Of 1 claim here: 1 contradicted ("The first is faster").` {
 		t.Errorf("a claim is told by its ID or not at all: %s", text)

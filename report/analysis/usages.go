@@ -121,7 +121,7 @@ func (e *experiment) roleUsage(
 // platformUsage returns what the platform said of a role, its units together: medians over the
 // trials. nil where it said nothing in any of them.
 func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
-	all, said := lab.PlatformUsage{Role: role}, columns{}
+	all, values := lab.PlatformUsage{Role: role}, columns{}
 	for _, trial := range trials {
 		var sum lab.PlatformUsage
 		units := 0.0
@@ -136,14 +136,14 @@ func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 			sum.LagSeconds, sum.WindowSeconds = sum.LagSeconds+u.LagSeconds, sum.WindowSeconds+u.WindowSeconds
 		}
 		if units > 0 {
-			said.add(role, sum.Millicores, sum.MostMillicores, sum.GroupMillicores, sum.LagSeconds/units,
+			values.add(role, sum.Millicores, sum.MostMillicores, sum.GroupMillicores, sum.LagSeconds/units,
 				sum.WindowSeconds/units)
 		}
 	}
-	if len(said) == 0 {
+	if len(values) == 0 {
 		return nil
 	}
-	m := said.medians(role)
+	m := values.medians(role)
 	all.Millicores, all.MostMillicores, all.GroupMillicores = m[0], m[1], m[2]
 	all.LagSeconds, all.WindowSeconds = m[3], m[4]
 	return &all

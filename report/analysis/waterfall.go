@@ -198,7 +198,7 @@ func (e *experiment) interactions(
 		first, second := effect(group, shown, values, blocks), effect(group, other, values, blocks)
 		difference := e.byBlock(first, second)
 		i := lab.Interaction{
-			Knob: groupName(group, shown), Plain: e.changeWords(group), First: e.byBlock(first, ones).estimate(),
+			Knob: groupName(group, shown), Plain: e.changesText(group), First: e.byBlock(first, ones).estimate(),
 			Second: e.byBlock(second, ones).estimate(), OfRatios: difference.estimate(),
 		}
 		gates := e.gates(metric.Name, pair{shown[0].Before, shown[len(shown)-1].Variant})

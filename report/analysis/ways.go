@@ -32,18 +32,18 @@ func (e *experiment) stepSentences(a lab.Analysis, s subject, h *lab.Headline) [
 	if !e.study.Explains() {
 		waterfalls = waterfalls[:1]
 	}
-	texts := e.saysUnheld(waterfalls)
+	texts := e.unheldSentences(waterfalls)
 	for _, w := range waterfalls {
 		inSentence := h != nil && len(h.Bars) > 0 && h.Bars[0].Metric == w.Metric && h.Bars[0].Point == w.Point.Name
-		told := !e.study.Explains() && w.Point.Name == s.point &&
+		levelsKnown := !e.study.Explains() && w.Point.Name == s.point &&
 			slices.ContainsFunc(s.metrics, func(m lab.Metric) bool { return m.Name == w.Metric })
 		if !inSentence || e.study.Explains() {
-			texts = append(texts, e.waterfallSentence(w, inSentence, told))
+			texts = append(texts, e.waterfallSentence(w, inSentence, levelsKnown))
 		}
 	}
 	if several(waterfalls[0]) {
 		texts = append(texts, severalKnobs)
-	} else if text := e.saysInteractions(waterfalls); text != "" && e.study.Explains() {
+	} else if text := e.interactionsSentence(waterfalls); text != "" && e.study.Explains() {
 		texts = append(texts, text)
 	}
 	return texts
@@ -55,8 +55,8 @@ func several(w lab.Waterfall) bool {
 	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" && len(s.Changes) > 1 })
 }
 
-// saysUnheld returns warnings of steps that did not hold the rate at which they were compared.
-func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
+// unheldSentences returns warnings of steps that did not hold the rate at which they were compared.
+func (e *experiment) unheldSentences(all []lab.Waterfall) []string {
 	var texts []string
 	for _, w := range all {
 		var fallen []string
@@ -80,10 +80,10 @@ func (e *experiment) saysUnheld(all []lab.Waterfall) []string {
 // waterfallSentence returns the level of a metric at both ends of the steps, and the origin of the
 // difference; the table of the steps has the ratios. It leaves out the origin if the sentence of the answer
 // has it (inSentence), and the levels if another finding has them (levelsKnown).
-func (e *experiment) waterfallSentence(w lab.Waterfall, inSentence, told bool) string {
+func (e *experiment) waterfallSentence(w lab.Waterfall, inSentence, levelsKnown bool) string {
 	metric, _ := e.metric(w.Metric)
-	text := e.saysLevels(metric, w.Point.Name, []string{w.From, w.To})
-	if told {
+	text := e.levelsText(metric, w.Point.Name, []string{w.From, w.To})
+	if levelsKnown {
 		text = fmt.Sprintf("From %s to %s, %s%s", w.From, w.To, metric.Title, e.placeOf(metric, w.Point.Name))
 	}
 	origin := strings.TrimPrefix(e.plainOrigin(w), "; ")
@@ -100,11 +100,11 @@ func (e *experiment) waterfallSentence(w lab.Waterfall, inSentence, told bool) s
 	if origin != "" {
 		text += "; " + origin
 	}
-	return text + saysAgainst(w) + saysTuning(w) + "."
+	return text + opposingText(w) + tuningText(w) + "."
 }
 
-// saysAgainst names the decided steps that act against a decided whole.
-func saysAgainst(w lab.Waterfall) string {
+// opposingText names the decided steps that act against a decided whole.
+func opposingText(w lab.Waterfall) string {
 	var names []string
 	for _, s := range w.Steps {
 		if s.Verdict.Differs() && s.Ratio.Ratio > 1 != (w.Whole.Ratio > 1) && w.Verdict != lab.Undecided {
@@ -117,9 +117,9 @@ func saysAgainst(w lab.Waterfall) string {
 	return "; the other way: " + some(names)
 }
 
-// saysTuning returns the effect of tuning as a share of the change up to the last stock variant. Shares are
+// tuningText returns the effect of tuning as a share of the change up to the last stock variant. Shares are
 // of logarithms, because these add up over steps.
-func saysTuning(w lab.Waterfall) string {
+func tuningText(w lab.Waterfall) string {
 	if len(w.Stretches) != 2 {
 		return ""
 	}
@@ -131,13 +131,13 @@ func saysTuning(w lab.Waterfall) string {
 	case tuning.Verdict == lab.Equivalent:
 		return fmt.Sprintf("; tuning after %s makes no difference", split.To)
 	case part > 0 && split.Verdict.Differs():
-		return fmt.Sprintf("; tuning takes back %s of what the way to %s changes", shareWords(part), split.To)
+		return fmt.Sprintf("; tuning takes back %s of what the way to %s changes", shareText(part), split.To)
 	}
 	return fmt.Sprintf("; tuning after %s adds to it", split.To)
 }
 
-// saysOrigin returns the origin of the first difference that has one.
-func (e *experiment) saysOrigin(waterfalls []lab.Waterfall) string {
+// originText returns the origin of the first difference that has one.
+func (e *experiment) originText(waterfalls []lab.Waterfall) string {
 	for _, w := range waterfalls {
 		if origin := e.plainOrigin(w); origin != "" {
 			return origin
@@ -182,15 +182,15 @@ func (e *experiment) plainOrigin(w lab.Waterfall) string {
 	if len(origins) == 0 {
 		return ""
 	}
-	from, part := e.stepWords(origins[0]), share(origins[0])
+	from, part := e.stepText(origins[0]), share(origins[0])
 	if len(origins) > 1 && part < 0.4 {
-		from, part = from+" and from "+e.stepWords(origins[1]), part+share(origins[1])
+		from, part = from+" and from "+e.stepText(origins[1]), part+share(origins[1])
 	}
-	return fmt.Sprintf("; %s of the %s comes from %s", shareWords(part), e.what(w), from)
+	return fmt.Sprintf("; %s of the %s comes from %s", shareText(part), e.effectName(w), from)
 }
 
-// what names the difference that a waterfall explains: "cost", "time" or "difference".
-func (e *experiment) what(w lab.Waterfall) string {
+// effectName names the difference that a waterfall explains: "cost", "time" or "difference".
+func (e *experiment) effectName(w lab.Waterfall) string {
 	if m, _ := e.metric(w.Metric); m.Kind == lab.KindCost && w.Whole.Ratio > 1 {
 		return cmp.Or(m.Phrase, "cost")
 	} else if m.Kind == lab.KindTime && w.Whole.Ratio > 1 {
@@ -199,17 +199,17 @@ func (e *experiment) what(w lab.Waterfall) string {
 	return "difference"
 }
 
-// stepWords returns the values after and before a step: "a saga of events in place of a saga"; for a step
+// stepText returns the values after and before a step: "a saga of events in place of a saga"; for a step
 // with a name, its name.
-func (e *experiment) stepWords(s lab.Step) string {
+func (e *experiment) stepText(s lab.Step) string {
 	if s.Name != "" || len(s.Changes) == 0 {
 		return s.Label()
 	}
 	var before []string
 	for _, c := range s.Changes {
-		before = append(before, e.means(c.Knob, c.From))
+		before = append(before, e.knobText(c.Knob, c.From))
 	}
-	return e.changeWords(s.Changes) + " in place of " + figure.And(before)
+	return e.changesText(s.Changes) + " in place of " + figure.And(before)
 }
 
 // plainStep returns the values after a step; "" for a step with a name.
@@ -217,20 +217,20 @@ func (e *experiment) plainStep(s lab.PathStep) string {
 	if s.Name != "" {
 		return ""
 	}
-	return e.changeWords(s.Changes)
+	return e.changesText(s.Changes)
 }
 
-// changeWords returns the values after some changes: "a saga".
-func (e *experiment) changeWords(changes []lab.KnobChange) string {
+// changesText returns the values after some changes: "a saga".
+func (e *experiment) changesText(changes []lab.KnobChange) string {
 	var all []string
 	for _, c := range changes {
-		all = append(all, e.means(c.Knob, c.To))
+		all = append(all, e.knobText(c.Knob, c.To))
 	}
 	return figure.And(all)
 }
 
-// means returns the system's text for the value of a knob, else the knob and its value.
-func (e *experiment) means(knob, value string) string {
+// knobText returns the system's text for the value of a knob, else the knob and its value.
+func (e *experiment) knobText(knob, value string) string {
 	for _, a := range e.in.System.Architectures {
 		for _, k := range a.Knobs {
 			if k.Name == knob && k.Means[value] != "" {
@@ -241,8 +241,8 @@ func (e *experiment) means(knob, value string) string {
 	return figure.Spaced(knob) + " " + value
 }
 
-// shareWords describes a share of a whole: "half", "most".
-func shareWords(share float64) string {
+// shareText describes a share of a whole: "half", "most".
+func shareText(share float64) string {
 	switch {
 	case share > 1.1:
 		return "more than all"
@@ -258,9 +258,9 @@ func shareWords(share float64) string {
 	return figure.Percent(share)
 }
 
-// saysInteractions returns whether the order of the steps changes the answer, or that only one order was
+// interactionsSentence returns whether the order of the steps changes the answer, or that only one order was
 // played.
-func (e *experiment) saysInteractions(all []lab.Waterfall) string {
+func (e *experiment) interactionsSentence(all []lab.Waterfall) string {
 	var found []string
 	looked, undecided := 0, 0
 	for _, w := range all {
