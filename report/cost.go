@@ -82,7 +82,7 @@ func (v view) costTable() table {
 	}
 	for _, m := range counts {
 		row(m.Title, func(variant string) cell {
-			r, ok := v.results[place{m.Name, variant, at}]
+			r, ok := v.results[figureKey{m.Name, variant, at}]
 			if !ok || v.struckOut(variant) {
 				return none()
 			}

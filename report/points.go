@@ -74,7 +74,7 @@ func (v view) pairsTable() table {
 	for _, point := range v.Points {
 		var ratios []cell
 		for _, p := range pairs {
-			c, ok := v.comparisons[against{place{m.Name, p.variant, point.Name}, p.baseline}]
+			c, ok := v.comparisons[comparisonKey{figureKey{m.Name, p.variant, point.Name}, p.baseline}]
 			ratios = append(ratios, v.ratioCell(c, ok))
 		}
 		t.addMeasured([]cell{text(point.Name)}, ratios)

@@ -52,7 +52,7 @@ func (v view) meansTable(metric string) table {
 	m := v.metric(metric)
 	t := table{ID: "means-" + metric, Title: "Means: " + m.Title, Note: v.sample()}
 	return v.byPoint(t, v.variants(), func(variant, point string) (cell, bool) {
-		r, ok := v.results[place{metric, variant, point}]
+		r, ok := v.results[figureKey{metric, variant, point}]
 		return text(figure.Quantity(r.Estimate(), r.Unit)), ok
 	})
 }
@@ -65,7 +65,7 @@ func (v view) rawTable() table {
 		Columns: []column{words("point"), words("variant"), numbers("n"), words("unit"), prose("values")}}
 	for _, p := range v.Points {
 		for _, x := range v.variants() {
-			r, ok := v.results[place{m.Name, x.Name, p.Name}]
+			r, ok := v.results[figureKey{m.Name, x.Name, p.Name}]
 			if !ok {
 				continue
 			}

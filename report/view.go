@@ -10,20 +10,20 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// place is the place of a figure in an analysis.
-type place struct{ metric, variant, point string }
+// figureKey is the place of a figure in an analysis.
+type figureKey struct{ metric, variant, point string }
 
-// against is a place with the variant that it is compared with.
-type against struct {
-	place
+// comparisonKey is a place with the variant that it is compared with.
+type comparisonKey struct {
+	figureKey
 	baseline string
 }
 
 // view is an analysis with its figures within reach.
 type view struct {
 	lab.Analysis
-	results     map[place]lab.Result
-	comparisons map[against]lab.Comparison
+	results     map[figureKey]lab.Result
+	comparisons map[comparisonKey]lab.Comparison
 	// counting says how many blocks count: "8 blocks", or "4 to 8 blocks" where a variant has fewer
 	// trials that count than another, or than it has at another point.
 	counting string
@@ -33,12 +33,12 @@ type view struct {
 func newView(a lab.Analysis) view {
 	a.Ladder = slices.SortedStableFunc(slices.Values(a.Ladder),
 		func(x, y lab.Rung) int { return cmp.Compare(x.CPU, y.CPU) })
-	v := view{a, make(map[place]lab.Result), make(map[against]lab.Comparison), countingBlocks(a)}
+	v := view{a, make(map[figureKey]lab.Result), make(map[comparisonKey]lab.Comparison), countingBlocks(a)}
 	for _, r := range a.Results {
-		v.results[place{r.Metric, r.Variant, r.Point.Name}] = r
+		v.results[figureKey{r.Metric, r.Variant, r.Point.Name}] = r
 	}
 	for _, c := range a.Comparisons {
-		v.comparisons[against{place{c.Metric, c.Variant, c.Point.Name}, c.Baseline}] = c
+		v.comparisons[comparisonKey{figureKey{c.Metric, c.Variant, c.Point.Name}, c.Baseline}] = c
 	}
 	return v
 }
@@ -114,7 +114,7 @@ func (v view) reference() string {
 
 // ratio returns the comparison of a variant with the baseline.
 func (v view) ratio(metric, variant, point string) (lab.Comparison, bool) {
-	c, ok := v.comparisons[against{place{metric, variant, point}, v.Baseline}]
+	c, ok := v.comparisons[comparisonKey{figureKey{metric, variant, point}, v.Baseline}]
 	return c, ok
 }
 

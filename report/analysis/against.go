@@ -68,13 +68,13 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 			a.Metrics = append(a.Metrics, m)
 		}
 	}
-	of := map[cell]lab.Result{}
+	of := map[seriesKey]lab.Result{}
 	for _, r := range before.Results {
-		of[cell{r.Variant, r.Point.Name, r.Metric}] = r
+		of[seriesKey{r.Variant, r.Point.Name, r.Metric}] = r
 	}
 	for _, r := range after.Results {
 		m, common := lab.MetricNamed(a.Metrics, r.Metric)
-		if earlier, known := of[cell{r.Variant, r.Point.Name, r.Metric}]; common && known {
+		if earlier, known := of[seriesKey{r.Variant, r.Point.Name, r.Metric}]; common && known {
 			c := changeOf(m, earlier, r, a)
 			withholdChange(&c, m, before, after)
 			a.Changes = append(a.Changes, c)

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/report/analysis"
 )
 
-// played returns what a run found of one variant: response times, and rates.
+// playedSetting returns what a run found of one variant: response times, and rates.
 func played(times, rates []float64) lab.Analysis {
 	point := lab.Point{Name: "rate-20"}
 	metrics := []lab.Metric{

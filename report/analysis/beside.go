@@ -54,14 +54,14 @@ func VariantsBeside(a lab.Analysis, names [2]string, point string) (Beside, erro
 		b.Note += " Ratios that the report does not have are without intervals, because the run ended when its " +
 			"comparisons were decided."
 	}
-	results := map[cell]lab.Result{}
+	results := map[seriesKey]lab.Result{}
 	for _, r := range a.Results {
-		results[cell{r.Variant, r.Point.Name, r.Metric}] = r
+		results[seriesKey{r.Variant, r.Point.Name, r.Metric}] = r
 	}
 	for _, m := range a.Metrics {
 		for _, p := range a.Points {
-			first, measured := results[cell{names[0], p.Name, m.Name}]
-			second, both := results[cell{names[1], p.Name, m.Name}]
+			first, measured := results[seriesKey{names[0], p.Name, m.Name}]
+			second, both := results[seriesKey{names[1], p.Name, m.Name}]
 			if measured || both {
 				b.Figures = append(b.Figures, besideFigure(a, m, p.Name, names, first, second))
 			}

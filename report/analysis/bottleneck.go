@@ -301,7 +301,7 @@ func signalSentence(b lab.Bottleneck, s lab.Signal, read sign) string {
 // autoscalingSentences says when platforms have added replicas of the units that they scale, and
 // when that had relieved these.
 func (e *experiment) autoscalingSentences() (sentences []string) {
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		if len(at.Autoscale) == 0 {
 			continue
 		}

@@ -167,7 +167,7 @@ func claimedRange(low, high float64) string {
 // that its interval is one over blocks.
 func (e *experiment) judgeExponent(j *lab.Judgement, c claim) {
 	exponents := e.blockExponents(c, func(point string, block int) (float64, bool) {
-		return e.cells[cell{c.Variant, point, c.Metric}].at(block)
+		return e.series[seriesKey{c.Variant, point, c.Metric}].at(block)
 	})
 	estimate, ok := e.exponent(j, exponents)
 	if !ok {
@@ -181,8 +181,8 @@ func (e *experiment) judgeExponent(j *lab.Judgement, c claim) {
 // above 0, contradicted where it is below.
 func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 	exponents := e.blockExponents(c, func(point string, block int) (float64, bool) {
-		up, found := e.cells[cell{c.Variant, point, c.Metric}].at(block)
-		down, also := e.cells[cell{c.Against, point, c.Metric}].at(block)
+		up, found := e.series[seriesKey{c.Variant, point, c.Metric}].at(block)
+		down, also := e.series[seriesKey{c.Against, point, c.Metric}].at(block)
 		return up / down, found && also && down > 0
 	})
 	estimate, ok := e.exponent(j, exponents)
@@ -287,7 +287,7 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 	highest := math.Inf(-1)
 	var t tally
 	for _, point := range c.points {
-		values := slices.Clone(e.cells[cell{c.Variant, point, c.Metric}].values)
+		values := slices.Clone(e.series[seriesKey{c.Variant, point, c.Metric}].values)
 		for i := range values {
 			values[i] *= c.offAt(point)
 		}

@@ -62,7 +62,7 @@ func (e *experiment) contrast(metric, point string, p pair) contrast {
 // contrastOf is contrast where the one below has a metric of its own.
 func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	var c contrast
-	over, under := e.cells[cell{p.variant, point, metric}], e.cells[cell{p.against, point, below}]
+	over, under := e.series[seriesKey{p.variant, point, metric}], e.series[seriesKey{p.against, point, below}]
 	for i, block := range over.blocks {
 		value, found := under.at(block)
 		if !found {
@@ -76,7 +76,7 @@ func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	if below != metric {
 		return e.byBlock(c.up, c.down)
 	}
-	return e.inTable(c.up, c.down, e.table(metric, point, p), p)
+	return e.contrastIn(c.up, c.down, e.blockTable(metric, point, p), p)
 }
 
 // byBlock compares positive values that are paired by block, and have no table.
@@ -85,11 +85,11 @@ func (e *experiment) byBlock(up, down []float64) contrast {
 	for i := range alone {
 		alone[i] = []float64{math.Log(up[i]), math.Log(down[i])}
 	}
-	return e.inTable(up, down, table{alone, []string{"up", "down"}}, pair{"up", "down"})
+	return e.contrastIn(up, down, blockTable{alone, []string{"up", "down"}}, pair{"up", "down"})
 }
 
-// inTable compares positive values, paired by block, by their table.
-func (e *experiment) inTable(up, down []float64, t table, p pair) contrast {
+// contrastIn compares positive values, paired by block, by their table.
+func (e *experiment) contrastIn(up, down []float64, t blockTable, p pair) contrast {
 	c := contrast{up: up, down: down}
 	if c.n() > 0 {
 		c.value = up[0] / down[0]
@@ -102,17 +102,17 @@ func (e *experiment) inTable(up, down []float64, t table, p pair) contrast {
 	return c
 }
 
-// table holds the values of a metric at a point, twins included: a row per
+// blockTable holds the values of a metric at a point, twins included: a row per
 // block, a column per variant.
-type table struct {
+type blockTable struct {
 	logs     stats.Table
 	variants []string
 }
 
-// table has all blocks, without the values of what was struck out. A block tells nothing
+// blockTable has all blocks, without the values of what was struck out. A block tells nothing
 // of a pair if one of the two was not needed in it any more.
-func (e *experiment) table(metric, point string, p pair) table {
-	var t table
+func (e *experiment) blockTable(metric, point string, p pair) blockTable {
+	var t blockTable
 	for _, v := range e.study.Variants {
 		t.variants = append(t.variants, v.Name)
 	}
@@ -121,7 +121,7 @@ func (e *experiment) table(metric, point string, p pair) table {
 		row := make([]float64, len(t.variants))
 		for i, name := range t.variants {
 			row[i] = math.NaN()
-			if value, found := e.cells[cell{name, point, metric}].at(block); found && value > 0 &&
+			if value, found := e.series[seriesKey{name, point, metric}].at(block); found && value > 0 &&
 				e.struck[name] == "" {
 				row[i] = math.Log(value)
 			}

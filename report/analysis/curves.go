@@ -57,7 +57,7 @@ func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 	var points []lab.CurvePoint
 	for _, point := range e.study.Points {
 		trials := e.counted(variant, point.Name)
-		values := slices.Clone(e.cells[cell{variant, point.Name, metric}].values)
+		values := slices.Clone(e.series[seriesKey{variant, point.Name, metric}].values)
 		offered, known := offeredRate(point, trials)
 		if !known || len(values) == 0 {
 			continue
@@ -139,7 +139,7 @@ func (e *experiment) held(trial lab.Trial) bool {
 // and trials never pooled, because trials are the sample.
 func (e *experiment) spectra() []lab.Spectrum {
 	var all []lab.Spectrum
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		for _, quantity := range keysOf(trials, func(t lab.Trial) map[string][]lab.Quantile { return t.Spectra }) {
 			s := lab.Spectrum{Variant: at.Name, Point: at.point, Quantity: quantity}
 			for _, trial := range trials {

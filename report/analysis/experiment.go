@@ -21,7 +21,7 @@ type experiment struct {
 	trials []lab.Trial
 	// profiled are those that were played under a profiler, and are not among the others.
 	profiled []lab.Trial
-	cells    map[cell]series
+	series   map[seriesKey]series
 	// struck are the variants that broke an invariant, with the reason.
 	struck map[string]string
 	noise  map[string]lab.Ratio
@@ -29,13 +29,13 @@ type experiment struct {
 	twinTests map[string]twinTest
 	margins   map[string]float64
 	// bias of the variants with a twin in a metric, over all points: 0 where none was found.
-	bias   map[cell]float64
+	bias   map[seriesKey]float64
 	biases []lab.Bias
 	notes  []string
 	// steady is how the trials of every variant went on; unsteady, by variant, point and
 	// what was followed, are those of them that were not.
 	steady   []lab.Steadiness
-	unsteady map[cell]lab.Steadiness
+	unsteady map[seriesKey]lab.Steadiness
 	warmUps  []lab.WarmUps
 	// lengths are how many times as long as planned the load is at the points at which it
 	// was made longer.
@@ -46,8 +46,8 @@ type experiment struct {
 	looks *stats.Sequence
 }
 
-// cell is the place of a number.
-type cell struct{ variant, point, metric string }
+// seriesKey is the place of a number.
+type seriesKey struct{ variant, point, metric string }
 
 // operations is the pseudo-metric of how many operations a trial consisted of.
 const operations = "operations"
@@ -77,7 +77,7 @@ func (s series) set(block int, value float64) series {
 }
 
 func newExperiment(in Input) *experiment {
-	e := &experiment{in: in, study: in.Plan.Study, design: in.Plan.Study.Design, cells: map[cell]series{}}
+	e := &experiment{in: in, study: in.Plan.Study, design: in.Plan.Study.Design, series: map[seriesKey]series{}}
 	if !(e.design.Confidence > 0 && e.design.Confidence < 1) {
 		e.design.Confidence = 0.95
 	}
@@ -87,7 +87,7 @@ func newExperiment(in Input) *experiment {
 	if !(e.design.Scale > 0) || !figure.Finite(e.design.Scale) {
 		e.design.Scale = 1
 	}
-	e.setApart()
+	e.separateProfiled()
 	e.trials = slices.Clone(e.in.Trials)
 	slices.SortStableFunc(e.trials, func(a, b lab.Trial) int {
 		return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Number, b.Number),
@@ -137,8 +137,8 @@ func (e *experiment) take(trial lab.Trial) {
 				trial.Point.Name, metric)
 			continue
 		}
-		at := cell{trial.Variant, trial.Point.Name, metric}
-		e.cells[at] = e.cells[at].set(trial.Block, value)
+		at := seriesKey{trial.Variant, trial.Point.Name, metric}
+		e.series[at] = e.series[at].set(trial.Block, value)
 	}
 }
 
@@ -173,8 +173,8 @@ func (e *experiment) variants() []lab.Variant {
 	})
 }
 
-// places yields every variant that is compared at every point of the study.
-func (e *experiment) places() iter.Seq2[lab.Variant, lab.Point] {
+// settings yields every variant that is compared at every point of the study.
+func (e *experiment) settings() iter.Seq2[lab.Variant, lab.Point] {
 	return func(yield func(lab.Variant, lab.Point) bool) {
 		for _, v := range e.variants() {
 			for _, point := range e.study.Points {
@@ -186,18 +186,18 @@ func (e *experiment) places() iter.Seq2[lab.Variant, lab.Point] {
 	}
 }
 
-// played is a variant at a point of the study.
-type played struct {
+// playedSetting is a variant at a point of the study.
+type playedSetting struct {
 	lab.Variant
 	point lab.Point
 }
 
-// trialsByPlace yields every variant that is compared, at every point, with its trials that count. It leaves
-// out points at which a variant has none.
-func (e *experiment) trialsByPlace() iter.Seq2[played, []lab.Trial] {
-	return func(yield func(played, []lab.Trial) bool) {
-		for v, point := range e.places() {
-			if trials := e.counted(v.Name, point.Name); len(trials) > 0 && !yield(played{v, point}, trials) {
+// trialsBySetting yields every variant that is compared, at every point, with its trials that count. It
+// leaves out points at which a variant has none.
+func (e *experiment) trialsBySetting() iter.Seq2[playedSetting, []lab.Trial] {
+	return func(yield func(playedSetting, []lab.Trial) bool) {
+		for v, point := range e.settings() {
+			if trials := e.counted(v.Name, point.Name); len(trials) > 0 && !yield(playedSetting{v, point}, trials) {
 				return
 			}
 		}
@@ -206,7 +206,7 @@ func (e *experiment) trialsByPlace() iter.Seq2[played, []lab.Trial] {
 
 // ran reports whether a variant has valid trials at a point.
 func (e *experiment) ran(variant, point string) bool {
-	return len(e.cells[cell{variant, point, operations}].values) > 0
+	return len(e.series[seriesKey{variant, point, operations}].values) > 0
 }
 
 // pointsOf returns the points, in the order of the study, at which all of the
@@ -225,7 +225,7 @@ func (e *experiment) pointsOf(variants ...string) []string {
 func (e *experiment) noteZeros() {
 	for _, metric := range e.study.AllMetrics() {
 		zeros, all := 0, 0
-		for at, s := range e.cells {
+		for at, s := range e.series {
 			if at.metric != metric.Name {
 				continue
 			}

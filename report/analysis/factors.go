@@ -31,7 +31,7 @@ func (e *experiment) factorEffects() []lab.FactorEffects {
 
 // effectsOn judges the effects on one metric as a family; nil where no block has all runs.
 func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factorial) []lab.FactorEffect {
-	t := e.table(metric.Name, point.Name, pair{d.Runs[0].Variant, d.Runs[0].Variant})
+	t := e.blockTable(metric.Name, point.Name, pair{d.Runs[0].Variant, d.Runs[0].Variant})
 	var family []lab.Comparison
 	var ratios []stats.Ratio
 	for _, group := range d.Effects {
@@ -59,7 +59,7 @@ func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factori
 // effectContrast returns an effect as a contrast of all runs, by block: of a factor the mean log of the runs
 // at its high level less that of the others. Of an interaction it is twice as much, which is the difference
 // between what one factor does at the two levels of the other.
-func (e *experiment) effectContrast(t table, d lab.Factorial, term lab.Term) contrast {
+func (e *experiment) effectContrast(t blockTable, d lab.Factorial, term lab.Term) contrast {
 	weights := make([]float64, len(t.variants))
 	var columns []int
 	for _, run := range d.Runs {
@@ -260,9 +260,9 @@ func (e *experiment) unheldFactorSentences(d lab.Factorial, a lab.Analysis) []st
 // factorQuestions are about the effects on the first metrics. Each needs every run: the runs of a block are
 // compared together.
 func (e *experiment) factorQuestions() []question {
-	seats := func(point lab.Point) (all []seat) {
+	seats := func(point lab.Point) (all []setting) {
 		for _, run := range e.study.Factorial.Runs {
-			all = append(all, seat{run.Variant, point.Name})
+			all = append(all, setting{run.Variant, point.Name})
 		}
 		return all
 	}
@@ -279,7 +279,7 @@ func (e *experiment) factorQuestions() []question {
 	}
 	if len(all) == 0 {
 		for _, point := range e.study.Points {
-			all = append(all, question{open: true, seats: seats(point)})
+			all = append(all, question{open: true, settings: seats(point)})
 		}
 	}
 	return all

@@ -78,7 +78,7 @@ func (e *experiment) levelsText(m lab.Metric, point string, variants []string) s
 // levelOf writes what a variant comes to in a metric: of quantiles the median over the trials,
 // as curves have it, else the mean; "" where nothing was measured.
 func (e *experiment) levelOf(m lab.Metric, variant, point string) string {
-	values := e.cells[cell{variant, point, m.Name}].values
+	values := e.series[seriesKey{variant, point, m.Name}].values
 	switch {
 	case len(values) == 0:
 		return ""
@@ -95,7 +95,7 @@ func (e *experiment) levelOf(m lab.Metric, variant, point string) string {
 func (e *experiment) searchedPoint(capacity string) string {
 	for _, p := range e.study.Points {
 		for _, v := range e.variants() {
-			if len(e.cells[cell{v.Name, p.Name, capacity}].values) > 0 {
+			if len(e.series[seriesKey{v.Name, p.Name, capacity}].values) > 0 {
 				return p.Name
 			}
 		}

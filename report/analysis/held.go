@@ -20,7 +20,7 @@ const mostWrong = 0.01
 // count nothing is known.
 func (e *experiment) heldRates() []lab.HeldRate {
 	var all []lab.HeldRate
-	for v, point := range e.places() {
+	for v, point := range e.settings() {
 		tried := slices.ContainsFunc(e.trials, func(t lab.Trial) bool {
 			return t.Variant == v.Name && t.Point.Name == point.Name
 		})

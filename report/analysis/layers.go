@@ -7,9 +7,9 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// setApart takes the profiled trials out of the others, in the plan as among the records:
+// separateProfiled takes the profiled trials out of the others, in the plan as among the records:
 // nothing that is timed is compared with them. The records that count are kept.
-func (e *experiment) setApart() {
+func (e *experiment) separateProfiled() {
 	for _, trial := range e.in.Trials {
 		switch {
 		case trial.Profiled && trial.Valid:
@@ -29,13 +29,13 @@ func (e *experiment) setApart() {
 func (e *experiment) takeLayers() {
 	cost, metric := e.named(lab.CPU, 0, lab.PerOperation), e.named(lab.LibraryCPU, 0, lab.PerOperation)
 	for _, trial := range e.profiled {
-		timed, was := e.cells[cell{trial.Variant, trial.Point.Name, cost}].at(trial.Block)
+		timed, was := e.series[seriesKey{trial.Variant, trial.Point.Name, cost}].at(trial.Block)
 		p := profileOf([]lab.Trial{trial})
 		if metric == "" || !was || p.samples == 0 {
 			continue
 		}
-		at := cell{trial.Variant, trial.Point.Name, metric}
-		e.cells[at] = e.cells[at].set(trial.Block, timed*p.libraries())
+		at := seriesKey{trial.Variant, trial.Point.Name, metric}
+		e.series[at] = e.series[at].set(trial.Block, timed*p.libraries())
 	}
 }
 
@@ -83,7 +83,7 @@ func (p profile) libraries() (sum float64) {
 // layers returns where the CPU time of an operation goes, of every variant at every point.
 func (e *experiment) layers() []lab.LayerShare {
 	var all []lab.LayerShare
-	for v, point := range e.places() {
+	for v, point := range e.settings() {
 		trials := slices.DeleteFunc(slices.Clone(e.profiled),
 			func(t lab.Trial) bool { return t.Variant != v.Name || t.Point.Name != point.Name })
 		if len(trials) > 0 {

@@ -14,7 +14,7 @@ import (
 // operations returns what single operations of the loads gave, in the order of the scenario.
 func (e *experiment) operations() []lab.OperationTimes {
 	var all []lab.OperationTimes
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		for _, operation := range trials[0].ByOperation {
 			all = append(all, operationTimes(at.Name, at.point, operation.Name, trials))
 		}
@@ -52,7 +52,7 @@ func operationTimes(variant string, point lab.Point, name string, trials []lab.T
 // courses returns how all counted trials went on, second by second.
 func (e *experiment) courses() []lab.TrialCourse {
 	var all []lab.TrialCourse
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		for _, trial := range trials {
 			course := trialCourse(trial)
 			course.Variant, course.Point = at.Name, at.point.Name
@@ -119,7 +119,7 @@ func significantOrNone(x *float64) *float64 {
 func (e *experiment) searches() []lab.TrialSearch {
 	var all []lab.TrialSearch
 	name := e.named(lab.Capacity, 0, "")
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		for _, trial := range trials {
 			if trial.Search == nil {
 				continue
@@ -172,7 +172,7 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 		figure.Amount(sum.Longest, "s"))
 	e.steady = append(e.steady, s)
 	for _, quantity := range quantities {
-		if at := (cell{variant, point.Name, quantity}); e.unsteady[at].Factor < s.Factor {
+		if at := (seriesKey{variant, point.Name, quantity}); e.unsteady[at].Factor < s.Factor {
 			e.unsteady[at] = s
 		}
 	}
@@ -182,7 +182,7 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 // path that is the median by length over the trials. Of an even number it is the shorter of the middle two.
 func (e *experiment) paths() []lab.TrialPath {
 	var all []lab.TrialPath
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		byShare := map[float64][]lab.TrialPath{}
 		for _, trial := range trials {
 			for _, path := range trial.Paths {

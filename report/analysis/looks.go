@@ -56,7 +56,7 @@ func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 		if v, known := e.study.Variant(name); known && v.TwinOf != "" {
 			name = v.TwinOf
 		}
-		return slices.Contains(needed, seat{name, planned.Point})
+		return slices.Contains(needed, setting{name, planned.Point})
 	}
 }
 
@@ -77,14 +77,14 @@ func (r Rule) Headline(played []lab.Trial) *lab.Headline {
 	return Analyse(r.Input).Answer.Headline
 }
 
-// seat is a variant at a point.
-type seat struct{ variant, point string }
+// setting is a variant at a point.
+type setting struct{ variant, point string }
 
 // open returns the variants, and where, of which more must be known.
-func (e *experiment) open() []seat {
-	var all []seat
+func (e *experiment) open() []setting {
+	var all []setting
 	for _, q := range e.questions() {
-		for _, s := range q.seats {
+		for _, s := range q.settings {
 			if q.open {
 				all = appendNew(all, s)
 			}
@@ -96,8 +96,8 @@ func (e *experiment) open() []seat {
 // question is a question of the study, with its answer so far.
 type question struct {
 	lab.Answer
-	open  bool   // more trials can decide it
-	seats []seat // where they would be played
+	open     bool      // more trials can decide it
+	settings []setting // where they would be played
 }
 
 // questions returns the questions of the study: its claims, else its steps, else the
@@ -116,7 +116,7 @@ func (e *experiment) questions() []question {
 		if slices.Contains(e.answered(), c.Metric) {
 			all = append(all, question{e.answerOf(c.Variant, c.Baseline, c),
 				c.Verdict == lab.Undecided && (c.Unsteady == "" || e.canLengthen(c.Point.Name)),
-				[]seat{{c.Variant, c.Point.Name}, {c.Baseline, c.Point.Name}}})
+				[]setting{{c.Variant, c.Point.Name}, {c.Baseline, c.Point.Name}}})
 		}
 	}
 	return all
@@ -138,9 +138,9 @@ func (e *experiment) answered() []string {
 // since ratios are over the blocks that have every variant. A change within trials is not open: more trials
 // do not end it.
 func (e *experiment) stepQuestions() []question {
-	seats := func(point lab.Point) (all []seat) {
+	settings := func(point lab.Point) (all []setting) {
 		for _, name := range stops(e.study.Steps) {
-			all = append(all, seat{name, point.Name})
+			all = append(all, setting{name, point.Name})
 		}
 		return all
 	}
@@ -148,7 +148,7 @@ func (e *experiment) stepQuestions() []question {
 	var wholes, steps []question
 	if len(waterfalls) == 0 {
 		for _, point := range e.stepPoints(e.steps(1)) {
-			wholes = append(wholes, question{open: true, seats: seats(point)})
+			wholes = append(wholes, question{open: true, settings: settings(point)})
 		}
 	}
 	for _, w := range waterfalls {
@@ -157,11 +157,11 @@ func (e *experiment) stepQuestions() []question {
 		}
 		of := lab.Comparison{Metric: w.Metric, Point: w.Point, Ratio: w.Whole, Verdict: w.Verdict}
 		wholes = append(wholes, question{e.answerOf(w.To, w.From, of),
-			w.Verdict == lab.Undecided && w.Unsteady == "", seats(w.Point)})
+			w.Verdict == lab.Undecided && w.Unsteady == "", settings(w.Point)})
 		for _, s := range w.Steps {
 			of.Ratio, of.Verdict = s.Ratio, s.Verdict
 			steps = append(steps, question{e.answerOf(s.Variant, s.Before, of),
-				s.Verdict == lab.Undecided && s.Unsteady == "", seats(w.Point)})
+				s.Verdict == lab.Undecided && s.Unsteady == "", settings(w.Point)})
 		}
 	}
 	return append(wholes, steps...)
@@ -187,7 +187,7 @@ func (e *experiment) claimQuestions() []question {
 				continue
 			}
 			for _, name := range c.variants() {
-				q.seats = append(q.seats, seat{name, point})
+				q.settings = append(q.settings, setting{name, point})
 			}
 		}
 		all = append(all, q)

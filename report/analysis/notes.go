@@ -188,7 +188,7 @@ func (e *experiment) noteIdle() {
 	}
 	var parts []part
 	var rested []float64
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		var shares, cores []float64
 		for _, trial := range trials {
 			if idle, used := idleOf(trial); used > 0 && trial.Metered.IdleSeconds > 0 {

@@ -14,7 +14,7 @@ func (e *experiment) platforms() []lab.PlatformTake {
 		return nil
 	}
 	var all []lab.PlatformTake
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		metered := slices.DeleteFunc(trials, func(t lab.Trial) bool { return t.Platform == nil })
 		if len(metered) > 0 {
 			all = append(all, e.platform(at.Variant, at.point, metered))

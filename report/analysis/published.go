@@ -107,8 +107,8 @@ func (e *experiment) measureCurve(f published.Figure) string {
 func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
 	unit, _ := f.InOurs()
-	s, each := e.cells[cell{m.Variant, m.Point, m.Metric}],
-		e.cells[cell{m.Variant, m.Point, e.named(lab.Elapsed, 0, lab.PerOperation)}]
+	s, each := e.series[seriesKey{m.Variant, m.Point, m.Metric}],
+		e.series[seriesKey{m.Variant, m.Point, e.named(lab.Elapsed, 0, lab.PerOperation)}]
 	if len(s.values) == 0 {
 		return fmt.Sprintf("%s did not run at %s here", m.Variant, m.Point)
 	}

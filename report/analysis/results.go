@@ -20,7 +20,7 @@ func (e *experiment) results() []lab.Result {
 				continue
 			}
 			for _, point := range e.study.Points {
-				if s := e.cells[cell{v.Name, point.Name, metric.Name}]; len(s.values) > 0 {
+				if s := e.series[seriesKey{v.Name, point.Name, metric.Name}]; len(s.values) > 0 {
 					all = append(all, e.result(metric, v.Name, point, s))
 				}
 			}
@@ -54,14 +54,14 @@ func (e *experiment) meanInterval(values []float64) (low, high *float64) {
 
 // mean of a cell; false where nothing was measured.
 func (e *experiment) mean(variant, point, metric string) (float64, bool) {
-	s := e.cells[cell{variant, point, metric}]
+	s := e.series[seriesKey{variant, point, metric}]
 	return stats.Mean(s.values), len(s.values) > 0
 }
 
 // middle returns the median of a cell over its trials, as the curves show it; false where
 // nothing was measured.
 func (e *experiment) middle(variant, point, metric string) (float64, bool) {
-	s := e.cells[cell{variant, point, metric}]
+	s := e.series[seriesKey{variant, point, metric}]
 	return stats.Median(s.values), len(s.values) > 0
 }
 

@@ -179,7 +179,7 @@ func (e *experiment) scalingFit(metric lab.Metric, along row) (lab.ScalingFit, b
 	fit := lab.ScalingFit{Metric: metric.Name, Unit: metric.Unit, Factor: along.along}
 	var measured []series
 	for _, at := range along.levels {
-		if s := e.cells[cell{at.variant, at.point, metric.Name}]; len(s.values) > 0 {
+		if s := e.series[seriesKey{at.variant, at.point, metric.Name}]; len(s.values) > 0 {
 			fit.Points, fit.Variants = append(fit.Points, at.point), append(fit.Variants, at.variant)
 			fit.X = append(fit.X, at.x)
 			measured = append(measured, s)

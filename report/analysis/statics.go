@@ -7,7 +7,7 @@ import (
 // statics returns what variants take beside run time, per variant and point.
 func (e *experiment) statics() []lab.VariantStatics {
 	var all []lab.VariantStatics
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		if last := trials[len(trials)-1].Static; last != nil && at.TwinOf == "" {
 			all = append(all, staticsOf(at.Name, at.point, *last, e.codeOf(e.study.Baseline)))
 		}
@@ -18,7 +18,7 @@ func (e *experiment) statics() []lab.VariantStatics {
 // codeOf returns the lines of code of a variant by package, at the first point at which it ran; nil where
 // nobody has counted them.
 func (e *experiment) codeOf(variant string) map[string]int {
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		if last := trials[len(trials)-1].Static; at.Name == variant && last != nil {
 			return last.Code
 		}

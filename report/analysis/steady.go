@@ -17,7 +17,7 @@ var quantities = []string{stats.FollowMedian, stats.FollowTail, stats.FollowRate
 
 // followSteadiness looks at how every trial went on, in cohorts of its operations.
 func (e *experiment) followSteadiness() {
-	e.unsteady = map[cell]lab.Steadiness{}
+	e.unsteady = map[seriesKey]lab.Steadiness{}
 	for _, v := range e.variants() {
 		e.noteNetwork(v)
 		for _, point := range e.study.Points {
@@ -32,10 +32,10 @@ func (e *experiment) followSteadiness() {
 				if s.Halves != nil {
 					e.steady = append(e.steady, s)
 				} else if quantity == stats.FollowTail { // too few operations: where the median is off, the tail is
-					s = e.unsteady[cell{v.Name, point.Name, stats.FollowMedian}]
+					s = e.unsteady[seriesKey{v.Name, point.Name, stats.FollowMedian}]
 				}
 				if s.Words != "" {
-					e.unsteady[cell{v.Name, point.Name, quantity}] = s
+					e.unsteady[seriesKey{v.Name, point.Name, quantity}] = s
 				}
 			}
 			e.followWarmUps(v.Name, point)
@@ -111,7 +111,7 @@ func (e *experiment) disturbance(
 		if v, _ := e.study.Variant(name); v.TwinOf != "" {
 			name = v.TwinOf
 		}
-		if s, found := e.unsteady[cell{name, point, traitsOf(metric).follows}]; found && s.Factor > factor {
+		if s, found := e.unsteady[seriesKey{name, point, traitsOf(metric).follows}]; found && s.Factor > factor {
 			factor, short = s.Factor, s.Variant+" is not steady"
 			full = short + ": " + s.Words
 		}

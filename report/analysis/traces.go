@@ -41,7 +41,7 @@ func CompareTraces(before, after lab.TraceSet) (lab.TraceComparison, error) {
 // traced holds every variant against the baseline by the spans of its units, where trials have received some.
 func (e *experiment) traced() []lab.TracedVariant {
 	var all []lab.TracedVariant
-	for v, point := range e.places() {
+	for v, point := range e.settings() {
 		before, after := e.tracedBlocks(e.study.Baseline, v.Name, point.Name)
 		if v.Name == e.study.Baseline || len(before) < 2 {
 			continue

@@ -179,7 +179,7 @@ func (e *experiment) disturbers() string {
 // verdict on that variant calls a smaller difference one. How wide a twin's interval is says nothing on
 // others: their own intervals hold that noise already.
 func (e *experiment) measureNoise() {
-	e.noise, e.margins, e.bias = map[string]lab.Ratio{}, map[string]float64{}, map[cell]float64{}
+	e.noise, e.margins, e.bias = map[string]lab.Ratio{}, map[string]float64{}, map[seriesKey]float64{}
 	e.twinTests = map[string]twinTest{}
 	for _, b := range e.testTwins() {
 		if b.PHolm > 1-e.design.Confidence || b.Low == nil {
@@ -190,7 +190,7 @@ func (e *experiment) measureNoise() {
 			continue // it can move no verdict
 		}
 		e.biases = append(e.biases, b)
-		own := cell{variant: b.Variant, metric: b.Metric}
+		own := seriesKey{variant: b.Variant, metric: b.Metric}
 		e.bias[own] = max(e.bias[own], reach)
 		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two "+
 			"equal variants, and smaller differences are not told from it.",
@@ -218,7 +218,7 @@ func (e *experiment) testTwins() (tests []lab.Bias) {
 				if !ok {
 					continue
 				}
-				own := cell{variant: twins.against, metric: metric.Name}
+				own := seriesKey{variant: twins.against, metric: metric.Name}
 				e.bias[own] = max(e.bias[own], 0)
 				if before, known := widest[metric.Name]; !known || width > before {
 					widest[metric.Name], e.noise[metric.Name] = width, c.estimate()
@@ -265,8 +265,8 @@ func (e *experiment) twins() []pair {
 // two that ran beside a twin. Where neither did, the largest that was found: too
 // much is safe.
 func (e *experiment) gates(metric string, p pair) stats.Gates {
-	bias, known := e.bias[cell{variant: p.variant, metric: metric}]
-	other, too := e.bias[cell{variant: p.against, metric: metric}]
+	bias, known := e.bias[seriesKey{variant: p.variant, metric: metric}]
+	other, too := e.bias[seriesKey{variant: p.against, metric: metric}]
 	if !known && !too {
 		return e.widestGates(metric)
 	}

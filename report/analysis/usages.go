@@ -19,7 +19,7 @@ func (e *experiment) usages() []lab.RoleUsage {
 		return nil
 	}
 	var all []lab.RoleUsage
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		var parts []lab.RoleUsage
 		if at.External != nil {
 			parts = e.processUsages(at.Name, at.point, trials)
@@ -250,7 +250,7 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 // what they used on average is that of no load.
 func (e *experiment) nodeLoads() []lab.NodeLoad {
 	var all []lab.NodeLoad
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		if _, search := at.point.Level(lab.FactorSearchFrom); search {
 			continue
 		}
@@ -274,7 +274,7 @@ func (e *experiment) nodeLoads() []lab.NodeLoad {
 // a layout is depends on the variant and the point, so that the first trial tells it.
 func (e *experiment) pictures() []lab.Picture {
 	var all []lab.Picture
-	for at, trials := range e.trialsByPlace() {
+	for at, trials := range e.trialsBySetting() {
 		if len(trials[0].Parts) == 0 {
 			continue
 		}

@@ -77,7 +77,7 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 			if optional && !e.attempted(block, name, point) {
 				break // it was not needed
 			}
-			if _, counted := e.cells[cell{name, point, operations}].at(block); !counted {
+			if _, counted := e.series[seriesKey{name, point, operations}].at(block); !counted {
 				gaps = append(gaps, fmt.Sprintf("%d (no trial of %s counts)", block, name))
 				break
 			}
@@ -162,7 +162,7 @@ func (e *experiment) overBlocks(
 	for block := 1; block <= e.lastBlock(); block++ {
 		found := map[string]float64{}
 		for _, name := range stops(steps) {
-			value, measured := e.cells[cell{name, point, metric}].at(block)
+			value, measured := e.series[seriesKey{name, point, metric}].at(block)
 			if measured && value > 0 && e.comparable(name) {
 				found[name] = value
 			}

@@ -30,7 +30,7 @@ const (
 // New returns a progress display on w. now is the clock that the time left is
 // estimated with.
 func New(w io.Writer, form Form, now func() time.Time) lab.Progress {
-	t := &tracker{now: now, spent: map[key]spent{}}
+	t := &tracker{now: now, spent: map[setting]spent{}}
 	switch form {
 	case Terminal:
 		return &terminal{w: w, tracker: t}
@@ -43,8 +43,8 @@ func New(w io.Writer, form Form, now func() time.Time) lab.Progress {
 	}
 }
 
-// key identifies trials of equal length.
-type key struct{ variant, point string }
+// setting identifies trials of equal length.
+type setting struct{ variant, point string }
 
 type spent struct {
 	total  time.Duration
@@ -59,7 +59,7 @@ type tracker struct {
 	current lab.PlannedTrial
 	next    int // number of the first trial that is not done
 	started time.Time
-	spent   map[key]spent
+	spent   map[setting]spent
 	phases  []lab.Phase // sums over all trials
 }
 
@@ -81,7 +81,7 @@ func (t *tracker) startTrial(planned lab.PlannedTrial) {
 }
 
 func (t *tracker) endTrial(trial lab.Trial) {
-	k := key{trial.Variant, trial.Point.Name}
+	k := setting{trial.Variant, trial.Point.Name}
 	s := t.spent[k]
 	s.total += t.now().Sub(t.started)
 	s.trials++
@@ -114,7 +114,7 @@ func (t *tracker) left() (left time.Duration, ok bool) {
 		if planned.Number < t.next {
 			continue
 		}
-		s, seen := t.spent[key{planned.Variant, planned.Point}]
+		s, seen := t.spent[setting{planned.Variant, planned.Point}]
 		if !seen {
 			s = all
 		}

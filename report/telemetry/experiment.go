@@ -18,13 +18,13 @@ type Experiment struct {
 
 	metrics []lab.Metric
 	counts  map[outcome]float64
-	last    map[place][]Figure
+	last    map[setting][]Figure
 }
 
 type (
-	place   struct{ variant, point string }
+	setting struct{ variant, point string }
 	outcome struct {
-		place
+		setting
 		valid bool
 	}
 )
@@ -35,7 +35,7 @@ var _ lab.Progress = (*Experiment)(nil)
 // that it has left.
 func Follow(shown lab.Progress, outs *Outs, spans func(send func(document []byte)) error) *Experiment {
 	return &Experiment{Progress: shown, outs: outs, spans: spans, counts: map[outcome]float64{},
-		last: map[place][]Figure{}}
+		last: map[setting][]Figure{}}
 }
 
 // Begin implements lab.Progress.
@@ -47,7 +47,7 @@ func (e *Experiment) Begin(plan lab.Plan, done int) {
 // TrialEnded implements lab.Progress.
 func (e *Experiment) TrialEnded(trial lab.Trial) {
 	e.Progress.TrialEnded(trial)
-	at := place{trial.Variant, trial.Point.Name}
+	at := setting{trial.Variant, trial.Point.Name}
 	e.counts[outcome{at, trial.Valid}]++
 	e.last[at] = e.figures(at, trial)
 	e.outs.Show(e.all())
@@ -57,7 +57,7 @@ func (e *Experiment) TrialEnded(trial lab.Trial) {
 }
 
 // figures returns what a trial has measured, and what its units used.
-func (e *Experiment) figures(at place, trial lab.Trial) (all []Figure) {
+func (e *Experiment) figures(at setting, trial lab.Trial) (all []Figure) {
 	labels := func(more ...string) map[string]string {
 		all := map[string]string{"variant": at.variant, "point": at.point}
 		for i := 0; i < len(more); i += 2 {
