@@ -11,18 +11,18 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// Beside holds two variants of a run, or two trials, side by side.
-type Beside struct {
+// SideBySide holds two variants of a run, or two trials, side by side.
+type SideBySide struct {
 	Names [2]string // the second is compared with the first
 	Note  string    // what the ratios are
 	// Figures are all that was measured of either.
-	Figures []BesideFigure
+	Figures []SideFigure
 	// Drawn is an analysis of the two alone at one point, as far as plots show it: spectra and courses.
 	Drawn lab.Analysis
 }
 
-// BesideFigure is a metric of two variants or trials.
-type BesideFigure struct {
+// SideFigure is a metric of two variants or trials.
+type SideFigure struct {
 	Metric  lab.Metric
 	Point   string
 	Each    [2]*lab.Estimate // nil: not measured
@@ -31,21 +31,21 @@ type BesideFigure struct {
 	Words   string // the verdict in words, or why something is missing
 }
 
-// VariantsBeside returns two variants of a run side by side. Where the run compares them, the one that is the
-// base comes first. Spectra and courses are those at a point; empty: the first that has any.
-func VariantsBeside(a lab.Analysis, names [2]string, point string) (Beside, error) {
+// CompareVariants returns two variants of a run side by side. Where the run compares them, the one that is
+// the base comes first. Spectra and courses are those at a point; empty: the first that has any.
+func CompareVariants(a lab.Analysis, names [2]string, point string) (SideBySide, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(a.Variants, func(v lab.Variant) bool { return v.Name == name && v.TwinOf == "" }) {
-			return Beside{}, fmt.Errorf("the run has no variant %q: %w", name, fs.ErrNotExist)
+			return SideBySide{}, fmt.Errorf("the run has no variant %q: %w", name, fs.ErrNotExist)
 		}
 	}
 	if names[0] == names[1] {
-		return Beside{}, fmt.Errorf("%q is chosen twice: choose two variants", names[0])
+		return SideBySide{}, fmt.Errorf("%q is chosen twice: choose two variants", names[0])
 	}
 	if comparesPair(a, names[1], names[0]) {
 		names[0], names[1] = names[1], names[0]
 	}
-	b := Beside{Names: names, Note: "The study does not compare these two variants. Their ratios pair " +
+	b := SideBySide{Names: names, Note: "The study does not compare these two variants. Their ratios pair " +
 		"the trials of each block. There are no verdicts."}
 	if comparesPair(a, names[0], names[1]) {
 		b.Note = "Ratios and verdicts are those of the report."
@@ -63,11 +63,11 @@ func VariantsBeside(a lab.Analysis, names [2]string, point string) (Beside, erro
 			first, measured := results[seriesKey{names[0], p.Name, m.Name}]
 			second, both := results[seriesKey{names[1], p.Name, m.Name}]
 			if measured || both {
-				b.Figures = append(b.Figures, besideFigure(a, m, p.Name, names, first, second))
+				b.Figures = append(b.Figures, newSideFigure(a, m, p.Name, names, first, second))
 			}
 		}
 	}
-	b.Drawn = drawnBeside(a, names, point)
+	b.Drawn = drawnVariants(a, names, point)
 	return b, nil
 }
 
@@ -82,10 +82,10 @@ func comparesPair(a lab.Analysis, base, variant string) bool {
 // too narrow.
 func early(a lab.Analysis) bool { return a.Trials.Spared > 0 || a.Trials.Further > 0 }
 
-// besideFigure returns a metric of two variants at a point.
-func besideFigure(a lab.Analysis, m lab.Metric, point string, names [2]string, results ...lab.Result,
-) BesideFigure {
-	f := BesideFigure{Metric: m, Point: point}
+// newSideFigure returns a metric of two variants at a point.
+func newSideFigure(a lab.Analysis, m lab.Metric, point string, names [2]string, results ...lab.Result,
+) SideFigure {
+	f := SideFigure{Metric: m, Point: point}
 	for i, r := range results {
 		if r.N > 0 {
 			f.Each[i] = &lab.Estimate{Value: r.Mean, Low: r.Low, High: r.High}
@@ -133,8 +133,8 @@ func ratioByBlock(over, under lab.Result, confidence float64) *lab.Ratio {
 	return r
 }
 
-// drawnBeside returns an analysis with two variants at one point. Those that broke a rule are not drawn.
-func drawnBeside(a lab.Analysis, names [2]string, point string) lab.Analysis {
+// drawnVariants returns an analysis with two variants at one point. Those that broke a rule are not drawn.
+func drawnVariants(a lab.Analysis, names [2]string, point string) lab.Analysis {
 	drawn := lab.Analysis{Baseline: names[0], Audit: map[string]lab.AuditSum{}}
 	for _, name := range names {
 		drawn.Audit[name] = lab.AuditSum{Verdict: a.Audit[name].Verdict}
@@ -166,13 +166,14 @@ func Distributions() []string {
 	return []string{lab.ResponseTime, lab.CompletionTime, lab.ServiceTime, lab.Staleness, lab.ReferenceStaleness}
 }
 
-// TrialsBeside returns two trials side by side, under names of their own. Metrics are those of the first
+// CompareTrials returns two trials side by side, under names of their own. Metrics are those of the first
 // one's run: ratios of single trials have no intervals.
-func TrialsBeside(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) Beside {
-	b := Beside{Names: names, Note: "One trial each: the ratios have no intervals, and there are no verdicts."}
+func CompareTrials(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) SideBySide {
+	b := SideBySide{Names: names,
+		Note: "One trial each: the ratios have no intervals, and there are no verdicts."}
 	values := [2]map[string]float64{trials[0].Values(), trials[1].Values()}
 	for _, m := range metrics {
-		f, reasons := BesideFigure{Metric: m}, []string(nil)
+		f, reasons := SideFigure{Metric: m}, []string(nil)
 		for i := range trials {
 			if value, measured := values[i][m.Name]; measured {
 				f.Each[i] = &lab.Estimate{Value: value}

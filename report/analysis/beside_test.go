@@ -27,9 +27,9 @@ func reported(t *testing.T, name string) lab.Analysis {
 }
 
 // figureOf returns the first figure of two variants.
-func figureOf(t *testing.T, a lab.Analysis, names ...string) (Beside, BesideFigure) {
+func figureOf(t *testing.T, a lab.Analysis, names ...string) (SideBySide, SideFigure) {
 	t.Helper()
-	b, err := VariantsBeside(a, [2]string(names), "")
+	b, err := CompareVariants(a, [2]string(names), "")
 	if err != nil || len(b.Figures) == 0 {
 		t.Fatalf("%v: %d figures, %v", names, len(b.Figures), err)
 	}
@@ -67,7 +67,7 @@ func TestVariantsThatARunDoesNotCompareHaveRatiosByBlock(t *testing.T) {
 		t.Errorf("of a run that ended early: %+v, %q", f.Ratio, b.Note)
 	}
 	for _, names := range [][2]string{{"sync", "none"}, {"sync", "monolith.twin"}} {
-		if _, err := VariantsBeside(a, names, ""); !errors.Is(err, fs.ErrNotExist) {
+		if _, err := CompareVariants(a, names, ""); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%v: %v", names, err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestAVariantThatBrokeARuleHasNoRatio(t *testing.T) {
 func TestPlotsOfTwoVariantsAreOfOnePoint(t *testing.T) {
 	a := reported(t, "shop-under-load.json")
 	for _, point := range []string{"", "at-80"} {
-		b, err := VariantsBeside(a, [2]string{"monolith", "sync"}, point)
+		b, err := CompareVariants(a, [2]string{"monolith", "sync"}, point)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,13 +111,13 @@ func TestTwoTrialsHaveNoIntervals(t *testing.T) {
 	}
 	short, long := played(2, 3), played(3, 2*mostPoints+1)
 	long.Unmeasured = map[string]string{"cpu": "too short"}
-	b := TrialsBeside([2]lab.Trial{short, long}, [2]string{"A", "B"},
+	b := CompareTrials([2]lab.Trial{short, long}, [2]string{"A", "B"},
 		lab.JobMetrics())
-	at := slices.IndexFunc(b.Figures, func(f BesideFigure) bool { return f.Metric.Name == "elapsed" })
+	at := slices.IndexFunc(b.Figures, func(f SideFigure) bool { return f.Metric.Name == "elapsed" })
 	if f := b.Figures[at]; f.Ratio.Ratio != 1.5 || f.Ratio.Low != nil || f.Verdict != "" {
 		t.Errorf("elapsed times are %+v", f)
 	}
-	at = slices.IndexFunc(b.Figures, func(f BesideFigure) bool { return f.Metric.Name == "cpu" })
+	at = slices.IndexFunc(b.Figures, func(f SideFigure) bool { return f.Metric.Name == "cpu" })
 	if f := b.Figures[at]; f.Each != [2]*lab.Estimate{} || f.Ratio != nil || f.Words != "B: too short" {
 		t.Errorf("what was not measured is %+v", f)
 	}

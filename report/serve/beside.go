@@ -39,13 +39,13 @@ func (s *Server) variants(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	points := drawnPoints(a)
-	b, err := analysis.VariantsBeside(a, [2]string{written(known, names[0]), written(known, names[1])},
-		written(points, query.Get("point")))
+	b, err := analysis.CompareVariants(a, [2]string{nameOf(known, names[0]), nameOf(known, names[1])},
+		nameOf(points, query.Get("point")))
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	shown, err := newBeside(b)
+	shown, err := newComparison(b)
 	if err != nil {
 		refuse(w, err)
 		return
@@ -54,9 +54,9 @@ func (s *Server) variants(w http.ResponseWriter, r *http.Request) {
 		"Beside": shown})
 }
 
-// written returns the name that a page writes as a text, or the text where there is none: pages hold no
+// nameOf returns the name that a page writes as a text, or the text where there is none: pages hold no
 // control characters of names, not even in their forms.
-func written(names []string, text string) string {
+func nameOf(names []string, text string) string {
 	if at := slices.IndexFunc(names, func(name string) bool { return plain.Text(name) == text }); at >= 0 {
 		return names[at]
 	}
@@ -135,14 +135,14 @@ func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	b := analysis.TrialsBeside([2]lab.Trial{both[0].Trial, both[1].Trial},
+	b := analysis.CompareTrials([2]lab.Trial{both[0].Trial, both[1].Trial},
 		[2]string{both[0].Label, both[1].Label}, metrics)
-	shown, err := newBeside(b)
+	shown, err := newComparison(b)
 	if err != nil {
 		refuse(w, err)
 		return
 	}
-	s.pages.show(w, "beside.html", map[string]any{"Trials": both, "Beside": shown, "Logs": logPairs(both),
+	s.pages.show(w, "beside.html", map[string]any{"Trials": both, "Beside": shown, "Logs": logsByUnit(both),
 		"Runs": slices.Compact([]string{both[0].Run.Name, both[1].Run.Name})})
 }
 
@@ -164,46 +164,46 @@ func (s *Server) readTrial(name, letter string) (t shownTrial, err error) {
 	return t, nil
 }
 
-// logPair holds the ends of the logs of a unit in two trials; nil: it has none.
-type logPair struct {
+// unitLogs holds the ends of the logs of a unit in two trials; nil: it has none.
+type unitLogs struct {
 	Unit string
 	Each [2]*lab.LogEnd
 }
 
-// logPairs joins the logs of two trials by the names of the units.
-func logPairs(both [2]shownTrial) []logPair {
-	var pairs []logPair
+// logsByUnit joins the logs of two trials by the names of the units.
+func logsByUnit(both [2]shownTrial) []unitLogs {
+	var all []unitLogs
 	for i, trial := range both {
 		for _, log := range trial.logs {
-			at := slices.IndexFunc(pairs, func(p logPair) bool { return p.Unit == log.Unit })
+			at := slices.IndexFunc(all, func(p unitLogs) bool { return p.Unit == log.Unit })
 			if at < 0 {
-				at, pairs = len(pairs), append(pairs, logPair{Unit: log.Unit})
+				at, all = len(all), append(all, unitLogs{Unit: log.Unit})
 			}
-			pairs[at].Each[i] = &log
+			all[at].Each[i] = &log
 		}
 	}
-	slices.SortFunc(pairs, func(a, b logPair) int { return strings.Compare(a.Unit, b.Unit) })
-	return pairs
+	slices.SortFunc(all, func(a, b unitLogs) int { return strings.Compare(a.Unit, b.Unit) })
+	return all
 }
 
-// besides is what pages show of two variants or trials.
-type besides struct {
-	analysis.Beside
+// comparison is what pages show of two variants or trials.
+type comparison struct {
+	analysis.SideBySide
 	Point string // that is drawn
 	Bars  *lab.Headline
-	Plots []besidePlot
+	Plots []comparisonPlot
 	Data  string // what the plots are drawn from
 	Spare bool   // single trials are left out of the plots
 }
 
-// besidePlot is a place for a plot, with the same as a table.
-type besidePlot struct {
+// comparisonPlot is a place for a plot, with the same as a table.
+type comparisonPlot struct {
 	Kind, Metric, Point, Title string
-	Rows                       []besideRow
+	Rows                       []comparisonRow
 }
 
-// besideRow is a row of the table of a plot.
-type besideRow struct {
+// comparisonRow is a row of the table of a plot.
+type comparisonRow struct {
 	Name string
 	Each [2]string
 }
@@ -211,9 +211,9 @@ type besideRow struct {
 // mostDrawn is how many bytes the plots of a page may be drawn from.
 const mostDrawn = 4 << 20
 
-// newBeside prepares two variants or trials for their page.
-func newBeside(b analysis.Beside) (shown besides, err error) {
-	shown = besides{Beside: b, Point: b.Drawn.Points[0].Name, Bars: besideBars(b)}
+// newComparison prepares two variants or trials for their page.
+func newComparison(b analysis.SideBySide) (shown comparison, err error) {
+	shown = comparison{SideBySide: b, Point: b.Drawn.Points[0].Name, Bars: comparisonBars(b)}
 	data, err := json.Marshal(b.Drawn)
 	if err == nil && len(data) > mostDrawn {
 		shown.Spare = true
@@ -231,8 +231,8 @@ func newBeside(b analysis.Beside) (shown besides, err error) {
 	return shown, err
 }
 
-// besideBars returns the ratios at the point that is drawn, or at the first that has any; nil: none has.
-func besideBars(b analysis.Beside) *lab.Headline {
+// comparisonBars returns the ratios at the point that is drawn, or at the first that has any; nil: none has.
+func comparisonBars(b analysis.SideBySide) *lab.Headline {
 	point := b.Drawn.Points[0].Name
 	h := lab.Headline{Baseline: b.Names[0]}
 	for _, f := range b.Figures {
@@ -252,13 +252,14 @@ func besideBars(b analysis.Beside) *lab.Headline {
 }
 
 // spectrumPlots returns places for the distributions of both.
-func spectrumPlots(b analysis.Beside) []besidePlot {
-	var plots []besidePlot
+func spectrumPlots(b analysis.SideBySide) []comparisonPlot {
+	var plots []comparisonPlot
 	for _, quantity := range analysis.Distributions() {
-		p := besidePlot{"spectrum", quantity, b.Drawn.Points[0].Name, figure.Capital(figure.Spaced(quantity)), nil}
+		p := comparisonPlot{"spectrum", quantity, b.Drawn.Points[0].Name, figure.Capital(figure.Spaced(quantity)),
+			nil}
 		some := false
 		for _, share := range []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} {
-			row := besideRow{figure.Setting(share) + " at most", [2]string{figure.Absent, figure.Absent}}
+			row := comparisonRow{figure.Setting(share) + " at most", [2]string{figure.Absent, figure.Absent}}
 			for _, s := range b.Drawn.Spectra {
 				i := slices.Index(b.Names[:], s.Variant)
 				at := slices.IndexFunc(s.Median, func(q lab.Quantile) bool { return q.Share == share })
@@ -276,8 +277,8 @@ func spectrumPlots(b analysis.Beside) []besidePlot {
 }
 
 // coursePlots returns places for how the trials of both went on.
-func coursePlots(b analysis.Beside) []besidePlot {
-	var plots []besidePlot
+func coursePlots(b analysis.SideBySide) []comparisonPlot {
+	var plots []comparisonPlot
 	for _, of := range []struct {
 		metric, title, unit string
 		values              func(lab.TrialCourse) []float64
@@ -300,7 +301,7 @@ func coursePlots(b analysis.Beside) []besidePlot {
 		if len(each[0])+len(each[1]) == 0 {
 			continue
 		}
-		plots = append(plots, besidePlot{"course", of.metric, b.Drawn.Points[0].Name, of.title, []besideRow{
+		plots = append(plots, comparisonPlot{"course", of.metric, b.Drawn.Points[0].Name, of.title, []comparisonRow{
 			{"lowest", [2]string{ofAll(each[0], slices.Min, of.unit), ofAll(each[1], slices.Min, of.unit)}},
 			{"highest", [2]string{ofAll(each[0], slices.Max, of.unit), ofAll(each[1], slices.Max, of.unit)}},
 		}})

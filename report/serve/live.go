@@ -39,7 +39,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 		var events bytes.Buffer
 		more, err := f.look(&events)
 		if err != nil {
-			if f.told == "" {
+			if f.sent == "" {
 				refuse(w, err)
 			}
 			return
@@ -69,7 +69,7 @@ type watching struct {
 	run    string
 	from   int64 // offset in the progress of the run; negative: at its last lines
 	second int64 // offset in the seconds of the trial that is played
-	told   lab.RunState
+	sent   lab.RunState
 }
 
 // look writes events of what is new. more reports whether there may be more already.
@@ -88,9 +88,9 @@ func (f *watching) look(events *bytes.Buffer) (more bool, err error) {
 	if f.from = next; more {
 		return true, nil
 	}
-	if state != f.told {
+	if state != f.sent {
 		fmt.Fprintf(events, "event: state\ndata: %s\n\n", state)
-		f.told = state
+		f.sent = state
 	}
 	if state != lab.RunPlaying {
 		return false, nil // a run that was killed leaves its last seconds
