@@ -79,8 +79,9 @@ func changesSum(a lab.Against) string {
 // changesTable has a row for each figure that is shown.
 func changesTable(a lab.Against, full bool) table {
 	t := table{ID: "changes", Title: "What has changed", Keys: 3,
-		Columns: []column{words("metric"), words("variant"), words("point"), numbers("earlier"), numbers("later"),
-			numbers("later / earlier"), prose("verdict")}}
+		Columns: []column{textCol("metric"), textCol("variant"), textCol("point"), numberCol("earlier"),
+			numberCol("later"),
+			numberCol("later / earlier"), proseCol("verdict")}}
 	for _, c := range a.Changes {
 		if !full && !c.Verdict.Differs() && c.Metric != a.Metrics[0].Name {
 			continue
@@ -123,7 +124,7 @@ func (p *printer) gate(g lab.GateVerdict) {
 
 func differencesTable(a lab.Against) table {
 	t := table{ID: "differences", Title: "What was not the same", Keys: 1,
-		Columns: []column{words("fact"), words("earlier"), prose("later")}}
+		Columns: []column{textCol("fact"), textCol("earlier"), proseCol("later")}}
 	for _, d := range a.Environment {
 		t.add(d.Fact, d.Before, d.After)
 	}
@@ -132,16 +133,18 @@ func differencesTable(a lab.Against) table {
 
 // againstTrust says what the figures stand on.
 func againstTrust(a lab.Against) []string {
-	said := []string{"The two runs were played at different times: what changed on the host between them is " +
+	sentences := []string{"The two runs were played at different times: what changed on the host between them is " +
 		"in the ratios, and not in " +
 		"their intervals. Variants within one run are compared by its own report."}
 	if was, is := a.Before.Calibration, a.After.Calibration; was > 0 && is > 0 {
-		said = append(said, fmt.Sprintf("A fixed amount of computation took %s in the later run of what it took "+
-			"in the earlier one.", figure.Times(figure.Alone(is/was))))
+		sentences = append(sentences,
+			fmt.Sprintf("A fixed amount of computation took %s in the later run of what it took "+
+				"in the earlier one.", figure.Times(figure.Alone(is/was))))
 	}
 	if a.Before.Study != a.After.Study {
-		said = append(said, fmt.Sprintf("The studies have different names: %s, then %s.", clean(a.Before.Study),
+		sentences = append(sentences, fmt.Sprintf("The studies have different names: %s, then %s.",
+			clean(a.Before.Study),
 			clean(a.After.Study)))
 	}
-	return slices.Concat(said, cleanAll(a.Missing))
+	return slices.Concat(sentences, cleanAll(a.Missing))
 }

@@ -56,24 +56,24 @@ func (p *printer) chart(v view, h *lab.Headline) {
 				p.println("  " + l)
 				continue
 			}
-			p.println(fmt.Sprintf("  %s  %s  %s", pad(l, labels, false), p.paint(d.cells(room, column),
+			p.println(fmt.Sprintf("  %s  %s  %s", pad(l, labels, false), p.paint(d.line(room, column),
 				d.shown.Tone.code()), p.paint(pad(d.shown.Text, texts, true), d.shown.Tone.code())))
 		}
 	}
 	p.paragraph("  ", "log axis, | is 1x; # decided, . undecided or equivalent", "2")
 }
 
-// cells draw a bar in so many characters.
-func (d textBar) cells(room int, column func(float64) int) string {
-	cells := []byte(strings.Repeat(" ", room))
+// draw draw a bar in so many characters.
+func (d textBar) line(room int, column func(float64) int) string {
+	line := []byte(strings.Repeat(" ", room))
 	mark := byte('#')
 	if d.Verdict == lab.Undecided || d.Verdict == lab.Equivalent {
 		mark = '.'
 	}
 	from, to := column(d.Begin), column(end(d.Bar))
 	for i := min(from, to); i <= max(from, to); i++ {
-		cells[i] = mark
+		line[i] = mark
 	}
-	cells[column(1)] = '|'
-	return string(cells)
+	line[column(1)] = '|'
+	return string(line)
 }

@@ -22,8 +22,9 @@ func (v view) claimsTable() table {
 	t := table{ID: "claims", Title: "Claims", Keys: 1,
 		Note: fmt.Sprintf("measured with its %s interval; the study's own number beside it",
 			figure.Setting(v.Confidence)),
-		Columns: []column{words("verdict"), numbers("published"), numbers("measured"), prose("claim, and why")}}
-	given := map[string]bool{}
+		Columns: []column{textCol("verdict"), numberCol("published"), numberCol("measured"),
+			proseCol("claim, and why")}}
+	seen := map[string]bool{}
 	for _, c := range v.Claims {
 		published := absent
 		if c.Published != nil {
@@ -34,10 +35,10 @@ func (v view) claimsTable() table {
 			claim += " (" + clean(c.Source) + ")"
 		}
 		reason := v.shortly(c.Reason)
-		if c.Verdict == lab.ClaimUntestable && given[c.Reason] && reason == c.Reason {
+		if c.Verdict == lab.ClaimUntestable && seen[c.Reason] && reason == c.Reason {
 			reason = "for the same reason as above"
 		}
-		given[c.Reason] = true
+		seen[c.Reason] = true
 		claim += " - " + clean(reason)
 		t.add(toned(c.Standing(), toneOf(c.Verdict)), published, measured(c.Measured, c.Low, c.High), claim)
 	}

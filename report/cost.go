@@ -31,7 +31,7 @@ func (v view) costSection() section {
 				return r.Metric == metric && r.Point.Name == p.Name && !v.struckOut(r.Variant)
 			})
 		}
-		if title := v.metric(metric).Title; len(those(v.Points, measured)) > 1 {
+		if title := v.metric(metric).Title; len(filter(v.Points, measured)) > 1 {
 			s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-cost-%d", i), Kind: "cost", Metric: metric,
 				Title: title, Label: title})
 		}
@@ -48,21 +48,21 @@ func (v view) costSection() section {
 func (v view) costTable() table {
 	at := v.reference()
 	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)),
-		Keys: 1, Columns: []column{words("cost")},
+		Keys: 1, Columns: []column{textCol("cost")},
 		Note: "CPU by unit: medians over trials; all else: means with intervals; " + v.sample()}
-	counts := those(v.Metrics, func(m lab.Metric) bool {
+	counts := filter(v.Metrics, func(m lab.Metric) bool {
 		return m.Per == lab.PerOperation && m.Source == lab.FromSystem && m.Kind == lab.KindCount
 	})
 	if len(counts) == 0 {
 		return t
 	}
-	shown := those(v.variants(), func(x lab.Variant) bool {
+	shown := filter(v.variants(), func(x lab.Variant) bool {
 		return slices.ContainsFunc(v.Results, func(r lab.Result) bool {
 			return r.Variant == x.Name && r.Point.Name == at
 		})
 	})
 	for _, x := range shown {
-		t.Columns = append(t.Columns, numbers(x.Name))
+		t.Columns = append(t.Columns, numberCol(x.Name))
 	}
 	row := func(title string, of func(variant string) cell) {
 		var costs []cell

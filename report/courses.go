@@ -21,13 +21,13 @@ func (v view) coursesSection() section {
 	}
 	s := section{ID: "courses", Title: "Over the trial", Wide: true,
 		Caption: fmt.Sprintf("All counted trials at %s, second by second; a row for each variant, a line for "+
-			"each trial, one scale for all rows.", v.at(at)) + v.usedWords(at),
+			"each trial, one scale for all rows.", v.at(at)) + v.usageText(at),
 		HowTo: "Level lines that lie on one another are trials that measured the same thing throughout. Lines " +
 			"that fall at the beginning were still warming up; lines that rise tell of a system that slows down; " +
 			"memory that rises to the end says that a longer load would take more of it; swings say that what a " +
 			"trial measures depends on when it began. Where that could turn a verdict, it is withheld.",
 		Folded: []table{v.courseTable(at)}}
-	for _, followed := range v.followed(at) {
+	for _, followed := range v.coursePlots(at) {
 		s.Plots = append(s.Plots, plot{ID: "plot-course-" + followed.name, Kind: "course", Metric: followed.name,
 			Point: at, Title: followed.title,
 			Label: followed.title + " over the trials at " + v.at(at)})
@@ -35,13 +35,13 @@ func (v view) coursesSection() section {
 	return s
 }
 
-// followed lists the quantities that are drawn over the trials.
-type followed struct{ name, title string }
+// coursePlot lists the quantities that are drawn over the trials.
+type coursePlot struct{ name, title string }
 
-// followed returns the plots of the courses at a point: of what the generator saw, and of what the
+// coursePlots returns the plots of the courses at a point: of what the generator saw, and of what the
 // system used, where that was metered.
-func (v view) followed(at string) []followed {
-	all := []followed{{"median", "Median response time"}, {"p99", "99th percentile of the response time"},
+func (v view) coursePlots(at string) []coursePlot {
+	all := []coursePlot{{"median", "Median response time"}, {"p99", "99th percentile of the response time"},
 		{"rate", "Right answers per second"}}
 	used := func(has func(lab.UsageCourse) bool) bool {
 		return slices.ContainsFunc(v.coursesAt(at), func(c lab.TrialCourse) bool {
@@ -49,26 +49,26 @@ func (v view) followed(at string) []followed {
 		})
 	}
 	if used(func(u lab.UsageCourse) bool { return len(u.Cores) > 0 }) {
-		all = append(all, followed{"cores", "CPU of the system, in cores"})
+		all = append(all, coursePlot{"cores", "CPU of the system, in cores"})
 	}
 	if used(func(u lab.UsageCourse) bool { return len(u.Memory) > 0 }) {
-		all = append(all, followed{"memory", "Memory of the system"})
+		all = append(all, coursePlot{"memory", "Memory of the system"})
 	}
 	return all
 }
 
 // coursesAt returns those at a point that are shown.
 func (v view) coursesAt(at string) []lab.TrialCourse {
-	return those(v.Courses, func(c lab.TrialCourse) bool {
+	return filter(v.Courses, func(c lab.TrialCourse) bool {
 		return c.Point == at && v.drawsVariant(c.Variant)
 	})
 }
 
-// usedWords say what the use over the trials is, and of which variants it is not told.
-func (v view) usedWords(at string) string {
-	var told, unmetered, untold string
+// usageText say what the use over the trials is, and of which variants it is not told.
+func (v view) usageText(at string) string {
+	var metered, unmetered, missing string
 	for _, x := range v.variants() {
-		own := those(v.coursesAt(at), func(c lab.TrialCourse) bool { return c.Variant == x.Name })
+		own := filter(v.coursesAt(at), func(c lab.TrialCourse) bool { return c.Variant == x.Name })
 		if len(own) == 0 {
 			continue
 		}
@@ -78,24 +78,25 @@ func (v view) usedWords(at string) string {
 			continue
 		}
 		if len(used.End) > 0 {
-			told = " CPU and memory are those of all units but the generator, as often as they were metered."
+			metered = " CPU and memory are those of all units but the generator, as often as they were metered."
 		}
 		for _, what := range slices.Sorted(maps.Keys(used.Unavailable)) {
-			untold += fmt.Sprintf(" No %s of %s: %s.", what, x.Name, used.Unavailable[what])
+			missing += fmt.Sprintf(" No %s of %s: %s.", what, x.Name, used.Unavailable[what])
 		}
 	}
-	if told == "" {
+	if metered == "" {
 		unmetered = "" // all run somewhere else
 	}
-	return told + unmetered + untold
+	return metered + unmetered + missing
 }
 
 // courseTable has the range of every trial.
 func (v view) courseTable(at string) table {
 	t := table{ID: "courses-" + at, Title: "Trials at " + v.at(at) + ", second by second", Keys: 2,
 		Note: "lowest to highest of the seconds of a trial",
-		Columns: []column{words("variant"), words("trial"), numbers("seconds"), numbers("median"), numbers("p99"),
-			numbers("right answers"), numbers("CPU (cores)"), numbers("memory")}}
+		Columns: []column{textCol("variant"), textCol("trial"), numberCol("seconds"), numberCol("median"),
+			numberCol("p99"),
+			numberCol("right answers"), numberCol("CPU (cores)"), numberCol("memory")}}
 	for _, c := range v.coursesAt(at) {
 		used := c.Used
 		if used == nil {
@@ -123,5 +124,5 @@ func (v view) lightCourses() []lab.TrialCourse {
 	if len(s.Plots) == 0 {
 		return nil
 	}
-	return those(v.Courses, func(c lab.TrialCourse) bool { return c.Point == s.Plots[0].Point })
+	return filter(v.Courses, func(c lab.TrialCourse) bool { return c.Point == s.Plots[0].Point })
 }

@@ -58,8 +58,8 @@ func (v view) capacityCaption() string {
 func (v view) heldTable() table {
 	t := table{ID: "held", Title: "Rates held", Keys: 2,
 		Note: "begun in time and answered rightly, in every trial",
-		Columns: []column{words("variant"), numbers("offered"), words("held"), numbers("begun"),
-			numbers("not right")}}
+		Columns: []column{textCol("variant"), numberCol("offered"), textCol("held"), numberCol("begun"),
+			numberCol("not right")}}
 	if v.Objective != "" {
 		t.Note = "begun in time, and " + v.Objective + ", in every trial"
 	}
@@ -84,8 +84,9 @@ func (v view) heldTable() table {
 func (v view) capacityTable() table {
 	t := table{ID: "capacity", Title: "Capacity", Keys: 1,
 		Note: "highest rate that meets the objective; " + v.sample(),
-		Columns: []column{words("variant"), words("point"), numbers("capacity"), numbers("to " + v.Baseline),
-			numbers("trials")}}
+		Columns: []column{textCol("variant"), textCol("point"), numberCol("capacity"),
+			numberCol("to " + v.Baseline),
+			numberCol("trials")}}
 	if v.Objective != "" {
 		t.Note = "highest rate that meets " + v.Objective + "; " + v.sample()
 	}
@@ -102,7 +103,7 @@ func (v view) capacityTable() table {
 // capacities returns the results of searches, highest first.
 func (v view) capacities() []lab.Result {
 	capacity, searched := lab.FindMetric(v.Metrics, lab.Capacity, 0, "")
-	found := those(v.Results, func(r lab.Result) bool {
+	found := filter(v.Results, func(r lab.Result) bool {
 		return searched && r.Metric == capacity.Name && !v.struckOut(r.Variant)
 	})
 	slices.SortStableFunc(found, func(a, b lab.Result) int { return cmp.Compare(b.Mean, a.Mean) })
@@ -114,8 +115,9 @@ func (v view) searchesTable() table {
 	t := table{ID: "searches", Title: "Searches for the capacity", Keys: 2,
 		Note: "one search per row; times are response times of the load at the highest rate that held; the " +
 			"last two columns are the lowest rate above it that failed and why, with what the search left open",
-		Columns: []column{words("variant"), numbers("block"), numbers("loads"), numbers("holds"), numbers("median"),
-			numbers("p99"), numbers("longest"), numbers("fails at"), prose("why")}}
+		Columns: []column{textCol("variant"), numberCol("block"), numberCol("loads"), numberCol("holds"),
+			numberCol("median"),
+			numberCol("p99"), numberCol("longest"), numberCol("fails at"), proseCol("why")}}
 	for _, s := range v.Searches {
 		if !v.drawsVariant(s.Variant) {
 			continue
@@ -143,13 +145,13 @@ func ratePerSecond(rate float64) string { return lab.Plain(rate) + "/s" }
 func (v view) curveTable(m lab.Metric) table {
 	t := table{ID: "curve-" + m.Name, Title: "Over the offered rate: " + m.Title, Keys: 2,
 		Note:    fmt.Sprintf("medians over trials; *: the rate was not held; n=%s", v.counting),
-		Columns: []column{words("point"), numbers("offered")}}
-	shown := those(v.variants(), func(x lab.Variant) bool {
+		Columns: []column{textCol("point"), numberCol("offered")}}
+	shown := filter(v.variants(), func(x lab.Variant) bool {
 		_, ok := v.curve(m.Name, x.Name)
 		return ok
 	})
 	for _, x := range shown {
-		t.Columns = append(t.Columns, numbers(x.Name))
+		t.Columns = append(t.Columns, numberCol(x.Name))
 	}
 	for _, l := range v.loads() {
 		row := []cell{text(l.point), text(ratePerSecond(l.rate))}
@@ -195,7 +197,7 @@ func (v view) drawnCurves(kind string) []lab.Metric {
 	if len(v.loads()) < 2 {
 		return nil
 	}
-	return those(v.Metrics, func(m lab.Metric) bool { return v.hasCurve(m.Name) && v.curveKind(m) == kind })
+	return filter(v.Metrics, func(m lab.Metric) bool { return v.hasCurve(m.Name) && v.curveKind(m) == kind })
 }
 
 // curveKind returns the kind of plot that shows a metric over the offered rate; "" for none.

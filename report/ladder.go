@@ -24,8 +24,8 @@ func (v view) ladderSection() section {
 func (v view) ladderTable() table {
 	t := table{ID: "ladder", Title: fmt.Sprintf("Ladder: cost of one %s at %s", clean(v.Operation),
 		clean(v.reference())), Keys: 1,
-		Columns: []column{words("variant"), numbers("CPU"), numbers("wall"), numbers("CPU to base"),
-			numbers("CPU to next cheaper"), prose("what it is")},
+		Columns: []column{textCol("variant"), numberCol("CPU"), numberCol("wall"), numberCol("CPU to base"),
+			numberCol("CPU to next cheaper"), proseCol("what it is")},
 		Note: fmt.Sprintf("means per %s over all units; base: %s; %s", clean(v.Operation), clean(v.Baseline),
 			v.sample())}
 	before := ""

@@ -36,7 +36,7 @@ func layerTitle(layer lab.Layer) string {
 
 // layersAt returns the profiled variants at a point.
 func (v view) layersAt(point string) []lab.LayerShare {
-	return those(v.Layers, func(l lab.LayerShare) bool {
+	return filter(v.Layers, func(l lab.LayerShare) bool {
 		return l.Point.Name == point && !v.struckOut(l.Variant)
 	})
 }
@@ -50,18 +50,18 @@ func (v view) profiledPoint() (string, bool) {
 func (v view) layersTable(at string) table {
 	shown := v.layersAt(at)
 	t := table{ID: "layers-" + at, Title: fmt.Sprintf("CPU time of one %s by layer at %s", v.Operation,
-		v.at(at)), Keys: 1, Columns: []column{words("layer")},
+		v.at(at)), Keys: 1, Columns: []column{textCol("layer")},
 		Note: "shares of profiled trials times the CPU time of timed ones; the kernel's part as the kernel " +
 			"counts it; docs/profiling.md; " + v.pathLength()}
 	for _, l := range shown {
-		t.Columns = append(t.Columns, numbers(l.Variant))
+		t.Columns = append(t.Columns, numberCol(l.Variant))
 	}
 	row := func(title string, of func(lab.LayerShare) string) {
 		var cells []cell
 		for _, l := range shown {
 			c := none()
-			if words := of(l); words != "" {
-				c = text(words)
+			if value := of(l); value != "" {
+				c = text(value)
 			}
 			cells = append(cells, c)
 		}
@@ -78,7 +78,7 @@ func (v view) layersTable(at string) table {
 		})
 	}
 	row("all of it", func(l lab.LayerShare) string { return seconds(l.CPUPerOperation) })
-	row("in libraries", func(l lab.LayerShare) string { return libraryWords(l) })
+	row("in libraries", func(l lab.LayerShare) string { return libraryText(l) })
 	base := slices.IndexFunc(shown, func(l lab.LayerShare) bool {
 		return l.Variant == v.Baseline && l.Samples > 0
 	})
@@ -105,16 +105,16 @@ func (v view) layersTable(at string) table {
 
 // pathLength says why no instructions are counted.
 func (v view) pathLength() string {
-	words := "path length (instructions per " + v.Operation + ") is not measured: CPU time stands in its place"
+	note := "path length (instructions per " + v.Operation + ") is not measured: CPU time stands in its place"
 	if reason := v.Environment["hardware_counters"].Unavailable; reason != "" {
-		words = "path length (instructions per " + v.Operation +
+		note = "path length (instructions per " + v.Operation +
 			") is not available here, CPU time stands in its place: " + reason
 	}
-	return words
+	return note
 }
 
-// libraryWords returns the time in libraries; "" of what has no profile.
-func libraryWords(l lab.LayerShare) string {
+// libraryText returns the time in libraries; "" of what has no profile.
+func libraryText(l lab.LayerShare) string {
 	if l.Samples == 0 || l.CPUPerOperation <= 0 {
 		return ""
 	}
@@ -132,8 +132,8 @@ func (v view) layersSection() section {
 	trials := 0
 	for _, l := range v.layersAt(at) {
 		trials = max(trials, l.Trials)
-		if words := libraryWords(l); words != "" {
-			parts = append(parts, fmt.Sprintf("%s with %s", words, l.Variant))
+		if share := libraryText(l); share != "" {
+			parts = append(parts, fmt.Sprintf("%s with %s", share, l.Variant))
 		}
 	}
 	libraries := ""

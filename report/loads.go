@@ -80,8 +80,8 @@ func (v view) shownAt(has func(point string) bool) (string, bool) {
 	return "", false
 }
 
-// elsewhere returns tables of the points that are not shown first.
-func (v view) elsewhere(shown string, tables ...func(point string) table) []table {
+// otherPoints returns tables of the points that are not shown first.
+func (v view) otherPoints(shown string, tables ...func(point string) table) []table {
 	var all []table
 	for _, p := range v.Points {
 		for _, t := range tables {

@@ -111,13 +111,13 @@ func barsPlot(id string, h lab.Headline) *plot {
 	if err != nil { // a number that is not finite
 		return nil
 	}
-	var words []string
+	var bars []string
 	for _, b := range h.Bars {
-		words = append(words, b.Label+" "+figure.Times(b.Ratio.Estimate()))
+		bars = append(bars, b.Label+" "+figure.Times(b.Ratio.Estimate()))
 	}
 	title := figure.Capital(clean(h.Title))
 	return &plot{ID: id, Kind: "headline", Bars: string(escapeMarks(data)), Title: title,
-		Label: clean(title + ": " + strings.Join(words, "; "))}
+		Label: clean(title + ": " + strings.Join(bars, "; "))}
 }
 
 // largestData is how much data a page holds before single trials of distributions

@@ -36,7 +36,7 @@ func (v view) pathsSection() section {
 		if p.Point.Name != at || p.Share == lab.PathMean || !v.drawsVariant(p.Variant) {
 			continue
 		}
-		title := fmt.Sprintf("%s, %s: %s", p.Variant, v.shareWords(p.Share), seconds(p.Seconds))
+		title := fmt.Sprintf("%s, %s: %s", p.Variant, v.shareText(p.Share), seconds(p.Seconds))
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-path-%d", i), Kind: "path", Index: i, Title: title,
 			Label: "Critical path of " + title + ", by unit and kind"})
 	}
@@ -50,13 +50,13 @@ func (v view) kindsTable(at string) table {
 	t := table{ID: "kinds", Title: "Where the time of " + figure.Article(v.Operation) + " goes at " + v.at(at),
 		Keys:    2,
 		Note:    "seconds on the critical path by kind, and their share of it",
-		Columns: []column{words("variant"), words("path"), numbers("whole")}}
+		Columns: []column{textCol("variant"), textCol("path"), numberCol("whole")}}
 	for _, kind := range lab.SegmentKinds() {
-		t.Columns = append(t.Columns, numbers(string(kind)))
+		t.Columns = append(t.Columns, numberCol(string(kind)))
 	}
 	for _, x := range v.variants() {
 		for _, p := range v.paths(x.Name, at) {
-			row := []cell{text(x.Name), text(v.shareWords(p.Share)), text(seconds(p.Seconds))}
+			row := []cell{text(x.Name), text(v.shareText(p.Share)), text(seconds(p.Seconds))}
 			for _, kind := range lab.SegmentKinds() {
 				var part lab.SegmentTime
 				if i := slices.IndexFunc(p.Kinds, func(k lab.SegmentTime) bool { return k.Kind == kind }); i >= 0 {
@@ -94,10 +94,11 @@ func (v view) pathTables(at string) []table {
 			continue
 		}
 		t := table{ID: fmt.Sprintf("path-%d", i), Title: fmt.Sprintf("Path of %s, %s (%s, trial %d)", p.Variant,
-			v.shareWords(p.Share), p.Operation, p.Trial), Keys: 1,
+			v.shareText(p.Share), p.Operation, p.Trial), Keys: 1,
 			Note: fmt.Sprintf("%s, at %s; chosen from %d traced %ss", v.pathReach(), v.at(at), p.Sampled,
 				v.Operation),
-			Columns: []column{words("unit"), words("kind"), words("what"), numbers("begins"), numbers("takes")}}
+			Columns: []column{textCol("unit"), textCol("kind"), textCol("what"), numberCol("begins"),
+				numberCol("takes")}}
 		for _, s := range p.Segments {
 			t.add(s.Unit, s.Kind, s.Name, seconds(s.Start), partCell(s.Seconds, p.Seconds))
 		}
@@ -108,13 +109,13 @@ func (v view) pathTables(at string) []table {
 
 // paths returns the critical paths of a variant at a point, by rising share.
 func (v view) paths(variant, point string) []lab.TrialPath {
-	return those(v.Paths, func(p lab.TrialPath) bool {
+	return filter(v.Paths, func(p lab.TrialPath) bool {
 		return p.Variant == variant && p.Point.Name == point && !v.struckOut(variant)
 	})
 }
 
-// shareWords names the operation that a path stands for.
-func (v view) shareWords(share float64) string {
+// shareText names the operation that a path stands for.
+func (v view) shareText(share float64) string {
 	switch share {
 	case lab.PathMean:
 		return "mean " + v.Operation

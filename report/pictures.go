@@ -15,14 +15,14 @@ import (
 func (v view) pictureAt() (string, bool) {
 	return v.shownAt(func(point string) bool {
 		return slices.ContainsFunc(v.picturesAt(point), func(p lab.Picture) bool {
-			own := those(p.Parts, func(part lab.PicturePart) bool { return part.Name != lab.RoleGenerator })
+			own := filter(p.Parts, func(part lab.PicturePart) bool { return part.Name != lab.RoleGenerator })
 			return len(own) > 1
 		})
 	})
 }
 
 func (v view) picturesAt(point string) []lab.Picture {
-	return those(v.Pictures, func(p lab.Picture) bool {
+	return filter(v.Pictures, func(p lab.Picture) bool {
 		return p.Point.Name == point && v.drawsVariant(p.Variant)
 	})
 }
@@ -47,39 +47,39 @@ func (v view) pictureSection() section {
 		}
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-architecture-%d", i), Kind: "architecture", Index: i,
 			Title: p.Variant,
-			Label: "Architecture of " + p.Variant + ": " + partsWords(p), Whole: true})
+			Label: "Architecture of " + p.Variant + ": " + partsText(p), Whole: true})
 	}
 	s.Folded = []table{v.pictureTable(at)}
 	return s
 }
 
-// partsWords returns a picture in words.
-func partsWords(p lab.Picture) string {
+// partsText describes a picture: "orders uses database, stock".
+func partsText(p lab.Picture) string {
 	var found []string
 	for _, part := range p.Parts {
-		if words := linkWords(part.Links); words != "" {
-			found = append(found, part.Name+" uses "+words)
+		if uses := linksText(part.Links); uses != "" {
+			found = append(found, part.Name+" uses "+uses)
 		}
 	}
 	return strings.Join(found, "; ")
 }
 
-// linkWords returns the links of a part with what went over them: "database: 3.10 statements".
-func linkWords(links []lab.Link) string {
+// linksText returns the links of a part with what went over them: "database: 3.10 statements".
+func linksText(links []lab.Link) string {
 	var found []string
 	for _, link := range links {
-		words := link.To
+		shown := link.To
 		if link.How != "" {
-			words += " (" + link.How + ")"
+			shown += " (" + link.How + ")"
 		}
 		var traffic []string
 		for _, what := range slices.Sorted(maps.Keys(link.Traffic)) {
 			traffic = append(traffic, figure.Number(figure.Alone(link.Traffic[what]))+" "+what)
 		}
 		if len(traffic) > 0 {
-			words += ": " + strings.Join(traffic, " and ")
+			shown += ": " + strings.Join(traffic, " and ")
 		}
-		found = append(found, words)
+		found = append(found, shown)
 	}
 	return strings.Join(found, ", ")
 }
@@ -89,24 +89,24 @@ func (v view) pictureTable(at string) table {
 	t := table{ID: "parts", Title: "Units, backing services and what they use, at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("per %s; medians over trials, n=%s; the generator is in no sum", v.Operation,
 			v.counting),
-		Columns: []column{words("variant"), words("part"), numbers("units"), words("where"),
-			numbers("CPU per " + v.Operation), numbers("peak memory"), prose("uses")}}
+		Columns: []column{textCol("variant"), textCol("part"), numberCol("units"), textCol("where"),
+			numberCol("CPU per " + v.Operation), numberCol("peak memory"), proseCol("uses")}}
 	for _, p := range v.picturesAt(at) {
 		for _, part := range p.Parts {
 			name := part.Name
 			if part.Service != "" {
 				name += " (" + part.Service + ")"
 			}
-			t.add(p.Variant, name, unitWords(part.Part), part.Node,
+			t.add(p.Variant, name, unitCountText(part.Part), part.Node,
 				unlessZero(part.CPUPerOperation, seconds(part.CPUPerOperation)),
-				unlessZero(part.PeakMemory, figure.Amount(part.PeakMemory, "B")), linkWords(part.Links))
+				unlessZero(part.PeakMemory, figure.Amount(part.PeakMemory, "B")), linksText(part.Links))
 		}
 	}
 	return t
 }
 
-// unitWords says how many units a part is.
-func unitWords(p lab.Part) string {
+// unitCountText returns the number of units of a part, or where it runs.
+func unitCountText(p lab.Part) string {
 	switch {
 	case p.Embedded:
 		return "in the units"

@@ -7,35 +7,37 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// takes returns what platforms took at a point.
-func (v view) takes(at string) []lab.PlatformTake {
-	return those(v.Platforms,
+// platforms returns what platforms took at a point.
+func (v view) platforms(at string) []lab.PlatformTake {
+	return filter(v.Platforms,
 		func(p lab.PlatformTake) bool { return p.Point.Name == at && !v.struckOut(p.Variant) })
 }
 
-// takesAt returns the point at which what platforms took is shown.
-func (v view) takesAt() (string, bool) {
-	return v.shownAt(func(point string) bool { return len(v.takes(point)) > 0 })
+// platformPoint returns the point at which what platforms took is shown.
+func (v view) platformPoint() (string, bool) {
+	return v.shownAt(func(point string) bool { return len(v.platforms(point)) > 0 })
 }
 
-// takesTable shows what platforms took until units were ready, and beside them.
-func (v view) takesTable() table {
-	at, _ := v.takesAt()
+// platformCostTable shows what platforms took until units were ready, and beside them.
+func (v view) platformCostTable() table {
+	at, _ := v.platformPoint()
 	t := table{ID: "platforms", Title: "What the platform itself costs, at " + v.at(at), Keys: 2,
 		Note: "medians over trials; platform and images are made once, before the first trial; CPU, of one core, " +
 			"and memory: of the platform's own processes, over the load",
-		Columns: []column{words("variant"), words("deployment"), numbers("from nothing"), numbers("platform"),
-			numbers("images"), numbers("units"),
-			numbers("image size"), numbers("CPU"), numbers("mean memory"), numbers("peak memory")}}
-	killed := slices.ContainsFunc(v.takes(at), func(p lab.PlatformTake) bool { return p.BackSeconds > 0 })
+		Columns: []column{textCol("variant"), textCol("deployment"), numberCol("from nothing"),
+			numberCol("platform"),
+			numberCol("images"), numberCol("units"),
+			numberCol("image size"), numberCol("CPU"), numberCol("mean memory"), numberCol("peak memory")}}
+	killed := slices.ContainsFunc(v.platforms(at), func(p lab.PlatformTake) bool { return p.BackSeconds > 0 })
 	if killed {
-		t.Columns = append(t.Columns, numbers("killed, back after"))
+		t.Columns = append(t.Columns, numberCol("killed, back after"))
 	}
-	noticed := slices.ContainsFunc(v.takes(at), func(p lab.PlatformTake) bool { return p.NoticedSeconds > 0 })
+	noticed := slices.ContainsFunc(v.platforms(at),
+		func(p lab.PlatformTake) bool { return p.NoticedSeconds > 0 })
 	if noticed {
-		t.Columns = append(t.Columns, numbers("lost node noticed after"))
+		t.Columns = append(t.Columns, numberCol("lost node noticed after"))
 	}
-	for _, p := range v.takes(at) {
+	for _, p := range v.platforms(at) {
 		var size float64
 		for _, image := range p.Images {
 			size += float64(image.Bytes)
@@ -58,12 +60,12 @@ func (v view) takesTable() table {
 
 // startsTable shows how long each unit took until it could be used.
 func (v view) startsTable() table {
-	at, _ := v.takesAt()
+	at, _ := v.platformPoint()
 	t := table{ID: "starts", Title: "From a unit asked for to a unit ready, at " + v.at(at), Keys: 2,
-		Columns: []column{words("variant"), words("unit"), numbers("ready after")},
+		Columns: []column{textCol("variant"), textCol("unit"), numberCol("ready after")},
 		Note: "medians over trials, the slowest first; a server is ready when a client can work, the unit " +
 			"that leads when all are, others when they take commands"}
-	for _, p := range v.takes(at) {
+	for _, p := range v.platforms(at) {
 		for _, s := range p.Starts {
 			t.add(p.Variant, s.Unit, seconds(s.Seconds))
 		}
@@ -73,11 +75,11 @@ func (v view) startsTable() table {
 
 // programsTable shows what the programs of platforms used, and where nobody knows, why.
 func (v view) programsTable() table {
-	at, _ := v.takesAt()
+	at, _ := v.platformPoint()
 	t := table{ID: "platform-programs", Title: "The platform's own programs, at " + v.at(at), Keys: 2,
-		Columns: []column{words("variant"), prose("program"), numbers("processes"), numbers("CPU"),
-			numbers("peak memory")}}
-	for _, p := range v.takes(at) {
+		Columns: []column{textCol("variant"), proseCol("program"), numberCol("processes"), numberCol("CPU"),
+			numberCol("peak memory")}}
+	for _, p := range v.platforms(at) {
 		if p.Source != "" {
 			t.Note = "medians over trials, CPU of one core; source: " + p.Source
 		}
@@ -92,10 +94,10 @@ func (v view) programsTable() table {
 	return t
 }
 
-// takesSection shows what stands between units and the kernel.
-func (v view) takesSection() section {
+// platformSection shows what stands between units and the kernel.
+func (v view) platformSection() section {
 	return section{ID: "platforms", Title: "The platform",
-		Shown: []table{v.takesTable()}, Folded: []table{v.programsTable(), v.startsTable()},
+		Shown: []table{v.platformCostTable()}, Folded: []table{v.programsTable(), v.startsTable()},
 		HowTo: "What deployments need beside the units: time until they run, images, daemons and control planes " +
 			"that work and hold memory whatever the units do. " +
 			"It is in no figure of the units. A platform that serves many systems divides it among them; what a " +

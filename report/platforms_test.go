@@ -11,7 +11,7 @@ import (
 
 func TestWhatThePlatformItselfCostsIsShown(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
-	if s := newView(a).takesSection(); len(filled(s.Shown...)) > 0 {
+	if s := newView(a).platformSection(); len(filled(s.Shown...)) > 0 {
 		t.Errorf("where nothing is known of platforms there is %v", s.Shown)
 	}
 	v := newView(a)
@@ -33,7 +33,7 @@ func TestWhatThePlatformItselfCostsIsShown(t *testing.T) {
 			Unmetered: "a reason"},
 	}
 	v = newView(a)
-	rows := v.takesTable().Rows
+	rows := v.platformCostTable().Rows
 	if len(rows) != 2 {
 		t.Fatalf("there are %d rows, want 2: %v", len(rows), rows)
 	}
@@ -45,7 +45,7 @@ func TestWhatThePlatformItselfCostsIsShown(t *testing.T) {
 			}
 		}
 	}
-	s := v.takesSection()
+	s := v.platformSection()
 	if shown := fmt.Sprint(s.Folded); !strings.Contains(shown, "not metered: a reason") ||
 		!strings.Contains(shown, "kubernetes apiserver") || !strings.Contains(shown, "orders") {
 		t.Errorf("folded are %s", shown)

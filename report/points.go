@@ -25,7 +25,7 @@ func (v view) pointsSection() section {
 			"the prediction interval in the table says what to expect at a new point."}
 	swept := func(x lab.Variant) bool { // it was compared at two points or more
 		compared := func(p lab.Point) bool { _, ok := v.ratio(m.Name, x.Name, p.Name); return ok }
-		return len(those(v.Points, compared)) > 1
+		return len(filter(v.Points, compared)) > 1
 	}
 	if !slices.ContainsFunc(v.challengers(), swept) {
 		return section{}
@@ -40,10 +40,10 @@ func (v view) averagesTable() table {
 		Note: "I2: share of the spread over points that is not noise (above 50 % no single number stands for all " +
 			"points); " +
 			"prediction: 95 % interval for a new point",
-		Columns: []column{words("ratio"), words("metric"), numbers("points"), numbers("arithmetic"),
-			numbers("geometric"), numbers("harmonic"),
-			numbers("of sums"), numbers("I2"), numbers("random-effects mean"), numbers("prediction"),
-			words("one number?")}}
+		Columns: []column{textCol("ratio"), textCol("metric"), numberCol("points"), numberCol("arithmetic"),
+			numberCol("geometric"), numberCol("harmonic"),
+			numberCol("of sums"), numberCol("I2"), numberCol("random-effects mean"), numberCol("prediction"),
+			textCol("one number?")}}
 	ratio := func(value float64) cell { return text(figure.Times(figure.Alone(value))) }
 	for _, a := range v.Averages {
 		verdict := toned("no", toneWarn)
@@ -65,11 +65,11 @@ func (v view) averagesTable() table {
 func (v view) pairsTable() table {
 	m := v.headline()
 	t := table{ID: "pairs", Title: "Ratio between variants: " + m.Title, Keys: 1,
-		Columns: []column{words("point")},
+		Columns: []column{textCol("point")},
 		Note:    "first / second, geometric mean over blocks; " + v.sample()}
-	pairs := v.pairs()
+	pairs := v.otherPairs()
 	for _, p := range pairs {
-		t.Columns = append(t.Columns, numbers(p.variant+" / "+p.baseline))
+		t.Columns = append(t.Columns, numberCol(p.variant+" / "+p.baseline))
 	}
 	for _, point := range v.Points {
 		var ratios []cell
@@ -85,9 +85,9 @@ func (v view) pairsTable() table {
 // pair is two variants compared with each other, neither being the baseline.
 type pair struct{ variant, baseline string }
 
-// pairs returns the comparisons between variants other than the baseline, such
+// otherPairs returns the comparisons between variants other than the baseline, such
 // as one service variant over the other, in the order in which they appear.
-func (v view) pairs() []pair {
+func (v view) otherPairs() []pair {
 	var found []pair
 	for _, c := range v.Comparisons {
 		p := pair{c.Variant, c.Baseline}

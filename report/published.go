@@ -34,20 +34,20 @@ func (v view) publishedTable() table {
 		Note: "as printed, what recomputation says of it, and the same quantity measured here (scale " +
 			plainNumber(v.Scale) +
 			"); per " + clean(v.Operation) + " where scales differ",
-		Columns: []column{words("source"), prose("figure"), numbers("published"), numbers("measured"),
-			numbers("per " + v.Operation + ", study / here"), words("status"), prose("recomputed, note")}}
+		Columns: []column{textCol("source"), proseCol("figure"), numberCol("published"), numberCol("measured"),
+			numberCol("per " + v.Operation + ", study / here"), textCol("status"), proseCol("recomputed, note")}}
 	for _, f := range v.Published {
 		note := []string{f.Note, v.shortly(f.Reason)}
 		if f.Recomputed != nil {
 			note = append([]string{"recomputed: " + optional(f.Recomputed)}, note...)
 		}
-		printed := plainNumber(f.Value) + " " + unitWord(f.Unit)
+		printed := plainNumber(f.Value) + " " + unitText(f.Unit)
 		if f.Missing {
 			printed = absent
 		}
 		here := measured(f.Measured, f.Low, f.High)
 		if f.Measured != nil {
-			here += " " + unitWord(f.Unit)
+			here += " " + unitText(f.Unit)
 		}
 		t.add(f.Source, figureName(f), printed, here,
 			unlessNil(f.PublishedPerOperation, seconds).Text+" / "+
@@ -62,8 +62,8 @@ func figureName(f lab.PublishedFigure) string {
 	return strings.Join(cleanAll([]string{f.Point, f.Variant}), ", ") + ": " + clean(f.Metric)
 }
 
-// unitWord leaves out the unit of plain numbers.
-func unitWord(unit string) string {
+// unitText leaves out the unit of plain numbers.
+func unitText(unit string) string {
 	switch unit {
 	case "1", "ratio", "count":
 		return ""
@@ -102,10 +102,10 @@ func optional(value *float64) string {
 func (v view) doubtfulTable() table {
 	t := table{ID: "doubtful", Title: "Published figures that their own data do not confirm", Keys: 1,
 		Columns: []column{
-			words("status"), numbers("published"), numbers("recomputed"), prose("what, where, and why")}}
+			textCol("status"), numberCol("published"), numberCol("recomputed"), proseCol("what, where, and why")}}
 	for _, f := range v.Published {
 		if badStatus(f.Status) {
-			t.add(toned(f.Status, toneBad), plainNumber(f.Value)+" "+unitWord(f.Unit), optional(f.Recomputed),
+			t.add(toned(f.Status, toneBad), plainNumber(f.Value)+" "+unitText(f.Unit), optional(f.Recomputed),
 				figureName(f)+" ("+f.Source+") - "+f.Note)
 		}
 	}

@@ -48,13 +48,13 @@ func (v view) ratiosTable(metric string) table {
 func (v view) byPoint(
 	t table, variants []lab.Variant, figureAt func(variant, point string) (cell, bool),
 ) table {
-	t.Columns, t.Keys = []column{words("point"), words("levels")}, 1
-	kept := those(variants, func(x lab.Variant) bool {
+	t.Columns, t.Keys = []column{textCol("point"), textCol("levels")}, 1
+	kept := filter(variants, func(x lab.Variant) bool {
 		has := func(p lab.Point) bool { _, ok := figureAt(x.Name, p.Name); return ok }
 		return slices.ContainsFunc(v.Points, has)
 	})
 	for _, x := range kept {
-		t.Columns = append(t.Columns, numbers(x.Name))
+		t.Columns = append(t.Columns, numberCol(x.Name))
 	}
 	for _, p := range v.Points {
 		var figures []cell

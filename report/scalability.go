@@ -43,9 +43,9 @@ func (v view) scalingTable() table {
 	t := table{ID: "laws", Title: "Scalability law", Keys: 3,
 		Note: fmt.Sprintf("X(N) = throughput of one N / (1 + contention (N-1) + coherency N (N-1)), with %s "+
 			"intervals over the blocks", figure.Setting(v.Confidence)),
-		Columns: []column{words("along"), words("variant"), words("points"), numbers("levels"),
-			numbers("blocks"), numbers("throughput of one"), numbers("contention"), numbers("coherency"),
-			numbers("peak at"), prose("refused")}}
+		Columns: []column{textCol("along"), textCol("variant"), textCol("points"), numberCol("levels"),
+			numberCol("blocks"), numberCol("throughput of one"), numberCol("contention"), numberCol("coherency"),
+			numberCol("peak at"), proseCol("refused")}}
 	for _, f := range v.ScalingFits {
 		row := []cell{text(f.Factor), text(scaledBy(f)), text(f.From()), text(fmt.Sprint(len(f.X))),
 			text(fmt.Sprint(f.Blocks))}

@@ -43,7 +43,7 @@ func (v view) sections() []section {
 		v.curvesSection, v.spectraSection, v.coursesSection,
 		v.waterfallSection, v.factorsSection, v.pictureSection, v.pathsSection, v.tracedSection,
 		v.layersSection, v.ladderSection, v.pointsSection, v.trendsSection, v.scalabilitySection, v.usageSection,
-		v.takesSection, v.staticsSection, v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection,
+		v.platformSection, v.staticsSection, v.costSection, v.stalenessSection, v.claimsSection, v.publishedSection,
 		v.trustSection} {
 		s := build()
 		s.Shown, s.Folded = filled(s.Shown...), filled(s.Folded...)

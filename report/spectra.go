@@ -29,7 +29,7 @@ func (v view) spectraSection() section {
 			Point: point, Title: title, Label: title + " as a percentile spectrum at " + v.at(point) + ". "})
 		s.Shown = append(s.Shown, v.spectrumTable(quantity, point))
 		s.Folded = append(s.Folded,
-			v.elsewhere(point, func(p string) table { return v.spectrumTable(quantity, p) })...)
+			v.otherPoints(point, func(p string) table { return v.spectrumTable(quantity, p) })...)
 		if quantity == lab.ResponseTime {
 			s.Shown = append(s.Shown, v.operationsTable(point))
 		}
@@ -55,7 +55,7 @@ func (v view) stalenessSection() section {
 		s.Plots = append(s.Plots, plot{ID: "plot-spectrum-" + quantity, Kind: "spectrum", Metric: quantity,
 			Point: at, Label: sentenceCase(quantity)})
 		of := func(point string) table { return v.spectrumTable(quantity, point) }
-		s.Shown, s.Folded = append(s.Shown, of(at)), append(s.Folded, v.elsewhere(at, of)...)
+		s.Shown, s.Folded = append(s.Shown, of(at)), append(s.Folded, v.otherPoints(at, of)...)
 	}
 	return s
 }
@@ -68,9 +68,9 @@ func (v view) spectrumTable(quantity, point string) table {
 	}
 	t := table{ID: "spectrum-" + quantity + "-" + point, Title: title + " at " + v.at(point), Keys: 1,
 		Note: fmt.Sprintf("at most so long for so many of all; medians over trials at each share; n=%s",
-			v.counting), Columns: []column{words("variant")}}
+			v.counting), Columns: []column{textCol("variant")}}
 	for _, share := range spectrumShares() {
-		t.Columns = append(t.Columns, numbers(figure.Setting(share)))
+		t.Columns = append(t.Columns, numberCol(figure.Setting(share)))
 	}
 	for _, x := range v.variants() {
 		s, ok := v.spectrum(quantity, x.Name, point)
@@ -131,9 +131,9 @@ func (v view) lightSpectra() []lab.Spectrum {
 func (v view) operationsTable(at string) table {
 	t := table{ID: "operations-" + at, Title: "Times and errors by operation at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("response times: medians over trials, n=%s; errors: of all trials", v.counting),
-		Columns: []column{words("operation"), words("variant"), numbers("median"), numbers("p99"),
-			numbers("longest"),
-			numbers("sent"), numbers("not right"), prose("errors")}}
+		Columns: []column{textCol("operation"), textCol("variant"), numberCol("median"), numberCol("p99"),
+			numberCol("longest"),
+			numberCol("sent"), numberCol("not right"), proseCol("errors")}}
 	var names []string
 	for _, o := range v.Operations {
 		if !slices.Contains(names, o.Name) {

@@ -11,7 +11,7 @@ import (
 
 // statics returns what variants take beside run time at a point.
 func (v view) statics(at string) []lab.VariantStatics {
-	return those(v.Statics, func(s lab.VariantStatics) bool { return s.Point.Name == at })
+	return filter(v.Statics, func(s lab.VariantStatics) bool { return s.Point.Name == at })
 }
 
 // staticsAt returns the point at which the static cost is shown.
@@ -26,9 +26,9 @@ func (v view) staticsTable() table {
 	t := table{ID: "statics", Title: "What each variant takes beside run time, at " + v.at(at), Keys: 1,
 		Note: "counted, not measured, and no score; lines of code: of packages, without tests, comments and " +
 			"generated files; added and saved: in packages that " + v.Baseline + " has not, or alone has",
-		Columns: []column{words("variant"), numbers("units"), numbers("processes"), numbers("tables"),
-			numbers("queues"), numbers("configuration lines"), numbers("images"), numbers("image size"),
-			numbers("lines of code"), numbers("added"), numbers("saved")}}
+		Columns: []column{textCol("variant"), numberCol("units"), numberCol("processes"), numberCol("tables"),
+			numberCol("queues"), numberCol("configuration lines"), numberCol("images"), numberCol("image size"),
+			numberCol("lines of code"), numberCol("added"), numberCol("saved")}}
 	for _, s := range v.statics(at) {
 		size := none()
 		if s.ImageBytes != nil {
@@ -52,7 +52,7 @@ func count(n *int) cell {
 // unknownStaticsTable shows which static costs are not known, and why.
 func (v view) unknownStaticsTable() table {
 	t := table{ID: "statics-unknown", Title: "What is not known of it, and why", Keys: 2,
-		Columns: []column{words("variant"), words("what"), prose("why")}}
+		Columns: []column{textCol("variant"), textCol("what"), proseCol("why")}}
 	for _, s := range v.statics(v.staticsAt()) {
 		for _, field := range slices.Sorted(maps.Keys(s.Unknown)) {
 			t.add(s.Variant, figure.Spaced(field), s.Unknown[field])

@@ -62,14 +62,14 @@ type table struct {
 	Rows [][]cell
 }
 
-// words heads a text column.
-func words(name string) column { return column{Name: clean(name)} }
+// textCol heads a text column.
+func textCol(name string) column { return column{Name: clean(name)} }
 
-// numbers heads a numeric column.
-func numbers(name string) column { return column{Name: clean(name), Number: true} }
+// numberCol heads a numeric column.
+func numberCol(name string) column { return column{Name: clean(name), Number: true} }
 
-// prose heads a flexible column.
-func prose(name string) column { return column{Name: clean(name), Flexible: true} }
+// proseCol heads a flexible column.
+func proseCol(name string) column { return column{Name: clean(name), Flexible: true} }
 
 // text returns a cell without a tone.
 func text(s string) cell { return toned(s, toneNone) }
@@ -82,11 +82,11 @@ func toned(s string, t tone) cell {
 }
 
 // unlessZero returns a cell with the words for a value, or that of an absent one if the value is 0.
-func unlessZero(value float64, words string) cell {
+func unlessZero(value float64, shown string) cell {
 	if value == 0 {
 		return none()
 	}
-	return text(words)
+	return text(shown)
 }
 
 // unlessNil returns a cell with a value that may be absent.
@@ -133,9 +133,9 @@ func (t table) empty() bool { return len(t.Rows) == 0 }
 // column then is given.
 func transposed(t table, head string) table {
 	turned := t
-	turned.Columns, turned.Rows = []column{words(head)}, nil
+	turned.Columns, turned.Rows = []column{textCol(head)}, nil
 	for _, row := range t.Rows {
-		turned.Columns = append(turned.Columns, numbers(row[0].Text))
+		turned.Columns = append(turned.Columns, numberCol(row[0].Text))
 	}
 	for i, c := range t.Columns[1:] {
 		row := []cell{text(c.Name)}

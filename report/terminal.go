@@ -17,8 +17,8 @@ type Options struct {
 	// Full adds the long tables: raw values, means, ratios at every point,
 	// averages, trend lines, cost per operation, environment.
 	Full bool
-	// Told are notes that the reader has seen; they are not repeated.
-	Told []string
+	// NotesShown are notes that the reader has seen; they are not repeated.
+	NotesShown []string
 }
 
 // Terminal writes the report as text, at most 100 columns wide: the answer
@@ -46,7 +46,7 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	}
 	p.tables(v.loadTables(o.Full))
 	p.tables(v.tracedTables(o.Full))
-	p.table(v.takesTable())
+	p.table(v.platformCostTable())
 	if o.Full {
 		p.table(v.scalingTable())
 		p.tables([]table{v.programsTable(), v.startsTable(), v.staticsTable(), v.unknownStaticsTable()})

@@ -145,7 +145,7 @@ func TestOnlyTheNotesNameAMissingPart(t *testing.T) {
 	a.Published = []lab.PublishedFigure{{Source: "table 1", Reason: ha.Untestable()}}
 	a.Notes = append(a.Notes, ha.Untestable())
 	for _, full := range []bool{false, true} {
-		told, untold := terminal(t, a, Options{Full: full, Told: a.Notes[len(a.Notes)-1:]}),
+		told, untold := terminal(t, a, Options{Full: full, NotesShown: a.Notes[len(a.Notes)-1:]}),
 			terminal(t, a, Options{Full: full})
 		if strings.Count(untold, "no balancer") != 1 || strings.Count(untold, "ha is untestable here") < 2 ||
 			strings.Contains(told, "no balancer") {

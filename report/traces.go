@@ -87,7 +87,7 @@ func servicesTable(c lab.TraceContrast, names [2]string) table {
 	t := table{ID: "services", Title: "Where the time of an operation goes, by service", Keys: 1,
 		Note: "Time on the critical path, mean of an operation. All services together make the time of an " +
 			"operation.",
-		Columns: slices.Concat([]column{words("service")}, changeColumns(names))}
+		Columns: slices.Concat([]column{textCol("service")}, changeColumns(names))}
 	for _, s := range c.Services {
 		t.add(s.Service, seconds(s.Path.Before), seconds(s.Path.After), changeCell(s.Path))
 	}
@@ -100,7 +100,7 @@ func workTable(c lab.TraceContrast, names [2]string, full bool) table {
 	t := table{ID: "work", Title: "What each service does in an operation", Keys: 2,
 		Note: "Calls are those of other services. Self time is the time in which a span waits for none that it " +
 			"called, and the rest is waiting. Shares of the critical path differ by percentage points.",
-		Columns: slices.Concat([]column{words("service"), words("figure")}, changeColumns(names))}
+		Columns: slices.Concat([]column{textCol("service"), textCol("figure")}, changeColumns(names))}
 	for _, s := range c.Services {
 		share := lab.TraceChange{Before: 100 * s.Share.Before, After: 100 * s.Share.After,
 			Difference: 100 * s.Share.Difference, Low: 100 * s.Share.Low, High: 100 * s.Share.High}
@@ -121,7 +121,7 @@ func workTable(c lab.TraceContrast, names [2]string, full bool) table {
 
 // changeColumns returns the columns of what is compared, and of the difference.
 func changeColumns(names [2]string) []column {
-	return []column{numbers(names[0]), numbers(names[1]), numbers(names[1] + " - " + names[0])}
+	return []column{numberCol(names[0]), numberCol(names[1]), numberCol(names[1] + " - " + names[0])}
 }
 
 // briefParts is how many parts are shown at first.
@@ -132,7 +132,8 @@ func partsTable(c lab.TraceContrast, names [2]string, full bool) table {
 	t := table{ID: "parts", Title: "Where the time of an operation goes, by operation of a service", Keys: 2,
 		Note: "Time on the critical path. \"transport\" is the time of a caller in which no span of the called " +
 			"service is under way: the network, a queue, or a service without spans.",
-		Columns: slices.Concat([]column{words("service"), prose("operation"), words("kind")}, changeColumns(names))}
+		Columns: slices.Concat([]column{textCol("service"), proseCol("operation"), textCol("kind")},
+			changeColumns(names))}
 	shown := c.Parts
 	if !full {
 		shown = shown[:min(len(shown), briefParts)]
@@ -158,8 +159,8 @@ func callsTable(c lab.TraceContrast, full bool) table {
 	t := table{ID: "calls", Title: "Calls, self time and errors of an operation", Keys: 2,
 		Note: "For each operation, in the order of the tables above. Self time is the time in which a span waits " +
 			"for none that it called; parts that go on at once both have it.",
-		Columns: []column{words("service"), prose("operation"), numbers("calls"), numbers("then"),
-			numbers("self time"), numbers("then"), numbers("errors"), numbers("then")}}
+		Columns: []column{textCol("service"), proseCol("operation"), numberCol("calls"), numberCol("then"),
+			numberCol("self time"), numberCol("then"), numberCol("errors"), numberCol("then")}}
 	for _, part := range c.Parts {
 		if full || decided(part.Calls) || decided(part.Errors) {
 			count := func(value float64) cell { return text(figure.Number(figure.Alone(value))) }
@@ -202,26 +203,27 @@ func (v view) tracedSection() section {
 
 // tracesTrust says what the figures stand on.
 func tracesTrust(c lab.TraceComparison) []string {
-	said := []string{"The two sets were recorded at different times: what changed beside the system between " +
+	sentences := []string{"The two sets were recorded at different times: what changed beside the system between " +
 		"them is in the differences, and not in their intervals. Where few operations are traced, which ones " +
 		"are must be left to chance in both."}
 	for _, o := range c.Compared {
-		said = append(said, fmt.Sprintf("Compared: %s %s, traces %d and %d, weight %s in both.", clean(o.Service),
+		sentences = append(sentences, fmt.Sprintf("Compared: %s %s, traces %d and %d, weight %s in both.",
+			clean(o.Service),
 			clean(o.Operation), o.Before, o.After, figure.Percent(o.Weight)))
 	}
-	return slices.Concat(said, lostSpans(c.TraceContrast, c.Before, c.After))
+	return slices.Concat(sentences, lostSpans(c.TraceContrast, c.Before, c.After))
 }
 
 // lostSpans says what is left out of two sets of traces, and what was cut or dropped.
 func lostSpans(c lab.TraceContrast, sets ...lab.TraceSet) []string {
-	var said []string
+	var sentences []string
 	for _, left := range cleanAll(c.Left) {
-		said = append(said, "Left out: "+left+".")
+		sentences = append(sentences, "Left out: "+left+".")
 	}
 	for _, set := range sets {
 		note := func(count int, format string, values ...any) {
 			if count > 0 {
-				said = append(said, fmt.Sprintf(format, slices.Concat([]any{count}, values)...))
+				sentences = append(sentences, fmt.Sprintf(format, slices.Concat([]any{count}, values)...))
 			}
 		}
 		name := clean(set.Name)
@@ -232,5 +234,5 @@ func lostSpans(c lab.TraceContrast, sets ...lab.TraceSet) []string {
 		note(set.Duplicates, "%d spans of %s were there twice and count once.", name)
 		note(set.Dropped, "%d spans of %s were dropped, as there was no room: trace a smaller share.", name)
 	}
-	return said
+	return sentences
 }

@@ -37,8 +37,8 @@ func (v view) trendsSection() section {
 func (v view) trendsTable() table {
 	t := table{ID: "trends", Title: "Trend lines", Keys: 3,
 		Note: "least squares through the means, ± standard error; exponent: slope in log-log (1: proportional)",
-		Columns: []column{words("metric"), words("factor"), words("variant"), numbers("slope"),
-			numbers("intercept"), numbers("R2"), numbers("exponent"), prose("warnings")}}
+		Columns: []column{textCol("metric"), textCol("factor"), textCol("variant"), numberCol("slope"),
+			numberCol("intercept"), numberCol("R2"), numberCol("exponent"), proseCol("warnings")}}
 	for _, l := range v.Trends {
 		t.add(figure.Spaced(l.Metric), l.Factor, l.Variant, plusMinus(l.Slope, l.SlopeSE, l.Unit),
 			plusMinus(l.Intercept, l.InterceptSE, l.Unit), figure.Fixed(l.R2, 4),
@@ -61,8 +61,9 @@ func (v view) meansTable(metric string) table {
 func (v view) rawTable() table {
 	m := v.headline()
 	t := table{ID: "raw", Title: "Raw values: " + m.Title, Keys: 2,
-		Note:    "one value per valid trial, in block order; scale " + plainNumber(v.Scale),
-		Columns: []column{words("point"), words("variant"), numbers("n"), words("unit"), prose("values")}}
+		Note: "one value per valid trial, in block order; scale " + plainNumber(v.Scale),
+		Columns: []column{textCol("point"), textCol("variant"), numberCol("n"), textCol("unit"),
+			proseCol("values")}}
 	for _, p := range v.Points {
 		for _, x := range v.variants() {
 			r, ok := v.results[figureKey{m.Name, x.Name, p.Name}]

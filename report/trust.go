@@ -37,7 +37,7 @@ func (v view) trustTables() []table {
 
 // designTable says how the experiment was played.
 func (v view) designTable() table {
-	t := table{ID: "design", Title: "Design", Keys: 1, Columns: []column{words("what"), prose("value")}}
+	t := table{ID: "design", Title: "Design", Keys: 1, Columns: []column{textCol("what"), proseCol("value")}}
 	t.add("blocks", fmt.Sprintf("%d, every variant and point once per block, in random order", v.Blocks))
 	t.add("seed", v.Seed)
 	t.add("profile, scale",
@@ -64,7 +64,8 @@ func (v view) noiseTable() table {
 	t := table{ID: "noise", Title: "A variant against itself", Keys: 1,
 		Note: "twin / original, the widest interval over all points (A/A); where it is found to exclude 1, " +
 			"the margin is what that bias reaches",
-		Columns: []column{words("metric"), numbers("twin / original"), numbers("blocks"), numbers("widest margin")}}
+		Columns: []column{textCol("metric"), numberCol("twin / original"), numberCol("blocks"),
+			numberCol("widest margin")}}
 	for _, name := range v.noiseMetrics() {
 		r := v.NoiseFloor[name]
 		twin := figure.Times(r.Estimate())
@@ -81,8 +82,8 @@ func (v view) steadinessTable() table {
 	t := table{ID: "steadiness", Title: "Trials that were not steady", Keys: 2,
 		Note: "a trial is followed part by part; where its level changes by more than the margin, what is " +
 			"measured depends on how long it lasts",
-		Columns: []column{words("variant"), words("point"), words("followed"), prose("what was found"),
-			numbers("second / first half"), prose("trials")}}
+		Columns: []column{textCol("variant"), textCol("point"), textCol("followed"), proseCol("what was found"),
+			numberCol("second / first half"), proseCol("trials")}}
 	for _, s := range v.Steadiness {
 		if s.Steady || v.struckOut(s.Variant) {
 			continue
@@ -102,8 +103,9 @@ func (v view) warmUpTable() table {
 	t := table{ID: "warm-up", Title: "Warm-up until the load was steady", Keys: 2,
 		Note: "medians over trials; changed by: the slowest level over the fastest, of the rate of right " +
 			"answers or of the median response time",
-		Columns: []column{words("variant"), words("point"), numbers("steady"), numbers("after"), numbers("longest"),
-			numbers("changed by"), prose("how it went")}}
+		Columns: []column{textCol("variant"), textCol("point"), numberCol("steady"), numberCol("after"),
+			numberCol("longest"),
+			numberCol("changed by"), proseCol("how it went")}}
 	for _, w := range v.WarmUps {
 		if v.struckOut(w.Variant) {
 			continue
@@ -144,7 +146,8 @@ func (v view) noiseMetrics() []string {
 // invalidTable lists the attempts that did not count and why.
 func (v view) invalidTable() table {
 	t := table{ID: "invalid", Title: "Attempts that did not count", Keys: 1,
-		Columns: []column{numbers("trial"), numbers("attempt"), words("variant"), words("point"), prose("why")}}
+		Columns: []column{numberCol("trial"), numberCol("attempt"), textCol("variant"), textCol("point"),
+			proseCol("why")}}
 	for _, i := range v.Trials.Invalid {
 		t.add(i.Trial, i.Attempt, i.Variant, i.Point, i.Reason)
 	}
@@ -155,17 +158,17 @@ func (v view) invalidTable() table {
 func (v view) auditTable() table {
 	t := table{ID: "audit", Title: "Audit", Keys: 1,
 		Note: "the same rules for every variant; counts added over trials, figures are medians",
-		Columns: []column{words("variant"), words("verdict"), numbers("trials"),
-			prose("counts, figures, problems")}}
+		Columns: []column{textCol("variant"), textCol("verdict"), numberCol("trials"),
+			proseCol("counts, figures, problems")}}
 	for _, name := range slices.Sorted(maps.Keys(v.Audit)) {
 		sum := v.Audit[name]
-		t.add(name, toned(string(sum.Verdict), toneOf(sum.Verdict)), sum.Trials, auditWords(sum))
+		t.add(name, toned(string(sum.Verdict), toneOf(sum.Verdict)), sum.Trials, auditText(sum))
 	}
 	return t
 }
 
-// auditWords lists problems first, then counts and figures by name.
-func auditWords(sum lab.AuditSum) string {
+// auditText lists problems first, then counts and figures by name.
+func auditText(sum lab.AuditSum) string {
 	parts := append(cleanAll(sum.Problems), cleanAll(sum.Said)...)
 	for _, name := range slices.Sorted(maps.Keys(sum.Counts)) {
 		parts = append(parts, fmt.Sprintf("%s %d", name, sum.Counts[name]))
@@ -180,7 +183,7 @@ func auditWords(sum lab.AuditSum) string {
 func (v view) conditionsTable() table {
 	c := v.Conditions
 	t := table{ID: "conditions", Title: "Conditions of the host", Keys: 1,
-		Columns: []column{words("what"), numbers("value"), prose("meaning")}}
+		Columns: []column{textCol("what"), numberCol("value"), proseCol("meaning")}}
 	t.add("calibration", seconds(c.CalibrationMedian), toned("median time of a fixed computation", toneMuted))
 	t.add("calibration spread", figure.Percent(c.CalibrationSpread),
 		toned("(slowest - fastest) / median", toneMuted))
@@ -197,7 +200,7 @@ func (v view) conditionsTable() table {
 // environmentTable shows what the host is, and what could not be had and why.
 func (v view) environmentTable() table {
 	t := table{ID: "environment", Title: "Environment", Keys: 1,
-		Columns: []column{words("fact"), prose("value")}}
+		Columns: []column{textCol("fact"), proseCol("value")}}
 	for _, name := range slices.Sorted(maps.Keys(v.Environment)) {
 		t.add(name, factCell(v.Environment[name]))
 	}
@@ -213,9 +216,9 @@ func factCell(f lab.Fact) cell {
 		if f.Unit == "s" || f.Unit == "B" {
 			return text(figure.Amount(number, f.Unit))
 		}
-		return text(plainNumber(number) + " " + unitWord(f.Unit))
+		return text(plainNumber(number) + " " + unitText(f.Unit))
 	}
-	return text(fmt.Sprint(f.Value) + " " + unitWord(f.Unit))
+	return text(fmt.Sprint(f.Value) + " " + unitText(f.Unit))
 }
 
 // trust writes what the reader needs to judge the numbers by.
@@ -239,9 +242,9 @@ func (p *printer) trust(v view, o Options) {
 			p.paragraph("  * ", s, "")
 		}
 	}
-	told := cleanAll(o.Told)
+	shown := cleanAll(o.NotesShown)
 	for _, note := range cleanAll(v.Notes) {
-		if !slices.Contains(told, note) {
+		if !slices.Contains(shown, note) {
 			p.paragraph("  * ", note, "2")
 		}
 	}

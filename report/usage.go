@@ -33,7 +33,7 @@ func (v view) usageSection() section {
 			Title: title, Label: title + " by unit at " + v.at(at), Whole: kind == "cpu"})
 	}
 	s.Folded = append([]table{v.usageTable(at), v.platformTable(at), v.nodesTable()},
-		v.elsewhere(at, v.usageTable, v.platformTable)...)
+		v.otherPoints(at, v.usageTable, v.platformTable)...)
 	return s
 }
 
@@ -41,14 +41,14 @@ func (v view) usageSection() section {
 func (v view) usageTable(at string) table {
 	t := table{ID: "usage-" + at, Title: "CPU and memory by unit at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("medians over trials, n=%s; the generator is in no sum", v.counting),
-		Columns: []column{words("variant"), words("unit"), numbers("CPU per " + v.Operation),
-			numbers("share of one processor"), numbers("peak memory")}}
+		Columns: []column{textCol("variant"), textCol("unit"), numberCol("CPU per " + v.Operation),
+			numberCol("share of one processor"), numberCol("peak memory")}}
 	if v.foreign() {
 		t.Title = "Who costs what: CPU and memory by process at " + v.at(at)
 	}
 	network := slices.ContainsFunc(v.Usages, func(u lab.RoleUsage) bool { return u.NetworkPerOperation > 0 })
 	if network {
-		t.Columns = append(t.Columns, numbers("network per "+v.Operation))
+		t.Columns = append(t.Columns, numberCol("network per "+v.Operation))
 	}
 	row := func(variant, unit string, u lab.RoleUsage, tone tone) {
 		cells := usageCells(variant, unit, u, tone)
@@ -76,8 +76,8 @@ func (v view) usageTable(at string) table {
 
 // usageCells returns one row of the uses, the network last. Nothing used is nothing measured.
 func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
-	shown := func(value float64, words string) cell {
-		c := unlessZero(value, words)
+	shown := func(value float64, written string) cell {
+		c := unlessZero(value, written)
 		c.Tone = cmp.Or(c.Tone, tone)
 		return c
 	}
@@ -90,7 +90,7 @@ func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 // usages returns what the roles of a variant used at a point, in the order of the
 // analysis.
 func (v view) usages(variant, point string) []lab.RoleUsage {
-	return those(v.Usages, func(u lab.RoleUsage) bool {
+	return filter(v.Usages, func(u lab.RoleUsage) bool {
 		return u.Variant == variant && u.Point.Name == point && !v.struckOut(variant)
 	})
 }
@@ -112,9 +112,9 @@ func (v view) platformTable(at string) table {
 				millicores(p.GroupMillicores), difference(*p), figure.Fixed(p.LagSeconds, 0)+" s")
 		}
 	}
-	t.Columns = []column{words("variant"), words("unit"), numbers(source), numbers("its maximum"),
-		numbers("control group meanwhile"),
-		numbers("difference"), numbers("said after")}
+	t.Columns = []column{textCol("variant"), textCol("unit"), numberCol(source), numberCol("its maximum"),
+		numberCol("control group meanwhile"),
+		numberCol("difference"), numberCol("said after")}
 	t.Note = fmt.Sprintf("averages over windows of about %s s whose middle lies in the load, 1000m is one "+
 		"processor; medians over trials; said after: since the middle of the window",
 		figure.Fixed(window, 0))
@@ -138,10 +138,11 @@ func (v view) nodesTable() table {
 		Note: "medians over the trials in which units were there at the end of the load; the generator is in no " +
 			"figure. " +
 			"Where the platform chooses the nodes, other units may be on them in other trials",
-		Columns: []column{words("variant"), words("node"), words("load"), numbers("trials"), numbers("units"),
-			numbers("share of one processor"), numbers("mean memory")}}
+		Columns: []column{textCol("variant"), textCol("node"), textCol("load"), numberCol("trials"),
+			numberCol("units"),
+			numberCol("share of one processor"), numberCol("mean memory")}}
 	for _, x := range v.variants() {
-		loads := those(v.NodeLoads, func(n lab.NodeLoad) bool { return n.Variant == x.Name })
+		loads := filter(v.NodeLoads, func(n lab.NodeLoad) bool { return n.Variant == x.Name })
 		slices.SortStableFunc(loads, func(a, b lab.NodeLoad) int { return cmp.Compare(a.Node, b.Node) })
 		for _, n := range loads {
 			t.add(n.Variant, n.Node, v.at(n.Point.Name), n.Trials, strconv.FormatFloat(n.Units, 'g', 3, 64),

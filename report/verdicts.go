@@ -24,7 +24,7 @@ func (v view) verdictSection() section {
 func (v view) matrixTable(all bool) table {
 	at := v.reference()
 	t := table{ID: "matrix", Title: "Verdicts at " + clean(v.at(at)), Keys: 1,
-		Columns: []column{words("variant")},
+		Columns: []column{textCol("variant")},
 		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or a bias), ? undecided, x "+
 			"broke a rule of its system; %s",
 			clean(v.Baseline), figure.Setting(v.Margin), v.sample())}
@@ -36,7 +36,7 @@ func (v view) matrixTable(all bool) table {
 		return table{}
 	}
 	for _, m := range metrics {
-		t.Columns = append(t.Columns, numbers(v.question(m, at)))
+		t.Columns = append(t.Columns, numberCol(v.question(m, at)))
 	}
 	for _, x := range v.challengers() {
 		var ratios []cell

@@ -64,12 +64,12 @@ func countingBlocks(a lab.Analysis) string {
 
 // variants returns what is compared: all but the twins.
 func (v view) variants() []lab.Variant {
-	return those(v.Variants, func(x lab.Variant) bool { return x.TwinOf == "" })
+	return filter(v.Variants, func(x lab.Variant) bool { return x.TwinOf == "" })
 }
 
 // challengers returns the variants that are compared with the baseline.
 func (v view) challengers() []lab.Variant {
-	return those(v.variants(), func(x lab.Variant) bool { return x.Name != v.Baseline })
+	return filter(v.variants(), func(x lab.Variant) bool { return x.Name != v.Baseline })
 }
 
 // isTwin reports whether the named variant repeats another.
@@ -133,8 +133,8 @@ func (v view) struckOut(variant string) bool {
 	return v.Audit[variant].Verdict == lab.AuditInvalid
 }
 
-// those returns the items that are wanted, in their order.
-func those[T any](items []T, wanted func(T) bool) []T {
+// filter returns the items that are wanted, in their order.
+func filter[T any](items []T, wanted func(T) bool) []T {
 	var found []T
 	for _, item := range items {
 		if wanted(item) {

@@ -14,7 +14,7 @@ import (
 func (v view) stepsTable(all bool) table {
 	shown := v.Waterfalls
 	if !all {
-		shown = those(lab.ExplainedWaterfalls(shown),
+		shown = filter(lab.ExplainedWaterfalls(shown),
 			func(w lab.Waterfall) bool { return !v.drawn(w.Metric, w.To, w.Point.Name) })
 	}
 	if len(shown) == 0 {
@@ -22,7 +22,7 @@ func (v view) stepsTable(all bool) table {
 	}
 	first := shown[0]
 	t := table{ID: "steps", Title: fmt.Sprintf("From %s to %s, %s", first.From, first.To, v.pace()), Keys: 1,
-		Columns: []column{prose("step")},
+		Columns: []column{proseCol("step")},
 		Note: fmt.Sprintf("each step: its variant / the one before it, by block; the last row is their product; "+
 			"~ equivalent within the margin (%s, or a bias), ? undecided; %s", figure.Setting(v.Margin), v.sample())}
 	if all {
@@ -37,7 +37,7 @@ func (v view) stepsTable(all bool) table {
 		if several && w.Metric != w.Point.Name {
 			name += " at " + w.Point.Name
 		}
-		t.Columns = append(t.Columns, numbers(name))
+		t.Columns = append(t.Columns, numberCol(name))
 	}
 	for i, s := range first.Steps {
 		row := []cell{text(s.Label())}
@@ -151,7 +151,8 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 		v.metric(w.Metric).Title, v.at(w.Point.Name)), Keys: 2,
 		Note: "each step: variant / the one before it, by block; so far: the product of the steps; " +
 			v.sample(),
-		Columns: []column{words(turning), prose("change"), numbers("step"), words("verdict"), numbers("so far")}}
+		Columns: []column{textCol(turning), proseCol("change"), numberCol("step"), textCol("verdict"),
+			numberCol("so far")}}
 	product := 1.0
 	for _, s := range w.Steps {
 		product *= s.Ratio.Ratio
@@ -174,8 +175,8 @@ func (v view) interactionTable() table {
 	t := table{ID: "interactions", Title: "Does the order of the steps matter?", Keys: 2,
 		Note: "a change's ratio on the way shown, on the other way, and one over the other by block; " +
 			v.sample(),
-		Columns: []column{words("metric"), words("change"), numbers("this way"), numbers("other way"),
-			numbers("one / other"), words("matters"), prose("in words")}}
+		Columns: []column{textCol("metric"), textCol("change"), numberCol("this way"), numberCol("other way"),
+			numberCol("one / other"), textCol("matters"), proseCol("in words")}}
 	for _, w := range v.Waterfalls {
 		for _, i := range w.Interactions {
 			matters := toned("no", toneMuted)

@@ -152,7 +152,7 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	}
 	shown := a.shown(flags.takeOutput())
 	err = report.Terminal(plain.Raw(shown), concluded,
-		report.Options{Colour: useColour(shown), Full: flags.full, Told: flags.told})
+		report.Options{Colour: useColour(shown), Full: flags.full, NotesShown: flags.told})
 	err = errors.Join(err, a.writeJSONFile(flags.json, concluded))
 	fmt.Fprintf(shown, "\nreport  %s\nagain   cleave report %s --full\n", folder.Path(reportFile), folder.Dir())
 	return concluded, err

@@ -95,21 +95,21 @@ func pretend(ctx context.Context, root string) (name string, ended <-chan error,
 	if err := errors.Join(unopened, folder.Lock()); err != nil {
 		return "", nil, err
 	}
-	told, seconds := progress.New(journal, progress.JSON, time.Now), progress.NewSeconds(file)
+	shown, seconds := progress.New(journal, progress.JSON, time.Now), progress.NewSeconds(file)
 	done := make(chan error, 1)
 	go func() {
-		told.Begin(plan, 0)
+		shown.Begin(plan, 0)
 		for number := 1; ctx.Err() == nil; number++ {
-			told.TrialStarted(lab.PlannedTrial{Number: number, Block: number, Variant: "a", Point: "p"}, 1)
+			shown.TrialStarted(lab.PlannedTrial{Number: number, Block: number, Variant: "a", Point: "p"}, 1)
 			seconds.Trial(number, 1)
 			for second := 1; second <= 10 && ctx.Err() == nil; second++ {
-				tellSecond(seconds, float64(second))
+				addSecond(seconds, float64(second))
 				select {
 				case <-ctx.Done():
 				case <-time.After(time.Second):
 				}
 			}
-			told.TrialEnded(lab.Trial{Number: number, Block: number, Attempt: 1, Variant: "a", Valid: true})
+			shown.TrialEnded(lab.Trial{Number: number, Block: number, Attempt: 1, Variant: "a", Valid: true})
 		}
 		folder.Unlock()
 		done <- errors.Join(seconds.Close(), journal.Close())
@@ -117,7 +117,7 @@ func pretend(ctx context.Context, root string) (name string, ended <-chan error,
 	return strings.TrimPrefix(folder.Dir(), root+"/"), done, nil
 }
 
-func tellSecond(seconds *progress.Seconds, end float64) {
+func addSecond(seconds *progress.Seconds, end float64) {
 	median, p99 := 0.001+end/1e5, 0.01+end/1e4
 	seconds.Loaded(lab.LoadSecond{Slice: lab.Slice{End: end, OK: 500, Median: &median, P99: &p99}})
 	used := lab.UsedSecond{End: end, Cores: map[string]float64{}}

@@ -47,8 +47,8 @@ func Decision(w io.Writer, r Run, need Need) error {
 		d.line("## Answer")
 		d.line("**%s**", escaped(a.Answer.Sentence))
 		d.table(headlineRows(a.Answer.Headline))
-		d.said("Withheld", strings.Join(a.Answer.Withheld, " "))
-		d.takes(a, need)
+		d.part("Withheld", strings.Join(a.Answer.Withheld, " "))
+		d.resources(a, need)
 		d.line("## How sure")
 		d.line("%s", escaped(strings.Join(a.Answer.Sure, " ")))
 		d.line("## Not tested")
@@ -73,9 +73,9 @@ func variantNames(a lab.Analysis) []string {
 	return names
 }
 
-// takes writes which cores and how much memory each variant takes at the user's rate, by the
+// resources writes which cores and how much memory each variant takes at the user's rate, by the
 // processor time of an operation where the measured rate is closest to it.
-func (d *document) takes(a lab.Analysis, need Need) {
+func (d *document) resources(a lab.Analysis, need Need) {
 	point, measured := closestPoint(a, need.Rate)
 	rate := cmp.Or(need.Rate, measured)
 	cpu, hasCPU := lab.FindMetric(a.Metrics, lab.CPU, 0, lab.PerOperation)

@@ -45,9 +45,9 @@ func junit(w io.Writer, r Run) error {
 		switch problems := strings.Join(sum.Problems, "; "); sum.Verdict {
 		case lab.AuditValid:
 		case lab.AuditInvalid:
-			c.Failure = says("broke a rule of the system: " + problems)
+			c.Failure = newMessage("broke a rule of the system: " + problems)
 		default:
-			c.Skipped = says("the audit came to no verdict: " + problems)
+			c.Skipped = newMessage("the audit came to no verdict: " + problems)
 		}
 		cases = append(cases, c)
 	}
@@ -56,9 +56,9 @@ func junit(w io.Writer, r Run) error {
 		switch claim.Verdict {
 		case lab.ClaimSupported:
 		case lab.ClaimContradicted:
-			c.Failure = says("contradicted: " + claim.Reason)
+			c.Failure = newMessage("contradicted: " + claim.Reason)
 		default:
-			c.Skipped = says(standingWithReason(claim))
+			c.Skipped = newMessage(standingWithReason(claim))
 		}
 		cases = append(cases, c)
 	}
@@ -81,12 +81,12 @@ func gateCases(gates []lab.GateVerdict, mustKnow bool) []testCase {
 		c := newCase("gate", g.Gate)
 		switch gateStanding(g) {
 		case failed:
-			c.Failure = says("beyond the limit: " + figure.Changes(g.Failed))
+			c.Failure = newMessage("beyond the limit: " + figure.Changes(g.Failed))
 		case open:
-			if said := says("it may be beyond the limit: " + figure.Changes(g.Open)); mustKnow {
-				c.Failure = said
+			if message := newMessage("it may be beyond the limit: " + figure.Changes(g.Open)); mustKnow {
+				c.Failure = message
 			} else {
-				c.Skipped = said
+				c.Skipped = message
 			}
 		}
 		cases = append(cases, c)
@@ -98,7 +98,7 @@ func newCase(kind, name string) testCase {
 	return testCase{Class: "cleave." + kind, Name: oneLine(name)}
 }
 
-func says(text string) *message { return &message{oneLine(text)} }
+func newMessage(text string) *message { return &message{oneLine(text)} }
 
 func writeSuite(w io.Writer, name string, cases []testCase) error {
 	s := suite{Name: oneLine(name), Tests: len(cases), Cases: cases}

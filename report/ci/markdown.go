@@ -52,9 +52,9 @@ func markdown(w io.Writer, r Run) error {
 				escaped(strings.Join(sum.Problems, "; ")))
 		}
 	}
-	d.said("Withheld", strings.Join(a.Answer.Withheld, " "))
-	d.said("How sure", strings.Join(a.Answer.Sure, " "))
-	d.said("Not tested", strings.Join(a.Answer.NotTested, ", "))
+	d.part("Withheld", strings.Join(a.Answer.Withheld, " "))
+	d.part("How sure", strings.Join(a.Answer.Sure, " "))
+	d.part("Not tested", strings.Join(a.Answer.NotTested, ", "))
 	rows := [][]string{{"metric", "point", "variant", "baseline", "variant / baseline", "verdict"}}
 	for _, c := range a.Comparisons {
 		rows = append(rows, []string{c.Metric, c.Point.Name, c.Variant, c.Baseline,
@@ -99,8 +99,8 @@ type document struct{ strings.Builder }
 
 func (d *document) line(format string, args ...any) { fmt.Fprintf(d, format+"\n\n", args...) }
 
-// said writes a part of the answer, where it has one.
-func (d *document) said(lead, text string) {
+// part writes a part of the answer, where it has one.
+func (d *document) part(lead, text string) {
 	if text != "" {
 		d.line("**%s:** %s", lead, escaped(text))
 	}
@@ -159,12 +159,12 @@ func (d *document) gates(gates []lab.GateVerdict, mustKnow bool) {
 
 // claims writes a table of claims.
 func (d *document) claims(claims []lab.Judgement) {
-	rows, given := [][]string{{"claim", "", "why"}}, map[string]bool{}
+	rows, seen := [][]string{{"claim", "", "why"}}, map[string]bool{}
 	for _, c := range claims {
-		if c.Verdict == lab.ClaimUntestable && given[c.Reason] {
+		if c.Verdict == lab.ClaimUntestable && seen[c.Reason] {
 			c.Reason = "for the same reason as above"
 		}
-		given[c.Reason] = true
+		seen[c.Reason] = true
 		mark := map[lab.ClaimVerdict]string{lab.ClaimSupported: "✅ ", lab.ClaimContradicted: "❌ "}[c.Verdict]
 		rows = append(rows, []string{c.Text, mark + c.Standing(), c.Reason})
 	}

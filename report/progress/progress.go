@@ -33,13 +33,13 @@ func New(w io.Writer, form Form, now func() time.Time) lab.Progress {
 	t := &tracker{now: now, spent: map[setting]spent{}}
 	switch form {
 	case Terminal:
-		return &terminal{w: w, tracker: t}
+		return &terminalForm{w: w, tracker: t}
 	case JSON:
-		return &lines{encoder: json.NewEncoder(w), tracker: t}
+		return &jsonForm{encoder: json.NewEncoder(w), tracker: t}
 	case None:
-		return &story{w: io.Discard, tracker: t}
+		return &plainForm{w: io.Discard, tracker: t}
 	default:
-		return &story{w: plain.NewWriter(w), tracker: t}
+		return &plainForm{w: plain.NewWriter(w), tracker: t}
 	}
 }
 
@@ -129,9 +129,9 @@ func (t *tracker) position(planned lab.PlannedTrial) string {
 		len(t.plan.Trials))
 }
 
-// timeWords says what the trials' time went to: "40 s in trials, 25 s of them measured;
+// timeText says what the trials' time went to: "40 s in trials, 25 s of them measured;
 // calibration 2 s, start 4 s, ...".
-func (t *tracker) timeWords() string {
+func (t *tracker) timeText() string {
 	var all, measured float64
 	var rest []string
 	for _, phase := range t.phases {
@@ -148,8 +148,8 @@ func (t *tracker) timeWords() string {
 
 func seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
 
-// leftWords returns the time left, and "" if nothing is left or was measured.
-func (t *tracker) leftWords() string {
+// leftText returns the time left, and "" if nothing is left or was measured.
+func (t *tracker) leftText() string {
 	left, ok := t.left()
 	if !ok || left == 0 {
 		return ""
@@ -168,13 +168,13 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f h", d.Hours())
 }
 
-// story writes a line for every trial that has ended.
-type story struct {
+// plainForm writes a line for every trial that has ended.
+type plainForm struct {
 	*tracker
 	w io.Writer
 }
 
-func (p *story) Begin(plan lab.Plan, done int) {
+func (p *plainForm) Begin(plan lab.Plan, done int) {
 	p.begin(plan, done)
 	fmt.Fprintln(p.w, beginning(plan, done))
 }
@@ -211,18 +211,18 @@ func beginning(plan lab.Plan, done int) string {
 	return text
 }
 
-func (p *story) TrialStarted(planned lab.PlannedTrial, _ int) { p.startTrial(planned) }
+func (p *plainForm) TrialStarted(planned lab.PlannedTrial, _ int) { p.startTrial(planned) }
 
-func (p *story) TrialEnded(trial lab.Trial) {
+func (p *plainForm) TrialEnded(trial lab.Trial) {
 	p.endTrial(trial)
-	fmt.Fprintf(p.w, "%s: %s%s\n", p.position(p.current), outcome(trial), p.leftWords())
+	fmt.Fprintf(p.w, "%s: %s%s\n", p.position(p.current), outcome(trial), p.leftText())
 }
 
-func (p *story) Note(text string) { fmt.Fprintln(p.w, text) }
+func (p *plainForm) Note(text string) { fmt.Fprintln(p.w, text) }
 
-func (p *story) End() {
+func (p *plainForm) End() {
 	if len(p.phases) > 0 {
-		fmt.Fprintln(p.w, p.timeWords())
+		fmt.Fprintln(p.w, p.timeText())
 	}
 }
 
@@ -238,8 +238,8 @@ func outcome(trial lab.Trial) string {
 	return fmt.Sprintf("%s %.3g s", where, trial.ElapsedSeconds)
 }
 
-// terminal redraws one line. Trials that do not count get a line that stays.
-type terminal struct {
+// terminalForm redraws one line. Trials that do not count get a line that stays.
+type terminalForm struct {
 	*tracker
 	w io.Writer
 }
@@ -247,45 +247,45 @@ type terminal struct {
 // clearLine returns to the first column and erases the line.
 const clearLine = "\r\x1b[K"
 
-func (t *terminal) Begin(plan lab.Plan, done int) {
+func (t *terminalForm) Begin(plan lab.Plan, done int) {
 	t.begin(plan, done)
 	fmt.Fprintln(t.w, plain.Text(beginning(plan, done)))
 }
 
-func (t *terminal) TrialStarted(planned lab.PlannedTrial, _ int) {
+func (t *terminalForm) TrialStarted(planned lab.PlannedTrial, _ int) {
 	t.startTrial(planned)
 	fmt.Fprintf(t.w, "%s%s %s: %s at %s%s", clearLine, t.bar(), t.position(planned),
-		plain.Text(planned.Variant), plain.Text(planned.Point), t.leftWords())
+		plain.Text(planned.Variant), plain.Text(planned.Point), t.leftText())
 }
 
-func (t *terminal) TrialEnded(trial lab.Trial) {
+func (t *terminalForm) TrialEnded(trial lab.Trial) {
 	t.endTrial(trial)
 	if !trial.Valid {
 		fmt.Fprintf(t.w, "%s%s: %s\n", clearLine, t.position(t.current), plain.Text(outcome(trial)))
 	}
 }
 
-func (t *terminal) Note(text string) { fmt.Fprintf(t.w, "%s%s\n", clearLine, plain.Text(text)) }
+func (t *terminalForm) Note(text string) { fmt.Fprintf(t.w, "%s%s\n", clearLine, plain.Text(text)) }
 
-func (t *terminal) End() {
+func (t *terminalForm) End() {
 	fmt.Fprint(t.w, clearLine)
 	if len(t.phases) > 0 {
-		fmt.Fprintln(t.w, t.timeWords())
+		fmt.Fprintln(t.w, t.timeText())
 	}
 }
 
 // bar returns a progress bar of ten cells.
-func (t *terminal) bar() string {
-	const cells = 10
+func (t *terminalForm) bar() string {
+	const width = 10
 	full := 0
 	if n := len(t.plan.Trials); n > 0 {
-		full = min(cells, cells*t.done/n)
+		full = min(width, width*t.done/n)
 	}
-	return "[" + strings.Repeat("#", full) + strings.Repeat(".", cells-full) + "]"
+	return "[" + strings.Repeat("#", full) + strings.Repeat(".", width-full) + "]"
 }
 
-// lines writes one JSON object per event.
-type lines struct {
+// jsonForm writes one JSON object per event.
+type jsonForm struct {
 	*tracker
 	encoder *json.Encoder
 }
@@ -313,23 +313,23 @@ type Line struct {
 	Phases []lab.Phase `json:"phases,omitempty"`
 }
 
-func (l *lines) write(line Line) {
+func (l *jsonForm) write(line Line) {
 	line.At, line.Trials, line.Done = l.now().UTC(), len(l.plan.Trials), l.done
 	_ = l.encoder.Encode(line) // a reader that has gone away must not stop the experiment
 }
 
-func (l *lines) Begin(plan lab.Plan, done int) {
+func (l *jsonForm) Begin(plan lab.Plan, done int) {
 	l.begin(plan, done)
 	l.write(Line{Event: "begin"})
 }
 
-func (l *lines) TrialStarted(planned lab.PlannedTrial, attempt int) {
+func (l *jsonForm) TrialStarted(planned lab.PlannedTrial, attempt int) {
 	l.startTrial(planned)
 	l.write(Line{Event: "start", Block: planned.Block, Trial: planned.Number, Attempt: attempt,
 		Variant: planned.Variant, Point: planned.Point, LeftSeconds: l.leftSeconds()})
 }
 
-func (l *lines) TrialEnded(trial lab.Trial) {
+func (l *jsonForm) TrialEnded(trial lab.Trial) {
 	l.endTrial(trial)
 	l.write(Line{
 		Event: "trial", Block: trial.Block, Trial: trial.Number, Attempt: trial.Attempt, Variant: trial.Variant,
@@ -339,7 +339,7 @@ func (l *lines) TrialEnded(trial lab.Trial) {
 }
 
 // leftSeconds returns nil while nothing was measured.
-func (l *lines) leftSeconds() *float64 {
+func (l *jsonForm) leftSeconds() *float64 {
 	left, ok := l.left()
 	if !ok {
 		return nil
@@ -349,13 +349,13 @@ func (l *lines) leftSeconds() *float64 {
 }
 
 // Look implements lab.Progress.
-func (l *lines) Look(block int, headline lab.Headline) {
+func (l *jsonForm) Look(block int, headline lab.Headline) {
 	l.write(Line{Event: "look", Block: block, Headline: &headline})
 }
 
-func (l *lines) Note(text string) { l.write(Line{Event: "note", Text: text}) }
+func (l *jsonForm) Note(text string) { l.write(Line{Event: "note", Text: text}) }
 
-func (l *lines) End() { l.write(Line{Event: "end", Phases: l.phases}) }
+func (l *jsonForm) End() { l.write(Line{Event: "end", Phases: l.phases}) }
 
 // Both shows progress in two places.
 type Both [2]lab.Progress

@@ -73,12 +73,12 @@ func (s *Seconds) Trial(number, attempt int) {
 }
 
 // Loaded implements lab.SecondsWatcher.
-func (s *Seconds) Loaded(second lab.LoadSecond) { s.tell(SecondLine{Loaded: &second}) }
+func (s *Seconds) Loaded(second lab.LoadSecond) { s.add(SecondLine{Loaded: &second}) }
 
 // Used implements lab.SecondsWatcher.
-func (s *Seconds) Used(second lab.UsedSecond) { s.tell(SecondLine{Used: &second}) }
+func (s *Seconds) Used(second lab.UsedSecond) { s.add(SecondLine{Used: &second}) }
 
-func (s *Seconds) tell(line SecondLine) {
+func (s *Seconds) add(line SecondLine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -76,15 +76,15 @@ func (s *scraper) Collect(out chan<- client.Metric) {
 // scrapedName returns the name of a figure as Prometheus has it ("Metric and label naming"), by the rules of
 // OpenTelemetry ("Prometheus and OpenMetrics Compatibility", section "Metric Metadata").
 func scrapedName(f Figure) string {
-	words := strings.Split(f.Name, ".")
+	name := strings.Split(f.Name, ".")
 	switch f.Unit {
 	case "s":
-		words = append(words, "seconds")
+		name = append(name, "seconds")
 	case "By":
-		words = append(words, "bytes")
+		name = append(name, "bytes")
 	}
 	if f.Total {
-		words = append(words, "total")
+		name = append(name, "total")
 	}
-	return strings.Join(words, "_")
+	return strings.Join(name, "_")
 }
