@@ -128,7 +128,7 @@ func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
 		Question: "Which unit holds the system back?", Points: []lab.Point{point}, Design: f.design("base"),
 		Metrics: throughputFirst(info.Metrics), Load: &load,
 	}
-	onBackings, err := backed(info.Name, f.backings)
+	onBackings, err := backingKnobsOf(info.Name, f.backings)
 	if err != nil {
 		return lab.Plan{}, err
 	}
@@ -217,7 +217,7 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 // base returns the variant that is scaled, with the units that are to be. Where no architecture
 // was asked for, it is the first with several units that can be replicated.
 func (f *bottleneckFlags) base(
-	s lab.Study, info lab.SystemInfo, onBackings standing,
+	s lab.Study, info lab.SystemInfo, onBackings backingKnobs,
 ) (lab.Variant, []string, error) {
 	asked := []string{f.architecture}
 	if f.architecture == "" {

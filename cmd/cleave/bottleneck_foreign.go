@@ -19,7 +19,7 @@ func (f *bottleneckFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
 	f.hasten(2*time.Second, f.warmUp.least)
-	definitions, err := f.systems(args, f.way(), secrets)
+	definitions, err := f.systems(args, f.onlyDeployment(), secrets)
 	load, dir, loadErr := f.load(secrets)
 	point, pointErr := f.point(external.System{}.Describe())
 	if err := errors.Join(err, loadErr, pointErr, f.mistakes()); err != nil {

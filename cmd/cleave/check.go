@@ -115,7 +115,7 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 	if len(info.Metrics) > 0 { // it is under load
 		s.Load = &lab.Load{} // it lasts until its operations are done, or as long as the faults do
 	}
-	onBackings, err := backed(info.Name, f.backings)
+	onBackings, err := backingKnobsOf(info.Name, f.backings)
 	if err != nil {
 		return lab.Plan{}, err
 	}
@@ -124,7 +124,7 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment(),
 			Replicas: f.replicas, Knobs: map[string]string{}}
 		maps.Copy(v.Knobs, f.knobs)
-		mistakes = append(mistakes, turn(info, &v, onBackings))
+		mistakes = append(mistakes, putOnBackings(info, &v, onBackings))
 		s.Variants = append(s.Variants, v)
 	}
 	if err := errors.Join(mistakes...); err != nil {
@@ -164,7 +164,7 @@ func (f *checkFlags) study(system lab.Checkable) (lab.Study, error) {
 func (f *checkFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
-	definitions, err := f.systems(args, f.way(), secrets)
+	definitions, err := f.systems(args, f.onlyDeployment(), secrets)
 	s, studyErr := f.study(external.System{})
 	load, dir, loadErr := f.load(secrets)
 	if err := errors.Join(err, studyErr, loadErr); err != nil {
@@ -203,7 +203,7 @@ func (f *checkFlags) names(info lab.SystemInfo) []string {
 	var names []string
 	for _, a := range info.Architectures {
 		v := lab.Variant{System: info.Name, Architecture: a.Name, Deployment: f.deployment()}
-		if possible(info, v) == nil && refuses(v) == nil {
+		if checkVariant(info, v) == nil && checkDeployment(v) == nil {
 			names = append(names, a.Name)
 		}
 	}

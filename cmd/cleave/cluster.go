@@ -39,13 +39,13 @@ func usersSwarm() (*swarm.Users, error) {
 // nothing.
 func checkClusters(flags *pflag.FlagSet, variants []lab.Variant) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
-		ways := map[string][]string{"context": {lab.Kubernetes}, "kubeconfig": {lab.Kubernetes},
+		deployments := map[string][]string{"context": {lab.Kubernetes}, "kubeconfig": {lab.Kubernetes},
 			"swarm": {lab.Swarm}, "hosts": {lab.SSH}, "registry": {lab.Kubernetes, lab.Swarm}}[f.Name]
-		if len(ways) > 0 && !slices.ContainsFunc(variants, func(v lab.Variant) bool {
-			return slices.Contains(ways, v.Deployment)
+		if len(deployments) > 0 && !slices.ContainsFunc(variants, func(v lab.Variant) bool {
+			return slices.Contains(deployments, v.Deployment)
 		}) {
 			err = errors.Join(err, withCode(exitBadPlan, "--%s does nothing here, since no variant runs there: add "+
-				"--deploy %s, or leave it out", f.Name, strings.Join(ways, " or --deploy ")))
+				"--deploy %s, or leave it out", f.Name, strings.Join(deployments, " or --deploy ")))
 		}
 	})
 	return err

@@ -65,8 +65,8 @@ need not be named. docs/comparing.md is a walk-through.` + exitCodesHelp(measure
 // plan makes the plan of a comparison. All mistakes are named at once.
 func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error) {
 	f.hasten(3*time.Second, time.Second/2)
-	definitions, err := f.systems(args, f.ways, secrets)
-	if len(args) < 2 && (len(args) == 0 || len(f.ways) < 2) {
+	definitions, err := f.systems(args, f.deployments, secrets)
+	if len(args) < 2 && (len(args) == 0 || len(f.deployments) < 2) {
 		err = errors.Join(err, errors.New("a comparison needs at least two systems, or one in two ways "+
 			"(--deploy): see cleave help compare"))
 	}

@@ -20,13 +20,13 @@ import (
 
 type compareFlags struct {
 	foreignFlags
-	ways     []string // of every system; none: each has its own
-	rates    []string
-	users    []int
-	capacity bool
-	lengthen float64
-	faults   []string
-	nameBy   string
+	deployments []string // of every system; none: each has its own
+	rates       []string
+	users       []int
+	capacity    bool
+	lengthen    float64
+	faults      []string
+	nameBy      string
 }
 
 func (f *compareFlags) register(command *cobra.Command) {
@@ -49,7 +49,7 @@ func (f *compareFlags) register(command *cobra.Command) {
 	})
 	addGroup(command, "Trust", r.addAllowed, f.addTrusted)
 	addGroup(command, "Deployment", func(flags *pflag.FlagSet) {
-		flags.StringSliceVar(&f.ways, deployFlagName, nil,
+		flags.StringSliceVar(&f.deployments, deployFlagName, nil,
 			"`deployment` of commands, or several to compare each in (process,docker-host): "+
 				strings.Join(lab.Deployments(), ", "))
 	}, f.addCompose, func(flags *pflag.FlagSet) {

@@ -327,12 +327,12 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	if err != nil {
 		return nil, err
 	}
-	ways, err := deployers(own, units, label.String())
+	available, err := deployers(own, units, label.String())
 	if err != nil {
 		return nil, err
 	}
 	return &run.Conductor{
-		System: system, Deployers: ways, Backings: services, Meter: meter.New(), Profiler: profiler.Profiler{},
+		System: system, Deployers: available, Backings: services, Meter: meter.New(), Profiler: profiler.Profiler{},
 		Tracer:   traces.Collector{},
 		Injector: fault.Injector{}, Host: meter.NewHost(version),
 		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.story),

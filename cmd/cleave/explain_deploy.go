@@ -8,26 +8,27 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ways returns the steps of a system from one variant to another, in one or two orders. If the steps of the
-// system do not change the deployment and the two variants have different ones, the deployment is a further
-// step: the last one in the order that is shown, and the first one in the other.
-func ways(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
+// stepsBetween returns the steps of a system from one variant to another, in one or two orders. If the steps
+// of the system do not change the deployment and the two variants have different ones, the deployment is a
+// further step: the last one in the order that is shown, and the first one in the other.
+func stepsBetween(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	same := from.Architecture == to.Architecture && maps.Equal(from.Knobs, to.Knobs)
 	if same && from.Deployment != to.Deployment {
 		from.Name = from.Architecture
-		return deployed([]lab.Variant{from}, nil, to.Deployment)
+		return withDeployment([]lab.Variant{from}, nil, to.Deployment)
 	}
 	stops, steps, err := system.Ways(from, to)
 	isThere := func(v lab.Variant) bool { return v.Deployment == to.Deployment }
 	if err != nil || slices.ContainsFunc(stops, isThere) {
 		return stops, steps, err
 	}
-	return deployed(stops, steps, to.Deployment)
+	return withDeployment(stops, steps, to.Deployment)
 }
 
-// deployed adds steps to a deployment. In the order that is shown they come before steps to tuned variants,
-// since the price of the deployment is that of stock variants.
-func deployed(stops []lab.Variant, steps []lab.PathStep, to string) ([]lab.Variant, []lab.PathStep, error) {
+// withDeployment adds steps to a deployment. In the order that is shown they come before steps to tuned
+// variants, since the price of the deployment is that of stock variants.
+func withDeployment(stops []lab.Variant, steps []lab.PathStep, to string) ([]lab.Variant, []lab.PathStep,
+	error) {
 	orders := map[int][]lab.PathStep{1: nil}
 	for _, step := range steps {
 		orders[step.Order] = append(orders[step.Order], step)
@@ -35,7 +36,7 @@ func deployed(stops []lab.Variant, steps []lab.PathStep, to string) ([]lab.Varia
 	if len(orders) == 1 && len(steps) > 0 {
 		orders[2] = orders[1]
 	}
-	way := deployedWay{known: stops, to: to}
+	builder := stepBuilder{known: stops, to: to}
 	for _, order := range slices.Sorted(maps.Keys(orders)) {
 		at := 0
 		if order == 1 {
@@ -43,28 +44,28 @@ func deployed(stops []lab.Variant, steps []lab.PathStep, to string) ([]lab.Varia
 				at = len(orders[1])
 			}
 		}
-		if err := way.lead(order, orders[order], at); err != nil {
+		if err := builder.addOrder(order, orders[order], at); err != nil {
 			return nil, nil, err
 		}
 	}
-	return way.stops, way.steps, nil
+	return builder.stops, builder.steps, nil
 }
 
-// deployedWay adds steps to a deployment to each order of steps.
-type deployedWay struct {
+// stepBuilder adds steps to a deployment to each order of steps.
+type stepBuilder struct {
 	known []lab.Variant // the variants of the steps without the deployment
 	to    string
 	stops []lab.Variant
 	steps []lab.PathStep
 }
 
-// lead adds the steps of one order, with those to the deployment before the step with the index at.
-func (w *deployedWay) lead(order int, steps []lab.PathStep, at int) error {
+// addOrder adds the steps of one order, with those to the deployment before the step with the index at.
+func (w *stepBuilder) addOrder(order int, steps []lab.PathStep, at int) error {
 	w.stops = append(w.stops, w.known[0])
 	name := w.known[0].Name // without a deployment in it
 	for i := range len(steps) + 1 {
 		if i == at {
-			w.deploy(order, name)
+			w.addDeployment(order, name)
 		}
 		if i == len(steps) {
 			break
@@ -78,30 +79,30 @@ func (w *deployedWay) lead(order int, steps []lab.PathStep, at int) error {
 		if i >= at {
 			next.Name, next.Deployment = name+"-"+w.to, w.to
 		}
-		w.take(order, next, steps[i])
+		w.add(order, next, steps[i])
 	}
 	return nil
 }
 
-// deploy adds the steps to the deployment.
-func (w *deployedWay) deploy(order int, name string) {
-	for _, deployment := range through(w.known[0].Deployment, w.to) {
+// addDeployment adds the steps to the deployment.
+func (w *stepBuilder) addDeployment(order int, name string) {
+	for _, deployment := range deploymentsBetween(w.known[0].Deployment, w.to) {
 		next := w.stops[len(w.stops)-1]
 		change := lab.KnobChange{Knob: "deployment", From: next.Deployment, To: deployment}
 		next.Name, next.Deployment = name+"-"+deployment, deployment
-		w.take(order, next, lab.PathStep{Changes: []lab.KnobChange{change}})
+		w.add(order, next, lab.PathStep{Changes: []lab.KnobChange{change}})
 	}
 }
 
-// take adds a step to the next variant.
-func (w *deployedWay) take(order int, next lab.Variant, step lab.PathStep) {
+// add adds a step to the next variant.
+func (w *stepBuilder) add(order int, next lab.Variant, step lab.PathStep) {
 	step.Order, step.Before, step.Variant = order, w.stops[len(w.stops)-1].Name, next.Name
 	w.stops, w.steps = append(w.stops, next), append(w.steps, step)
 }
 
-// through returns the deployments from one to another, without the first. A step from processes to a bridge
-// network goes by containers on the host's network, since these have a price of their own.
-func through(from, to string) []string {
+// deploymentsBetween returns the deployments from one to another, without the first. A step from processes to
+// a bridge network goes by containers on the host's network, since these have a price of their own.
+func deploymentsBetween(from, to string) []string {
 	ends := []string{from, to}
 	if slices.Contains(ends, lab.Process) && slices.Contains(ends, lab.DockerBridge) {
 		return []string{lab.DockerHost, to}

@@ -17,7 +17,7 @@ const factorsFlag = "factors"
 
 // planFactors makes the plan of a factorial design over knobs of --from. All mistakes in the flags are named
 // at once, and so are all combinations that the system refuses.
-func (f *explainFlags) planFactors(system lab.Explainable, onBackings standing) (lab.Plan, error) {
+func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKnobs) (lab.Plan, error) {
 	info := system.Describe()
 	var clash error
 	for _, flag := range []string{"to", "tuned", "one-order"} {
@@ -131,7 +131,7 @@ func runsOf(info lab.SystemInfo, base lab.Variant, design lab.Factorial) ([]lab.
 		}
 		v := atHigh(base, set)
 		v.Name = run.Variant
-		if err := possible(info, v); err != nil {
+		if err := checkVariant(info, v); err != nil {
 			refused = append(refused, fmt.Errorf("%s: %w", v.Summary, err))
 		}
 		variants = append(variants, v)

@@ -65,7 +65,7 @@ func (f *explainFlags) ends(
 		return nil, nil, fmt.Errorf("say what %s becomes: name a second system, or what changes in it: --to "+
 			"\"cart.replicas=2 deployment=docker-host\"", args[0])
 	}
-	deployments, end := f.way(), ""
+	deployments, end := f.onlyDeployment(), ""
 	var words []string
 	for _, word := range strings.Fields(changes) {
 		if name, is := strings.CutPrefix(word, "deployment="); is {
@@ -91,7 +91,7 @@ func (f *explainFlags) ends(
 		if begin == end {
 			return nil, nil, fmt.Errorf("--to: %s runs on %s already", args[0], end)
 		}
-		deployments = append([]string{begin}, through(begin, end)...)
+		deployments = append([]string{begin}, deploymentsBetween(begin, end)...)
 	}
 	if second == args[0] {
 		from, err = f.systems(args[:1], deployments, secrets)

@@ -93,7 +93,7 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	}
 	f.complete(system.Explanation())
 	info := system.Describe()
-	onBackings, err := backed(info.Name, f.backings)
+	onBackings, err := backingKnobsOf(info.Name, f.backings)
 	if err != nil {
 		return lab.Plan{}, err
 	}
@@ -110,7 +110,7 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	if err := errors.Join(fromErr, toErr, f.mistakes()); err != nil {
 		return lab.Plan{}, err
 	}
-	stops, steps, err := ways(system, from, to)
+	stops, steps, err := stepsBetween(system, from, to)
 	if err != nil {
 		return lab.Plan{}, err
 	}

@@ -105,9 +105,9 @@ func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error)
 	return foreign, withCode(exitBadPlan, "%s is for %s: leave it out", strings.Join(wrong, ", "), kind)
 }
 
-// way returns the deployment of --deploy as a list of one; it is empty without the flag, and systems then
-// keep their own.
-func (f *foreignFlags) way() []string { return strings.Fields(string(f.deploy)) }
+// onlyDeployment returns the deployment of --deploy as a list of one; it is empty without the flag, and
+// systems then keep their own.
+func (f *foreignFlags) onlyDeployment() []string { return strings.Fields(string(f.deploy)) }
 
 // foreignPlanner makes the plan of a command for the systems that its arguments name.
 type foreignPlanner func(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error)
@@ -152,12 +152,12 @@ func (a app) planForeign(
 
 // systems reads arguments. Each is a system for every deployment, or for its own one if the list is empty.
 func (f *foreignFlags) systems(
-	args, ways []string, secrets *secret.Vault,
+	args, deployments []string, secrets *secret.Vault,
 ) (definitions []external.Definition, err error) {
 	var mistakes []error
 	for _, argument := range args {
 		d, err := f.system(argument)
-		own := ways
+		own := deployments
 		if f.command && d.IsCompose() {
 			own = []string{"compose"}
 		} else if f.command && d.HasUnits() {

@@ -289,7 +289,7 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	if err := f.checkRate(); err != nil {
 		return lab.Plan{}, err
 	}
-	onBackings, err := backed(info.Name, f.backings)
+	onBackings, err := backingKnobsOf(info.Name, f.backings)
 	if err != nil {
 		return lab.Plan{}, err
 	}

@@ -42,7 +42,7 @@ func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}
 func (f *modelFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
-	definitions, err := f.systems(args, f.way(), secrets)
+	definitions, err := f.systems(args, f.onlyDeployment(), secrets)
 	load, dir, loadErr := f.load(secrets)
 	if err := errors.Join(err, loadErr, f.checkRate(), f.checkDesign()); err != nil {
 		return lab.Plan{}, err

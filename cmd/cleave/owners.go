@@ -32,12 +32,12 @@ type owned struct {
 }
 
 // askConsent asks for the consent that a plan needs, and lets the deployers ask again before every trial.
-func askConsent(ctx context.Context, plan lab.Plan, ways map[string]lab.Deployer) error {
-	for _, way := range ways {
-		if asks, is := way.(interface {
+func askConsent(ctx context.Context, plan lab.Plan, deployers map[string]lab.Deployer) error {
+	for _, deployer := range deployers {
+		if asks, is := deployer.(interface {
 			AskBefore(admit func(context.Context) error)
 		}); is {
-			asks.AskBefore(func(ctx context.Context) error { return admit(ctx, plan, way.Name()) })
+			asks.AskBefore(func(ctx context.Context) error { return admit(ctx, plan, deployer.Name()) })
 		}
 	}
 	return admit(ctx, plan, lab.Kubernetes, lab.Swarm, lab.SSH)

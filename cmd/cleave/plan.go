@@ -87,14 +87,14 @@ func (f *experimentFlags) ofFile(path string) (lab.Plan, error) {
 func (f *experimentFlags) ofStudy(file *study.File) (plan lab.Plan, err error) {
 	o := f.options()
 	o.Quick, o.Points, o.Runtimes = f.quick, f.points, f.runtimes
-	o.Deployment, o.Refuses = string(f.deploy), refuses
+	o.Deployment, o.Refuses = string(f.deploy), checkDeployment
 	if f.given("scale") {
 		o.Scale = &f.scale
 	}
 	if f.given("blocks") {
 		o.Blocks = &f.blocks
 	}
-	if o.Knobs, err = backed(file.Study.System, f.backings); err != nil {
+	if o.Knobs, err = backingKnobsOf(file.Study.System, f.backings); err != nil {
 		return lab.Plan{}, err
 	}
 	return f.expand(file, o)
@@ -175,11 +175,11 @@ func (f *designFlags) design(baseline string) lab.Design {
 	return d
 }
 
-// standing is a function that returns the knobs which put a variant on backing services.
-type standing = func(lab.Variant) (map[string]string, error)
+// backingKnobs is a function that returns the knobs which put a variant on backing services.
+type backingKnobs = func(lab.Variant) (map[string]string, error)
 
-// backed returns the knobs for backing services of these kinds; nil without any.
-func backed(system string, kinds []string) (standing, error) {
+// backingKnobsOf returns the knobs for backing services of these kinds; nil without any.
+func backingKnobsOf(system string, kinds []string) (backingKnobs, error) {
 	if len(kinds) == 0 {
 		return nil, nil
 	}
@@ -199,13 +199,13 @@ func backed(system string, kinds []string) (standing, error) {
 // deployment returns the deployment of variants that no study file names.
 func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), lab.Process) }
 
-// refuses returns an error if the deployment of a variant lacks a capability that it needs.
-func refuses(v lab.Variant) error {
-	ways, err := deployers("", "", "")
+// checkDeployment returns an error if the deployment of a variant lacks a capability that it needs.
+func checkDeployment(v lab.Variant) error {
+	available, err := deployers("", "", "")
 	if err != nil {
 		return err
 	}
-	if err := v.SupportedBy(ways[v.Deployment]); err != nil {
+	if err := v.SupportedBy(available[v.Deployment]); err != nil {
 		return err
 	}
 	system, is := systemNamed[lab.System](v.System, conditions{})
@@ -214,7 +214,7 @@ func refuses(v lab.Variant) error {
 	}
 	a, _ := system.Describe().Architecture(v.Architecture)
 	if a.KnobValue(v, lab.KnobDisk) == lab.DiskReplicated {
-		err = lab.CheckDisk(ways[v.Deployment])
+		err = lab.CheckDisk(available[v.Deployment])
 	}
 	return err
 }
@@ -222,7 +222,7 @@ func refuses(v lab.Variant) error {
 // variant reads an architecture with knobs, "sync binding=grpc", from a flag, and puts it on the backing
 // services.
 func (f *experimentFlags) variant(
-	info lab.SystemInfo, onBackings standing, flag, text string,
+	info lab.SystemInfo, onBackings backingKnobs, flag, text string,
 ) (lab.Variant, error) {
 	text, err := placedInWords(text, info.Model)
 	if err != nil {
@@ -249,14 +249,14 @@ func (f *experimentFlags) variant(
 		return v, fmt.Errorf("--%s: there is no deployment %q: use %s", flag, v.Deployment,
 			strings.Join(lab.Deployments(), ", "))
 	}
-	if err := turn(info, &v, onBackings); err != nil {
+	if err := putOnBackings(info, &v, onBackings); err != nil {
 		return v, fmt.Errorf("--%s: %w", flag, err)
 	}
 	return v, nil
 }
 
-// turn puts a variant on the backing services, if any, and checks it.
-func turn(info lab.SystemInfo, v *lab.Variant, onBackings standing) error {
+// putOnBackings puts a variant on the backing services, if any, and checks it.
+func putOnBackings(info lab.SystemInfo, v *lab.Variant, onBackings backingKnobs) error {
 	if onBackings != nil {
 		more, err := onBackings(*v)
 		if err != nil {
@@ -264,11 +264,11 @@ func turn(info lab.SystemInfo, v *lab.Variant, onBackings standing) error {
 		}
 		maps.Copy(v.Knobs, more)
 	}
-	return possible(info, *v)
+	return checkVariant(info, *v)
 }
 
-// possible returns an error if a system has no such variant.
-func possible(info lab.SystemInfo, v lab.Variant) error {
+// checkVariant returns an error if a system has no such variant.
+func checkVariant(info lab.SystemInfo, v lab.Variant) error {
 	if info.Check != nil {
 		return info.Check(v)
 	}
@@ -322,7 +322,7 @@ func layoutsOf(s lab.Study, secrets *secret.Vault) ([]lab.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	ways, err := deployers("", "", "")
+	available, err := deployers("", "", "")
 	if err != nil {
 		return nil, err
 	}
@@ -333,7 +333,7 @@ func layoutsOf(s lab.Study, secrets *secret.Vault) ([]lab.Layout, error) {
 			layout, err = v.Scale(layout)
 		}
 		if err == nil {
-			layout, err = layout.On(ways[v.Deployment])
+			layout, err = layout.On(available[v.Deployment])
 		}
 		if err != nil {
 			return nil, err
