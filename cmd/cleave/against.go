@@ -48,7 +48,7 @@ func (a app) hold(
 	if err != nil {
 		return nil, withCode(exitBadPlan, "%w", err)
 	}
-	shown := a.shown(flags.takeOutput())
+	shown := a.textStream(flags.takeOutput())
 	return verdicts, report.GatesTerminal(plain.Raw(shown), verdicts, report.Options{Colour: useColour(shown)})
 }
 
@@ -74,7 +74,7 @@ func (a app) reportAgainst(before, after string, flags documentFlags, held again
 		return withCode(exitBadPlan, "%w", err)
 	}
 	changes.Before.Folder, changes.After.Folder = folders[0], folders[1]
-	shown := a.shown(flags.takeOutput())
+	shown := a.textStream(flags.takeOutput())
 	err = a.writeDocument(flags.json, func(w io.Writer) error { return report.AgainstJSON(w, changes) })
 	err = errors.Join(err, report.AgainstTerminal(plain.Raw(shown), changes,
 		report.Options{Colour: useColour(shown), Full: flags.full}))

@@ -91,8 +91,8 @@ func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, e
 // systemNamed returns the system of that name, where it can do what T asks for.
 func systemNamed[T lab.System](name string, c conditions) (T, bool) {
 	for _, system := range systems(c) {
-		if asked, can := system.(T); can && system.Describe().Name == name {
-			return asked, true
+		if found, can := system.(T); can && system.Describe().Name == name {
+			return found, true
 		}
 	}
 	var none T
@@ -110,11 +110,11 @@ func systemsThat[T lab.System]() []string {
 	return names
 }
 
-// askedFor returns the system of that name, or the one that plays the model file of that name. what is the
+// systemFor returns the system of that name, or the one that plays the model file of that name. what is the
 // purpose ("checked", "explained"): if the system does not support it, the error names those that do.
-func askedFor[T lab.System](name, what string) (T, error) {
+func systemFor[T lab.System](name, what string) (T, error) {
 	if text, is := modelText(name); is {
-		return askedToPlay[T](name, text, what)
+		return modelSystem[T](name, text, what)
 	}
 	system, can := systemNamed[T](name, conditions{})
 	if can {

@@ -112,7 +112,7 @@ const (
 
 // plan makes the plan of the search: the system as it is, and once more for each unit.
 func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
-	system, err := askedFor[underLoad](name, "scaled")
+	system, err := systemFor[underLoad](name, "scaled")
 	if err != nil {
 		return lab.Plan{}, err
 	}
@@ -219,14 +219,14 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 func (f *bottleneckFlags) base(
 	s lab.Study, info lab.SystemInfo, onBackings backingKnobs,
 ) (lab.Variant, []string, error) {
-	asked := []string{f.architecture}
+	candidates := []string{f.architecture}
 	if f.architecture == "" {
-		asked = nil
+		candidates = nil
 		for _, a := range info.Architectures {
-			asked = append(asked, a.Name)
+			candidates = append(candidates, a.Name)
 		}
 	}
-	for _, text := range asked {
+	for _, text := range candidates {
 		base, err := f.variant(info, onBackings, "architecture", text)
 		switch {
 		case err != nil && f.architecture == "":

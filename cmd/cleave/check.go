@@ -102,7 +102,7 @@ func (f *checkFlags) register(command *cobra.Command) {
 
 // plan makes a plan with a trial for every architecture.
 func (f *checkFlags) plan(name string) (lab.Plan, error) {
-	system, err := askedFor[lab.Checkable](name, "checked")
+	system, err := systemFor[lab.Checkable](name, "checked")
 	if err != nil {
 		return lab.Plan{}, err
 	}
@@ -221,27 +221,28 @@ func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags
 		return nil, withCode(exitBadPlan, "%s is of the system %s, which cannot be checked", folder.Dir(),
 			plan.Study.System)
 	}
-	asked := checkable.CheckTable()
+	columns := checkable.CheckTable()
 	trials, err := folder.Trials()
 	if err != nil {
 		return nil, err
 	}
-	shown := a.shown(flags.documents.takeOutput())
+	shown := a.textStream(flags.documents.takeOutput())
 	table := tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0)
 	kind := "architecture"
 	if plan.Study.System == external.Name {
 		kind = "system"
 	}
-	fmt.Fprintf(table, "%s\tverdict\t%son\n", kind, headings(asked.Columns))
+	fmt.Fprintf(table, "%s\tverdict\t%son\n", kind, tabbedTitles(columns.Columns))
 	for _, trial := range trials {
 		services := slices.Sorted(maps.Values(trial.Services))
-		fmt.Fprintf(table, "%s\t%s\t%s%s\n", trial.Variant, trial.Audit.Verdict, cells(asked.Columns, trial),
+		fmt.Fprintf(table, "%s\t%s\t%s%s\n", trial.Variant, trial.Audit.Verdict, tabbedValues(columns.Columns,
+			trial),
 			strings.Join(services, ", "))
 	}
 	for _, v := range plan.Study.Absent {
 		fmt.Fprintf(table, "%s\tuntestable here\n", v.Name)
 	}
-	if err := errors.Join(table.Flush(), showFaults(shown, kind, asked.Faults, trials)); err != nil {
+	if err := errors.Join(table.Flush(), showFaults(shown, kind, columns.Faults, trials)); err != nil {
 		return nil, err
 	}
 	for _, trial := range trials {
@@ -253,7 +254,7 @@ func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags
 		}
 	}
 	for _, note := range plan.Study.Notes {
-		if !slices.Contains(flags.documents.told, note) {
+		if !slices.Contains(flags.documents.notesShown, note) {
 			fmt.Fprintln(shown, note)
 		}
 	}
@@ -267,16 +268,16 @@ func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags
 			a.writeFormat(folder, flags.documents, concluded, nil, false))
 }
 
-// headings returns the titles of columns, each followed by a tab.
-func headings(columns []lab.CheckColumn) (row string) {
+// tabbedTitles returns the titles of columns, each followed by a tab.
+func tabbedTitles(columns []lab.CheckColumn) (row string) {
 	for _, c := range columns {
 		row += c.Title + "\t"
 	}
 	return row
 }
 
-// cells returns the values of columns, each followed by a tab.
-func cells(columns []lab.CheckColumn, trial lab.Trial) (row string) {
+// tabbedValues returns the values of columns, each followed by a tab.
+func tabbedValues(columns []lab.CheckColumn, trial lab.Trial) (row string) {
 	for _, c := range columns {
 		if c.Metric != "" {
 			row += fmt.Sprintf("%.*f\t", c.Digits, trial.Values()[c.Metric])

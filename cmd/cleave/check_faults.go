@@ -213,7 +213,7 @@ func showFaults(to io.Writer, kind string, columns []lab.CheckColumn, trials []l
 		}
 		if !shown {
 			fmt.Fprintln(table, "\n"+kind+"\tfaults\thealed\tslowest healing\t"+
-				strings.TrimSuffix(headings(columns), "\t"))
+				strings.TrimSuffix(tabbedTitles(columns), "\t"))
 			shown = true
 		}
 		done, healed, slowest := 0, 0, 0.0
@@ -228,7 +228,7 @@ func showFaults(to io.Writer, kind string, columns []lab.CheckColumn, trials []l
 		}
 		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%.2f s\t%s\n", trial.Variant, done, len(trial.Faults), healed,
 			slowest,
-			strings.TrimSuffix(cells(columns, trial), "\t"))
+			strings.TrimSuffix(tabbedValues(columns, trial), "\t"))
 	}
 	return table.Flush()
 }

@@ -51,6 +51,6 @@ func (f *decisionFlags) need(
 		again = append(again, "--prices", f.prices)
 		need.Prices, err = readPrices(f.prices)
 	}
-	need.Again = words([]string{"cleave", "run", args[0]}) + "\n" + words(again)
+	need.Again = quoteArgs([]string{"cleave", "run", args[0]}) + "\n" + quoteArgs(again)
 	return &need, err
 }

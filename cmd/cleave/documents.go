@@ -32,10 +32,10 @@ const (
 
 // documentFlags are the flags of what is shown and written of results.
 type documentFlags struct {
-	json   string
-	format string
-	full   bool
-	told   []string // notes that standard error has already
+	json       string
+	format     string
+	full       bool
+	notesShown []string // notes that standard error has already
 	// decision is the need that a page for a decision record answers, or nil without one.
 	decision *ci.Need
 }
@@ -150,16 +150,16 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	if err := writeDocuments(folder, concluded); err != nil {
 		return concluded, err
 	}
-	shown := a.shown(flags.takeOutput())
+	shown := a.textStream(flags.takeOutput())
 	err = report.Terminal(plain.Raw(shown), concluded,
-		report.Options{Colour: useColour(shown), Full: flags.full, NotesShown: flags.told})
+		report.Options{Colour: useColour(shown), Full: flags.full, NotesShown: flags.notesShown})
 	err = errors.Join(err, a.writeJSONFile(flags.json, concluded))
 	fmt.Fprintf(shown, "\nreport  %s\nagain   cleave report %s --full\n", folder.Path(reportFile), folder.Dir())
 	return concluded, err
 }
 
-// shown returns the stream for text: standard output, or standard error if a document takes that.
-func (a app) shown(taken bool) io.Writer {
+// textStream returns the stream for text: standard output, or standard error if a document takes that.
+func (a app) textStream(taken bool) io.Writer {
 	if taken {
 		return a.story
 	}

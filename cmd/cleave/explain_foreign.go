@@ -17,7 +17,7 @@ import (
 func (f *explainFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
-	words := f.to
+	changes := f.to
 	f.complete(lab.Explanation{})
 	if f.request.objective = f.objective; !f.given("objective") && !f.capacity {
 		f.request.objective = ""
@@ -26,7 +26,7 @@ func (f *explainFlags) foreignPlan(
 		return lab.Plan{}, errors.New("give --rate for an open loop, or --users for a closed one")
 	}
 	load, dir, loadErr := f.load(secrets)
-	from, to, err := f.ends(args, words, secrets)
+	from, to, err := f.ends(args, changes, secrets)
 	if err := errors.Join(err, loadErr, f.mistakes()); err != nil {
 		return lab.Plan{}, err
 	}
@@ -66,17 +66,17 @@ func (f *explainFlags) ends(
 			"\"cart.replicas=2 deployment=docker-host\"", args[0])
 	}
 	deployments, end := f.onlyDeployment(), ""
-	var words []string
-	for _, word := range strings.Fields(changes) {
-		if name, is := strings.CutPrefix(word, "deployment="); is {
+	var settings []string
+	for _, setting := range strings.Fields(changes) {
+		if name, is := strings.CutPrefix(setting, "deployment="); is {
 			end = name
 		} else {
-			words = append(words, word)
+			settings = append(settings, setting)
 		}
 	}
 	second := args[len(args)-1]
-	if len(words) > 0 {
-		second += " " + strings.Join(words, " ")
+	if len(settings) > 0 {
+		second += " " + strings.Join(settings, " ")
 	}
 	if end != "" {
 		d, err := f.system(args[0])

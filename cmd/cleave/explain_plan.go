@@ -87,7 +87,7 @@ func (f *explainFlags) complete(usual lab.Explanation) {
 
 // plan makes the plan of an explanation. All mistakes in the flags are named at once.
 func (f *explainFlags) plan(name string) (lab.Plan, error) {
-	system, err := askedFor[lab.Explainable](name, "explained")
+	system, err := systemFor[lab.Explainable](name, "explained")
 	if err != nil {
 		return lab.Plan{}, err
 	}

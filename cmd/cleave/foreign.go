@@ -118,7 +118,7 @@ func (a app) playForeign(
 ) error {
 	if flags.resume != "" {
 		if len(args) > 0 {
-			return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s", words(args))
+			return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s", quoteArgs(args))
 		}
 		return a.goOn(command, &flags.experimentFlags, report)
 	}
@@ -202,13 +202,13 @@ func (f *foreignFlags) trusted(d external.Definition) error {
 
 // system reads an argument of the command: of a file, there may be changes behind it.
 func (f *foreignFlags) system(argument string) (external.Definition, error) {
-	words, err := external.Split(argument)
-	if err != nil || len(words) < 2 {
+	parts, err := external.Split(argument)
+	if err != nil || len(parts) < 2 {
 		return f.oneSystem(argument)
 	}
-	name, path, named := strings.Cut(words[0], "=")
+	name, path, named := strings.Cut(parts[0], "=")
 	if !named {
-		name, path = "", words[0]
+		name, path = "", parts[0]
 	}
 	file, err := external.Open(path)
 	if err != nil || !file.IsSystem() {
@@ -216,7 +216,7 @@ func (f *foreignFlags) system(argument string) (external.Definition, error) {
 	}
 	d, err := file.Definition("", f.url)
 	if err == nil {
-		err = d.Change(name, words[1:])
+		err = d.Change(name, parts[1:])
 	}
 	return d, err
 }
@@ -261,13 +261,13 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 func (a app) buildImages(ctx context.Context, builds [][]string, onlySaid bool) error {
 	for _, argv := range builds {
 		if onlySaid {
-			fmt.Fprintln(a.story, "note: before all trials this builds an image:", words(argv))
+			fmt.Fprintln(a.story, "note: before all trials this builds an image:", quoteArgs(argv))
 			continue
 		}
 		command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 		command.Stdout, command.Stderr = a.story, a.story
 		if err := command.Run(); err != nil {
-			return fmt.Errorf("build an image of a compose file: %s: %w", words(argv), err)
+			return fmt.Errorf("build an image of a compose file: %s: %w", quoteArgs(argv), err)
 		}
 	}
 	return nil

@@ -112,8 +112,8 @@ type backingState struct {
 	Install string `json:"install,omitempty"` // the command that brings it
 }
 
-// doorState returns whether this host has a proxy program; packaged is its package.
-func doorState(program, packaged, use string) backingState {
+// programState returns whether this host has a proxy program; packaged is its package.
+func programState(program, packaged, use string) backingState {
 	if _, err := exec.LookPath(program); err != nil {
 		return backingState{Missing: fmt.Sprintf("there is no program %q here", program),
 			Install: lab.AptInstall(packaged)}
@@ -204,9 +204,9 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	for _, b := range server.Available() {
 		found.Backings[string(b.Kind)] = stateOf(b)
 	}
-	found.Backings["haproxy"] = doorState("haproxy", "haproxy", "for replicas that take orders")
-	found.Backings["keepalived"] = doorState("keepalived", "keepalived", "for two balancers with one address")
-	found.Backings["nginx"] = doorState("nginx", "nginx-light", "for a front door")
+	found.Backings["haproxy"] = programState("haproxy", "haproxy", "for replicas that take orders")
+	found.Backings["keepalived"] = programState("keepalived", "keepalived", "for two balancers with one address")
+	found.Backings["nginx"] = programState("nginx", "nginx-light", "for a front door")
 	found.Needs = map[string]backingState{}
 	for _, name := range systemsThat[lab.Demanding]() {
 		system, _ := systemNamed[lab.Demanding](name, conditions{})
@@ -231,7 +231,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 func (a app) showDiagnosis(found diagnosis) {
 	fmt.Fprintln(a.out, "This host")
 	for _, name := range slices.Sorted(maps.Keys(found.Environment)) {
-		a.showRow(strings.ReplaceAll(name, "_", " "), factWords(found.Environment[name]))
+		a.showRow(strings.ReplaceAll(name, "_", " "), factText(found.Environment[name]))
 	}
 	fmt.Fprintln(a.out, "\nDeployments")
 	for _, name := range slices.Sorted(maps.Keys(found.Deployments)) {
@@ -257,23 +257,23 @@ func (a app) showStates(title string, states map[string]backingState) {
 	fmt.Fprintln(a.out, "\n"+title)
 	for _, name := range slices.Sorted(maps.Keys(states)) {
 		state := states[name]
-		words := state.Is
+		text := state.Is
 		if state.Missing != "" {
-			words = fmt.Sprintf("missing (%s)", state.Missing)
+			text = fmt.Sprintf("missing (%s)", state.Missing)
 		}
 		if state.Install != "" {
-			words += "; type: " + state.Install
+			text += "; type: " + state.Install
 		}
-		a.showRow(name, words)
+		a.showRow(name, text)
 	}
 }
 
 // showRow prints a text beside a name, all its lines in one column.
-func (a app) showRow(name, words string) {
-	fmt.Fprintf(a.out, "  %-28s %s\n", name, strings.ReplaceAll(words, "\n", "\n"+strings.Repeat(" ", 31)))
+func (a app) showRow(name, text string) {
+	fmt.Fprintf(a.out, "  %-28s %s\n", name, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 31)))
 }
 
-func factWords(fact lab.Fact) string {
+func factText(fact lab.Fact) string {
 	if fact.Unavailable != "" {
 		return "not available here: " + fact.Unavailable
 	}

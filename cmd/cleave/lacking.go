@@ -50,9 +50,9 @@ func (a app) prepared(
 	if err := checkLeft(plan.Study, left); err != nil {
 		return nil, plan, withCode(exitMissingPart, "%w:\n%w", err, refused)
 	}
-	flags.documents.told = lab.LackLines(lacks, plan.Study.Originals())
+	flags.documents.notesShown = lab.LackLines(lacks, plan.Study.Originals())
 	fmt.Fprintf(a.story, "Left out, since this host lacks a part (--strict refuses instead):\n  %s\n",
-		strings.Join(flags.documents.told, "\n  "))
+		strings.Join(flags.documents.notesShown, "\n  "))
 	if plan, err = study.Expand(left, plan.Profile, plan.Created); err == nil {
 		conductor.Stopping = stopping(plan, conductor.System.Describe())
 	}

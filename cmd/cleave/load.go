@@ -93,7 +93,7 @@ func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 	if outcome.Results == nil {
 		return errors.Join(played, flags.outputs.close(whole))
 	}
-	shown := a.shown(flags.outputs.json == "-")
+	shown := a.textStream(flags.outputs.json == "-")
 	a.conceal(&outcome)
 	showLoad(shown, &outcome)
 	if err := errors.Join(played, flags.outputs.write(a.out, &outcome), flags.outputs.close(whole)); err != nil {
@@ -165,7 +165,7 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	if r.flags.search {
 		return r.search(ctx)
 	}
-	watched, watch, err := r.trial.Watched(ctx, r.limit, r.flags.abort)
+	loadCtx, watch, err := r.trial.Watched(ctx, r.limit, r.flags.abort)
 	if err != nil {
 		return trial.Outcome{}, err
 	}
@@ -178,15 +178,15 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 		return trial.Outcome{}, err
 	}
 	defer outs.close()
-	show, tell := r.progress(), r.telling(outs)
+	show, tell := r.progress(), r.secondReporter(outs)
 	logged := hooks.Second
 	hooks.Second = func(s trial.Second) error {
 		show(s)
 		tell(s)
 		return errors.Join(logged(s), watch(s))
 	}
-	outcome, err := r.send(watched, hooks)
-	return trial.Aborted(watched, outcome, err)
+	outcome, err := r.send(loadCtx, hooks)
+	return trial.Aborted(loadCtx, outcome, err)
 }
 
 // send plays one load, here or by agents.

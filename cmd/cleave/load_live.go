@@ -98,8 +98,8 @@ func (v *liveView) line(s trial.Second) {
 		return
 	}
 	fmt.Fprintf(v.out, "%6.0f s  %8.0f/s  p50 %s  p99 %s  errors %s  sent late p99 %s  own cpu %.0f %%  %s\n",
-		m.at.Seconds(), m.sent, timeCell(m.response.P50), timeCell(m.response.P99), v.errorWords(),
-		timeCell(m.late.P99), m.cpu, v.left(m.at))
+		m.at.Seconds(), m.sent, timeText(m.response.P50), timeText(m.response.P99), v.errorText(),
+		timeText(m.late.P99), m.cpu, v.left(m.at))
 }
 
 // secondLine is an object of the JSON form. Times are in seconds, null without an answer.
@@ -145,11 +145,11 @@ func (v *liveView) draw(s trial.Second) {
 	lines := []string{
 		fmt.Sprintf("%s  %.0f s  %s", v.bar(m.at), m.at.Seconds(), v.left(m.at)),
 		fmt.Sprintf("operations  %.0f/s%s, %d in all", m.sent, due, v.sent),
-		fmt.Sprintf("response    p50 %s  p90 %s  p99 %s  max %s", timeCell(m.response.P50),
-			timeCell(m.response.P90), timeCell(m.response.P99), timeCell(m.response.Max)),
-		"errors      " + v.errorWords(),
-		fmt.Sprintf("generator   sent late p50 %s  p99 %s, own cpu %.0f %%", timeCell(m.late.P50),
-			timeCell(m.late.P99), m.cpu),
+		fmt.Sprintf("response    p50 %s  p90 %s  p99 %s  max %s", timeText(m.response.P50),
+			timeText(m.response.P90), timeText(m.response.P99), timeText(m.response.Max)),
+		"errors      " + v.errorText(),
+		fmt.Sprintf("generator   sent late p50 %s  p99 %s, own cpu %.0f %%", timeText(m.late.P50),
+			timeText(m.late.P99), m.cpu),
 	}
 	var text strings.Builder
 	if v.drawn > 0 {
@@ -177,8 +177,8 @@ func (v *liveView) left(at time.Duration) string {
 	return "waiting for the last answers"
 }
 
-// errorWords counts the errors so far by kind.
-func (v *liveView) errorWords() string {
+// errorText counts the errors so far by kind.
+func (v *liveView) errorText() string {
 	var all []string
 	for _, outcome := range record.Outcomes() {
 		if n := v.errors[outcome]; n > 0 {

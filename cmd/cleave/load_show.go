@@ -101,7 +101,7 @@ func showTimes(w io.Writer, s *record.Summary) {
 	} {
 		fmt.Fprintf(w, "%-8s", row.name)
 		for _, value := range row.values {
-			fmt.Fprintf(w, " %14s", timeCell(value))
+			fmt.Fprintf(w, " %14s", timeText(value))
 		}
 		fmt.Fprintln(w)
 	}
@@ -119,7 +119,7 @@ func showOperations(w io.Writer, s *record.Summary) {
 	for _, o := range s.Operations {
 		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %11s %11s %11s\n", width, o.Name, o.Sent, o.OK, o.Sent-o.OK-o.InFlight,
 			o.Skipped,
-			timeCell(o.ResponseTime.P50), timeCell(o.ResponseTime.P99), timeCell(o.ResponseTime.Max))
+			timeText(o.ResponseTime.P50), timeText(o.ResponseTime.P99), timeText(o.ResponseTime.Max))
 	}
 	fmt.Fprintln(w)
 }
@@ -144,8 +144,8 @@ func showChecks(w io.Writer, o *trial.Outcome) {
 	}
 }
 
-// timeCell shows a time in seconds in a readable unit.
-func timeCell(value *float64) string {
+// timeText shows a time in seconds in a readable unit.
+func timeText(value *float64) string {
 	if value == nil {
 		return figure.Absent
 	}
@@ -161,7 +161,7 @@ func showHonesty(w io.Writer, o *trial.Outcome) {
 		figure.Amount(g.CPUSeconds, "s"), 100*g.CPUSeconds/o.Report.Elapsed.Seconds(),
 		figure.Amount(float64(g.PeakMemory), "B"))
 	fmt.Fprintf(w, "pacing       %s, at the price of %s of processor time per operation\n", g.Pacing,
-		timeCell(g.CPUPerOperation))
+		timeText(g.CPUPerOperation))
 	for _, note := range s.Notes {
 		fmt.Fprintf(w, "note         %s\n", note)
 	}
@@ -267,7 +267,7 @@ func showProbes(w io.Writer, probes []record.Probe) {
 		times := shown.ResponseTime
 		line := fmt.Sprintf("%-13s %-9s %10s %10s %10s  %s%s", perSecond(k.rate),
 			fmt.Sprintf("%d of %d", passed[k], played[k]),
-			timeCell(times.P50), timeCell(times.P99), timeCell(times.Max), note, strings.Join(failed[k].Reasons, "; "))
+			timeText(times.P50), timeText(times.P99), timeText(times.Max), note, strings.Join(failed[k].Reasons, "; "))
 		fmt.Fprintln(w, strings.TrimRight(line, "; "))
 	}
 }

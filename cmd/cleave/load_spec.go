@@ -136,15 +136,15 @@ func (f *loadFlags) request(url string) (scenario.File, error) {
 	r := trial.Request{URL: url, Method: f.method, Headers: f.headers, Body: body,
 		Expect: scenario.Expect{Status: f.expectStatus, Body: f.expectBody}}
 	var jsonErr, headerErr error
-	r.Expect.JSON, jsonErr = pairs("--expect-json", f.expectJSON, oracle.SplitJSON)
-	r.Expect.Header, headerErr = pairs("--expect-header", f.expectHeader, splitHeader)
+	r.Expect.JSON, jsonErr = parsePairs("--expect-json", f.expectJSON, oracle.SplitJSON)
+	r.Expect.Header, headerErr = parsePairs("--expect-header", f.expectHeader, splitHeader)
 	file, err := r.Scenario()
 	typedHeaders(&file)
 	return file, errors.Join(bodyErr, jsonErr, headerErr, err)
 }
 
-// pairs splits the texts of a repeatable flag into keys and values; nil for none.
-func pairs(
+// parsePairs splits the texts of a repeatable flag into keys and values; nil for none.
+func parsePairs(
 	flag string, texts []string, split func(string) (string, string, error),
 ) (map[string]string, error) {
 	var all map[string]string
@@ -334,14 +334,14 @@ func (f *loadFlags) agentCommands() ([][]string, error) {
 	}
 	var commands [][]string
 	for _, text := range f.agent {
-		words, err := external.Split(text)
-		if err == nil && len(words) == 0 {
+		argv, err := external.Split(text)
+		if err == nil && len(argv) == 0 {
 			err = errors.New("the command is empty")
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--agent: %w", err)
 		}
-		commands = append(commands, words)
+		commands = append(commands, argv)
 	}
 	if f.agents > 0 {
 		own, err := os.Executable()

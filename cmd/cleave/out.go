@@ -81,8 +81,8 @@ func spansIn(folder string) func(send func(document []byte)) error {
 	}
 }
 
-// telling returns a function that sends the figures of each second of a load to outs.
-func (r *loadRun) telling(outs outs) func(trial.Second) {
+// secondReporter returns a function that sends the figures of each second of a load to outs.
+func (r *loadRun) secondReporter(outs outs) func(trial.Second) {
 	view := r.view()
 	return func(s trial.Second) {
 		if m, long := view.take(s); long {

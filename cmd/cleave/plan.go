@@ -224,20 +224,20 @@ func checkDeployment(v lab.Variant) error {
 func (f *experimentFlags) variant(
 	info lab.SystemInfo, onBackings backingKnobs, flag, text string,
 ) (lab.Variant, error) {
-	text, err := placedInWords(text, info.Model)
+	text, err := expandPlacement(text, info.Model)
 	if err != nil {
 		return lab.Variant{}, fmt.Errorf("--%s: %w", flag, err)
 	}
-	words := strings.Fields(text)
-	if len(words) == 0 {
+	parts := strings.Fields(text)
+	if len(parts) == 0 {
 		return lab.Variant{}, fmt.Errorf("--%s is empty: name an architecture, see cleave list", flag)
 	}
-	v := lab.Variant{System: info.Name, Architecture: words[0], Knobs: map[string]string{},
+	v := lab.Variant{System: info.Name, Architecture: parts[0], Knobs: map[string]string{},
 		Deployment: f.deployment()}
-	for _, word := range words[1:] {
-		knob, value, set := strings.Cut(word, "=")
+	for _, setting := range parts[1:] {
+		knob, value, set := strings.Cut(setting, "=")
 		if !set {
-			return v, fmt.Errorf("--%s: %q is no knob: write NAME=VALUE, see cleave list", flag, word)
+			return v, fmt.Errorf("--%s: %q is no knob: write NAME=VALUE, see cleave list", flag, setting)
 		}
 		if knob == "deployment" { // no knob of an architecture
 			v.Deployment = value

@@ -28,7 +28,7 @@ func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags
 	}
 	switch path := flags.documents.json; path {
 	case "":
-		return planWords(a.out, plan, flags.results)
+		return writePlan(a.out, plan, flags.results)
 	case "-":
 		return writeJSON(a.out, plan)
 	default:
@@ -36,9 +36,9 @@ func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags
 	}
 }
 
-// planWords writes the trials, the time and the disk space of a plan, as estimated from the last run of the
+// writePlan writes the trials, the time and the disk space of a plan, as estimated from the last run of the
 // same study below the folder for results, if there is one.
-func planWords(w io.Writer, plan lab.Plan, results string) error {
+func writePlan(w io.Writer, plan lab.Plan, results string) error {
 	s := plan.Study
 	var names []string
 	for _, v := range s.Variants {
@@ -69,7 +69,7 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 	if err != nil {
 		return err
 	}
-	lines = append(lines, "time      "+timeWords(plan, before), "disk      "+before.diskWords(plan, results))
+	lines = append(lines, "time      "+planTime(plan, before), "disk      "+before.diskText(plan, results))
 	if s.Design.Lengthen > 1 {
 		lines = append(lines, fmt.Sprintf("          loads become longer where trials are not steady, up to %g "+
 			"times", s.Design.Lengthen))
@@ -77,7 +77,7 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 	if s.Design.Until != "" {
 		ends := fmt.Sprintf("          it ends before, once all is %s", s.Design.Until)
 		if s.Design.Within > 0 {
-			ends += fmt.Sprintf(", and at the latest %s after its first trial", lasting(s.Design.Within))
+			ends += fmt.Sprintf(", and at the latest %s after its first trial", durationText(s.Design.Within))
 		}
 		lines = append(lines, ends)
 	}
@@ -86,8 +86,8 @@ func planWords(w io.Writer, plan lab.Plan, results string) error {
 	return err
 }
 
-// timeWords estimates the time of a plan.
-func timeWords(plan lab.Plan, before earlier) string {
+// planTime estimates the time of a plan.
+func planTime(plan lab.Plan, before earlierRun) string {
 	load, upTo := 0.0, ""
 	if l := plan.Study.Load; l != nil {
 		load = l.Duration
@@ -113,44 +113,44 @@ func timeWords(plan lab.Plan, before earlier) string {
 	switch {
 	case before.trials > 0 && before.growth != 1:
 		return fmt.Sprintf("about %s, if jobs last %.4g times as long as those in %s, at scale %g",
-			lasting(seconds+rest), before.growth, before.dir, plan.Study.Design.Scale/before.growth)
+			durationText(seconds+rest), before.growth, before.dir, plan.Study.Design.Scale/before.growth)
 	case before.trials > 0:
-		return fmt.Sprintf("about %s, as far as the trials in %s tell", lasting(seconds+rest), before.dir)
+		return fmt.Sprintf("about %s, as far as the trials in %s tell", durationText(seconds+rest), before.dir)
 	case plan.Study.Took > 0:
 		return fmt.Sprintf("about %s on two processors without other work; more where trials are played again",
-			lasting(plan.Study.Took))
+			durationText(plan.Study.Took))
 	case load == 0:
 		return "only playing shows: every trial lasts until its work is done; once a run was played, a smaller " +
 			"one too, this tells more"
 	}
-	parts := []string{fmt.Sprintf("%s of load", lasting(seconds))}
-	all := seconds + besides*float64(len(plan.Trials))
+	parts := []string{fmt.Sprintf("%s of load", durationText(seconds))}
+	all := seconds + trialOverhead*float64(len(plan.Trials))
 	if searches > 0 {
-		searching := float64(searches) * searchTakes(*plan.Study.Load)
+		searching := float64(searches) * searchSeconds(*plan.Study.Load)
 		all += searching
-		parts = append(parts, fmt.Sprintf("some %s of %d searches", lasting(searching), searches))
+		parts = append(parts, fmt.Sprintf("some %s of %d searches", durationText(searching), searches))
 	}
 	parts = append(parts, fmt.Sprintf("and start, checks and stop of %s, a second or two each, more in "+
 		"containers", figure.Count(len(plan.Trials), "trial")))
-	return fmt.Sprintf("%sabout %s: %s", upTo, lasting(all), strings.Join(parts, ", "))
+	return fmt.Sprintf("%sabout %s: %s", upTo, durationText(all), strings.Join(parts, ", "))
 }
 
-// searchTakes estimates the time of a search for the capacity, in seconds, without the time in which a system
-// works off its backlogs between probes.
-func searchTakes(l lab.Load) float64 {
+// searchSeconds estimates the time of a search for the capacity, in seconds, without the time in which a
+// system works off its backlogs between probes.
+func searchSeconds(l lab.Load) float64 {
 	loads := search.Options{Resolution: l.Effort.Resolution, Votes: l.Effort.Votes}.Loads()
 	return l.LongestWarmUp() + loads*cmp.Or(l.Effort.Duration, l.Duration)
 }
 
-// besides is the time of a trial outside its load, in seconds, if no run was played yet.
-const besides = 1.5
+// trialOverhead is the time of a trial outside its load, in seconds, if no run was played yet.
+const trialOverhead = 1.5
 
-func lasting(seconds float64) string {
+func durationText(seconds float64) string {
 	return progress.Duration(time.Duration(seconds * float64(time.Second)))
 }
 
-// earlier holds the times of an earlier run.
-type earlier struct {
+// earlierRun holds the times of an earlier run.
+type earlierRun struct {
 	dir     string
 	trials  int
 	bytes   int64
@@ -161,8 +161,8 @@ type earlier struct {
 
 // lastRun reads the times and the size of a run; without such a folder they are empty. Jobs of another scale
 // are assumed to last in proportion to it.
-func lastRun(dir string, s lab.Study) (earlier, error) {
-	e := earlier{dir: dir, growth: 1, seconds: map[lab.PlannedTrial][2]float64{},
+func lastRun(dir string, s lab.Study) (earlierRun, error) {
+	e := earlierRun{dir: dir, growth: 1, seconds: map[lab.PlannedTrial][2]float64{},
 		counts: map[lab.PlannedTrial]int{}}
 	folder, err := store.Open(dir)
 	if err != nil {
@@ -184,7 +184,7 @@ func lastRun(dir string, s lab.Study) (earlier, error) {
 			continue
 		}
 		e.trials++
-		for _, like := range likes(trial.Variant, trial.Point.Name) {
+		for _, like := range similarTrials(trial.Variant, trial.Point.Name) {
 			sum := e.seconds[like]
 			for _, phase := range trial.Phases {
 				if phase.Name == lab.PhaseJob {
@@ -209,15 +209,15 @@ func lastRun(dir string, s lab.Study) (earlier, error) {
 	})
 }
 
-// likes returns the groups of trials that predict the time of one, the closest first: those of its variant at
-// its point, those of its variant, and all.
-func likes(variant, point string) []lab.PlannedTrial {
+// similarTrials returns the groups of trials that predict the time of one, the closest first: those of its
+// variant at its point, those of its variant, and all.
+func similarTrials(variant, point string) []lab.PlannedTrial {
 	return []lab.PlannedTrial{{Variant: variant, Point: point}, {Variant: variant}, {}}
 }
 
 // mean returns the mean time of the closest group of trials that was played, with the job or without it.
-func (e earlier) mean(trial lab.PlannedTrial, withJob bool) float64 {
-	for _, like := range likes(trial.Variant, trial.Point) {
+func (e earlierRun) mean(trial lab.PlannedTrial, withJob bool) float64 {
+	for _, like := range similarTrials(trial.Variant, trial.Point) {
 		if n := float64(e.counts[like]); n > 0 {
 			beside, job := e.seconds[like][0]/n, e.seconds[like][1]/n
 			if withJob {
@@ -229,8 +229,8 @@ func (e earlier) mean(trial lab.PlannedTrial, withJob bool) float64 {
 	return 0
 }
 
-// diskWords estimates the size of the result folder.
-func (e earlier) diskWords(plan lab.Plan, results string) string {
+// diskText estimates the size of the result folder.
+func (e earlierRun) diskText(plan lab.Plan, results string) string {
 	where := filepath.Join(results, plan.Study.Name)
 	if e.trials == 0 {
 		return "some 100 KiB for each trial (record, logs, histories), in " + where

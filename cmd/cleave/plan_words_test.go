@@ -15,7 +15,7 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 	results := t.TempDir()
 	words := func() string {
 		var out bytes.Buffer
-		if err := planWords(&out, plan, results); err != nil {
+		if err := writePlan(&out, plan, results); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
@@ -74,7 +74,7 @@ func TestAPlanTellsHowLongItTook(t *testing.T) {
 		"check shop --architecture sync":                               "only playing shows",
 		"check shop --architecture sync,async --fault kill:orders@60s": "about 2 min: 2 min of load",
 	} {
-		if got := timeWords(planned(t, strings.Fields(command)...), earlier{}); !strings.HasPrefix(got, want) {
+		if got := planTime(planned(t, strings.Fields(command)...), earlierRun{}); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", command, got, want)
 		}
 	}
@@ -95,7 +95,7 @@ func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 			if l := plan.Study.Load; l.WarmUp != want[0] || l.WarmUpLimit != want[1] {
 				t.Errorf("%s %s: a warm-up of %g to %g s, want %v", command, flags, l.WarmUp, l.WarmUpLimit, want)
 			}
-			if got := timeWords(plan, earlier{}); strings.HasPrefix(got, "up to ") != (want[1] > 0) {
+			if got := planTime(plan, earlierRun{}); strings.HasPrefix(got, "up to ") != (want[1] > 0) {
 				t.Errorf("%s %s: %s", command, flags, got)
 			}
 			if plan.Study.Design.TrialTimeout <= want[1]+plan.Study.Load.Duration {
@@ -136,7 +136,7 @@ func TestPlanOfJobsIsToldBySmallerJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		told           earlier
+		told           earlierRun
 		variant, point string
 		want           float64
 	}{
@@ -148,7 +148,7 @@ func TestPlanOfJobsIsToldBySmallerJobs(t *testing.T) {
 		}
 	}
 	want := "if jobs last 100 times as long as those in " + folder.Dir() + ", at scale 0.001"
-	if got := timeWords(lab.Plan{Study: larger, Trials: small.Trials}, grown); !strings.HasSuffix(got, want) {
+	if got := planTime(lab.Plan{Study: larger, Trials: small.Trials}, grown); !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q in the end", got, want)
 	}
 }
@@ -164,7 +164,7 @@ func TestPlanSaysWhenItEndsAtTheLatest(t *testing.T) {
 			flags = append(flags, "--within", within)
 		}
 		var out bytes.Buffer
-		if err := planWords(&out, planned(t, flags...), t.TempDir()); err != nil {
+		if err := writePlan(&out, planned(t, flags...), t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) {

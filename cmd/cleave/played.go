@@ -23,24 +23,24 @@ func modelText(argument string) (string, bool) {
 	return string(data), err == nil && modelSchema.Match(data)
 }
 
-// askedToPlay returns the system that plays a model file; what is the purpose, for the error.
-func askedToPlay[T lab.System](path, text, what string) (asked T, err error) {
+// modelSystem returns the system that plays a model file; what is the purpose, for the error.
+func modelSystem[T lab.System](path, text, what string) (found T, err error) {
 	if _, err := readModel(path); err != nil {
-		return asked, err
+		return found, err
 	}
 	for _, system := range systems(conditions{model: text}) {
-		if asked, can := system.(T); can && system.Describe().Model == text {
-			return asked, nil
+		if found, can := system.(T); can && system.Describe().Model == text {
+			return found, nil
 		}
 	}
-	return asked, withCode(exitBadPlan, "%s is a model, which cannot be %s", path, what)
+	return found, withCode(exitBadPlan, "%s is a model, which cannot be %s", path, what)
 }
 
-// placedInWords replaces a placement such as "orders,payments apart" by the architecture and the knobs for
+// expandPlacement replaces a placement such as "orders,payments apart" by the architecture and the knobs for
 // it. Other texts stay as they are.
-func placedInWords(text, modelText string) (string, error) {
-	words := strings.Fields(text)
-	at := slices.Index(words, "apart")
+func expandPlacement(text, modelText string) (string, error) {
+	parts := strings.Fields(text)
+	at := slices.Index(parts, "apart")
 	if modelText == "" || at < 1 {
 		return text, nil
 	}
@@ -48,13 +48,13 @@ func placedInWords(text, modelText string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	change := predict.Change{Split: predict.ParseGroups(strings.Join(words[:at], ""))}
+	change := predict.Change{Split: predict.ParseGroups(strings.Join(parts[:at], ""))}
 	units, err := change.Apply(m)
 	if err != nil {
 		return "", err
 	}
-	placed := []string{asIsVariant, "placement=" + placementOf(units)}
-	return strings.Join(append(placed, words[at+1:]...), " "), nil
+	expanded := []string{asIsVariant, "placement=" + placementOf(units)}
+	return strings.Join(append(expanded, parts[at+1:]...), " "), nil
 }
 
 // placementOf names the components of each unit, as in "front+orders,stock".

@@ -85,7 +85,7 @@ func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
 		return lab.Plan{}, err
 	}
 	text, _ := modelText(path)
-	system, err := askedToPlay[lab.Explainable](path, text, "rehearsed")
+	system, err := modelSystem[lab.Explainable](path, text, "rehearsed")
 	if err != nil {
 		return lab.Plan{}, err
 	}

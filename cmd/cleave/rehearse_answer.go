@@ -33,7 +33,7 @@ func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFla
 	for _, limit := range plan.Study.Notes {
 		fmt.Fprintf(&b, "  * %s\n", limit)
 	}
-	if _, err := io.WriteString(a.shown(flags.documents.takeOutput()), b.String()+"\n"); err != nil {
+	if _, err := io.WriteString(a.textStream(flags.documents.takeOutput()), b.String()+"\n"); err != nil {
 		return nil, err
 	}
 	return a.reported(folder, plan, flags)
@@ -109,8 +109,8 @@ func (r rehearsedChange) loads() []model.Measurement {
 	return all
 }
 
-// tells reports whether a load measures an aspect: users who never pause measure the capacity alone.
-func (a aspect) tells(under model.Measurement) bool {
+// appliesTo reports whether a load measures an aspect: users who never pause measure the capacity alone.
+func (a aspect) appliesTo(under model.Measurement) bool {
 	return (a.metric.Quantity == lab.Goodput) == (under.Users > 0)
 }
 
@@ -123,7 +123,7 @@ func (r rehearsedChange) writeAnswer(w io.Writer) {
 	for _, under := range r.loads() {
 		for _, a := range r.aspects() {
 			is, would := r.result(asIsVariant, under, a.metric), r.result(changedVariant, under, a.metric)
-			if !a.tells(under) {
+			if !a.appliesTo(under) {
 				continue
 			}
 			ratio := "not compared"
@@ -148,9 +148,9 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 	}
 	changed, _ := r.study.Variant(changedVariant)
 	for _, m := range predict.Pooled(r.model.Measured) {
-		name, placed, load := asIsVariant, "as it is", fmt.Sprintf("%g/s", m.Rate)
+		name, placement, load := asIsVariant, "as it is", fmt.Sprintf("%g/s", m.Rate)
 		if m.Placement != "" {
-			name, placed = changedVariant, m.Placement
+			name, placement = changedVariant, m.Placement
 			if !samePlacement(r.model, m.Placement, changed.Knobs["placement"]) {
 				continue
 			}
@@ -161,23 +161,23 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 			}
 			load = fmt.Sprintf("%d users", m.Users)
 		}
-		row := []string{placed, load}
+		row := []string{placement, load}
 		for _, a := range r.aspects() {
-			if !a.tells(m) {
+			if !a.appliesTo(m) {
 				row = append(row, "-")
 				continue
 			}
 			result, truth := r.result(name, m, a.metric), a.truth(m)
-			cell := resultText(result)
+			text := resultText(result)
 			if result != nil && truth > 0 {
 				off := result.Mean/truth - 1
-				cell += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, a.metric.Unit), 100*off)
+				text += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, a.metric.Unit), 100*off)
 				if math.Abs(off) > a.margin {
 					warnings = append(warnings, fmt.Sprintf("%s %s at %s: %+.0f %%, beyond the margin of %.0f %%",
-						a.what, placed, load, 100*off, 100*a.margin))
+						a.what, placement, load, 100*off, 100*a.margin))
 				}
 			}
-			row = append(row, cell)
+			row = append(row, text)
 		}
 		rows = append(rows, row)
 	}
@@ -197,7 +197,7 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 // writeCPU prints the CPU time that the model asks for beside the metered. Only systems that play models have
 // the first two metrics.
 func (r rehearsedChange) writeCPU(w io.Writer) {
-	asked, _ := lab.FindMetric(r.study.Metrics, "demanded_cpu", 0, lab.PerOperation)
+	demanded, _ := lab.FindMetric(r.study.Metrics, "demanded_cpu", 0, lab.PerOperation)
 	burnt, _ := lab.FindMetric(r.study.Metrics, "burnt", 0, "")
 	metered, _ := lab.FindMetric(r.study.Metrics, lab.CPU, 0, lab.PerOperation)
 	rate := r.loads()[0]
@@ -205,7 +205,7 @@ func (r rehearsedChange) writeCPU(w io.Writer) {
 	rows := [][]string{{"", "asked for", "metered", "calls between units, requests, rest",
 		"work / asked for, sampled"}}
 	for _, name := range []string{asIsVariant, changedVariant} {
-		of, took, work := r.result(name, rate, asked), r.result(name, rate, metered), r.result(name, rate, burnt)
+		of, took, work := r.result(name, rate, demanded), r.result(name, rate, metered), r.result(name, rate, burnt)
 		row := []string{name, resultText(of), resultText(took), "", ""}
 		if of != nil && took != nil {
 			row[3] = figure.Amount(took.Mean-of.Mean, "s")

@@ -104,7 +104,8 @@ spec:
   template:
     metadata: {labels: {app: front}}
     spec:
-      containers: [{name: front, image: "` + composeImage + `", args: [-host, "", -port, "80", -calls, "http://basket:81/"]}]
+      containers: [{name: front, image: "` + composeImage + `", args: [-host, "", -port, "80", -calls,
+	"http://basket:81/"]}]
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -114,7 +115,8 @@ spec:
     metadata: {labels: {app: cart}}
     spec:
       initContainers:
-      - {name: fill, image: "` + composeImage + `", args: [-keep, /data/filled], volumeMounts: [{name: data, mountPath: /data}]}
+      - {name: fill, image: "` + composeImage + `", args: [-keep, /data/filled], volumeMounts: [{name: data,
+	mountPath: /data}]}
       containers:
       - name: cart
         image: ` + composeImage + `
@@ -410,7 +412,7 @@ func TestComposeFilesAsArguments(t *testing.T) {
 func TestPlansOfOthersShowWhatServicesMayDo(t *testing.T) {
 	web := lab.ContainerSpec{Command: []string{"a b"}, Privileged: true, CapAdd: []string{"SYS_ADMIN"},
 		Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/etc"}}}
-	does := whatItDoes(lab.Study{Variants: []lab.Variant{{External: &lab.ExternalSystem{
+	does := describeActions(lab.Study{Variants: []lab.Variant{{External: &lab.ExternalSystem{
 		Audit: &lab.SystemAudit{Queries: []lab.AuditQuery{{In: "shop", SQL: "SELECT 1"}},
 			Databases: map[string]lab.AuditDatabase{
 				"shop": {At: "db:1", Name: "a", User: "me", PasswordFile: "/etc/x"}}},

@@ -65,7 +65,7 @@ func (a app) compareTraces(before, after string, flags tracesFlags) error {
 	if err != nil {
 		return err
 	}
-	shown := a.shown(flags.json == "-")
+	shown := a.textStream(flags.json == "-")
 	return report.TracesTerminal(plain.Raw(shown), compared,
 		report.Options{Colour: useColour(shown), Full: flags.full})
 }

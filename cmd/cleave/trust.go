@@ -39,8 +39,8 @@ func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 	if own || trust || plan.Study.System != external.Name {
 		return plan, nil
 	}
-	does := whatItDoes(plan.Study)
-	if a.asks(folder, does) {
+	does := describeActions(plan.Study)
+	if a.confirms(folder, does) {
 		return plan, nil
 	}
 	return plan, withCode(exitBadPlan,
@@ -48,8 +48,8 @@ func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 			"read this, and if you want it, say so with --trust", folder.Path("plan.json"), does)
 }
 
-// asks shows the actions of a plan and reports whether a user at a terminal agrees.
-func (a app) asks(folder *store.Folder, does string) bool {
+// confirms shows the actions of a plan and reports whether a user at a terminal agrees.
+func (a app) confirms(folder *store.Folder, does string) bool {
 	file, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return false
@@ -60,9 +60,9 @@ func (a app) asks(folder *store.Folder, does string) bool {
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
 }
 
-// whatItDoes lists what the systems of a study start and load, each action once. The writers of this program
-// remove control characters.
-func whatItDoes(s lab.Study) string {
+// describeActions lists what the systems of a study start and load, each action once. The writers of this
+// program remove control characters.
+func describeActions(s lab.Study) string {
 	var lines []string
 	line := func(format string, args ...any) {
 		if text := "  " + fmt.Sprintf(format, args...); !slices.Contains(lines, text) {
@@ -75,40 +75,41 @@ func whatItDoes(s lab.Study) string {
 			continue
 		}
 		if len(x.Reset) > 0 {
-			line("run %s in %s", words(x.Reset), placeOf(v))
+			line("run %s in %s", quoteArgs(x.Reset), placeOf(v))
 		}
 		if x.Image != "" {
-			line("start a container of the image %s", words(append([]string{x.Image}, x.Command...)))
+			line("start a container of the image %s", quoteArgs(append([]string{x.Image}, x.Command...)))
 		} else if len(x.Command) > 0 {
-			line("run %s in %s", words(x.Command), placeOf(v))
+			line("run %s in %s", quoteArgs(x.Command), placeOf(v))
 		}
 		for _, service := range x.Services {
 			c := service.Container
-			line("start a container of the image %s as %s", words(slices.Concat([]string{service.Image}, c.Entrypoint,
-				c.Command)), words([]string{service.Name}))
+			line("start a container of the image %s as %s", quoteArgs(slices.Concat([]string{service.Image},
+				c.Entrypoint,
+				c.Command)), quoteArgs([]string{service.Name}))
 			for _, mount := range c.Mounts {
 				if mount.Kind == lab.MountBind {
-					line("give it %s of this host", words([]string{mount.Source}))
+					line("give it %s of this host", quoteArgs([]string{mount.Source}))
 				}
 			}
 			if c.Privileged || c.HostPID || len(c.CapAdd)+len(c.SecurityOpt) > 0 {
 				line("give it power over this host (privileged: %t, its processes: %t, %s)", c.Privileged, c.HostPID,
-					words(slices.Concat(c.CapAdd, c.SecurityOpt)))
+					quoteArgs(slices.Concat(c.CapAdd, c.SecurityOpt)))
 			}
 		}
 		if x.Compose != nil {
-			line("start containers in %s:\n      %s", words([]string{x.Compose.Dir}), indented(x.Compose.Text))
+			line("start containers in %s:\n      %s", quoteArgs([]string{x.Compose.Dir}), indented(x.Compose.Text))
 		}
 		for _, name := range slices.Sorted(maps.Keys(x.Env)) {
-			line("with %s", words([]string{name + "=" + x.Env[name]}))
+			line("with %s", quoteArgs([]string{name + "=" + x.Env[name]}))
 		}
 		if x.EnvFile != "" {
-			line("with variables from %s", words([]string{x.EnvFile}))
+			line("with variables from %s", quoteArgs([]string{x.EnvFile}))
 		}
-		for _, done := range whatItAudits(x.Audit) {
+		for _, done := range describeAudit(x.Audit) {
 			line("%s", done)
 		}
-		line("load %s", words([]string{x.URL}))
+		line("load %s", quoteArgs([]string{x.URL}))
 	}
 	if s.Load == nil {
 		return strings.Join(lines, "\n")
@@ -117,25 +118,25 @@ func whatItDoes(s lab.Study) string {
 		line("load other hosts by this list:\n      %s", indented(s.Load.Consent))
 	}
 	for _, path := range localFiles(*s.Load) {
-		line("send what is in the file %s", words([]string{path}))
+		line("send what is in the file %s", quoteArgs([]string{path}))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// whatItAudits returns a line for each command and database query of an audit.
-func whatItAudits(audit *lab.SystemAudit) (lines []string) {
+// describeAudit returns a line for each command and database query of an audit.
+func describeAudit(audit *lab.SystemAudit) (lines []string) {
 	if audit == nil {
 		return nil
 	}
 	if len(audit.Command) > 0 {
-		lines = append(lines, fmt.Sprintf("run %s in %s", words(audit.Command), words([]string{audit.Dir})))
+		lines = append(lines, fmt.Sprintf("run %s in %s", quoteArgs(audit.Command), quoteArgs([]string{audit.Dir})))
 	}
 	for _, q := range audit.Queries {
 		db := audit.Databases[q.In]
 		password := cmp.Or(db.Password, db.PasswordFile, db.PasswordOf, "nobody")
 		lines = append(lines, fmt.Sprintf("ask the database %s as the user %s, with the password of %s: %s",
-			words([]string{db.At + "/" + db.Name}), words([]string{db.User}), words([]string{password}),
-			words([]string{q.SQL})))
+			quoteArgs([]string{db.At + "/" + db.Name}), quoteArgs([]string{db.User}), quoteArgs([]string{password}),
+			quoteArgs([]string{q.SQL})))
 	}
 	return lines
 }
@@ -143,7 +144,7 @@ func whatItAudits(audit *lab.SystemAudit) (lines []string) {
 // placeOf returns where the commands of a variant run: their folder of this host, where they have
 // one, and their deployment, where it is not beside this program.
 func placeOf(v lab.Variant) string {
-	place := words([]string{v.External.Dir})
+	place := quoteArgs([]string{v.External.Dir})
 	if v.External.Dir == "" {
 		place = "a folder of its own"
 	}
@@ -178,14 +179,14 @@ func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ")
 }
 
-// words returns a command as a user would type it, with quoted arguments.
-func words(argv []string) string {
-	var shown []string
-	for _, word := range argv {
-		if word == "" || strings.ContainsAny(word, " \t\"'\\\n") || plain.Text(word) != word {
-			word = strconv.Quote(word)
+// quoteArgs returns a command as a user would type it, with quoted arguments.
+func quoteArgs(argv []string) string {
+	var quoted []string
+	for _, argument := range argv {
+		if argument == "" || strings.ContainsAny(argument, " \t\"'\\\n") || plain.Text(argument) != argument {
+			argument = strconv.Quote(argument)
 		}
-		shown = append(shown, word)
+		quoted = append(quoted, argument)
 	}
-	return strings.Join(shown, " ")
+	return strings.Join(quoted, " ")
 }
