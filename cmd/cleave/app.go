@@ -33,7 +33,7 @@ import (
 type app struct {
 	in      io.Reader
 	out     io.Writer
-	story   io.Writer
+	errOut  io.Writer
 	secrets *secret.Vault
 }
 

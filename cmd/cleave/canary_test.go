@@ -31,8 +31,10 @@ func canaries() map[string]bool {
 // down what it was given, dies of it, and is quoted.
 const canarySystem = `schema: cleave-system/1
 name: %s
-command: [server, -port, "{port}", -token, canary-argument-pair, --password=canary-argument-assigned, -tell, -die-after, 700ms]
-reset: [sh, -c, "test $API_TOKEN = canary''-env-literal && test $FROM_FILE = canary''-env-file && test $REFERRED = canary''-env-reference"]
+command: [server, -port, "{port}", -token, canary-argument-pair, --password=canary-argument-assigned, -tell,
+	-die-after, 700ms]
+reset: [sh, -c,
+	"test $API_TOKEN = canary''-env-literal && test $FROM_FILE = canary''-env-file && test $REFERRED = canary''-env-reference"]
 env:
   API_TOKEN: canary-env-literal
   DATABASE: postgres://me:canary-url-password@127.0.0.1/db
@@ -88,7 +90,7 @@ func watchCommandLines(t *testing.T, root int) func() map[string]bool {
 
 // watched runs cleave to its end, and looks for secrets in all that it shows and in
 // the process list meanwhile.
-func watched(t *testing.T, dir string, environment []string, args ...string) (code int, story string) {
+func watched(t *testing.T, dir string, environment []string, args ...string) (code int, errOut string) {
 	t.Helper()
 	command := exec.Command(filepath.Join(binaries, "cleave"), args...)
 	command.Dir, command.Env = dir, environment
@@ -124,26 +126,26 @@ func TestNoSecretIsPublished(t *testing.T) {
 	poor := append(os.Environ(), "PATH="+servers+string(os.PathListSeparator)+os.Getenv("PATH"))
 	rich := append(slices.Clone(poor), "CANARY_REFERENCE=canary-env-reference",
 		"CANARY_HEADER=canary-header-reference")
-	_, story := watched(t, dir, rich, "compare", "a.yaml", "b.yaml", "--scenario", "scenario.yaml", "--rate",
+	_, errOut := watched(t, dir, rich, "compare", "a.yaml", "b.yaml", "--scenario", "scenario.yaml", "--rate",
 		"20", "--blocks", "1",
 		"-d", "2s", "--warm-up", "0s", "--no-gates", "--cores", "none", "--json", "out.json", "--full")
 	for _, want := range []string{"warning: system a: the value of API_TOKEN", "CLEAVE_MASKED_API_TOKEN",
 		"the value of Authorization", "the value of password", "exit status 3", "told: ***"} {
-		if !strings.Contains(story, want) {
-			t.Errorf("the story does not say %q:\n%s", want, story)
+		if !strings.Contains(errOut, want) {
+			t.Errorf("the story does not say %q:\n%s", want, errOut)
 		}
 	}
-	if n := strings.Count(story, "the value of Authorization"); n != 1 {
+	if n := strings.Count(errOut, "the value of Authorization"); n != 1 {
 		t.Errorf("it warns %d times of one value", n)
 	}
 	expectCleanFolder(t, dir)
 
 	latest := filepath.Join(dir, "results", "compare", "latest")
-	code, story := watched(t, dir, poor, "run", latest)
+	code, errOut := watched(t, dir, poor, "run", latest)
 	for _, want := range []string{"CANARY_REFERENCE is not set",
 		"masked when the plan was made: give it in the environment variable CLEAVE_MASKED_API_TOKEN"} {
-		if code != exitBadPlan || !strings.Contains(story, want) {
-			t.Errorf("without the values it ends with %d and does not say %q:\n%s", code, want, story)
+		if code != exitBadPlan || !strings.Contains(errOut, want) {
+			t.Errorf("without the values it ends with %d and does not say %q:\n%s", code, want, errOut)
 		}
 	}
 	given := append(slices.Clone(rich), "CLEAVE_MASKED_API_TOKEN=canary-env-literal",
@@ -152,9 +154,9 @@ func TestNoSecretIsPublished(t *testing.T) {
 		"CLEAVE_MASKED_PASSWORD_2=canary-json-member",
 		"CLEAVE_MASKED_AUTHORIZATION=Bearer canary-scenario-header",
 		"CLEAVE_MASKED_COOKIE=session=canary-step-cookie")
-	_, story = watched(t, dir, given, "run", latest, "--results", "again")
-	if !strings.Contains(story, "told: ***") {
-		t.Errorf("with the values the server was not started:\n%s", story)
+	_, errOut = watched(t, dir, given, "run", latest, "--results", "again")
+	if !strings.Contains(errOut, "told: ***") {
+		t.Errorf("with the values the server was not started:\n%s", errOut)
 	}
 	expectCleanFolder(t, dir)
 }
@@ -190,13 +192,13 @@ func TestTypedHeadersAreNotPublished(t *testing.T) {
 			"--blocks", "1", "--warm-up", "0s", "--cores", "none", "--plan"},
 	} {
 		args := append(what, "-H", "Authorization: Bearer canary-typed-header", "-H", "X-Api-Key: ${CANARY_HEADER}")
-		_, story := watched(t, dir, environment, args...)
-		if !strings.Contains(story, "warning: ") || !strings.Contains(story, "Authorization") {
-			t.Errorf("%s does not warn of the header:\n%s", name, story)
+		_, errOut := watched(t, dir, environment, args...)
+		if !strings.Contains(errOut, "warning: ") || !strings.Contains(errOut, "Authorization") {
+			t.Errorf("%s does not warn of the header:\n%s", name, errOut)
 		}
-		code, story := watched(t, dir, os.Environ(), args...)
-		if code != exitBadPlan || !strings.Contains(story, "CANARY_HEADER is not set") {
-			t.Errorf("%s without the variable ends with %d:\n%s", name, code, story)
+		code, errOut := watched(t, dir, os.Environ(), args...)
+		if code != exitBadPlan || !strings.Contains(errOut, "CANARY_HEADER is not set") {
+			t.Errorf("%s without the variable ends with %d:\n%s", name, code, errOut)
 		}
 	}
 	for _, file := range []string{"load.json", "lines.json"} {

@@ -161,7 +161,7 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 // textStream returns the stream for text: standard output, or standard error if a document takes that.
 func (a app) textStream(taken bool) io.Writer {
 	if taken {
-		return a.story
+		return a.errOut
 	}
 	return a.out
 }

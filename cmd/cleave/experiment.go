@@ -335,7 +335,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 		System: system, Deployers: available, Backings: services, Meter: meter.New(), Profiler: profiler.Profiler{},
 		Tracer:   traces.Collector{},
 		Injector: fault.Injector{}, Host: meter.NewHost(version),
-		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.story),
+		Stopping: stopping(plan, system.Describe()), Progress: progress.New(plain.Raw(a.errOut),
 			a.progressForm(flags.progress), time.Now), Scratch: scratch, Conceal: a.secrets.Conceal,
 	}, nil
 }
@@ -350,7 +350,7 @@ func (a app) play(
 	ctx context.Context, conductor *run.Conductor, plan lab.Plan, folder *store.Folder, out outFlag,
 ) error {
 	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found.Left) > 0 {
-		fmt.Fprintf(a.story, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave "+
+		fmt.Fprintf(a.errOut, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave "+
 			"clean\n", len(found.Left))
 	}
 	own, _, err := programs()
@@ -384,7 +384,7 @@ func (a app) progressForm(name progressFlag) progress.Form {
 		return progress.JSON
 	case name == "none":
 		return progress.None
-	case name == "terminal", name == "auto" && isTerminal(a.story):
+	case name == "terminal", name == "auto" && isTerminal(a.errOut):
 		return progress.Terminal
 	}
 	return progress.Plain
@@ -396,7 +396,7 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.story, "%s kept in %s\ngo on with: cleave %s --resume %s\n",
+	fmt.Fprintf(a.errOut, "%s kept in %s\ngo on with: cleave %s --resume %s\n",
 		figure.Count(len(trials), "trial"), folder.Dir(), command.Name(), folder.Dir())
 	return nil
 }

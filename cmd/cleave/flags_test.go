@@ -169,7 +169,7 @@ func (p *proofs) sets(f *pflag.Flag, with []string) bool {
 }
 
 // run runs a command in this process.
-func (p *proofs) run(args ...string) (out, story string, err error) {
+func (p *proofs) run(args ...string) (out, errOut string, err error) {
 	var outs, stories bytes.Buffer
 	root := newRoot(strings.NewReader(""), &outs, &stories)
 	root.SetArgs(args)
@@ -185,8 +185,8 @@ func (p *proofs) document(args ...string) string {
 
 // words returns what is said of the plan of a command line.
 func (p *proofs) words(args ...string) string {
-	words, story, err := p.run(slices.Concat(args, []string{"--plan"})...)
-	return fmt.Sprint(words, story, err)
+	words, errOut, err := p.run(slices.Concat(args, []string{"--plan"})...)
+	return fmt.Sprint(words, errOut, err)
 }
 
 // spec returns the load of a command line, and the commands of its agents; of model, its design; of predict,

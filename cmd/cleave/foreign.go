@@ -136,10 +136,10 @@ func (a app) planForeign(
 ) (lab.Plan, error) {
 	plan, err := planner(command.Context(), args, a.secrets)
 	for _, warning := range a.secrets.Warnings() {
-		fmt.Fprintln(a.story, "warning:", warning)
+		fmt.Fprintln(a.errOut, "warning:", warning)
 	}
 	for _, note := range flags.notes {
-		fmt.Fprintln(a.story, "note:", note)
+		fmt.Fprintln(a.errOut, "note:", note)
 	}
 	if err != nil {
 		return plan, refused(err)
@@ -261,11 +261,11 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 func (a app) buildImages(ctx context.Context, builds [][]string, onlySaid bool) error {
 	for _, argv := range builds {
 		if onlySaid {
-			fmt.Fprintln(a.story, "note: before all trials this builds an image:", quoteArgs(argv))
+			fmt.Fprintln(a.errOut, "note: before all trials this builds an image:", quoteArgs(argv))
 			continue
 		}
 		command := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		command.Stdout, command.Stderr = a.story, a.story
+		command.Stdout, command.Stderr = a.errOut, a.errOut
 		if err := command.Run(); err != nil {
 			return fmt.Errorf("build an image of a compose file: %s: %w", quoteArgs(argv), err)
 		}

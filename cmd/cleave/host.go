@@ -86,7 +86,7 @@ func (a app) clean(ctx context.Context) error {
 		fmt.Fprintln(a.out, "removed", name)
 	}
 	for _, what := range append(found.Unclear, unclear...) {
-		fmt.Fprintln(a.story, "left alone:", what)
+		fmt.Fprintln(a.errOut, "left alone:", what)
 	}
 	if err == nil && len(removed) == 0 {
 		fmt.Fprintln(a.out, "nothing to remove")

@@ -51,7 +51,7 @@ func (a app) prepared(
 		return nil, plan, withCode(exitMissingPart, "%w:\n%w", err, refused)
 	}
 	flags.documents.notesShown = lab.LackLines(lacks, plan.Study.Originals())
-	fmt.Fprintf(a.story, "Left out, since this host lacks a part (--strict refuses instead):\n  %s\n",
+	fmt.Fprintf(a.errOut, "Left out, since this host lacks a part (--strict refuses instead):\n  %s\n",
 		strings.Join(flags.documents.notesShown, "\n  "))
 	if plan, err = study.Expand(left, plan.Profile, plan.Created); err == nil {
 		conductor.Stopping = stopping(plan, conductor.System.Describe())
@@ -65,7 +65,7 @@ func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlag
 	if err != nil {
 		return err
 	}
-	note := func(format string, args ...any) { fmt.Fprintf(a.story, "note: "+format+"\n", args...) }
+	note := func(format string, args ...any) { fmt.Fprintf(a.errOut, "note: "+format+"\n", args...) }
 	if err := unitPrograms(); err != nil {
 		note("nothing can be played here: %v", err)
 	}

@@ -131,7 +131,7 @@ func (a app) newLoadRun(ctx context.Context, what string, flags *loadFlags) (*lo
 	}
 	for _, header := range flags.headers {
 		if name, value, _ := strings.Cut(header, ":"); secret.Named(name) && !secret.HasReference(value) {
-			fmt.Fprintf(a.story, "warning: everybody on this host can read the value of %s in the process list: "+
+			fmt.Fprintf(a.errOut, "warning: everybody on this host can read the value of %s in the process list: "+
 				"better set NAME in the environment and write -H '%s: ${NAME}'\n", name, name)
 		}
 	}
@@ -216,7 +216,7 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 			} else if probe.Short {
 				longer = fmt.Sprintf("%g times as long ", search.ShortShare)
 			}
-			fmt.Fprintf(r.story, "%s %s%s\n", perSecond(probe.Rate), longer, verdict)
+			fmt.Fprintf(r.errOut, "%s %s%s\n", perSecond(probe.Rate), longer, verdict)
 		}}
 	if len(r.flags.agent) == 0 { // else the load comes from other hosts
 		quest.Host, quest.MaxSteal = meter.NewHost(version), study.Defaults().Gates.MaxStealShare
@@ -254,7 +254,7 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 		return err
 	}
 	rate := max(1, math.Round(outcome.Summary.AchievedRate/part))
-	fmt.Fprintf(r.story, "%d users get %s done: the search begins at %s\n", r.spec.Load.Users,
+	fmt.Fprintf(r.errOut, "%d users get %s done: the search begins at %s\n", r.spec.Load.Users,
 		perSecond(outcome.Summary.AchievedRate), perSecond(rate))
 	r.spec.Load = trial.AtRate(scenario.Load{Duration: r.spec.Load.Duration, Arrivals: r.spec.Load.Arrivals},
 		rate)

@@ -78,7 +78,7 @@ func (a app) loadImport(path string, flags *importFlags) error {
 		_, err = a.out.Write(text)
 		a.listNotConverted(&conversion)
 		for _, name := range slices.Sorted(maps.Keys(conversion.Beside)) {
-			fmt.Fprintf(a.story, "the scenario needs the data file %s, which is written with --output FILE\n", name)
+			fmt.Fprintf(a.errOut, "the scenario needs the data file %s, which is written with --output FILE\n", name)
 		}
 		return err
 	}
@@ -86,7 +86,7 @@ func (a app) loadImport(path string, flags *importFlags) error {
 		return withCode(exitBadPlan, "%w", err)
 	}
 	a.listNotConverted(&conversion)
-	fmt.Fprintf(a.story, "wrote %s\n", flags.output)
+	fmt.Fprintf(a.errOut, "wrote %s\n", flags.output)
 	a.checkImport(flags.output, text)
 	return nil
 }
@@ -126,12 +126,12 @@ func (f *importFlags) writeImport(text []byte, beside map[string][]byte) error {
 // listNotConverted tells what the scenario lacks.
 func (a app) listNotConverted(c *convert.Conversion) {
 	if len(c.NotConverted) == 0 {
-		fmt.Fprintln(a.story, "everything was converted")
+		fmt.Fprintln(a.errOut, "everything was converted")
 		return
 	}
-	fmt.Fprintf(a.story, "not converted, or different from the original (%d):\n", len(c.NotConverted))
+	fmt.Fprintf(a.errOut, "not converted, or different from the original (%d):\n", len(c.NotConverted))
 	for _, note := range c.NotConverted {
-		fmt.Fprintf(a.story, "  %s\n", note)
+		fmt.Fprintf(a.errOut, "  %s\n", note)
 	}
 }
 
@@ -146,7 +146,7 @@ func (a app) checkImport(path string, text []byte) {
 		}
 	}
 	if err != nil {
-		fmt.Fprintf(a.story, "it cannot be played yet:\n%v\n", err)
+		fmt.Fprintf(a.errOut, "it cannot be played yet:\n%v\n", err)
 		return
 	}
 	next := "cleave load " + path
@@ -156,5 +156,5 @@ func (a app) checkImport(path string, text []byte) {
 	if file.Load == nil {
 		next += " --rate 10 --duration 30s"
 	}
-	fmt.Fprintf(a.story, "next: %s\n", next)
+	fmt.Fprintf(a.errOut, "next: %s\n", next)
 }

@@ -21,19 +21,19 @@ func (r *loadRun) progress() func(trial.Second) {
 	form := r.flags.outputs.progress
 	if form == "auto" {
 		form = "plain"
-		if isTerminal(r.story) {
+		if isTerminal(r.errOut) {
 			form = "terminal"
 		}
 	}
 	view := r.view()
 	switch form {
 	case "terminal":
-		view.out = plain.Raw(r.story) // nothing that others wrote is drawn
+		view.out = plain.Raw(r.errOut) // nothing that others wrote is drawn
 		return view.draw
 	case "plain":
 		return view.line
 	case "json":
-		view.out = plain.Raw(r.story)
+		view.out = plain.Raw(r.errOut)
 		return view.object
 	}
 	return func(trial.Second) {}
@@ -41,7 +41,7 @@ func (r *loadRun) progress() func(trial.Second) {
 
 // view returns a view of the load at its beginning.
 func (r *loadRun) view() *liveView {
-	view := &liveView{out: r.story, duration: r.trial.Duration(), errors: map[record.Outcome]int64{}}
+	view := &liveView{out: r.errOut, duration: r.trial.Duration(), errors: map[record.Outcome]int64{}}
 	if r.trial.Open() {
 		view.due = r.trial.Due()
 	}

@@ -8,18 +8,19 @@ import (
 
 // TestProgressOfALoadIsForProgramsToo: --progress means the same everywhere.
 func TestProgressOfALoadIsForProgramsToo(t *testing.T) {
-	code, out, story := load(t, webShop(t), "-r", "50", "-d", "1s", "--progress", "json")
+	code, out, errOut := load(t, webShop(t), "-r", "50", "-d", "1s", "--progress", "json")
 	if code != exitFine && code != exitLoadNotReached { // a busy host makes the client late
-		t.Fatalf("exit code %d\n%s\n%s", code, out, story)
+		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 	}
-	first, _, _ := strings.Cut(story, "\n")
+	first, _, _ := strings.Cut(errOut, "\n")
 	var line secondLine
 	if err := json.Unmarshal([]byte(first), &line); err != nil || line.Event != "second" || line.Sent <= 0 ||
 		line.Due <= 0 || line.P50 == nil || line.Errors == nil {
 		t.Errorf("%q: %+v, %v", first, line, err)
 	}
-	if _, _, story := load(t, webShop(t), "-r", "50", "-d", "1s", "--progress", "none"); strings.Contains(story,
+	if _, _, errOut := load(t, webShop(t), "-r", "50", "-d", "1s", "--progress",
+		"none"); strings.Contains(errOut,
 		"p50") {
-		t.Errorf("none: %q", story)
+		t.Errorf("none: %q", errOut)
 	}
 }

@@ -53,9 +53,9 @@ func loads(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec("cleave", append([]string{"load"}, args...)...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == exitLoadNotReached {
-		story := ts.ReadFile("stderr")
-		if strings.Contains(story, "the client, not the system, was the limit") ||
-			strings.Contains(story, "the load was not achieved") {
+		errOut := ts.ReadFile("stderr")
+		if strings.Contains(errOut, "the client, not the system, was the limit") ||
+			strings.Contains(errOut, "the load was not achieved") {
 			return
 		}
 	}

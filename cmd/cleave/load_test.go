@@ -26,7 +26,7 @@ import (
 )
 
 // load runs `cleave load` and returns its exit code, output and story.
-func load(t *testing.T, arguments ...string) (code int, out, story string) {
+func load(t *testing.T, arguments ...string) (code int, out, errOut string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	command := exec.Command(filepath.Join(binaries, "cleave"), append([]string{"load"}, arguments...)...)
@@ -50,19 +50,19 @@ func webShop(t *testing.T) string {
 func TestLoadWritesItsDocuments(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	code, out, story := load(t, webShop(t), "-r", "100", "-d", "1500ms", "--expect-body", `"ok":true`,
+	code, out, errOut := load(t, webShop(t), "-r", "100", "-d", "1500ms", "--expect-body", `"ok":true`,
 		"--arrivals", "poisson",
 		"--json", path("load.json"), "--hdr", path("load.hlog"), "--hgrm", path("load.hgrm"))
 	if code != exitFine && code != exitLoadNotReached { // a busy host makes the client late
-		t.Fatalf("exit code %d\n%s\n%s", code, out, story)
+		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 	}
 	for _, want := range []string{"response time", "service time", "p99.9", "to contain", "limit "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table does not say %q:\n%s", want, out)
 		}
 	}
-	if !strings.Contains(story, "own cpu") {
-		t.Errorf("no line of progress:\n%s", story)
+	if !strings.Contains(errOut, "own cpu") {
+		t.Errorf("no line of progress:\n%s", errOut)
 	}
 	text, err := os.ReadFile(path("load.json"))
 	if err != nil {
@@ -101,9 +101,9 @@ func TestLoadWritesItsDocuments(t *testing.T) {
 
 func TestLoadPrintsJSONAlone(t *testing.T) {
 	for _, arguments := range [][]string{{"-u", "2", "--think", "10ms"}, {"-r", "50"}} {
-		code, out, story := load(t, append([]string{webShop(t), "-d", "300ms", "--json", "-"}, arguments...)...)
+		code, out, errOut := load(t, append([]string{webShop(t), "-d", "300ms", "--json", "-"}, arguments...)...)
 		if code != exitFine && code != exitLoadNotReached {
-			t.Errorf("exit code %d\n%s", code, story)
+			t.Errorf("exit code %d\n%s", code, errOut)
 		}
 		if err := schema.Validate("load", []byte(out)); err != nil {
 			t.Errorf("standard output: %v\n%s", err, out)
@@ -132,14 +132,14 @@ func TestLoadEndsWhenItIsTold(t *testing.T) {
 			command := exec.Command(filepath.Join(binaries, "cleave"), arguments...)
 			var out bytes.Buffer
 			command.Stdout = &out
-			story, err := command.StderrPipe()
+			errOut, err := command.StderrPipe()
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := command.Start(); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := bufio.NewReader(story).ReadString('\n'); err != nil { // it is under way
+			if _, err := bufio.NewReader(errOut).ReadString('\n'); err != nil { // it is under way
 				t.Fatal(err)
 			}
 			agents := childrenOf(t, command.Process.Pid)
@@ -149,7 +149,7 @@ func TestLoadEndsWhenItIsTold(t *testing.T) {
 			if err := command.Process.Signal(c.signal); err != nil {
 				t.Fatal(err)
 			}
-			_, _ = io.Copy(io.Discard, story)
+			_, _ = io.Copy(io.Discard, errOut)
 			var exit *exec.ExitError
 			if err := command.Wait(); !errors.As(err, &exit) || exit.ExitCode() != c.code {
 				t.Errorf("ended with %v, want %d", err, c.code)

@@ -20,10 +20,10 @@ func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
 		second.start("run", file, "--resume", folder)
 		giveUp := time.AfterFunc(patience, func() { _ = second.Process.Kill() }) // it plays, too
 		defer giveUp.Stop()
-		code, story := second.code(), second.story.String()
-		if code != exitFailed || !strings.Contains(story,
+		code, errOut := second.code(), second.story.String()
+		if code != exitFailed || !strings.Contains(errOut,
 			"process "+strconv.Itoa(player.Process.Pid)+" is playing into") {
-			t.Errorf("a second cleave ended with %d, want %d, and said:\n%s", code, exitFailed, story)
+			t.Errorf("a second cleave ended with %d, want %d, and said:\n%s", code, exitFailed, errOut)
 		}
 		report := &experiment{t: t}
 		report.start("report", folder)

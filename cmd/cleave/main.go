@@ -40,8 +40,8 @@ func main() {
 
 // newRoot builds the command line on the given streams. What it shows steers no
 // terminal, wherever a text comes from; only an agent's protocol passes as it is.
-func newRoot(in io.Reader, rawOut, rawStory io.Writer) *cobra.Command {
-	out, story := plain.NewWriter(rawOut), plain.NewWriter(rawStory)
+func newRoot(in io.Reader, rawOut, rawErrOut io.Writer) *cobra.Command {
+	out, errOut := plain.NewWriter(rawOut), plain.NewWriter(rawErrOut)
 	root := &cobra.Command{
 		Use:   "cleave",
 		Short: "measure what a software architecture costs",
@@ -57,14 +57,14 @@ plots. Results go to standard output, the story to standard error.`,
 	}
 	root.SetIn(in)
 	root.SetOut(out)
-	root.SetErr(story)
+	root.SetErr(errOut)
 	root.SetFlagErrorFunc(badFlag)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages",
 		fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.SetUsageFunc(usage(root.UsageFunc()))
 	root.PersistentPreRunE = func(command *cobra.Command, _ []string) error { return emptyFlags(command) }
 	root.SetHelpCommand(helpCommand())
-	app := app{in: in, out: out, story: story, secrets: secret.NewVault(os.LookupEnv)}
+	app := app{in: in, out: out, errOut: errOut, secrets: secret.NewVault(os.LookupEnv)}
 	root.AddCommand(
 		app.reproduceCommand(), app.runCommand(), app.loadCommand(), app.reportCommand(), app.listCommand(),
 		app.doctorCommand(), app.cleanCommand(), exitCodesTopic(), sweeperCommand(),

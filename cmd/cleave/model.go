@@ -190,7 +190,7 @@ func (a app) wholeTraces(path, component string) (all []*lab.SpanNode, dropped i
 	}
 	trees, counts := traces.Trees(path, set)
 	if counts.Broken > 0 {
-		fmt.Fprintf(a.story, "note: %d of %d traces of %s are left out: spans are missing\n", counts.Broken,
+		fmt.Fprintf(a.errOut, "note: %d of %d traces of %s are left out: spans are missing\n", counts.Broken,
 			counts.Broken+counts.Traces, path)
 	}
 	return trees, counts.Dropped, nil
@@ -203,7 +203,7 @@ func (a app) writeModel(from model.Evidence, out string) error {
 		return withCode(exitBadPlan, "%w", err)
 	}
 	for _, note := range notes {
-		fmt.Fprintf(a.story, "note: %s\n", note)
+		fmt.Fprintf(a.errOut, "note: %s\n", note)
 	}
 	var text bytes.Buffer
 	if err := m.Write(&text); err != nil {

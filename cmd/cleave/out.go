@@ -61,7 +61,7 @@ func (a app) open(to outFlag) (outs, error) {
 // close warns of figures that did not arrive. That does not affect the measurement.
 func (o outs) close() {
 	if err := o.Close(); err != nil {
-		fmt.Fprintf(o.story, "warning: --out: %v\n", err)
+		fmt.Fprintf(o.errOut, "warning: --out: %v\n", err)
 	}
 }
 

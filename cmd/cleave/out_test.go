@@ -77,9 +77,9 @@ func TestALoadIsShownWhileItRuns(t *testing.T) {
 			t.Errorf("it does not show %q:\n%s", want, text)
 		}
 	}
-	if code, _, story := load(t, webShop(t), "-r", "50", "-d", "1s", "--out", "prometheus="+address); code !=
-		exitBadPlan || !strings.Contains(story, "address already in use") {
-		t.Errorf("an address that is taken: exit code %d, %s", code, story)
+	if code, _, errOut := load(t, webShop(t), "-r", "50", "-d", "1s", "--out", "prometheus="+address); code !=
+		exitBadPlan || !strings.Contains(errOut, "address already in use") {
+		t.Errorf("an address that is taken: exit code %d, %s", code, errOut)
 	}
 	_ = command.Process.Signal(os.Interrupt) // it runs
 	_ = command.Wait()                       // interrupted
@@ -92,10 +92,10 @@ func TestALoadIsShownWhileItRuns(t *testing.T) {
 
 // TestWhatIsNotTakenSpoilsNoLoad: there is a warning.
 func TestWhatIsNotTakenSpoilsNoLoad(t *testing.T) {
-	code, _, story := load(t, webShop(t), "-r", "50", "-d", "1500ms", "--out", "otlp=http://127.0.0.1:1")
+	code, _, errOut := load(t, webShop(t), "-r", "50", "-d", "1500ms", "--out", "otlp=http://127.0.0.1:1")
 	if code != exitFine && code != exitLoadNotReached ||
-		!strings.Contains(story, "warning: --out: ") || !strings.Contains(story, "did not reach the collector") {
-		t.Errorf("exit code %d, %s", code, story)
+		!strings.Contains(errOut, "warning: --out: ") || !strings.Contains(errOut, "did not reach the collector") {
+		t.Errorf("exit code %d, %s", code, errOut)
 	}
 }
 

@@ -49,8 +49,8 @@ those who know the token in the address that it prints.`,
 				return errors.Join(err, listener.Close())
 			}
 			fmt.Fprintln(a.out, server.URL(listener, ""))
-			fmt.Fprintf(a.story, "shows the runs of %s; Ctrl-C ends it\n", folder)
-			return server.Serve(command.Context(), listener, log.New(a.story, "", 0))
+			fmt.Fprintf(a.errOut, "shows the runs of %s; Ctrl-C ends it\n", folder)
+			return server.Serve(command.Context(), listener, log.New(a.errOut, "", 0))
 		},
 	}
 	command.Flags().StringVar(&address, "address", usualAddress, "`IP:PORT` to listen on")

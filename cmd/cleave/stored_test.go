@@ -16,8 +16,8 @@ import (
 // planned returns the plan that a command makes.
 func planned(t *testing.T, args ...string) lab.Plan {
 	t.Helper()
-	var out, story bytes.Buffer
-	root := newRoot(strings.NewReader(""), &out, &story)
+	var out, errOut bytes.Buffer
+	root := newRoot(strings.NewReader(""), &out, &errOut)
 	root.SetArgs(append(args, "--plan", "--json", "-"))
 	if err := root.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("cleave %s: %v", strings.Join(args, " "), err)

@@ -54,7 +54,7 @@ func (a app) confirms(folder *store.Folder, does string) bool {
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return false
 	}
-	fmt.Fprintf(a.story, "%s was not made by you with this cleave on this host, or was changed; it "+
+	fmt.Fprintf(a.errOut, "%s was not made by you with this cleave on this host, or was changed; it "+
 		"would\n%s\nplay it? [y/N] ", folder.Path("plan.json"), does)
 	answer, err := bufio.NewReader(io.LimitReader(a.in, 100)).ReadString('\n')
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))

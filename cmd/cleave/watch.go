@@ -63,10 +63,10 @@ func (p *runPage) show(ctx context.Context, folder, study string) error {
 	if err != nil {
 		return errors.Join(err, shelf.Close())
 	}
-	fmt.Fprintf(p.story, "watch it at %s\n", server.URL(p.listener, filepath.ToSlash(name)))
+	fmt.Fprintf(p.errOut, "watch it at %s\n", server.URL(p.listener, filepath.ToSlash(name)))
 	ctx, p.end = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
-		served := server.Serve(ctx, p.listener, log.New(p.story, "", 0))
+		served := server.Serve(ctx, p.listener, log.New(p.errOut, "", 0))
 		p.ended <- errors.Join(served, shelf.Close())
 	}()
 	return nil
@@ -85,7 +85,7 @@ func (p *runPage) close() {
 		err = <-p.ended
 	}
 	if err != nil {
-		fmt.Fprintf(p.story, "warning: --%s: %v\n", serveName, err)
+		fmt.Fprintf(p.errOut, "warning: --%s: %v\n", serveName, err)
 	}
 }
 

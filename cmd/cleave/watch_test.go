@@ -45,8 +45,8 @@ func TestARunShowsItselfUntilItsEnd(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	story := bufio.NewReader(told)
-	first, err := story.ReadString('\n')
+	errOut := bufio.NewReader(told)
+	first, err := errOut.ReadString('\n')
 	page := regexp.MustCompile(`watch it at (http://127\.0\.0\.1:\d+)/run/(shown/\S+)`).FindStringSubmatch(first)
 	if err != nil || page == nil {
 		t.Fatalf("the story begins with %q, %v", first, err)
@@ -66,7 +66,7 @@ func TestARunShowsItselfUntilItsEnd(t *testing.T) {
 			t.Errorf("%q is not where it is due (%v), but %s", want, err, events)
 		}
 	}
-	if _, err := io.Copy(io.Discard, story); err != nil {
+	if _, err := io.Copy(io.Discard, errOut); err != nil {
 		t.Error(err)
 	}
 	if err := command.Wait(); err != nil {
