@@ -79,7 +79,7 @@ docs/bottleneck.md says how to read the answer.` + exitCodesHelp(measuredCodes()
 }
 
 func (f *bottleneckFlags) register(command *cobra.Command) {
-	f.given = command.Flags().Changed
+	f.isSet = command.Flags().Changed
 	addGroup(command, "What is scaled", func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.architecture, "architecture", "", "`architecture` to scale, with knobs behind it "+
 			"(default: the system's first with several units that can be scaled)")
@@ -189,7 +189,7 @@ func (f *bottleneckFlags) mistakes() error {
 	case f.resource != resourceReplicas && f.resource != resourceCPU:
 		mistakes = append(mistakes, fmt.Errorf("--resource is %q, expected %s or %s", f.resource, resourceReplicas,
 			resourceCPU))
-	case f.resource == resourceCPU && f.given("replicas"):
+	case f.resource == resourceCPU && f.isSet("replicas"):
 		mistakes = append(mistakes, errors.New("--replicas: --resource cpu raises limits, and no number of "+
 			"replicas: leave one out"))
 	}

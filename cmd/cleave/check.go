@@ -72,7 +72,7 @@ An audit of yours that is undecided ends with exit code 6.` +
 }
 
 func (f *checkFlags) register(command *cobra.Command) {
-	f.given = command.Flags().Changed
+	f.isSet = command.Flags().Changed
 	addGroup(command, "What is checked", func(flags *pflag.FlagSet) {
 		flags.StringSliceVar(&f.architectures, "architecture", []string{"all"}, "`architectures` to check, or all")
 		flags.StringToStringVar(&f.knobs, "knob", nil,

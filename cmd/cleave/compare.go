@@ -102,7 +102,7 @@ func (f *compareFlags) addFaults(s *lab.Study, secrets *secret.Vault) error {
 	if f.capacity {
 		return errors.New("--fault and --capacity: a search plays many loads, and none with faults: leave one out")
 	}
-	if !f.given("lengthen") {
+	if !f.isSet("lengthen") {
 		s.Design.Lengthen = 1 // a fault is what changes the level of a load
 	}
 	if _, err := addFaults(s, f.faults, secrets); err != nil {

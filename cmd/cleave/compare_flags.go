@@ -31,7 +31,7 @@ type compareFlags struct {
 
 func (f *compareFlags) register(command *cobra.Command) {
 	r := &f.request
-	f.given, r.given = command.Flags().Changed, command.Flags().Changed
+	f.isSet, r.isSet = command.Flags().Changed, command.Flags().Changed
 	addGroup(command, "What is sent", f.addSent, r.addRequest)
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
 		flags.StringSliceVarP(&f.rates, "rate", "r", nil,
@@ -77,7 +77,7 @@ const defaultObjective = "p99<100ms,errors<0.1%"
 // mistakes are those of single flags.
 func (f *compareFlags) mistakes() error {
 	mistakes := []error{f.checkDesign()}
-	if f.given("connections") && len(f.users) > 0 {
+	if f.isSet("connections") && len(f.users) > 0 {
 		mistakes = append(mistakes, errors.New("--connections: every one of --users has a connection of its own: "+
 			"leave it out"))
 	}

@@ -32,7 +32,7 @@ import (
 
 // experimentFlags are the flags of every command that plays an experiment.
 type experimentFlags struct {
-	given     func(flag string) bool // whether the command line has the flag
+	isSet     func(flag string) bool // whether the command line has the flag
 	quick     bool
 	scale     float64
 	blocks    int
@@ -58,7 +58,7 @@ type experimentFlags struct {
 
 // register adds the flags of commands that play a study file.
 func (f *experimentFlags) register(command *cobra.Command) {
-	f.given = command.Flags().Changed
+	f.isSet = command.Flags().Changed
 	addGroup(command, "What is played", func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.quick, "quick", false, "play the quick profile of the study")
 		flags.Float64Var(&f.scale, "scale", 0,
@@ -122,7 +122,7 @@ order with the same seeds, into a new folder.`,
 func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experimentFlags) error {
 	for _, name := range []string{"quick", "scale", "blocks", "points", "seed", "until", "within", "resume",
 		"runtime", "no-gates", profileFlag, backingFlag, deployFlagName} {
-		if flags.given(name) {
+		if flags.isSet(name) {
 			return withCode(exitBadPlan, "--%s would change the plan of %s: repeat it as it is, or run the study file",
 				name, folder.Dir())
 		}

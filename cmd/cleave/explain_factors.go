@@ -21,7 +21,7 @@ func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKno
 	info := system.Describe()
 	var clash error
 	for _, flag := range []string{"to", "tuned", "one-order"} {
-		if f.given(flag) {
+		if f.isSet(flag) {
 			clash = errors.Join(clash, fmt.Errorf("--%s is about the steps of a way, and --%s sets all knobs "+
 				"together: leave one of them out", flag, factorsFlag))
 		}

@@ -19,10 +19,10 @@ func (f *explainFlags) foreignPlan(
 ) (lab.Plan, error) {
 	changes := f.to
 	f.complete(lab.Explanation{})
-	if f.request.objective = f.objective; !f.given("objective") && !f.capacity {
+	if f.request.objective = f.objective; !f.isSet("objective") && !f.capacity {
 		f.request.objective = ""
 	}
-	if f.rate == 0 && !f.given("rate") && !f.given("users") {
+	if f.rate == 0 && !f.isSet("rate") && !f.isSet("users") {
 		return lab.Plan{}, errors.New("give --rate for an open loop, or --users for a closed one")
 	}
 	load, dir, loadErr := f.load(secrets)

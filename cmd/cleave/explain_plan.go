@@ -32,7 +32,7 @@ type explainFlags struct {
 const explainObjective = "p99<500ms,errors<0.1%"
 
 func (f *explainFlags) register(command *cobra.Command) {
-	f.given = command.Flags().Changed
+	f.isSet = command.Flags().Changed
 	addGroup(command, "What is explained", func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.from, "from", "", "`architecture` to begin with (default: the system's)")
 		flags.StringVar(&f.to, "to", "", "`architecture` to arrive at (default: the system's)")
@@ -67,20 +67,20 @@ func (f *explainFlags) register(command *cobra.Command) {
 
 // complete fills in what was not given: from the system, and shorter for a quick experiment.
 func (f *explainFlags) complete(usual lab.Explanation) {
-	if !f.given("from") {
+	if !f.isSet("from") {
 		f.from = usual.From
 	}
-	if !f.given("to") {
+	if !f.isSet("to") {
 		f.to = usual.To
 	}
-	if !f.given("rate") {
+	if !f.isSet("rate") {
 		f.rate = usual.Rate
 	}
 	f.hasten(2*time.Second, time.Second/2)
-	if f.quick && !f.given("one-order") {
+	if f.quick && !f.isSet("one-order") {
 		f.oneOrder = true
 	}
-	if f.quick && !f.given("no-gates") {
+	if f.quick && !f.isSet("no-gates") {
 		f.noGates = true
 	}
 }
@@ -97,7 +97,7 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	if err != nil {
 		return lab.Plan{}, err
 	}
-	if f.given(factorsFlag) {
+	if f.isSet(factorsFlag) {
 		return f.planFactors(system, onBackings)
 	}
 	if f.tuned {
@@ -149,13 +149,13 @@ func tunedOf(info lab.SystemInfo, text string) (string, error) {
 func (f *explainFlags) mistakes() error {
 	var mistakes []error
 	switch {
-	case !f.given("users"):
+	case !f.isSet("users"):
 	case f.users < 1 || f.users > 200000:
 		mistakes = append(mistakes, fmt.Errorf("--users is %d, expected a number from 1 to 200000", f.users))
-	case f.given("rate") || f.capacity:
+	case f.isSet("rate") || f.capacity:
 		mistakes = append(mistakes, errors.New("--users is a closed loop: give it without --rate and --capacity, "+
 			"which are about rates"))
-	case f.given("connections"):
+	case f.isSet("connections"):
 		mistakes = append(mistakes, errors.New("--connections: every one of --users has a connection of its own: "+
 			"leave it out"))
 	}

@@ -257,16 +257,16 @@ func (f *sequentialFlags) addTo(flags *pflag.FlagSet) {
 
 // apply returns the plan of an experiment that looks at its data, if the flags ask for it. Its blocks are
 // those of the plan with the same seeds, and more of them.
-func (f *sequentialFlags) apply(plan lab.Plan, given func(flag string) bool) (lab.Plan, error) {
-	if !given("until") {
-		if given("within") {
+func (f *sequentialFlags) apply(plan lab.Plan, isSet func(flag string) bool) (lab.Plan, error) {
+	if !isSet("until") {
+		if isSet("within") {
 			return plan, withCode(exitBadPlan,
 				"--within limits an experiment that stops when it is decided: add --until %s", lab.UntilDecided)
 		}
 		return plan, nil
 	}
 	design := &plan.Study.Design
-	if !given("blocks") {
+	if !isSet("blocks") {
 		design.Blocks = usuallyLooked
 	}
 	switch {
@@ -275,7 +275,7 @@ func (f *sequentialFlags) apply(plan lab.Plan, given func(flag string) bool) (la
 	case design.Blocks <= lab.FirstLook || design.Blocks > lab.MostLooked:
 		return plan, withCode(exitBadPlan, "--until %s looks from block %d on: --blocks is %d, expected a whole "+
 			"number from %d to %d", f.until, lab.FirstLook, design.Blocks, lab.FirstLook+1, lab.MostLooked)
-	case given("within") && (f.within < time.Second || f.within > study.Longest):
+	case isSet("within") && (f.within < time.Second || f.within > study.Longest):
 		return plan, withCode(exitBadPlan, "--within is %v, expected 1s to %.0fh", f.within, study.Longest.Hours())
 	}
 	design.Until, design.Within = f.until, f.within.Seconds()

@@ -40,7 +40,7 @@ const foreignGroup = "A system of yours (a file, a command or a URL)"
 
 // addForeign adds those flags.
 func (f *foreignFlags) addForeign(command *cobra.Command) {
-	f.request.given, f.cores = command.Flags().Changed, "none"
+	f.request.isSet, f.cores = command.Flags().Changed, "none"
 	addGroup(command, foreignGroup, f.addSent, f.request.addRequest, f.request.addAnswers, f.request.addClient,
 		f.request.addAllowed, f.addTrusted, f.addCompose)
 }

@@ -54,12 +54,12 @@ func (f *foreignFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 // client returns how the generator connects, as far as flags say it.
 func (f *foreignFlags) client() (lab.LoadClient, error) {
 	client := lab.LoadClient{HTTP2: f.request.http2, TraceShare: float64(f.request.traceShare)}
-	if f.given("connections") {
+	if f.isSet("connections") {
 		if client.Connections = f.request.connections; client.Connections < 1 {
 			return client, fmt.Errorf("--connections is %d, expected a number from 1 on", client.Connections)
 		}
 	}
-	if f.given("timeout") {
+	if f.isSet("timeout") {
 		if client.Timeout = f.request.timeout.Seconds(); client.Timeout <= 0 {
 			return client, fmt.Errorf("--timeout is %v, expected a time such as 5s", f.request.timeout)
 		}
@@ -74,7 +74,7 @@ func (f *foreignFlags) client() (lab.LoadClient, error) {
 // file returns the scenario's, or one around the path.
 func (f *foreignFlags) file() (scenario.File, string, error) {
 	if f.scenario != "" {
-		if f.given("path") {
+		if f.isSet("path") {
 			return scenario.File{}, "", fmt.Errorf("--path: a scenario says itself what is asked: write it into %s",
 				f.scenario)
 		}

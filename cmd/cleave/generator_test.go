@@ -94,7 +94,7 @@ func TestTheGeneratorConnectsAsFlagsSay(t *testing.T) {
 			s.Protocol, s.Roots)
 	}
 	var flags compareFlags
-	flags.given = func(string) bool { return false }
+	flags.isSet = func(string) bool { return false }
 	flags.request.ca = ca
 	if client, err := flags.client(); err != nil || string(client.Roots) != "certificates" {
 		t.Errorf("of --ca came %q, %v", client.Roots, err)

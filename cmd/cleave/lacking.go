@@ -131,7 +131,7 @@ type studyLacks struct {
 
 // doctorStudy shows which variants of a study this host cannot play, why, and what installs what is missing.
 func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
-	flags := experimentFlags{given: func(string) bool { return false }}
+	flags := experimentFlags{isSet: func(string) bool { return false }}
 	planner := flags.ofBuiltIn
 	if !slices.Contains(studies.Names(), name) {
 		if _, err := os.Stat(name); err != nil {

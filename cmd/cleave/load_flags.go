@@ -13,7 +13,7 @@ import (
 )
 
 type loadFlags struct {
-	given func(flag string) bool
+	isSet func(flag string) bool
 	value func(flag string) string // as text
 
 	// when flows begin
@@ -53,7 +53,7 @@ type loadFlags struct {
 
 // register adds the flags to a command, in groups.
 func (f *loadFlags) register(command *cobra.Command) {
-	f.given = command.Flags().Changed
+	f.isSet = command.Flags().Changed
 	f.value = func(name string) string { return command.Flag(name).Value.String() }
 	addGroup(command, "When flows begin", f.addSchedule)
 	addGroup(command, "What is sent (for a URL; a scenario says it itself)", f.addRequest, f.addAnswers)

@@ -52,11 +52,11 @@ func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
 	note(f.outputs.check(f))
 	// of these, zero would be taken for the default
 	for _, name := range []string{"users", "duration", "seed", "connections", "streams", "timeout", "loops"} {
-		if value := f.value(name); f.given(name) && (value == "0" || value == "0s") {
+		if value := f.value(name); f.isSet(name) && (value == "0" || value == "0s") {
 			note(fmt.Errorf("--%s is %s: leave it out for the default, or give a value above zero", name, value))
 		}
 	}
-	if f.given("seed") || s.Scenario.Seed == 0 {
+	if f.isSet("seed") || s.Scenario.Seed == 0 {
 		s.Scenario.Seed = max(f.seed, 1)
 	}
 	return s, limit, errors.Join(mistakes...)
@@ -64,7 +64,7 @@ func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
 
 // limit reads the objective and what needs one.
 func (f *loadFlags) limit() (objective.Objective, error) {
-	if f.given("resolution") && !f.search {
+	if f.isSet("resolution") && !f.search {
 		return objective.Objective{}, errors.New("--resolution belongs to --search")
 	}
 	if !(f.resolution >= search.FinestResolution && f.resolution <= search.CoarsestResolution) {
@@ -96,7 +96,7 @@ func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 	}
 	misplaced := []string{"method", "header", "body", "expect-status", "expect-body", "expect-json",
 		"expect-header"} // only a URL needs them
-	misplaced = slices.DeleteFunc(misplaced, func(name string) bool { return !f.given(name) })
+	misplaced = slices.DeleteFunc(misplaced, func(name string) bool { return !f.isSet(name) })
 	if len(misplaced) > 0 {
 		return scenario.File{}, "", fmt.Errorf("--%s: a scenario says itself what is sent: write it into %s",
 			strings.Join(misplaced, ", --"), what)
@@ -206,7 +206,7 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 		path, err := filepath.Abs(f.replay)
 		note(err)
 		l.Replay = path
-		if own != nil && !f.given("duration") {
+		if own != nil && !f.isSet("duration") {
 			l.Duration = 0
 		}
 	}
@@ -218,7 +218,7 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 		value time.Duration
 		field *scenario.Duration
 	}{{"think", f.think, &l.Think}, {"ramp-up", f.rampUp, &l.RampUp}, {"duration", f.duration, &l.Duration}} {
-		if f.given(one.flag) {
+		if f.isSet(one.flag) {
 			*one.field = scenario.Duration(one.value)
 		}
 	}
@@ -226,7 +226,7 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	case chosen || own != nil:
 	case f.search:
 		l.Users = firstUsers // whose pace the search begins below
-	case f.given("connections"):
+	case f.isSet("connections"):
 		l.Users = f.connections
 	default:
 		note(errors.New("no load: give --rate, --ramp, --steps, --spike or --replay for an open loop or --users " +

@@ -82,7 +82,7 @@ an upper bound.`,
 }
 
 func (f *modelFlags) register(command *cobra.Command) {
-	f.given = command.Flags().Changed
+	f.isSet = command.Flags().Changed
 	addGroup(command, "What is modelled", func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.architecture, "architecture", "",
 			"`architecture` of SYSTEM, with knobs behind it (default: the system's)")
@@ -229,7 +229,7 @@ func (a app) writeModel(from model.Evidence, out string) error {
 
 // modelSystem plays the trials of a system, and makes a model.
 func (a app) modelSystem(command *cobra.Command, system lab.Modelled, flags *modelFlags) error {
-	if flags.given("component") {
+	if flags.isSet("component") {
 		return withCode(exitBadPlan, "--component is for your own systems and for files with spans: our systems "+
 			"name their components")
 	}
@@ -280,10 +280,10 @@ func (a app) playModel(command *cobra.Command, plan lab.Plan, flags *modelFlags)
 // plan makes the plan of the trials: the system metered at several rates, and followed at the lowest one.
 func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	info, usual := system.Describe(), system.Modelling()
-	if !f.given("architecture") {
+	if !f.isSet("architecture") {
 		f.architecture = usual.Architecture
 	}
-	if !f.given("rate") {
+	if !f.isSet("rate") {
 		f.rate = usual.Rate
 	}
 	if err := f.checkRate(); err != nil {

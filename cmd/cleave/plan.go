@@ -22,10 +22,10 @@ import (
 // options returns what the flags change in every study: numbers only if they were given.
 func (f *experimentFlags) options() study.Options {
 	o := study.Options{NoGates: f.noGates}
-	if f.given(profileFlag) {
+	if f.isSet(profileFlag) {
 		o.Profiled = &f.profiled
 	}
-	if f.given("seed") {
+	if f.isSet("seed") {
 		o.Seed = &f.seed
 	}
 	return o
@@ -45,7 +45,7 @@ func (f *experimentFlags) expand(file *study.File, options study.Options) (lab.P
 	if err != nil {
 		return plan, err
 	}
-	return f.looks.apply(plan, f.given)
+	return f.looks.apply(plan, f.isSet)
 }
 
 // ofBuiltIn makes the plan of a built-in study.
@@ -88,10 +88,10 @@ func (f *experimentFlags) ofStudy(file *study.File) (plan lab.Plan, err error) {
 	o := f.options()
 	o.Quick, o.Points, o.Runtimes = f.quick, f.points, f.runtimes
 	o.Deployment, o.Refuses = string(f.deploy), checkDeployment
-	if f.given("scale") {
+	if f.isSet("scale") {
 		o.Scale = &f.scale
 	}
-	if f.given("blocks") {
+	if f.isSet("blocks") {
 		o.Blocks = &f.blocks
 	}
 	if o.Knobs, err = backingKnobsOf(file.Study.System, f.backings); err != nil {
@@ -126,13 +126,13 @@ func (f *designFlags) hasten(duration, warmUp time.Duration) {
 	if !f.quick {
 		return
 	}
-	if !f.given("blocks") {
+	if !f.isSet("blocks") {
 		f.blocks = 3
 	}
-	if !f.given("duration") {
+	if !f.isSet("duration") {
 		f.duration = duration
 	}
-	if !f.given("warm-up") {
+	if !f.isSet("warm-up") {
 		f.warmUp.least = warmUp
 	}
 }

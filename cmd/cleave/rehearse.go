@@ -60,7 +60,7 @@ too. cleave list does not show models.` + exitCodesHelp(measuredCodes()...),
 }
 
 func (f *rehearseFlags) register(command *cobra.Command) {
-	f.given = command.Flags().Changed
+	f.isSet = command.Flags().Changed
 	addGroup(command, "What is rehearsed", f.change.addTo, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.calls, "calls", "http",
 			"`binding` of calls between units: http, grpc, http-lean, grpc-lean")
@@ -96,12 +96,12 @@ func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
 	f.hasten(2*time.Second, time.Second/2)
 	change, err := f.change.read()
 	units, applyErr := change.Apply(m)
-	if measured := measuredRates(m, ""); !f.given("rate") && len(measured) > 0 {
+	if measured := measuredRates(m, ""); !f.isSet("rate") && len(measured) > 0 {
 		f.rate = measured[len(measured)-1]
 	}
 	switch {
 	case err != nil:
-	case f.rate == 0 && !f.given("rate"):
+	case f.rate == 0 && !f.isSet("rate"):
 		err = errors.New("the model does not say at which rate it was measured: give --rate")
 	case !(f.rate > 0 && f.rate <= 1e5):
 		err = fmt.Errorf("--rate is %g, expected operations per second above 0 and at most 100000", f.rate)
