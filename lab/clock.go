@@ -41,9 +41,9 @@ func NewClocks(before, after []ClockReading) *Clocks {
 // clockShare is the largest share of a time that may be a difference of clocks.
 const clockShare = 0.1
 
-// Tells reports whether a time in seconds, taken from one clock to another, is long enough to be measured by
-// them.
-func (c *Clocks) Tells(seconds float64) bool {
+// CanMeasure reports whether a time in seconds, taken from one clock to another, is long enough to be
+// measured by them.
+func (c *Clocks) CanMeasure(seconds float64) bool {
 	return c == nil || c.ApartSeconds <= clockShare*seconds
 }
 

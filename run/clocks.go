@@ -23,7 +23,7 @@ func clocksApart(clocks *lab.Clocks, byWall, byMonotonic time.Duration) time.Dur
 func withholdByClocks(trial *lab.Trial, metrics []lab.Metric) {
 	for _, m := range metrics {
 		value, measured := trial.Measures[m.Name]
-		if !m.Clocks || !measured || trial.Clocks.Tells(value) {
+		if !m.Clocks || !measured || trial.Clocks.CanMeasure(value) {
 			continue
 		}
 		apart := time.Duration(trial.Clocks.ApartSeconds * float64(time.Second)).Round(time.Microsecond)
