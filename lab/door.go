@@ -15,22 +15,22 @@ import (
 // The requests to a proxy, as a line over TLS: a connection to HOST:PORT, or the number of addresses of a
 // name there. The proxy answers with a line: ProxyOpen, the number, or an error.
 const (
-	DoorDial  = "dial "
-	DoorCount = "count "
-	DoorOpen  = "open"
+	ProxyDial  = "dial "
+	ProxyCount = "count "
+	ProxyOpen  = "open"
 )
 
-// doorName is the name in the certificate of a proxy.
-const doorName = "door"
+// proxyName is the name in the certificate of a proxy.
+const proxyName = "door"
 
-// NewDoorKey returns a new key for a proxy and its clients, with its certificate, as PEM.
-func NewDoorKey() ([]byte, error) {
+// NewProxyKey returns a new key for a proxy and its clients, with its certificate, as PEM.
+func NewProxyKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
 	made := x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{doorName}, KeyUsage: x509.KeyUsageDigitalSignature,
+		SerialNumber: big.NewInt(1), DNSNames: []string{proxyName}, KeyUsage: x509.KeyUsageDigitalSignature,
 		NotAfter:    time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), // the key is discarded with the proxy
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
@@ -43,9 +43,9 @@ func NewDoorKey() ([]byte, error) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: own})...), nil
 }
 
-// DoorTLS returns the configuration by which a proxy and its clients prove to each other that they have the
+// ProxyTLS returns the configuration by which a proxy and its clients prove to each other that they have the
 // same key.
-func DoorTLS(key []byte) (*tls.Config, error) {
+func ProxyTLS(key []byte) (*tls.Config, error) {
 	own, err := tls.X509KeyPair(key, key)
 	if err != nil {
 		return nil, err
@@ -53,5 +53,5 @@ func DoorTLS(key []byte) (*tls.Config, error) {
 	alone := x509.NewCertPool()
 	alone.AppendCertsFromPEM(key)
 	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own}, RootCAs: alone,
-		ClientCAs: alone, ClientAuth: tls.RequireAndVerifyClientCert, ServerName: doorName}, nil
+		ClientCAs: alone, ClientAuth: tls.RequireAndVerifyClientCert, ServerName: proxyName}, nil
 }

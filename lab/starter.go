@@ -24,17 +24,18 @@ type StarterFile struct {
 	Data   []byte
 }
 
-// StarterProgram is the name of the starter, below the top of the image and among the unit programs. Its first
-// argument is one of its parts. A proxy has the address that it listens on as the second, and the network that
-// it leads to as the third. A tunnel to the conductor has the address for units and that for the conductor.
+// StarterProgram is the name of the starter, below the top of the image and among the unit programs. Its
+// first argument is one of its parts. A proxy has the address that it listens on as the second, and the
+// network that it leads to as the third. A tunnel to the conductor has the address for units and that for the
+// conductor.
 const (
 	StarterProgram = "starter"
 	StarterRuns    = "run"
-	StarterDoor    = "door"
-	StarterWay     = "way"
+	StarterProxy   = "door"
+	StarterTunnel  = "way"
 )
 
-// The files that the starter reads: its orders, and the key of a proxy (NewDoorKey) or of a tunnel.
+// The files that the starter reads: its orders, and the key of a proxy (NewProxyKey) or of a tunnel.
 const (
 	StarterOrdersFile = "/run/secrets/orders"
 	StarterKeyFile    = "/run/secrets/key"
@@ -57,9 +58,9 @@ const (
 	StarterDone     = "done: "
 )
 
-// The messages on a tunnel, after a line with its key: the conductor says that this connection waits for a unit.
-// When a unit has called, both sides say StarterCalled, one after the other, and then the connection is that
-// unit's.
+// The messages on a tunnel, after a line with its key: the conductor says that this connection waits for a
+// unit. When a unit has called, both sides say StarterCalled, one after the other, and then the connection is
+// that unit's.
 const (
 	StarterWaits  = "wait"
 	StarterCalled = "!"

@@ -83,7 +83,7 @@ func (d *deployment) makeWay(ctx context.Context, image string) (state api.Pod, 
 			Secret: &api.InSecret{Name: name, Mode: secretMode}}},
 		Containers: []api.Container{{
 			Name: "way", Image: image, ImagePullPolicy: "IfNotPresent",
-			Command: []string{"/" + lab.StarterProgram, lab.StarterWay,
+			Command: []string{"/" + lab.StarterProgram, lab.StarterTunnel,
 				net.JoinHostPort(anyAddress, strconv.Itoa(spansPort)),
 				net.JoinHostPort(anyAddress, strconv.Itoa(starterPort))},
 			Resources: resources(lab.Limits{Memory: wayMemory}),

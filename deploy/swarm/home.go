@@ -86,10 +86,10 @@ func (h *home) enter(ctx context.Context) (err error) {
 		}
 	}()
 	h.manager = h.swarm.manager
-	if h.key, err = lab.NewDoorKey(); err != nil {
+	if h.key, err = lab.NewProxyKey(); err != nil {
 		return err
 	}
-	if h.secured, err = lab.DoorTLS(h.key); err != nil {
+	if h.secured, err = lab.ProxyTLS(h.key); err != nil {
 		return err
 	}
 	taken, err := h.manager.Subnets(ctx)
@@ -132,7 +132,7 @@ func (h *home) open(ctx context.Context, image, subnet string) error {
 			ContainerSpec: engine.ServiceContainer{
 				Image: image, Labels: h.deployer.labels(), ReadOnly: true, User: user + ":" + user,
 				CapabilityDrop: []string{"ALL"},
-				Command: []string{"/" + lab.StarterProgram, lab.StarterDoor,
+				Command: []string{"/" + lab.StarterProgram, lab.StarterProxy,
 					anyAddress(controlPort), subnet},
 				Secrets:         []engine.SecretFile{engine.Secret(secret, h.name+"-key", lab.StarterKeyFile, user)},
 				StopGracePeriod: time.Second,
@@ -251,7 +251,7 @@ func (h *home) count(ctx context.Context, door, name string) (int, error) {
 	}
 	connection := tls.Client(there, h.secured)
 	defer func() { _ = connection.Close() }() // the answer is in
-	said, err := h.say(connection, lab.DoorCount+name)
+	said, err := h.say(connection, lab.ProxyCount+name)
 	if err != nil {
 		return 0, err
 	}
@@ -276,8 +276,8 @@ func (h *home) through(ctx context.Context, address string) (net.Conn, error) {
 			continue
 		}
 		connection := tls.Client(plain, h.secured)
-		said, err := h.say(connection, lab.DoorDial+address)
-		if err == nil && said != lab.DoorOpen {
+		said, err := h.say(connection, lab.ProxyDial+address)
+		if err == nil && said != lab.ProxyOpen {
 			err = errors.New(said)
 		}
 		if err != nil {

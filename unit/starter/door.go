@@ -33,7 +33,7 @@ func Door(address, network, keyFile string) error {
 	if err != nil {
 		return err
 	}
-	secured, err := lab.DoorTLS(key)
+	secured, err := lab.ProxyTLS(key)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func admit(caller net.Conn, inside netip.Prefix) error {
 	if err != nil {
 		return err
 	}
-	if name, is := strings.CutPrefix(wanted, lab.DoorCount); is {
+	if name, is := strings.CutPrefix(wanted, lab.ProxyCount); is {
 		ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
 		defer cancel()
 		found, err := net.DefaultResolver.LookupHost(ctx, name)
@@ -81,7 +81,7 @@ func admit(caller net.Conn, inside netip.Prefix) error {
 		_, err = io.WriteString(caller, strconv.Itoa(len(found))+"\n")
 		return err
 	}
-	address, is := strings.CutPrefix(wanted, lab.DoorDial)
+	address, is := strings.CutPrefix(wanted, lab.ProxyDial)
 	if !is {
 		return fmt.Errorf("%.20q is nothing that a door does", wanted)
 	}
@@ -90,7 +90,7 @@ func admit(caller net.Conn, inside netip.Prefix) error {
 		return err
 	}
 	defer func() { _ = unit.Close() }() // all has been said
-	if _, err := io.WriteString(caller, lab.DoorOpen+"\n"); err != nil {
+	if _, err := io.WriteString(caller, lab.ProxyOpen+"\n"); err != nil {
 		return err
 	}
 	if err := caller.SetDeadline(time.Time{}); err != nil {

@@ -123,12 +123,12 @@ func TestDoor(t *testing.T) {
 	}()
 	testset.CallWithoutDescriptors(t, plain.Addr().String()) // the others are served
 	for name, c := range map[string]struct{ says, want string }{
-		"connected":     {lab.DoorDial + unit.Addr().String() + "\nhello", "open\nheard hello"},
-		"counted":       {lab.DoorCount + "127.0.0.1\n", "1\n"},
+		"connected":     {lab.ProxyDial + unit.Addr().String() + "\nhello", "open\nheard hello"},
+		"counted":       {lab.ProxyCount + "127.0.0.1\n", "1\n"},
 		"nothing known": {"open sesame\n", "\"open sesame\" is nothing that a door does\n"},
-		"elsewhere": {lab.DoorDial + "127.0.1.1:80\n",
+		"elsewhere": {lab.ProxyDial + "127.0.1.1:80\n",
 			"127.0.1.1 is not in the network 127.0.0.0/24 of the units\n"},
-		"nobody there": {lab.DoorDial + "127.0.0.1:1\n", "dial tcp 127.0.0.1:1: connect: connection refused\n"},
+		"nobody there": {lab.ProxyDial + "127.0.0.1:1\n", "dial tcp 127.0.0.1:1: connect: connection refused\n"},
 	} {
 		if said, err := callDoor(t, plain.Addr().String(), secured, c.says); err != nil || said != c.want {
 			t.Errorf("%s: it says %q (%v), want %q", name, said, err, c.want)
@@ -144,7 +144,7 @@ func TestDoor(t *testing.T) {
 	trusting.RootCAs = secured.RootCAs
 	for name, config := range map[string]*tls.Config{"another key": strange, "no key": keyless,
 		"another key, and trust": trusting} {
-		if said, err := callDoor(t, plain.Addr().String(), config, lab.DoorCount+"127.0.0.1\n"); err == nil {
+		if said, err := callDoor(t, plain.Addr().String(), config, lab.ProxyCount+"127.0.0.1\n"); err == nil {
 			t.Errorf("%s: it says %q", name, said)
 		}
 	}

@@ -12,13 +12,13 @@ import (
 
 func main() {
 	status, err := 2, fmt.Errorf("usage: starter %s, starter %s ADDRESS NETWORK, or starter %s UNITS CONDUCTOR",
-		lab.StarterRuns, lab.StarterDoor, lab.StarterWay)
+		lab.StarterRuns, lab.StarterProxy, lab.StarterTunnel)
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == lab.StarterRuns:
 		status, err = starter.Run(lab.StarterOrdersFile)
-	case len(os.Args) == 4 && os.Args[1] == lab.StarterDoor:
+	case len(os.Args) == 4 && os.Args[1] == lab.StarterProxy:
 		status, err = 1, starter.Door(os.Args[2], os.Args[3], lab.StarterKeyFile)
-	case len(os.Args) == 4 && os.Args[1] == lab.StarterWay:
+	case len(os.Args) == 4 && os.Args[1] == lab.StarterTunnel:
 		status, err = 1, starter.WayBack(os.Args[2], os.Args[3], lab.StarterKeyFile)
 	}
 	if err != nil {
