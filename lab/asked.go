@@ -41,11 +41,11 @@ type Lengthenable interface {
 // FactorSearchFrom.
 type Explainable interface {
 	System
-	// Ways lead from one variant to another, one knob at a time. The stops are the
+	// Steps lead from one variant to another, one knob at a time. The stops are the
 	// variants on them, from first, each with a name of its own; the steps have the way
 	// that is shown as Order 1 and, where there is one, a way that takes the same
 	// changes in another order as Order 2.
-	Ways(from, to Variant) (stops []Variant, steps []PathStep, err error)
+	Steps(from, to Variant) (stops []Variant, steps []PathStep, err error)
 	// Explanation returns the default of `cleave explain`.
 	Explanation() Explanation
 }

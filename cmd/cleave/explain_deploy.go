@@ -17,7 +17,7 @@ func stepsBetween(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, 
 		from.Name = from.Architecture
 		return withDeployment([]lab.Variant{from}, nil, to.Deployment)
 	}
-	stops, steps, err := system.Ways(from, to)
+	stops, steps, err := system.Steps(from, to)
 	isThere := func(v lab.Variant) bool { return v.Deployment == to.Deployment }
 	if err != nil || slices.ContainsFunc(stops, isThere) {
 		return stops, steps, err

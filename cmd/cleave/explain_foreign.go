@@ -30,7 +30,7 @@ func (f *explainFlags) foreignPlan(
 	if err := errors.Join(err, loadErr, f.mistakes()); err != nil {
 		return lab.Plan{}, err
 	}
-	stops, steps, err := external.Ways(from, to, f.order, !f.oneOrder)
+	stops, steps, err := external.Steps(from, to, f.order, !f.oneOrder)
 	if err != nil {
 		return lab.Plan{}, err
 	}

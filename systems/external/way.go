@@ -18,10 +18,10 @@ type way struct {
 	all      []difference
 }
 
-// Ways returns the systems on the ways from one to another, and the steps between them, each of which changes
-// one thing. Both are given in each deployment on the way. The names in order are changed first. A second
-// order is the opposite of the first, as far as that can be; without others there is none.
-func Ways(from, to []Definition, order []string, others bool) ([]Definition, []lab.PathStep, error) {
+// Steps returns the systems on the ways from one to another, and the steps between them, each of which
+// changes one thing. Both are given in each deployment on the way. The names in order are changed first. A
+// second order is the opposite of the first, as far as that can be; without others there is none.
+func Steps(from, to []Definition, order []string, others bool) ([]Definition, []lab.PathStep, error) {
 	a, b := from[0], to[len(to)-1]
 	if a.Kind() != to[0].Kind() || a.RunsAlready() || a.Compose != nil {
 		return nil, nil, fmt.Errorf("%s and %s cannot be changed into each other: give two compose files whose "+

@@ -45,7 +45,7 @@ func TestStopsHaveTheChangesBeforeThem(t *testing.T) {
   cart: {image: "cart:2", deploy: {replicas: 2, resources: {limits: {cpus: "0.5"}}}}
   mail: {image: mail, deploy: {replicas: 2}}
 `)
-	stops, steps, err := Ways(a, b, []string{"ads", "cart.image"}, true)
+	stops, steps, err := Steps(a, b, []string{"ads", "cart.image"}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,12 +96,12 @@ func TestChangesWaitForWhatTheyNeed(t *testing.T) {
 		"old way-in new":    {"new", "way-in", "old", "x.depends_on", "y.depends_on+user"},
 		"y.depends_on+user": {"new", "x.depends_on", "y.depends_on+user", "way-in", "old"},
 	} {
-		_, steps, err := Ways(a, b, strings.Fields(order), false)
+		_, steps, err := Steps(a, b, strings.Fields(order), false)
 		if got := walked(steps)[0]; err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s leads by %v, want %v (%v)", order, got, want, err)
 		}
 	}
-	if _, _, err := Ways(a, b, []string{"old", "old"}, false); err == nil || !strings.Contains(err.Error(),
+	if _, _, err := Steps(a, b, []string{"old", "old"}, false); err == nil || !strings.Contains(err.Error(),
 		`names "old" twice`) {
 		t.Errorf("twice the same change: %v", err)
 	}

@@ -382,7 +382,7 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 		last.Knobs[architecture.KnobPool] != "on" || stops[0].Knobs[architecture.KnobPool] != "off" {
 		t.Errorf("the way ends in %+v", last)
 	}
-	if _, _, err := (System{}).Ways(from, from); err == nil {
+	if _, _, err := (System{}).Steps(from, from); err == nil {
 		t.Error("there is a way from a variant to itself")
 	}
 }

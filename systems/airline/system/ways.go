@@ -16,9 +16,9 @@ func (s System) Explanation() lab.Explanation {
 	}}
 }
 
-// Ways implements lab.Explainable: first the runtime, then the split, then what else is
+// Steps implements lab.Explainable: first the runtime, then the split, then what else is
 // turned, and the deployment last.
-func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
+func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {
 		return nil, nil, err

@@ -341,7 +341,7 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 
 func TestWaysTakeOneStepAtATime(t *testing.T) {
 	steps := func(from, to lab.Variant) string {
-		stops, steps, err := System{}.Ways(from, to)
+		stops, steps, err := System{}.Steps(from, to)
 		if err != nil {
 			return err.Error()
 		}

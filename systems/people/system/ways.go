@@ -27,10 +27,10 @@ func (s System) Modelling() lab.Modelling {
 		}}
 }
 
-// Ways implements lab.Explainable. First comes the container, then the split, then what
+// Steps implements lab.Explainable. First comes the container, then the split, then what
 // else is turned, then the network between containers, and the second host last, as the
 // study puts its architectures beside each other.
-func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
+func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {
 		return nil, nil, err

@@ -225,8 +225,8 @@ func (s System) Explanation() lab.Explanation {
 // usualRate is the rate of models that were never measured, in operations per second.
 const usualRate = 50
 
-// Ways implements lab.Explainable: components leave their units one after another, then other knobs turn.
-func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
+// Steps implements lab.Explainable: components leave their units one after another, then other knobs turn.
+func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := rehearsal.Catalogue().Between(from, to)
 	designs, errDesign := s.placements(from, to)
 	if err := errors.Join(err, errDesign); err != nil {

@@ -109,7 +109,7 @@ func TestLayout(t *testing.T) {
 // TestComponentsLeaveOneAfterAnother on the way from one placement to another.
 func TestComponentsLeaveOneAfterAnother(t *testing.T) {
 	s, _ := played(t)
-	stops, steps, err := s.Ways(variant(rehearsal.AsIs),
+	stops, steps, err := s.Steps(variant(rehearsal.AsIs),
 		variant(rehearsal.AsIs, "placement=orders,stock,payments+mail,front", "calls=grpc"))
 	if err != nil {
 		t.Fatal(err)

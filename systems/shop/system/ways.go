@@ -25,8 +25,8 @@ func (s System) Modelling() lab.Modelling {
 		}}
 }
 
-// Ways implements lab.Explainable.
-func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
+// Steps implements lab.Explainable.
+func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	paths, err := architecture.Paths(from, to)
 	if err != nil {
 		return nil, nil, err

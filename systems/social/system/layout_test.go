@@ -214,13 +214,13 @@ func TestTheLoadHasTokens(t *testing.T) {
 
 func TestWays(t *testing.T) {
 	from := lab.Variant{Architecture: architecture.Monolith}
-	stops, steps, err := System{}.Ways(from, lab.Variant{Architecture: architecture.Services,
+	stops, steps, err := System{}.Steps(from, lab.Variant{Architecture: architecture.Services,
 		Knobs: map[string]string{"cache": "look-aside"}})
 	if err != nil || len(stops) != 3 || len(steps) != 2 || stops[2].Name != architecture.Services ||
 		steps[1].Before != stops[1].Name {
 		t.Errorf("stops %+v, steps %+v, %v", stops, steps, err)
 	}
-	if _, _, err := (System{}).Ways(from, from); err == nil {
+	if _, _, err := (System{}).Steps(from, from); err == nil {
 		t.Error("there is a way from a variant to itself")
 	}
 }

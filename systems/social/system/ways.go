@@ -21,8 +21,8 @@ func (s System) Modelling() lab.Modelling {
 		All: kit.SpansAll, None: kit.SpansOff, Owned: func(lab.Variant) bool { return true }}
 }
 
-// Ways implements lab.Explainable: one knob after another, in their order, the split first.
-func (s System) Ways(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
+// Steps implements lab.Explainable: one knob after another, in their order, the split first.
+func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {
 		return nil, nil, err
