@@ -64,6 +64,14 @@ func (p Point) Level(factor string) (float64, bool) {
 	return level, ok
 }
 
+// Rate returns the rate of a point in operations per second, and whether the point sets it.
+func (p Point) Rate() (float64, bool) {
+	if perMinute, set := p.Level(FactorPerMinute); set {
+		return perMinute / 60, true
+	}
+	return p.Level(FactorRate)
+}
+
 // Only returns the one factor of several that exclude each other which the point
 // sets, and its level. A point that sets none, two, or one that is not above zero is
 // an error.

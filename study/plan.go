@@ -350,17 +350,21 @@ func twin(v lab.Variant, points []string) lab.Variant {
 	return v
 }
 
+// playedPoints returns the names of points that the study plays.
+func playedPoints(s lab.Study, names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		_, played := s.Point(name)
+		return !played
+	})
+}
+
 // minTrendPoints is how many points a line with a standard error needs.
 const minTrendPoints = 3
 
 func chooseTrends(s lab.Study) []lab.Trend {
 	var chosen []lab.Trend
 	for _, t := range s.Trends {
-		t.Points = slices.DeleteFunc(slices.Clone(t.Points), func(name string) bool {
-			_, found := s.Point(name)
-			return !found
-		})
-		if len(t.Points) >= minTrendPoints {
+		if t.Points = playedPoints(s, t.Points); len(t.Points) >= minTrendPoints {
 			chosen = append(chosen, t)
 		}
 	}

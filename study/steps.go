@@ -65,11 +65,7 @@ func (f *File) resolveSteps(s *lab.Study) {
 		return
 	}
 	shown := f.writtenSteps.Explained
-	shown.Points = slices.DeleteFunc(slices.Clone(shown.Points), func(name string) bool {
-		_, played := s.Point(name)
-		return !played
-	})
-	if len(shown.Points) == 0 && len(f.writtenSteps.Points) > 0 {
+	if shown.Points = playedPoints(*s, shown.Points); len(shown.Points) == 0 && len(f.writtenSteps.Points) > 0 {
 		return
 	}
 	s.Steps, s.Explained = f.steps(s.Variants), &shown

@@ -45,10 +45,7 @@ func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 	s.Steps = bridged(s)
 	if s.Explained != nil && len(s.Explained.Points) > 0 {
 		explained := *s.Explained
-		explained.Points = slices.DeleteFunc(slices.Clone(explained.Points), func(name string) bool {
-			_, played := s.Point(name)
-			return !played
-		})
+		explained.Points = playedPoints(s, explained.Points)
 		if s.Explained = &explained; len(explained.Points) == 0 {
 			s.Steps, s.Explained = nil, nil
 		}

@@ -188,15 +188,13 @@ func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan)
 // highestRate returns the highest planned, in operations per second; 0: a point of the plan is
 // not bounded by a rate.
 func highestRate(plan lab.Plan) float64 {
-	const minute = 60
 	most := 0.0
 	for _, p := range plan.Study.Points {
-		rate, paced := p.Level(lab.FactorRate)
-		perMinute, byMinute := p.Level(lab.FactorPerMinute)
-		if !paced && !byMinute {
+		rate, paced := p.Rate()
+		if !paced {
 			return 0
 		}
-		most = max(most, rate, perMinute/minute)
+		most = max(most, rate)
 	}
 	return most
 }

@@ -91,11 +91,8 @@ func markPiledUp(comparisons []lab.Comparison, curves []lab.Curve) {
 // offeredRate returns the open rate of a point in operations per second: the level of
 // its factor, else what the generators said that they offered.
 func offeredRate(point lab.Point, trials []lab.Trial) (float64, bool) {
-	if rate, set := point.Level(lab.FactorRate); set {
+	if rate, set := point.Rate(); set {
 		return rate, rate > 0
-	}
-	if perMinute, set := point.Level(lab.FactorPerMinute); set {
-		return perMinute / 60, perMinute > 0
 	}
 	rate := stats.Median(figuresOf(trials, lab.FigureOffered))
 	return rate, rate > 0 && figure.Finite(rate)

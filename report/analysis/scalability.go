@@ -103,9 +103,8 @@ func (e *experiment) scalingPoints(factor string, are func(lab.Point) bool) (poi
 // offersRate reports whether a point sets a rate: an offered rate is what a system cannot exceed, however
 // well it scales.
 func offersRate(p lab.Point) bool {
-	_, rate := p.Level(lab.FactorRate)
-	_, perMinute := p.Level(lab.FactorPerMinute)
-	return rate || perMinute
+	_, sets := p.Rate()
+	return sets
 }
 
 // rowsOfVariants returns, for every point that sets no rate, the rows of variants that differ in the number
@@ -268,7 +267,7 @@ func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 	return points
 }
 
-// scalingSentence tells what a law says in a sentence or two.
+// scalingSentence describes a fitted law in a sentence or two.
 func scalingSentence(f lab.ScalingFit) string {
 	last := f.Curve[len(f.Curve)-1]
 	text := fmt.Sprintf("Along %s (%s) %s has contention %s and coherency %s: ", f.Factor, f.From(), whose(f),

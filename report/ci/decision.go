@@ -12,7 +12,6 @@ import (
 )
 
 const (
-	minute        = 60
 	gib           = 1 << 30
 	hoursPerMonth = 730 // as clouds count it
 )
@@ -131,7 +130,7 @@ func (d *document) resources(a lab.Analysis, need Need) {
 func closestPoint(a lab.Analysis, rate float64) (name string, offered float64) {
 	best := math.Inf(1)
 	for i, p := range a.Points {
-		at := ratePerSecond(p)
+		at, _ := p.Rate()
 		if i == 0 {
 			name = p.Name
 		}
@@ -147,15 +146,6 @@ func closestPoint(a lab.Analysis, rate float64) (name string, offered float64) {
 		}
 	}
 	return name, offered
-}
-
-// ratePerSecond returns the offered rate of a point; 0: it has none.
-func ratePerSecond(p lab.Point) float64 {
-	if rate, has := p.Level(lab.FactorRate); has {
-		return rate
-	}
-	perMinute, _ := p.Level(lab.FactorPerMinute)
-	return perMinute / minute
 }
 
 // resultOf returns what was measured of a variant in a metric; nil: nothing was.
