@@ -112,8 +112,8 @@ type SegmentTime struct {
 	Seconds float64     `json:"seconds"`
 }
 
-// Waterfall is the way from one architecture to another, step by step, in one
-// metric at one point.
+// Waterfall holds the steps from one architecture to another in one metric at
+// one point.
 type Waterfall struct {
 	Metric string `json:"metric"`
 	Point  Point  `json:"point"`
@@ -127,15 +127,15 @@ type Waterfall struct {
 	Words   string            `json:"words"`
 	// Unsteady says why the verdict depends on how long the trials lasted.
 	Unsteady string `json:"unsteady,omitempty"`
-	// Stretches are the way to the last stock variant, and from there to the tuned one;
-	// empty where the way does not have both.
+	// Stretches lead from the first variant to the last stock one, and from there to the
+	// tuned one; empty if the steps do not have both.
 	Stretches []Stretch `json:"stretches,omitempty"`
 	// Interactions hold each knob's effect against the one it has in another order
 	// of the steps; empty where no other order was played.
 	Interactions []Interaction `json:"interactions,omitempty"`
 }
 
-// Stretch is several steps of a way: To / From, over the blocks of the way.
+// Stretch is several steps together: To / From, over the blocks of the waterfall.
 type Stretch struct {
 	From    string            `json:"from"`
 	To      string            `json:"to"`
@@ -144,7 +144,7 @@ type Stretch struct {
 	Words   string            `json:"words"`
 }
 
-// Step is one step of a way: Variant / Before by block.
+// Step is one step of a waterfall: Variant / Before by block.
 type Step struct {
 	// Name is the name of a step between two variants of the study, which makes all of Changes at once; empty
 	// if the step turns Knob alone.
@@ -191,7 +191,7 @@ type Interaction struct {
 	Knob string `json:"knob"`
 	// Plain says in words what the knob was turned to: "a saga".
 	Plain string `json:"plain,omitempty"`
-	// First and Second are its ratios on the way shown and on the other way;
+	// First and Second are its ratios in the order shown and in the other order;
 	// OfRatios is one over the other, by block.
 	First    Ratio `json:"first"`
 	Second   Ratio `json:"second"`

@@ -41,10 +41,9 @@ type Lengthenable interface {
 // FactorSearchFrom.
 type Explainable interface {
 	System
-	// Steps lead from one variant to another, one knob at a time. The stops are the
-	// variants on them, from first, each with a name of its own; the steps have the way
-	// that is shown as Order 1 and, where there is one, a way that takes the same
-	// changes in another order as Order 2.
+	// Steps returns the steps from one variant to another, one knob at a time. The stops are their variants,
+	// from first, each with a name of its own. The order that is shown has Order 1; if the same changes are
+	// possible in another order, that has Order 2.
 	Steps(from, to Variant) (stops []Variant, steps []PathStep, err error)
 	// Explanation returns the default of `cleave explain`.
 	Explanation() Explanation

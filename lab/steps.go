@@ -2,11 +2,11 @@ package lab
 
 import "strings"
 
-// PathStep is one step on a way from one variant to another. The steps of a way
-// follow each other: what one leads to is what the next begins with.
+// PathStep is one step from one variant to another. Each step of an order begins where the one before it
+// ends.
 type PathStep struct {
-	// Order tells ways apart that take the same changes in another order: 1 is the
-	// one that is shown, 2 the one that interactions are looked for with.
+	// Order numbers the orders of the same changes: 1 is the one that is shown, 2 the one by which interactions
+	// are found.
 	Order int `json:"order"`
 	// Name is the name of a step between two variants that the study has anyway, whatever it changes: "sync
 	// -> async". Empty: the step turns a knob, and has its name.

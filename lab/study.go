@@ -36,7 +36,7 @@ type Study struct {
 	Trends []Trend `json:"trends,omitempty" yaml:"trends,omitempty"`
 	Design Design  `json:"design" yaml:"design,omitempty"`
 	Claims []Claim `json:"claims,omitempty" yaml:"claims,omitempty"`
-	// Steps are ways from one variant to another: one knob at a time, or between
+	// Steps lead from one variant to another: one knob at a time, or between
 	// variants that the study plays anyway (see PathStep.Name).
 	Steps []PathStep `json:"steps,omitempty"`
 	// Factorial is the design of a study that sets several knobs together; nil: it has none.

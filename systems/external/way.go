@@ -18,7 +18,7 @@ type way struct {
 	all      []difference
 }
 
-// Steps returns the systems on the ways from one to another, and the steps between them, each of which
+// Steps returns the systems from one to another, and the steps between them, each of which
 // changes one thing. Both are given in each deployment on the way. The names in order are changed first. A
 // second order is the opposite of the first, as far as that can be; without others there is none.
 func Steps(from, to []Definition, order []string, others bool) ([]Definition, []lab.PathStep, error) {

@@ -1117,7 +1117,7 @@ export interface KnobChange {
   with?: string;
 }
 
-/** Step is one step of a way: Variant / Before by block. */
+/** Step is one step of a waterfall: Variant / Before by block. */
 export interface Step {
   /** Name is the name of a step between two variants of the study, which makes all of Changes at once; empty if the step turns Knob alone. */
   name?: string;
@@ -1141,7 +1141,7 @@ export interface Step {
   unsteady?: string;
 }
 
-/** Stretch is several steps of a way: To / From, over the blocks of the way. */
+/** Stretch is several steps together: To / From, over the blocks of the waterfall. */
 export interface Stretch {
   from: string;
   to: string;
@@ -1155,7 +1155,7 @@ export interface Interaction {
   knob: string;
   /** Plain says in words what the knob was turned to: "a saga". */
   plain?: string;
-  /** First and Second are its ratios on the way shown and on the other way; OfRatios is one over the other, by block. */
+  /** First and Second are its ratios in the order shown and in the other order; OfRatios is one over the other, by block. */
   first: Ratio;
   second: Ratio;
   of_ratios: Ratio;
@@ -1164,7 +1164,7 @@ export interface Interaction {
   words: string;
 }
 
-/** Waterfall is the way from one architecture to another, step by step, in one metric at one point. */
+/** Waterfall holds the steps from one architecture to another in one metric at one point. */
 export interface Waterfall {
   metric: string;
   point: Point;
@@ -1178,7 +1178,7 @@ export interface Waterfall {
   words: string;
   /** Unsteady says why the verdict depends on how long the trials lasted. */
   unsteady?: string;
-  /** Stretches are the way to the last stock variant, and from there to the tuned one; empty where the way does not have both. */
+  /** Stretches lead from the first variant to the last stock one, and from there to the tuned one; empty if the steps do not have both. */
   stretches?: Array<Stretch>;
   /** Interactions hold each knob's effect against the one it has in another order of the steps; empty where no other order was played. */
   interactions?: Array<Interaction>;
