@@ -80,8 +80,7 @@ func changesSum(a lab.Against) string {
 func changesTable(a lab.Against, full bool) table {
 	t := table{ID: "changes", Title: "What has changed", Keys: 3,
 		Columns: []column{textCol("metric"), textCol("variant"), textCol("point"), numberCol("earlier"),
-			numberCol("later"),
-			numberCol("later / earlier"), proseCol("verdict")}}
+			numberCol("later"), numberCol("later / earlier"), proseCol("verdict")}}
 	for _, c := range a.Changes {
 		if !full && !c.Verdict.Differs() && c.Metric != a.Metrics[0].Name {
 			continue
@@ -133,9 +132,8 @@ func differencesTable(a lab.Against) table {
 
 // againstTrust says what the figures stand on.
 func againstTrust(a lab.Against) []string {
-	sentences := []string{"The two runs were played at different times: what changed on the host between them is " +
-		"in the ratios, and not in " +
-		"their intervals. Variants within one run are compared by its own report."}
+	sentences := []string{"The two runs were played at different times: what changed on the host between them " +
+		"is in the ratios, and not in their intervals. Variants within one run are compared by its own report."}
 	if was, is := a.Before.Calibration, a.After.Calibration; was > 0 && is > 0 {
 		sentences = append(sentences,
 			fmt.Sprintf("A fixed amount of computation took %s in the later run of what it took "+

@@ -18,8 +18,7 @@ func (v view) bottleneckTables() []table {
 				"the wait of an operation in its queues and its share of the critical path, in the mean; %s",
 				figure.Spaced(b.Metric), b.Variant, figure.Setting(v.Margin), b.Variant, v.sample()),
 			Columns: []column{textCol("unit"), numberCol("scaled to"), numberCol(figure.Spaced(b.Metric)),
-				numberCol("CPU"),
-				numberCol("queueing"), numberCol("of the path")}}
+				numberCol("CPU"), numberCol("queueing"), numberCol("of the path")}}
 		for _, d := range b.Doubled {
 			to := fmt.Sprintf("%d x", d.Replicas)
 			if d.CPU > 0 {

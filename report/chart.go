@@ -56,15 +56,15 @@ func (p *printer) chart(v view, h *lab.Headline) {
 				p.println("  " + l)
 				continue
 			}
-			p.println(fmt.Sprintf("  %s  %s  %s", pad(l, labels, false), p.paint(d.line(room, column),
+			p.println(fmt.Sprintf("  %s  %s  %s", pad(l, labels, false), p.paint(d.draw(room, column),
 				d.shown.Tone.code()), p.paint(pad(d.shown.Text, texts, true), d.shown.Tone.code())))
 		}
 	}
 	p.paragraph("  ", "log axis, | is 1x; # decided, . undecided or equivalent", "2")
 }
 
-// draw draw a bar in so many characters.
-func (d textBar) line(room int, column func(float64) int) string {
+// draw returns the bar as a line of text with room for so many characters.
+func (d textBar) draw(room int, column func(float64) int) string {
 	line := []byte(strings.Repeat(" ", room))
 	mark := byte('#')
 	if d.Verdict == lab.Undecided || d.Verdict == lab.Equivalent {

@@ -27,15 +27,14 @@ func (v view) coursesSection() section {
 			"memory that rises to the end says that a longer load would take more of it; swings say that what a " +
 			"trial measures depends on when it began. Where that could turn a verdict, it is withheld.",
 		Folded: []table{v.courseTable(at)}}
-	for _, followed := range v.coursePlots(at) {
-		s.Plots = append(s.Plots, plot{ID: "plot-course-" + followed.name, Kind: "course", Metric: followed.name,
-			Point: at, Title: followed.title,
-			Label: followed.title + " over the trials at " + v.at(at)})
+	for _, p := range v.coursePlots(at) {
+		s.Plots = append(s.Plots, plot{ID: "plot-course-" + p.name, Kind: "course", Metric: p.name, Point: at,
+			Title: p.title, Label: p.title + " over the trials at " + v.at(at)})
 	}
 	return s
 }
 
-// coursePlot lists the quantities that are drawn over the trials.
+// coursePlot is a plot of a quantity over the trials.
 type coursePlot struct{ name, title string }
 
 // coursePlots returns the plots of the courses at a point: of what the generator saw, and of what the
@@ -64,7 +63,7 @@ func (v view) coursesAt(at string) []lab.TrialCourse {
 	})
 }
 
-// usageText say what the use over the trials is, and of which variants it is not told.
+// usageText describes the use over the trials, and names the variants without one.
 func (v view) usageText(at string) string {
 	var metered, unmetered, missing string
 	for _, x := range v.variants() {
@@ -95,8 +94,7 @@ func (v view) courseTable(at string) table {
 	t := table{ID: "courses-" + at, Title: "Trials at " + v.at(at) + ", second by second", Keys: 2,
 		Note: "lowest to highest of the seconds of a trial",
 		Columns: []column{textCol("variant"), textCol("trial"), numberCol("seconds"), numberCol("median"),
-			numberCol("p99"),
-			numberCol("right answers"), numberCol("CPU (cores)"), numberCol("memory")}}
+			numberCol("p99"), numberCol("right answers"), numberCol("CPU (cores)"), numberCol("memory")}}
 	for _, c := range v.coursesAt(at) {
 		used := c.Used
 		if used == nil {

@@ -85,8 +85,7 @@ func (v view) capacityTable() table {
 	t := table{ID: "capacity", Title: "Capacity", Keys: 1,
 		Note: "highest rate that meets the objective; " + v.sample(),
 		Columns: []column{textCol("variant"), textCol("point"), numberCol("capacity"),
-			numberCol("to " + v.Baseline),
-			numberCol("trials")}}
+			numberCol("to " + v.Baseline), numberCol("trials")}}
 	if v.Objective != "" {
 		t.Note = "highest rate that meets " + v.Objective + "; " + v.sample()
 	}
@@ -116,8 +115,7 @@ func (v view) searchesTable() table {
 		Note: "one search per row; times are response times of the load at the highest rate that held; the " +
 			"last two columns are the lowest rate above it that failed and why, with what the search left open",
 		Columns: []column{textCol("variant"), numberCol("block"), numberCol("loads"), numberCol("holds"),
-			numberCol("median"),
-			numberCol("p99"), numberCol("longest"), numberCol("fails at"), proseCol("why")}}
+			numberCol("median"), numberCol("p99"), numberCol("longest"), numberCol("fails at"), proseCol("why")}}
 	for _, s := range v.Searches {
 		if !v.drawsVariant(s.Variant) {
 			continue

@@ -25,9 +25,8 @@ func (v view) platformCostTable() table {
 		Note: "medians over trials; platform and images are made once, before the first trial; CPU, of one core, " +
 			"and memory: of the platform's own processes, over the load",
 		Columns: []column{textCol("variant"), textCol("deployment"), numberCol("from nothing"),
-			numberCol("platform"),
-			numberCol("images"), numberCol("units"),
-			numberCol("image size"), numberCol("CPU"), numberCol("mean memory"), numberCol("peak memory")}}
+			numberCol("platform"), numberCol("images"), numberCol("units"), numberCol("image size"), numberCol("CPU"),
+			numberCol("mean memory"), numberCol("peak memory")}}
 	killed := slices.ContainsFunc(v.platforms(at), func(p lab.PlatformTake) bool { return p.BackSeconds > 0 })
 	if killed {
 		t.Columns = append(t.Columns, numberCol("killed, back after"))

@@ -41,9 +41,8 @@ func (v view) averagesTable() table {
 			"points); " +
 			"prediction: 95 % interval for a new point",
 		Columns: []column{textCol("ratio"), textCol("metric"), numberCol("points"), numberCol("arithmetic"),
-			numberCol("geometric"), numberCol("harmonic"),
-			numberCol("of sums"), numberCol("I2"), numberCol("random-effects mean"), numberCol("prediction"),
-			textCol("one number?")}}
+			numberCol("geometric"), numberCol("harmonic"), numberCol("of sums"), numberCol("I2"),
+			numberCol("random-effects mean"), numberCol("prediction"), textCol("one number?")}}
 	ratio := func(value float64) cell { return text(figure.Times(figure.Alone(value))) }
 	for _, a := range v.Averages {
 		verdict := toned("no", toneWarn)

@@ -132,8 +132,7 @@ func (v view) operationsTable(at string) table {
 	t := table{ID: "operations-" + at, Title: "Times and errors by operation at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("response times: medians over trials, n=%s; errors: of all trials", v.counting),
 		Columns: []column{textCol("operation"), textCol("variant"), numberCol("median"), numberCol("p99"),
-			numberCol("longest"),
-			numberCol("sent"), numberCol("not right"), proseCol("errors")}}
+			numberCol("longest"), numberCol("sent"), numberCol("not right"), proseCol("errors")}}
 	var names []string
 	for _, o := range v.Operations {
 		if !slices.Contains(names, o.Name) {

@@ -203,9 +203,9 @@ func (v view) tracedSection() section {
 
 // tracesTrust says what the figures stand on.
 func tracesTrust(c lab.TraceComparison) []string {
-	sentences := []string{"The two sets were recorded at different times: what changed beside the system between " +
-		"them is in the differences, and not in their intervals. Where few operations are traced, which ones " +
-		"are must be left to chance in both."}
+	sentences := []string{"The two sets were recorded at different times: what changed beside the system " +
+		"between them is in the differences, and not in their intervals. Where few operations are traced, which " +
+		"ones are must be left to chance in both."}
 	for _, o := range c.Compared {
 		sentences = append(sentences, fmt.Sprintf("Compared: %s %s, traces %d and %d, weight %s in both.",
 			clean(o.Service),

@@ -104,8 +104,7 @@ func (v view) warmUpTable() table {
 		Note: "medians over trials; changed by: the slowest level over the fastest, of the rate of right " +
 			"answers or of the median response time",
 		Columns: []column{textCol("variant"), textCol("point"), numberCol("steady"), numberCol("after"),
-			numberCol("longest"),
-			numberCol("changed by"), proseCol("how it went")}}
+			numberCol("longest"), numberCol("changed by"), proseCol("how it went")}}
 	for _, w := range v.WarmUps {
 		if v.struckOut(w.Variant) {
 			continue

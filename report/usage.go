@@ -113,8 +113,7 @@ func (v view) platformTable(at string) table {
 		}
 	}
 	t.Columns = []column{textCol("variant"), textCol("unit"), numberCol(source), numberCol("its maximum"),
-		numberCol("control group meanwhile"),
-		numberCol("difference"), numberCol("said after")}
+		numberCol("control group meanwhile"), numberCol("difference"), numberCol("said after")}
 	t.Note = fmt.Sprintf("averages over windows of about %s s whose middle lies in the load, 1000m is one "+
 		"processor; medians over trials; said after: since the middle of the window",
 		figure.Fixed(window, 0))
@@ -139,8 +138,7 @@ func (v view) nodesTable() table {
 			"figure. " +
 			"Where the platform chooses the nodes, other units may be on them in other trials",
 		Columns: []column{textCol("variant"), textCol("node"), textCol("load"), numberCol("trials"),
-			numberCol("units"),
-			numberCol("share of one processor"), numberCol("mean memory")}}
+			numberCol("units"), numberCol("share of one processor"), numberCol("mean memory")}}
 	for _, x := range v.variants() {
 		loads := filter(v.NodeLoads, func(n lab.NodeLoad) bool { return n.Variant == x.Name })
 		slices.SortStableFunc(loads, func(a, b lab.NodeLoad) int { return cmp.Compare(a.Node, b.Node) })

@@ -133,7 +133,7 @@ func (v view) struckOut(variant string) bool {
 	return v.Audit[variant].Verdict == lab.AuditInvalid
 }
 
-// filter returns the items that are wanted, in their order.
+// filter returns the wanted items, in their order.
 func filter[T any](items []T, wanted func(T) bool) []T {
 	var found []T
 	for _, item := range items {

@@ -27,8 +27,9 @@ func stepsBetween(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, 
 
 // withDeployment adds steps to a deployment. In the order that is shown they come before steps to tuned
 // variants, since the price of the deployment is that of stock variants.
-func withDeployment(stops []lab.Variant, steps []lab.PathStep, to string) ([]lab.Variant, []lab.PathStep,
-	error) {
+func withDeployment(
+	stops []lab.Variant, steps []lab.PathStep, to string,
+) ([]lab.Variant, []lab.PathStep, error) {
 	orders := map[int][]lab.PathStep{1: nil}
 	for _, step := range steps {
 		orders[step.Order] = append(orders[step.Order], step)

@@ -225,8 +225,8 @@ func signs() []sign {
 	}
 }
 
-// bottleneckSentences says which unit to scale, which makes it worse, and which signal would have
-// told that before.
+// bottleneckSentences names the unit to scale, the units that make it worse, and the signal that would have
+// predicted it.
 func (e *experiment) bottleneckSentences(b lab.Bottleneck) []string {
 	best := b.Doubled[0]
 	rise := func(d lab.Doubled) string {
@@ -273,7 +273,7 @@ func gives(d lab.Doubled) string {
 	return fmt.Sprintf("%d x %s gives %s", d.Replicas, d.Unit, times(d.Ratio))
 }
 
-// signalSentence says where a signal pointed, and whether it was right.
+// signalSentence names the unit that a signal points to, and whether that was right.
 func signalSentence(b lab.Bottleneck, s lab.Signal, read sign) string {
 	name := strings.ToUpper(string(s.Name[:1])) + string(s.Name[1:])
 	if s.Unit == "" {
@@ -298,8 +298,8 @@ func signalSentence(b lab.Bottleneck, s lab.Signal, read sign) string {
 		b.Doubled[0].Unit, own)
 }
 
-// autoscalingSentences says when platforms have added replicas of the units that they scale, and
-// when that had relieved these.
+// autoscalingSentences returns the times at which platforms added replicas of units, and at which these were
+// relieved.
 func (e *experiment) autoscalingSentences() (sentences []string) {
 	for at, trials := range e.trialsBySetting() {
 		if len(at.Autoscale) == 0 {

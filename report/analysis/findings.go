@@ -57,8 +57,8 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// levelsText tells what some variants come to in a metric, as the tables have it, without a
-// full stop: "Median time at 80 orders/s: 6.18 ms with monolith, 38.4 ms with async".
+// levelsText returns the levels of some variants in a metric, as the tables have them, without a full stop:
+// "Median time at 80 orders/s: 6.18 ms with monolith, 38.4 ms with async".
 func (e *experiment) levelsText(m lab.Metric, point string, variants []string) string {
 	if m.Quantity == lab.Capacity {
 		point = e.searchedPoint(m.Name)
@@ -103,8 +103,8 @@ func (e *experiment) searchedPoint(capacity string) string {
 	return ""
 }
 
-// differenceSentences tells how long the variants take to start and how much memory they need,
-// where that differs and the headline does not tell it.
+// differenceSentences compares start-up time and memory of the variants that differ, if no other finding has
+// them.
 func (e *experiment) differenceSentences(s subject, c *lab.Conclusion) []string {
 	var texts []string
 	for _, m := range e.study.AllMetrics() {
@@ -177,7 +177,7 @@ func (e *experiment) wrongShare(variant, point string) (share float64, counted b
 	return stats.Mean(shares), len(shares) > 0
 }
 
-// earlyAnswerSentence tells which variants answer before the operation is done.
+// earlyAnswerSentence names the variants that answer before the operation is done.
 func (e *experiment) earlyAnswerSentence(s subject) string {
 	completed, answered := e.named(lab.CompletionTime, 0.5, ""), e.named(lab.ResponseTime, 0.5, "")
 	m, _ := e.metric(answered)
@@ -198,9 +198,8 @@ func (e *experiment) earlyAnswerSentence(s subject) string {
 	return fmt.Sprintf("Accepting is not completing: %s (medians).", strings.Join(parts, "; "))
 }
 
-// unsentSentence tells, for every variant that did not take all that was offered, how
-// much of it was begun at the rate where it was least: what was not sent is in no
-// error rate.
+// unsentSentence returns, for each variant that did not begin all offered operations, the smallest share that
+// it began and the rate: operations that were not sent are in no error rate.
 func (e *experiment) unsentSentence() string {
 	achieved := e.named(lab.Achieved, 0, "")
 	var parts []string
@@ -222,8 +221,7 @@ func (e *experiment) unsentSentence() string {
 		strings.Join(parts, "; "))
 }
 
-// unfinishedSentence names, for every variant that left work behind, the rate at which
-// it left the most.
+// unfinishedSentence returns, for each variant with unfinished work, the largest share of it and the rate.
 func (e *experiment) unfinishedSentence() string {
 	var parts []string
 	for _, v := range e.variants() {
@@ -245,8 +243,8 @@ func (e *experiment) unfinishedSentence() string {
 		strings.Join(parts, "; "))
 }
 
-// averageSentence says whether one ratio stands for all points: of the pair that a
-// claim names, else of the first pair.
+// averageSentence returns whether one ratio holds at all points, for the pair that a claim names, else for
+// the first pair.
 func (e *experiment) averageSentence(a lab.Analysis) string {
 	elapsed := e.named(lab.Elapsed, 0, "")
 	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool {
@@ -297,9 +295,9 @@ func extremes(a lab.Analysis, x lab.Average) (low, high string) {
 	return show(found[0]), show(found[len(found)-1])
 }
 
-// trendsSentence tells which variants do not grow in proportion to their factor. It
-// leaves that to the claims where the study makes some on it: they are judged
-// block by block, which sees more than a line through means.
+// trendsSentence names the variants whose time does not grow in proportion to their factor. It is empty if
+// the study has claims about that: these are tested block by block, which is more exact than a line through
+// means.
 func (e *experiment) trendsSentence(a lab.Analysis) string {
 	if slices.ContainsFunc(e.study.Claims, func(c lab.Claim) bool { return c.Kind == lab.ClaimLinear }) {
 		return ""

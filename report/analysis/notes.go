@@ -184,7 +184,7 @@ const idleMatters = 0.05
 func (e *experiment) noteIdle() {
 	type part struct {
 		share, cores float64
-		words        string
+		where        string
 	}
 	var parts []part
 	var rested []float64
@@ -207,7 +207,7 @@ func (e *experiment) noteIdle() {
 	var texts []string
 	for _, p := range parts[:min(len(parts), mostNamed)] {
 		texts = append(texts, fmt.Sprintf("%s with %s (%s of one processor)", figure.Percent(min(p.share, 1)),
-			p.words, figure.Percent(p.cores)))
+			p.where, figure.Percent(p.cores)))
 	}
 	if more := len(parts) - mostNamed; more > 0 {
 		texts = append(texts, fmt.Sprintf("less in %d more", more))

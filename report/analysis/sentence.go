@@ -56,7 +56,7 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 	return fmt.Sprintf("with %s %s", variant, strings.Join(whole, ", and "))
 }
 
-// tailText says of a tail which operations it is of: " (of the slowest 1 %)".
+// tailText describes the operations of a tail: " (of the slowest 1 %)".
 func tailText(m lab.Metric) string {
 	if m.Quantile <= 0.5 {
 		return ""

@@ -90,7 +90,7 @@ func (e *experiment) steadiness(
 	return s
 }
 
-// quantityText are the quantities in sentences. A rate is followed as its inverse.
+// quantityText holds the names of quantities in sentences. A rate is followed as its inverse.
 var quantityText = map[string]string{
 	stats.FollowMedian: "median response time", stats.FollowTail: "99th percentile of the response time",
 	"p95": "95th percentile of the response time", "p90": "90th percentile of the response time",
@@ -174,8 +174,7 @@ func driftOf(c contrast, margin float64) (factor float64, words string) {
 			figure.Times(figure.Alone(math.Exp(change))), figure.Number(figure.Alone(p)))
 }
 
-// unsteadySentence names the verdicts that hang on how long a trial lasts, and says why; "" where there is
-// none.
+// unsteadySentence names the verdicts that depend on the length of a trial, with the reason; "" without any.
 func (e *experiment) unsteadySentence(a lab.Analysis) string {
 	var withheld, sized, why []string
 	add := func(name, words, unsteady string) {
@@ -265,8 +264,8 @@ func (e *experiment) keepLongest() {
 	}
 }
 
-// shorterTrialsText holds shorter trials against the longest, in the headline: how far what is
-// measured hangs on how long a trial lasts.
+// shorterTrialsText compares shorter trials with the longest in the metric of the headline, to show the
+// effect of the length of a trial.
 func (e *experiment) shorterTrialsText(point string, shorter []lab.Trial) string {
 	metric, known := e.metric(e.headline())
 	if !known {

@@ -51,8 +51,8 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 	return sure
 }
 
-// twinSentence says whether equal variants are measured alike: what the interval of a variant
-// against its twin holds, and at which level a bias was looked for.
+// twinSentence returns whether a variant and its twin were measured as equal: the interval of their ratio,
+// and the level of the test for a bias.
 func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 	r, ran := a.NoiseFloor[m.Name]
 	if !ran || r.Low == nil {

@@ -54,8 +54,8 @@ func (s *Server) variants(w http.ResponseWriter, r *http.Request) {
 		"Beside": shown})
 }
 
-// nameOf returns the name that a page writes as a text, or the text where there is none: pages hold no
-// control characters of names, not even in their forms.
+// nameOf returns the name behind a text of a page, or the text if there is none: pages remove control
+// characters from names, even in their forms.
 func nameOf(names []string, text string) string {
 	if at := slices.IndexFunc(names, func(name string) bool { return plain.Text(name) == text }); at >= 0 {
 		return names[at]
@@ -255,8 +255,8 @@ func comparisonBars(b analysis.SideBySide) *lab.Headline {
 func spectrumPlots(b analysis.SideBySide) []comparisonPlot {
 	var plots []comparisonPlot
 	for _, quantity := range analysis.Distributions() {
-		p := comparisonPlot{"spectrum", quantity, b.Drawn.Points[0].Name, figure.Capital(figure.Spaced(quantity)),
-			nil}
+		title := figure.Capital(figure.Spaced(quantity))
+		p := comparisonPlot{"spectrum", quantity, b.Drawn.Points[0].Name, title, nil}
 		some := false
 		for _, share := range []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} {
 			row := comparisonRow{figure.Setting(share) + " at most", [2]string{figure.Absent, figure.Absent}}

@@ -12,7 +12,8 @@ import (
 )
 
 // noCommonBlock is the finding if no block holds every step.
-const noCommonBlock = "No block holds every step of the way: nothing can be said of where the difference comes from."
+const noCommonBlock = "No block holds every step of the way: nothing can be said of where the " +
+	"difference comes from."
 
 // severalKnobs is the finding about steps that change several knobs at once.
 const severalKnobs = "A step between variants changes several things at once; cleave explain changes " +
