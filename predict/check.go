@@ -45,8 +45,8 @@ type Check struct {
 	// Around are the measured 45th and 55th percentiles, in seconds; 0 where they are unknown. Where half of the
 	// operations take far longer than the others, the median jumps between the two kinds from trial to trial.
 	Around [2]float64
-	Tail        Compared // of the 99th percentile, in seconds
-	CPU         Compared // CPU seconds per operation
+	Tail   Compared // of the 99th percentile, in seconds
+	CPU    Compared // CPU seconds per operation
 }
 
 // checks predicts everything that was measured. Placements that need a hop that nobody knows are left

@@ -45,14 +45,14 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 	t.Run("a port that is taken", func(t *testing.T) {
 		d := deployerOf(t, f, program)
 		defer closed(t, d)
-		key, err := lab.NewDoorKey()
+		key, err := lab.NewProxyKey()
 		deploytest.Must(t, err)
 		if err := f.Nodes[2].Run(t.Context(), "sh", "-c",
 			`mkdir -p /run/secrets && printf %s "$0" >`+lab.StarterKeyFile, string(key)); err != nil {
 			t.Fatal(err)
 		}
 		taken := f.Nodes[2].Command(t.Context(), "sh", "-c",
-			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterDoor+" 0.0.0.0:10000 198.18.0.0/22")
+			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterProxy+" 0.0.0.0:10000 198.18.0.0/22")
 		deploytest.Must(t, f.Nodes[2].Start(taken))
 		defer func() {
 			_ = taken.Wait() // killed, as it should be

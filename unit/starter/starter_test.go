@@ -93,9 +93,9 @@ func TestRunFails(t *testing.T) {
 // TestDoor: who has its key is connected to what is in its network, or told a number, and nobody else.
 // Long because the unit behind it is in it.
 func TestDoor(t *testing.T) {
-	key, err := lab.NewDoorKey()
+	key, err := lab.NewProxyKey()
 	must(t, err)
-	secured, err := lab.DoorTLS(key)
+	secured, err := lab.ProxyTLS(key)
 	must(t, err)
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -134,9 +134,9 @@ func TestDoor(t *testing.T) {
 			t.Errorf("%s: it says %q (%v), want %q", name, said, err, c.want)
 		}
 	}
-	other, err := lab.NewDoorKey()
+	other, err := lab.NewProxyKey()
 	must(t, err)
-	strange, err := lab.DoorTLS(other)
+	strange, err := lab.ProxyTLS(other)
 	must(t, err)
 	keyless := secured.Clone()
 	keyless.Certificates = nil

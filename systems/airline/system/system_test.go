@@ -362,7 +362,7 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 		variant(architecture.Services, map[string]string{architecture.KnobPool: "on",
 			kit.KnobLogging: kit.LogRequests})
 	to.Deployment = lab.DockerBridge
-	stops, steps, err := System{}.Ways(from, to)
+	stops, steps, err := System{}.Steps(from, to)
 	must(t, err)
 	var all []string
 	for i, s := range steps {
