@@ -267,9 +267,9 @@ func TestUnitsOnNodes(t *testing.T) {
 	dockertest.Start(t)
 	d := newDeployer(t, Host, deploytest.Program(t))
 	layout := waiting()
-	layout.Units = append(layout.Units, deploytest.Layout("stock").Units[1])
 	layout.Units[0].Node = "near"
 	deploytest.Says(t, d.Preflight(t.Context(), layout), "lead is on a node, and cannot reach unit front")
+	layout.Units = append(layout.Units, deploytest.Layout("stock").Units[1])
 	layout.Units[1].Node, layout.Units[2].Node = "far", "far"
 	deploytest.Says(t, New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(t.Context(), layout),
 		"deploy with docker-host")
