@@ -28,8 +28,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// app holds what the commands share: where answers come from, where results and the
-// story go, and what must be in neither.
+// app holds what the commands share: the streams for answers, results and messages, and the
+// secrets that must not be in the output.
 type app struct {
 	in      io.Reader
 	out     io.Writer

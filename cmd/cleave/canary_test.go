@@ -132,7 +132,7 @@ func TestNoSecretIsPublished(t *testing.T) {
 	for _, want := range []string{"warning: system a: the value of API_TOKEN", "CLEAVE_MASKED_API_TOKEN",
 		"the value of Authorization", "the value of password", "exit status 3", "told: ***"} {
 		if !strings.Contains(errOut, want) {
-			t.Errorf("the story does not say %q:\n%s", want, errOut)
+			t.Errorf("standard error does not say %q:\n%s", want, errOut)
 		}
 	}
 	if n := strings.Count(errOut, "the value of Authorization"); n != 1 {

@@ -78,7 +78,7 @@ func TestCleanSparesTheLiving(t *testing.T) {
 			argv := append(inside[1:], filepath.Join(binaries, "cleave"), "run", filepath.Join(e.dir, "long.yaml"),
 				"--blocks", "1", "--results", e.results)
 			e.Cmd = exec.Command(inside[0], argv...)
-			e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+own), &e.story
+			e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+own), &e.errOut
 			if err := e.Cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestCleanSparesTheLiving(t *testing.T) {
 				}
 			}
 			if code := e.code(); code != exitFine {
-				t.Errorf("the study ended with %d after %q\n%s", code, said, e.story.String())
+				t.Errorf("the study ended with %d after %q\n%s", code, said, e.errOut.String())
 			}
 			for _, trial := range e.trials() {
 				if !trial.Valid {

@@ -62,7 +62,7 @@ func expectRefused(t *testing.T, kind server.Kind, architecture, address, want s
 		"--backing", string(kind), "--results", e.dir)
 	e.Cmd.Env = append(os.Environ(), fmt.Sprintf("CLEAVE_USE_%s=%s://cleave:s3same@%s",
 		strings.ToUpper(string(kind)), scheme(kind), address))
-	e.Cmd.Stderr = &e.story
+	e.Cmd.Stderr = &e.errOut
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -70,12 +70,12 @@ func expectRefused(t *testing.T, kind server.Kind, architecture, address, want s
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
 	for _, words := range []string{fmt.Sprintf("use the %s server at %s", kind, address), want} {
-		if !strings.Contains(e.story.String(), words) {
-			t.Errorf("the story does not say %q:\n%s", words, e.story.String())
+		if !strings.Contains(e.errOut.String(), words) {
+			t.Errorf("standard error does not say %q:\n%s", words, e.errOut.String())
 		}
 	}
-	if strings.Contains(e.story.String(), "s3same") {
-		t.Error("the story tells the password")
+	if strings.Contains(e.errOut.String(), "s3same") {
+		t.Error("standard error has the password")
 	}
 }
 

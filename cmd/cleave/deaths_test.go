@@ -92,7 +92,7 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 			e.killInLoad(label, c.mark, c.architecture)
 			killed := time.Now()
 			if code := e.code(); code != exitFine {
-				t.Fatalf("exit code %d\n%s", code, e.story.String())
+				t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 			}
 			expectNobody(t, label)
 			trials := trialsOf(t, e.dir)

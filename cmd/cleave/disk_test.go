@@ -39,7 +39,7 @@ func TestALostBrickCostsNoOrder(t *testing.T) {
 		"--results", e.dir)
 	label := e.label()
 	if code := e.code(); code != exitFine {
-		t.Fatalf("exit code %d\n%s", code, e.story.String())
+		t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 	}
 	expectNobody(t, label)
 	trials := trialsOf(t, e.dir)
@@ -69,7 +69,7 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	e := &experiment{t: t, dir: t.TempDir()}
 	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "async-dfs",
 		"--operations", "5000", "--results", e.dir)
-	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.story
+	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.errOut
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

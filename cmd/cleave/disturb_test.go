@@ -45,7 +45,7 @@ type experiment struct {
 	*exec.Cmd
 	t       *testing.T
 	dir     string
-	story   bytes.Buffer
+	errOut  bytes.Buffer
 	results string
 }
 
@@ -66,7 +66,7 @@ func begin(t *testing.T, pings int, extra ...string) *experiment {
 func (e *experiment) start(arguments ...string) {
 	e.t.Helper()
 	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), arguments...)
-	e.Cmd.Stderr = &e.story
+	e.Cmd.Stderr = &e.errOut
 	if err := e.Cmd.Start(); err != nil {
 		e.t.Fatal(err)
 	}
@@ -175,10 +175,10 @@ func (e *experiment) assertNothingLeft(label string) {
 // resume goes on with the experiment and expects it to end well.
 func (e *experiment) resume() {
 	e.t.Helper()
-	e.story.Reset()
+	e.errOut.Reset()
 	e.start("run", filepath.Join(e.dir, "long.yaml"), "--resume", filepath.Join(e.results, "long", "latest"))
 	if code := e.code(); code != 0 {
-		e.t.Fatalf("resume ended with %d:\n%s", code, e.story.String())
+		e.t.Fatalf("resume ended with %d:\n%s", code, e.errOut.String())
 	}
 	valid := map[int]bool{}
 	for _, trial := range e.trials() {
@@ -201,11 +201,11 @@ func TestInterruptKeepsTrialsLeavesNothingAndCanResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code := e.code(); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d\n%s", code, exitInterrupted, e.story.String())
+		t.Errorf("exit code %d, want %d\n%s", code, exitInterrupted, e.errOut.String())
 	}
 	for _, want := range []string{" kept in ", "--resume"} {
-		if !strings.Contains(e.story.String(), want) {
-			t.Errorf("the story does not say %q:\n%s", want, e.story.String())
+		if !strings.Contains(e.errOut.String(), want) {
+			t.Errorf("standard error does not say %q:\n%s", want, e.errOut.String())
 		}
 	}
 	e.assertNothingLeft(label)
@@ -235,7 +235,7 @@ func TestAKilledWorkerSpoilsItsTrialWhichIsRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code := e.code(); code != exitFine {
-		t.Fatalf("exit code %d, want 0\n%s", code, e.story.String())
+		t.Fatalf("exit code %d, want 0\n%s", code, e.errOut.String())
 	}
 	trials := e.trials()
 	if len(trials) != 4 {
@@ -306,8 +306,8 @@ func TestAFullDiskEndsTheExperimentAndKeepsWhatIsDone(t *testing.T) {
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
 	for _, want := range []string{"is full: make room", " kept in "} {
-		if !strings.Contains(e.story.String(), want) {
-			t.Errorf("the story does not say %q:\n%s", want, e.story.String())
+		if !strings.Contains(e.errOut.String(), want) {
+			t.Errorf("standard error does not say %q:\n%s", want, e.errOut.String())
 		}
 	}
 	e.results = disk
@@ -327,7 +327,7 @@ func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
 	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "reproduce", "rego2021", "--quick", "--results",
 		forbidden)
 	e.Cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	e.Cmd.Stderr = &e.story
+	e.Cmd.Stderr = &e.errOut
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -335,8 +335,8 @@ func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
 	for _, want := range []string{"cannot write results to " + forbidden, "permission denied", "--results"} {
-		if !strings.Contains(e.story.String(), want) {
-			t.Errorf("the story does not say %q:\n%s", want, e.story.String())
+		if !strings.Contains(e.errOut.String(), want) {
+			t.Errorf("standard error does not say %q:\n%s", want, e.errOut.String())
 		}
 	}
 }
@@ -380,17 +380,17 @@ func TestAHostThatIsTooSmallIsRefusedBeforeTheStart(t *testing.T) {
 	results := filepath.Join(e.dir, "results")
 	const limited = `ulimit -n 256; exec "$0" reproduce rego2021 --quick --strict --results "$1"`
 	e.Cmd = exec.Command("sh", "-c", limited, filepath.Join(binaries, "cleave"), results)
-	e.Cmd.Stderr = &e.story
+	e.Cmd.Stderr = &e.errOut
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	if code := e.code(); code != exitMissingPart {
 		t.Errorf("exit code %d, want %d", code, exitMissingPart)
 	}
-	first, _, _ := strings.Cut(e.story.String(), "\n")
+	first, _, _ := strings.Cut(e.errOut.String(), "\n")
 	for _, want := range []string{"at s5", "may open 256 files here", "ulimit -Hn"} {
 		if !strings.Contains(first, want) {
-			t.Errorf("the first line does not say %q:\n%s", want, e.story.String())
+			t.Errorf("the first line does not say %q:\n%s", want, e.errOut.String())
 		}
 	}
 	if _, err := os.Stat(results); !errors.Is(err, os.ErrNotExist) {

@@ -390,7 +390,7 @@ func (a app) progressForm(name progressFlag) progress.Form {
 	return progress.Plain
 }
 
-// adviseResume ends the story with the command that continues the experiment.
+// adviseResume ends the messages with the command that continues the experiment.
 func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	trials, err := folder.Trials()
 	if err != nil {

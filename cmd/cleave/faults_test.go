@@ -130,7 +130,7 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 			e.start(arguments...)
 			label := e.label()
 			if code := e.code(); code != exitFine {
-				t.Fatalf("exit code %d\n%s", code, e.story.String())
+				t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 			}
 			expectNobody(t, label)
 			expectKilled(t, trialsOf(t, e.dir)[0], c.killed)
@@ -172,7 +172,7 @@ func TestOneOfTwoMayDie(t *testing.T) {
 	e.start("check", "shop", "--operations", "600", "--architecture", "monolith-ha", "--fault",
 		"kill:shop-1@1s+1s", "--results", e.dir)
 	if code := e.code(); code != exitFine {
-		t.Fatalf("exit code %d\n%s", code, e.story.String())
+		t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 	}
 	const inFlight = 32 // connections of the generator
 	counts := trialsOf(t, e.dir)[0].Audit.Counts
@@ -204,7 +204,7 @@ func TestTheAddressOfAPairMoves(t *testing.T) {
 		"--fault", "cut:front-1@15s+5s")
 	label := e.label()
 	if code := e.code(); code != exitFine {
-		t.Fatalf("exit code %d\n%s", code, e.story.String())
+		t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 	}
 	expectNobody(t, label)
 	trial := trialsOf(t, e.dir)[0]
@@ -271,7 +271,7 @@ func TestBadClientsGetProblems(t *testing.T) {
 			expectProblem(t, address, large, len(large), http.StatusRequestEntityTooLarge, "body-too-large")
 			expectProblem(t, address, `{"customerId":1,`, 100, http.StatusRequestTimeout, "request-timeout")
 			if code := e.code(); code != exitFine {
-				t.Fatalf("exit code %d\n%s", code, e.story.String())
+				t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 			}
 			expectNobody(t, label)
 		})
@@ -347,7 +347,7 @@ func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
 	e := &experiment{t: t, dir: t.TempDir()}
 	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--operations", "50000",
 		"--architecture", "monolith", "--results", e.dir)
-	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+disk), &e.story
+	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+disk), &e.errOut
 	if err := e.Cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -356,9 +356,9 @@ func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
 	if code := e.code(); code != exitFailed {
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
-	if want := "the disk that holds " + disk; !strings.Contains(e.story.String(), want) ||
-		!strings.Contains(e.story.String(), "make room, or have another used with TMPDIR") {
-		t.Errorf("the story does not say %q:\n%s", want, e.story.String())
+	if want := "the disk that holds " + disk; !strings.Contains(e.errOut.String(), want) ||
+		!strings.Contains(e.errOut.String(), "make room, or have another used with TMPDIR") {
+		t.Errorf("standard error does not say %q:\n%s", want, e.errOut.String())
 	}
 	expectNobody(t, label)
 	if left, err := os.ReadDir(disk); err != nil || len(left) > 0 {

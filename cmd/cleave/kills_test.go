@@ -133,7 +133,7 @@ func (v *victim) kill(
 	e := &experiment{t: t, dir: t.TempDir()}
 	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"),
 		append(slices.Clone(v.arguments), "--results", filepath.Join(e.dir, "results"))...)
-	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.story
+	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.errOut
 	e.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	had := belongings{tmp: tmp, tree: map[launch.ID]bool{}, sockets: map[string]bool{}, memory: memoryFiles()}
 	begin := time.Now()
@@ -149,7 +149,7 @@ func (v *victim) kill(
 	select {
 	case <-ended:
 		if code := e.Cmd.ProcessState.ExitCode(); code == exitBadPlan || code == exitMissingPart {
-			t.Fatalf("%s ended by itself with %d:\n%s", v.name, code, e.story.String())
+			t.Fatalf("%s ended by itself with %d:\n%s", v.name, code, e.errOut.String())
 		}
 		return time.Since(begin), 0, false
 	case <-time.After(after):

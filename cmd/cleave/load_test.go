@@ -25,7 +25,7 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
-// load runs `cleave load` and returns its exit code, output and story.
+// load runs `cleave load` and returns its exit code, output and messages.
 func load(t *testing.T, arguments ...string) (code int, out, errOut string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

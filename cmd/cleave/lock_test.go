@@ -20,7 +20,7 @@ func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
 		second.start("run", file, "--resume", folder)
 		giveUp := time.AfterFunc(patience, func() { _ = second.Process.Kill() }) // it plays, too
 		defer giveUp.Stop()
-		code, errOut := second.code(), second.story.String()
+		code, errOut := second.code(), second.errOut.String()
 		if code != exitFailed || !strings.Contains(errOut,
 			"process "+strconv.Itoa(player.Process.Pid)+" is playing into") {
 			t.Errorf("a second cleave ended with %d, want %d, and said:\n%s", code, exitFailed, errOut)
@@ -28,7 +28,7 @@ func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
 		report := &experiment{t: t}
 		report.start("report", folder)
 		if code := report.code(); code != exitFine {
-			t.Errorf("the report of a running experiment ended with %d:\n%s", code, report.story.String())
+			t.Errorf("the report of a running experiment ended with %d:\n%s", code, report.errOut.String())
 		}
 		if err := player.Process.Kill(); err != nil {
 			t.Fatal(err)

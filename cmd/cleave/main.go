@@ -47,7 +47,7 @@ func newRoot(in io.Reader, rawOut, rawErrOut io.Writer) *cobra.Command {
 		Short: "measure what a software architecture costs",
 		Long: `Cleave runs the same application in several architectures, meters and audits
 each, compares them with honest statistics and answers in sentences, tables and
-plots. Results go to standard output, the story to standard error.`,
+plots. Results go to standard output, progress and notes to standard error.`,
 		Example:       "  cleave reproduce rego2021 --quick",
 		Version:       version + commit(),
 		SilenceErrors: true,

@@ -51,7 +51,7 @@ func (u usersServers) start(study string) *experiment {
 		u.t.Fatal(err)
 	}
 	e.Cmd = u.cleave("run", file, "--results", e.results)
-	e.Cmd.Stderr = &e.story
+	e.Cmd.Stderr = &e.errOut
 	if err := e.Cmd.Start(); err != nil {
 		u.t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestServersOfTheUserAreShared(t *testing.T) {
 	u := startUsersServers(t)
 	e := u.start(schemasStudy)
 	if code := e.code(); code != exitFine {
-		t.Fatalf("exit code %d\n%s", code, e.story.String())
+		t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 	}
 	played := trialsOf(t, e.results)
 	for _, trial := range played {
@@ -149,7 +149,7 @@ func TestServersOfTheUserAreShared(t *testing.T) {
 	if left := u.left(); len(played) != 4 || len(left) > 0 {
 		t.Errorf("%d trials, and on the servers are left %v", len(played), left)
 	}
-	u.expectUntold("the story", e.story.Bytes())
+	u.expectUntold("standard error", e.errOut.Bytes())
 	err := filepath.WalkDir(e.results, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err

@@ -74,11 +74,11 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 	e.assertNothingLeft(label)
 	before := contents(t, filepath.Join(folder, "trials"))
 
-	e.story.Reset()
+	e.errOut.Reset()
 	e.start("run", file, "--resume", folder)
 	resumed := e.label()
 	if code := e.code(); code != exitFine {
-		t.Fatalf("resume ended with %d:\n%s", code, e.story.String())
+		t.Fatalf("resume ended with %d:\n%s", code, e.errOut.String())
 	}
 	e.assertNothingLeft(resumed)
 	after := contents(t, filepath.Join(folder, "trials"))

@@ -49,7 +49,7 @@ func TestARunShowsItselfUntilItsEnd(t *testing.T) {
 	first, err := errOut.ReadString('\n')
 	page := regexp.MustCompile(`watch it at (http://127\.0\.0\.1:\d+)/run/(shown/\S+)`).FindStringSubmatch(first)
 	if err != nil || page == nil {
-		t.Fatalf("the story begins with %q, %v", first, err)
+		t.Fatalf("standard error begins with %q, %v", first, err)
 	}
 	client := http.Client{Timeout: time.Minute}
 	answer, err := client.Get(page[1] + "/live/" + page[2])
