@@ -184,7 +184,7 @@ func (c Check) beyond() string {
 		if c.OfMean {
 			what = "the mean response time"
 		}
-		if c.Around[0] <= c.Time.Predicted && c.Time.Predicted <= c.Around[1] {
+		if c.Around[0] > 0 && c.Around[0] <= c.Time.Predicted && c.Time.Predicted <= c.Around[1] {
 			off = 0
 		}
 	}
@@ -199,12 +199,20 @@ func (c Check) beyond() string {
 		c.Rate, 100*off, 100*margin)
 }
 
-// worst returns the largest error of each quantity over all checks.
+// apart returns by which share the larger of the two is above the other: 1 for twice as well as for half.
+func (c Compared) apart() float64 {
+	if c.Measured == 0 {
+		return 0
+	}
+	return max(c.Predicted/c.Measured, c.Measured/c.Predicted) - 1
+}
+
+// worst returns how far apart the two of each quantity are at most over all checks.
 func worst(checks []Check) (time, tail, cpu float64) {
 	for _, c := range checks {
-		time = max(time, math.Abs(c.Time.Error()))
-		tail = max(tail, math.Abs(c.Tail.Error()))
-		cpu = max(cpu, math.Abs(c.CPU.Error()))
+		time = max(time, c.Time.apart())
+		tail = max(tail, c.Tail.apart())
+		cpu = max(cpu, c.CPU.apart())
 	}
 	return time, tail, cpu
 }

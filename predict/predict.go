@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/cleave-lab/cleave/model"
@@ -165,8 +166,9 @@ func (a *Answer) withhold(before, after figures) {
 				"ones of its answers", f.busiest, 100*f.utilization, 100*MostUsed))
 		}
 	}
-	_, tail, _ := worst(a.Checks)
-	a.TailWithheld = tail > MarginTail
+	a.TailWithheld = slices.ContainsFunc(a.Checks, func(c Check) bool {
+		return math.Abs(c.Tail.Error()) > MarginTail
+	})
 }
 
 // conclude makes the figures with their intervals.

@@ -176,12 +176,19 @@ func TestTheHopOfARehearsal(t *testing.T) {
 
 // TestAMedianInAGapMayBeAnywhereInIt: half of the operations are short and half are long.
 func TestAMedianInAGapMayBeAnywhereInIt(t *testing.T) {
-	for low, withheld := range map[time.Duration]int{time.Millisecond: 0, 8 * time.Millisecond: 1} {
+	for low, withheld := range map[time.Duration]int{time.Millisecond: 0, 8 * time.Millisecond: 1, 0: 1} {
 		q := splitStock()
-		q.Model.Measured[0].Time.Quantiles = model.Quantiles{"p45": low, "p50": 9 * time.Millisecond,
+		q.Model.Measured[0].Time.Quantiles = model.Quantiles{"p50": 9 * time.Millisecond,
 			"p55": 10 * time.Millisecond}
-		if a := predicted(t, q); len(a.Checks) != 1 || len(a.Withheld) != withheld {
+		if low > 0 {
+			q.Model.Measured[0].Time.Quantiles["p45"] = low
+		}
+		a := predicted(t, q)
+		if len(a.Checks) != 1 || len(a.Withheld) != withheld {
 			t.Errorf("from %v on: %+v is withheld for %q", low, a.Checks, a.Withheld)
+		}
+		if withheld == 0 && a.AsIs.Median.High < 9e-3 {
+			t.Errorf("a median of %g s was measured, and %+v does not hold it", 9e-3, a.AsIs.Median)
 		}
 	}
 }

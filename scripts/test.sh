@@ -26,7 +26,8 @@ fi
 # SQLite is C that was translated to Go, and keeps its data outside Go's memory, where the
 # detector sees nothing: to watch it there costs twice the processor time and finds nothing.
 # Its driver, which is written in Go, is watched like everything else. A hash of a password is
-# nothing but arithmetic, and takes ten times as long under the detector; gonum is, too.
+# nothing but arithmetic, and takes ten times as long under the detector. What gonum's goroutines
+# share, they share with each other.
 compiled=("-gcflags=all=-dwarf=false") # as in the Makefile
 for package in modernc.org/sqlite/lib modernc.org/libc modernc.org/memory golang.org/x/crypto/blowfish \
   gonum.org/v1/gonum/...; do

@@ -157,8 +157,11 @@ func (s *spread) accepts(r *replica) bool {
 	return Reachable(ctx, r.address) == nil
 }
 
-// Close implements Client.
+// Close implements Client. What Balance has made has nothing to close.
 func (s *spread) Close() error {
+	if s.closed == nil {
+		return nil
+	}
 	s.once.Do(func() { close(s.closed) })
 	s.looking.Wait()
 	var errs []error

@@ -32,7 +32,7 @@ func canaries() map[string]bool {
 const canarySystem = `schema: cleave-system/1
 name: %s
 command: [server, -port, "{port}", -token, canary-argument-pair, --password=canary-argument-assigned, -tell,
-	-die-after, 700ms]
+        -die-after, 700ms]
 reset: [sh, -c,
 	"test $API_TOKEN = canary''-env-literal && test $FROM_FILE = canary''-env-file && test $REFERRED = canary''-env-reference"]
 env:

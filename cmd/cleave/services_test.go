@@ -105,7 +105,7 @@ spec:
     metadata: {labels: {app: front}}
     spec:
       containers: [{name: front, image: "` + composeImage + `", args: [-host, "", -port, "80", -calls,
-	"http://basket:81/"]}]
+        "http://basket:81/"]}]
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -116,7 +116,7 @@ spec:
     spec:
       initContainers:
       - {name: fill, image: "` + composeImage + `", args: [-keep, /data/filled], volumeMounts: [{name: data,
-	mountPath: /data}]}
+        mountPath: /data}]}
       containers:
       - name: cart
         image: ` + composeImage + `

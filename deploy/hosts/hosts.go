@@ -356,16 +356,21 @@ func (s *Set) unlink() error {
 }
 
 // ip runs ip in the network of a process; 0 is this host's. Words may hold several.
-func ip(ctx context.Context, pid int, words ...string) error { return In(ctx, pid, "ip", words...) }
-
-// In runs a program in the network of a process; 0 is this host's. Words may hold several.
-func In(ctx context.Context, pid int, program string, words ...string) error {
-	args := strings.Fields(strings.Join(words, " "))
+func ip(ctx context.Context, pid int, words ...string) error {
 	if pid == 0 {
-		return finish(exec.CommandContext(ctx, program, args...))
+		return finish(exec.CommandContext(ctx, "ip", strings.Fields(strings.Join(words, " "))...))
 	}
-	return finish(exec.CommandContext(ctx, "nsenter",
-		append([]string{"--target=" + strconv.Itoa(pid), "--net", program}, args...)...))
+	return In(ctx, pid, "ip", words...)
+}
+
+// In runs a program in the network of a process. Words may hold several. Without a process it fails: what was
+// meant for a unit must not change the network of this host.
+func In(ctx context.Context, pid int, program string, words ...string) error {
+	if pid <= 0 {
+		return fmt.Errorf("%s in the network of a process: there is no process", program)
+	}
+	return finish(exec.CommandContext(ctx, "nsenter", append([]string{"--target=" + strconv.Itoa(pid), "--net",
+		program}, strings.Fields(strings.Join(words, " "))...)...))
 }
 
 // finish runs a short command. What it says is told when it fails.

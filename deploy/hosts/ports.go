@@ -32,7 +32,7 @@ func MissingForPorts(units []lab.UnitSpec) error {
 // MapPorts redirects callers of a container to the ports that it listens on. pid is its first process as this
 // host numbers it; a container that has ended is left alone.
 func MapPorts(ctx context.Context, pid int, spec *lab.ContainerSpec) error {
-	if spec == nil || pid == 0 { // 0 would be this host
+	if spec == nil || pid == 0 {
 		return nil
 	}
 	for _, port := range spec.Ports {

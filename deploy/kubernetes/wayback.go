@@ -110,6 +110,7 @@ func (d *deployment) endWay(ctx context.Context) error {
 	if d.way == nil {
 		return nil
 	}
+	d.way.settle() // what it waits for from now on does not come
 	d.way.end()
 	for _, kind := range []string{"pods", "secrets"} {
 		if err := d.cluster.API.Delete(ctx, d.cluster.ours(kind, d.way.pod)+"?gracePeriodSeconds=0"); err != nil {
@@ -179,6 +180,13 @@ func (w *wayBack) note(wrong error) {
 	}
 }
 
+// settle notes what is known of the units that have come, or could have, before the pod goes.
+func (w *wayBack) settle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.could, w.waits = w.could || w.hasWaited(), time.Time{}
+}
+
 // hasWaited reports whether the present connection has waited for long enough. The mutex is held.
 func (w *wayBack) hasWaited() bool { return !w.waits.IsZero() && time.Since(w.waits) > wayOpen }
 
@@ -228,10 +236,11 @@ func piped(way net.Conn) net.Conn {
 // Close implements net.Listener. It fails when no unit has come, and none could.
 func (w *wayBack) Close() error {
 	w.once.Do(func() { close(w.closed) })
+	w.settle()
 	w.end()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.could || w.wrong == nil || w.hasWaited() {
+	if w.could || w.wrong == nil {
 		return nil
 	}
 	return fmt.Errorf("no span could come back from the cluster: %w", w.wrong)

@@ -227,8 +227,9 @@ func (h *home) awaitPeers(ctx context.Context, door engine.Task, name string, al
 		if err == nil && count == all {
 			return true, nil
 		}
-		return false, fmt.Errorf("%s sees %d of %d nodes in the network %s (%w): look whether the nodes let each "+
-			"other's ports 4789/udp, 7946/tcp and 7946/udp through", h.nodeName(door.NodeID), count, all, h.name, err)
+		return false, errors.Join(fmt.Errorf("%s sees %d of %d nodes in the network %s: look whether the nodes "+
+			"let each other's ports 4789/udp, 7946/tcp and 7946/udp through", h.nodeName(door.NodeID), count, all,
+			h.name), err)
 	})
 }
 

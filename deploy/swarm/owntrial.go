@@ -282,12 +282,15 @@ func (t *ownTrial) clear() error {
 func removeContainers(ctx context.Context, n *private.Node) error {
 	return fleet.Until(ctx, 20*time.Millisecond, func() (bool, error) {
 		things, err := n.Units(ctx)
+		if err != nil {
+			return true, fmt.Errorf("containers on %s: %w", n.Name, err)
+		}
 		for _, thing := range things {
 			_ = n.Engine.Remove(ctx, thing.ID) // looked at again
 		}
-		if err == nil && len(things) > 0 {
+		if len(things) > 0 {
 			return false, fmt.Errorf("%d containers are left on %s", len(things), n.Name)
 		}
-		return true, err
+		return true, nil
 	})
 }

@@ -102,8 +102,7 @@ func (e *experiment) sentenceMetrics(ratios []judged) []lab.Metric {
 		chosen = append(others[:min(most, len(others))], chosen...)
 	}
 	chosen = slices.DeleteFunc(chosen, func(m lab.Metric) bool {
-		_,
-			measured := effects[m.Name]
+		_, measured := effects[m.Name]
 		return !measured
 	})
 	slices.SortStableFunc(chosen, func(x, y lab.Metric) int {

@@ -193,7 +193,7 @@ func (q question) untilItHolds(ctx context.Context) (came, broken string, err er
 			return came, "", nil
 		}
 		rest := time.Until(last)
-		if rest <= 0 {
+		if rest <= 0 || errors.Is(err, errLongAnswer) {
 			return came, broken, err
 		}
 		select {

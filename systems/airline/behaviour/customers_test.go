@@ -3,10 +3,12 @@ package behaviour
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -229,7 +231,8 @@ func sign(algorithm, claims string, key []byte) string {
 	if key == nil {
 		return text + "."
 	}
-	mac := hmac.New(sha256.New, key)
+	of := map[string]func() hash.Hash{"HS256": sha256.New, "HS384": sha512.New384}[algorithm]
+	mac := hmac.New(of, key)
 	mac.Write([]byte(text))
 	return text + "." + base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }

@@ -182,16 +182,19 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 func (u *Unit) ServeBeside(ctx context.Context, listener net.Listener,
 	clients func(context.Context, net.Listener) error,
 ) error {
-	ctx, end := context.WithCancel(ctx)
-	defer end()
+	ofClients, endClients := context.WithCancel(ctx)
+	defer endClients()
+	// What clients still wait for may call back: calls are answered for as long as they are served.
+	ofCalls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
+	defer endCalls()
 	calls, others := accept.Fork(listener, u.Calls.greeting())
 	served := make(chan error, 1)
 	go func() {
-		served <- u.Serve(ctx, calls)
-		end()
+		served <- u.Serve(ofCalls, calls)
+		endClients()
 	}()
-	err := clients(ctx, others)
-	end()
+	err := clients(ofClients, others)
+	endCalls()
 	return errors.Join(err, <-served)
 }
 

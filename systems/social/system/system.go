@@ -205,8 +205,9 @@ func uses(design architecture.Design, u kit.Placed, peers []string) []lab.Use {
 	return used
 }
 
-// stage returns when a unit of a design ends: the one in front first and, where announced posts may
-// wait for home timelines, those before what they call.
+// stage returns when a unit of a design ends: the one in front first and, where announced posts may wait for
+// home timelines, those before what they call. What they call in the unit in front is gone by then: a load
+// that has settled leaves no post that waits.
 func stage(design architecture.Design, unit int) int {
 	switch {
 	case unit == 0:
