@@ -144,7 +144,7 @@ func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
 	run.Notes, err = notes(files, name)
 	errs = append(errs, err)
 	if err = errors.Join(errs...); err != nil {
-		run.Damaged = clip(err.Error())
+		run.Damaged = clip(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	lasting = !slices.ContainsFunc(errs, func(err error) bool {
 		var refused syscall.Errno
