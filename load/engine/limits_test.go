@@ -141,8 +141,8 @@ func together(t *testing.T, n int, addresses ...string) []Config {
 func collect(t *testing.T, configs []Config) *record.Results {
 	t.Helper()
 	var total *record.Results
-	for _, c := range configs {
-		results, err := record.Collect(nil, c.Recorder)
+	for i := range configs { // not copies: RunAll fills in the rest meanwhile
+		results, err := record.Collect(nil, configs[i].Recorder)
 		if err == nil && total != nil {
 			err = results.Merge(total)
 		}
