@@ -67,7 +67,7 @@ func hasNamedSteps(w lab.Waterfall) bool {
 	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" })
 }
 
-// pace says what one step changes.
+// pace names what changes with each step.
 func (v view) pace() string {
 	if slices.ContainsFunc(v.Waterfalls, hasNamedSteps) {
 		return "variant by variant"
@@ -75,7 +75,7 @@ func (v view) pace() string {
 	return "one knob at a time"
 }
 
-// limitOfSteps says what the bars of the steps do not show.
+// limitOfSteps returns the caution about what the bars of the steps do not show.
 func (v view) limitOfSteps() string {
 	if slices.ContainsFunc(v.Waterfalls, hasNamedSteps) {
 		return "A step turns several knobs at once where its two variants differ in several: the bar is the " +

@@ -232,7 +232,7 @@ func (s *Shelf) Analysis(name string) (concluded lab.Analysis, err error) {
 	return concluded, err
 }
 
-// unreported says how a run gets its report, where an error says that a file of it is not there.
+// unreported adds to the error of a file that is not there how the run gets its report.
 func (s *Shelf) unreported(name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err

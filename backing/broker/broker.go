@@ -202,7 +202,7 @@ const (
 	defaultDeliveryLimit = 10
 	defaultPrefetch      = 64
 	defaultAckWait       = 5 * time.Second
-	// window is how many messages one Publish may have on their way. NATS commits up to 1000 at once.
+	// window limits the messages that one Publish may have on their way. NATS commits up to 1000 at once.
 	window = 256
 )
 

@@ -216,7 +216,7 @@ func fails(t *testing.T, s suite, l lab.Layout, want ...string) {
 	if err == nil {
 		defer stop(t, d)
 		for err == nil { // the lead may be ready before
-			_, err = d.Await(within(t), lab.EventReady)
+			_, err = d.Await(Within(t), lab.EventReady)
 		}
 	}
 	Says(t, err, want...)
@@ -243,7 +243,7 @@ func killedAndRestarted(t *testing.T, s suite) {
 	harm(t, d, "stock", lab.FaultRestart)
 	heal(t, d, "stock", lab.FaultRestart)
 	answers(t, d, "stock", "stock:3")
-	if err := d.Heal(within(t), lab.Fault{Target: "front", Kind: lab.FaultKill}); err == nil {
+	if err := d.Heal(Within(t), lab.Fault{Target: "front", Kind: lab.FaultKill}); err == nil {
 		t.Error("a unit that was not killed was started again")
 	}
 	finish(t, d)

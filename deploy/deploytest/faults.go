@@ -14,7 +14,7 @@ import (
 // harm does a fault that can be done.
 func harm(t *testing.T, d lab.Harmer, unit string, kind lab.FaultKind) {
 	t.Helper()
-	proof, err := d.Harm(within(t), lab.Fault{Target: unit, Kind: kind})
+	proof, err := d.Harm(Within(t), lab.Fault{Target: unit, Kind: kind})
 	if err != nil {
 		t.Fatalf("%s %s: %v", kind, unit, err)
 	}
@@ -26,7 +26,7 @@ func harm(t *testing.T, d lab.Harmer, unit string, kind lab.FaultKind) {
 // heal undoes it.
 func heal(t *testing.T, d lab.Harmer, unit string, kind lab.FaultKind) {
 	t.Helper()
-	if err := d.Heal(within(t), lab.Fault{Target: unit, Kind: kind}); err != nil {
+	if err := d.Heal(Within(t), lab.Fault{Target: unit, Kind: kind}); err != nil {
 		t.Fatalf("heal %s after %s: %v", unit, kind, err)
 	}
 }
@@ -34,7 +34,7 @@ func heal(t *testing.T, d lab.Harmer, unit string, kind lab.FaultKind) {
 // refuses expects that a fault cannot be done, and that the error has these words.
 func refuses(t *testing.T, d lab.Harmer, fault lab.Fault, words ...string) {
 	t.Helper()
-	proof, err := d.Harm(within(t), fault)
+	proof, err := d.Harm(Within(t), fault)
 	if err == nil {
 		t.Errorf("%s of %s was done: %s", fault.Kind, fault.Target, proof)
 	}
@@ -85,7 +85,7 @@ func slowed(t *testing.T, s suite) {
 		return time.Since(began)
 	}
 	fault := lab.Fault{Target: "stock", Kind: lab.FaultSlow, Delay: delay.Seconds()}
-	proof, err := d.Harm(within(t), fault)
+	proof, err := d.Harm(Within(t), fault)
 	if err != nil || proof == "" {
 		t.Fatalf("slow stock: %q, %v", proof, err)
 	}
@@ -95,7 +95,7 @@ func slowed(t *testing.T, s suite) {
 	if front := took("front"); front >= delay {
 		t.Errorf("front, which is not slowed, answers after %v", front)
 	}
-	Must(t, d.Heal(within(t), fault))
+	Must(t, d.Heal(Within(t), fault))
 	if stock := took("stock"); stock >= delay {
 		t.Errorf("healed, stock answers after %v", stock)
 	}

@@ -114,7 +114,7 @@ func whatIsLeft(t *testing.T, s suite) {
 	defer stop(t, d)
 	job(t, d)
 	reportsOf(t, d)
-	Must(t, d.EndForeign(within(t)))
+	Must(t, d.EndForeign(Within(t)))
 	left, err := filepath.Glob(filepath.Join(d.HandedOver(), "diary.*"))
 	if err != nil || len(left) != 1 || filepath.Base(left[0]) != "diary.page" {
 		t.Fatalf("it left %q (%v), want diary.page", left, err)

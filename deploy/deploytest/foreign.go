@@ -135,7 +135,7 @@ func boxedKilled(t *testing.T, s suite, boxed Foreign) {
 	if text := said(at, soon); text != "boxed:3" {
 		t.Errorf("it says %q after a restart, want its third life", text)
 	}
-	if err := d.Heal(within(t), lab.Fault{Target: Boxed, Kind: lab.FaultKill}); err == nil {
+	if err := d.Heal(Within(t), lab.Fault{Target: Boxed, Kind: lab.FaultKill}); err == nil {
 		t.Error("it was not killed, and was started again")
 	}
 	goesOn(t, d)

@@ -125,7 +125,7 @@ func lost(t *testing.T, s suite) {
 		if at := d.Noticed(nodes[0]); at != 0 {
 			t.Errorf("it was noticed after %v, before it could be", at)
 		}
-		for ctx := within(t); d.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(pollEvery) {
+		for ctx := Within(t); d.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(pollEvery) {
 		}
 		at := d.Noticed(nodes[0])
 		if at < time.Second {
@@ -139,7 +139,7 @@ func lost(t *testing.T, s suite) {
 	end(t, d)
 }
 
-// pollEvery is how often a test looks for what takes long.
+// pollEvery is the pause of a test before it looks again for what takes long.
 const pollEvery = 100 * time.Millisecond
 
 // pinned: a node that the layout has chosen for a unit is not emptied.

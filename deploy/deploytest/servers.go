@@ -118,9 +118,9 @@ func serverThatEnds(t *testing.T, s suite) {
 	store.Args = append([]string{"store-for-once"}, store.Args[1:]...)
 	d := s.deploy(t, l)
 	defer stop(t, d)
-	_, err := d.Await(within(t), lab.EventReady)
+	_, err := d.Await(Within(t), lab.EventReady)
 	if err == nil {
-		_, err = d.Await(within(t), lab.EventFinished)
+		_, err = d.Await(Within(t), lab.EventFinished)
 	}
 	if err == nil || !strings.HasPrefix(err.Error(), "shelf ended") &&
 		!strings.HasPrefix(err.Error(), "shelf failed") {
@@ -137,7 +137,7 @@ func serverThatEnds(t *testing.T, s suite) {
 }
 
 func serverThatNeverAnswers(t *testing.T, s suite) {
-	ctx, cancel := context.WithCancelCause(within(t))
+	ctx, cancel := context.WithCancelCause(Within(t))
 	asked := 0
 	l := withStore(func(context.Context, string) error {
 		if asked++; asked == 5 {

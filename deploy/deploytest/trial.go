@@ -34,7 +34,8 @@ func stop(t *testing.T, d lab.Deployment) {
 	}
 }
 
-func within(t *testing.T) context.Context {
+// Within returns a context that ends with the test, or when it has waited for too long.
+func Within(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
@@ -62,7 +63,7 @@ func finish(t *testing.T, d lab.Deployment) float64 {
 // await returns the next event of the lead, which must be of a kind.
 func await(t *testing.T, d lab.Deployment, kind lab.EventKind) lab.Event {
 	t.Helper()
-	event, err := d.Await(within(t), kind)
+	event, err := d.Await(Within(t), kind)
 	Must(t, err)
 	return event
 }
@@ -87,7 +88,7 @@ func endpointOf(t *testing.T, d lab.Deployment, unit string) lab.Endpoint {
 func reportsOf(t *testing.T, d lab.Deployment) []lab.UnitReport {
 	t.Helper()
 	Must(t, d.Command(lab.Command{Command: lab.CommandStop}))
-	reports, err := d.Reports(within(t))
+	reports, err := d.Reports(Within(t))
 	Must(t, err)
 	return reports
 }

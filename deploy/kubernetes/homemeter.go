@@ -21,7 +21,7 @@ const (
 	MarksPatience = 2 * kubeletPatience
 	// kubeletAnswer limits one answer of a kubelet.
 	kubeletAnswer = 10 * time.Second
-	// kubeletsAtOnce is how many kubelets are asked at the same time.
+	// kubeletsAtOnce limits the kubelets that are asked at the same time.
 	kubeletsAtOnce = 64
 	// kubeletAgain is the pause before kubelets are asked again whether they have looked.
 	kubeletAgain = time.Second

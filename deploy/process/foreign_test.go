@@ -200,7 +200,7 @@ func TestAForeignUnitThatEndsEarlyFailsTheTrial(t *testing.T) {
 	} {
 		t.Run(part, func(t *testing.T) {
 			d, _ := deploy(t, withForeign(t, part))
-			_, err := d.Await(within(t), lab.EventReady)
+			_, err := d.Await(deploytest.Within(t), lab.EventReady)
 			deploytest.Says(t, err, wants...)
 		})
 	}

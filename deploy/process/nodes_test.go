@@ -125,7 +125,7 @@ func TestANodeIsCutOffAndEnds(t *testing.T) {
 	}
 	before := d.Units()[3]
 	for _, kind := range []lab.FaultKind{lab.FaultCut, lab.FaultKill} {
-		proof, err := d.Harm(within(t), lab.Fault{Target: "east", Kind: kind})
+		proof, err := d.Harm(deploytest.Within(t), lab.Fault{Target: "east", Kind: kind})
 		if err != nil || proof == "" {
 			t.Fatalf("%s: %q, %v", kind, proof, err)
 		}
@@ -135,7 +135,7 @@ func TestANodeIsCutOffAndEnds(t *testing.T) {
 		if alive := syscall.Kill(before.PID, 0) == nil; alive != (kind == lab.FaultCut) {
 			t.Errorf("%s: the unit lives: %t", kind, alive)
 		}
-		if err := d.Heal(within(t), lab.Fault{Target: "east", Kind: kind}); err != nil {
+		if err := d.Heal(deploytest.Within(t), lab.Fault{Target: "east", Kind: kind}); err != nil {
 			t.Fatalf("%s: %v", kind, err)
 		}
 		if after := d.Units()[3]; !reached(t, d, "right") || (after.PID == before.PID) != (kind == lab.FaultCut) {

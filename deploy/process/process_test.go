@@ -1,7 +1,6 @@
 package process
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,18 +72,11 @@ func assertGone(t *testing.T, units []lab.Unit, dir string) {
 	}
 }
 
-func within(t *testing.T) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func TestDeploymentFromStartToReports(t *testing.T) {
 	l := layout("lead", "worker")
 	l.SharedMemory = 4096
 	d, _ := deploy(t, l)
-	ctx := within(t)
+	ctx := deploytest.Within(t)
 	if _, err := d.Await(ctx, lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +141,7 @@ func TestAwaitSaysWhatBecameOfAUnit(t *testing.T) {
 			l := layout(test.lead, "wait")
 			l.Units[1].Args = []string{"unit", test.worker}
 			d, _ := deploy(t, l)
-			_, err := d.Await(within(t), lab.EventReady)
+			_, err := d.Await(deploytest.Within(t), lab.EventReady)
 			if err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("Await: %v, want it to say %q", err, test.says)
 			}
@@ -161,7 +153,7 @@ func TestLogsKeepTheEndOfWhatAUnitWrote(t *testing.T) {
 	units := layout("wait", "chatter")
 	units.Units = units.Units[:2] // the first worker that ends has the others killed
 	d, _ := deploy(t, units)
-	if _, err := d.Await(within(t), lab.EventReady); err == nil {
+	if _, err := d.Await(deploytest.Within(t), lab.EventReady); err == nil {
 		t.Fatal("a chattering worker is ready")
 	}
 	deploytest.Must(t, d.Stop())

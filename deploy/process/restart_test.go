@@ -42,7 +42,7 @@ func killed(t *testing.T, d lab.Deployment) (before lab.Unit) {
 // again starts the unit shop again.
 func again(t *testing.T, d lab.Deployment) {
 	t.Helper()
-	deploytest.Must(t, d.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}))
+	deploytest.Must(t, d.Heal(deploytest.Within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}))
 }
 
 // TestAKilledUnitIsStartedAgain: with its address, as a part of the trial like any
@@ -62,11 +62,11 @@ func TestAKilledUnitIsStartedAgain(t *testing.T) {
 		if after.PID == before.PID || after.Name != before.Name || after.Role != before.Role {
 			t.Errorf("%s: unit %+v, before %+v", part, after, before)
 		}
-		if _, err := d.Await(within(t), lab.EventReady); err != nil {
+		if _, err := d.Await(deploytest.Within(t), lab.EventReady); err != nil {
 			t.Errorf("%s: the trial has failed: %v", part, err)
 		}
 		deploytest.Must(t, d.Command(lab.Command{Command: lab.CommandStop}))
-		reports, err := d.Reports(within(t))
+		reports, err := d.Reports(deploytest.Within(t))
 		if err != nil || len(reports) != 1 || reports[0].PID != after.PID {
 			t.Fatalf("%s: reports %v (%v), want one of process %d", part, reports, err, after.PID)
 		}
@@ -135,11 +135,11 @@ func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 	awaitListener(t, d.Units()[1].PID)
 	killed(t, d)
 	again(t, d)
-	if _, err := d.Await(within(t), lab.EventReady); err != nil {
+	if _, err := d.Await(deploytest.Within(t), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
 	deploytest.Must(t, syscall.Kill(d.Units()[1].PID, syscall.SIGKILL))
-	if _, err := d.Await(within(t), lab.EventFinished); err == nil ||
+	if _, err := d.Await(deploytest.Within(t), lab.EventFinished); err == nil ||
 		!strings.Contains(err.Error(), "unit shop ended: signal: killed") {
 		t.Errorf("Await: %v, want the death that nobody planned", err)
 	}
@@ -167,7 +167,7 @@ func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
 		"worn out": {withUnit("once"), func(t *testing.T, d lab.Deployment) error {
 			awaitListener(t, d.Units()[1].PID)
 			killed(t, d)
-			return d.Heal(within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill})
+			return d.Heal(deploytest.Within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill})
 		}, "worn out"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -225,7 +225,7 @@ type saidLast struct {
 	text []byte
 }
 
-// maxSaid is how much is kept, in bytes.
+// maxSaid limits what is kept, in bytes.
 const maxSaid = 2048
 
 // Write implements io.Writer.

@@ -129,7 +129,7 @@ func (t *tracker) position(planned lab.PlannedTrial) string {
 		len(t.plan.Trials))
 }
 
-// timeText says what the trials' time went to: "40 s in trials, 25 s of them measured;
+// timeText returns the seconds of the trials by what took them: "40 s in trials, 25 s of them measured;
 // calibration 2 s, start 4 s, ...".
 func (t *tracker) timeText() string {
 	var all, measured float64

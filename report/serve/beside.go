@@ -186,7 +186,7 @@ func logsByUnit(both [2]shownTrial) []unitLogs {
 	return all
 }
 
-// comparison is what pages show of two variants or trials.
+// comparison holds two variants or trials for the pages that show them side by side.
 type comparison struct {
 	analysis.SideBySide
 	Point string // that is drawn

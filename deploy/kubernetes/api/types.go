@@ -262,7 +262,7 @@ type ContainerStatus struct {
 	LastState   ContainerState `json:"lastState"` // of the life before
 }
 
-// ContainerState tells whether a program waits, runs or has ended.
+// ContainerState has one member that is not nil: the state of a program.
 type ContainerState struct {
 	Waiting    *struct{ Reason, Message string } `json:"waiting"`
 	Running    *struct{}                         `json:"running"`

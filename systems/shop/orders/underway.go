@@ -32,10 +32,10 @@ type Underway struct {
 }
 
 const (
-	// Lease is how long an order belongs to who works on it.
+	// Lease limits the time for which an order belongs to who works on it.
 	Lease = 5 * time.Second
-	// Margin is how long before the end of its lease work on an order ends, so that the last step is over when
-	// somebody else takes over.
+	// Margin separates the end of work on an order from the end of its lease, so that the last step is over
+	// when somebody else takes over.
 	Margin = time.Second
 )
 
