@@ -98,19 +98,23 @@ func moreCrossings(s lab.Study, variant string) (float64, error) {
 		return 0, err
 	}
 	v, _ := s.Variant(variant)
-	units, err := Change{Split: ParseGroups(v.Knobs["placement"])}.Apply(m)
+	more, err := Change{Split: ParseGroups(v.Knobs["placement"])}.Crossings(m)
+	if err == nil && more == 0 {
+		return 0, errors.New("as many calls cross units in both of its placements")
+	}
+	return more, err
+}
+
+// Crossings returns how many calls of an operation cross units with the change beyond those that do so in the
+// model; negative, if it is fewer.
+func (c Change) Crossings(m model.Model) (float64, error) {
+	units, err := c.Apply(m)
 	if err != nil {
 		return 0, err
 	}
 	before, err := place(m, m.Units, site{cores: 1, unknown: &Hop{}})
 	after, afterErr := place(m, units, site{cores: 1, unknown: &Hop{}})
-	if err := errors.Join(err, afterErr); err != nil {
-		return 0, err
-	}
-	if before.hops == after.hops {
-		return 0, errors.New("as many calls cross units in both of its placements")
-	}
-	return after.hops - before.hops, nil
+	return after.hops - before.hops, errors.Join(err, afterErr)
 }
 
 // redrawn returns the hop as other trials might have given it.

@@ -82,11 +82,7 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	idle, err := p.hop(modelled, p.rate)
-	if err != nil {
-		return nil, err
-	}
-	rates, err := p.rates(modelled, m, idle)
+	rates, err := p.rates(modelled, m)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +93,7 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 	}
 	asIs, truthErr := p.measure(ctx, rows, rates)
 	m.Measured = append(m.Measured, asIs...)
-	return rows, errors.Join(truthErr, p.predict(ctx, rows, m, rates),
+	return rows, errors.Join(truthErr, p.predict(ctx, rows, m),
 		p.rehearse(ctx, rows, m, rates[len(rates)/2]))
 }
 
@@ -108,7 +104,7 @@ func number(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
 func (p player) length() string { return strconv.Itoa(p.seconds) + "s" }
 
 // pair is a model of two components that do next to nothing: what its rehearsal takes more if they are apart
-// is the price of a call.
+// is the price of a call. The number is how many calls an operation makes.
 const pair = `schema: cleave-model/1
 name: pair
 units: [{name: pair, components: [caller, callee]}]
@@ -120,18 +116,31 @@ operations:
       component: caller
       call: Call
       source: guess
-      cpu: {mean: 200us, source: guess}
-      calls: [{component: callee, call: Answer, source: guess, cpu: {mean: 100us, source: guess}}]
+      cpu: {mean: 100us, source: guess}
+      calls: [{component: callee, call: Answer, count: %d, source: guess, cpu: {mean: 50us, source: guess}}]
 `
 
-// hop measures a call between two processes at a rate: the less there is to do, the more CPU time a
+// pattern is what the price of a call between units depends on: the less there is to do, the more CPU time a
 // call takes, since both sides fall idle.
-func (p player) hop(ctx context.Context, rate float64) (*predict.Hop, error) {
+type pattern struct {
+	rate  float64 // operations per second
+	calls int     // that an operation makes
+}
+
+// pattern returns the pattern of the calls that a target adds at a rate; calls are rounded to a power of two,
+// so that few patterns are rehearsed.
+func (p player) pattern(m model.Model, to target, rate float64) (pattern, error) {
+	more, err := to.change().Crossings(m)
+	return pattern{rate, 1 << max(0, int(math.Round(math.Log2(max(1, more)))))}, err
+}
+
+// hop measures a call between two processes.
+func (p player) hop(ctx context.Context, of pattern) (*predict.Hop, error) {
 	path := filepath.Join(p.results, "pair.model.yaml")
-	if err := os.WriteFile(path, []byte(pair), 0o600); err != nil {
+	if err := os.WriteFile(path, fmt.Appendf(nil, pair, of.calls), 0o600); err != nil {
 		return nil, err
 	}
-	folder, err := p.rehearsal(ctx, path, target{placement: "callee"}, rate)
+	folder, err := p.rehearsal(ctx, path, target{placement: "callee"}, of.rate)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +154,7 @@ func (p player) hop(ctx context.Context, rate float64) (*predict.Hop, error) {
 	}
 	hop, err := predict.RehearsedHop(plan.Study, changed, trials, "")
 	if err != nil {
-		return nil, fmt.Errorf("a call between two processes at %g/s: %w", rate, err)
+		return nil, fmt.Errorf("%d calls between two processes at %g/s: %w", of.calls, of.rate, err)
 	}
 	return hop, nil
 }
@@ -198,8 +207,16 @@ func (p player) run(ctx context.Context, arguments ...string) error {
 
 // rates returns the rates at which all is held against the truth: shares of the lowest capacity that is
 // predicted of the placement with the most calls between units; where none is, multiples of the low rate.
-func (p player) rates(ctx context.Context, m model.Model, hop *predict.Hop) ([]float64, error) {
+func (p player) rates(ctx context.Context, m model.Model) ([]float64, error) {
 	longest := slices.MaxFunc(p.targets, func(a, b target) int { return len(a.placement) - len(b.placement) })
+	of, err := p.pattern(m, longest, p.rate)
+	if err != nil {
+		return nil, err
+	}
+	hop, err := p.hop(ctx, of)
+	if err != nil {
+		return nil, err
+	}
 	a, err := p.question(ctx, m, hop, longest, p.rate)
 	if err != nil {
 		return nil, err
@@ -226,19 +243,29 @@ func (p player) question(ctx context.Context, m model.Model, hop *predict.Hop, t
 }
 
 // predict fills in the predictions.
-func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []float64) error {
+func (p player) predict(ctx context.Context, rows []row, m model.Model) error {
 	ctx, cancel := p.until(ctx, 0.8)
 	defer cancel()
-	hops := map[float64]*predict.Hop{}
-	for _, rate := range rates {
-		var err error
-		if hops[rate], err = p.hop(ctx, rate); err != nil {
+	hops := map[pattern]*predict.Hop{}
+	for i := range rows {
+		of, err := p.pattern(m, rows[i].target, rows[i].rate)
+		if err != nil {
 			return err
 		}
-	}
-	for i := range rows {
+		if _, tried := hops[of]; !tried {
+			if hops[of], err = p.hop(ctx, of); ctx.Err() != nil {
+				return err
+			}
+			if err != nil {
+				fmt.Fprintln(os.Stderr, "note:", err)
+			}
+		}
+		if hops[of] == nil {
+			rows[i].overload = "the price of a call could not be measured"
+			continue
+		}
 		fmt.Fprintf(os.Stderr, "predict %s at %g/s\n", rows[i].target, rows[i].rate)
-		a, err := p.question(ctx, m, hops[rows[i].rate], rows[i].target, rows[i].rate)
+		a, err := p.question(ctx, m, hops[of], rows[i].target, rows[i].rate)
 		if err != nil {
 			return fmt.Errorf("predict %s: %w", rows[i].target, err)
 		}
