@@ -27,6 +27,9 @@ type Prediction struct {
 	// CapacityCheck is the simulated capacity of the system as it is, in operations per second, beside the
 	// measured one, by which both capacities are corrected; left out where none was measured.
 	CapacityCheck *PredictedMeasure `json:"capacity_check,omitempty"`
+	// CapacityChecks are the capacities that were measured in other placements, beside the predicted ones, which
+	// are corrected, too. If one is more than 15 % off, the capacities are withheld.
+	CapacityChecks []PredictedCapacity `json:"capacity_checks,omitempty"`
 	// Causes divide the mean response time, CPUCauses the CPU time of an operation.
 	Causes    []PredictedCause `json:"causes,omitempty"`
 	CPUCauses []PredictedCause `json:"cpu_causes,omitempty"`
@@ -44,8 +47,8 @@ type PredictedSystem struct {
 	Cores       Estimate  `json:"cores"`       // used
 	Busiest     string    `json:"busiest"`
 	Utilization float64   `json:"utilization"` // of the busiest
-	Capacity    Estimate  `json:"capacity"`    // operations per second
-	CapacityBy  string    `json:"capacity_by"`
+	Capacity    *Estimate `json:"capacity"`    // operations per second; null: withheld
+	CapacityBy  string    `json:"capacity_by"` // empty: withheld
 	// HeldRate is the highest rate at which the objective holds. It is left out if there is none, or if it is
 	// withheld. HeldBeyond is set if no higher rate was looked at.
 	HeldRate   *Estimate       `json:"held_rate,omitempty"`
@@ -98,8 +101,19 @@ type PredictionCheck struct {
 	Utilization float64          `json:"utilization"`
 	OfMean      bool             `json:"of_mean"` // the time is the mean; else the median
 	Time        PredictedMeasure `json:"time_seconds"`
-	P99         PredictedMeasure `json:"p99_seconds"`
-	CPU         PredictedMeasure `json:"cpu_seconds"` // per operation
+	// P45 and P55 are measured percentiles. A median between them counts as right, however far off it is. They
+	// are left out where nobody measured them.
+	P45 *float64         `json:"p45_seconds,omitempty"`
+	P55 *float64         `json:"p55_seconds,omitempty"`
+	P99 PredictedMeasure `json:"p99_seconds"`
+	CPU PredictedMeasure `json:"cpu_seconds"` // per operation
+}
+
+// PredictedCapacity is the prediction of a capacity that was measured, in operations per second.
+type PredictedCapacity struct {
+	Placement string           `json:"placement"`
+	Users     int              `json:"users"` // who never paused
+	Capacity  PredictedMeasure `json:"capacity"`
 }
 
 // PredictedMeasure is a prediction beside what was measured.

@@ -3,6 +3,7 @@ package predict
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict/sim"
@@ -23,7 +24,8 @@ type bound struct {
 
 // capacities returns the capacities of both placements: CPU times and hops are those of a host that never
 // falls idle. If the capacity of the system as it is was measured, both are multiplied with measured /
-// simulated: the load generator, and whatever else the model lacks, slow both down.
+// simulated: the load generator, and whatever else the model lacks, slow both down. Those of other placements
+// check that.
 func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
 	q := a.Question
 	m, hop := q.Model.AtCapacity(), a.Hop.busy()
@@ -44,22 +46,68 @@ func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error
 	if changed, err = after.capacity(ctx, q.Operations/4, q.Seed); err != nil {
 		return asIs, changed, err
 	}
-	users, rate := measuredCapacity(q.Model)
-	if users == 0 {
-		return asIs, changed, nil
+	correction := 1.0
+	if users, rate := measuredCapacity(q.Model); users > 0 {
+		there, err := place(m, m.Units, site{q.MeasuredCores, SharedStores, hop})
+		if err != nil {
+			return asIs, changed, err
+		}
+		simulated, _, err := there.crowded(ctx, users, q.Operations/4, q.Seed)
+		if err != nil {
+			return asIs, changed, err
+		}
+		a.Capacity = Compared{Predicted: simulated, Measured: rate}
+		correction = rate / simulated
 	}
-	there, err := place(m, m.Units, site{q.MeasuredCores, SharedStores, hop})
-	if err != nil {
-		return asIs, changed, err
+	asIs.rate *= correction
+	changed.rate *= correction
+	return asIs, changed, a.checkCapacities(ctx, m, hop, correction)
+}
+
+// CapacityCheck is a capacity that was measured in another placement, in operations per second, beside the
+// simulated one after the correction.
+type CapacityCheck struct {
+	Placement string
+	Users     int // who never paused
+	Capacity  Compared
+}
+
+// checkCapacities predicts the capacities that were measured in other placements than the system as it is.
+// Those that need a hop that nobody knows are left out.
+func (a *Answer) checkCapacities(ctx context.Context, m model.Model, hop *Hop, correction float64) error {
+	q := a.Question
+	for _, of := range Pooled(m.Measured) {
+		if of.Users == 0 || of.Placement == "" {
+			continue
+		}
+		units, err := (Change{Split: ParseGroups(of.Placement)}).Apply(m)
+		if err != nil {
+			return fmt.Errorf("measured with %d users: %w", of.Users, err)
+		}
+		placed, err := place(m, units, site{q.MeasuredCores, q.Change.Stores, hop})
+		if err != nil {
+			continue
+		}
+		rate, _, err := placed.crowded(ctx, of.Users, q.Operations/4, q.Seed)
+		if overloaded(err) {
+			rate, err = 0, nil
+		}
+		if err != nil {
+			return err
+		}
+		c := CapacityCheck{of.Placement, of.Users, Compared{correction * rate, of.Rate}}
+		_, right := c.Capacity.Judge(MarginCapacity, Gap{})
+		a.CapacityChecks, a.CapacityWithheld = append(a.CapacityChecks, c), a.CapacityWithheld || !right
 	}
-	simulated, _, err := there.crowded(ctx, users, q.Operations/4, q.Seed)
-	if err != nil {
-		return asIs, changed, err
+	return nil
+}
+
+// worstCapacity returns how far apart predicted and measured capacities are at most.
+func (a *Answer) worstCapacity() (most float64) {
+	for _, c := range a.CapacityChecks {
+		most = max(most, c.Capacity.apart())
 	}
-	a.Capacity = Compared{Predicted: simulated, Measured: rate}
-	asIs.rate *= rate / simulated
-	changed.rate *= rate / simulated
-	return asIs, changed, nil
+	return most
 }
 
 // measuredCapacity returns the highest rate that users who never pause got of the system as it is, in the

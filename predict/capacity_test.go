@@ -8,10 +8,10 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// TestTheCapacityFollowsWhatWasMeasured: users who never paused got 2,000 operations a second, for half of
+// crowdedShop asks about a shop of which users who never paused got 2,000 operations a second, for half of
 // the CPU time that an operation takes at low load. The simulation lacks what else slowed them down, in both
 // placements alike. A call takes half as long on a busy host.
-func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
+func crowdedShop() Question {
 	q := splitStock()
 	front := &q.Model.Operations[0].Call
 	front.CPU.Quantiles = model.Quantiles{"min": 50 * time.Microsecond, "max": 950 * time.Microsecond}
@@ -22,7 +22,11 @@ func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
 		model.Measurement{Rate: 1500, Users: 64, CPU: of(800 * time.Microsecond)},
 		model.Measurement{Rate: 2500, Users: 64, CPU: of(800 * time.Microsecond)})
 	q.Objective = Objective{Text: "a test", Limits: []Limit{{Share: 0.5, Seconds: 1}}}
-	a := predicted(t, q)
+	return q
+}
+
+func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
+	a := predicted(t, crowdedShop())
 	if len(a.Withheld) > 0 || a.AsIs.CapacityBy != "the 4 cores of the host" {
 		t.Fatalf("withheld: %v; limited by %s", a.Withheld, a.AsIs.CapacityBy)
 	}
@@ -40,5 +44,35 @@ func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
 	var text strings.Builder
 	if err := a.Write(&text); err != nil || !strings.Contains(text.String(), "measured 2000/s") {
 		t.Errorf("%v: no word on the correction in\n%s", err, text.String())
+	}
+}
+
+// TestACapacityOfAnotherPlacementIsACheck: the stock apart would do 1,778 operations a second.
+func TestACapacityOfAnotherPlacementIsACheck(t *testing.T) {
+	for measured, want := range map[float64]string{1650: "%, margin 15 %)",
+		1300: " % off, beyond the margin of 15 %)"} {
+		q := crowdedShop()
+		q.Model.Measured[1].Rate, q.Model.Measured[2].Rate = 2000, 2000
+		q.Model.Measured = append(q.Model.Measured, model.Measurement{Placement: "stock", Rate: measured, Users: 64,
+			CPU: of(900 * time.Microsecond)})
+		a := predicted(t, q)
+		if len(a.Withheld) > 0 || len(a.CapacityChecks) != 1 {
+			t.Fatalf("withheld: %v; checks of the capacity: %+v", a.Withheld, a.CapacityChecks)
+		}
+		near(t, "of the stock apart", a.CapacityChecks[0].Capacity.Predicted, 1778, 0.03)
+		var text strings.Builder
+		if err := a.Write(&text); err != nil || !strings.Contains(text.String(), want) {
+			t.Errorf("%v: no %q in\n%s", err, want, text.String())
+		}
+		d, wrong := a.Document(), measured == 1300
+		said := strings.Contains(text.String(), "The capacity is withheld")
+		if noRate := d.Changed.HeldRate == nil; a.CapacityWithheld != wrong || noRate != wrong || said != wrong ||
+			(d.Changed.Capacity == nil) != wrong || len(d.CapacityChecks) != 1 {
+			t.Errorf("measured %g/s: withheld %v, %+v in\n%s", measured, a.CapacityWithheld, d.Changed,
+				text.String())
+		}
+		if !wrong && a.Changed.Capacity.Low > measured {
+			t.Errorf("the interval %+v does not hold the measured %g/s", a.Changed.Capacity, measured)
+		}
 	}
 }

@@ -16,6 +16,8 @@ const (
 	MarginCPU  = 0.10
 	MarginTime = 0.15
 	MarginTail = 0.25 // of the 99th percentile, which alone is withheld then
+	// MarginCapacity is that of the capacity of another placement. Beyond it capacities alone are withheld.
+	MarginCapacity = 0.15
 )
 
 // MostUsed is the highest utilisation at which there is an answer.
@@ -35,6 +37,31 @@ func (c Compared) Error() float64 {
 	return c.Predicted/c.Measured - 1
 }
 
+// Gap lies between the measured 45th and 55th percentiles, in seconds; the zero value is unknown. Where half
+// of the operations take far longer than the others, the median jumps between the two kinds from trial to
+// trial: any median in the gap counts as right.
+type Gap struct{ Low, High float64 }
+
+// MedianGap returns the gap of a measurement.
+func MedianGap(m model.Measurement) Gap {
+	return Gap{m.Time.Quantiles["p45"].Seconds(), m.Time.Quantiles["p55"].Seconds()}
+}
+
+// Judge reports whether a prediction counts as right: its error is within the margin, or it lies in the gap.
+// It returns what to say of an error beyond the margin.
+func (c Compared) Judge(margin float64, gap Gap) (beyond string, right bool) {
+	off := c.Error()
+	if math.Abs(off) <= margin {
+		return "", true
+	}
+	beyond = fmt.Sprintf("%+.0f %% off, beyond the margin of %.0f %%", 100*off, 100*margin)
+	if gap.Low == 0 || c.Predicted < gap.Low || c.Predicted > gap.High {
+		return beyond, false
+	}
+	return fmt.Sprintf("%s, but between the measured 45th and 55th percentiles, %s and %s: it counts as right",
+		beyond, seconds(gap.Low), seconds(gap.High)), true
+}
+
 // Check is the self-check against one measurement.
 type Check struct {
 	Placement   string // empty: as it is
@@ -42,11 +69,9 @@ type Check struct {
 	Utilization float64  // of what is busiest, as predicted
 	Time        Compared // in seconds: of the median, or of the mean if there is none
 	OfMean      bool
-	// Around are the measured 45th and 55th percentiles, in seconds; 0 where they are unknown. Where half of the
-	// operations take far longer than the others, the median jumps between the two kinds from trial to trial.
-	Around [2]float64
-	Tail   Compared // of the 99th percentile, in seconds
-	CPU    Compared // CPU seconds per operation
+	Gap         Gap      // around the measured median
+	Tail        Compared // of the 99th percentile, in seconds
+	CPU         Compared // CPU seconds per operation
 }
 
 // checks predicts everything that was measured. Placements that need a hop that nobody knows are left
@@ -165,38 +190,36 @@ func (c *Check) fill(f figures, m model.Measurement) {
 	c.CPU = Compared{f.cpu, m.CPU.Seconds()}
 	c.Time, c.OfMean = Compared{f.mean, m.Time.Seconds()}, true
 	if median, known := m.Time.Quantiles["p50"]; known {
-		c.Time, c.OfMean = Compared{f.median, median.Seconds()}, false
-		c.Around = [2]float64{m.Time.Quantiles["p45"].Seconds(), m.Time.Quantiles["p55"].Seconds()}
+		c.Time, c.OfMean, c.Gap = Compared{f.median, median.Seconds()}, false, MedianGap(m)
 	}
 	if tail, known := m.Time.Quantiles["p99"]; known {
 		c.Tail = Compared{f.p99, tail.Seconds()}
 	}
 }
 
-// beyond returns why a check has failed; empty if it has not.
-func (c Check) beyond() string {
+// judge reports whether a check counts as passed. It returns what to say of the first error beyond its
+// margin.
+func (c Check) judge() (beyond string, passed bool) {
 	if math.IsInf(c.CPU.Predicted, 1) {
-		return fmt.Sprintf("%g/s, which was measured, is predicted to overload the system", c.Rate)
+		return fmt.Sprintf("%g/s, which was measured, is predicted to overload the system", c.Rate), false
 	}
-	what, off, margin := "CPU per operation", c.CPU.Error(), MarginCPU
-	if math.Abs(off) <= margin {
-		what, off, margin = "the median response time", c.Time.Error(), MarginTime
+	what := "CPU per operation"
+	beyond, passed = c.CPU.Judge(MarginCPU, Gap{})
+	if passed {
+		what = "the median response time"
 		if c.OfMean {
 			what = "the mean response time"
 		}
-		if c.Around[0] > 0 && c.Around[0] <= c.Time.Predicted && c.Time.Predicted <= c.Around[1] {
-			off = 0
-		}
+		beyond, passed = c.Time.Judge(MarginTime, c.Gap)
 	}
-	if math.Abs(off) <= margin {
-		return ""
+	if beyond == "" {
+		return "", passed
 	}
 	where := ""
 	if c.Placement != "" {
 		where = " of " + c.Placement
 	}
-	return fmt.Sprintf("%s%s at %g/s is predicted %+.0f %% off, beyond the margin of %.0f %%", what, where,
-		c.Rate, 100*off, 100*margin)
+	return fmt.Sprintf("%s%s at %g/s is predicted %s", what, where, c.Rate, beyond), passed
 }
 
 // apart returns by which share the larger of the two is above the other: 1 for twice as well as for half.

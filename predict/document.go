@@ -16,9 +16,12 @@ func (a Answer) Document() lab.Prediction {
 		Withheld: append([]string{}, a.Withheld...),
 		Checks:   []lab.PredictionCheck{}, Limits: a.Limits}
 	for _, c := range a.Checks {
-		d.Checks = append(d.Checks, lab.PredictionCheck{Placement: c.Placement, Rate: c.Rate,
-			Utilization: c.Utilization, OfMean: c.OfMean, Time: c.Time.document(), P99: c.Tail.document(),
-			CPU: c.CPU.document()})
+		one := lab.PredictionCheck{Placement: c.Placement, Rate: c.Rate, Utilization: c.Utilization,
+			OfMean: c.OfMean, Time: c.Time.document(), P99: c.Tail.document(), CPU: c.CPU.document()}
+		if c.Gap.Low > 0 {
+			one.P45, one.P55 = &c.Gap.Low, &c.Gap.High
+		}
+		d.Checks = append(d.Checks, one)
 	}
 	if len(a.Withheld) > 0 || a.AsIs.CPU.Value == 0 {
 		return d
@@ -27,11 +30,20 @@ func (a Answer) Document() lab.Prediction {
 		c := a.Capacity.document()
 		d.CapacityCheck = &c
 	}
+	for _, c := range a.CapacityChecks {
+		d.CapacityChecks = append(d.CapacityChecks, lab.PredictedCapacity{Placement: c.Placement, Users: c.Users,
+			Capacity: c.Capacity.document()})
+	}
 	asIs, changed := a.AsIs.document(), a.Changed.document()
 	median, tail, cpu := between(a.Median), between(a.P99), between(a.CPU)
 	d.AsIs, d.Changed, d.MedianRatio, d.P99Ratio, d.CPURatio = &asIs, &changed, &median, &tail, &cpu
 	if a.TailWithheld {
 		d.AsIs.P99, d.Changed.P99, d.P99Ratio = nil, nil, nil
+	}
+	if a.CapacityWithheld {
+		for _, side := range []*lab.PredictedSystem{d.AsIs, d.Changed} {
+			side.Capacity, side.CapacityBy = nil, ""
+		}
 	}
 	for _, c := range a.Causes {
 		d.Causes = append(d.Causes, lab.PredictedCause(c))
@@ -46,9 +58,9 @@ func (a Answer) Document() lab.Prediction {
 func between(e stats.Estimate) lab.Estimate { return figure.Between(e.Value, e.Low, e.High) }
 
 func (o Outcome) document() lab.PredictedSystem {
-	p99 := between(o.P99)
+	p99, capacity := between(o.P99), between(o.Capacity)
 	d := lab.PredictedSystem{Median: between(o.Median), P99: &p99, CPU: between(o.CPU), Cores: between(o.Cores),
-		Busiest: o.Busiest, Utilization: o.Utilization, Capacity: between(o.Capacity), CapacityBy: o.CapacityBy,
+		Busiest: o.Busiest, Utilization: o.Utilization, Capacity: &capacity, CapacityBy: o.CapacityBy,
 		Hops: o.Hops, HeldBeyond: o.Held.Beyond}
 	if o.Held.Value > 0 {
 		held := between(o.Held.Estimate)

@@ -53,6 +53,15 @@ func (a Answer) limits() []string {
 	return all
 }
 
+// capacityLimits lists what the capacities of an answer lack.
+func (a Answer) capacityLimits() []string {
+	checks := func(m model.Measurement) bool { return m.Users > 0 && m.Placement != "" }
+	if slices.ContainsFunc(a.Question.Model.Measured, checks) {
+		return nil
+	}
+	return []string{"no capacity of another placement was measured: those of the answer are not checked"}
+}
+
 // ratedCPU says where the CPU times at the rate of the question come from.
 func (a Answer) ratedCPU() string {
 	q := a.Question

@@ -40,8 +40,9 @@ const (
 // the largest error of the self-check; the spread of the replicates widens it.
 //
 // If the capacity of the system as it is was measured, the rate is corrected as the capacity of the placement
-// is: the objective holds up to the same share of both, simulated and corrected.
-func (a Answer) held(ctx context.Context, p placement, capacity bound, f figures, side func(pair) figures,
+// is: the objective holds up to the same share of both, simulated and corrected. So it is withheld, and its
+// interval widened, with the capacity.
+func (a *Answer) held(ctx context.Context, p placement, capacity bound, f figures, side func(pair) figures,
 	pairs []pair,
 ) (Held, error) {
 	time, tail, _ := worst(a.Checks)
@@ -50,19 +51,22 @@ func (a Answer) held(ctx context.Context, p placement, capacity bound, f figures
 		return Held{Withheld: "withheld"}, nil
 	}
 	simulated := a.Question.Rate / f.utilization // the rate that uses the busiest resource fully
-	most, corrected := MostUsed*simulated, 1.0
+	most, corrected, residual := MostUsed*simulated, 1.0, 0.0
 	if a.Capacity.Measured > 0 {
-		corrected = capacity.rate / simulated
+		if a.CapacityWithheld {
+			return Held{Withheld: "withheld"}, nil
+		}
+		corrected, residual = capacity.rate/simulated, a.worstCapacity()
 	}
 	var rates [3]float64
 	for i, sign := range []float64{0, -1, 1} {
 		limits := slices.Clone(a.Question.Objective.Limits)
 		for k, l := range limits {
-			residual := time
+			off := time
 			if beyondMedian(l) {
-				residual = max(time, tail)
+				off = max(time, tail)
 			}
-			limits[k].Seconds *= math.Pow(1+residual, sign)
+			limits[k].Seconds *= math.Pow(1+off, sign)
 		}
 		var err error
 		if rates[i], err = p.highest(ctx, limits, most, a.Question.Operations/4, a.Question.Seed); err != nil {
@@ -72,7 +76,7 @@ func (a Answer) held(ctx context.Context, p placement, capacity bound, f figures
 	if rates[0] == 0 {
 		return Held{Withheld: "not even at " + figure.Amount(lowestHeld*most*corrected, "1/s")}, nil
 	}
-	spread := around(corrected, pairs, func(p pair) float64 { return p.attainable(side(p)) }, 0)
+	spread := around(corrected, pairs, func(p pair) float64 { return p.attainable(side(p)) }, residual)
 	return Held{Beyond: rates[0] == most, Estimate: stats.Estimate{Value: rates[0] * corrected,
 		Low: rates[1] * spread.Low, High: rates[2] * spread.High, N: spread.N, Confidence: confidence}}, nil
 }

@@ -73,11 +73,15 @@ type Answer struct {
 	// Capacity is the simulated capacity of the system as it is beside the measured one, by which those of the
 	// answer are corrected.
 	Capacity Compared
-	// Withheld says why there is no answer; TailWithheld why there is none for the 99th percentile alone.
-	Withheld     []string
-	TailWithheld bool
-	Units        []model.Unit // after the change
-	Hop          *Hop
+	// CapacityChecks are those of capacities that were measured in other placements.
+	CapacityChecks []CapacityCheck
+	// Withheld says why there is no answer. TailWithheld is set if there is none for the 99th percentile alone,
+	// CapacityWithheld if there is none for the capacities.
+	Withheld         []string
+	TailWithheld     bool
+	CapacityWithheld bool
+	Units            []model.Unit // after the change
+	Hop              *Hop
 }
 
 // rated returns the model with its CPU times at the rate of the question.
@@ -114,7 +118,7 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 	if a.Checks, err = q.checks(ctx, a.Hop); err != nil {
 		return a, err
 	}
-	a.Limits = a.limits()
+	a.Limits = append(a.limits(), a.capacityLimits()...)
 	before, after, err := a.play(ctx, asIs, changed)
 	if err != nil {
 		return a, err
@@ -158,7 +162,9 @@ func (a *Answer) withhold(before, after figures) {
 		add("the model holds nothing that was measured, so nothing says whether its predictions are right")
 	}
 	for _, c := range a.Checks {
-		add(c.beyond())
+		if beyond, passed := c.judge(); !passed {
+			add(beyond)
+		}
 	}
 	for _, f := range []figures{before, after} {
 		if f.utilization > MostUsed {
@@ -228,7 +234,8 @@ func (a *Answer) outcome(ctx context.Context, p placement, most bound, f figures
 	o.P99 = around(f.p99, pairs, func(p pair) float64 { return of(p).p99 }, tail)
 	o.CPU = around(f.cpu, pairs, func(p pair) float64 { return of(p).cpu }, cpu)
 	o.Cores = around(f.cores, pairs, func(p pair) float64 { return of(p).cores }, cpu)
-	o.Capacity = around(most.rate, pairs, func(p pair) float64 { return p.attainable(of(p)) }, cpu)
+	o.Capacity = around(most.rate, pairs, func(p pair) float64 { return p.attainable(of(p)) },
+		max(cpu, a.worstCapacity()))
 	for i, name := range p.units {
 		o.Units = append(o.Units, UnitUse{name, f.units[i]})
 	}

@@ -187,8 +187,20 @@ func TestAMedianInAGapMayBeAnywhereInIt(t *testing.T) {
 		if len(a.Checks) != 1 || len(a.Withheld) != withheld {
 			t.Errorf("from %v on: %+v is withheld for %q", low, a.Checks, a.Withheld)
 		}
-		if withheld == 0 && a.AsIs.Median.High < 9e-3 {
+		if withheld > 0 {
+			continue
+		}
+		if a.AsIs.Median.High < 9e-3 {
 			t.Errorf("a median of %g s was measured, and %+v does not hold it", 9e-3, a.AsIs.Median)
+		}
+		var text strings.Builder
+		if err := a.Write(&text); err != nil || !strings.Contains(text.String(), "the median response time at "+
+			"100/s is predicted -60 % off, beyond the margin of 15 %, but between the measured 45th and 55th "+
+			"percentiles, 1.00 ms and 10.0 ms: it counts as right\n") {
+			t.Errorf("%v: no reason why there is an answer in\n%s", err, text.String())
+		}
+		if c := a.Document().Checks[0]; c.P45 == nil || *c.P45 != 1e-3 || c.P55 == nil || *c.P55 != 1e-2 {
+			t.Errorf("the document says %+v, want the measured percentiles", c)
 		}
 	}
 }

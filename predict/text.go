@@ -32,10 +32,15 @@ func (a Answer) writeRecord(w io.Writer) {
 		q.Rate, cores(q.Cores))
 	fmt.Fprintf(w, "  take %s of its CPU time (%s cores in the place of %s)\n  and %s of its median time.\n",
 		times(a.CPU), quantity(a.Changed.Cores, ""), quantity(a.AsIs.Cores, ""), times(a.Median))
-	for _, side := range []struct {
+	sides := []struct {
 		words string
 		Outcome
-	}{{"The capacity would be", a.Changed}, {"It is", a.AsIs}} {
+	}{{"The capacity would be", a.Changed}, {"It is", a.AsIs}}
+	if a.CapacityWithheld {
+		fmt.Fprint(w, "  The capacity is withheld: one that was measured is predicted wrongly.\n")
+		sides = nil
+	}
+	for _, side := range sides {
 		fmt.Fprintf(w, "  %s %s, limited by %s.\n", side.words, quantity(side.Capacity, "1/s"), side.CapacityBy)
 	}
 	responses := " and response times within " + figure.Percent(time)
@@ -88,9 +93,15 @@ func (a Answer) writeOutcomes(w io.Writer) {
 	row := func(what string, of func(Outcome) string, ratio string) []string {
 		return []string{what, of(a.AsIs), of(a.Changed), ratio}
 	}
+	withheld := func(Outcome) string { return "withheld" }
 	tail, tailRatio := func(o Outcome) string { return quantity(o.P99, "s") }, times(a.P99)
 	if a.TailWithheld {
-		tail, tailRatio = func(Outcome) string { return "withheld" }, ""
+		tail, tailRatio = withheld, ""
+	}
+	capacity := func(o Outcome) string { return quantity(o.Capacity, "1/s") }
+	limitedBy := func(o Outcome) string { return o.CapacityBy }
+	if a.CapacityWithheld {
+		capacity, limitedBy = withheld, withheld
 	}
 	rows := [][]string{
 		{"", "as it is", "changed", "changed / as it is"},
@@ -99,8 +110,8 @@ func (a Answer) writeOutcomes(w io.Writer) {
 		row("CPU per operation", func(o Outcome) string { return quantity(o.CPU, "s") }, times(a.CPU)),
 		row("cores used", func(o Outcome) string { return quantity(o.Cores, "") }, ""),
 		row("used most", func(o Outcome) string { return o.Busiest + ": " + figure.Percent(o.Utilization) }, ""),
-		row("capacity", func(o Outcome) string { return quantity(o.Capacity, "1/s") }, ""),
-		row("  limited by", func(o Outcome) string { return o.CapacityBy }, ""),
+		row("capacity", capacity, ""),
+		row("  limited by", limitedBy, ""),
 		row("calls between units", func(o Outcome) string { return figure.Number(figure.Alone(o.Hops)) }, ""),
 	}
 	if objective := a.Question.Objective.Text; objective != "" {
@@ -140,9 +151,22 @@ func (a Answer) writeChecks(w io.Writer) {
 			what + c.Time.text(), c.Tail.text(), c.CPU.text()})
 	}
 	figure.Columns(w, rows)
+	for _, c := range a.Checks {
+		if beyond, passed := c.judge(); passed && beyond != "" {
+			fmt.Fprintf(w, "  %s\n", beyond)
+		}
+	}
 	if c := a.Capacity; c.Measured > 0 {
 		fmt.Fprintf(w, "  capacity as it is: simulated %s, measured %s (%+.1f %%): both are corrected by this\n",
 			figure.Amount(c.Predicted, "1/s"), figure.Amount(c.Measured, "1/s"), 100*c.Error())
+	}
+	for _, c := range a.CapacityChecks {
+		beyond, right := c.Capacity.Judge(MarginCapacity, Gap{})
+		if right {
+			beyond = fmt.Sprintf("%+.1f %%, margin %.0f %%", 100*c.Capacity.Error(), 100*MarginCapacity)
+		}
+		fmt.Fprintf(w, "  capacity of %s by %d users: predicted %s, measured %s (%s)\n", c.Placement, c.Users,
+			figure.Amount(c.Capacity.Predicted, "1/s"), figure.Amount(c.Capacity.Measured, "1/s"), beyond)
 	}
 }
 

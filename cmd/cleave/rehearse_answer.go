@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -71,7 +70,7 @@ func (r rehearsedChange) aspects() []aspect {
 		{"CPU per operation", cpu, func(m model.Measurement) float64 {
 			return m.CPU.Seconds()
 		}, predict.MarginCPU},
-		{"capacity", goodput, func(m model.Measurement) float64 { return m.Rate }, predict.MarginTime},
+		{"capacity", goodput, func(m model.Measurement) float64 { return m.Rate }, predict.MarginCapacity},
 	}
 }
 
@@ -142,7 +141,7 @@ func (r rehearsedChange) writeAnswer(w io.Writer) {
 // writeErrors prints what was rehearsed beside what the model says was measured, and warns of errors beyond
 // their margins.
 func (r rehearsedChange) writeErrors(w io.Writer) {
-	rows, warnings := [][]string{{"placement", "load"}}, []string{}
+	rows, remarks, wrong := [][]string{{"placement", "load"}}, "", false
 	for _, a := range r.aspects() {
 		rows[0] = append(rows[0], a.what)
 	}
@@ -170,11 +169,18 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 			result, truth := r.result(name, m, a.metric), a.truth(m)
 			text := resultText(result)
 			if result != nil && truth > 0 {
-				off := result.Mean/truth - 1
-				text += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, a.metric.Unit), 100*off)
-				if math.Abs(off) > a.margin {
-					warnings = append(warnings, fmt.Sprintf("%s %s at %s: %+.0f %%, beyond the margin of %.0f %%",
-						a.what, placement, load, 100*off, 100*a.margin))
+				c, gap := predict.Compared{Predicted: result.Mean, Measured: truth}, predict.Gap{}
+				if a.metric.Quantile == 0.5 {
+					gap = predict.MedianGap(m)
+				}
+				text += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, a.metric.Unit), 100*c.Error())
+				beyond, right := c.Judge(a.margin, gap)
+				mark := "  "
+				if !right {
+					mark, wrong = "  ! ", true
+				}
+				if beyond != "" {
+					remarks += fmt.Sprintf("%s%s %s at %s: %s\n", mark, a.what, placement, load, beyond)
 				}
 			}
 			row = append(row, text)
@@ -185,10 +191,8 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 		fmt.Fprint(w, "\nRehearsed error: what was rehearsed, against what the model says was measured\n")
 		figure.Columns(w, rows)
 	}
-	for _, warning := range warnings {
-		fmt.Fprintf(w, "  ! %s\n", warning)
-	}
-	if len(warnings) > 0 {
+	fmt.Fprint(w, remarks)
+	if wrong {
 		fmt.Fprint(w, "  The model does not describe this host, or other programs kept it busy: trust no figure "+
 			"above.\n")
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
@@ -32,6 +34,28 @@ func TestTrialsOfNearlyOneRateAreRehearsedOnce(t *testing.T) {
 	for i, under := range []model.Measurement{{Rate: 59.1}, {Rate: 181}, {Rate: 900, Users: capacityUsers}} {
 		if r.result(asIsVariant, under, metric) != &r.found.Results[i] {
 			t.Errorf("no result of %+v", under)
+		}
+	}
+}
+
+// TestARehearsedMedianInAGapIsRight, as one that is predicted: half of the operations are short and half are
+// long.
+func TestARehearsedMedianInAGapIsRight(t *testing.T) {
+	metrics := []lab.Metric{{Name: "p50", Unit: "s", Quantity: lab.ResponseTime, Quantile: 0.5}}
+	at := ratePoint(60)
+	for rehearsed, want := range map[float64]string{
+		0.002: "  median response time as it is at 60/s: -78 % off, beyond the margin of 15 %, but between ",
+		0.02:  "  ! median response time as it is at 60/s: +122 % off, beyond the margin of 15 %\n",
+	} {
+		r := rehearsedChange{study: lab.Study{Metrics: metrics}, found: lab.Analysis{Results: []lab.Result{
+			{Variant: asIsVariant, Point: at, Metric: "p50", Unit: "s", Mean: rehearsed}}}}
+		r.model.Measured = []model.Measurement{{Rate: 60, Time: model.Distribution{Quantiles: model.Quantiles{
+			"p45": time.Millisecond, "p50": 9 * time.Millisecond, "p55": 10 * time.Millisecond}}}}
+		var text strings.Builder
+		r.writeErrors(&text)
+		if trusted := !strings.Contains(text.String(), "trust no figure"); trusted != (rehearsed < 0.01) ||
+			!strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
 }
