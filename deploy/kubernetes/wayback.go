@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -54,6 +55,7 @@ func (d *deployment) receiveSpans(ctx context.Context, specs []lab.UnitSpec) err
 	if err != nil {
 		return fmt.Errorf("start the pod to which units send their spans: %w", err)
 	}
+	go d.way.watch(d.told)
 	d.ReceiveSpans(d.way, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(spansPort)))
 	return nil
 }
@@ -98,11 +100,21 @@ func (d *deployment) makeWay(ctx context.Context, image string) (state api.Pod, 
 	if err := c.API.Do(ctx, http.MethodPost, c.ours("pods"), made, nil); err != nil {
 		return state, c.advised(err)
 	}
-	state, err = d.told.await(ctx, name, started)
-	if how := ended(state); err == nil && how != nil {
-		err = fmt.Errorf("its program ended: exit status %d", how.ExitCode)
+	if state, err = d.told.await(ctx, name, started); err == nil {
+		err = whyEnded(state, false)
 	}
 	return state, err
+}
+
+// whyEnded returns why no unit comes to a pod any more; nil: it has not ended.
+func whyEnded(state api.Pod, gone bool) error {
+	if how := ended(state); how != nil {
+		return fmt.Errorf("its program ended: exit status %d (%s)", how.ExitCode, how.Reason)
+	}
+	if gone {
+		return errors.New("somebody has removed its pod")
+	}
+	return nil
 }
 
 // endWay removes the pod. The units, which may send their last spans when they end, are gone.
@@ -135,7 +147,7 @@ type wayBack struct {
 	mu    sync.Mutex
 	waits time.Time // since when a connection waits for a unit; zero: none does
 	could bool      // a unit has come, or could have
-	wrong error     // the last failure
+	wrong error     // the last failure; nil: since then a unit has come, or could have
 }
 
 func newWayBack(
@@ -171,24 +183,33 @@ func (w *wayBack) note(wrong error) {
 	if w.open.Err() != nil {
 		return
 	}
+	w.settle()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.could, w.waits = w.could || wrong == nil || w.hasWaited(), time.Time{}
+	w.could, w.wrong = w.could || wrong == nil, wrong
 	if wrong != nil {
-		w.wrong = wrong
 		_, _ = fmt.Fprintln(&w.log, wrong) // it takes everything
 	}
 }
 
-// settle notes what is known of the units that have come, or could have, before the pod goes.
+// settle notes whether a unit could have come on the present connection, before this or the pod goes.
 func (w *wayBack) settle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.could, w.waits = w.could || w.hasWaited(), time.Time{}
+	if w.open.Err() == nil && !w.waits.IsZero() && time.Since(w.waits) > wayOpen {
+		w.could, w.wrong = true, nil
+	}
+	w.waits = time.Time{}
 }
 
-// hasWaited reports whether the present connection has waited for long enough. The mutex is held.
-func (w *wayBack) hasWaited() bool { return !w.waits.IsZero() && time.Since(w.waits) > wayOpen }
+// watch notes the end of the pod, after which no unit comes any more, unless the trial ends before.
+func (w *wayBack) watch(pods *told) {
+	_, err := pods.await(w.open, w.pod, func(state api.Pod, gone bool) (bool, error) {
+		return false, whyEnded(state, gone)
+	})
+	w.note(fmt.Errorf("the pod to which units send their spans: %w", err))
+	w.end()
+}
 
 // next waits for the next unit.
 func (w *wayBack) next() (net.Conn, error) {
@@ -233,15 +254,18 @@ func piped(way net.Conn) net.Conn {
 	return near
 }
 
-// Close implements net.Listener. It fails when no unit has come, and none could.
+// Close implements net.Listener. It fails if no unit could come at the end.
 func (w *wayBack) Close() error {
 	w.once.Do(func() { close(w.closed) })
 	w.settle()
 	w.end()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.could || w.wrong == nil {
+	switch {
+	case w.wrong == nil:
 		return nil
+	case w.could:
+		return fmt.Errorf("at the end no span could come back from the cluster any more: %w", w.wrong)
 	}
 	return fmt.Errorf("no span could come back from the cluster: %w", w.wrong)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -60,5 +61,65 @@ func TestWhyNoSpanCouldComeBackIsSaid(t *testing.T) {
 	}
 	if err := way.Close(); err != nil {
 		t.Errorf("after a unit has come it ends with %v", err)
+	}
+}
+
+// TestWhyNoMoreSpansCouldComeBackIsSaid after a unit has come: its pod has ended, or the way has failed since.
+func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
+	wayThatWorked := func() *wayBack {
+		way := newWayBack(t.Context(), "pod", nil)
+		way.note(nil)
+		return way
+	}
+	state := api.Pod{}
+	state.Metadata.Name = "pod"
+	for says, tell := range map[string]func(pods *told){
+		"somebody has removed its pod": func(pods *told) { pods.tell(state, true) },
+		"its program ended: exit status 137 (OOMKilled)": func(pods *told) {
+			over := state
+			over.Status.ContainerStatuses = []api.ContainerStatus{{State: api.ContainerState{
+				Terminated: &api.Terminated{ExitCode: 137, Reason: "OOMKilled"}}}}
+			pods.tell(over, false)
+		},
+	} {
+		way, pods := wayThatWorked(), newTold()
+		pods.tell(state, false)
+		said, watched := way.log.Expect(says), make(chan struct{})
+		go func() {
+			defer close(watched)
+			way.watch(pods)
+		}()
+		tell(pods)
+		<-watched
+		select {
+		case <-said:
+		default:
+			t.Errorf("the log says %q, want %q", &way.log, says)
+		}
+		err := way.Close()
+		if err == nil || !strings.Contains(err.Error(), "any more") || !strings.Contains(err.Error(), says) {
+			t.Errorf("it ends with %v, want %q", err, says)
+		}
+	}
+	way, pods := wayThatWorked(), newTold()
+	way.settle()
+	way.end() // as the trial does, before it removes the pod
+	pods.tell(state, true)
+	way.watch(pods)
+	if err := way.Close(); err != nil {
+		t.Errorf("a trial that has removed its pod ends with %v", err)
+	}
+	way = wayThatWorked()
+	way.note(errors.New("reset"))
+	way.waits = time.Now().Add(-2 * wayOpen)
+	way.note(errors.New("reset again"))
+	if err := way.Close(); err == nil || !strings.Contains(err.Error(), "any more: reset again") {
+		t.Errorf("a way that has failed since ends with %v", err)
+	}
+	way = wayThatWorked()
+	way.note(errors.New("reset"))
+	way.waits = time.Now().Add(-2 * wayOpen)
+	if err := way.Close(); err != nil {
+		t.Errorf("a way on which units could come at the end ends with %v", err)
 	}
 }
