@@ -118,8 +118,13 @@ func TestRankingsAreRefusedAndWithheld(t *testing.T) {
 	}
 	q = splitStock()
 	q.Change, q.Model.Measured = Change{}, nil
-	if r := ranked(t, q); len(r.Withheld) == 0 || len(r.Partitions) > 0 {
+	r := ranked(t, q)
+	if len(r.Withheld) == 0 || len(r.Partitions) > 0 {
 		t.Errorf("nothing was measured, and the ranking is %+v", r)
+	}
+	var text strings.Builder
+	if err := r.Write(&text); err != nil || !strings.Contains(text.String(), ": all partitions of 3 components\n") {
+		t.Errorf("%v: it counts what it has not ranked:\n%s", err, text.String())
 	}
 }
 

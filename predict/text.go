@@ -228,6 +228,9 @@ func (a Answer) writeUnits(w io.Writer) {
 func (r Ranking) Write(w io.Writer) error {
 	components := figure.Count(len(r.Question.Model.Components()), "component")
 	about := fmt.Sprintf("%d partitions of %s", r.All, components)
+	if len(r.Withheld) > 0 { // nobody has counted them
+		about = "all partitions of " + components
+	}
 	if stores := r.Question.Change.String(); stores != "" {
 		about += ", " + stores
 	}
