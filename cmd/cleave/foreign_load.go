@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -200,7 +201,34 @@ func (f *foreignFlags) checkSystems(
 			}
 		}
 	}
+	f.noteSpans(*s)
 	return errors.Join(mistakes...)
+}
+
+// noteSpans notes which services are told by their own file where to send spans, if a study asks for some.
+func (f *foreignFlags) noteSpans(s lab.Study) {
+	asks := s.Load.Client.TraceShare > 0 || slices.ContainsFunc(s.Points, func(p lab.Point) bool {
+		share, _ := p.Level(lab.FactorTraceShare)
+		return share > 0
+	})
+	if !asks {
+		return
+	}
+	for _, v := range s.Variants {
+		for _, service := range v.External.Services {
+			for _, set := range service.Container.Env {
+				name, _, _ := strings.Cut(set, "=")
+				if name != "OTEL_EXPORTER_OTLP_ENDPOINT" && name != "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" {
+					continue
+				}
+				note := fmt.Sprintf("service %s: its file sets %s, so its spans do not come to Cleave: leave that out "+
+					"(env of change, in a system file)", service.Name, name)
+				if !slices.Contains(f.notes, note) {
+					f.notes = append(f.notes, note)
+				}
+			}
+		}
+	}
 }
 
 // packFiles puts the files that the scenario names into the load, so that the
