@@ -123,7 +123,8 @@ func TestRankingsAreRefusedAndWithheld(t *testing.T) {
 		t.Errorf("nothing was measured, and the ranking is %+v", r)
 	}
 	var text strings.Builder
-	if err := r.Write(&text); err != nil || !strings.Contains(text.String(), ": all partitions of 3 components\n") {
+	err := r.Write(&text)
+	if err != nil || !strings.Contains(text.String(), ": all partitions of 3 components\n") {
 		t.Errorf("%v: it counts what it has not ranked:\n%s", err, text.String())
 	}
 }

@@ -64,7 +64,8 @@ func TestWhyNoSpanCouldComeBackIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhyNoMoreSpansCouldComeBackIsSaid after a unit has come: its pod has ended, or the way has failed since.
+// TestWhyNoMoreSpansCouldComeBackIsSaid after a unit has come: the pod has ended, or the way has failed
+// since.
 func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
 	wayThatWorked := func() *wayBack {
 		way := newWayBack(t.Context(), "pod", nil)
