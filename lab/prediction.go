@@ -96,11 +96,14 @@ type PredictedCrossing struct {
 
 // PredictionCheck is the prediction of something that was measured. Times are in seconds.
 type PredictionCheck struct {
-	Placement   string           `json:"placement,omitempty"` // empty: as it is
-	Rate        float64          `json:"rate"`
-	Utilization float64          `json:"utilization"`
-	OfMean      bool             `json:"of_mean"` // the time is the mean; else the median
-	Time        PredictedMeasure `json:"time_seconds"`
+	Placement   string  `json:"placement,omitempty"` // empty: as it is
+	Rate        float64 `json:"rate"`
+	Utilization float64 `json:"utilization"`
+	// Bears is set if no rate at which the placement was measured is nearer to that of the question on the same
+	// side of it: the answer is withheld if such a check fails.
+	Bears  bool             `json:"bears"`
+	OfMean bool             `json:"of_mean"` // the time is the mean; else the median
+	Time   PredictedMeasure `json:"time_seconds"`
 	// P45 and P55 are measured percentiles. A median between them counts as right, however far off it is. They
 	// are left out where nobody measured them.
 	P45 *float64         `json:"p45_seconds,omitempty"`

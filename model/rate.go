@@ -41,7 +41,7 @@ func (m Model) RatedCPU() (all []RatedCPU) {
 // two rates the CPU time of an operation is linear in the logarithm of the rate; beyond the first and the
 // last it is theirs. If less than two rates were measured, the CPU times stay as they are.
 func (m Model) AtRate(rate float64, measured []RatedCPU) Model {
-	explained := m.cpu()
+	explained := m.CPU()
 	if len(measured) < 2 || explained == 0 {
 		return m
 	}
@@ -111,8 +111,8 @@ func (m Model) Rewritten(change func(*Call)) Model {
 	return m
 }
 
-// cpu returns the CPU time of an operation that the calls explain, in seconds.
-func (m Model) cpu() (sum float64) {
+// CPU returns the CPU time of an operation that the calls explain, in seconds.
+func (m Model) CPU() (sum float64) {
 	weights := m.weights()
 	for i := range m.Operations {
 		o := &m.Operations[i]

@@ -30,7 +30,7 @@ func TestCPUTimesAtARate(t *testing.T) {
 	m.Measured = append(m.Measured, elsewhere)
 	for rate, want := range map[float64]float64{5: 4, 20: 4, 40: 3, 80: 2, 160: 1.5, 320: 1, 1000: 1} {
 		at := m.AtRate(rate, m.RatedCPU())
-		if got := 1000 * at.cpu(); math.Abs(got-want) > 1e-4 {
+		if got := 1000 * at.CPU(); math.Abs(got-want) > 1e-4 {
 			t.Errorf("at %g/s an operation takes %g ms of CPU time, want %g", rate, got, want)
 		}
 		b := at.Operations[0].Call.Calls[0]
@@ -38,11 +38,11 @@ func TestCPUTimesAtARate(t *testing.T) {
 			t.Errorf("at %g/s the waiting has changed: %+v", rate, b)
 		}
 	}
-	if got := 1000 * m.cpu(); math.Abs(got-2) > 1e-9 {
+	if got := 1000 * m.CPU(); math.Abs(got-2) > 1e-9 {
 		t.Errorf("the model itself has changed: %g ms", got)
 	}
 	for _, few := range []map[float64]float64{nil, {20: 4}} {
-		if m := rated(few); math.Abs(1000*m.AtRate(100, m.RatedCPU()).cpu()-2) > 1e-9 {
+		if m := rated(few); math.Abs(1000*m.AtRate(100, m.RatedCPU()).CPU()-2) > 1e-9 {
 			t.Errorf("measured at %d rates, the CPU times have changed", len(few))
 		}
 	}

@@ -151,7 +151,7 @@ func spoken(d time.Duration) string {
 // Weak returns what the model lacks, and what in it rests on little.
 func (m Model) Weak() (weak []string) {
 	note := func(format string, args ...any) { weak = append(weak, fmt.Sprintf(format, args...)) }
-	cpu, metered, guessed, few := m.cpu(), true, 0, 0
+	cpu, metered, guessed, few := m.CPU(), true, 0, 0
 	for _, o := range m.Operations {
 		o.Call.Executions(func(c *Call, _ float64) {
 			metered = metered && (c.CPU.Mean == 0 || c.CPU.Source != Trace)

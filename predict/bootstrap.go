@@ -99,8 +99,8 @@ func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *H
 			defer func() { <-slots }()
 			seed := q.Seed + uint64(i) + 1
 			random := rand.New(rand.NewPCG(seed, 0))
-			m, hop := resampled(q.Model, random), unknown.redrawn(random)
-			_, pairs[i].measured = measuredCapacity(m)
+			m, hop := resampled(q.Model, random), unknown.redrawn(random).at(q.used())
+			_, pairs[i].measured, _ = measuredCapacity(m, q.MeasuredCores)
 			m = m.AtRate(q.Rate, m.RatedCPU())
 			for _, side := range []struct {
 				units  []model.Unit

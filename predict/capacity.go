@@ -22,14 +22,16 @@ type bound struct {
 	by   string
 }
 
-// capacities returns the capacities of both placements: CPU times and hops are those of a host that never
-// falls idle. If the capacity of the system as it is was measured, both are multiplied with measured /
-// simulated: the load generator, and whatever else the model lacks, slow both down. Those of other placements
-// check that.
+// capacities returns the capacities of both placements, with the CPU times that users who never pause cause. If
+// the capacity of the system as it is was measured, both are multiplied with measured / simulated: the load
+// generator, and whatever else the model lacks, slow both down. Those of other placements check that. A system
+// that waits for disks or locks uses less than its cores even then: its units fall idle, and hops take more
+// than they do on a busy host.
 func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
 	q := a.Question
-	m, hop := q.Model.AtCapacity(), a.Hop.busy()
-	if q.Hop == nil {
+	users, rate, used := measuredCapacity(q.Model, q.MeasuredCores)
+	m, hop := q.Model.AtCapacity(), q.Hop.at(used)
+	if hop == nil {
 		hop = usualHop(m)
 	}
 	before, err := place(m, m.Units, q.site(SharedStores, hop))
@@ -47,7 +49,7 @@ func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error
 		return asIs, changed, err
 	}
 	correction := 1.0
-	if users, rate := measuredCapacity(q.Model); users > 0 {
+	if users > 0 {
 		there, err := place(m, m.Units, site{q.MeasuredCores, SharedStores, hop})
 		if err != nil {
 			return asIs, changed, err
@@ -111,21 +113,16 @@ func (a *Answer) worstCapacity() (most float64) {
 }
 
 // measuredCapacity returns the highest rate that users who never pause got of the system as it is, in the
-// mean over the trials, and how many users these were; 0 if nobody measured it.
-func measuredCapacity(m model.Model) (users int, rate float64) {
-	sums, counts := map[int]float64{}, map[int]float64{}
-	for _, of := range m.Measured {
-		if of.Users > 0 && of.Placement == "" {
-			sums[of.Users] += of.Rate
-			counts[of.Users]++
+// mean over the trials, how many users these were, and the share of the cores that it used then: less than
+// all, if it waits for disks or locks. Without a measurement it is 0 users, and all cores.
+func measuredCapacity(m model.Model, cores float64) (users int, rate, used float64) {
+	used = 1
+	for _, of := range Pooled(m.Measured) {
+		if of.Users > 0 && of.Placement == "" && of.Rate > rate {
+			users, rate, used = of.Users, of.Rate, min(1, of.Rate*of.CPU.Mean.Seconds()/cores)
 		}
 	}
-	for n, sum := range sums {
-		if sum/counts[n] > rate {
-			users, rate = n, sum/counts[n]
-		}
-	}
-	return users, rate
+	return users, rate, used
 }
 
 // capacity returns the capacity of a placement: users who never think are doubled until throughput grows no

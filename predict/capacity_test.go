@@ -10,14 +10,16 @@ import (
 
 // crowdedShop asks about a shop of which users who never paused got 2,000 operations a second, for half of
 // the CPU time that an operation takes at low load. The simulation lacks what else slowed them down, in both
-// placements alike. A call takes half as long on a busy host.
+// placements alike, and of the cores 40 % are used: a call takes half the CPU time that it takes of an idle
+// host, and none of one that is used to 70 %.
 func crowdedShop() Question {
 	q := splitStock()
 	front := &q.Model.Operations[0].Call
 	front.CPU.Quantiles = model.Quantiles{"min": 50 * time.Microsecond, "max": 950 * time.Microsecond}
 	front.Calls[0].Visits = nil
 	q.Model.Measured[0].Time = of(1600 * time.Microsecond)
-	q.Hop.Busy = q.Hop.CPU / 2
+	idle, busy := HopSample{CPU: q.Hop.CPU, Elapsed: q.Hop.CPU + q.Hop.Wait, Used: 0.1}, HopSample{Used: 0.7}
+	q.Hop = MeasuredHop([]HopSample{idle, idle, busy, busy}, "a test")
 	q.Model.Measured = append(q.Model.Measured,
 		model.Measurement{Rate: 1500, Users: 64, CPU: of(800 * time.Microsecond)},
 		model.Measurement{Rate: 2500, Users: 64, CPU: of(800 * time.Microsecond)})

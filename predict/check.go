@@ -72,6 +72,9 @@ type Check struct {
 	Gap         Gap      // around the measured median
 	Tail        Compared // of the 99th percentile, in seconds
 	CPU         Compared // CPU seconds per operation
+	// Bears is set if the answer hangs on the check: no rate at which the placement was measured is nearer to
+	// that of the question on the same side of it.
+	Bears bool
 }
 
 // checks predicts everything that was measured. Placements that need a hop that nobody knows are left
@@ -110,7 +113,19 @@ func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 		c.fill(f, m)
 		all = append(all, c)
 	}
+	for i := range all {
+		all[i].Bears = !slices.ContainsFunc(all, func(of Check) bool { return of.nearer(q.Rate, all[i]) })
+	}
 	return all, nil
+}
+
+// nearer reports whether the check lies between a rate and another check of its placement, or at the rate.
+func (c Check) nearer(rate float64, other Check) bool {
+	if c.Placement != other.Placement || model.SameRate(c.Rate, other.Rate) {
+		return false
+	}
+	return model.SameRate(c.Rate, rate) ||
+		min(rate, other.Rate) < c.Rate && c.Rate < max(rate, other.Rate)
 }
 
 // Pooled returns one measurement for all of a placement at a rate, since single trials are off by chance. CPU
@@ -230,9 +245,12 @@ func (c Compared) apart() float64 {
 	return max(c.Predicted/c.Measured, c.Measured/c.Predicted) - 1
 }
 
-// worst returns how far apart the two of each quantity are at most over all checks.
+// worst returns how far apart the two of each quantity are at most over the checks on which the answer hangs.
 func worst(checks []Check) (time, tail, cpu float64) {
 	for _, c := range checks {
+		if !c.Bears {
+			continue
+		}
 		time = max(time, c.Time.apart())
 		tail = max(tail, c.Tail.apart())
 		cpu = max(cpu, c.CPU.apart())

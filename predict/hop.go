@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -16,7 +18,6 @@ type Hop struct {
 	CPU    float64 // of both sides
 	Wait   float64 // on the way, beside the CPU time that the caller waits for
 	Aside  float64 // the part of CPU that no caller waits for
-	Busy   float64 // CPU of both sides at the capacity, where units never fall idle; 0: CPU
 	Source string  // where the figures come from, for people
 
 	samples []HopSample
@@ -25,7 +26,10 @@ type Hop struct {
 // HopSample holds the cost of a call between two units in one trial, in seconds.
 type HopSample struct {
 	CPU     float64 // of both sides
-	Elapsed float64 // until the caller goes on
+	Elapsed float64 // until the caller goes on; 0: unknown, since calls waited for each other
+	// Used is the share of the host's cores that was used: units of a busy host never fall idle, and take a
+	// third of the CPU time for a call. 0: unknown.
+	Used float64
 }
 
 // MeasuredHop returns the hop of the medians of some trials. If both sides use more CPU time than the caller
@@ -33,31 +37,60 @@ type HopSample struct {
 func MeasuredHop(samples []HopSample, source string) *Hop {
 	var cpu, elapsed []float64
 	for _, s := range samples {
-		cpu, elapsed = append(cpu, s.CPU), append(elapsed, s.Elapsed)
+		if s.Elapsed != 0 {
+			cpu, elapsed = append(cpu, s.CPU), append(elapsed, s.Elapsed)
+		}
 	}
 	c, e := max(0, stats.Median(cpu)), max(0, stats.Median(elapsed))
 	return &Hop{CPU: c, Wait: max(0, e-c), Aside: max(0, c-e), Source: source, samples: samples}
 }
 
+// at returns the hop on a host of which a share of the cores is used: its CPU time lies on the line through
+// the samples. If they are of hosts that were used alike, it is their median.
+func (h *Hop) at(used float64) *Hop {
+	if h == nil {
+		return nil
+	}
+	var shares, cpu []float64
+	for _, s := range h.samples {
+		if s.Used > 0 {
+			shares, cpu = append(shares, s.Used), append(cpu, s.CPU)
+		}
+	}
+	const apart = 0.2 // shares that are nearer tell nothing of others
+	if len(shares) < 3 || slices.Max(shares)-slices.Min(shares) < apart {
+		return h
+	}
+	line, err := stats.FitLine(shares, cpu)
+	if err != nil {
+		return h
+	}
+	there := *h
+	there.CPU = max(0, line.Intercept+line.Slope*min(max(used, slices.Min(shares)), slices.Max(shares)))
+	there.Aside = min(h.Aside, there.CPU)
+	return &there
+}
+
 // RehearsedHop returns what a call between units took in a rehearsal, by the differences between a variant
-// and the baseline in each block, at the first point. If users who never pause were rehearsed, too, it is
-// known for a busy host. in names the rehearsal.
+// and the baseline in each block. in names the rehearsal.
 func RehearsedHop(s lab.Study, variant string, trials []lab.Trial, in string) (*Hop, error) {
 	more, err := moreCrossings(s, variant)
 	if err != nil {
 		return nil, err
 	}
-	samples := hopSamples(s, variant, s.Points[0], more, trials)
-	hop := MeasuredHop(samples, fmt.Sprintf("rehearsed%s at %g/s, %d blocks", in,
-		s.Points[0].Levels[lab.FactorRate], len(samples)))
+	var samples []HopSample
+	var rates []string
+	for _, p := range s.Points {
+		samples = append(samples, hopSamples(s, variant, p, more, trials)...)
+		if rate, paced := p.Level(lab.FactorRate); paced {
+			rates = append(rates, fmt.Sprintf("%g/s", rate))
+		}
+	}
+	hop := MeasuredHop(samples, fmt.Sprintf("rehearsed%s at %s, %d blocks", in, figure.And(rates),
+		s.Design.Blocks))
 	if hop.CPU == 0 {
 		return nil, errors.New("it does not tell what a call between units takes: play a split with more calls, " +
 			"on an idle host, in more blocks")
-	}
-	for _, p := range s.Points[1:] {
-		if _, closed := p.Level(lab.FactorUsers); closed {
-			hop.Busy = MeasuredHop(hopSamples(s, variant, p, more, trials), "").CPU
-		}
 	}
 	return hop, nil
 }
@@ -65,14 +98,16 @@ func RehearsedHop(s lab.Study, variant string, trials []lab.Trial, in string) (*
 // hopSamples returns what a call between units took in each block of a rehearsal: the differences between a
 // variant and the baseline in CPU time and in the median response time, by the number of calls that cross
 // units in the variant alone. A block counts if both are known of both: of a load that was sent late, no
-// response time is.
+// response time is. Users who never pause wait for each other: what a call takes until its answer cannot be
+// told from that.
 func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials []lab.Trial,
 ) (all []HopSample) {
 	median, _ := lab.FindMetric(s.Metrics, lab.ResponseTime, 0.5, "")
 	cpu, _ := lab.FindMetric(s.Metrics, lab.CPU, 0, lab.PerOperation)
+	_, closed := p.Level(lab.FactorUsers)
 	baselines := map[int]HopSample{} // by block
 	at := func(t lab.Trial, variant string) (is HopSample, measured bool) {
-		is.CPU, is.Elapsed = t.Measures[cpu.Name], t.Measures[median.Name]
+		is = HopSample{t.Measures[cpu.Name], t.Measures[median.Name], usedShare(t.Metered)}
 		counts := t.Valid && t.Variant == variant && t.Point.Name == p.Name
 		return is, counts && is.CPU > 0 && is.Elapsed > 0
 	}
@@ -84,10 +119,23 @@ func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials [
 	for _, t := range trials {
 		base, known := baselines[t.Block]
 		if is, measured := at(t, variant); known && measured {
-			all = append(all, HopSample{(is.CPU - base.CPU) / more, (is.Elapsed - base.Elapsed) / more})
+			call := HopSample{(is.CPU - base.CPU) / more, (is.Elapsed - base.Elapsed) / more, is.Used}
+			if closed {
+				call.Elapsed = 0
+			}
+			all = append(all, call)
 		}
 	}
 	return all
+}
+
+// usedShare returns the share of the host's cores that all units of a trial used, the generator too; 0 if the
+// cores are unknown.
+func usedShare(m lab.Metered) float64 {
+	if len(m.Units) == 0 || m.Units[0].Host.Processors == 0 || m.WindowSeconds == 0 {
+		return 0
+	}
+	return m.Total.CPUSeconds / m.WindowSeconds / float64(m.Units[0].Host.Processors)
 }
 
 // moreCrossings returns how many calls of an operation cross units in a variant of a rehearsal beyond those
@@ -126,17 +174,7 @@ func (h *Hop) redrawn(random *rand.Rand) *Hop {
 	for i := range drawn {
 		drawn[i] = h.samples[random.IntN(len(h.samples))]
 	}
-	of := MeasuredHop(drawn, h.Source)
-	of.Busy = h.Busy
-	return of
-}
-
-// busy returns the hop at the capacity.
-func (h *Hop) busy() *Hop {
-	if h == nil || h.Busy == 0 {
-		return h
-	}
-	return &Hop{CPU: h.Busy, Wait: h.Wait, Aside: min(h.Aside, h.Busy), Source: h.Source}
+	return MeasuredHop(drawn, h.Source)
 }
 
 // usualHop returns the mean of the model's own hops, by how often they are called; nil if it has

@@ -57,7 +57,7 @@ type Crossing struct {
 // Rank ranks every way to divide the components of a model into units by its CPU time. Of a change the
 // question has only the stores.
 func Rank(ctx context.Context, q Question) (Ranking, error) {
-	r := Ranking{Answer: Answer{Question: q, Hop: q.Hop}}
+	r := Ranking{Answer: Answer{Question: q, Hop: q.Hop.at(q.used())}}
 	components := q.Model.Components()
 	if n := len(components); n > MostComponents {
 		return r, fmt.Errorf("the model has %d components: all partitions are ranked of up to %d; name the change "+
@@ -164,7 +164,7 @@ func (r *Ranking) estimate(components []string) {
 	for i := range samples {
 		random := rand.New(rand.NewPCG(q.Seed+uint64(i)+1, 0))
 		m := resampled(q.Model, random)
-		samples[i] = pricesOf(m.AtRate(q.Rate, m.RatedCPU()), components, r.Hop.redrawn(random))
+		samples[i] = pricesOf(m.AtRate(q.Rate, m.RatedCPU()), components, r.Hop.redrawn(random).at(q.used()))
 	}
 	_, _, residual := worst(r.Checks)
 	for i := range r.Partitions {

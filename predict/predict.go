@@ -87,6 +87,9 @@ type Answer struct {
 // rated returns the model with its CPU times at the rate of the question.
 func (q Question) rated() model.Model { return q.Model.AtRate(q.Rate, q.Model.RatedCPU()) }
 
+// used returns the share of the cores that the system as it is uses at the rate of the question.
+func (q Question) used() float64 { return min(1, q.Rate*q.rated().CPU()/q.Cores) }
+
 // site returns where the answer places units.
 func (q Question) site(stores Stores, unknown *Hop) site { return site{q.Cores, stores, unknown} }
 
@@ -98,7 +101,7 @@ func overloaded(err error) bool {
 // Predict answers a question. An answer that its own checks do not bear is withheld; an error is one of the
 // question.
 func Predict(ctx context.Context, q Question) (Answer, error) {
-	a := Answer{Question: q, Hop: q.Hop}
+	a := Answer{Question: q, Hop: q.Hop.at(q.used())}
 	var err error
 	if a.Units, err = q.Change.Apply(q.Model); err != nil {
 		return a, err
@@ -162,7 +165,7 @@ func (a *Answer) withhold(before, after figures) {
 		add("the model holds nothing that was measured, so nothing says whether its predictions are right")
 	}
 	for _, c := range a.Checks {
-		if beyond, passed := c.judge(); !passed {
+		if beyond, passed := c.judge(); c.Bears && !passed {
 			add(beyond)
 		}
 	}
@@ -173,7 +176,7 @@ func (a *Answer) withhold(before, after figures) {
 		}
 	}
 	a.TailWithheld = slices.ContainsFunc(a.Checks, func(c Check) bool {
-		return math.Abs(c.Tail.Error()) > MarginTail
+		return c.Bears && math.Abs(c.Tail.Error()) > MarginTail
 	})
 }
 

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -149,8 +150,14 @@ func TestTheHopOfARehearsal(t *testing.T) {
 		Variants: []lab.Variant{{Name: "as-is"}, {Name: "changed",
 			Knobs: map[string]string{"placement": "front+orders,stock"}}}}
 	trial := func(block int, variant, point string, valid bool, p50, cpu float64) lab.Trial {
+		used := 0.2
+		if point == "most" {
+			used = 0.9
+		}
 		return lab.Trial{Block: block, Variant: variant, Point: lab.Point{Name: point}, Valid: valid,
-			Measures: map[string]float64{"p50": p50, "cpu": cpu}}
+			Measures: map[string]float64{"p50": p50, "cpu": cpu},
+			Metered: lab.Metered{WindowSeconds: 2, Total: lab.Usage{CPUSeconds: used * 2 * 4},
+				Units: []lab.UnitUsage{{Host: lab.UnitHost{Processors: 4}}}}}
 	}
 	trials := []lab.Trial{
 		trial(1, "changed", "low", true, 0.009, 0.0045), trial(1, "as-is", "low", true, 0.008, 0.004),
@@ -163,12 +170,14 @@ func TestTheHopOfARehearsal(t *testing.T) {
 		trial(1, "as-is", "most", true, 0.1, 0.003), trial(1, "changed", "most", true, 0.12, 0.0034),
 	}
 	hop, err := RehearsedHop(s, "changed", trials, "")
-	if err != nil || len(hop.samples) != 2 {
-		t.Fatalf("%+v, %v, want that of two blocks", hop, err)
+	if err != nil || len(hop.samples) != 3 {
+		t.Fatalf("%+v, %v, want that of two blocks, and of one of a busy host", hop, err)
 	}
 	near(t, "CPU time", hop.CPU, 0.35e-3, 1e-9)
 	near(t, "the rest", hop.Wait, 0.65e-3, 1e-9)
-	near(t, "CPU time of a busy host", hop.busy().CPU, 0.2e-3, 1e-9)
+	for used, want := range map[float64]float64{0: 0.35e-3, 0.2: 0.35e-3, 0.55: 0.275e-3, 1: 0.2e-3} {
+		near(t, fmt.Sprintf("CPU time with %g of the host used", used), hop.at(used).CPU, want, 1e-9)
+	}
 	if _, err := RehearsedHop(s, "as-is", trials, ""); err == nil {
 		t.Error("a rehearsal that changes nothing has told what a call takes")
 	}

@@ -141,16 +141,23 @@ func (a Answer) writeChecks(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nSelf-check: predictions of what was measured "+
 		"(margins: CPU %.0f %%, time %.0f %%, p99 %.0f %%)\n", 100*MarginCPU, 100*MarginTime, 100*MarginTail)
-	rows := [][]string{{"placement", "rate", "response time", "p99", "CPU per operation"}}
+	rows, aside := [][]string{{"placement", "rate", "response time", "p99", "CPU per operation"}}, false
 	for _, c := range a.Checks {
 		what := "median "
 		if c.OfMean {
 			what = "mean "
 		}
-		rows = append(rows, []string{cmp.Or(c.Placement, "as it is"), fmt.Sprintf("%g/s", c.Rate),
+		rate := fmt.Sprintf("%g/s", c.Rate)
+		if !c.Bears {
+			rate, aside = "("+rate+")", true
+		}
+		rows = append(rows, []string{cmp.Or(c.Placement, "as it is"), rate,
 			what + c.Time.text(), c.Tail.text(), c.CPU.text()})
 	}
 	figure.Columns(w, rows)
+	if aside {
+		fmt.Fprintln(w, "  rates in brackets: the answer does not hang on them, others are nearer to that of the question")
+	}
 	for _, c := range a.Checks {
 		if beyond, passed := c.judge(); passed && beyond != "" {
 			fmt.Fprintf(w, "  %s\n", beyond)

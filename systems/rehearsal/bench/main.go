@@ -68,6 +68,8 @@ func bench(ctx context.Context, arguments []string) error {
 	out := flags.String("out", "results/bench/placements.json", "`file` for the figures as JSON")
 	cleave := flags.String("cleave", "bin/cleave", "the `program` that plays")
 	long := flags.Bool("long", false, "longer loads, more of them, and gates that they must pass (7 hours)")
+	results := flags.String("results", "", "the `folder` that keeps what is measured; what it has is not "+
+		"measured again (default: a temporary one)")
 	systems := flags.String("systems", "", "the `systems` to play, as in shop,people (default: all)")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -76,14 +78,15 @@ func bench(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	results, err := os.MkdirTemp("", "cleave-placements-")
-	if err != nil {
-		return fmt.Errorf("make a folder for results: %w", err)
+	if *results == "" {
+		if *results, err = os.MkdirTemp("", "cleave-placements-"); err != nil {
+			return fmt.Errorf("make a folder for results: %w", err)
+		}
+		defer func() { _ = os.RemoveAll(*results) }()
 	}
-	defer func() { _ = os.RemoveAll(results) }()
 	var rows []row
 	for _, s := range all {
-		p := player{subject: s, effort: how, cleave: *cleave, results: filepath.Join(results, s.name()),
+		p := player{subject: s, effort: how, cleave: *cleave, results: filepath.Join(*results, s.name()),
 			began: time.Now()}
 		played, err := p.play(ctx)
 		rows = append(rows, played...)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict"
+	"github.com/cleave-lab/cleave/stats"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
@@ -48,6 +50,7 @@ type row struct {
 	answer    *predict.Answer // nil: there was no time
 	overload  string          // why there are no figures
 	measured  truth
+	asIs      truth // of the placement of which the model is
 	rehearsed truth
 }
 
@@ -62,15 +65,15 @@ func (p player) until(ctx context.Context, share float64) (context.Context, cont
 // play makes the model, and a row for each target at each rate. What takes too long is cut short, and the
 // rows lack it.
 func (p player) play(ctx context.Context) (rows []row, err error) {
-	if err := os.Mkdir(p.results, 0o700); err != nil {
+	if err := os.MkdirAll(p.results, 0o700); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(p.results, "as-is.model.yaml")
 	modelled, cancel := p.until(ctx, 0.25)
 	defer cancel()
-	err = p.run(modelled, append([]string{"model", p.system, "--architecture", p.design(p.from), "--out", path,
-		"--rate", number(p.rate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(), "--capacity"},
-		p.gates...)...)
+	_, err = p.folder(modelled, "model", append([]string{"model", p.system, "--architecture", p.design(p.from),
+		"--out", path, "--rate", number(p.rate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(),
+		"--capacity"}, p.gates...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +96,7 @@ func (p player) play(ctx context.Context) (rows []row, err error) {
 	}
 	asIs, truthErr := p.measure(ctx, rows, rates)
 	m.Measured = append(m.Measured, asIs...)
-	return rows, errors.Join(truthErr, p.predict(ctx, rows, m),
+	return rows, errors.Join(truthErr, p.predict(ctx, rows, m, rates),
 		p.rehearse(ctx, rows, m, rates[len(rates)/2]))
 }
 
@@ -103,93 +106,39 @@ func number(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
 // length returns the length of a load as flags and files have it.
 func (p player) length() string { return strconv.Itoa(p.seconds) + "s" }
 
-// pair is a model of two components that do next to nothing: what its rehearsal takes more if they are apart
-// is the price of a call. The number is how many calls an operation makes.
-const pair = `schema: cleave-model/1
-name: pair
-units: [{name: pair, components: [caller, callee]}]
-operations:
-  - name: call
-    weight: 1
-    source: guess
-    call:
-      component: caller
-      call: Call
-      source: guess
-      cpu: {mean: 100us, source: guess}
-      calls: [{component: callee, call: Answer, count: %d, source: guess, cpu: {mean: 50us, source: guess}}]
-`
-
-// pattern is what the price of a call between units depends on: the less there is to do, the more CPU time a
-// call takes, since both sides fall idle.
-type pattern struct {
-	rate  float64 // operations per second
-	calls int     // that an operation makes
-}
-
-// pattern returns the pattern of the calls that a target adds at a rate; calls are rounded to a power of two,
-// so that few patterns are rehearsed.
-func (p player) pattern(m model.Model, to target, rate float64) (pattern, error) {
-	more, err := to.change().Crossings(m)
-	return pattern{rate, 1 << max(0, int(math.Round(math.Log2(max(1, more)))))}, err
-}
-
-// hop measures a call between two processes.
-func (p player) hop(ctx context.Context, of pattern) (*predict.Hop, error) {
-	path := filepath.Join(p.results, "pair.model.yaml")
-	if err := os.WriteFile(path, fmt.Appendf(nil, pair, of.calls), 0o600); err != nil {
-		return nil, err
-	}
-	folder, err := p.rehearsal(ctx, path, target{placement: "callee"}, of.rate)
-	if err != nil {
-		return nil, err
-	}
-	plan, err := folder.Plan()
-	if err != nil {
-		return nil, err
-	}
-	trials, err := folder.Trials()
-	if err != nil {
-		return nil, err
-	}
-	hop, err := predict.RehearsedHop(plan.Study, changed, trials, "")
-	if err != nil {
-		return nil, fmt.Errorf("%d calls between two processes at %g/s: %w", of.calls, of.rate, err)
-	}
-	return hop, nil
-}
-
 // changed is the variant of a rehearsal with the other placement.
 const changed = "changed"
 
 // rehearsal rehearses a target of a model at a rate, and opens its result folder.
-func (p player) rehearsal(ctx context.Context, path string, to target, rate float64) (*store.Folder, error) {
-	err := p.run(ctx, slices.Concat([]string{"rehearse", path}, to.flags(), []string{"--calls", p.calls,
+func (p player) rehearsal(ctx context.Context, step, path string, to target, rate float64,
+) (*store.Folder, error) {
+	return p.folder(ctx, step, slices.Concat([]string{"rehearse", path}, to.flags(), []string{"--calls", p.calls,
 		"--rate", number(rate), "--blocks", strconv.Itoa(p.blocks), "--duration", p.length(), "--warm-up", "1s",
 		"--capacity"}, p.gates)...)
-	if err != nil {
-		return nil, err
-	}
-	return store.Open(filepath.Join(p.results, "runs", "rehearse", "latest"))
 }
 
-// study plays a study file and opens its folder, where there is one: that of a run cut short, too.
-func (p player) study(ctx context.Context, name, file string, flags []string) (*store.Folder, error) {
-	path := filepath.Join(p.results, name+".yaml")
-	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
-		return nil, err
+// folder plays a command of cleave as a step, and opens the result folder: that of a run cut short, too. A
+// step that was played as a whole is not played again.
+func (p player) folder(ctx context.Context, step string, arguments ...string) (*store.Folder, error) {
+	results := filepath.Join(p.results, step)
+	whole := filepath.Join(results, "played-as-a-whole")
+	var played error
+	if _, err := os.Stat(whole); err != nil {
+		played = errors.Join(os.RemoveAll(results), p.run(ctx, append(arguments, "--results", results)...))
+		if played == nil {
+			played = os.WriteFile(whole, nil, 0o600)
+		}
 	}
-	played := p.run(ctx, append([]string{"run", path}, flags...)...)
-	folder, err := store.Open(filepath.Join(p.results, "runs", name, "latest"))
-	if err != nil {
-		return nil, errors.Join(played, err)
+	latest, _ := filepath.Glob(filepath.Join(results, "*", "latest")) // the pattern is right
+	if len(latest) == 0 || played != nil && arguments[0] != "run" {
+		return nil, cmp.Or(played, fmt.Errorf("cleave %s left nothing in %s", arguments[0], results))
 	}
-	return folder, nil
+	return store.Open(latest[0])
 }
 
 // run runs a command of cleave, and ends it with the context. Verdicts of cleave are no errors.
 func (p player) run(ctx context.Context, arguments ...string) error {
-	arguments = append(arguments, "--progress", "none", "--results", filepath.Join(p.results, "runs"))
+	arguments = append(arguments, "--progress", "none")
 	fmt.Fprintln(os.Stderr, "cleave", strings.Join(arguments, " "))
 	command := exec.CommandContext(ctx, p.cleave, arguments...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
@@ -205,15 +154,29 @@ func (p player) run(ctx context.Context, arguments ...string) error {
 		bytes.TrimSpace(said[max(0, len(said)-most):]))
 }
 
-// rates returns the rates at which all is held against the truth: shares of the lowest capacity that is
-// predicted of the placement with the most calls between units; where none is, multiples of the low rate.
-func (p player) rates(ctx context.Context, m model.Model) ([]float64, error) {
+// rates returns the rates at which all is held against the truth, those of an earlier bench if its results are
+// used again.
+func (p player) rates(ctx context.Context, m model.Model) (rates []float64, err error) {
+	path := filepath.Join(p.results, "rates.json")
+	if text, err := os.ReadFile(path); err == nil {
+		return rates, json.Unmarshal(text, &rates)
+	}
+	if rates, err = p.chosenRates(ctx, m); err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(rates)
+	return rates, errors.Join(err, os.WriteFile(path, text, 0o600))
+}
+
+// chosenRates returns shares of the lowest capacity that is predicted of the placement with the most calls
+// between units; where none is, multiples of the low rate.
+func (p player) chosenRates(ctx context.Context, m model.Model) ([]float64, error) {
 	longest := slices.MaxFunc(p.targets, func(a, b target) int { return len(a.placement) - len(b.placement) })
-	of, err := p.pattern(m, longest, p.rate)
+	of, err := p.pattern(m, longest)
 	if err != nil {
 		return nil, err
 	}
-	hop, err := p.hop(ctx, of)
+	hop, err := p.hop(ctx, of, []float64{p.rate})
 	if err != nil {
 		return nil, err
 	}
@@ -243,17 +206,17 @@ func (p player) question(ctx context.Context, m model.Model, hop *predict.Hop, t
 }
 
 // predict fills in the predictions.
-func (p player) predict(ctx context.Context, rows []row, m model.Model) error {
+func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []float64) error {
 	ctx, cancel := p.until(ctx, 0.8)
 	defer cancel()
 	hops := map[pattern]*predict.Hop{}
 	for i := range rows {
-		of, err := p.pattern(m, rows[i].target, rows[i].rate)
+		of, err := p.pattern(m, rows[i].target)
 		if err != nil {
 			return err
 		}
 		if _, tried := hops[of]; !tried {
-			if hops[of], err = p.hop(ctx, of); ctx.Err() != nil {
+			if hops[of], err = p.hop(ctx, of, rates); ctx.Err() != nil {
 				return err
 			}
 			if err != nil {
@@ -302,21 +265,23 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 		fmt.Fprintf(&file, "  r%d: {rate: %g}\n", i, rate/p.perFlow)
 	}
 	fmt.Fprintf(&file, "  most: {users: %d}\n", users)
-	folder, err := p.study(ctx, "truth", file.String(), p.gates)
+	path := filepath.Join(p.results, "truth.yaml")
+	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
+		return nil, err
+	}
+	folder, err := p.folder(ctx, "truth", append([]string{"run", path}, p.gates...)...)
 	if err != nil {
 		return nil, err
 	}
 	for i := range rows {
-		variant := variantName(i / len(rates))
-		if rows[i].measured, err = measuredIn(folder, variant, lab.FactorRate, rows[i].rate/p.perFlow); err != nil {
+		var asIsErr error
+		rows[i].measured, err = placed(folder, variantName(i/len(rates)), rows[i].rate/p.perFlow)
+		rows[i].asIs, asIsErr = placed(folder, asItIs, rows[i].rate/p.perFlow)
+		if err := errors.Join(err, asIsErr); err != nil {
 			return nil, err
 		}
-		most, err := measuredIn(folder, variant, lab.FactorUsers, users)
-		if err != nil {
-			return nil, err
-		}
-		if rows[i].measured.capacity = 0; rows[i].rate == rates[len(rates)/2] { // once for each placement
-			rows[i].measured.capacity = most.capacity
+		if rows[i].rate != rates[len(rates)/2] { // once for each placement
+			rows[i].measured.capacity = 0
 		}
 	}
 	asIs, err := p.asIs(folder)
@@ -337,7 +302,16 @@ func (t *truth) quantities(metrics []lab.Metric) map[string]*float64 {
 		name(lab.Goodput, 0, ""): &t.capacity}
 }
 
-// measuredIn returns the figures of a variant under a load, as far as a result folder has them.
+// placed returns the figures of a variant at a rate, and its capacity.
+func placed(folder *store.Folder, variant string, rate float64) (truth, error) {
+	is, err := measuredIn(folder, variant, lab.FactorRate, rate)
+	most, mostErr := measuredIn(folder, variant, lab.FactorUsers, users)
+	is.capacity = most.capacity
+	return is, errors.Join(err, mostErr)
+}
+
+// measuredIn returns the figures of a variant under a load, as far as a result folder has them: the medians
+// over trials, since one of few that was disturbed would move a mean by any factor.
 func measuredIn(folder *store.Folder, variant, factor string, level float64) (found truth, err error) {
 	text, err := os.ReadFile(folder.Path(store.AnalysisFile))
 	if err != nil {
@@ -351,7 +325,7 @@ func measuredIn(folder *store.Folder, variant, factor string, level float64) (fo
 	for _, r := range a.Results {
 		to, wanted := quantities[r.Metric]
 		if is, known := r.Point.Level(factor); wanted && r.Variant == variant && known && is == level {
-			*to = r.Mean
+			*to = stats.Median(r.Values)
 		}
 	}
 	return found, nil
@@ -412,18 +386,29 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 		if rows[i].rate != rate || !slices.Contains(p.targets[:min(p.rehearsed, len(p.targets))], rows[i].target) {
 			continue
 		}
-		folder, err := p.rehearsal(ctx, path, rows[i].target, rate)
+		folder, err := p.rehearsal(ctx, "rehearse-"+strconv.Itoa(i), path, rows[i].target, rate)
 		if err != nil {
 			return err
 		}
-		if rows[i].rehearsed, err = measuredIn(folder, changed, lab.FactorRate, rate); err != nil {
+		if rows[i].rehearsed, err = rehearsed(folder, rows[i].asIs, rate); err != nil {
 			return err
 		}
-		most, err := measuredIn(folder, changed, lab.FactorUsers, users)
-		if err != nil {
-			return err
-		}
-		rows[i].rehearsed.capacity = most.capacity
 	}
 	return nil
+}
+
+// rehearsed returns what a rehearsal says of the changed placement: what the system as it is was measured to
+// take, times the ratio of the two placements in the rehearsal.
+func rehearsed(folder *store.Folder, asIs truth, rate float64) (truth, error) {
+	before, err := placed(folder, "as-is", rate)
+	after, afterErr := placed(folder, changed, rate)
+	scaled := func(is, before, after float64) float64 {
+		if before == 0 {
+			return 0
+		}
+		return is * after / before
+	}
+	return truth{scaled(asIs.median, before.median, after.median), scaled(asIs.p99, before.p99, after.p99),
+			scaled(asIs.cpu, before.cpu, after.cpu), scaled(asIs.capacity, before.capacity, after.capacity)},
+		errors.Join(err, afterErr)
 }

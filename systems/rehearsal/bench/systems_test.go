@@ -3,11 +3,13 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/predict"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -46,6 +48,24 @@ func TestTargetsAreWhatIsPredicted(t *testing.T) {
 			if want := spoken(placed(s, to.placement)); err != nil || spoken(got) != want {
 				t.Errorf("%s, %s: predicted is %s (%v), measured %s", s.name(), to, spoken(got), err, want)
 			}
+		}
+	}
+}
+
+// TestAPatternHasTheCallsOfItsTarget: its model can be rehearsed, and keeps its CPU time at every rate.
+func TestAPatternHasTheCallsOfItsTarget(t *testing.T) {
+	of, rates := pattern{calls: 5, units: 2}, []float64{20, 400}
+	m, err := model.Parse("", []byte(of.model(rates)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	split := predict.Change{Split: predict.ParseGroups(of.placement())}
+	if calls, err := split.Crossings(m); err != nil || calls != 5 {
+		t.Errorf("%g calls cross units (%v), want 5", calls, err)
+	}
+	for _, rate := range rates {
+		if cpu := m.AtRate(rate, m.RatedCPU()).CPU(); math.Abs(cpu-350e-6) > 1e-9 {
+			t.Errorf("an operation takes %g s at %g/s, want 350 us", cpu, rate)
 		}
 	}
 }
