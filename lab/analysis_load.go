@@ -83,7 +83,7 @@ type NodeLoad struct {
 }
 
 // OperationTimes holds the results of one operation of a load at a point: counts over all trials, and times,
-// in seconds, as medians over the trials.
+// in seconds, as medians over the trials that sent it in time; 0 without such a trial.
 type OperationTimes struct {
 	Variant string           `json:"variant"`
 	Point   Point            `json:"point"`

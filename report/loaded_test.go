@@ -300,3 +300,15 @@ func TestLargeStudyFitsIntoAPage(t *testing.T) {
 		t.Errorf("%d bytes, want at most %d", len(page), largestPage)
 	}
 }
+
+// TestTimesOfLateLoadsAreNotShown: what was sent too late has no response time, and none is not 0 s.
+func TestTimesOfLateLoadsAreNotShown(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	point := lab.Point{Name: "late"}
+	a.Operations = []lab.OperationTimes{{Variant: a.Variants[0].Name, Point: point, Name: "write", Sent: 60},
+		{Variant: a.Variants[0].Name, Point: point, Name: "read", Sent: 60, Median: 1, P99: 2, Longest: 3}}
+	rows := newView(a).operationsTable("late").Rows
+	if len(rows) != 2 || rows[0][2].Text != absent || rows[1][2].Text != "1.00 s" {
+		t.Errorf("the rows are %v", rows)
+	}
+}

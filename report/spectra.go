@@ -130,7 +130,8 @@ func (v view) lightSpectra() []lab.Spectrum {
 // of an operation below one another.
 func (v view) operationsTable(at string) table {
 	t := table{ID: "operations-" + at, Title: "Times and errors by operation at " + v.at(at), Keys: 2,
-		Note: fmt.Sprintf("response times: medians over trials, n=%s; errors: of all trials", v.counting),
+		Note: fmt.Sprintf("response times: medians over trials that sent in time, n=%s; errors: of all trials",
+			v.counting),
 		Columns: []column{textCol("operation"), textCol("variant"), numberCol("median"), numberCol("p99"),
 			numberCol("longest"), numberCol("sent"), numberCol("not right"), proseCol("errors")}}
 	var names []string
@@ -148,8 +149,11 @@ func (v view) operationsTable(at string) table {
 			if o.Wrong > 0 {
 				wrong = toned(figure.Percent(o.Wrong), toneWarn)
 			}
-			t.add(name, o.Variant, seconds(o.Median), seconds(o.P99), seconds(o.Longest), o.Sent, wrong,
-				countsByKind(o.Errors))
+			times := []string{absent, absent, absent} // no trial sent its load in time
+			if o.Longest > 0 {
+				times = []string{seconds(o.Median), seconds(o.P99), seconds(o.Longest)}
+			}
+			t.add(name, o.Variant, times[0], times[1], times[2], o.Sent, wrong, countsByKind(o.Errors))
 		}
 	}
 	return t

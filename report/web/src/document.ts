@@ -1024,7 +1024,7 @@ export interface TrialSearch {
   reason?: string;
 }
 
-/** OperationTimes holds the results of one operation of a load at a point: counts over all trials, and times, in seconds, as medians over the trials. */
+/** OperationTimes holds the results of one operation of a load at a point: counts over all trials, and times, in seconds, as medians over the trials that sent it in time; 0 without such a trial. */
 export interface OperationTimes {
   variant: string;
   point: Point;
