@@ -76,15 +76,21 @@ func TestRecipes(t *testing.T) {
 	t.Parallel()
 	dockertest.Shared(t)
 	const folder = "../../docs/recipes"
-	said, err := exec.CommandContext(t.Context(), folder+"/httpbin.sh").CombinedOutput()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == exitMissingPart {
-		t.Skipf("%s", said)
-	}
-	if err != nil {
-		t.Fatalf("build the images: %v\n%s", err, said)
+	for _, images := range []string{"httpbin", "victoria-logs"} {
+		said, err := exec.CommandContext(t.Context(), folder+"/images.sh", images).CombinedOutput()
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.ExitCode() == exitMissingPart {
+			t.Skipf("%s", said)
+		}
+		if err != nil {
+			t.Fatalf("build the images: %v\n%s", err, said)
+		}
 	}
 	t.Run("two-versions", func(t *testing.T) { followGuide(t, "recipes/two-versions", folder+"/httpbin.yaml") })
+	t.Run("modes", func(t *testing.T) {
+		followGuide(t, "recipes/modes", folder+"/logs-one.yaml", folder+"/logs-split.yaml",
+			folder+"/logs-sharded.yaml", folder+"/logs.scenario.yaml")
+	})
 	t.Run("kubernetes", func(t *testing.T) {
 		needKubernetes(t)
 		followGuide(t, "recipes/kubernetes", folder+"/httpbin.yaml")

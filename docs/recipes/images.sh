@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Builds the images of a recipe from the Go module proxy.
+#
+#   images.sh httpbin         two versions of go-httpbin
+#   images.sh victoria-logs   VictoriaLogs
+#
+# Needs Go, Docker and some 100 MB of the disk. Exit code 2: there is no such recipe, 3: one of these is not
+# here.
+set -euo pipefail
+for program in go docker; do
+  command -v "$program" >/dev/null || { echo "images.sh: there is no $program here" >&2; exit 3; }
+done
+folder=$(mktemp -d)
+trap 'rm -r "$folder"' EXIT
+
+# build MODULE PACKAGE VERSION...: an image for each version of a program, recipes/PROGRAM:VERSION.
+build() {
+  local program=${2##*/} version
+  for version in "${@:3}"; do
+    mkdir "$folder/$version"
+    GOBIN="$folder/$version" CGO_ENABLED=0 GOFLAGS=-trimpath go install -ldflags='-s -w' "$1/$2@v$version"
+    printf 'FROM scratch\nCOPY %s /\nENTRYPOINT ["/%s"]\n' "$program" "$program" >"$folder/$version/Dockerfile"
+    docker build --quiet --tag "recipes/${program#go-}:$version" "$folder/$version"
+  done
+}
+
+case "${1:-}" in
+httpbin) build github.com/mccutchen/go-httpbin/v2 cmd/go-httpbin 2.18.2 2.26.0 ;;
+victoria-logs) build github.com/VictoriaMetrics/VictoriaLogs app/victoria-logs 1.52.2 ;;
+*) echo "images.sh: name a recipe: httpbin or victoria-logs" >&2 && exit 2 ;;
+esac
