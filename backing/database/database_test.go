@@ -34,6 +34,7 @@ func TestDatabases(t *testing.T) {
 			"counters and observer":    checkCounters,
 			"forced to the disk":       checkSyncs,
 			"cancelled contexts":       checkCancelled,
+			"too late to commit":       checkLateCommit,
 			"more texts than are kept": checkManyTexts,
 			"prepared transactions":    checkPrepared,
 		} {
@@ -361,6 +362,30 @@ func checkCancelled(t *testing.T, config database.Config) {
 	}
 	if err := db.Do(ctx, func(context.Context) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("Do with a cancelled context = %v", err)
+	}
+}
+
+// checkLateCommit ends the context of a transaction after its last statement. The pool has rolled it back
+// before it is committed, which must look like neither a failure of the database nor one of the program.
+func checkLateCommit(t *testing.T, config database.Config) {
+	db := table(t, config)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := db.Do(ctx, func(ctx context.Context) error {
+		if _, err := db.Exec(ctx, "UPDATE items SET amount = 0"); err != nil {
+			return err
+		}
+		cancel()
+		for { // until the transaction is gone
+			if _, err := db.Exec(context.WithoutCancel(ctx), "UPDATE items SET amount = 1"); err != nil {
+				return nil
+			}
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Do = %v, want the end of the context", err)
+	}
+	if got := amount(t, t.Context(), db, "a"); got != 10 {
+		t.Errorf("amount = %d", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 )
@@ -42,7 +43,16 @@ func (db *DB) observe(ctx context.Context, statement Statement, began begun) err
 		statement.Began, statement.Took = began.at, time.Since(began.at)
 		db.observer.Observe(ctx, statement)
 	}
-	return db.failed(statement.Text, statement.Err)
+	return ended(ctx, db.failed(statement.Text, statement.Err))
+}
+
+// ended returns an error as the end of the context, too, if that has ended: database/sql then takes the
+// transaction away, and what the next statement or the commit says of that does not tell why.
+func ended(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return errors.Join(err, ctx.Err())
 }
 
 // Counters hold what a DB has done since it was opened.

@@ -175,8 +175,5 @@ func (db *DB) rollback(ctx context.Context, tx *sql.Tx, cause error) error {
 	}
 	// What the statement has said matters more than how the end went.
 	_ = db.observe(ctx, Statement{Kind: KindRollback, Text: "ROLLBACK", Err: err}, began)
-	if ctx.Err() != nil && !errors.Is(cause, ctx.Err()) {
-		return errors.Join(cause, ctx.Err())
-	}
-	return cause
+	return ended(ctx, cause)
 }
