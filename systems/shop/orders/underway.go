@@ -2,19 +2,20 @@ package orders
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // ErrOvertaken means that somebody else works on an order by now, or that it is
-// where it was going.
-var ErrOvertaken = errors.New("the order was taken over")
+// where it was going: the time of the caller's lease was up.
+var ErrOvertaken error = rpc.Problemf(rpc.DeadlineExceeded,
+	"the time for this order was up, and it was taken over")
 
 // Underway is an order that is not where it is going, and who works on it. It is
 // kept in the row of the order itself: so an order and how it goes on change in one

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
@@ -94,6 +95,8 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 		if arrived := b.Arrive(ctx, late); !errors.Is(arrived, orders.ErrOvertaken) ||
 			!errors.Is(turned, orders.ErrOvertaken) || !errors.Is(taken, orders.ErrOvertaken) {
 			t.Errorf("the late one: arrive %v, turn %v, take %v", arrived, turned, taken)
+		} else if !shop.IsKind(arrived, rpc.DeadlineExceeded) || !shop.IsKind(turned, rpc.DeadlineExceeded) {
+			t.Errorf("the late one failed inside: arrive %v, turn %v", arrived, turned)
 		}
 		b.expect(t, late.Order, shop.StatePending, 0, 1)
 		if holder, err = b.Turn(ctx, holder, reason); err != nil {
