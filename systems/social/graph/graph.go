@@ -82,17 +82,17 @@ func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User,
 		return nil, err
 	}
 	user := &pb.User{Id: in.GetId(), Name: in.GetName()}
-	applied := 0
+	made := false
 	if len(same) == 0 {
 		hash, err := bcrypt.GenerateFromPassword([]byte(in.GetPassword()), PasswordCost)
 		if err != nil {
 			return nil, err
 		}
-		if applied, err = u.store.Upsert(ctx, usersName, UserDocument(user, string(hash))); err != nil {
+		if made, err = u.add(ctx, UserDocument(user, string(hash)), user.GetId()); err != nil {
 			return nil, err
 		}
 	}
-	if applied == 0 {
+	if !made {
 		return nil, rpc.Problemf(social.Exists, "there is a user of the name %s or the number %s",
 			user.GetName(), user.GetId())
 	}
