@@ -182,6 +182,10 @@ func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
 		return 0, err
 	}
 	defer func() { _ = unix.Close(descriptor) }() // nothing is on its way
+	patience := unix.NsecToTimeval(requestTimeout.Nanoseconds())
+	if err := unix.SetsockoptTimeval(descriptor, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience); err != nil {
+		return 0, err
+	}
 	server := &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
 	if err := unix.Connect(descriptor, server); err != nil {
 		return 0, err
@@ -220,8 +224,11 @@ func (u *Unit) metered(work func() error) (process, thread time.Duration, err er
 	return process / time.Duration(u.each), thread / time.Duration(u.each), nil
 }
 
+// answered begins every answer that is no refusal.
+var answered = []byte("HTTP/1.1 200 ")
+
 // readAnswer reads an answer to the end of its JSON object. A refusal is an error: it tells nothing of what
-// the request takes.
+// the request takes, and its end, which may be that of a plain text, is not waited for.
 func readAnswer(descriptor int, into []byte) error {
 	for n := 0; ; {
 		more, err := unix.Read(descriptor, into[n:])
@@ -231,13 +238,13 @@ func readAnswer(descriptor int, into []byte) error {
 		if err != nil || more == 0 {
 			return errors.Join(err, io.ErrUnexpectedEOF)
 		}
-		if n += more; !bytes.HasSuffix(into[:n], []byte("}")) {
-			continue
-		}
-		if !bytes.HasPrefix(into[:n], []byte("HTTP/1.1 200 ")) {
+		n += more
+		if begun := min(n, len(answered)); !bytes.Equal(into[:begun], answered[:begun]) {
 			return fmt.Errorf("a probe was answered %.200q", into[:n])
 		}
-		return nil
+		if bytes.HasSuffix(into[:n], []byte("}")) {
+			return nil
+		}
 	}
 }
 

@@ -3,8 +3,11 @@ package rehearsalunit
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/rehearsal"
@@ -37,6 +40,32 @@ func TestWhatTheProgramTakesIsLeftOut(t *testing.T) {
 			if got := u.scores[i].share; math.Abs(got-share) > 1e-9 {
 				t.Errorf("%v of 20ms: call %d computes %g of its CPU time, want %g", own, i, got, share)
 			}
+		}
+	}
+}
+
+// TestAProbeIsNotRefused, neither in JSON nor in plain text after which the connection stays open. An answer
+// may come in parts.
+func TestAProbeIsNotRefused(t *testing.T) {
+	for answer, refused := range map[string]bool{
+		"HTTP/1.1 503 Service Unavailable|\r\nContent-Type: text/plain\r\n\r\ntoo busy": true,
+		"HTTP/1.1 500 Internal Server Error\r\n\r\n{}":                                  true,
+		"HTTP/1.1 2|00 OK\r\n\r\n{\"of\":1|}":                                           false,
+	} {
+		ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for part := range strings.SplitSeq(answer, "|") {
+			if _, err := unix.Write(ends[1], []byte(part)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := readAnswer(ends[0], make([]byte, 1<<10)); (err != nil) != refused {
+			t.Errorf("%q: %v", answer, err)
+		}
+		for _, end := range ends {
+			_ = unix.Close(end) // of a socket without a peer's data to lose
 		}
 	}
 }
