@@ -129,6 +129,8 @@ type bench struct {
 	client  grpc_health_v1.HealthClient
 	traced  *spans.Provider // what the server makes
 	log     *requestlog.Log // of the calls that the server answers; nil: none
+	// logError receives the errors of the server; nil: nobody does.
+	logError func(error)
 }
 
 func newBench(t *testing.T, b Binding, network string, ofCaller, ofCallee *secure.Transport) *bench {
@@ -162,7 +164,7 @@ func (x *bench) serve(t *testing.T, listener net.Listener) {
 	t.Helper()
 	stop := x.Serve(t, x.own.Listener(listener), func(r grpc.ServiceRegistrar) {
 		grpc_health_v1.RegisterHealthServer(x.log.Registrar(r, faults{}), x.service)
-	}, faults{}, rpc.Traced(x.traced))
+	}, faults{}, rpc.Traced(x.traced), rpc.LogErrors(x.logError))
 	var once sync.Once
 	x.stop = func(ctx context.Context) (err error) {
 		once.Do(func() { err = stop(ctx) })

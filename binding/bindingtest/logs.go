@@ -12,10 +12,13 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 )
 
-// logging: a line tells of a call what became of it, and which trace it belongs to.
+// logging: a line tells of a call what became of it, and which trace it belongs to. The cause of a failure
+// inside of the callee is reported, and no refusal is.
 func logging(t *testing.T, x *bench) {
 	var text bytes.Buffer
+	var causes []string
 	x.log = requestlog.New(&text, callee)
+	x.logError = func(err error) { causes = append(causes, err.Error()) }
 	x.end(t)
 	x.begin(t)
 	provider := spans.NewProvider(1)
@@ -28,6 +31,9 @@ func logging(t *testing.T, x *bench) {
 	}
 	entry.End()
 	x.end(t) // then all lines are written
+	if fmt.Sprint(causes) != "[/grpc.health.v1.Health/Check: password 1234 is wrong]" {
+		t.Errorf("causes %q, want that of the one failure inside", causes)
+	}
 	trace, found := written(t, provider)[0].Trace.String(), map[string]string{}
 	for line := range strings.Lines(text.String()) {
 		var is struct {

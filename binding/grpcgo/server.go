@@ -28,10 +28,11 @@ const (
 // Server answers calls. It implements grpc.ServiceRegistrar; services are
 // registered before Serve.
 type Server struct {
-	faults rpc.Faults
-	codec  rpc.Codec
-	tracer trace.TracerProvider // nil where nothing is traced
-	grpc   *grpc.Server
+	faults   rpc.Faults
+	codec    rpc.Codec
+	tracer   trace.TracerProvider // nil where nothing is traced
+	logError func(error)
+	grpc     *grpc.Server
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
@@ -39,11 +40,12 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	sum := rpc.Sum(rpc.Protobuf{}, options)
-	return &Server{faults: faults, codec: sum.Codec, tracer: sum.Tracer, grpc: grpc.NewServer(
-		grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHead), grpc.MaxConcurrentStreams(maxCalls),
-		grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true),
-		grpc.ForceServerCodecV2(newCodec(sum.Codec)),
-	)}
+	return &Server{faults: faults, codec: sum.Codec, tracer: sum.Tracer,
+		logError: sum.LogError, grpc: grpc.NewServer(
+			grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHead), grpc.MaxConcurrentStreams(maxCalls),
+			grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true),
+			grpc.ForceServerCodecV2(newCodec(sum.Codec)),
+		)}
 }
 
 // RegisterService implements grpc.ServiceRegistrar. Methods that stream are left
@@ -90,7 +92,8 @@ func (s *Server) answer(
 	case err == nil && call != nil:
 		return traced{message: reply, call: call, ends: true}, nil
 	case err != nil && unreadable == nil:
-		err = s.faults.Encode(err).Status().Err()
+		method, _ := grpc.Method(ctx) // it is a call of a server
+		err = rpc.Failed(s.faults, s.logError, method, err).Status().Err()
 	case unreadable != nil:
 		err = rpc.Unreadable(unreadable).Status().Err()
 	}

@@ -29,8 +29,9 @@ type Server struct {
 	methods  map[string]method
 	messages messages
 	tracer   trace.TracerProvider // nil where nothing is traced
-	begin    []hpack.HeaderField  // of every answer
-	fine     []hpack.HeaderField  // at the end of one that is no fault
+	logError func(error)
+	begin    []hpack.HeaderField // of every answer
+	fine     []hpack.HeaderField // at the end of one that is no fault
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
@@ -53,7 +54,7 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	sum := rpc.Sum(rpc.Protobuf{}, options)
 	return &Server{
 		faults: faults, maxBody: min(maxBody, ourWindow-messagePrefix), methods: map[string]method{},
-		messages: messages{codec: sum.Codec}, tracer: sum.Tracer,
+		messages: messages{codec: sum.Codec}, tracer: sum.Tracer, logError: sum.LogError,
 		begin: []hpack.HeaderField{{Name: ":status", Value: "200"},
 			{Name: "content-type", Value: contentTypeOf(sum.Codec)}},
 		fine:      []hpack.HeaderField{{Name: "grpc-status", Value: "0"}},
@@ -284,11 +285,12 @@ func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[
 	case unreadable != nil:
 		return nil, status.New(codes.InvalidArgument, "the message cannot be read: "+unreadable.Error())
 	case err != nil:
-		return nil, s.faults.Encode(err).Status()
+		return nil, rpc.Failed(s.faults, s.logError, in.fields.path, err).Status()
 	}
 	message, err := s.messages.encode(reply, call)
 	if err != nil {
-		return nil, s.faults.Encode(fmt.Errorf("encode %T: %w", reply, err)).Status()
+		err = fmt.Errorf("encode %T: %w", reply, err)
+		return nil, rpc.Failed(s.faults, s.logError, in.fields.path, err).Status()
 	}
 	return message, nil
 }

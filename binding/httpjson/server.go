@@ -33,6 +33,7 @@ type Server struct {
 	methods   map[string]method
 	encoders  encoders
 	tracer    trace.TracerProvider // nil where nothing is traced
+	logError  func(error)
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
@@ -47,7 +48,7 @@ type method struct {
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
 	sum := rpc.Sum(rpc.JSON{}, options)
 	s := &Server{faults: faults, codec: sum.Codec, mediaType: rpc.MediaType(sum.Codec),
-		methods: make(map[string]method), tracer: sum.Tracer}
+		methods: make(map[string]method), tracer: sum.Tracer, logError: sum.LogError}
 	var err error
 	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: maxBody},
 		leanhttp.Patience{Answer: accept.AnswerTimeout}, s.answer, s.refuse)
@@ -109,13 +110,14 @@ func (s *Server) carryOut(
 	case unreadable != nil:
 		return s.fail(e, rpc.Unreadable(unreadable))
 	case err != nil:
-		return s.fail(e, s.faults.Encode(err))
+		return s.fail(e, rpc.Failed(s.faults, s.logError, string(request.Target), err))
 	}
 	encoding := call.Begin("encode", lab.SegmentEncoding)
 	defer encoding.End()
 	if err := e.encode(s.codec, reply); err != nil {
 		e.body.Reset()
-		return s.fail(e, s.faults.Encode(fmt.Errorf("encode %T: %w", reply, err)))
+		return s.fail(e, rpc.Failed(s.faults, s.logError, string(request.Target),
+			fmt.Errorf("encode %T: %w", reply, err)))
 	}
 	return statusOK
 }

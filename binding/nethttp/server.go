@@ -35,6 +35,7 @@ type Server struct {
 	mediaType string // of messages
 	maxBody   int64
 	tracer    trace.TracerProvider // nil where nothing is traced
+	logError  func(error)
 	routes    *http.ServeMux
 	http      http.Server
 }
@@ -45,7 +46,7 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	sum := rpc.Sum(rpc.JSON{}, options)
 	s := &Server{faults: faults, codec: sum.Codec, mediaType: rpc.MediaType(sum.Codec), maxBody: int64(maxBody),
-		tracer: sum.Tracer, routes: http.NewServeMux()}
+		tracer: sum.Tracer, logError: sum.LogError, routes: http.NewServeMux()}
 	s.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, rpc.Fault{Kind: rpc.InvalidArgument,
 			Detail: fmt.Sprintf("there is no %s %s here", r.Method, r.URL.Path)})
@@ -113,14 +114,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDes
 		s.fail(w, rpc.Unreadable(unreadable))
 		return
 	case err != nil:
-		s.fail(w, s.faults.Encode(err))
+		s.fail(w, rpc.Failed(s.faults, s.logError, r.URL.Path, err))
 		return
 	}
 	encoding := call.Begin("encode", lab.SegmentEncoding)
 	body, err := s.codec.Append(nil, reply)
 	encoding.End()
 	if err != nil {
-		s.fail(w, s.faults.Encode(fmt.Errorf("encode %T: %w", reply, err)))
+		err = fmt.Errorf("encode %T: %w", reply, err)
+		s.fail(w, rpc.Failed(s.faults, s.logError, r.URL.Path, err))
 		return
 	}
 	write(w, http.StatusOK, s.mediaType, body)

@@ -15,11 +15,19 @@ type Options struct {
 	Tracer trace.TracerProvider
 	// Codec is the encoding of messages. Both ends must have the same.
 	Codec Codec
+	// LogError receives the errors of calls that failed inside of the callee; nil: nobody does. It is for
+	// servers.
+	LogError func(error)
 }
 
 // Traced has a server make spans of the calls whose caller is traced.
 func Traced(tracer trace.TracerProvider) Option {
 	return func(o *Options) { o.Tracer = tracer }
+}
+
+// LogErrors has a server report the calls that failed inside of the callee.
+func LogErrors(logError func(error)) Option {
+	return func(o *Options) { o.LogError = logError }
 }
 
 // Encoded has a binding use another encoding than its own; nil changes nothing.

@@ -42,6 +42,28 @@ func Unreadable(err error) Fault {
 	return Fault{InvalidArgument, "the message cannot be read: " + err.Error()}
 }
 
+// Failed returns the fault of a call that the callee could not carry out. If the callee itself is to blame,
+// logError receives the error with its cause, which the caller does not get; nil: nobody does.
+func Failed(faults Faults, logError func(error), method string, err error) Fault {
+	fault := faults.Encode(err)
+	if fault.Kind == Internal && logError != nil {
+		logError(&Failure{method, err})
+	}
+	return fault
+}
+
+// Failure is the error of an operation. It makes its text on request: under load logs leave most out.
+type Failure struct {
+	Operation string
+	Err       error
+}
+
+// Error implements error.
+func (f *Failure) Error() string { return f.Operation + ": " + f.Err.Error() }
+
+// Unwrap returns the error without the operation.
+func (f *Failure) Unwrap() error { return f.Err }
+
 // Unexpected returns the fault of a callee whose answer is not the expected message.
 func Unexpected(callee string) Fault {
 	return Fault{Internal, callee + " answered what is not the expected message"}
