@@ -45,10 +45,12 @@ func Run(channel *unit.Channel, _ string) error {
 		return err
 	}
 	var u *Unit
-	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
-		u, err = Open(ctx, settings, func(err error) { fmt.Fprintf(os.Stderr, "%s: %v\n", settings.Unit, err) })
+	log := hosting.NewErrorLog(os.Stderr, settings.Unit)
+	err = hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
+		u, err = Open(ctx, settings, log.Error)
 		return u, err
 	}, func(channel *unit.Channel) error { return u.report(channel) })
+	return errors.Join(err, log.Close())
 }
 
 // report hands over what the audit compares with what customers were told. All replicas have

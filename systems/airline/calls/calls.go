@@ -29,16 +29,10 @@ const (
 )
 
 // faults are the failures that cross; refusals that belong to a call are answers.
-type faults struct{ logError func(error) }
+type faults struct{}
 
 // Encode implements rpc.Faults.
-func (f faults) Encode(err error) rpc.Fault {
-	problem := airline.ProblemOf(err)
-	if problem.Kind == rpc.Internal {
-		f.logError(problem)
-	}
-	return rpc.Fault{Kind: string(problem.Kind), Detail: problem.Detail}
-}
+func (faults) Encode(err error) rpc.Fault { return airline.ProblemOf(err).Fault() }
 
 // Decode implements rpc.Faults.
 func (faults) Decode(fault rpc.Fault, cause error) error {
@@ -62,12 +56,12 @@ type Parts struct {
 func NewServer(
 	parts Parts, logError func(error), log *requestlog.Log, tracer *spans.Provider,
 ) *grpcgo.Server {
-	var options []rpc.Option
+	options := []rpc.Option{rpc.LogErrors(logError)}
 	if tracer != nil {
 		options = append(options, rpc.Traced(tracer))
 	}
-	server := grpcgo.NewServer(maxMessage, faults{logError}, options...)
-	s := log.Registrar(server, faults{func(error) {}}) // the server logs failures
+	server := grpcgo.NewServer(maxMessage, faults{}, options...)
+	s := log.Registrar(server, faults{})
 	if parts.Sessions != nil {
 		airlinepb.RegisterAuthServer(s, answers{Parts: parts})
 	}

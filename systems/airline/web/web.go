@@ -6,6 +6,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,7 +125,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestTimeout)
 	case err != nil:
-		front.Write(w, h.problems.Refusal(err))
+		front.Write(w, h.problems.Refusal(cmp.Or(r.Pattern, r.Method), err))
 	}
 }
 

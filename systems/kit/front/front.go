@@ -75,7 +75,7 @@ func (f *Front) Handle(pattern string, work func(ctx context.Context, r *http.Re
 		if r.Body != http.NoBody {
 			r.Body = http.MaxBytesReader(w, r.Body, f.MaxBody)
 		}
-		Write(w, f.Do(r.Context(), func(ctx context.Context) (Answer, error) { return work(ctx, r) }))
+		Write(w, f.Do(r.Context(), pattern, func(ctx context.Context) (Answer, error) { return work(ctx, r) }))
 	})
 }
 
@@ -85,21 +85,23 @@ func (f *Front) HandleFunc(pattern string, handler http.HandlerFunc) {
 	f.known.HandleFunc(pattern, handler)
 }
 
-// Do bounds a request in time, and with others in number.
-func (f *Front) Do(ctx context.Context, work func(context.Context) (Answer, error)) Answer {
+// Do bounds a request in time, and with others in number. Its failure is logged as that of the operation.
+func (f *Front) Do(
+	ctx context.Context, operation string, work func(context.Context) (Answer, error),
+) Answer {
 	if f.open != nil {
 		select {
 		case f.open <- struct{}{}:
 			defer func() { <-f.open }()
 		default:
-			return f.Refusal(rpc.Problemf(TooBusy, "%d requests are open already; try again", f.InFlight))
+			return f.Refusal(operation, rpc.Problemf(TooBusy, "%d requests are open already; try again", f.InFlight))
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.Timeout)
 	defer cancel()
 	answer, err := work(ctx)
 	if err != nil {
-		return f.Refusal(err)
+		return f.Refusal(operation, err)
 	}
 	return answer
 }
@@ -107,7 +109,7 @@ func (f *Front) Do(ctx context.Context, work func(context.Context) (Answer, erro
 // ServeHTTP implements http.Handler.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != path.Clean(r.URL.Path) { // the mux would redirect
-		Write(w, f.Refusal(rpc.Problemf(NoResource, "nothing is at this path")))
+		f.refuse(w, r, rpc.Problemf(NoResource, "nothing is at this path"))
 		return
 	}
 	f.routes.ServeHTTP(w, r)
@@ -121,11 +123,15 @@ func (f *Front) unknown(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(verdict, r)
 	if allowed := verdict.header.Get("Allow"); allowed != "" {
 		w.Header().Set("Allow", allowed)
-		Write(w, f.Refusal(rpc.Problemf(NoMethod, "%s takes %s", r.URL.Path,
-			strings.ReplaceAll(allowed, ",", " or"))))
+		f.refuse(w, r, rpc.Problemf(NoMethod, "%s takes %s", r.URL.Path, strings.ReplaceAll(allowed, ",", " or")))
 		return
 	}
-	Write(w, f.Refusal(rpc.Problemf(NoResource, "nothing is at this path")))
+	f.refuse(w, r, rpc.Problemf(NoResource, "nothing is at this path"))
+}
+
+// refuse answers a request for which no work is done.
+func (f *Front) refuse(w http.ResponseWriter, r *http.Request, why *rpc.Problem) {
+	Write(w, f.Refusal(r.Pattern, why))
 }
 
 // silent swallows an answer but its header.
@@ -137,15 +143,15 @@ func (s *silent) WriteHeader(int)             {}
 
 func (f *Front) health(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
-		Write(w, f.Refusal(rpc.Problemf(rpc.InvalidArgument, "this resource has no parameters")))
+		f.refuse(w, r, rpc.Problemf(rpc.InvalidArgument, "this resource has no parameters"))
 		return
 	}
 	if f.Healthy != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), f.Timeout)
 		defer cancel()
 		if err := f.Healthy(ctx); err != nil {
-			Write(w, f.Refusal(&rpc.Problem{Kind: rpc.Unavailable, Detail: "a part of the system does not answer",
-				Cause: err}))
+			f.refuse(w, r, &rpc.Problem{Kind: rpc.Unavailable, Detail: "a part of the system does not answer",
+				Cause: err})
 			return
 		}
 	}

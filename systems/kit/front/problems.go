@@ -32,7 +32,7 @@ type Problems struct {
 	Of func(error) *rpc.Problem
 	// Meanings has the kinds that not every system has.
 	Meanings map[rpc.Kind]Meaning
-	// LogError is told of failures of the system itself; nil: nobody is.
+	// LogError receives the failures of the system itself, with their operation; nil: nobody does.
 	LogError func(error)
 }
 
@@ -80,12 +80,12 @@ func (p Problems) document(kind rpc.Kind, status int, detail string) []byte {
 	return body
 }
 
-// Refusal returns the answer to what has failed. Its cause stays inside.
-func (p Problems) Refusal(err error) Answer {
+// Refusal returns the answer to an operation that has failed. Its cause stays inside.
+func (p Problems) Refusal(operation string, err error) Answer {
 	problem := p.Of(err)
 	status := p.meaning(problem.Kind).Status
 	if status == http.StatusInternalServerError && p.LogError != nil {
-		p.LogError(problem)
+		p.LogError(&rpc.Failure{Operation: operation, Err: err})
 	}
 	a := Answer{Status: status, MediaType: ProblemType, Body: p.document(problem.Kind, status, problem.Detail)}
 	if status == http.StatusServiceUnavailable {

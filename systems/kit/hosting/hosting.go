@@ -63,6 +63,8 @@ type Unit struct {
 	// Peer returns the host:port of another unit, or of all its replicas (see rpc.Spread).
 	Peer func(unit string) (addresses string, err error)
 	Log  *requestlog.Log // of what the unit answers; nil: none
+	// LogError receives the errors inside of the unit; nil: nobody does.
+	LogError func(error)
 	// Spans makes the spans of requests that are traced; nil: none are.
 	Spans *spans.Provider
 
@@ -85,7 +87,9 @@ func NewUnit(
 	}
 	calls.Encoding, calls.Balancing = Encoding(s.Encoding), Balancing(s.Balancing)
 	calls.Guards = Guards(s.Resilience, calls.Faults, repeatable)
-	return Unit{Name: name, Calls: calls, Log: RequestLog(s.Logging, name), Spans: Tracer(s.Spans)}, nil
+	u = Unit{Name: name, Calls: calls, Log: RequestLog(s.Logging, name), Spans: Tracer(s.Spans)}
+	u.LogErrors()
+	return u, nil
 }
 
 // RequestLog returns the log of a unit for a value of kit.KnobLogging; nil if requests have no lines. Its
@@ -163,7 +167,7 @@ const drain = 10 * time.Second
 
 // Serve answers the calls of other units until ctx ends, and then what is under way.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
-	var options []rpc.Option
+	options := []rpc.Option{rpc.LogErrors(u.LogError)}
 	if u.Spans != nil {
 		options = append(options, rpc.Traced(u.Spans))
 	}

@@ -75,14 +75,14 @@ func newGateway(backend Backend) *gateway {
 				people.Tampered: spoiled, people.WrongKey: spoiled, people.Truncated: spoiled}},
 		Timeout: requestTimeout, MaxBody: maxBody, InFlight: backend.InFlight, Healthy: backend.Healthy})}
 	for _, kind := range people.Kinds() {
-		g.Handle(creation(kind), func(ctx context.Context, r *http.Request) (front.Answer, error) {
+		g.Handle(creation[kind], func(ctx context.Context, r *http.Request) (front.Answer, error) {
 			text, err := front.ReadBody(r)
 			if err != nil {
 				return front.Answer{}, err
 			}
 			return g.create(ctx, kind, text)
 		})
-		g.Handle(fetching(kind),
+		g.Handle(fetching[kind],
 			func(ctx context.Context, r *http.Request) (front.Answer, error) {
 				return g.fetch(ctx, kind, r.PathValue("id"))
 			})
@@ -97,11 +97,17 @@ func newGateway(backend Backend) *gateway {
 	return g
 }
 
-// creation returns the pattern of requests that create a record.
-func creation(kind people.Kind) string { return "POST /" + string(kind) }
+// The patterns of requests that create a record of a kind, and that fetch one.
+var creation, fetching = patterns("POST /", ""), patterns("GET /", "/{id}")
 
-// fetching returns the pattern of requests that fetch one.
-func fetching(kind people.Kind) string { return "GET /" + string(kind) + "/{id}" }
+// patterns returns patterns by the kind that they name.
+func patterns(before, after string) map[people.Kind]string {
+	all := map[people.Kind]string{}
+	for _, kind := range people.Kinds() {
+		all[kind] = before + string(kind) + after
+	}
+	return all
+}
 
 func (g *gateway) create(ctx context.Context, kind people.Kind, text []byte) (front.Answer, error) {
 	values, err := readRecord(kind, text)

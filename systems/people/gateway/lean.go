@@ -57,13 +57,14 @@ func (g *gateway) answer(
 	ctx context.Context, backend Backend, kind people.Kind, id string,
 	work func(context.Context) (front.Answer, error),
 ) front.Answer {
+	operation := patternOf(kind, id)
 	if backend.Log == nil && backend.Spans == nil {
-		return g.Do(ctx, work)
+		return g.Do(ctx, operation, work)
 	}
-	began, operation := time.Now(), patternOf(kind, id)
+	began := time.Now()
 	ctx, request := front.Enter(ctx, backend.Spans, operation, component)
 	defer request.End()
-	a := g.Do(ctx, work)
+	a := g.Do(ctx, operation, work)
 	backend.Log.Client(ctx, began, operation, a.Status, len(a.Body))
 	return a
 }
@@ -71,9 +72,9 @@ func (g *gateway) answer(
 // patternOf returns the pattern of net/http that takes the same requests.
 func patternOf(kind people.Kind, id string) string {
 	if id == "" {
-		return creation(kind)
+		return creation[kind]
 	}
-	return fetching(kind)
+	return fetching[kind]
 }
 
 // route returns the kind, and the id where there is one, that a target of the usual form

@@ -69,11 +69,11 @@ func startAt(
 	for i := len(design.Units) - 1; i >= 0; i-- {
 		unit := design.Units[i].Name
 		u, err := Open(ctx, design, unit, Place{Database: s.database, Dir: identities, Key: key,
-			LogError: s.logError,
-			Peer:     func(name string) (string, error) { return addresses[name], nil }})
+			Peer: func(name string) (string, error) { return addresses[name], nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
+		u.LogError = s.logError
 		s.tracers[unit] = u.Spans
 		if u.Log != nil {
 			u.Log = requestlog.New(&s.requests, unit)

@@ -102,16 +102,13 @@ type Place struct {
 	Key      []byte
 	// Peer is the host:port of another unit, or of all its replicas.
 	Peer func(unit string) (string, error)
-	// LogError is told what fails inside; nil: standard error is.
-	LogError func(error)
 }
 
 // Unit is a unit that is joined.
 type Unit struct {
 	hosting.Unit
-	design   architecture.Design
-	keepers  map[people.Kind]peoplepb.Records
-	logError func(error)
+	design  architecture.Design
+	keepers map[people.Kind]peoplepb.Records
 }
 
 // Open joins a unit of a design.
@@ -119,7 +116,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	if _, err := design.Named(name); err != nil {
 		return nil, err
 	}
-	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}, logError: place.LogError}
+	u := &Unit{design: design, keepers: map[people.Kind]peoplepb.Records{}}
 	var err error
 	u.Unit, err = hosting.NewUnit(name, name, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
 		Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(people.ProblemOf)}, repeatable)
@@ -127,9 +124,6 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 		return nil, err
 	}
 	u.Peer, u.UnitOf = place.Peer, func(kind string) string { return design.Hosting(kind).Name }
-	if u.logError == nil {
-		u.logError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
-	}
 	if err := u.join(ctx, place); err != nil {
 		return nil, errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())
 	}
@@ -175,7 +169,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		serve = gateway.ServeLean
 	}
 	return serve(ctx, listener, gateway.Backend{
-		Keepers: u.keepers, Healthy: u.Healthy, InFlight: u.design.InFlight, LogError: u.logError, Log: u.Log,
+		Keepers: u.keepers, Healthy: u.Healthy, InFlight: u.design.InFlight, LogError: u.LogError, Log: u.Log,
 		Spans: u.Spans})
 }
 

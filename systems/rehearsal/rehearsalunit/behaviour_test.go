@@ -53,11 +53,11 @@ func start(t *testing.T, architecture string, knobs map[string]string) *rehearse
 	t.Cleanup(func() { stop(); serving.Wait() })
 	for _, of := range r.design.Units {
 		u, err := Open(ctx, r.design, of.Name, Place{Dir: t.TempDir(),
-			LogError: func(err error) { t.Errorf("unit %s: %v", of.Name, err) },
-			Peer:     func(name string) (string, error) { return addresses[name], nil }})
+			Peer: func(name string) (string, error) { return addresses[name], nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
+		u.LogError = func(err error) { t.Errorf("unit %s: %v", of.Name, err) }
 		r.units = append(r.units, u)
 		serving.Go(func() {
 			if err := u.Serve(ctx, listeners[of.Name]); err != nil {

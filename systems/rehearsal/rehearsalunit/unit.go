@@ -62,13 +62,11 @@ func Run(channel *unit.Channel, argument string) error {
 	}, func(channel *unit.Channel) error { return channel.Report(u.Account()) })
 }
 
-// Place holds the folder, the peers and the log of a unit.
+// Place holds the folder and the peers of a unit.
 type Place struct {
 	Dir string // its own folder
 	// Peer is the host:port of another unit, or of all its replicas.
 	Peer func(unit string) (string, error)
-	// LogError is told what fails inside; nil: standard error is.
-	LogError func(error)
 	// Pause is the time between two operations of the load.
 	Pause time.Duration
 }
@@ -85,8 +83,7 @@ type Unit struct {
 	counts   *counts
 	burner   *burner
 	sleeper  *sleeper
-	aside    atomic.Int64 // work under way that nobody waits for
-	logError func(error)
+	aside    atomic.Int64  // work under way that nobody waits for
 	pause    time.Duration // between two probes
 	each     int           // probes of each kind
 	dry      bool          // probes are sent
@@ -102,13 +99,11 @@ func Open(ctx context.Context, design *rehearsal.Design, name string, place Plac
 		return nil, fmt.Errorf("the design has no unit %q", name)
 	}
 	u := &Unit{design: design, index: index, parts: map[int]rehearsalpb.Part{}, stations: map[string]*station{},
-		burner: newBurner(), sleeper: &sleeper{}, logError: place.LogError, pause: min(place.Pause, longestPause),
+		burner: newBurner(), sleeper: &sleeper{}, pause: min(place.Pause, longestPause),
 		frontCPU: make([]time.Duration, len(design.Roots)),
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Calls: hosting.Calls{Binding: design.Bind,
 			Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(problemOf)}}}
-	if u.logError == nil {
-		u.logError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
-	}
+	u.LogErrors()
 	if err := u.join(ctx, place.Dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())
 	}
@@ -187,7 +182,7 @@ func (u *Unit) serve(ctx context.Context, listener net.Listener) error {
 // logIf logs an error, unless the unit was told to end.
 func (u *Unit) logIf(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
-		u.logError(err)
+		u.LogError(err)
 	}
 }
 

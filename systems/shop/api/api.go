@@ -37,11 +37,13 @@ const RequestTimeout = 30 * time.Second
 type api struct{ shop.Parts }
 
 // NewHandler makes the resources. healthy returns nil when a request would find all it needs; nil: it always
-// does.
-func NewHandler(parts shop.Parts, healthy func(ctx context.Context) error) http.Handler {
+// does. logError receives the failures of the shop itself; nil: nobody does.
+func NewHandler(
+	parts shop.Parts, healthy func(ctx context.Context) error, logError func(error),
+) http.Handler {
 	a := api{parts}
-	f := front.New(front.Config{Problems: front.Problems{Types: types, Of: shop.ProblemOf, Meanings: meanings()},
-		Timeout: RequestTimeout, MaxBody: maxBody, Healthy: healthy})
+	f := front.New(front.Config{Timeout: RequestTimeout, MaxBody: maxBody, Healthy: healthy,
+		Problems: front.Problems{Types: types, Of: shop.ProblemOf, Meanings: meanings(), LogError: logError}})
 	f.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(document) // a reader who has left is no failure

@@ -69,7 +69,7 @@ func TestStates(t *testing.T) {
 	for _, c := range cases {
 		backend := &scripted{answer: &shoppb.CreateOrderResponse{Order: &shoppb.Order{OrderId: "o-1",
 			State: string(c.state)}, Replayed: c.replayed}}
-		got := order(NewHandler(shop.Parts{Orders: backend}, nil))
+		got := order(NewHandler(shop.Parts{Orders: backend}, nil, nil))
 		if got.Code != c.want || got.Header().Get("Location") != "/orders/o-1" {
 			t.Errorf("%s, replayed %v: %d at %q, want %d", c.state, c.replayed, got.Code, got.Header().Get("Location"),
 				c.want)
@@ -94,7 +94,7 @@ func TestProblems(t *testing.T) {
 	}
 	for _, kind := range shop.Kinds() {
 		secret := &rpc.Problem{Kind: kind, Detail: "what clients may know", Cause: errors.New("password=secret")}
-		got := order(NewHandler(shop.Parts{Orders: &scripted{err: fmt.Errorf("inside: %w", secret)}}, nil))
+		got := order(NewHandler(shop.Parts{Orders: &scripted{err: fmt.Errorf("inside: %w", secret)}}, nil, nil))
 		var document front.Document
 		if err := json.Unmarshal(got.Body.Bytes(), &document); err != nil {
 			t.Fatal(err)
@@ -109,7 +109,12 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%s: Retry-After %q", kind, retry)
 		}
 	}
-	got := order(NewHandler(shop.Parts{Orders: &scripted{err: errors.New("password=secret")}}, nil))
+	var causes []string
+	got := order(NewHandler(shop.Parts{Orders: &scripted{err: errors.New("password=secret")}}, nil,
+		func(err error) { causes = append(causes, err.Error()) }))
+	if len(causes) != 1 || causes[0] != "POST /orders: password=secret" {
+		t.Errorf("the log has %q, want the cause of the fault", causes)
+	}
 	if got.Code != http.StatusInternalServerError || strings.Contains(got.Body.String(), "secret") {
 		t.Errorf("a fault = %d %s", got.Code, got.Body)
 	}
@@ -125,7 +130,7 @@ func TestHealth(t *testing.T) {
 		{func(context.Context) error { return errors.New("the database is gone") }, http.StatusServiceUnavailable},
 	} {
 		got := httptest.NewRecorder()
-		NewHandler(shop.Parts{}, c.healthy).ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/health", nil))
+		NewHandler(shop.Parts{}, c.healthy, nil).ServeHTTP(got, httptest.NewRequest(http.MethodGet, "/health", nil))
 		if got.Code != c.want || strings.Contains(got.Body.String(), "gone") {
 			t.Errorf("health = %d %s, want %d", got.Code, got.Body, c.want)
 		}
@@ -149,7 +154,7 @@ func TestTooDeep(t *testing.T) {
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set(keyHeader, "key")
 	got := httptest.NewRecorder()
-	NewHandler(shop.Parts{}, nil).ServeHTTP(got, request)
+	NewHandler(shop.Parts{}, nil, nil).ServeHTTP(got, request)
 	if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), "nested deeper than 8 levels") {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
@@ -198,7 +203,7 @@ func TestSlowClient(t *testing.T) {
 				listener.connections <- theirs
 				ctx, stop := context.WithCancel(context.Background())
 				ended := make(chan error, 1)
-				go func() { ended <- Serve(ctx, listener, NewHandler(shop.Parts{}, nil)) }()
+				go func() { ended <- Serve(ctx, listener, NewHandler(shop.Parts{}, nil, nil)) }()
 				began := time.Now()
 				go func() { _, _ = io.WriteString(ours, c.sent) }()
 				text, _ := io.ReadAll(bufio.NewReader(ours))

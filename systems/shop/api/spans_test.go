@@ -20,7 +20,7 @@ func TestTracedRequests(t *testing.T) {
 	made := &shoppb.Order{OrderId: "o-1", State: string(shop.StateConfirmed)}
 	write := &scripted{answer: &shoppb.CreateOrderResponse{Order: made}}
 	provider := spans.NewProvider(1)
-	handler := front.Traced(NewHandler(shop.Parts{Orders: write}, nil), provider, component)
+	handler := front.Traced(NewHandler(shop.Parts{Orders: write}, nil, nil), provider, component)
 	if got := order(handler); got.Code != http.StatusCreated {
 		t.Fatalf("status %d: %s", got.Code, got.Body)
 	}

@@ -63,8 +63,7 @@ func runUnits(t *testing.T, name string, turned map[string]string) *running {
 }
 
 func (s *running) run(t *testing.T, design architecture.Design, kind, instance string, place assembly.Place) {
-	report, err := assembly.Run(context.WithoutCancel(t.Context()), design, kind, instance, place,
-		func(err error) { t.Log(err) })
+	report, err := assembly.Run(context.WithoutCancel(t.Context()), design, kind, instance, place)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reports[instance] = report

@@ -273,7 +273,9 @@ func (s shopOf) call(t *testing.T) func(component string) grpc.ClientConnInterfa
 // serve offers what a unit hosts to the other units.
 func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Hosted) {
 	t.Helper()
-	server, err := assembly.Calls(s.design.Binding).NewServer()
+	server, err := assembly.Calls(s.design.Binding).NewServer(rpc.LogErrors(func(err error) {
+		t.Logf("in unit %s: %v", unit.Name, err)
+	}))
 	must(t, err)
 	for _, offer := range hosted.Offers {
 		offer(server)
@@ -315,7 +317,8 @@ func (s shopOf) publish(t *testing.T, hosted assembly.Hosted) string {
 	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- api.Serve(ctx, listener, api.NewHandler(hosted.Parts, nil)) }()
+	handler := api.NewHandler(hosted.Parts, nil, func(err error) { t.Logf("in front: %v", err) })
+	go func() { ended <- api.Serve(ctx, listener, handler) }()
 	t.Cleanup(func() {
 		stop()
 		must(t, <-ended)

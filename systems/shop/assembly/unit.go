@@ -220,10 +220,10 @@ type unit struct {
 	syncsBefore *int64
 }
 
-// Run returns one unit of a design until ctx ends; then it finishes the requests in
-// flight. logError is told what goes wrong beside requests.
+// Run runs one unit of a design until ctx ends; then it finishes the requests in
+// flight. Errors are on standard error.
 func Run(
-	ctx context.Context, design architecture.Design, kind, instance string, place Place, logError func(error),
+	ctx context.Context, design architecture.Design, kind, instance string, place Place,
 ) (report Report, err error) {
 	u, err := newUnit(design, kind, instance, place)
 	if err != nil {
@@ -245,7 +245,7 @@ func Run(
 	defer stop()
 	var background sync.WaitGroup
 	for _, work := range hosted.Background {
-		background.Go(func() { work(beside, logError) })
+		background.Go(func() { work(beside, u.LogError) })
 	}
 	err = u.serve(ctx, hosted)
 	if err == nil && ctx.Err() == nil {
@@ -342,8 +342,8 @@ func (u *unit) serve(ctx context.Context, hosted Hosted) error {
 	if err != nil {
 		return fmt.Errorf("unit %s: listen on %s: %w", u.instance, u.place.Address, err)
 	}
-	public := kitfront.Traced(u.Log.Handler(api.NewHandler(hosted.Parts, u.healthy)), u.Spans, publicComponent)
-	return api.Serve(ctx, listener, u.withSettled(ctx, public))
+	public := u.Log.Handler(api.NewHandler(hosted.Parts, u.healthy, u.LogError))
+	return api.Serve(ctx, listener, u.withSettled(ctx, kitfront.Traced(public, u.Spans, publicComponent)))
 }
 
 // healthy is nil when all that the unit needs answers.

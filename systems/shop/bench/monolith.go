@@ -58,7 +58,7 @@ func serve(ctx context.Context, db *database.DB) (address string, stop func() er
 	}
 	serving, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- api.Serve(serving, listener, api.NewHandler(parts, db.Ping)) }()
+	go func() { ended <- api.Serve(serving, listener, api.NewHandler(parts, db.Ping, nil)) }()
 	return listener.Addr().String(), func() error {
 		cancel()
 		return <-ended

@@ -66,8 +66,7 @@ func RunMapped(channel *unit.Channel, argument string, mapped assembly.Stores) e
 		}
 		close(stopped)
 	}()
-	report, err := assembly.Run(ctx, design, job.Unit, name, place,
-		func(err error) { fmt.Fprintln(os.Stderr, name+":", err) })
+	report, err := assembly.Run(ctx, design, job.Unit, name, place)
 	if err != nil {
 		return err
 	}

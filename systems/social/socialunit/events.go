@@ -186,12 +186,12 @@ func (u *Unit) takeAnnounced(ctx context.Context) (end func()) {
 	taking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	subscriber := event.Subscriber{Source: u.broker, Queue: Queue, Handle: u.take}
 	var beside sync.WaitGroup
-	beside.Go(func() { subscriber.Run(taking, u.place.LogError) })
+	beside.Go(func() { subscriber.Run(taking, u.LogError) })
 	return func() {
 		limited, cancel := context.WithTimeout(taking, drainWithin)
 		defer cancel()
 		if err := u.settled(limited); err != nil {
-			u.place.LogError(err)
+			u.LogError(err)
 		}
 		stop()
 		beside.Wait()

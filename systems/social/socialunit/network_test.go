@@ -46,8 +46,7 @@ func startWith(
 	if err != nil {
 		t.Fatal(err)
 	}
-	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Key: testKey,
-		LogError: func(err error) { t.Logf("logs: %v", err) }}
+	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Key: testKey}
 	if design.Broker != "" {
 		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
 	}
@@ -69,6 +68,7 @@ func startWith(
 		if err != nil {
 			t.Fatal(err)
 		}
+		unit.LogError = func(err error) { t.Logf("logs: %v", err) }
 		change(unit)
 		all.Go(func() {
 			if err := unit.Serve(ctx, listeners[u.Name]); err != nil {

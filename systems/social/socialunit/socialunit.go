@@ -124,8 +124,6 @@ type Place struct {
 	Key                      []byte // of tokens, for units for which Design.HasKey holds
 	// Peer is the host:port of another unit, or of all its replicas.
 	Peer func(unit string) (string, error)
-	// LogError is told what fails inside; nil: standard error is.
-	LogError func(error)
 }
 
 // Unit is a unit that is joined.
@@ -149,9 +147,6 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	own, err := design.Named(name)
 	if err != nil {
 		return nil, err
-	}
-	if place.LogError == nil {
-		place.LogError = func(err error) { fmt.Fprintln(os.Stderr, name+":", err) }
 	}
 	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{}, stores: map[string]document.Store{}}
 	u.Unit, err = hosting.NewUnit(name, name, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
@@ -286,7 +281,7 @@ func (u *Unit) Parts() *parts.All { return u.parts }
 // Handler returns the public interface of the unit in front.
 func (u *Unit) Handler() http.Handler {
 	public := gateway.NewHandler(gateway.Backend{Parts: u.parts, Signer: u.signer, Healthy: u.Healthy,
-		LogError: u.place.LogError})
+		LogError: u.LogError})
 	if u.broker == nil {
 		return public
 	}
