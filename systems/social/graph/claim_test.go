@@ -1,21 +1,20 @@
-package graph_test
+package graph
 
 import (
 	"fmt"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/systems/social"
-	"github.com/cleave-lab/cleave/systems/social/graph"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// TestANumberBelongsToOneUser registers users of other names with the same number at once. Whoever loses the
-// name gives the number back.
-func TestANumberBelongsToOneUser(t *testing.T) {
-	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), "users")
+// openUsers returns users in a store of their own.
+func openUsers(t *testing.T) *Users {
+	t.Helper()
+	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), usersName)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,42 +23,70 @@ func TestANumberBelongsToOneUser(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if err := store.Declare(t.Context(), graph.UsersCollection); err != nil {
+	if err := store.Declare(t.Context(), UsersCollection); err != nil {
 		t.Fatal(err)
 	}
-	users := graph.NewUsers(store, nil)
-	const atOnce = 2 // hashes of passwords take time
-	register := func(number, name string) error {
-		_, err := users.Register(t.Context(), &pb.RegisterRequest{Id: number, Name: name, Password: "open sesame"})
-		if err != nil && social.ProblemOf(err).Kind != social.Exists {
-			t.Errorf("register %s as %s: %v", name, number, err)
-		}
-		return err
+	return NewUsers(store, nil)
+}
+
+// countMade calls add n times at once, and returns how often it has made a user.
+func countMade(t *testing.T, n int, add func(i int) (made bool, err error)) int {
+	t.Helper()
+	var made atomic.Int64
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			is, err := add(i)
+			if err != nil {
+				t.Error(err)
+			}
+			if is {
+				made.Add(1)
+			}
+		})
 	}
-	together := func(number, name func(i int) string) (made int) {
-		errs := make([]error, atOnce)
-		var all sync.WaitGroup
-		for i := range errs {
-			all.Go(func() { errs[i] = register(number(i), name(i)) })
+	all.Wait()
+	return int(made.Load())
+}
+
+// TestTwoRegistrationsShareNoNumber: both find it free before either has hashed its password.
+func TestTwoRegistrationsShareNoNumber(t *testing.T) {
+	users := openUsers(t)
+	made := countMade(t, 2, func(i int) (bool, error) {
+		_, err := users.Register(t.Context(),
+			&pb.RegisterRequest{Id: "7", Name: fmt.Sprintf("ann_%d", i), Password: "open sesame"})
+		if err != nil && social.ProblemOf(err).Kind == social.Exists {
+			return false, nil
 		}
-		all.Wait()
-		return len(slices.DeleteFunc(errs, func(err error) bool { return err != nil }))
-	}
-	of := func(format string) func(i int) string { return func(i int) string { return fmt.Sprintf(format, i) } }
-	same := func(text string) func(int) string { return func(int) string { return text } }
-	if made := together(same("7"), of("ann_%d")); made != 1 {
+		return err == nil, err
+	})
+	if made != 1 {
 		t.Errorf("%d users have the number 7, want one", made)
 	}
-	if made := together(of("10%d"), same("bob")); made != 1 {
-		t.Errorf("%d users have the name bob, want one", made)
+}
+
+// TestANumberIsClaimedOnce of many at once. Who does not get the name gives the number back.
+func TestANumberIsClaimedOnce(t *testing.T) {
+	users := openUsers(t)
+	const many = 16
+	add := func(number, name string) (bool, error) {
+		return users.add(t.Context(), UserDocument(&pb.User{Id: number, Name: name}, "hash"), number)
 	}
-	free := 0
-	for i := range atOnce {
-		if register(fmt.Sprintf("10%d", i), fmt.Sprintf("eve_%d", i)) == nil {
-			free++
+	for round := range 5 {
+		number := fmt.Sprint(round)
+		if made := countMade(t, many, func(i int) (bool, error) {
+			return add(number, fmt.Sprintf("ann_%d_%d", round, i))
+		}); made != 1 {
+			t.Errorf("%d users have the number %s, want one", made, number)
 		}
 	}
-	if free != atOnce-1 {
-		t.Errorf("%d numbers of those who did not become bob are free, want %d", free, atOnce-1)
+	numberOf := func(i int) string { return fmt.Sprint(100 + i) }
+	if made := countMade(t, many, func(i int) (bool, error) { return add(numberOf(i), "bob") }); made != 1 {
+		t.Errorf("%d users have the name bob, want one", made)
+	}
+	if made := countMade(t, many, func(i int) (bool, error) {
+		return add(numberOf(i), fmt.Sprintf("eve_%d", i))
+	}); made != many-1 {
+		t.Errorf("%d numbers of those who did not become bob are free, want %d", made, many-1)
 	}
 }
