@@ -46,13 +46,16 @@ func (l *ErrorLog) Error(err error) {
 	l.written++
 	l.writeCount()
 	// The texts of joined errors have several lines.
-	fmt.Fprintf(l.to, "%s: %.*s\n", l.unit, longestError, strings.Join(strings.Fields(err.Error()), " "))
+	l.write(fmt.Sprintf("%.*s", longestError, strings.Join(strings.Fields(err.Error()), " ")))
 }
+
+// write writes a line. Nobody could be told of a log that cannot be written.
+func (l *ErrorLog) write(text string) { _, _ = fmt.Fprintf(l.to, "%s: %s\n", l.unit, text) }
 
 // writeCount writes how many errors were left out since the last line.
 func (l *ErrorLog) writeCount() {
 	if l.leftOut > 0 {
-		fmt.Fprintf(l.to, "%s: %d errors were left out of this log\n", l.unit, l.leftOut)
+		l.write(fmt.Sprintf("%d errors were left out of this log", l.leftOut))
 		l.leftOut = 0
 	}
 }
