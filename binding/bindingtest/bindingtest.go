@@ -222,6 +222,14 @@ func (s *service) Check(
 	return &grpc_health_v1.HealthCheckResponse{Status: status}, nil
 }
 
+// List answers with a text that Protocol Buffers refuse.
+func (s *service) List(
+	context.Context, *grpc_health_v1.HealthListRequest,
+) (*grpc_health_v1.HealthListResponse, error) {
+	return &grpc_health_v1.HealthListResponse{
+		Statuses: map[string]*grpc_health_v1.HealthCheckResponse{"\xff": {}}}, nil
+}
+
 // kindError is an error of the test's system.
 type kindError struct {
 	rpc.Fault

@@ -23,6 +23,9 @@ func encodings(t *testing.T, b Binding) {
 			largeMessages(t, x)
 			faultsKeepTheirKind(t, x)
 			tracing(t, x)
+			if codec == rpc.Codec(rpc.Protobuf{}) { // the others encode it
+				unencodable(t, x)
+			}
 			other := all[(i+1)%len(all)]
 			x = newBench(t, b.encoded(codec, other), "tcp", nil, nil)
 			_, err := x.check(within(t), "hello")

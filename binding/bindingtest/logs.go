@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc/health/grpc_health_v1"
+
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
@@ -56,5 +58,20 @@ func logging(t *testing.T, x *bench) {
 	if want := map[string]string{"ok": "", "conflict": trace, rpc.Internal: trace}; fmt.Sprint(found) !=
 		fmt.Sprint(want) {
 		t.Errorf("lines of %v, want %v", found, want)
+	}
+}
+
+// unencodable: an answer that cannot be encoded is a failure inside of the callee, and its cause is reported.
+func unencodable(t *testing.T, x *bench) {
+	var causes []string
+	x.logError = func(err error) { causes = append(causes, err.Error()) }
+	x.end(t)
+	x.begin(t)
+	if _, err := x.client.List(within(t), &grpc_health_v1.HealthListRequest{}); kind(err) != rpc.Internal {
+		t.Errorf("%v, want the fault %s", err, rpc.Internal)
+	}
+	x.end(t)
+	if len(causes) != 1 || !strings.Contains(causes[0], "encode *grpc_health_v1.HealthListResponse: ") {
+		t.Errorf("causes %q, want why the answer cannot be encoded", causes)
 	}
 }

@@ -71,7 +71,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, options
 		in, out = traced{message: in, call: call}, traced{message: out, call: call}
 	}
 	if call != nil || c.codec != rpc.Codec(rpc.Protobuf{}) { // else grpc-go remains as it comes
-		options = append(options, grpc.ForceCodecV2(newCodec(c.codec)))
+		options = append(options, grpc.ForceCodecV2(newCodec(c.codec, nil)))
 	}
 	if err := c.grpc.Invoke(ctx, method, in, out, options...); err != nil {
 		return rpc.DecodeStatus(ctx, c.faults, c.address, status.Convert(err))

@@ -9,6 +9,8 @@
 package grpcgo
 
 import (
+	"fmt"
+
 	"google.golang.org/grpc/encoding"
 	_ "google.golang.org/grpc/encoding/proto" // registers the codec that is wrapped
 	"google.golang.org/grpc/mem"
@@ -26,14 +28,17 @@ type traced struct {
 }
 
 // codec is that of an encoding, and tells of traced messages.
-type codec struct{ encoding.CodecV2 }
+type codec struct {
+	encoding.CodecV2
+	logError func(error) // receives why a message cannot be encoded; nil: nobody does
+}
 
 // newCodec returns grpc-go's own for Protocol Buffers.
-func newCodec(of rpc.Codec) codec {
+func newCodec(of rpc.Codec, logError func(error)) codec {
 	if of == rpc.Codec(rpc.Protobuf{}) {
-		return codec{encoding.GetCodecV2("proto")}
+		return codec{encoding.GetCodecV2("proto"), logError}
 	}
-	return codec{adapted{of}}
+	return codec{adapted{of}, logError}
 }
 
 // adapted is an encoding that grpc-go does not bring.
@@ -62,14 +67,23 @@ func (a adapted) Unmarshal(data mem.BufferSlice, message any) error {
 func (c codec) Marshal(message any) (mem.BufferSlice, error) {
 	t, is := message.(traced)
 	if !is {
-		return c.CodecV2.Marshal(message)
+		return c.encode(message)
 	}
 	if t.ends {
 		defer t.call.End()
 	}
 	part := t.call.Begin("encode", lab.SegmentEncoding)
 	defer part.End()
-	return c.CodecV2.Marshal(t.message)
+	return c.encode(t.message)
+}
+
+// encode encodes a message. That it cannot be is a failure of who sends it.
+func (c codec) encode(message any) (mem.BufferSlice, error) {
+	data, err := c.CodecV2.Marshal(message)
+	if err != nil && c.logError != nil {
+		c.logError(fmt.Errorf("encode %T: %w", message, err))
+	}
+	return data, err
 }
 
 // Unmarshal implements encoding.CodecV2.

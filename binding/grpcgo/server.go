@@ -44,7 +44,7 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 		logError: sum.LogError, grpc: grpc.NewServer(
 			grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHead), grpc.MaxConcurrentStreams(maxCalls),
 			grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true),
-			grpc.ForceServerCodecV2(newCodec(sum.Codec)),
+			grpc.ForceServerCodecV2(newCodec(sum.Codec, sum.LogError)),
 		)}
 }
 
