@@ -3,6 +3,7 @@ package shopunit
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -193,6 +195,42 @@ func TestShopUnitReportsWhenItIsStopped(t *testing.T) {
 		if (err == nil) != (c.word != "") || !strings.Contains(said.String(), c.want) {
 			t.Errorf("%s: ended with %v and said %q, want %q", name, err, said, c.want)
 		}
+	}
+}
+
+// TestShopUnitLogsWhyItFails: the client gets a 500 without the cause, and standard error has it.
+func TestShopUnitLogsWhyItFails(t *testing.T) {
+	dir, address := t.TempDir(), freeAddress(t)
+	unit, commands, said := startShop(t, dir, address, nil)
+	awaitHealth(t, "http://"+address)
+	place, err := database.ParsePlace("sqlite://" + dir + "/data")
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := database.Open(t.Context(), place.Config("shop", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(t.Context(), "DROP TABLE shipments")
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get("http://" + address + "/orders/00000000-0000-7000-8000-000000000000/shipment")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_ = commands.Close() // the unit ends, and says that the conductor is gone
+	_ = unit.Wait()
+	const want, cause = "shop: GET /orders/{orderId}/shipment: ", "no such table: shipments"
+	if response.StatusCode != http.StatusInternalServerError || strings.Contains(string(text), cause) {
+		t.Errorf("the client is told %d %s", response.StatusCode, text)
+	}
+	if _, line, found := strings.Cut(said.String(), want); !found || !strings.Contains(line, cause) {
+		t.Errorf("the unit said %q, want %q and %q", said, want, cause)
 	}
 }
 
