@@ -25,9 +25,7 @@ type tab struct {
 func open(t *testing.T, browser context.Context, a lab.Analysis, before ...chromedp.Action) *tab {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
-	if err := os.WriteFile(path, []byte(html(t, a)), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(html(t, a)), 0o644))
 	address := (&url.URL{Scheme: "file", Path: path}).String()
 	p := &tab{browsertest.Open(t, browser, address, address, before...), t}
 	p.Run(chromedp.WaitReady("footer"))

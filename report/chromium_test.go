@@ -142,9 +142,7 @@ func testDataDownload(t *testing.T, ctx context.Context) {
 	p.settle()
 	_, data := p.download(`[...document.querySelectorAll("#tools button")].find(b => b.textContent.includes("JSON")).click()`)
 	var back lab.Analysis
-	if err := json.Unmarshal(data, &back); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &back))
 	if back.Study != a.Study || len(back.Results) != len(a.Results) {
 		t.Errorf("the file holds another analysis: %q, %d results", back.Study, len(back.Results))
 	}
@@ -196,9 +194,7 @@ func printed(t *testing.T, p *tab, name string) []byte {
 		return err
 	}))
 	if folder := os.Getenv("CLEAVE_SHOTS"); folder != "" {
-		if err := os.WriteFile(filepath.Join(folder, name+".pdf"), pdf, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(folder, name+".pdf"), pdf, 0o644))
 	}
 	return pdf
 }

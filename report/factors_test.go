@@ -29,9 +29,7 @@ func factorial() lab.Analysis {
 // TestEffectsOfFactorsHaveATable: with the design, its aliases, and a verdict on each.
 func TestEffectsOfFactorsHaveATable(t *testing.T) {
 	var b strings.Builder
-	if err := Terminal(&b, factorial(), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Terminal(&b, factorial(), Options{}))
 	got := strings.Join(strings.Fields(b.String()), " ")
 	for _, want := range []string{
 		"Factors of the design 2^(4-1)", "resolution IV: D = ABC, I = ABCD (NIST/SEMATECH e-Handbook 5.3.3.4.7)",

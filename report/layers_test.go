@@ -32,9 +32,7 @@ func profiled(t *testing.T) lab.Analysis {
 
 func TestLayersAreShown(t *testing.T) {
 	var b strings.Builder
-	if err := Terminal(&b, profiled(t), Options{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Terminal(&b, profiled(t), Options{}))
 	for _, want := range []string{
 		"CPU time of one order by layer at", "500 us (25 %)", "3.00 ms (75 %)", "not profiled",
 		"in libraries, to monolith", "3.00x", "+10 %", "java, 900 samples",

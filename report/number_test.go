@@ -14,9 +14,7 @@ import (
 // web/src/number.test.ts holds number.ts to.
 func TestNumbersReadTheSameEverywhere(t *testing.T) {
 	data, err := os.ReadFile("testdata/numbers.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var examples []struct {
 		Why       string
 		Value     float64
@@ -24,9 +22,7 @@ func TestNumbersReadTheSameEverywhere(t *testing.T) {
 		Unit      string
 		Text      string
 	}
-	if err := json.Unmarshal(data, &examples); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &examples))
 	for _, x := range examples {
 		e := lab.Estimate{Value: x.Value, Low: x.Low, High: x.High}
 		got := figure.Quantity(e, x.Unit)

@@ -16,9 +16,7 @@ const largestPage = 2 << 20 // bytes
 func html(t *testing.T, a lab.Analysis) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := HTML(&out, a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, HTML(&out, a))
 	return out.String()
 }
 
@@ -54,9 +52,7 @@ func TestPageIsSmallAndLoadsNothing(t *testing.T) {
 func withoutScript(t *testing.T, page string) string {
 	t.Helper()
 	code, err := script()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if code == "" {
 		return page
 	}
@@ -79,9 +75,7 @@ func TestScriptFitsIntoAPage(t *testing.T) {
 func needScript(t *testing.T) string {
 	t.Helper()
 	code, err := script()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if code == "" {
 		t.Fatal("report/web/dist/report.js is missing; build it with: make web")
 	}
@@ -119,9 +113,7 @@ func TestEmbeddedDataIsTheAnalysis(t *testing.T) {
 	}
 	data, _, _ := strings.Cut(rest, "</script>")
 	var back lab.Analysis
-	if err := json.Unmarshal([]byte(data), &back); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(data), &back))
 	if !reflect.DeepEqual(withLists(a), back) {
 		t.Error("the embedded analysis differs from the given one")
 	}
@@ -132,9 +124,7 @@ func TestPolicyAllowsTheInlineScriptAndStyleByHash(t *testing.T) {
 	_, rest, _ := strings.Cut(page, "<style>")
 	style, _, _ := strings.Cut(rest, "</style>")
 	code, err := script()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
 	if policy == nil {
 		t.Fatal("no policy")

@@ -22,14 +22,20 @@ var update = flag.Bool("update", false, "write the golden files instead of compa
 func fixture(t *testing.T, name string) lab.Analysis {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var a lab.Analysis
 	if err := json.Unmarshal(data, &a); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return a
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // fixtures returns the analyses that every format must survive, by situation.
@@ -156,9 +162,7 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, got, 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)

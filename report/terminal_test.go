@@ -16,9 +16,7 @@ import (
 func terminal(t *testing.T, a lab.Analysis, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Terminal(&out, a, o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Terminal(&out, a, o))
 	return out.String()
 }
 

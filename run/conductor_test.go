@@ -124,6 +124,14 @@ func conductorOf(t *testing.T, r *rooms) Conductor {
 	}
 }
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // verdictsOf spells out records: "1/1 valid", "2/1 host withheld ...".
 func verdictsOf(trials []lab.Trial) (verdicts []string) {
 	for _, trial := range trials {
@@ -155,9 +163,7 @@ func plan(trials int) lab.Plan {
 func TestPlayFollowsThePlan(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
-	if err := c.Play(t.Context(), plan(3)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), plan(3)))
 	if want := []string{"a at s1", "b at s1", "a at s1"}; !slices.Equal(r.played, want) {
 		t.Errorf("played %v, want %v", r.played, want)
 	}
@@ -175,9 +181,7 @@ func TestPlayFollowsThePlan(t *testing.T) {
 func TestSpoiltTrialsAreRepeatedAndKept(t *testing.T) {
 	r := &rooms{spoil: map[int]error{1: errors.New("worker-7 ended: signal: killed")}}
 	c := r.conductor(t)
-	if err := c.Play(t.Context(), plan(2)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), plan(2)))
 	want := []string{"1/1 worker-7 ended: signal: killed", "1/2 valid", "2/1 valid"}
 	if got := r.verdicts(); !slices.Equal(got, want) {
 		t.Errorf("records %q, want %q", got, want)
@@ -187,9 +191,7 @@ func TestSpoiltTrialsAreRepeatedAndKept(t *testing.T) {
 func TestRepeatsHaveAnEnd(t *testing.T) {
 	r := &rooms{audits: map[string]lab.AuditVerdict{"a": lab.AuditInvalid, "b": lab.AuditUnknown}}
 	c := r.conductor(t)
-	if err := c.Play(t.Context(), plan(2)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), plan(2)))
 	want := []string{
 		"1/1 audit invalid: lost a ping", "1/2 audit invalid: lost a ping",
 		"2/1 audit unknown: lost a ping", "2/2 audit unknown: lost a ping",
@@ -204,9 +206,7 @@ func TestGatesStrikeOutDisturbedTrials(t *testing.T) {
 	c := r.conductor(t)
 	p := plan(8)
 	p.Study.Design.MaxRepeats = 2
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	got := r.verdicts()
 	for i, want := range map[int]string{
 		1: "2/1 the hypervisor withheld 2.0 % of the processors, the gate is 1.0 %",
@@ -259,9 +259,7 @@ func TestInterruptionKeepsFinishedTrialsAndResumeGoesOn(t *testing.T) {
 		t.Errorf("records %q and %d deployments stopped; want the first trial and 2", got, r.stopped)
 	}
 	r.played = nil
-	if err := c.Play(t.Context(), plan(4)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), plan(4)))
 	if len(r.played) != 3 || r.begun != 1 {
 		t.Errorf("resume played %d trials after %d done, want 3 after 1", len(r.played), r.begun)
 	}
@@ -270,9 +268,7 @@ func TestInterruptionKeepsFinishedTrialsAndResumeGoesOn(t *testing.T) {
 func TestResumeCountsAttemptsMadeBefore(t *testing.T) {
 	r := &rooms{saved: []lab.Trial{{Number: 1, Attempt: 1, Reason: "x"}, {Number: 2, Attempt: 2, Reason: "y"}}}
 	c := r.conductor(t)
-	if err := c.Play(t.Context(), plan(2)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), plan(2)))
 	if got := r.verdicts(); len(got) != 3 || got[2] != "1/2 valid" {
 		t.Errorf("records %q, want the second attempt of trial 1 and nothing of trial 2", got)
 	}
@@ -344,9 +340,7 @@ func TestTimeoutSpoilsOnlyTheTrial(t *testing.T) {
 	c := r.conductor(t)
 	p := plan(1)
 	p.Study.Design.TrialTimeout = float64(time.Nanosecond) / float64(time.Second)
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	if got := r.verdicts(); len(got) != 2 || got[0] != "1/1 not finished after 1ns" {
 		t.Errorf("records %q, want two attempts that took too long", got)
 	}
@@ -357,9 +351,7 @@ func TestWarmUpPlaysEachVariantOnceUnrecorded(t *testing.T) {
 	c := r.conductor(t)
 	p := plan(2)
 	p.Study.Design.WarmupTrials = 1
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	if len(r.played) != 4 || len(r.saved) != 2 || len(r.notes) != 2 {
 		t.Errorf("%d played, %d recorded, notes %q; want 4, 2 and two notes", len(r.played), len(r.saved), r.notes)
 	}
@@ -373,9 +365,7 @@ func TestGateIsNoNarrowerThanTheHostsOwnNoise(t *testing.T) {
 	c := r.conductor(t)
 	p := plan(8)
 	p.Study.Design.MaxRepeats = 0
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	for i, trial := range r.saved {
 		if disturbed := i == 6; trial.Valid == disturbed {
 			t.Errorf("trial %d with a spin of %g s: %q", i+1, r.spin[i+1], trial.Reason)

@@ -72,9 +72,7 @@ func TestTheFailureOfAUnitEndsTheTrial(t *testing.T) {
 			c.System, c.Deployers = m, map[string]lab.Deployer{"process": m}
 			p := plan(1)
 			p.Study.Design.MaxRepeats, p.Study.Design.TrialTimeout = 1, time.Hour.Seconds()
-			if err := c.Play(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Play(t.Context(), p))
 			if len(s.saved) != 2 || s.saved[0].Valid || s.saved[0].Reason != "mariadb ended: signal: killed" {
 				t.Fatalf("trials %+v, want one that names the dead and one more", s.saved)
 			}
@@ -97,9 +95,7 @@ func TestTheEndOfAUnitIsToldByItsDeployer(t *testing.T) {
 	r := &rooms{spoil: map[int]error{1: errors.New("unit balancer ended by signal: killed")}}
 	c := r.conductor(t)
 	c.Meter = blind{}
-	if err := c.Play(t.Context(), plan(1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), plan(1)))
 	want := []string{"1/1 unit balancer ended by signal: killed",
 		"1/2 meter: unit balancer has gone: os: process already finished"}
 	if got := r.verdicts(); !slices.Equal(got, want) {

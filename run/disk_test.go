@@ -46,9 +46,7 @@ func TestWhatLiesOnAReplicatedDisk(t *testing.T) {
 func TestADiskIsInTheRecord(t *testing.T) {
 	w, c, p := newWorld(t)
 	w.spec.Replicated, c.Deployers["process"], p.Study.Faults = true, kept{w}, nil
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	if got := w.saved[0].Services["database"]; got != "MariaDB 10.11, on stone, 3 copies" {
 		t.Errorf("recorded as %q", got)
 	}
@@ -80,9 +78,7 @@ func TestADiskThatCannotBe(t *testing.T) {
 func TestABrickIsHarmedOnce(t *testing.T) {
 	w, _, _ := newWorld(t)
 	d, err := w.Deploy(t.Context(), lab.Layout{}, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name := d.Units()[0].Name
 	var found []string
 	for _, target := range targets(d, lab.Layout{Nodes: lab.Nodes([]string{name, "node-2"})}, nil) {

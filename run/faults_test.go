@@ -120,9 +120,7 @@ func newWorld(t *testing.T) (*world, *Conductor, lab.Plan) {
 // it is killed and the first of the next; the audit knows what was done.
 func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
 	w, c, p := newWorld(t)
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	want := []string{
 		"suspend one", "kill one", "start one", "resume one 1",
 		"suspend database", "kill database", "start database", "resume database 7",
@@ -202,9 +200,7 @@ func TestADeploymentThatCannotKillSpoilsTheFault(t *testing.T) {
 	c.Injector = w
 	p := plan(1)
 	p.Study.Faults = []lab.Fault{{Target: "one", Kind: lab.FaultKill}}
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	if trial := s.saved[0]; trial.Valid || !strings.Contains(trial.Reason,
 		"what runs it can do no faults to it") {
 		t.Errorf("valid %v, reason %q", trial.Valid, trial.Reason)

@@ -34,9 +34,7 @@ func lose(attempts ...int) map[int]error {
 func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
 	r, p := &rooms{spoil: lose(4, 5)}, lossy()
 	c := r.conductor(t)
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	if len(r.saved) != 15 || !slices.Equal(r.further, []int{2}) {
 		t.Fatalf("%d records, further blocks %v: want 13 of the plan, and one block of 2", len(r.saved), r.further)
 	}
@@ -63,14 +61,10 @@ func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
 func TestAFurtherBlockIsResumed(t *testing.T) {
 	r, p := &rooms{spoil: lose(1, 2)}, lossy()
 	c := r.conductor(t)
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	want := r.saved[len(r.saved)-1]
 	r.saved, r.further = r.saved[:len(r.saved)-1], nil
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	got := r.saved[len(r.saved)-1]
 	if len(r.saved) != 15 || got.Number != want.Number || got.Variant != want.Variant || got.Seed != want.Seed {
 		t.Errorf("resumed with %+v, want %+v", got, want)
@@ -95,9 +89,7 @@ func TestFurtherBlocksHaveAnEnd(t *testing.T) {
 		p := lossy()
 		p.Study.Design.MaxRepeats, p.Study.Design.Until = c.repeats, c.until
 		conductor := c.rooms.conductor(t)
-		if err := conductor.Play(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, conductor.Play(t.Context(), p))
 		if !slices.Equal(c.rooms.further, c.further) {
 			t.Errorf("%s: further blocks of %v trials, want %v", name, c.rooms.further, c.further)
 		}

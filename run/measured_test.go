@@ -33,9 +33,7 @@ func TestUseIsFollowedWhereTheLoadIs(t *testing.T) {
 			c.System = &m.rooms
 		}
 		for range 2 { // a job, and then a search
-			if err := c.Play(t.Context(), plan(1)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.Play(t.Context(), plan(1)))
 			if kept := m.saved[0].Metered.Course != nil; kept != (n > 0) {
 				t.Errorf("of a load with a course of %d slices the course of its use is kept: %t", n, kept)
 			}
@@ -48,9 +46,7 @@ func TestASystemMeasuresItsOwnTrials(t *testing.T) {
 	m := &measurer{}
 	c := conductorOf(t, &m.rooms)
 	c.System = m
-	if err := c.Play(t.Context(), plan(1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), plan(1)))
 	if got := m.saved[0].Values()["capacity"]; got != 300 {
 		t.Errorf("capacity %g, want 300", got)
 	}
@@ -86,9 +82,7 @@ func TestLatenessCostsTheTimesThatItMayHaveMoved(t *testing.T) {
 	}
 	c := s.conductor(t)
 	c.System = s
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	if len(s.saved) != 14 || !slices.Equal(s.further, []int{2}) {
 		t.Errorf("%d records, further blocks %v: want 12 of the plan, and one block of 2", len(s.saved), s.further)
 	}
@@ -110,9 +104,7 @@ func TestATrialWhoseMeasuresCannotBeReadDoesNotCount(t *testing.T) {
 	m := &measurer{err: errors.New("the generator's report is torn")}
 	c := conductorOf(t, &m.rooms)
 	c.System = m
-	if err := c.Play(t.Context(), plan(1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), plan(1)))
 	if trial := m.saved[0]; trial.Valid || trial.Reason != m.err.Error() {
 		t.Errorf("valid %v, reason %q, want the trial struck out", trial.Valid, trial.Reason)
 	}

@@ -75,9 +75,7 @@ func TestThePlatformIsMeteredAtTheMarksOfTheUnits(t *testing.T) {
 			var marked []string
 			c.deployment = deployment{rooms: &rooms{}, dir: t.TempDir(), failed: make(chan struct{})}
 			played, err := Job{Deployment: &c.hosted, Meter: twoMeters{&marked, c.trouble}}.Play(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !slices.Equal(marked, c.marked) {
 				t.Errorf("marked were %v, want %v", marked, c.marked)
 			}

@@ -50,9 +50,7 @@ func TestProfiledTrialsAreInstrumentedAndRead(t *testing.T) {
 	p := plan(2)
 	p.Trials[1].Profiled = true
 	c := r.conductor(t)
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	if want := []string{"a at s1", "b at s1, profiled"}; !reflect.DeepEqual(r.played, want) {
 		t.Errorf("played %q, want %q", r.played, want)
 	}
@@ -76,9 +74,7 @@ func TestAProfileThatCannotBeReadSpoilsTheTrial(t *testing.T) {
 	p := plan(1)
 	p.Trials[0].Profiled, p.Study.Design.MaxRepeats = true, 0
 	c := r.conductor(t)
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	if want := []string{"1/1 the profile 7.jfr of unit one: it is empty"}; !reflect.DeepEqual(r.verdicts(),
 		want) {
 		t.Errorf("records %q, want %q", r.verdicts(), want)

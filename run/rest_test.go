@@ -30,9 +30,8 @@ func TestUnitsRestBeforeTheLoad(t *testing.T) {
 		j := Job{Deployment: &deployment{rooms: r, failed: make(chan struct{})}, Meter: r, Layout: c.layout,
 			Lap: func(phase lab.PhaseName) { phases = append(phases, phase) }}
 		begun := time.Now()
-		if _, err := j.Play(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := j.Play(t.Context())
+		must(t, err)
 		want := []lab.PhaseName{lab.PhaseReady, lab.PhaseJob, lab.PhaseReports}
 		if c.rests {
 			want = slices.Insert(want, 1, lab.PhaseIdle)

@@ -61,9 +61,7 @@ func TestWhatIsDecidedIsPlayedNoFurther(t *testing.T) {
 	r, rule := &rooms{}, &decides{after: map[string]int{"a": 3, "b": 5}}
 	c := r.conductor(t)
 	c.Stopping = rule
-	if err := c.Play(t.Context(), blocks(8)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), blocks(8)))
 	want := []string{"1/1 valid", "2/1 valid", "3/1 valid", "4/1 valid", "5/1 valid", "6/1 valid", "8/1 valid",
 		"10/1 valid"}
 	if got := r.verdicts(); !slices.Equal(got, want) {
@@ -87,14 +85,10 @@ func TestAnInterruptedBlockIsPlayedToItsEnd(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
 	c.Stopping = &decides{after: map[string]int{"a": 5, "b": 5}}
-	if err := c.Play(t.Context(), blocks(8)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), blocks(8)))
 	want := r.verdicts()
 	r.saved = r.saved[:9] // of block 5 only a
-	if err := c.Play(t.Context(), blocks(8)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), blocks(8)))
 	if got := r.verdicts(); len(want) != 10 || !slices.Equal(got, want) {
 		t.Errorf("resumed %q, want %q", got, want)
 	}
@@ -128,9 +122,7 @@ func TestWhatIsKnownIsTold(t *testing.T) {
 	}}
 	p := blocks(6)
 	p.Study.Design.Until = ""
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	want := []string{
 		"known so far, after block 2 of 6: 6 of 7 decided; new: q1 more; q2 more; q3 more; q4 more; and 2 more",
 		"known so far, after block 4 of 6: 6 of 7 decided; new: q0 less; q1 open again",
@@ -146,9 +138,7 @@ func TestTheEndOfTheTime(t *testing.T) {
 	c.Stopping = &decides{after: map[string]int{"a": 9, "b": 9}}
 	p := blocks(5)
 	p.Study.Design.Within = 1e-9
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	if len(r.saved) != 0 || !slices.Contains(r.notes,
 		"The 1ns are over (--resume goes on): nothing more is played.") {
 		t.Errorf("%d trials, notes %q", len(r.saved), r.notes)
@@ -227,9 +217,7 @@ func TestTrialsBecomeLongerAsTheRuleSays(t *testing.T) {
 	c.System, c.Stopping = longer{rooms: r}, rule
 	p := blocks(5)
 	p.Study.Design.Until, p.Trials = "", p.Trials[:7]
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	p.Trials = blocks(5).Trials
 	if err := c.Play(t.Context(), p); err != nil { // goes on in the middle of block 4
 		t.Fatal(err)

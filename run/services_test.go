@@ -88,9 +88,7 @@ func newShop(t *testing.T) (*shop, *Conductor) {
 
 func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 	s, c := newShop(t)
-	if err := c.Play(t.Context(), plan(1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), plan(1)))
 	if want := []string{"fresh", "deploy", "audit", "release", "close"}; !slices.Equal(s.log, want) {
 		t.Errorf("order %v, want %v", s.log, want)
 	}
@@ -124,9 +122,7 @@ func TestUnitsReachTheServers(t *testing.T) {
 	},
 		{Name: "theirs", Runnable: lab.Runnable{Foreign: true}}}, Services: []lab.ServiceSpec{s.spec}}
 	known, err := Services{"database": service{s}}.Introduce(layout)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !slices.Equal(known.Units[0].Peers, []string{"two", "database"}) || len(known.Units[1].Peers) > 0 ||
 		known.Units[2].Name != "database" {
 		t.Errorf("units %+v", known.Units)

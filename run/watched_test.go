@@ -43,9 +43,7 @@ func TestWhoWatchesIsTold(t *testing.T) {
 	c.Meter, c.Seconds, c.Stopping = followed{r}, r, &decides{}
 	p := blocks(3)
 	p.Study.Design.Until = ""
-	if err := c.Play(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Play(t.Context(), p))
 	var want []string
 	for i := range 6 {
 		if i == 4 {

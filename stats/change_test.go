@@ -13,9 +13,7 @@ import (
 // TestChangesAreThoseOfOtava: series whose changes Apache Otava has found (testdata/changes.py).
 func TestChangesAreThoseOfOtava(t *testing.T) {
 	data, err := os.ReadFile("testdata/changes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var cases []struct {
 		Name   string    `json:"name"`
 		Values []float64 `json:"values"`
@@ -70,9 +68,7 @@ func TestNoiseHasFewChanges(t *testing.T) {
 				series[i] = math.Exp(0.05 * random.NormFloat64())
 			}
 			changes, err := Changes(series, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(changes) > 0 {
 				wrong++
 			}

@@ -30,13 +30,9 @@ type golden struct {
 func readGolden(t *testing.T) golden {
 	t.Helper()
 	data, err := os.ReadFile("testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var g golden
-	if err := json.Unmarshal(data, &g); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &g))
 	return g
 }
 

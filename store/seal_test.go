@@ -67,9 +67,8 @@ func TestOnlyAnOwnUnchangedPlanIsOwn(t *testing.T) {
 	}
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	expectOwn(t, again.Dir(), false, "another user, without a key")
-	if _, err := Create(t.TempDir(), plan(), nil); err != nil {
-		t.Fatal(err)
-	}
+	_, err = Create(t.TempDir(), plan(), nil)
+	must(t, err)
 	expectOwn(t, again.Dir(), false, "another user, with a key")
 }
 

@@ -248,17 +248,15 @@ func TestProgressIsReadInWholeLines(t *testing.T) {
 	read(-1, "", 0)
 	file, err := folders[0].Progress()
 	must(t, err)
-	if _, err := file.WriteString("one\ntwo\nhal"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = file.WriteString("one\ntwo\nhal")
+	must(t, err)
 	read(-1, "one\ntwo\n", 8)
 	read(4, "two\n", 8)
 	read(8, "", 8)
 	read(99, "one\ntwo\n", 8)
 	const long = 2 * mostProgress
-	if _, err := file.WriteString(strings.Repeat("x", long-1) + "\nlast\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = file.WriteString(strings.Repeat("x", long-1) + "\nlast\n")
+	must(t, err)
 	read(-1, "last\n", 8+3+long+5)
 	read(8, "", 8+mostProgress) // what is too long to be a line is passed over
 	must(t, errors.Join(file.Close(), os.Remove(file.Name()), syscall.Mkfifo(file.Name(), 0o600)))

@@ -69,9 +69,8 @@ func TestLatestPointsToTheNewestFolder(t *testing.T) {
 	for _, second := range []int{5, 6} {
 		p := plan()
 		p.Created = p.Created.Add(time.Duration(second) * time.Second)
-		if _, err := Create(root, p, nil); err != nil {
-			t.Fatal(err)
-		}
+		_, err := Create(root, p, nil)
+		must(t, err)
 	}
 	latest, err := Open(filepath.Join(root, "rego2021", "latest"))
 	if err != nil || filepath.Base(latest.Dir()) != "20260102T030411Z-7" {
@@ -141,9 +140,7 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 	f := create(t)
 	must(t, f.Save(trial(1, 1, true), nil))
 	path := f.Path("trials/0001/trial.json")
-	if err := os.WriteFile(path, []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("{"), 0o644))
 	if _, err := f.Trials(); err == nil || !strings.Contains(err.Error(), path+" is damaged") {
 		t.Errorf("Trials: %v, want the damaged file named", err)
 	}

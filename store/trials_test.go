@@ -30,9 +30,7 @@ func played(t *testing.T) (*Shelf, *Folder) {
 
 func TestTrialsOfARun(t *testing.T) {
 	s, folder := played(t)
-	if err := os.WriteFile(folder.Path("trials/0002/trial.json"), []byte(`{"number": "x"`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(folder.Path("trials/0002/trial.json"), []byte(`{"number": "x"`), 0o600))
 	trials, left, err := s.Trials(runOfShelf)
 	if err != nil || left != (lab.LeftOut{}) || len(trials) != 3 {
 		t.Fatalf("Trials = %+v, %+v, %v", trials, left, err)

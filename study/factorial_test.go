@@ -22,9 +22,7 @@ func factors(n int) []lab.Factor {
 func factorial(t *testing.T, n int) lab.Factorial {
 	t.Helper()
 	d, err := study.Factorial("base", factors(n))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
@@ -110,9 +108,7 @@ func TestStoredDesignsAreTheirFactors(t *testing.T) {
 	s := stallStudy(t)
 	s.Steps, s.Claims = nil, nil
 	d, err := study.Factorial(s.Baseline, factors(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	base, _ := s.Variant(s.Baseline)
 	for _, run := range d.Runs[1:] {
 		v := base
@@ -137,9 +133,7 @@ func TestStoredDesignsAreTheirFactors(t *testing.T) {
 		changed.Factorial = &again
 		c.change(&changed)
 		plan, err := study.Expand(changed, "full", time.Unix(0, 0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		err = study.CheckPlan("plan.json", plan, kiosk())
 		switch {
 		case c.want == "" && err != nil:

@@ -35,9 +35,7 @@ func TestFaultsOfAStudy(t *testing.T) {
 		"  - {kill: orders, after: 2s, heal: 500ms}\n  - {kill: every-unit, after: 5s}\n  - {pause: broker, "+
 		"after: 6s}\n  - {cut: views, after: 7s}\n  - {restart: views, after: 9s}\n  - {slow: views, after: 10s, "+
 		"delay: 50ms, rate: 100KiB}\n  - {fill: broker, after: 12s}\n"), shops(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []lab.Fault{
 		{Target: "orders", Kind: lab.FaultKill, After: 2, Heal: 0.5},
 		{Target: lab.EveryUnit, Kind: lab.FaultKill, After: 5, Heal: 1},

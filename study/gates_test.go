@@ -10,17 +10,11 @@ import (
 // TestAStudyIsPlayedWithoutGates, and the file it came from keeps its own.
 func TestAStudyIsPlayedWithoutGates(t *testing.T) {
 	file, err := study.Parse("x.yaml", []byte(faulty+"  - {kill: orders, after: 2s}\n"), shops(true))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gated, err := file.Resolve(study.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	open, err := file.Resolve(study.Options{NoGates: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if open.Design.Gates.MaxStealShare < 1 || open.Load.Lateness <= 0 {
 		t.Errorf("without gates they are %+v, and the generator may be %g s late", open.Design.Gates,
 			open.Load.Lateness)
@@ -29,9 +23,7 @@ func TestAStudyIsPlayedWithoutGates(t *testing.T) {
 		t.Errorf("its last note is %q", last)
 	}
 	again, err := file.Resolve(study.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if again.Design.Gates != gated.Design.Gates || again.Load.Lateness != gated.Load.Lateness ||
 		len(again.Notes) != len(gated.Notes) {
 		t.Errorf("the study changed from %+v to %+v", gated, again)

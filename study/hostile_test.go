@@ -30,9 +30,7 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, path := range []string{"testdata/every-mistake.yaml", "../studies/rego2021.yaml"} {
 		data, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -58,13 +56,9 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("a plan of %d trials", len(plan.Trials))
 		}
 		written, err := json.Marshal(resolved)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var back lab.Study
-		if err := json.Unmarshal(written, &back); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(written, &back))
 		if again, err := json.Marshal(back); err != nil || !bytes.Equal(written, again) {
 			t.Errorf("read back, the study is another (%v):\n%s\n%s", err, written, again)
 		}

@@ -32,13 +32,9 @@ func TestLinksOfHosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, err := study.Parse("kiosk.yaml", withHosts(c.hosts, c.own), kiosk())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s, err := file.Resolve(study.Options{Deployment: c.deployment})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			a, _ := s.Variant("a")
 			b, _ := s.Variant("b")
 			if !reflect.DeepEqual(b.Hosts, c.want) || a.Hosts != nil {

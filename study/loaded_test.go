@@ -57,18 +57,14 @@ load: {duration: 10s, warm_up: 2s, ramp_up: 3s, objective: "p99<1s", search: {du
 func parseKiosk(t *testing.T, more string) *study.File {
 	t.Helper()
 	file, err := study.Parse("kiosk.yaml", kioskStudy(more), kiosk())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return file
 }
 
 func TestAnOptionalVariantThatCannotBeIsSetAside(t *testing.T) {
 	s, err := parseKiosk(t, "claims: [{id: x, text: t, kind: slower, variant: c, against: a}]\n").
 		Resolve(study.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(s.Variants) != 2 || len(s.Absent) != 1 {
 		t.Fatalf("%d variants and %d absent, want 2 and 1", len(s.Variants), len(s.Absent))
 	}
@@ -92,9 +88,7 @@ func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 	text := strings.Replace(string(kioskStudy("")), "  b: {architecture: stand,",
 		"  b: {architecture: stand, deployment: docker-host, optional: true,", 1)
 	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	missing := func(v lab.Variant) error {
 		if v.Deployment == lab.DockerHost {
 			return errors.New("no daemon")
@@ -110,9 +104,7 @@ func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 		"processes in their places": {study.Options{Refuses: missing, Deployment: lab.Process}, ""},
 	} {
 		s, err := file.Resolve(c.options)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, there := s.Variant("b")
 		if there != (c.reason == "") || len(s.Absent) > 1 && s.Absent[1].Reason != c.reason ||
 			len(s.Variants)+len(s.Absent) != 3 {
@@ -130,13 +122,9 @@ func TestOtherRuntimesAreLeftOut(t *testing.T) {
 	text := strings.Replace(strings.Replace(string(kioskStudy("")), "till: paper", "runtime: java", 1),
 		"b: {architecture", "b: {summary: hot, architecture", 1)
 	file, err := study.Parse("kiosk.yaml", []byte(text), map[string]lab.SystemInfo{"kiosk": info})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := file.Resolve(study.Options{Runtimes: []string{"go"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := lab.AbsentVariant{Name: "b", Summary: "hot", Reason: "its runtime is java, and only go is asked for",
 		Unasked: true}
 	if _, there := s.Variant("b"); there || s.Absent[len(s.Absent)-1] != want {
@@ -158,9 +146,7 @@ func TestPointsThatThisHostCannotPlayAreNamed(t *testing.T) {
 		return nil
 	}
 	file, err := study.Parse("kiosk.yaml", kioskStudy(""), map[string]lab.SystemInfo{"kiosk": info})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := file.Resolve(study.Options{})
 	if want := []string{"point high: untestable here: the host is too small",
 		"c: untestable here: no ground; no walls"}; err != nil || len(s.Points) != 1 ||
@@ -231,13 +217,9 @@ func TestQuickPlaysTheVariantsThatItNames(t *testing.T) {
 func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 	file := parseKiosk(t, "quick: {points: [low], load: {duration: 1s, lateness: 50ms, search: {votes: 1}}}\n")
 	full, err := file.Resolve(study.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	quick, err := file.Resolve(study.Options{Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if l := quick.Load; l.Duration != 1 || l.Lateness != 0.05 || l.WarmUp != 2 || l.RampUp != 0.3 ||
 		l.Objective != "p99<1s" || l.Effort != (lab.SearchEffort{Duration: 5, Resolution: 1.1, Votes: 1}) {
 		t.Errorf("quick load %+v, want another duration and votes", *l)
@@ -271,9 +253,7 @@ func TestKnobsTurnedForAllVariants(t *testing.T) {
 		return study.Options{Knobs: func(lab.Variant) (map[string]string, error) { return more, nil }}
 	}
 	s, err := file.Resolve(turn(map[string]string{"till": "steel"}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, v := range s.Variants {
 		if !maps.Equal(v.Knobs, map[string]string{"till": "steel"}) {
 			t.Errorf("%s has the knobs %v", v.Name, v.Knobs)
@@ -319,9 +299,7 @@ func TestClaimsOfEveryKindSayWhatTheyNeed(t *testing.T) {
 func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
 	file := parseKiosk(t, "")
 	whole, err := file.Resolve(study.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	half, err := file.Resolve(study.Options{Scale: new(0.5)})
 	if err != nil || half.Load.Duration != whole.Load.Duration/2 || half.Load.WarmUp != whole.Load.WarmUp {
 		t.Errorf("half of %+v is %+v, %v", whole.Load, half.Load, err)
@@ -335,13 +313,9 @@ func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
 func TestProfiledTrialsComeAfterThoseOfTheirBlock(t *testing.T) {
 	file := parseKiosk(t, "design: {blocks: 3, profiled_blocks: 2, noise_floor: [a]}\nquick: {blocks: 1}\n")
 	s, err := file.Resolve(study.Options{Refuses: func(v lab.Variant) error { return nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plan, err := study.Expand(s, "full", time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Two variants at two points, and a twin: six timed trials a block, four profiled.
 	const timed, profiled = 6, 4
 	for i, trial := range plan.Trials {

@@ -16,9 +16,7 @@ func TestReplicasLimitsAndNetworkOfVariants(t *testing.T) {
 	text := with("replicas: {till: 2}, limits: {all: {cpu: 0.2}, till: {cpu: 0.5, memory: 64MiB}}, network: " +
 		"{delay: 2ms, rate: 10MB}")
 	file, err := study.Parse("kiosk.yaml", text, kiosk())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, _ := file.Study.Variant("b")
 	if b.Replicas["till"] != 2 || b.Limits[lab.AllUnits].CPU != 0.2 ||
 		b.Limits["till"] != (lab.Limits{CPU: 0.5, Memory: 64 << 20}) ||
@@ -52,13 +50,9 @@ func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
 	text = strings.Replace(text, "variants:\n",
 		"variants:\n  far: {architecture: stand, only: [swarm, kubernetes]}\n", 1)
 	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	here, err := file.Resolve(study.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, _ := here.Variant("b")
 	if len(b.Replicas) != 0 || len(b.Limits) != 1 || len(b.Nodes) != 1 || b.Nodes["door"] != "yard" {
 		t.Errorf("as processes: replicas %v, limits %v, nodes %v", b.Replicas, b.Limits, b.Nodes)
@@ -68,9 +62,7 @@ func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
 		t.Errorf("as processes %+v are left out, want c, which cannot be, and far", a)
 	}
 	there, err := file.Resolve(study.Options{Deployment: lab.Swarm})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, _ = there.Variant("b")
 	if b.Replicas["till"] != 2 || b.Limits["till"].CPU != 0.5 || b.Limits[lab.AllUnits].CPU != 1 ||
 		b.Nodes["till"] != "street" || b.Nodes["door"] != "yard" {

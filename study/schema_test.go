@@ -2,6 +2,7 @@ package study
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -28,11 +29,8 @@ type object struct {
 func readSchema(t *testing.T) *object {
 	t.Helper()
 	text, err := os.ReadFile("../docs/schema/study.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var schema object
-	if err := json.Unmarshal(text, &schema); err != nil {
+	if err = errors.Join(err, json.Unmarshal(text, &schema)); err != nil {
 		t.Fatal(err)
 	}
 	return &schema

@@ -20,14 +20,10 @@ func stall(steps string) []byte {
 func TestStepsLeadFromVariantToVariant(t *testing.T) {
 	file, err := study.Parse("stall.yaml",
 		stall("steps: {variants: [a, c, e], points: [low], metrics: [answered]}\n"), kiosk())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	till := []lab.KnobChange{{Knob: "till", From: "paper", To: "steel"}}
 	s, err := file.Resolve(study.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []lab.PathStep{{Order: 1, Name: "a -> e", Changes: till, Before: "a", Variant: "e"}}
 	if !reflect.DeepEqual(s.Steps, want) || !reflect.DeepEqual(s.Explained,
 		&lab.Explained{Points: []string{"low"}, Metrics: []string{"answered"}}) {
@@ -52,9 +48,7 @@ func TestStepsAskTheSystem(t *testing.T) {
 	}
 	systems["kiosk"] = info
 	file, err := study.Parse("kiosk.yaml", kioskStudy("steps: {variants: [a, b]}\n"), systems)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := file.Resolve(study.Options{Knobs: func(lab.Variant) (map[string]string,
 		error) {
 		return map[string]string{"till": "steel"}, nil
@@ -72,9 +66,7 @@ func TestADeploymentIsAStep(t *testing.T) {
 		"b: {architecture: stand, knobs: {till: paper}}",
 		"b: {architecture: stand, deployment: docker-bridge}", 1)
 	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := file.Resolve(study.Options{})
 	want := []lab.KnobChange{{Knob: "deployment", From: lab.Process, To: lab.DockerBridge}}
 	if err != nil || len(s.Steps) != 1 || !reflect.DeepEqual(s.Steps[0].Changes, want) {

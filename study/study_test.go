@@ -27,24 +27,26 @@ func systems() map[string]lab.SystemInfo {
 	return map[string]lab.SystemInfo{big.Name: big.System{}.Describe()}
 }
 
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func parseBuiltIn(t *testing.T) *study.File {
 	t.Helper()
 	data, err := studies.Read("rego2021")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, err := study.Parse("rego2021.yaml", data, systems())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return file
 }
 
 func TestEveryMistakeIsReportedAtOnceWithItsLine(t *testing.T) {
 	data, err := os.ReadFile("testdata/every-mistake.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = study.Parse("every-mistake.yaml", data, systems())
 	var problems study.Problems
 	if !errors.As(err, &problems) {
@@ -52,14 +54,10 @@ func TestEveryMistakeIsReportedAtOnceWithItsLine(t *testing.T) {
 	}
 	golden := filepath.Join("testdata", "every-mistake.golden")
 	if *update {
-		if err := os.WriteFile(golden, []byte(err.Error()+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(golden, []byte(err.Error()+"\n"), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := problems.Error() + "\n"; got != string(want) {
 		t.Errorf("problems:\n%s\nwant:\n%s", got, want)
 	}
@@ -118,9 +116,7 @@ func TestResolveAppliesOptions(t *testing.T) {
 	seed := uint64(7)
 	s, err := file.Resolve(study.Options{Scale: new(0.01), Blocks: new(4), Points: []string{"s2", "s1"},
 		Seed: &seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s.Design.Blocks != 4 || s.Design.Seed != 7 || s.Design.Scale != 0.01 || len(s.Points) != 2 {
 		t.Errorf("design %+v with %d points", s.Design, len(s.Points))
 	}
@@ -141,9 +137,7 @@ func TestResolveAppliesOptions(t *testing.T) {
 
 func TestQuickNarrowsRestrictedVariantsAndTwins(t *testing.T) {
 	s, err := parseBuiltIn(t).Resolve(study.Options{Quick: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, want := range map[string]string{"shm": "s1", "http": "", "uds" + study.TwinSuffix: "s1"} {
 		v, found := s.Variant(name)
 		if got := strings.Join(v.Points, " "); !found || got != want {
@@ -172,13 +166,9 @@ func TestResolveRefusesUnknownPointsScalesAndBlocks(t *testing.T) {
 func expand(t *testing.T, seed uint64) lab.Plan {
 	t.Helper()
 	s, err := parseBuiltIn(t).Resolve(study.Options{Quick: true, Seed: &seed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	plan, err := study.Expand(s, "quick", time.Unix(0, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return plan
 }
 
@@ -270,9 +260,7 @@ variants: {threads: {architecture: threads}}
 factors: {neighbourhoods: [2], workers: [3, 4], pings: [5, 6]}
 `
 	file, err := study.Parse("x.yaml", []byte(data), systems())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, p := range file.Study.Points {
 		names = append(names, p.Name)
@@ -287,17 +275,13 @@ factors: {neighbourhoods: [2], workers: [3, 4], pings: [5, 6]}
 func TestBuiltInStudiesFitThePublishedSchema(t *testing.T) {
 	for _, name := range studies.Names() {
 		data, err := studies.Read(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := validate(t, data); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	mistakes, err := os.ReadFile("testdata/every-mistake.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := validate(t, mistakes); err == nil {
 		t.Error("a study full of mistakes fits the schema")
 	}
@@ -311,9 +295,7 @@ func validate(t *testing.T, data []byte) error {
 		return err
 	}
 	asJSON, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return schema.Validate("study", asJSON)
 }
 
@@ -350,9 +332,7 @@ claims:
 	}
 	known := map[string]lab.SystemInfo{"shop": info}
 	file, err := study.Parse("own.yaml", text("40", "capacity"), known)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	resolved, err := file.Resolve(study.Options{})
 	if err != nil || len(resolved.Metrics) != 1 || resolved.Metrics[0].Name != "capacity" {
 		t.Errorf("metrics of the study: %v (%v), want the system's", resolved.Metrics, err)

@@ -26,13 +26,9 @@ func stallStudy(t *testing.T) lab.Study {
 	file, err := study.Parse("stall.yaml", stall("design: {noise_floor: [a], noise_floor_points: [low]}\n"+
 		"steps: {variants: [a, d, b], points: [low]}\n"+
 		"claims: [{id: x, text: t, kind: slower, variant: d, against: a}]\n"), kiosk())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := file.Resolve(study.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 

@@ -54,13 +54,9 @@ func TestOneRunAgainstAnother(t *testing.T) {
 			lab.Equivalent, false, true},
 	} {
 		gate, err := analysis.ParseGate(c.gate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := analysis.Against(before, c.after, []analysis.Gate{gate})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got.Changes[0].Verdict != c.verdict {
 			t.Errorf("%s: %+v, want it %s", name, got.Changes[0], c.verdict)
 		}
@@ -93,9 +89,7 @@ func TestVariantsAreHeldToTheirBaseline(t *testing.T) {
 		"nothing was found": {nil, "p99>1.05x", false, true},
 	} {
 		gate, err := analysis.ParseGate(c.gate)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		run := played([]float64{1}, []float64{1})
 		run.Baseline, run.Comparisons = "old", c.found
 		run.Variants = []lab.Variant{{Name: "old"}, {Name: "old.twin", TwinOf: "old"}, {Name: "new"}}
@@ -112,9 +106,7 @@ func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
 		"disk_free": {Value: 3}}
 	after.Results[1].Point.Name = "rate-40"
 	got, err := analysis.Against(before, after, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(got.Environment) != 2 || got.Environment[0] != (lab.EnvironmentChange{Fact: "kernel", Before: "6.1",
 		After: "6.2"}) ||
 		got.Environment[1].Before != "not recorded" || got.Environment[1].After != "not available: no such file" {
@@ -163,13 +155,9 @@ func TestAChangeThatLongerTrialsMayTurnIsNone(t *testing.T) {
 		"longer loads, the same figures": {lasting(before, 10), lab.Equivalent, "equivalent", false, false},
 	} {
 		gate, err := analysis.ParseGate("p99>1.2x")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, err := analysis.Against(before, c.after, []analysis.Gate{gate})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if change := got.Changes[0]; change.Verdict != c.verdict || !strings.Contains(change.Words, c.words) {
 			t.Errorf("%s: %s, %q, want %s, %q", name, change.Verdict, change.Words, c.verdict, c.words)
 		}
@@ -193,9 +181,7 @@ func TestMistakesInGates(t *testing.T) {
 		}
 	}
 	gate, err := analysis.ParseGate("p50>1.05x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	run := played([]float64{1, 1.1}, []float64{2, 2})
 	if _, err := analysis.Against(run, run, []analysis.Gate{gate}); err == nil ||
 		!strings.Contains(err.Error(), "response_time_p99, goodput") {

@@ -79,9 +79,7 @@ func TestEveryPublishedFigureIsReproduced(t *testing.T) {
 
 func TestComparisonsMeetTheGoldenFile(t *testing.T) {
 	data, err := os.ReadFile("../../stats/testdata/golden.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var golden struct {
 		Cases []struct {
 			Set, A, B string
@@ -92,9 +90,7 @@ func TestComparisonsMeetTheGoldenFile(t *testing.T) {
 		}
 		Averages map[string]float64 `json:"averages_of_R_microservices"`
 	}
-	if err := json.Unmarshal(data, &golden); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &golden))
 	a := Analyse(table1(t))
 	name := map[string]string{"variant 0": "threads", "variant 1": "http", "variant 2": "uds"}
 	for _, c := range golden.Cases {

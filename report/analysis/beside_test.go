@@ -16,13 +16,9 @@ import (
 func reported(t *testing.T, name string) lab.Analysis {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var a lab.Analysis
-	if err := json.Unmarshal(data, &a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &a))
 	return a
 }
 
@@ -84,9 +80,7 @@ func TestPlotsOfTwoVariantsAreOfOnePoint(t *testing.T) {
 	a := reported(t, "shop-under-load.json")
 	for _, point := range []string{"", "at-80"} {
 		b, err := CompareVariants(a, [2]string{"monolith", "sync"}, point)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at := b.Drawn.Points[0].Name
 		if point != "" && at != point || len(b.Drawn.Spectra) != 6 {
 			t.Errorf("at %q: drawn are %d spectra at %s", point, len(b.Drawn.Spectra), at)

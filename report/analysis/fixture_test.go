@@ -25,9 +25,7 @@ const fixture = "../testdata/analysis.json"
 func table1(t *testing.T) Input {
 	t.Helper()
 	study, err := published.Load("rego2021")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in := Input{
 		Plan: lab.Plan{Schema: lab.PlanSchema, Profile: "full", Study: regoStudy(study)},
 		Environment: lab.Environment{"processors": {Value: 16},
@@ -146,24 +144,24 @@ func encode(t *testing.T, a lab.Analysis) []byte {
 	return append(data, '\n')
 }
 
-func TestFixtureIsUpToDate(t *testing.T) {
-	data := encode(t, Analyse(table1(t)))
-	if *update {
-		if err := os.WriteFile(fixture, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	stored, err := os.ReadFile(fixture)
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+func TestFixtureIsUpToDate(t *testing.T) {
+	data := encode(t, Analyse(table1(t)))
+	if *update {
+		must(t, os.WriteFile(fixture, data, 0o644))
+	}
+	stored, err := os.ReadFile(fixture)
+	must(t, err)
 	var have, want lab.Analysis
-	if err := json.Unmarshal(stored, &have); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(data, &want); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(stored, &have))
+	must(t, json.Unmarshal(data, &want))
 	if !slices.Equal(told(have.Answer), told(want.Answer)) ||
 		len(have.Published) != len(want.Published) {
 		t.Errorf("%s is stale: run go test ./report/analysis -update", fixture)

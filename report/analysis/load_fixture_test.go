@@ -414,18 +414,12 @@ func TestLoadFixtureIsUpToDate(t *testing.T) {
 	a.Answer = e.conclude(a)
 	data := encode(t, a)
 	if *update {
-		if err := os.WriteFile(loadFixture, data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(loadFixture, data, 0o644))
 	}
 	stored, err := os.ReadFile(loadFixture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var have, want lab.Analysis
-	if err := errors.Join(json.Unmarshal(stored, &have), json.Unmarshal(data, &want)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(json.Unmarshal(stored, &have), json.Unmarshal(data, &want)))
 	if fmt.Sprintf("%.9v", have.Curves) != fmt.Sprintf("%.9v", want.Curves) ||
 		fmt.Sprintf("%.6v", have.Usages) != fmt.Sprintf("%.6v", want.Usages) ||
 		len(have.Spectra) != len(want.Spectra) {

@@ -105,9 +105,7 @@ func TestWhateverIsMissingTheDocumentStands(t *testing.T) {
 func checkTop(t *testing.T, data []byte) {
 	t.Helper()
 	var top map[string]json.RawMessage
-	if err := json.Unmarshal(data, &top); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &top))
 	for _, name := range []string{"answer", "metrics", "variants", "points", "results", "comparisons",
 		"averages", "trends", "ladder", "claims", "published", "notes", "noise_floor", "margins", "audit",
 		"environment"} {

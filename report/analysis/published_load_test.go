@@ -15,9 +15,7 @@ func costa(t *testing.T) Input {
 	t.Helper()
 	in := shopUnderLoad()
 	figures, err := published.Load("costa2022")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in.Published = figures
 	names := map[string]string{"monolith": "monolith-ha", "monolith.twin": "monolith-ha.twin",
 		"at-20": "rpm-1200"}

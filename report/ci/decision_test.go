@@ -29,9 +29,7 @@ func decided(t *testing.T, need Need) string {
 		{Variant: hostile, Point: point(100), Metric: "peak_memory", Mean: 2 << 30},
 	}
 	var b bytes.Buffer
-	if err := Decision(&b, r, need); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Decision(&b, r, need))
 	return b.String()
 }
 
@@ -72,9 +70,7 @@ func TestDecisionTellsWhatAVariantTakes(t *testing.T) {
 
 func TestDecisionWithoutARateTellsSo(t *testing.T) {
 	var b bytes.Buffer
-	if err := Decision(&b, sample(t), Need{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Decision(&b, sample(t), Need{}))
 	if !strings.Contains(b.String(), "the load has no rate, and none was given with --rate") {
 		t.Errorf("the page of a job says nothing of its missing rate:\n%s", b.String())
 	}

@@ -33,13 +33,9 @@ const loadedRun = "shop-under-load/20260102T030000Z-0"
 func loadedFolder(t *testing.T, change func(*lab.Analysis, []lab.Trial)) string {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/shop-under-load.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var a lab.Analysis
-	if err := json.Unmarshal(data, &a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &a))
 	a.Study = "shop-under-load"
 	trials := []lab.Trial{loadedTrial(1, "monolith", true), loadedTrial(2, "sync", true),
 		loadedTrial(3, "sync", false)}
@@ -54,21 +50,15 @@ func loadedFolder(t *testing.T, change func(*lab.Analysis, []lab.Trial)) string 
 	folder, err := store.Create(root, lab.Plan{Schema: lab.PlanSchema,
 		Created: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC), Study: lab.Study{Name: "shop-under-load",
 			Title: a.Title, Variants: a.Variants, Points: a.Points, Metrics: a.Metrics}}, a.Environment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, trial := range trials {
 		logs := map[string]string{"gateway-1": fmt.Sprintf("trial %d\nanswers %s\n", trial.Number, trial.Variant),
 			"worker-" + trial.Variant: ""}
-		if err := folder.Save(trial, logs); err != nil {
-			t.Fatal(err)
-		}
+		must(t, folder.Save(trial, logs))
 	}
 	var document bytes.Buffer
 	err = report.JSON(&document, a)
-	if err := errors.Join(err, folder.Write(store.AnalysisFile, document.Bytes())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, folder.Write(store.AnalysisFile, document.Bytes())))
 	return root
 }
 
@@ -152,9 +142,7 @@ func TestTrialsOfTwoRuns(t *testing.T) {
 	root := loadedFolder(t, nil)
 	again := loadedRun + "-2"
 	first := filepath.Join(root, filepath.FromSlash(loadedRun))
-	if err := os.CopyFS(filepath.Join(root, filepath.FromSlash(again)), os.DirFS(first)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(filepath.Join(root, filepath.FromSlash(again)), os.DirFS(first)))
 	_, at := begun(t, root, false)
 	list := get(t, at+"/trials?run="+loadedRun+"&run="+again, 200)
 	if strings.Count(list, `name="trial"`) != 6 || !strings.Contains(list, `value="`+again+`/0001"`) {
@@ -166,9 +154,7 @@ func TestTrialsOfTwoRuns(t *testing.T) {
 			t.Errorf("the page lacks %q: %s", want, page)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(first, "trials")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(first, "trials")))
 	if list := get(t, at+"/trials?run="+loadedRun, 200); !strings.Contains(list, "has no trial yet") {
 		t.Errorf("without trials: %s", list)
 	}
@@ -191,10 +177,8 @@ func hostileTrials(t *testing.T) string {
 	})
 	logs := filepath.Join(root, filepath.FromSlash(loadedRun), "trials", "0001", "logs")
 	evil := filepath.Join(logs, "<img src=x onerror=alert(1)>.log")
-	if err := errors.Join(os.WriteFile(evil, []byte(venom), 0o600),
-		os.Symlink("/etc/passwd", filepath.Join(logs, "a.log"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(evil, []byte(venom), 0o600),
+		os.Symlink("/etc/passwd", filepath.Join(logs, "a.log"))))
 	return root
 }
 

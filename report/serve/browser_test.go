@@ -93,9 +93,7 @@ func testReport(t *testing.T, ctx context.Context) {
 	root := folderOfRuns(t, 1, nil)
 	s, at := begun(t, root, false)
 	runs, _, err := s.shelf.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := open(t, ctx, at+"/report/"+runs[0].Name)
 	p.Run(chromedp.WaitReady(".plot svg"))
 	if origin := browsertest.Ask[string](p, "self.origin"); origin != "null" {
@@ -108,9 +106,7 @@ func testReport(t *testing.T, ctx context.Context) {
 	if err == nil {
 		err = os.WriteFile(found[0], []byte(thief), 0o600)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	q := open(t, ctx, at+"/report/"+runs[0].Name)
 	q.Run(chromedp.Poll(`document.title == "refused" || document.title == "reads"`, nil))
 	if title := browsertest.Ask[string](q, "document.title"); title != "refused" {
@@ -124,19 +120,13 @@ func testHistory(t *testing.T, ctx context.Context) {
 	root := folderOfRuns(t, 40, nil)
 	s, at := begun(t, root, false)
 	runs, _, err := s.shelf.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, run := range runs[:39] { // the oldest one has the files of all
 		name := filepath.Join(root, filepath.FromSlash(run.Name), "analysis.json")
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		changed := changedRun(t, text, i)
-		if err := errors.Join(os.Remove(name), os.WriteFile(name, changed, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Remove(name), os.WriteFile(name, changed, 0o600)))
 	}
 	p := open(t, ctx, at+"/run/"+runs[0].Name)
 	p.Run(chromedp.Click(`a[href^="/history/"]`), chromedp.WaitReady("[data-history] svg"))
@@ -158,9 +148,7 @@ func testHistory(t *testing.T, ctx context.Context) {
 func changedRun(t *testing.T, text []byte, age int) []byte {
 	t.Helper()
 	var a lab.Analysis
-	if err := json.Unmarshal(text, &a); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &a))
 	factor, kernel := 1+0.02*math.Sin(float64(7*age)), "6.1"
 	if age < 15 {
 		factor, kernel = 1.3*factor, "6.2"
@@ -176,9 +164,7 @@ func changedRun(t *testing.T, text []byte, age int) []byte {
 		}
 	}
 	changed, err := json.Marshal(a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return changed
 }
 

@@ -39,13 +39,9 @@ func playing(t *testing.T) goingOn {
 		plan.Trials = append(plan.Trials, lab.PlannedTrial{Number: i + 1, Block: 1 + i/2, Variant: "a", Point: "p"})
 	}
 	folder, err := store.Create(root, plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file, unopened := folder.Progress()
-	if err := errors.Join(unopened, folder.Lock()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(unopened, folder.Lock()))
 	t.Cleanup(func() { _ = file.Close() })
 	g := goingOn{progress.New(file, progress.JSON, time.Now), folder, file, root, "two/20260102T030405Z-7"}
 	g.Begin(plan, 0)
@@ -63,9 +59,7 @@ func (g goingOn) trial(number int, valid bool) {
 func (g goingOn) seconds(t *testing.T, trial int) *progress.Seconds {
 	t.Helper()
 	file, err := g.Seconds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := progress.NewSeconds(file)
 	t.Cleanup(func() { _ = s.Close() }) // again
 	s.Trial(trial, 1)
@@ -77,9 +71,7 @@ func (g goingOn) finish(t *testing.T) {
 	t.Helper()
 	g.Progress.End()
 	text := []byte(`{"schema": "cleave-analysis/2", "trials": {"planned": 4}}`)
-	if err := g.Write(store.AnalysisFile, text); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.Write(store.AnalysisFile, text))
 	g.Unlock()
 }
 
@@ -95,16 +87,12 @@ func followed(t *testing.T, address, last string) *follower {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	request, err := http.NewRequestWithContext(ctx, "GET", address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if last != "" {
 		request.Header.Set("Last-Event-ID", last)
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" {
 		t.Fatalf("status %d, %s", response.StatusCode, kind)
 	}
@@ -151,10 +139,9 @@ func TestARunIsFollowedToItsEnd(t *testing.T) {
 	_, at = begun(t, g.root, false) // another server, which knows the page by the number of its last event
 	f = followed(t, at+"/live/"+g.name, f.last)
 	f.wants("known so far", "playing")
-	if _, err := g.file.WriteString("no line of ours\n" +
-		`{"event": "note", "text": "a\r\ndata: b\u202e"}` + "\nhalf a line"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := g.file.WriteString("no line of ours\n" +
+		`{"event": "note", "text": "a\r\ndata: b\u202e"}` + "\nhalf a line")
+	must(t, err)
 	f.wants(`"text":"a\\u000d\ndata: b\\u202e"`)
 	g.finish(t)
 	f.wants("reported")
@@ -179,17 +166,14 @@ func TestTheTrialThatIsPlayedIsFollowed(t *testing.T) {
 	s.Used(lab.UsedSecond{End: 1})
 	f.wants(`"trial":2`)
 	file, err := g.Seconds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var units []string
 	for i := range 100 {
 		units = append(units, fmt.Sprintf(`"x%d": 1`, i))
 	}
 	text := "no line\n" + `{"used": {"cores": {` + strings.Join(units, ", ") + "}}}\n"
-	if _, err := file.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
+	_, err = file.WriteString(text)
+	must(t, err)
 	if told := f.next(); strings.Count(told, `"x`) != mostUnits || strings.Contains(told, `"x45"`) ||
 		!strings.Contains(told, `"x44"`) {
 		t.Errorf("a page is told of %d units, want the first %d by name: %s", strings.Count(told, `"x`), mostUnits,
@@ -235,16 +219,11 @@ func TestALongRunIsFollowedFromItsLastLines(t *testing.T) {
 func serveOn(t *testing.T, root, address string) (s *Server, at string, stop func()) {
 	t.Helper()
 	shelf, err := store.OpenShelf(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, err = New(shelf, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	s, err = New(shelf, false)
+	must(t, err)
 	listener, _, err := Listen(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, listener, log.New(os.Stderr, "", 0)) }()

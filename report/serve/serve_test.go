@@ -28,13 +28,9 @@ const venom = `"><img src=x onerror=alert(1)><script>alert(1)</script>` + "\u202
 func folderOfRuns(t *testing.T, n int, change func(*lab.Plan, *lab.Analysis)) string {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/three-variants.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var concluded lab.Analysis
-	if err := json.Unmarshal(data, &concluded); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(data, &concluded))
 	plan := lab.Plan{Schema: lab.PlanSchema, Created: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC),
 		Study: lab.Study{Name: concluded.Study, Title: concluded.Title, Question: "Which?",
 			Variants: concluded.Variants}}
@@ -43,21 +39,13 @@ func folderOfRuns(t *testing.T, n int, change func(*lab.Plan, *lab.Analysis)) st
 	}
 	root := t.TempDir()
 	first, err := store.Create(root, plan, concluded.Environment)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var page, document bytes.Buffer
-	if err := report.HTML(&page, concluded); err != nil {
-		t.Fatal(err)
-	}
-	if err := report.JSON(&document, concluded); err != nil {
-		t.Fatal(err)
-	}
+	must(t, report.HTML(&page, concluded))
+	must(t, report.JSON(&document, concluded))
 	planText, err := os.ReadFile(first.Path("plan.json"))
-	if err := errors.Join(err, first.Write(store.AnalysisFile, document.Bytes()),
-		first.Write(store.ReportFile, page.Bytes())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, first.Write(store.AnalysisFile, document.Bytes()),
+		first.Write(store.ReportFile, page.Bytes())))
 	for i := 1; i < n; i++ {
 		created := plan.Created.Add(time.Duration(i) * time.Minute).Format(time.RFC3339)
 		dir := filepath.Join(filepath.Dir(first.Dir()), fmt.Sprintf("run-%04d", i))
@@ -66,24 +54,26 @@ func folderOfRuns(t *testing.T, n int, change func(*lab.Plan, *lab.Analysis)) st
 		for _, name := range []string{store.AnalysisFile, store.ReportFile, "environment.json"} {
 			err = errors.Join(err, os.Link(first.Path(name), filepath.Join(dir, name)))
 		}
-		if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "plan.json"), text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "plan.json"), text, 0o600)))
 	}
 	return root
+}
+
+// must ends the test at an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // begun serves a folder, and returns the server with its address.
 func begun(t *testing.T, root string, private bool) (*Server, string) {
 	t.Helper()
 	shelf, err := store.OpenShelf(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := New(shelf, private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := httptest.NewServer(s.handler())
 	t.Cleanup(func() {
 		server.Close()
@@ -98,9 +88,7 @@ func begun(t *testing.T, root string, private bool) (*Server, string) {
 func ask(t *testing.T, method, address string, form url.Values, head ...string) (int, http.Header, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i < len(head); i += 2 {
 		if request.Header.Set(head[i], head[i+1]); head[i] == "Host" {
@@ -108,14 +96,10 @@ func ask(t *testing.T, method, address string, form url.Values, head ...string) 
 		}
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return response.StatusCode, response.Header, string(body)
 }
 
@@ -191,9 +175,7 @@ func TestTheHeadlineOverRuns(t *testing.T) {
 func TestNotesNeedTheForm(t *testing.T) {
 	s, at := begun(t, folderOfRuns(t, 1, nil), false)
 	runs, _, err := s.shelf.Runs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	address := at + "/notes/" + runs[0].Name
 	form := url.Values{"form": {s.form}, "tags": {" base, , base,v2 "}, "text": {"a\r\nb"}}
 	refused := func(want int, why string, form url.Values, head ...string) {
@@ -293,9 +275,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 	if err == nil {
 		err = os.Rename(filepath.Join(study[0], "run-0001"), filepath.Join(study[0], `a "<img>?#%2f`+"\u202e"))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, at := begun(t, root, false)
 	list := get(t, at+"/", 200)
 	links := regexp.MustCompile(`href="(/run/[^"]+)"`).FindAllStringSubmatch(list, -1)
@@ -308,9 +288,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		pages = append(pages, get(t, at+link[1], 200),
 			get(t, at+strings.Replace(link[1], "/run/", "/report/", 1), 200))
 		name, err := url.PathUnescape(strings.TrimPrefix(link[1], "/run/"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		names.Add("run", name)
 	}
 	pages = append(pages, get(t, at+"/compare?"+names.Encode(), 200),
