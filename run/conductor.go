@@ -17,15 +17,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Conductor joins the rooms that a trial needs. All fields but Backings, Stopping, Seconds and
-// Conceal must be set, Injector for studies with faults only, and Profiler where trials
-// are profiled.
+// Conductor joins the rooms that a trial needs. System, Deployers, Meter, Host, Store, Progress and Scratch
+// must be set.
 type Conductor struct {
 	System    lab.System
 	Deployers map[string]lab.Deployer // by the name of the deployment
 	Backings  map[string]lab.Backing  // by kind
 	Meter     lab.Meter
-	Injector  lab.Injector
+	Injector  lab.Injector // is for plans with faults only
 	Host      lab.Host
 	// Profiler is for plans with profiled trials only.
 	Profiler lab.Profiler
@@ -48,9 +47,8 @@ type Conductor struct {
 // errInterrupted is why a trial is given up when the experiment ends.
 var errInterrupted = errors.New("interrupted")
 
-// Play plays what is left of the plan: trials that the store has as valid, or
-// that have used up their attempts, are not played again. Then it plays further blocks
-// where trials were lost. It returns an error
+// Play plays what is left of the plan: trials that the store has as valid, or that have used up their
+// attempts, are not played again. Then it plays further blocks where trials were lost. It returns an error
 // when the experiment cannot go on or ctx ends; what was stored by then stays.
 func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 	e := experiment{Conductor: c, plan: plan}
@@ -94,7 +92,8 @@ type experiment struct {
 	plan         lab.Plan
 	attempts     map[int]int // attempts already stored, by trial number
 	calibrations []float64   // of all attempts so far, in seconds
-	// lengths are how many times as long as planned the load is by now, by point.
+	// lengths are how many times as long as planned the load is by now, by point. Further blocks have those of
+	// the trials that they make up for.
 	lengths map[string]float64
 }
 
@@ -105,8 +104,11 @@ func (e *experiment) resume() (done []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e.attempts = map[int]int{}
+	e.attempts, e.lengths = map[int]int{}, map[string]float64{}
 	for _, trial := range trials {
+		if at := trial.Point.Name; trial.Lengthened > e.lengths[at] {
+			e.lengths[at] = trial.Lengthened
+		}
 		e.attempts[trial.Number] = max(e.attempts[trial.Number], trial.Attempt)
 		e.calibrations = append(e.calibrations, calibration(trial.Conditions))
 		if trial.Valid || trial.Attempt > e.plan.Study.Design.MaxRepeats {
@@ -361,6 +363,9 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	if err == nil {
 		layout, err = variant.Scale(layout)
 	}
+	if err != nil {
+		return setting{}, err
+	}
 	for i, spec := range layout.Services {
 		_, permanent := e.Backings[spec.Kind].(lab.PermanentBacking)
 		_, embedded := e.Backings[spec.Kind].(lab.EmbeddedBacking)
@@ -373,9 +378,7 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		}
 		layout = e.Profiler.Instrument(layout)
 	}
-	if err == nil {
-		layout, err = layout.On(deployer)
-	}
+	layout, err = layout.On(deployer)
 	return setting{variant: variant, point: point, layout: layout, deployer: deployer}, err
 }
 

@@ -71,6 +71,22 @@ func TestAFurtherBlockIsResumed(t *testing.T) {
 	}
 }
 
+// TestAFurtherBlockIsAsLongAsTheOthers, also where it is resumed: shorter trials would not count.
+func TestAFurtherBlockIsAsLongAsTheOthers(t *testing.T) {
+	r, p := &rooms{spoil: lose(12, 13)}, lossy() // the last trial of the plan, which is twice as long as planned
+	c := r.conductor(t)
+	c.System = longer{rooms: r}
+	c.Stopping = &decides{lengths: func(int) map[string]float64 { return map[string]float64{"s1": 2, "s2": 2} }}
+	for _, played := range []string{"at once", "resumed"} {
+		must(t, c.Play(t.Context(), p))
+		if len(r.saved) != 15 || r.saved[13].Lengthened != 2 || r.saved[14].Lengthened != 2 {
+			t.Errorf("%s: %d records, the last two %g and %g times as long as planned, want 15, and 2 times", played,
+				len(r.saved), r.saved[13].Lengthened, r.saved[14].Lengthened)
+		}
+		r.saved = r.saved[:13]
+	}
+}
+
 func TestFurtherBlocksHaveAnEnd(t *testing.T) {
 	broken := map[string]lab.AuditVerdict{"a": lab.AuditUnknown}
 	for name, c := range map[string]struct {

@@ -21,68 +21,68 @@ type platformMetering struct {
 // watchPlatform begins to meter the platform of a deployment whose units are ready.
 func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *platformMetering {
 	cost := j.Deployment.PlatformCost()
-	b := &platformMetering{Metering: units, cost: &cost}
+	m := &platformMetering{Metering: units, cost: &cost}
 	daemons, why := j.Deployment.Daemons()
-	b.unmetered(why)
+	m.unmetered(why)
 	if len(daemons) == 0 {
-		return b
+		return m
 	}
 	metering, err := j.Meter.Watch(ctx, daemons)
 	if err != nil {
-		b.unmetered(err.Error())
-		return b
+		m.unmetered(err.Error())
+		return m
 	}
-	b.daemons = metering
-	return b
+	m.daemons = metering
+	return m
 }
 
 // unmetered notes the first reason why the platform is not metered.
-func (b *platformMetering) unmetered(why string) {
-	b.cost.Unmetered = cmp.Or(b.cost.Unmetered, why)
+func (m *platformMetering) unmetered(why string) {
+	m.cost.Unmetered = cmp.Or(m.cost.Unmetered, why)
 }
 
 // Mark implements lab.Metering. The units are read next to the load.
-func (b *platformMetering) Mark() error {
-	first := !b.marked
-	b.marked = true
+func (m *platformMetering) Mark() error {
+	first := !m.marked
+	m.marked = true
 	if first {
-		b.markDaemons()
+		m.markDaemons()
 	}
-	err := b.Metering.Mark()
+	err := m.Metering.Mark()
 	if !first {
-		b.markDaemons()
+		m.markDaemons()
 	}
 	return err
 }
 
-func (b *platformMetering) markDaemons() {
-	if b.daemons == nil {
+func (m *platformMetering) markDaemons() {
+	if m.daemons == nil {
 		return
 	}
-	if err := b.daemons.Mark(); err != nil {
-		b.unmetered(err.Error())
+	if err := m.daemons.Mark(); err != nil {
+		m.unmetered(err.Error())
 	}
 }
 
 // Stop implements lab.Metering. The use of both meters counts.
-func (b *platformMetering) Stop() (lab.Metered, error) {
-	used, err := b.Metering.Stop()
-	if b.daemons == nil {
+func (m *platformMetering) Stop() (lab.Metered, error) {
+	used, err := m.Metering.Stop()
+	if m.daemons == nil {
 		return used, err
 	}
-	platform, failed := b.daemons.Stop()
+	platform, failed := m.daemons.Stop()
 	used.OwnCPUSeconds += platform.OwnCPUSeconds
 	used.OwnWindowCPUSeconds += platform.OwnWindowCPUSeconds
 	used.OwnShare += platform.OwnShare
 	if failed != nil {
-		b.unmetered(failed.Error())
+		m.unmetered(failed.Error())
 	}
-	if b.cost.Unmetered != "" {
+	if m.cost.Unmetered != "" {
 		return used, err
 	}
-	b.cost.Used, b.cost.Parts, b.cost.Processes = &platform.Total, platform.Roles, platform.Processes
+	m.cost.Used, m.cost.Parts, m.cost.Processes = &platform.Total, platform.Roles, platform.Processes
 	for _, part := range slices.Sorted(maps.Keys(platform.Sources)) {
-		b.cost.Source = platform.Sources[part]
+		m.cost.Source = platform.Sources[part]
 	}
 	return used, err
 }

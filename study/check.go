@@ -19,9 +19,8 @@ func (f *File) check(r *yamlfile.Reader, systems map[string]lab.SystemInfo) {
 	info, found := systems[f.Study.System]
 	if !found {
 		if f.Study.System != "" || f.planned {
-			known := slices.Sorted(maps.Keys(systems))
-			r.Problem(f.lines["system"], "there is no system %q%s; there are %s",
-				f.Study.System, yamlfile.Suggest(f.Study.System, known), strings.Join(known, ", "))
+			r.Problem(f.lines["system"], "there is no system %s",
+				unknown(f.Study.System, slices.Sorted(maps.Keys(systems)), "there are"))
 		}
 		return
 	}
@@ -44,10 +43,8 @@ func (f *File) setAsideImpossible() {
 		}
 		err := f.info.Check(v)
 		if err != nil {
-			summary := v.Summary
-			summary = cmp.Or(summary, a.Summary)
-			f.Study.Absent = append(f.Study.Absent, lab.AbsentVariant{Name: v.Name, Summary: summary,
-				Reason: oneLine(err)})
+			f.Study.Absent = append(f.Study.Absent, lab.AbsentVariant{Name: v.Name,
+				Summary: cmp.Or(v.Summary, a.Summary), Reason: oneLine(err)})
 		}
 		return err != nil
 	})
@@ -56,7 +53,7 @@ func (f *File) setAsideImpossible() {
 // oneLine writes an error of several lines in one.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// checkSystem holds points, names and claims against the system.
+// checkSystem checks points, names, claims, faults, steps and the quick profile against the system.
 func (f *File) checkSystem(r *yamlfile.Reader) {
 	if len(f.Study.Points) == 0 {
 		r.Problem(f.lines[""], "the study needs points (or factors)")
@@ -69,9 +66,9 @@ func (f *File) checkSystem(r *yamlfile.Reader) {
 		seen[p.Name] = true
 		f.checkPoint(r, p)
 	}
-	f.checkVariantName(r, f.lines["baseline"], "baseline", f.Study.Baseline)
+	f.checkName(r, f.lines["baseline"], "baseline", f.Study.Baseline, f.variantNames())
 	for _, name := range f.Study.Design.NoiseFloor {
-		f.checkVariantName(r, f.lines["design.noise_floor"], "noise_floor", name)
+		f.checkName(r, f.lines["design.noise_floor"], "noise_floor", name, f.variantNames())
 		if twin := name + TwinSuffix; f.lines["variants."+twin] > 0 {
 			r.Problem(f.lines["variants."+twin],
 				"variant %s has the name of the twin that noise_floor makes of %s: choose another", twin, name)
@@ -105,12 +102,9 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	architecture, found := f.info.Architecture(v.Architecture)
 	if !found {
 		if v.Architecture != "" || f.planned {
-			var known []string
-			for _, a := range f.info.Architectures {
-				known = append(known, a.Name)
-			}
-			r.Problem(line, "variant %s: %s has no architecture %q%s; it has %s",
-				v.Name, f.info.Name, v.Architecture, yamlfile.Suggest(v.Architecture, known), strings.Join(known, ", "))
+			known := namesOf(f.info.Architectures, func(a lab.Architecture) string { return a.Name })
+			r.Problem(line, "variant %s: %s has no architecture %s", v.Name, f.info.Name,
+				unknown(v.Architecture, known, "it has"))
 		}
 		return
 	}
@@ -133,8 +127,8 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 		deployments = []string{lab.Process}
 	}
 	if !slices.Contains(deployments, v.Deployment) {
-		r.Problem(line, "variant %s: there is no deployment %q%s; there is: %s", v.Name, v.Deployment,
-			yamlfile.Suggest(v.Deployment, deployments), strings.Join(deployments, ", "))
+		r.Problem(line, "variant %s: there is no deployment %s", v.Name,
+			unknown(v.Deployment, deployments, "there is:"))
 	}
 	scaled := len(v.Replicas) + len(v.Limits)
 	if slices.Contains([]string{"services", "image", "command"}, v.Architecture) {
@@ -169,8 +163,13 @@ func checkKnob(r *yamlfile.Reader, line int, v lab.Variant, architecture lab.Arc
 		}
 		return
 	}
-	r.Problem(line, "variant %s: architecture %s has no knob %q%s; it has %s",
-		v.Name, architecture.Name, name, yamlfile.Suggest(name, known), strings.Join(known, ", "))
+	r.Problem(line, "variant %s: architecture %s has no knob %s", v.Name, architecture.Name,
+		unknown(name, known, "it has"))
+}
+
+// unknown returns a name that is none of those that are known, with the one that was meant and all of them.
+func unknown(name string, known []string, are string) string {
+	return yamlfile.Message("%q%s; %s %s", name, yamlfile.Suggest(name, known), are, strings.Join(known, ", "))
 }
 
 func (f *File) checkPoint(r *yamlfile.Reader, p lab.Point) {
@@ -196,24 +195,15 @@ func (f *File) checkFactor(r *yamlfile.Reader, line int, factor string) {
 	if _, found := f.info.Parameter(factor); found {
 		return
 	}
-	var known []string
-	for _, parameter := range f.info.Parameters {
-		known = append(known, parameter.Name)
-	}
-	r.Problem(line, "%s has no parameter %q%s; it has %s", f.info.Name, factor, yamlfile.Suggest(factor, known),
-		strings.Join(known, ", "))
+	known := namesOf(f.info.Parameters, func(p lab.Parameter) string { return p.Name })
+	r.Problem(line, "%s has no parameter %s", f.info.Name, unknown(factor, known, "it has"))
 }
 
-func (f *File) checkVariantName(r *yamlfile.Reader, line int, what, name string) {
-	f.checkName(r, line, what, name, f.variantNames())
-}
-
-// checkName finds names of nothing. In a plan there may be some: of what was left out
-// when it was made.
+// checkName refuses the name of a variant that is not known. A plan may have some, of variants that were left
+// out when it was made.
 func (f *File) checkName(r *yamlfile.Reader, line int, what, name string, known []string) {
 	if name != "" && !f.planned && !slices.Contains(known, name) {
-		r.Problem(line, "%s names the variant %q%s; there are %s", what, name, yamlfile.Suggest(name, known),
-			strings.Join(known, ", "))
+		r.Problem(line, "%s names the variant %s", what, unknown(name, known, "there are"))
 	}
 }
 
@@ -221,8 +211,7 @@ func (f *File) checkPointNames(r *yamlfile.Reader, line int, what string, names 
 	known := f.pointNames()
 	for _, name := range names {
 		if !f.planned && !slices.Contains(known, name) {
-			r.Problem(line, "%s names the point %q%s; there are %s", what, name, yamlfile.Suggest(name, known),
-				strings.Join(known, ", "))
+			r.Problem(line, "%s names the point %s", what, unknown(name, known, "there are"))
 		}
 	}
 }
@@ -247,8 +236,7 @@ func (f *File) checkClaims(r *yamlfile.Reader) {
 		f.checkPointNames(r, line, "claim "+c.ID, c.Points)
 		for _, metric := range []string{c.Metric, c.AgainstMetric} {
 			if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); metric != "" && !found {
-				r.Problem(line, "claim %s: there is no metric %q; there are %s", c.ID, metric,
-					strings.Join(f.metricNames(), ", "))
+				r.Problem(line, "claim %s: there is no metric %s", c.ID, unknown(metric, f.metricNames(), "there are"))
 			}
 		}
 		f.checkClaimKind(r, line, c)
@@ -256,21 +244,14 @@ func (f *File) checkClaims(r *yamlfile.Reader) {
 }
 
 func (f *File) metricNames() []string {
-	var names []string
-	for _, m := range f.Study.AllMetrics() {
-		names = append(names, m.Name)
-	}
-	return names
+	return namesOf(f.Study.AllMetrics(), func(m lab.Metric) string { return m.Name })
 }
 
 // checkClaimKind reports what a claim lacks for the test of its kind.
 func (f *File) checkClaimKind(r *yamlfile.Reader, line int, c lab.Claim) {
 	test, known := c.Kind.Test()
 	if !known {
-		var kinds []string
-		for _, t := range lab.ClaimTests() {
-			kinds = append(kinds, string(t.Kind))
-		}
+		kinds := namesOf(lab.ClaimTests(), func(t lab.ClaimTest) string { return string(t.Kind) })
 		r.Problem(line, "claim %s: kind is %q, expected one of %s", c.ID, c.Kind, strings.Join(kinds, ", "))
 		return
 	}

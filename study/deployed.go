@@ -18,8 +18,7 @@ type deployed struct {
 
 func checkDeployment(r *yamlfile.Reader, line int, what, deployment string) {
 	if known := lab.Deployments(); !slices.Contains(known, deployment) {
-		r.Problem(line, "%s: there is no deployment %q%s; there is: %s", what, deployment,
-			yamlfile.Suggest(deployment, known), strings.Join(known, ", "))
+		r.Problem(line, "%s: there is no deployment %s", what, unknown(deployment, known, "there is:"))
 	}
 }
 

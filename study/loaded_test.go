@@ -214,6 +214,24 @@ func TestQuickPlaysTheVariantsThatItNames(t *testing.T) {
 	}
 }
 
+// TestWithoutACommonPointNothingIsPlayed: e plays at low, and neither its twin nor the quick profile does. A
+// variant without points of its own would be played everywhere.
+func TestWithoutACommonPointNothingIsPlayed(t *testing.T) {
+	file, err := study.Parse("stall.yaml", stall("design: {noise_floor: [e], noise_floor_points: [high]}\n"+
+		"quick: {restricted_points: [high]}\n"), kiosk())
+	must(t, err)
+	for quick, want := range map[bool]string{false: "a b d e", true: "a b d"} {
+		s, err := file.Resolve(study.Options{Quick: quick})
+		if got := strings.Join(names(s), " "); err != nil || got != want {
+			t.Errorf("quick %t: %s are played, %v; want %s", quick, got, err, want)
+		}
+	}
+	s, err := file.Resolve(study.Options{Quick: true, Points: []string{"low"}})
+	if _, there := s.Variant("e"); err != nil || !there {
+		t.Errorf("at low, which was asked for, %v are played, %v; want e, too", names(s), err)
+	}
+}
+
 func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 	file := parseKiosk(t, "quick: {points: [low], load: {duration: 1s, lateness: 50ms, search: {votes: 1}}}\n")
 	full, err := file.Resolve(study.Options{})

@@ -246,28 +246,26 @@ func settleWarmUp(l *lab.Load) {
 
 // variantNames lists the variants that can be built, in the order of the file.
 func (f *File) variantNames() []string {
-	var names []string
-	for _, v := range f.Study.Variants {
-		names = append(names, v.Name)
-	}
-	return names
+	return namesOf(f.Study.Variants, func(v lab.Variant) string { return v.Name })
 }
 
 // claimable returns the variants that claims may speak of: also those that cannot be
 // built here.
 func (f *File) claimable() []string {
-	names := f.variantNames()
-	for _, v := range f.Study.Absent {
-		names = append(names, v.Name)
-	}
-	return names
+	absent := namesOf(f.Study.Absent, func(v lab.AbsentVariant) string { return v.Name })
+	return append(f.variantNames(), absent...)
 }
 
 // pointNames lists the points in the order of the file.
 func (f *File) pointNames() []string {
+	return namesOf(f.Study.Points, func(p lab.Point) string { return p.Name })
+}
+
+// namesOf returns the names of things, in their order.
+func namesOf[T any](things []T, name func(T) string) []string {
 	var names []string
-	for _, p := range f.Study.Points {
-		names = append(names, p.Name)
+	for _, one := range things {
+		names = append(names, name(one))
 	}
-	return slices.Clip(names)
+	return names
 }

@@ -135,7 +135,8 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 		if of := a.KnobValue(v, knobRuntime); len(o.Runtimes) > 0 && of != "" && !slices.Contains(o.Runtimes, of) {
 			err = fmt.Errorf("its runtime is %s, and only %s is asked for", of, strings.Join(o.Runtimes, ", "))
 		}
-		if o.Quick && len(f.Quick.Variants) > 0 && !slices.Contains(f.Quick.Variants, v.Name) {
+		if o.Quick && (len(f.Quick.Variants) > 0 && !slices.Contains(f.Quick.Variants, v.Name) ||
+			len(o.Points) == 0 && !playsAtSome(v, f.Quick.RestrictedPoints)) {
 			err = cmp.Or(err, errors.New("the quick profile leaves it out"))
 		}
 		err = cmp.Or(err, f.deployed.refuses(v))
@@ -255,8 +256,7 @@ func (f *File) choosePoints(names []string, scale float64) (chosen []lab.Point, 
 	for _, name := range names {
 		if _, found := f.Study.Point(name); !found {
 			problems = append(problems, yamlfile.Problem{File: f.Path,
-				Message: fmt.Sprintf("there is no point %q%s; there are %s",
-					name, yamlfile.Suggest(name, f.pointNames()), strings.Join(f.pointNames(), ", "))})
+				Message: "there is no point " + unknown(name, f.pointNames(), "there are")})
 		}
 	}
 	if !(scale > 0 && scale <= maxScale) {
@@ -286,15 +286,21 @@ func (f *File) scale(p lab.Point, scale float64) lab.Point {
 	return p
 }
 
-// restrict narrows the points of variants that are restricted to some already.
+// restrict narrows the points of variants that are restricted to some already. One that plays at none of the
+// points stays as it is, and leaveOut takes it out.
 func restrict(variants []lab.Variant, to []string) []lab.Variant {
 	narrowed := slices.Clone(variants)
 	for i, v := range narrowed {
-		if len(v.Points) > 0 && len(to) > 0 {
-			narrowed[i].Points = intersection(v.Points, to)
+		if common := intersection(v.Points, to); len(common) > 0 {
+			narrowed[i].Points = common
 		}
 	}
 	return narrowed
+}
+
+// playsAtSome reports whether a variant plays at one of the points; without points it does.
+func playsAtSome(v lab.Variant, points []string) bool {
+	return len(points) == 0 || slices.ContainsFunc(points, v.RunsAt)
 }
 
 func intersection(names, with []string) []string {
@@ -312,7 +318,7 @@ func chooseVariants(s *lab.Study) {
 			continue
 		}
 		chosen = append(chosen, v)
-		if slices.Contains(s.Design.NoiseFloor, v.Name) {
+		if slices.Contains(s.Design.NoiseFloor, v.Name) && playsAtSome(v, s.Design.NoiseFloorPoints) {
 			chosen = append(chosen, twin(v, s.Design.NoiseFloorPoints))
 		}
 	}
@@ -338,7 +344,8 @@ func noteAbsent(s *lab.Study) {
 	}
 }
 
-// twin returns the variant under a second name, at the points named for twins.
+// twin returns the variant under a second name, at those of the points named for twins at which it plays, or
+// wherever it does where none are named.
 func twin(v lab.Variant, points []string) lab.Variant {
 	v.Name, v.TwinOf = v.Name+TwinSuffix, v.Name
 	switch {

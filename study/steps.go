@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/yamlfile"
@@ -34,8 +33,7 @@ func (f *File) checkSteps(r *yamlfile.Reader) {
 	}
 	for _, metric := range f.writtenSteps.Metrics {
 		if _, found := lab.MetricNamed(f.Study.AllMetrics(), metric); !found {
-			r.Problem(line, "steps: there is no metric %q%s; there are %s", metric,
-				yamlfile.Suggest(metric, f.metricNames()), strings.Join(f.metricNames(), ", "))
+			r.Problem(line, "steps: there is no metric %s", unknown(metric, f.metricNames(), "there are"))
 		}
 	}
 	f.checkPointNames(r, line, "steps", f.writtenSteps.Points)

@@ -167,6 +167,9 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 	if before.Mean > 0 {
 		c.Ratio.Ratio = after.Mean / before.Mean
 	}
+	if c.Ratio.N == 0 {
+		return c
+	}
 	if slices.Max(after.Values) == 0 && slices.Max(before.Values) == 0 {
 		c.Ratio.Ratio, c.Verdict, c.Words = 1, lab.Equivalent, "0 in both"
 		return c

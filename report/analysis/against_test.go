@@ -1,14 +1,13 @@
-package analysis_test
+package analysis
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/analysis"
 )
 
-// playedSetting returns what a run found of one variant: response times, and rates.
+// played returns what a run found of one variant: response times, and rates.
 func played(times, rates []float64) lab.Analysis {
 	point := lab.Point{Name: "rate-20"}
 	metrics := []lab.Metric{
@@ -44,6 +43,7 @@ func TestOneRunAgainstAnother(t *testing.T) {
 			false},
 		"scattered": {played([]float64{0.7, 1.6, 1.1, 0.9}, rates), "p99>1.05x", lab.Undecided, false,
 			true},
+		"no trials": {played(nil, rates[:1]), "p99>1.05x", lab.Undecided, false, true},
 		"too few": {played([]float64{1.5}, rates[:1]), "response_time_p99>1.05x", lab.Undecided, false,
 			true},
 		"lower throughput": {played([]float64{1, 1, 1.01, 0.99}, []float64{10, 10.1, 9.9, 10}), "goodput<0.95x",
@@ -53,9 +53,9 @@ func TestOneRunAgainstAnother(t *testing.T) {
 		"nothing at all": {played([]float64{1, 1, 1.01, 0.99}, []float64{0, 0, 0, 0}), "goodput<0.95x",
 			lab.Equivalent, false, true},
 	} {
-		gate, err := analysis.ParseGate(c.gate)
+		gate, err := ParseGate(c.gate)
 		must(t, err)
-		got, err := analysis.Against(before, c.after, []analysis.Gate{gate})
+		got, err := Against(before, c.after, []Gate{gate})
 		must(t, err)
 		if got.Changes[0].Verdict != c.verdict {
 			t.Errorf("%s: %+v, want it %s", name, got.Changes[0], c.verdict)
@@ -88,12 +88,12 @@ func TestVariantsAreHeldToTheirBaseline(t *testing.T) {
 		"another metric":    {slower("new", "old", ""), "goodput<0.9x", false, true},
 		"nothing was found": {nil, "p99>1.05x", false, true},
 	} {
-		gate, err := analysis.ParseGate(c.gate)
+		gate, err := ParseGate(c.gate)
 		must(t, err)
 		run := played([]float64{1}, []float64{1})
 		run.Baseline, run.Comparisons = "old", c.found
 		run.Variants = []lab.Variant{{Name: "old"}, {Name: "old.twin", TwinOf: "old"}, {Name: "new"}}
-		got, err := analysis.Hold(run, []analysis.Gate{gate})
+		got, err := Hold(run, []Gate{gate})
 		if err != nil || len(got) != 1 || len(got[0].Failed) > 0 != c.failed || len(got[0].Open) > 0 != c.open {
 			t.Errorf("%s: %+v, error %v", name, got, err)
 		}
@@ -105,7 +105,7 @@ func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
 	after.Environment = lab.Environment{"kernel": {Value: "6.2"}, "smt": {Unavailable: "no such file"},
 		"disk_free": {Value: 3}}
 	after.Results[1].Point.Name = "rate-40"
-	got, err := analysis.Against(before, after, nil)
+	got, err := Against(before, after, nil)
 	must(t, err)
 	if len(got.Environment) != 2 || got.Environment[0] != (lab.EnvironmentChange{Fact: "kernel", Before: "6.1",
 		After: "6.2"}) ||
@@ -116,7 +116,7 @@ func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
 		t.Errorf("missing %q, want %q", got.Missing, want)
 	}
 	after.Results = nil
-	if _, err := analysis.Against(before, after, nil); err == nil ||
+	if _, err := Against(before, after, nil); err == nil ||
 		!strings.Contains(err.Error(), "in common") {
 		t.Errorf("two runs without anything in common: %v", err)
 	}
@@ -154,9 +154,9 @@ func TestAChangeThatLongerTrialsMayTurnIsNone(t *testing.T) {
 			true},
 		"longer loads, the same figures": {lasting(before, 10), lab.Equivalent, "equivalent", false, false},
 	} {
-		gate, err := analysis.ParseGate("p99>1.2x")
+		gate, err := ParseGate("p99>1.2x")
 		must(t, err)
-		got, err := analysis.Against(before, c.after, []analysis.Gate{gate})
+		got, err := Against(before, c.after, []Gate{gate})
 		must(t, err)
 		if change := got.Changes[0]; change.Verdict != c.verdict || !strings.Contains(change.Words, c.words) {
 			t.Errorf("%s: %s, %q, want %s, %q", name, change.Verdict, change.Words, c.verdict, c.words)
@@ -176,14 +176,14 @@ func TestAChangeThatLongerTrialsMayTurnIsNone(t *testing.T) {
 
 func TestMistakesInGates(t *testing.T) {
 	for _, text := range []string{"p99", "p99>5%", "p99>=1.05x", "p99>0x", "p99>1.2.3x", ">1.05x", ""} {
-		if gate, err := analysis.ParseGate(text); err == nil {
+		if gate, err := ParseGate(text); err == nil {
 			t.Errorf("%q is read as %+v", text, gate)
 		}
 	}
-	gate, err := analysis.ParseGate("p50>1.05x")
+	gate, err := ParseGate("p50>1.05x")
 	must(t, err)
 	run := played([]float64{1, 1.1}, []float64{2, 2})
-	if _, err := analysis.Against(run, run, []analysis.Gate{gate}); err == nil ||
+	if _, err := Against(run, run, []Gate{gate}); err == nil ||
 		!strings.Contains(err.Error(), "response_time_p99, goodput") {
 		t.Errorf("%v, want it to name the metrics that there are", err)
 	}

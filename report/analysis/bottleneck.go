@@ -179,7 +179,7 @@ func (e *experiment) onTraces(variant, point, unit string) (queueing, share *flo
 			}
 		}
 	}
-	if waited+spent == 0 {
+	if all <= 0 || waited+spent == 0 {
 		return nil, nil
 	}
 	waited, spent = waited/traces, spent/all

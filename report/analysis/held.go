@@ -44,9 +44,9 @@ func (e *experiment) heldRate(variant string, point lab.Point) lab.HeldRate {
 	var begun, wrong []float64
 	var missed []lab.Trial
 	for _, trial := range e.counted(variant, point.Name) {
-		offered, asked := trial.Audit.Figures[lab.FigureOffered]
-		if !asked {
-			continue
+		offered := trial.Audit.Figures[lab.FigureOffered]
+		if offered <= 0 {
+			continue // nothing was asked
 		}
 		rate.Rate, rate.Trials = offered, rate.Trials+1
 		begun, wrong = append(begun, begunShare(trial)), append(wrong, trial.Audit.Figures[lab.FigureErrors])

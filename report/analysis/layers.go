@@ -56,6 +56,9 @@ func profileOf(trials []lab.Trial) profile {
 				total += seconds
 			}
 		}
+		if total <= 0 {
+			continue // it has no shares
+		}
 		for _, role := range trial.Layers {
 			if p.roles[role.Role] == nil {
 				p.roles[role.Role] = map[lab.Layer]float64{}

@@ -46,6 +46,7 @@ func cutDown(t *testing.T) map[string]Input {
 		}),
 		"first half":            full.only(func(trial lab.Trial) bool { return trial.Number <= 60 }),
 		"numbers not finite":    notFinite(t),
+		"nothing to divide by":  nothingToDivideBy(),
 		"wild spread":           wild,
 		"design of zeros":       zeroDesign,
 		"design of nonsense":    nonsense,
@@ -69,6 +70,29 @@ func notFinite(t *testing.T) Input {
 			trial.Conditions.StealShare, trial.Conditions.Unavailable = math.NaN(), nil
 			trial.Metered.OwnShare, trial.Audit.Figures["fairness"] = math.Inf(1), math.NaN()
 		}
+	}
+	return in
+}
+
+// nothingToDivideBy returns loads of which one was asked for nothing, and a profile and traces without time.
+func nothingToDivideBy() Input {
+	point := at("p", lab.FactorUsers, 4)
+	in := underLoad(point)
+	study := &in.Plan.Study
+	study.Metrics = append(study.Metrics, lab.ProfiledMetric(), lab.Metric{Name: "goodput", Unit: "1/s",
+		Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.Goodput})
+	study.Variants[1].Replicas = map[string]int{"orders": 2}
+	for block := 1; block <= 2; block++ {
+		for _, variant := range []string{"one", "two"} {
+			trial := in.trial(variant, point, block, map[string]float64{"cpu_per_operation": 0.004, "goodput": 9})
+			trial.Audit.Figures[lab.FigureOffered] = float64(block - 1)
+			trial.Traced = &lab.TraceSet{Operations: []lab.TracedOperation{{Traces: 1, Batches: []lab.TraceBatch{
+				{Parts: []lab.PartCost{{TracePart: lab.TracePart{Service: "orders"}, Path: 1}}}}}}}
+		}
+		profiled := in.trial("one", point, block, nil)
+		profiled.Profiled = true
+		profiled.Layers = []lab.RoleLayers{{Role: "orders", Samples: 9,
+			Seconds: map[lab.Layer]float64{lab.LayerJSON: 0}}}
 	}
 	return in
 }
