@@ -1,7 +1,6 @@
-// Package inputfile opens the files that users name: regular files within a
-// limit, and nothing else. A pipe that nobody writes to would hold a program for
-// ever, and a device that never ends would take all its memory. It knows no kind of
-// file; how large one may be, its users say.
+// Package inputfile opens the files that users name: regular files within a limit, and nothing else. A pipe
+// that nobody writes to would block a program for ever, and a device that never ends would take all its
+// memory. It knows no kind of file: its users say how large one may be.
 //
 // Entry points: Read, Open, Folder.
 package inputfile
@@ -16,7 +15,7 @@ import (
 	"syscall"
 )
 
-// flags open for reading without waiting for somebody who writes.
+// flags open a file for reading, without waiting for a writer of a pipe.
 const flags = os.O_RDONLY | syscall.O_NONBLOCK
 
 // File is a regular file of which no more than its limit can be read.
@@ -44,7 +43,7 @@ func Open(path string, most int64) (*File, error) {
 	return check(file, most)
 }
 
-// check takes an opened file that is regular and not too large.
+// check returns an opened file if it is regular and not too large; else it closes the file.
 func check(file *os.File, most int64) (*File, error) {
 	about, err := file.Stat()
 	switch {
@@ -89,8 +88,8 @@ func (f *File) Close() error { return f.file.Close() }
 // Stat implements fs.File.
 func (f *File) Stat() (fs.FileInfo, error) { return f.file.Stat() }
 
-// Root is a folder whose files are opened as Open does, each up to the same limit.
-// What lies outside, also behind a link, is not found. It is an fs.FS.
+// Root is an fs.FS of a folder, whose files it opens as Open does, each up to the same limit. It refuses what
+// lies outside of the folder, also behind a link.
 type Root struct {
 	folder *os.Root
 	most   int64
@@ -110,7 +109,7 @@ func (r *Root) Open(name string) (fs.File, error) {
 	file, err := r.folder.OpenFile(name, flags, 0)
 	if err != nil {
 		var where *fs.PathError
-		if errors.As(err, &where) { // it knows no folder
+		if errors.As(err, &where) { // os.Root names neither its folder nor "open"
 			where.Op, where.Path = "open", filepath.Join(r.folder.Name(), name)
 		}
 		return nil, err

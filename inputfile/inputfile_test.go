@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// odd makes a folder with one of everything that is no file, and two that are.
+// odd returns a folder with two regular files, links to them and others, and one of each other kind of file.
 func odd(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -139,7 +139,7 @@ func PooledEffects(logRatios [][]float64) (effects []Effect, degrees float64, er
 		if len(condition) == 0 {
 			return nil, 0, &TooFewError{"pooled effect", 0, 1}
 		}
-		squares += Variance(condition) * float64(len(condition)-1)
+		squares += squaredDistances(condition)
 		degrees += float64(len(condition) - 1)
 	}
 	if degrees == 0 {

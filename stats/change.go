@@ -130,18 +130,9 @@ func change(values []float64, changes []int, at int) Change {
 	if degrees < 1 {
 		return c
 	}
-	pooled := (squares(before) + squares(after)) / degrees
+	pooled := (squaredDistances(before) + squaredDistances(after)) / degrees
 	c.P = tTest(c.Ratio, math.Sqrt(pooled*(1/float64(len(before))+1/float64(len(after)))), degrees)
 	return c
-}
-
-// squares returns the sum of the squared distances from the mean.
-func squares(values []float64) (sum float64) {
-	mean := Mean(values)
-	for _, v := range values {
-		sum += (v - mean) * (v - mean)
-	}
-	return sum
 }
 
 // merged leaves out the weakest candidate, again and again, until all that are left are changes.

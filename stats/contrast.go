@@ -32,7 +32,7 @@ func (t Table) Contrast(weights []float64, confidence float64) (Ratio, error) {
 		squared += weight * weight
 	}
 	n := float64(len(values))
-	own := noise{Variance(values) * (n - 1) / squared, n - 1}
+	own := noise{squaredDistances(values) / squared, n - 1}
 	all := t.noise()
 	rest := noise{max(0, all.squares-own.squares), all.degrees - own.degrees}
 	from, width := OfPair, own

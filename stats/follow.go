@@ -82,7 +82,7 @@ func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 	var factors []float64
 	var halves []tally
 	for _, load := range loads {
-		if parts < LeastCourse {
+		if parts < leastCourse {
 			f.Courses[TooShort]++
 		} else {
 			course := newCourse(load, share, parts).judge(margin)
@@ -115,7 +115,7 @@ func followable(loads []lab.Cohorts, quantity string) (share float64, parts int)
 		for _, load := range loads {
 			least = min(least, partsOf(load, candidate))
 		}
-		if len(loads) > 0 && least > parts && parts < LeastCourse {
+		if len(loads) > 0 && least > parts && parts < leastCourse {
 			share, parts = candidate, least
 		}
 	}
@@ -145,12 +145,13 @@ func filled(load lab.Cohorts) []lab.Cohort {
 	return load.All[first:]
 }
 
-// tally is how many operations of a part are above a time, and at least that long, of all that count; or
-// how many right answers a part has, of all of the load.
+// tally holds the counts of a part that are compared with those of other parts.
 type tally struct {
-	above, from, all float64
-	share            float64 // of the load that the part is long
-	rate             bool
+	above float64 // operations above the quantile of the load; of a rate right answers
+	from  float64 // operations at it or above; of a rate 0
+	all   float64 // operations of the part; of a rate right answers of the load
+	share float64 // of the load that the part is long
+	rate  bool
 }
 
 // course is a load in parts.
@@ -186,21 +187,21 @@ func newCourse(load lab.Cohorts, share float64, parts int) course {
 }
 
 // judge finds how the load went on. A change is one where parts differ by more than chance, by their
-// counts, and by more than the parts scatter: swings (Swings), a change of level (Steadiness), or a trend
+// counts, and by more than the parts scatter: swings (swings), a change of level (Steadiness), or a trend
 // (Mann 1945, Kendall 1975; its size by Theil 1950, Sen 1968). Operations that wait for each other make
 // counts of neighbouring parts differ by more than chance. So counts that change otherwise than by swings
 // are held against that (overdispersion: McCullagh and Nelder 1989, section 4.5, estimated from successive
 // differences: von Neumann 1941).
 func (c course) judge(margin float64) Course {
 	flat := Course{Kind: Flat, Factor: 1, Later: 1}
-	if len(c.times) < LeastCourse || differ(c.tallies, false, false) >= byChance {
+	if len(c.times) < leastCourse || differ(c.tallies, false, false) >= byChance {
 		return flat
 	}
 	found, err := Steadiness(c.times, margin)
 	if err != nil {
 		return flat
 	}
-	if factor, err := Swings(c.times, 0); err == nil && factor > 1 {
+	if factor, err := swings(c.times, 0); err == nil && factor > 1 {
 		return Course{Kind: Swinging, Factor: max(factor, found.Factor)}
 	}
 	if differ(c.tallies, false, true) >= byChance {
@@ -209,10 +210,7 @@ func (c course) judge(margin float64) Course {
 	if found.Kind != Flat {
 		return found
 	}
-	values := make([]float64, len(c.times))
-	for i, t := range c.times {
-		values[i] = math.Log(t)
-	}
+	values, _ := logs("trend", c.times) // Steadiness has taken them
 	change := math.Abs(TheilSen(values)) * float64(len(values)-1)
 	if p, err := MannKendall(values); err == nil && p < trendByChance && change > math.Log1p(margin) {
 		return Course{Kind: Unsteady, Factor: math.Exp(change), Later: math.Exp(change)}

@@ -22,9 +22,6 @@ type golden struct {
 		DeltaZ        [2]float64 `json:"delta_z_ci95"`
 		Paired        [2]float64 `json:"paired_log_t_ci95_by_run_index"`
 	} `json:"cases"`
-	Averages struct {
-		Arithmetic float64 `json:"arithmetic"`
-	} `json:"averages_of_R_microservices"`
 }
 
 func readGolden(t *testing.T) golden {

@@ -39,11 +39,16 @@ func Variance(values []float64) float64 {
 	if len(values) < 2 {
 		return 0
 	}
-	mean, sum := Mean(values), 0.0
+	return squaredDistances(values) / float64(len(values)-1)
+}
+
+// squaredDistances returns the sum of the squared distances from the mean.
+func squaredDistances(values []float64) (sum float64) {
+	mean := Mean(values)
 	for _, v := range values {
 		sum += (v - mean) * (v - mean)
 	}
-	return sum / float64(len(values)-1)
+	return sum
 }
 
 // Median returns the middle value, or the mean of the two in the middle; of no

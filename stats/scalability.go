@@ -134,12 +134,8 @@ func FitScalability(
 // belowZero reports whether a coefficient is below zero beyond chance: by Student's t and the spread of the
 // draws, since the percentiles of draws of five blocks do not reach so far out.
 func belowZero(value float64, draws []law, of func(law) float64, blocks int) bool {
-	all := make([]float64, len(draws))
-	for i, l := range draws {
-		all[i] = of(l)
-	}
 	n := float64(blocks)
-	half := tQuantile(1-2*refusal, n-1) * math.Sqrt(n/(n-1)*Variance(all))
+	half := tQuantile(1-2*refusal, n-1) * math.Sqrt(n/(n-1)*Variance(ofDraws(draws, of)))
 	return value+half < -rounding
 }
 
@@ -162,13 +158,19 @@ func negative(coefficient string, value float64) error {
 
 // bounds returns the percentiles of something over draws, with a share of them beyond each end.
 func bounds(draws []law, of func(law) float64, tail float64) (low, high float64) {
+	all := ofDraws(draws, of)
+	slices.Sort(all)
+	last := float64(len(all) - 1)
+	return all[int(math.Floor(tail*last))], all[int(math.Ceil((1-tail)*last))]
+}
+
+// ofDraws returns something of each draw.
+func ofDraws(draws []law, of func(law) float64) []float64 {
 	all := make([]float64, len(draws))
 	for i, l := range draws {
 		all[i] = of(l)
 	}
-	slices.Sort(all)
-	last := float64(len(all) - 1)
-	return all[int(math.Floor(tail*last))], all[int(math.Ceil((1-tail)*last))]
+	return all
 }
 
 // expandedTail returns the share of draws beyond each end of an interval: less for few blocks, so that the
@@ -303,32 +305,11 @@ func checkLaw(l law, levels []float64, table [][]float64, tolerance float64) (wo
 		return worst, nil
 	}
 	blocks, size := float64(len(table)), float64(len(levels))
-	noise, degrees := tableNoise(table), (blocks-1)*(size-1)
-	f := blocks * squares / (size - 3) / noise
-	if p := (distuv.F{D1: size - 3, D2: degrees}).Survival(f); noise == 0 || p < refusal {
+	left := Table(table).noise()
+	f := blocks * squares / (size - 3) / left.variance()
+	if p := (distuv.F{D1: size - 3, D2: left.degrees}).Survival(f); left.squares == 0 || p < refusal {
 		return 0, &NoFitError{fmt.Sprintf("at %g the throughput is %.0f %% off the law, beyond chance", at,
 			100*worst)}
 	}
 	return worst, nil
-}
-
-// tableNoise returns the variance of a table of blocks and levels that neither explains.
-func tableNoise(table [][]float64) float64 {
-	columns := make([]float64, len(table[0]))
-	var all float64
-	for _, row := range table {
-		for i, v := range row {
-			columns[i] += v / float64(len(table))
-		}
-		all += Mean(row) / float64(len(table))
-	}
-	var squares float64
-	for _, row := range table {
-		mean := Mean(row)
-		for i, v := range row {
-			off := v - mean - columns[i] + all
-			squares += off * off
-		}
-	}
-	return squares / float64((len(table)-1)*(len(table[0])-1))
 }

@@ -29,8 +29,8 @@ type Course struct {
 	Factor, Later float64
 }
 
-// LeastCourse is the number of slices below which no change can be told from noise.
-const LeastCourse = 4
+// leastCourse is the number of slices below which no change can be told from noise.
+const leastCourse = 4
 
 // Steadiness finds the levels of a series of positive times, one per slice, oldest
 // first. Change points are those of mean and variance of the logarithms; the partition
@@ -39,14 +39,14 @@ const LeastCourse = 4
 // tens of slices: 12 + 3 ln n is a BIC of three numbers per level, raised until noise
 // alone passes it in less than one trial of twenty from four slices on (see the test).
 // Levels within the margin of each other are one. Many short levels pay more penalties
-// than they can gain: Swings finds those.
+// than they can gain: swings finds those.
 func Steadiness(times []float64, margin float64) (Course, error) {
 	values, err := logs("steadiness", times)
 	if err != nil {
 		return Course{}, err
 	}
-	if len(values) < LeastCourse {
-		return Course{}, &TooFewError{"steadiness", len(values), LeastCourse}
+	if len(values) < leastCourse {
+		return Course{}, &TooFewError{"steadiness", len(values), leastCourse}
 	}
 	tolerance := math.Log1p(margin)
 	course := Course{Kind: Flat, Factor: 1, Later: 1}
@@ -76,21 +76,21 @@ func Steadiness(times []float64, margin float64) (Course, error) {
 	return course, nil
 }
 
-// Swings looks for a series of positive times that goes to and fro by a factor of two or
+// swings looks for a series of positive times that goes to and fro by a factor of two or
 // more, and beyond chance, which each slice may be off by the given deviation of its
 // logarithm for. It does where the mid between the second lowest and the second highest slice
 // is crossed, but in fewer than twenty stretches: a trial of more holds them all in their
 // proportion, and what is left shows between trials. The slices on either
 // side must be two levels, apart by more than four of their deviations (D of Ashman, Bird and Zepf 1994;
 // normal noise that is cut in its middle has 2.6). The factor is 1 where it does not.
-func Swings(times []float64, chance float64) (factor float64, err error) {
+func swings(times []float64, chance float64) (factor float64, err error) {
 	const least, many, beyond = 2, 20, 4
 	values, err := logs("swings", times)
 	if err != nil {
 		return 1, err
 	}
-	if len(values) < LeastCourse {
-		return 1, &TooFewError{"swings", len(values), LeastCourse}
+	if len(values) < leastCourse {
+		return 1, &TooFewError{"swings", len(values), leastCourse}
 	}
 	sorted := slices.Sorted(slices.Values(values))
 	low, high := sorted[1], sorted[len(sorted)-2]

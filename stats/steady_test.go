@@ -72,7 +72,7 @@ func TestSwingsAreFoundWhereATrialHoldsFew(t *testing.T) {
 		{"one slow slice", 0.02, 0.01, append(levels(9, 1), 20), 1},
 	}
 	for _, test := range tests {
-		factor, err := Swings(noisy(random, test.deviation, test.levels...), test.chance)
+		factor, err := swings(noisy(random, test.deviation, test.levels...), test.chance)
 		if err != nil || math.Abs(factor/test.want-1) > 0.1 {
 			t.Errorf("%s: a factor of %g, %v; want %g", test.name, factor, err, test.want)
 		}

@@ -79,7 +79,7 @@ func warmUpCourse(times []float64, chance float64, limit bool) (course Course, l
 	course, _ = Steadiness(times, warmUpMargin) // series hands on what has logarithms
 	later := times[len(times)/2:]
 	left = course.Later
-	if swing, err := Swings(later, chance); err == nil && swing > left {
+	if swing, err := swings(later, chance); err == nil && swing > left {
 		course.Kind, course.Factor, left = Swinging, max(course.Factor, swing), swing
 	}
 	change, off := trend(later)
@@ -94,21 +94,13 @@ func warmUpCourse(times []float64, chance float64, limit bool) (course Course, l
 // trend returns how far the logarithms of positive times go up or down from first to last, by the
 // line of least squares, and the standard error of that.
 func trend(times []float64) (change, off float64) {
-	n := float64(len(times))
-	var middle, up, around float64
-	for _, t := range times {
-		middle += math.Log(t) / n
-	}
+	steps, values := make([]float64, len(times)), make([]float64, len(times))
 	for i, t := range times {
-		up += (float64(i) - (n-1)/2) * (math.Log(t) - middle)
+		steps[i], values[i] = float64(i), math.Log(t)
 	}
-	squares := n * (n*n - 1) / 12 // of the distances of 0 .. n-1 from their middle
-	slope := up / squares
-	for i, t := range times {
-		rest := math.Log(t) - middle - slope*(float64(i)-(n-1)/2)
-		around += rest * rest
-	}
-	return math.Abs(slope) * (n - 1), math.Sqrt(around/(n-2)/squares) * (n - 1)
+	line, _ := FitLine(steps, values) // a warm-up that is judged has enough slices
+	last := float64(len(times) - 1)
+	return math.Abs(line.Slope) * last, line.SlopeSE * last
 }
 
 // withoutOutliers replaces times that stand alone, far from the median of the five around

@@ -9,8 +9,8 @@ import (
 // ungatedLateness is the lateness, in seconds, that 1 % of the operations may exceed without gates.
 const ungatedLateness = 0.1
 
-// WithoutGates lets trials of the study count whatever else the host does, and adds a note about it.
-func WithoutGates(s *lab.Study) {
+// withoutGates lets trials of the study count whatever else the host does, and adds a note about it.
+func withoutGates(s *lab.Study) {
 	s.Design.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9}
 	note := "Trials counted whatever else the host did"
 	if s.Load != nil {

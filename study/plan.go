@@ -113,11 +113,11 @@ func (f *File) redesign(s *lab.Study, o Options) error {
 	if o.Profiled != nil {
 		s.Design.ProfiledBlocks = *o.Profiled
 	}
-	if err := Profile(s); err != nil {
+	if err := addProfiling(s); err != nil {
 		return Problems{{File: f.Path, Message: err.Error()}}
 	}
 	if o.NoGates {
-		WithoutGates(s)
+		withoutGates(s)
 	}
 	return nil
 }
@@ -409,9 +409,9 @@ func profiledTrials(s lab.Study, timed []lab.PlannedTrial) []lab.PlannedTrial {
 	return more
 }
 
-// Profile adds the metric of profiles to a study with profiled blocks. These are the first of all blocks:
+// addProfiling adds the metric of profiles to a study with profiled blocks. These are the first of all blocks:
 // there cannot be more.
-func Profile(s *lab.Study) error {
+func addProfiling(s *lab.Study) error {
 	switch {
 	case s.Design.ProfiledBlocks < 0:
 		return fmt.Errorf("%d blocks cannot be profiled", s.Design.ProfiledBlocks)

@@ -37,7 +37,7 @@ func (r *Reader) DecodeAt(place string, node *yaml.Node, into any, lines map[str
 func (r *Reader) Number(node *yaml.Node, what, unit string, into *float64) {
 	value, ok := r.Units[unit].Parse(node.Value)
 	if node.Kind != yaml.ScalarNode || !ok {
-		r.Problem(node.Line, "%s is %s, expected %s", what, Show(node), r.Units[unit].Expected)
+		r.Problem(node.Line, "%s is %s, expected %s", what, show(node), r.Units[unit].Expected)
 		return
 	}
 	*into = value
@@ -53,7 +53,7 @@ type decoder struct {
 // where it is none. what is it in messages.
 func (r *Reader) Pairs(node *yaml.Node, what string, visit func(key, value *yaml.Node)) map[string]bool {
 	if node.Kind != yaml.MappingNode {
-		r.Problem(node.Line, "%s is %s, expected keys with values", what, Show(node))
+		r.Problem(node.Line, "%s is %s, expected keys with values", what, show(node))
 		return nil
 	}
 	seen := map[string]bool{}
@@ -61,7 +61,7 @@ func (r *Reader) Pairs(node *yaml.Node, what string, visit func(key, value *yaml
 		key, value := node.Content[i], node.Content[i+1]
 		switch {
 		case key.Kind != yaml.ScalarNode:
-			r.Problem(key.Line, "%s has a key that is %s, expected a text", what, Show(key))
+			r.Problem(key.Line, "%s has a key that is %s, expected a text", what, show(key))
 		case seen[key.Value]:
 			r.Problem(key.Line, "%s has the key %q twice", what, key.Value)
 		default:
@@ -79,7 +79,7 @@ func (r *Reader) Object(
 ) {
 	seen := r.Pairs(node, what, func(key, value *yaml.Node) {
 		if !slices.Contains(known, key.Value) {
-			r.UnknownKey(key, what, known)
+			r.unknownKey(key, what, known)
 			return
 		}
 		visit(key, value)
@@ -94,7 +94,7 @@ func (r *Reader) Object(
 // List calls visit for every element of a list. what is it in messages.
 func (r *Reader) List(node *yaml.Node, what string, visit func(i int, element *yaml.Node)) {
 	if node.Kind != yaml.SequenceNode {
-		r.Problem(node.Line, "%s is %s, expected a list", what, Show(node))
+		r.Problem(node.Line, "%s is %s, expected a list", what, show(node))
 		return
 	}
 	for i, element := range node.Content {
@@ -105,8 +105,8 @@ func (r *Reader) List(node *yaml.Node, what string, visit func(i int, element *y
 // read fills a value from a node.
 func (r *decoder) read(node *yaml.Node, place string, into reflect.Value) {
 	r.lines[place] = node.Line
-	if as, is := into.Addr().Interface().(*yaml.Node); is {
-		*as = *node
+	if kept, is := into.Addr().Interface().(*yaml.Node); is {
+		*kept = *node
 		return
 	}
 	text, ok := into.Addr().Interface().(encoding.TextUnmarshaler)
@@ -229,7 +229,7 @@ func (r *decoder) scalar(node *yaml.Node, place, expected string) (string, bool)
 		if node.Kind != yaml.ScalarNode {
 			hint = " (in quotes, where it begins with [ or {)"
 		}
-		r.Problem(node.Line, "%s is %s, expected %s%s", r.called(place), Show(node), expected, hint)
+		r.Problem(node.Line, "%s is %s, expected %s%s", r.called(place), show(node), expected, hint)
 		return "", false
 	}
 	if r.MaxText == 0 {
@@ -272,23 +272,21 @@ func (r *decoder) number(node *yaml.Node, place string, into reflect.Value) {
 	if !ok {
 		return
 	}
-	value := reflect.New(into.Type())
-	if node.Decode(value.Interface()) != nil ||
-		value.Elem().Kind() == reflect.Float64 && (math.IsNaN(value.Elem().Float()) ||
-			math.IsInf(value.Elem().Float(), 0)) {
+	value := reflect.New(into.Type()).Elem()
+	err := node.Decode(value.Addr().Interface())
+	if err != nil || value.CanFloat() && !isFinite(value.Float()) {
 		r.Problem(node.Line, "%s is %q, expected %s", r.called(place), text, expected)
 		return
 	}
-	into.Set(value.Elem())
+	into.Set(value)
 }
 
-// anyJSON returns a body that is written as YAML.
+// anyJSON returns the value of JSON that a node stands for; nil for null, and after a mistake.
 func (r *decoder) anyJSON(node *yaml.Node, place string) any {
 	switch node.Kind {
 	case yaml.MappingNode:
 		object := map[string]any{}
-		r.pairs(node, place, func(key, value *yaml.Node,
-			inner string) {
+		r.pairs(node, place, func(key, value *yaml.Node, inner string) {
 			object[key.Value] = r.anyJSON(value, inner)
 		})
 		return object
@@ -311,18 +309,20 @@ func (r *decoder) anyJSON(node *yaml.Node, place string) any {
 			return value
 		}
 		r.Problem(node.Line, "%s is %s, a number that JSON cannot hold: put it in quotes", r.called(place),
-			Show(node))
+			show(node))
 		return nil
 	}
 	return node.Value // times too stay as they are written
 }
 
-// isJSONValue refuses what YAML has and JSON has not: infinite numbers, and
-// whole ones in YAML's own form that are so large that digits are lost.
+// isJSONValue reports whether JSON can hold a value of YAML. It cannot hold infinite numbers, nor whole ones
+// in YAML's own form that are so large that digits are lost.
 func isJSONValue(value any) bool {
 	f, isFloat := value.(float64)
-	return !isFloat || !math.IsNaN(f) && !math.IsInf(f, 0) && (f != math.Trunc(f) || math.Abs(f) < 1<<63)
+	return !isFloat || isFinite(f) && (f != math.Trunc(f) || math.Abs(f) < 1<<63)
 }
+
+func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // Unprintable reports whether a text has characters that a terminal obeys.
 func Unprintable(text string) bool {
@@ -333,7 +333,7 @@ func Unprintable(text string) bool {
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
 
-// called returns a place in a message.
+// called returns what a message calls a place.
 func (r *decoder) called(place string) string {
 	if place == "" {
 		return "the " + r.Kind

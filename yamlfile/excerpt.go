@@ -36,7 +36,7 @@ func Message(format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// quoted is a text that %q shows an excerpt of.
+// quoted is a text of which %q shows an excerpt.
 type quoted string
 
 // Format implements fmt.Formatter.
@@ -48,8 +48,8 @@ func (q quoted) Format(state fmt.State, verb rune) {
 	_, _ = fmt.Fprintf(state, fmt.FormatString(state, verb), text) // reported by whoever prints
 }
 
-// Show returns what a node is, for a message: the kind of what has parts, and an excerpt of a text.
-func Show(node *yaml.Node) string {
+// show describes a node in a message: a mapping and a list by their kind, a text by an excerpt.
+func show(node *yaml.Node) string {
 	switch {
 	case node.Kind == yaml.MappingNode:
 		return "a set of keys"

@@ -52,9 +52,9 @@ func (r *Reader) Problem(line int, format string, args ...any) {
 	r.Problems = append(r.Problems, Problem{File: r.File, Line: line, Message: Message(format, args...)})
 }
 
-// UnknownKey notes a key that its object does not have. what is the object in the
+// unknownKey notes a key that its object does not have. what is the object in the
 // message, known are the keys that it takes.
-func (r *Reader) UnknownKey(key *yaml.Node, what string, known []string) {
+func (r *Reader) unknownKey(key *yaml.Node, what string, known []string) {
 	takes := "nothing"
 	if len(known) > 0 {
 		takes = strings.Join(known, ", ")

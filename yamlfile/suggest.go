@@ -2,13 +2,12 @@ package yamlfile
 
 import "fmt"
 
-// farthest is how many letters a misspelt word may differ in. More than two make
-// another word.
+// farthest is the number of letters that a misspelt word may differ in: with more it is another word.
 const farthest = 2
 
-// Suggest names the known word that the writer may have meant, ready to stand
-// behind the unknown one in a message: the first of those that differ in the
-// fewest letters; "" where none is near. Swapped neighbours are one slip.
+// Suggest returns a hint for a message about an unknown word, such as ` (did you mean "rate"?)`: the first of
+// the known words that differ in the fewest letters. It returns "" if all differ in more than farthest. Two
+// neighbours that are swapped are one difference.
 func Suggest(word string, known []string) string {
 	best, least := "", farthest+1
 	for _, candidate := range known {
@@ -22,10 +21,9 @@ func Suggest(word string, known []string) string {
 	return fmt.Sprintf(" (did you mean %q?)", best)
 }
 
-// editDistance is Levenshtein's distance, in which a swap of neighbours counts as
-// one change; where it is above most, any number above most. The effort grows with
-// the length of the shorter word, not with the product of both: the words come from
-// files, and a hostile one has long ones.
+// editDistance returns Levenshtein's distance, with a swap of neighbours as one change. If it is above most,
+// the result is any number above most. The effort grows with the length of the shorter word, not with the
+// product of both: words come from files, and hostile files have long ones.
 func editDistance(a, b string, most int) int {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]

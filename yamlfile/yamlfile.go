@@ -1,6 +1,6 @@
-// Package yamlfile reads YAML files that people write by hand: one document,
-// within limits, and with every mistake at its line, so that all of them are
-// told at once. It knows no kind of file; what the values mean, its users say.
+// Package yamlfile reads YAML files that people write by hand: one document, within limits. It notes
+// every mistake with its line, so that a user sees all of them at once. It knows no kind of file: its
+// users say what the values mean.
 //
 // Entry points: Reader.Root, Reader.Documents, Reader.Decode, Reader.Problem, Problems.OrNil,
 // Suggest, IsName.
@@ -53,8 +53,8 @@ type Reader struct {
 	Problems Problems
 }
 
-// Root parses the only document of the file and returns its topmost value; nil
-// where there is none to go on with, which is a problem then.
+// Root parses the only document of the file and returns its topmost value. After a mistake that leaves
+// nothing to go on with it returns nil, and has noted a problem.
 func (r *Reader) Root(data []byte) *yaml.Node {
 	roots := r.parse(data)
 	switch {
@@ -151,8 +151,8 @@ func (r *Reader) syntax(data []byte, err error) {
 	r.Problem(line, "this is no YAML: %s, in what begins here", message)
 }
 
-// withinLimits counts the nodes from one on and stops at the first that is too
-// much. Aliases make small files large: they are refused, or counted as the copies that they become.
+// withinLimits counts the nodes below one and reports whether all are allowed. It notes the first that is
+// not. Aliases make small files large: they are refused, or counted as the copies that they become.
 func (r *Reader) withinLimits(node *yaml.Node, depth int, nodes *int) bool {
 	if *nodes++; r.Aliases && node.Kind == yaml.AliasNode {
 		*node = *node.Alias

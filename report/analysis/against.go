@@ -14,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// AgainstSchema is the version of the document.
-const AgainstSchema = "cleave.against/1"
+// againstSchema is the version of the document.
+const againstSchema = "cleave.against/1"
 
 // Gate is a limit that no change may be beyond.
 type Gate struct {
@@ -58,7 +58,7 @@ func (g Gate) metricOf(metrics []lab.Metric) (string, error) {
 // that both have, by the trials of each (Welch's interval on the logarithms).
 func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 	a := lab.Against{
-		Schema: AgainstSchema, Before: noteOf(before), After: noteOf(after), Confidence: after.Confidence,
+		Schema: againstSchema, Before: noteOf(before), After: noteOf(after), Confidence: after.Confidence,
 		Margin:      after.Margin,
 		Environment: append(differences(before.Environment, after.Environment), workload(before, after)...),
 		Metrics:     []lab.Metric{}, Changes: []lab.Change{}, Gates: []lab.GateVerdict{},

@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// TracesSchema is the version of the document.
-const TracesSchema = "cleave.traces/1"
+// tracesSchema is the version of the document.
+const tracesSchema = "cleave.traces/1"
 
 // traceConfidence is that of the intervals of two sets of traces.
 const traceConfidence = 0.95
@@ -27,7 +27,7 @@ const TraceBatches = 10
 // Both are given the shares that these have in the first set: another mix of operations is no change of the
 // system.
 func CompareTraces(before, after lab.TraceSet) (lab.TraceComparison, error) {
-	c := lab.TraceComparison{Schema: TracesSchema, Before: before, After: after, Confidence: traceConfidence,
+	c := lab.TraceComparison{Schema: tracesSchema, Before: before, After: after, Confidence: traceConfidence,
 		Batches: TraceBatches}
 	c.Before.Operations, c.After.Operations = nil, nil
 	by := sampling{n: TraceBatches, confidence: traceConfidence,

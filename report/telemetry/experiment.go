@@ -51,7 +51,7 @@ func (e *Experiment) TrialEnded(trial lab.Trial) {
 	e.counts[outcome{at, trial.Valid}]++
 	e.last[at] = e.figures(at, trial)
 	e.outs.Show(e.all())
-	if err := e.spans(e.outs.ShowSpans); err != nil {
+	if err := e.spans(e.outs.showSpans); err != nil {
 		e.Note(err.Error())
 	}
 }

@@ -94,8 +94,8 @@ func (o *Outs) Show(figures []Figure) {
 	}
 }
 
-// ShowSpans sends spans, a document of OTLP in JSON.
-func (o *Outs) ShowSpans(document []byte) {
+// showSpans sends spans, a document of OTLP in JSON.
+func (o *Outs) showSpans(document []byte) {
 	for _, s := range o.senders {
 		s.offer(message{"/v1/traces", "application/json", document})
 	}
