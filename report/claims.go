@@ -26,10 +26,6 @@ func (v view) claimsTable() table {
 			proseCol("claim, and why")}}
 	seen := map[string]bool{}
 	for _, c := range v.Claims {
-		published := absent
-		if c.Published != nil {
-			published = plainNumber(*c.Published)
-		}
 		claim := clean(c.Text)
 		if c.Source != "" {
 			claim += " (" + clean(c.Source) + ")"
@@ -40,7 +36,7 @@ func (v view) claimsTable() table {
 		}
 		seen[c.Reason] = true
 		claim += " - " + clean(reason)
-		t.add(toned(c.Standing(), toneOf(c.Verdict)), published, measured(c.Measured, c.Low, c.High), claim)
+		t.add(toned(c.Standing(), toneOf(c.Verdict)), unlessNil(c.Published, plainNumber), measured(c.Measured, c.Low, c.High), claim)
 	}
 	return t
 }

@@ -113,14 +113,14 @@ func CSV(w io.Writer, a lab.Analysis) error {
 
 // longRows returns the trials of one result.
 func longRows(a lab.Analysis, r lab.Result, factors []string) [][]string {
-	prefix := []string{guard(a.Study), exact(a.Scale), guard(r.Variant), guard(r.Point.Name)}
+	prefix := []string{guard(a.Study), plainNumber(a.Scale), guard(r.Variant), guard(r.Point.Name)}
 	for _, factor := range factors {
 		level, ok := r.Point.Level(factor)
 		if !ok {
 			prefix = append(prefix, "")
 			continue
 		}
-		prefix = append(prefix, exact(level))
+		prefix = append(prefix, plainNumber(level))
 	}
 	prefix = append(prefix, guard(r.Metric), guard(r.Unit))
 	rows := make([][]string, len(r.Values))
@@ -129,7 +129,7 @@ func longRows(a lab.Analysis, r lab.Result, factors []string) [][]string {
 		if i < len(r.Blocks) {
 			block = strconv.Itoa(r.Blocks[i])
 		}
-		rows[i] = append(slices.Clone(prefix), block, exact(value))
+		rows[i] = append(slices.Clone(prefix), block, plainNumber(value))
 	}
 	return rows
 }
@@ -144,9 +144,6 @@ func factorsOf(results []lab.Result) []string {
 	}
 	return slices.Sorted(maps.Keys(set))
 }
-
-// exact writes a number so that it reads back as the same number.
-func exact(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
 // guard keeps a spreadsheet from reading a text as a formula: a leading
 // apostrophe makes it text again.

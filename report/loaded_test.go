@@ -154,11 +154,11 @@ func TestWhoBrokeARuleIsInNoPlotOfTheLoad(t *testing.T) {
 	a.Audit["async"] = sum
 	v := newView(a)
 	at := v.reference()
-	for name, t2 := range map[string]table{"curve": v.curveTable(v.metric("completion_time_p99")),
+	for name, shown := range map[string]table{"curve": v.curveTable(v.metric("completion_time_p99")),
 		"spectrum": v.spectrumTable(lab.CompletionTime, at),
 		"kinds":    v.kindsTable(at), "usage": v.usageTable(at), "capacity": v.capacityTable()} {
-		if strings.Contains(fmt.Sprint(t2), "async") {
-			t.Errorf("%s shows the variant that broke a rule: %v", name, t2)
+		if strings.Contains(fmt.Sprint(shown), "async") {
+			t.Errorf("%s shows the variant that broke a rule: %v", name, shown)
 		}
 	}
 	for _, s := range v.sections() {
@@ -210,8 +210,8 @@ func trustTexts(a lab.Analysis) []string {
 
 func TestCostTableAddsUp(t *testing.T) {
 	v := newView(fixture(t, "shop-under-load.json"))
-	if t2 := newView(fixture(t, "analysis.json")).costTable(); !t2.empty() {
-		t.Errorf("a job has a table of counts: %v", t2)
+	if shown := newView(fixture(t, "analysis.json")).costTable(); !shown.empty() {
+		t.Errorf("a job has a table of counts: %v", shown)
 	}
 	costs := v.costTable()
 	var names []string

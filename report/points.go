@@ -49,12 +49,8 @@ func (v view) averagesTable() table {
 		if a.Homogeneous {
 			verdict = toned("yes", toneGood)
 		}
-		i2 := absent
-		if a.I2 != nil {
-			i2 = figure.Percent(*a.I2)
-		}
 		t.add(a.Variant+" / "+a.Baseline, a.Metric, len(a.Points), ratio(a.Arithmetic), ratio(a.Geometric),
-			ratio(a.Harmonic), ratio(a.OfSums), i2, rung(a.Mean), span(a.PredictionLow, a.PredictionHigh), verdict)
+			ratio(a.Harmonic), ratio(a.OfSums), unlessNil(a.I2, figure.Percent), rung(a.Mean), span(a.PredictionLow, a.PredictionHigh), verdict)
 	}
 	return t
 }

@@ -222,7 +222,7 @@ func cleanAll(texts []string) []string {
 // absent stands where a number does not exist.
 const absent = figure.Absent
 
-// plainNumber shows a number as it was written: no scaling, no rounding.
+// plainNumber writes a number so that it reads back as the same number: no scaling, no rounding.
 func plainNumber(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
 // sentenceCase sets a metric's name as the start of a heading.

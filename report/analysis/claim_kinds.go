@@ -33,7 +33,7 @@ func (p pointRatio) text() string { return p.contrast.text() + " at " + p.point 
 func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 	var all []pointRatio
 	for _, point := range c.points {
-		r := pointRatio{point, e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair()).times(c.offAt(point))}
+		r := pointRatio{point, e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair()).scaled(c.offAt(point))}
 		if !r.decided {
 			decide(j, lab.ClaimUndecided, "%s with both variants at %s: an interval needs at least 2",
 				figure.Count(r.n(), "block"), point)

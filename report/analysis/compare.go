@@ -26,8 +26,8 @@ type contrast struct {
 // n returns the number of blocks in which both count.
 func (c contrast) n() int { return len(c.up) }
 
-// known reports whether anything tells the ratio: a block with both, or blocks with one
-// of the two that other variants join.
+// known reports whether the ratio can be estimated: by blocks that have both variants, or by blocks with
+// one of them that other variants join.
 func (c contrast) known() bool { return c.decided || c.n() > 0 }
 
 // estimate returns the ratio as the document holds it.
@@ -45,8 +45,8 @@ func (c contrast) text() string {
 	return figure.Times(r.Estimate())
 }
 
-// times returns the contrast with its ratio multiplied by a factor.
-func (c contrast) times(factor float64) contrast {
+// scaled returns the contrast with its ratio multiplied by a factor.
+func (c contrast) scaled(factor float64) contrast {
 	c.value *= factor
 	c.ratio.Value, c.ratio.Low, c.ratio.High = c.ratio.Value*factor, c.ratio.Low*factor, c.ratio.High*factor
 	c.ratio.LogMean += math.Log(factor)
@@ -59,7 +59,7 @@ func (e *experiment) contrast(metric, point string, p pair) contrast {
 	return e.contrastOf(metric, metric, point, p)
 }
 
-// contrastOf is contrast where the one below has a metric of its own.
+// contrastOf is contrast with another metric, below, of the variant that is compared with.
 func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	var c contrast
 	over, under := e.series[seriesKey{p.variant, point, metric}], e.series[seriesKey{p.against, point, below}]
@@ -69,7 +69,7 @@ func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 			continue
 		}
 		if over.values[i] <= 0 || value <= 0 {
-			continue // noteZeros tells
+			continue // noteZeros counts it
 		}
 		c.up, c.down = append(c.up, over.values[i]), append(c.down, value)
 	}
@@ -206,7 +206,7 @@ func (e *experiment) noteMissing(all []lab.Comparison) {
 	}
 }
 
-// comparison describes one pair; adjust completes it.
+// comparison judges one pair at a point; adjust adds what its family says.
 func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c contrast) lab.Comparison {
 	out := lab.Comparison{Metric: metric.Name, Point: point, Variant: p.variant, Baseline: p.against,
 		Ratio: c.estimate(), Verdict: lab.Undecided}
@@ -219,15 +219,15 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 	gates := e.gates(metric.Name, p)
 	verdict := stats.Judge(c.ratio.Estimate, gates, traitsOf(metric).wording)
 	out.Margin = gates.Widest()
-	out.Verdict, out.Words, out.MoreBlocks = forBetter(metric, verdict.Kind), verdict.Words, verdict.MoreBlocks
+	out.Verdict, out.Words, out.MoreBlocks = onVariant(metric, verdict.Kind), verdict.Words, verdict.MoreBlocks
 	out.P, out.Spread, out.Degrees = number(c.ratio.P), string(c.ratio.Spread), number(c.ratio.Degrees)
 	e.withhold(&out, metric, p, c)
 	return out
 }
 
-// forBetter turns a verdict on a ratio into one on the variant: of a metric of
-// which more is better, a ratio above one is the faster's.
-func forBetter(metric lab.Metric, verdict lab.ComparisonVerdict) lab.ComparisonVerdict {
+// onVariant turns a verdict on a ratio into one on the variant: where more is better, a ratio above 1 is
+// that of the faster one.
+func onVariant(metric lab.Metric, verdict lab.ComparisonVerdict) lab.ComparisonVerdict {
 	switch {
 	case metric.Better != lab.HigherIsBetter:
 		return verdict
@@ -258,7 +258,8 @@ func (e *experiment) ratioOfMeans(c contrast) *lab.Ratio {
 	return r
 }
 
-// adjust adds what the family as a whole supports.
+// adjust adds Holm's p-values and intervals to a family of comparisons, and says which of these may differ
+// by chance among so many.
 func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 	var members []int
 	var p []float64

@@ -13,8 +13,8 @@ import (
 // mostNamed bounds how many things one sentence lists.
 const mostNamed = 3
 
-// conclude chooses the answer: what it is about, the sentence, the bars behind it, and what
-// else was found. All reports show this one.
+// conclude returns the answer that all reports show: the sentence, the bars behind it, and what else was
+// found.
 func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	c := lab.Conclusion{Findings: []lab.Finding{}, Withheld: e.withheld(a), Sure: []string{},
 		NotTested: []string{}}
@@ -136,8 +136,7 @@ func (e *experiment) explainVariants(a lab.Analysis, c *lab.Conclusion) subject 
 	return s
 }
 
-// explainScaling answers for a study that doubles units, which it does to find the one that
-// is worth it.
+// explainScaling answers for a study that scales one unit at a time, to find the one that limits the system.
 func (e *experiment) explainScaling(a lab.Analysis, c *lab.Conclusion) {
 	b := a.Bottlenecks[0]
 	c.Headline = e.unitBars(b)
@@ -188,8 +187,8 @@ type Silent struct {
 	Last     lab.Trial
 }
 
-// SilentVariants returns the silent variants of a plan, in its order; a twin stands behind the variant
-// that it is. Nothing can be said of them, which an answer must begin with.
+// SilentVariants returns the variants of which trials were played and none counts, in the order of the plan.
+// Nothing can be said of them, and an answer begins with that. Twins are left out: nothing is said of a twin.
 func SilentVariants(study lab.Study, trials []lab.Trial) []Silent {
 	var all []Silent
 	for _, v := range study.Variants {

@@ -92,16 +92,8 @@ func TestLayersAreSharesOfTheTimedCost(t *testing.T) {
 // The ratio is taken by block, between shares times the timed cost of that block.
 func TestLibrariesAreCompared(t *testing.T) {
 	a := Analyse(profiledShop())
-	cost := func(metric string) lab.Comparison {
-		for _, c := range a.Comparisons {
-			if c.Metric == metric && c.Variant == "sync" && c.Point.Name == "at-80" {
-				return c
-			}
-		}
-		t.Fatalf("%s is not compared", metric)
-		return lab.Comparison{}
-	}
-	libraries, all := cost(lab.ProfiledMetric().Name), cost("cpu_per_operation")
+	libraries := comparisonOf(t, a, lab.ProfiledMetric().Name, "at-80", "sync", "monolith")
+	all := comparisonOf(t, a, "cpu_per_operation", "at-80", "sync", "monolith")
 	if libraries.N != 3 || libraries.Low == nil || all.N != 6 ||
 		math.Abs(libraries.Ratio.Ratio/all.Ratio.Ratio/(8.0/6)-1) > 0.1 {
 		t.Errorf("libraries %.3f of %d blocks, all %.3f of %d: want the former about 8/6 of the latter",

@@ -24,7 +24,7 @@ const (
 // row is where a throughput was measured, by rising levels of what differs: at points along a factor, or of
 // variants along the number of replicas of a unit.
 type row struct {
-	along  string
+	factor string // that differs
 	levels []level
 }
 
@@ -67,7 +67,7 @@ func (e *experiment) rowsOfPoints() (all []row) {
 		}
 		known = append(known, points)
 		for _, v := range e.variants() {
-			r := row{along: factor}
+			r := row{factor: factor}
 			for _, p := range points {
 				r.levels = append(r.levels, level{p.Levels[factor], v.Name, p.Name})
 			}
@@ -90,10 +90,10 @@ func (e *experiment) rowsOfPoints() (all []row) {
 	return all
 }
 
-// scalingPoints returns the points of a kind that set a factor and no rate.
-func (e *experiment) scalingPoints(factor string, are func(lab.Point) bool) (points []lab.Point) {
+// scalingPoints returns the wanted points that set a factor and no rate.
+func (e *experiment) scalingPoints(factor string, wanted func(lab.Point) bool) (points []lab.Point) {
 	for _, p := range e.study.Points {
-		if _, set := p.Level(factor); set && !offersRate(p) && are(p) {
+		if _, set := p.Level(factor); set && !offersRate(p) && wanted(p) {
 			points = append(points, p)
 		}
 	}
@@ -119,11 +119,11 @@ func (e *experiment) rowsOfVariants() (all []row) {
 	}
 	for _, unit := range slices.Sorted(maps.Keys(units)) {
 		for i, first := range variants {
-			are := func(v lab.Variant) bool { return differInReplicas(unit, v, first) }
-			if slices.ContainsFunc(variants[:i], are) {
+			belongs := func(v lab.Variant) bool { return differInReplicas(unit, v, first) }
+			if slices.ContainsFunc(variants[:i], belongs) {
 				continue // its row is known
 			}
-			same := slices.DeleteFunc(slices.Clone(variants), func(v lab.Variant) bool { return !are(v) })
+			same := slices.DeleteFunc(slices.Clone(variants), func(v lab.Variant) bool { return !belongs(v) })
 			all = append(all, e.rowsAlong(unit, same)...)
 		}
 	}
@@ -136,7 +136,7 @@ func (e *experiment) rowsAlong(unit string, variants []lab.Variant) (all []row) 
 	slices.SortStableFunc(variants, func(a, b lab.Variant) int { return cmp.Compare(replicas(a), replicas(b)) })
 	variants = slices.CompactFunc(variants, func(a, b lab.Variant) bool { return replicas(a) == replicas(b) })
 	for _, p := range e.study.Points {
-		r := row{along: unit + ".replicas"}
+		r := row{factor: unit + ".replicas"}
 		for _, v := range variants {
 			if v.RunsAt(p.Name) && !offersRate(p) {
 				r.levels = append(r.levels, level{float64(replicas(v)), v.Name, p.Name})
@@ -149,7 +149,7 @@ func (e *experiment) rowsAlong(unit string, variants []lab.Variant) (all []row) 
 	return all
 }
 
-// differInReplicas reports whether two variants are the same but for the number of replicas of a unit.
+// differInReplicas reports whether two variants differ at most in the number of replicas of a unit.
 func differInReplicas(unit string, a, b lab.Variant) bool {
 	others := func(v lab.Variant) lab.Variant {
 		replicas := maps.Clone(v.Replicas)
@@ -163,7 +163,7 @@ func differInReplicas(unit string, a, b lab.Variant) bool {
 	return reflect.DeepEqual(others(a), others(b))
 }
 
-// differOnlyIn reports whether two points have the same levels but of one factor.
+// differOnlyIn reports whether two points differ at most in the level of a factor.
 func differOnlyIn(factor string, p, q lab.Point) bool {
 	others := func(p lab.Point) map[string]float64 {
 		levels := maps.Clone(p.Levels)
@@ -174,10 +174,10 @@ func differOnlyIn(factor string, p, q lab.Point) bool {
 }
 
 // scalingFit fits the law to a row, or says why not; false where too few of its levels were measured to ask.
-func (e *experiment) scalingFit(metric lab.Metric, along row) (lab.ScalingFit, bool) {
-	fit := lab.ScalingFit{Metric: metric.Name, Unit: metric.Unit, Factor: along.along}
+func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool) {
+	fit := lab.ScalingFit{Metric: metric.Name, Unit: metric.Unit, Factor: r.factor}
 	var measured []series
-	for _, at := range along.levels {
+	for _, at := range r.levels {
 		if s := e.series[seriesKey{at.variant, at.point, metric.Name}]; len(s.values) > 0 {
 			fit.Points, fit.Variants = append(fit.Points, at.point), append(fit.Variants, at.variant)
 			fit.X = append(fit.X, at.x)

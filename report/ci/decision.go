@@ -61,9 +61,8 @@ func Decision(w io.Writer, r Run, need Need) error {
 	})
 }
 
-// variantNames returns the variants that are compared, the baseline first, without twins.
-func variantNames(a lab.Analysis) []string {
-	names := []string{}
+// variantNames returns the variants that are compared, in the order of the study, without twins.
+func variantNames(a lab.Analysis) (names []string) {
 	for _, v := range a.Variants {
 		if v.TwinOf == "" {
 			names = append(names, v.Name)
@@ -110,7 +109,7 @@ func (d *document) resources(a lab.Analysis, need Need) {
 	}
 	how := fmt.Sprintf("Cores: processor time of an operation at %s, times the rate; memory: the peak of all "+
 		"parts at %s; with %s intervals. Spare capacity is not included.", escaped(point), escaped(point),
-		figure.Percent(a.Confidence))
+		figure.Setting(a.Confidence))
 	if measured > 0 && measured != rate {
 		how += fmt.Sprintf(" **%s per second was not measured:** the closest was %s, and what an operation takes "+
 			"may be another there.", number(rate), number(measured))

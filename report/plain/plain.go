@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes text on that steers nothing.
+// Writer passes text on, with everything written out that would steer a terminal.
 type Writer struct {
 	to   io.Writer
 	rest []byte // the beginning of a character whose end has not come yet
@@ -23,8 +23,8 @@ type Writer struct {
 // NewWriter returns a writer on to.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
-// Raw returns what a writer writes to: for those who colour or redraw, and clean themselves
-// what they show.
+// Raw returns the writer below a Writer, for callers that send colours or redraw lines, and clean what they
+// show themselves.
 func Raw(w io.Writer) io.Writer {
 	if own, is := w.(*Writer); is {
 		return own.to
@@ -49,7 +49,7 @@ func (w *Writer) Write(data []byte) (int, error) {
 	return len(data), err
 }
 
-// Text returns a text that steers nothing.
+// Text returns a text with everything written out that would steer a terminal.
 func Text(text string) string {
 	var shown strings.Builder
 	for len(text) > 0 {

@@ -46,7 +46,8 @@ func NewSeconds(file *os.File) *Seconds {
 	return s
 }
 
-// write writes lines until Close. What cannot be written is not there to be watched, and that is all.
+// write writes lines until Close. A line that cannot be written is missing for those who watch, and that is
+// all.
 func (s *Seconds) write() {
 	defer close(s.written)
 	_ = s.file.Truncate(0) // a run that was killed has left its last ones

@@ -56,8 +56,12 @@ func TestSecondsOfATrial(t *testing.T) {
 	}
 	for i := 0; i < 100; i++ { // never more than the file may hold, and one line
 		s.Used(lab.UsedSecond{Cores: map[string]float64{strings.Repeat("x", mostSeconds/10): 1}})
-		if about, err := os.Stat(name); err != nil || about.Size() > 2*mostSeconds {
-			t.Fatalf("the file has %v bytes, %v", about.Size(), err)
+		about, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if about.Size() > 2*mostSeconds {
+			t.Fatalf("the file has %d bytes, want %d at most", about.Size(), 2*mostSeconds)
 		}
 	}
 	if err := s.Close(); err != nil {

@@ -31,8 +31,8 @@ type (
 
 var _ lab.Progress = (*Experiment)(nil)
 
-// Follow shows an experiment to outs, and to whom it is shown anyway. After each trial, spans sends those
-// that it has left.
+// Follow returns a progress display that shows an experiment to outs, and passes everything on to shown.
+// After each trial it calls spans, which sends those of the trial.
 func Follow(shown lab.Progress, outs *Outs, spans func(send func(document []byte)) error) *Experiment {
 	return &Experiment{Progress: shown, outs: outs, spans: spans, counts: map[outcome]float64{},
 		last: map[setting][]Figure{}}

@@ -16,7 +16,7 @@ import (
 const (
 	// maxWaiting is how many messages may wait to be sent. What comes when there are more is lost, and counted.
 	maxWaiting = 1000
-	// sendPatience is how long a message may take, and all that is left at the end.
+	// sendPatience is the time limit of a message, and at the end that of all messages that wait.
 	sendPatience = 5 * time.Second
 )
 
@@ -26,7 +26,7 @@ type message struct {
 	body       []byte
 }
 
-// sender posts messages to a collector, one after the other, beside what makes them.
+// sender posts messages to a collector, one after the other, on a goroutine of its own.
 type sender struct {
 	url     string
 	waiting chan message
@@ -34,10 +34,10 @@ type sender struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	lost int // that found no room
+	lost int // messages that found no room
 
-	// To be read when it is done.
-	failed int
+	// The goroutine's own until done is closed.
+	failed int   // messages that were not taken
 	why    error // the last failure
 }
 
@@ -57,7 +57,7 @@ func newSender(url string) *sender {
 	return s
 }
 
-// offer has a message sent, if there is room.
+// offer puts a message among those that wait, or counts it as lost if there is no room.
 func (s *sender) offer(m message) {
 	select {
 	case s.waiting <- m:

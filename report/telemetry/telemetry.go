@@ -1,6 +1,6 @@
-// Package telemetry shows figures to other programs while a load or an experiment goes on: it sends them to a
-// collector over OTLP, with spans where there are some, and lets Prometheus scrape them. It decides nothing
-// about the figures, and keeps none. Begin at Open.
+// Package telemetry shows figures to other programs while a load or an experiment goes on: it sends them
+// to a collector over OTLP, with spans where there are some, and lets Prometheus scrape them. It computes
+// no figure, and keeps none. Begin at Open.
 package telemetry
 
 import (
@@ -60,8 +60,8 @@ func (t Target) String() string { return t.kind + "=" + t.address }
 // TakesSpans reports whether spans go there, too.
 func (t Target) TakesSpans() bool { return t.kind == otlp }
 
-// Outs are the targets of a load or an experiment. Its methods are for one goroutine. Nothing of it waits for
-// who takes the figures.
+// Outs are the targets of a load or an experiment. One goroutine calls its methods, and none of them but
+// Close waits for a target.
 type Outs struct {
 	senders  []*sender
 	scrapers []*scraper
