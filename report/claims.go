@@ -36,7 +36,8 @@ func (v view) claimsTable() table {
 		}
 		seen[c.Reason] = true
 		claim += " - " + clean(reason)
-		t.add(toned(c.Standing(), toneOf(c.Verdict)), unlessNil(c.Published, plainNumber), measured(c.Measured, c.Low, c.High), claim)
+		t.add(toned(c.Standing(), toneOf(c.Verdict)), unlessNil(c.Published, plainNumber),
+			measured(c.Measured, c.Low, c.High), claim)
 	}
 	return t
 }

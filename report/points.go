@@ -50,7 +50,8 @@ func (v view) averagesTable() table {
 			verdict = toned("yes", toneGood)
 		}
 		t.add(a.Variant+" / "+a.Baseline, a.Metric, len(a.Points), ratio(a.Arithmetic), ratio(a.Geometric),
-			ratio(a.Harmonic), ratio(a.OfSums), unlessNil(a.I2, figure.Percent), rung(a.Mean), span(a.PredictionLow, a.PredictionHigh), verdict)
+			ratio(a.Harmonic), ratio(a.OfSums), unlessNil(a.I2, figure.Percent), rung(a.Mean),
+			span(a.PredictionLow, a.PredictionHigh), verdict)
 	}
 	return t
 }

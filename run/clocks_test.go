@@ -13,16 +13,16 @@ import (
 // TestHowFarClocksAreApart: those of hosts, and this host's own where it is set meanwhile.
 func TestHowFarClocksAreApart(t *testing.T) {
 	for name, c := range map[string]struct {
-		clocks              *lab.Clocks
-		wall, monotonic, is time.Duration
+		clocks                *lab.Clocks
+		wall, monotonic, want time.Duration
 	}{
 		"one clock":              {nil, time.Minute, time.Minute, 0},
 		"one clock, set back":    {nil, time.Minute, 62 * time.Second, 2 * time.Second},
 		"two clocks":             {&lab.Clocks{ApartSeconds: 2}, time.Minute, time.Minute, 2 * time.Second},
 		"two clocks, one is set": {&lab.Clocks{ApartSeconds: 1}, time.Minute, time.Second, time.Minute},
 	} {
-		if got := clocksApart(c.clocks, c.wall, c.monotonic); got != c.is {
-			t.Errorf("%s: %v, want %v", name, got, c.is)
+		if got := clocksApart(c.clocks, c.wall, c.monotonic); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }

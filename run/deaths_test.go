@@ -13,16 +13,16 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// mortalShop is a shop of whose units one fails when something is done, in the first attempt.
+// mortalShop is a shop of which a unit fails at some step of the first attempt.
 type mortalShop struct {
 	*shop
-	fails    string // what is done when it fails
+	fails    string // the step: "ready", "finished", "reports" or "audit"
 	attempts int
 	running  *deployment
 }
 
-// reach has the unit fail when its time has come, and then does what a client of it does
-// in such a case: it waits for as long as it may.
+// reach makes the unit fail if this is the step. Then it waits for as long as its context allows, as a
+// client of the unit would.
 func (m *mortalShop) reach(ctx context.Context, where string) error {
 	if m.fails != where || m.attempts > 1 {
 		return nil

@@ -8,13 +8,12 @@ import (
 // fullBelow is how many free bytes make a disk full: no log or database grows by less.
 const fullBelow = 1 << 20
 
-// fullDisk is the error of a trial, which may be nil, with what lies behind it where
-// the disk of a directory is full: units and servers seldom tell which one it is. It
-// is asked while what they have written is still there.
+// fullDisk returns the error of a trial, which may be nil, and says in it if the disk of a directory is full:
+// units and servers seldom name the disk. It is called while what they have written is still there.
 func fullDisk(dir string, err error) error {
 	var disk syscall.Statfs_t
 	if syscall.Statfs(dir, &disk) != nil {
-		return err // then there is no disk to be full
+		return err // without the directory nothing is known of its disk
 	}
 	free := disk.Bavail * uint64(disk.Bsize)
 	switch {

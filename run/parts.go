@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// parts returns the picture of a layout's architecture, the units by their roles, each on the
-// node where its deployment has placed it.
+// parts returns the parts of a layout's architecture: one for the units of each role, with the nodes that
+// they run on, and one for each service.
 func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part {
 	roles := map[string]string{} // by name of unit
 	for _, unit := range layout.Units {
@@ -47,8 +47,8 @@ func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part
 	return all
 }
 
-// usesOf returns what a unit uses. Of one that does not say it, its peers are taken, and all
-// services where it is given them.
+// usesOf returns what a unit uses. A unit that does not declare it uses its peers, and all services unless
+// it is foreign.
 func usesOf(unit lab.UnitSpec, layout lab.Layout) []lab.Use {
 	if unit.Uses != nil {
 		return unit.Uses
@@ -65,7 +65,7 @@ func usesOf(unit lab.UnitSpec, layout lab.Layout) []lab.Use {
 	return all
 }
 
-// withTraffic writes on the arrows of a picture what went over them.
+// withTraffic adds the traffic of an operation to the links of parts.
 func withTraffic(parts []lab.Part, traffic []lab.Traffic) {
 	for _, t := range traffic {
 		i := slices.IndexFunc(parts, func(p lab.Part) bool { return p.Name == t.From })
@@ -74,7 +74,7 @@ func withTraffic(parts []lab.Part, traffic []lab.Traffic) {
 		}
 		j := slices.IndexFunc(parts[i].Links, func(l lab.Link) bool { return l.To == t.To })
 		if j < 0 && t.PerOperation == 0 {
-			continue // a unit can have clients that it has no use for
+			continue // a unit may hold clients that it never uses
 		}
 		if j < 0 {
 			j, parts[i].Links = len(parts[i].Links), append(parts[i].Links, lab.Link{To: t.To})

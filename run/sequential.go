@@ -29,9 +29,9 @@ func (e *experiment) looks() *looks {
 		isNeeded: func(lab.PlannedTrial) bool { return true }}
 }
 
-// needed reports whether a trial is to be played; in an ordinary design all are. Before each block after
-// lab.FirstLook it asks the rule, and whether the time suffices for the needed trials; within a block it only
-// checks the time limit.
+// needed reports whether a trial is to be played. In an ordinary design all are. In one that ends when all is
+// decided, it asks the rule before each block after lab.FirstLook, and checks that the time suffices for the
+// trials that are needed; within a block it only checks the time limit.
 func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	if l.Stopping == nil {
 		return true, nil
@@ -47,13 +47,10 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	if l.within > 0 && !l.ended && time.Since(l.began) >= l.within {
 		l.end(fmt.Sprintf("The %v are over (--resume goes on)", l.within))
 	}
-	if l.ended || !l.isNeeded(planned) {
-		return false, nil
-	}
-	return true, nil
+	return !l.ended && l.isNeeded(planned), nil
 }
 
-// stops reports whether the design ends for variants that are decided.
+// stops reports whether the design plays no more of what is decided.
 func (l *looks) stops() bool { return l.plan.Study.Design.Until == lab.UntilDecided }
 
 // firstReported is the first block before which a verdict is possible: one block gives no interval.

@@ -66,10 +66,11 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
 		Spawned: spawned, Faults: trial.Faults, ClocksApart: clocksApart(trial.Clocks, byWall, lifetime)}
 	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
-		trial.Audit = withFaults(live.AuditLive(ctx, s.variant, s.point, left), trial.Faults)
+		trial.Audit = live.AuditLive(ctx, s.variant, s.point, left)
 	} else {
-		trial.Audit = withFaults(e.System.Audit(s.variant, s.point, done.Reports), trial.Faults)
+		trial.Audit = e.System.Audit(s.variant, s.point, done.Reports)
 	}
+	trial.Audit = withFaults(trial.Audit, trial.Faults)
 	if played == nil {
 		played = failureOr(deployment, e.measure(ctx, s, left, trial))
 	}
@@ -97,11 +98,11 @@ func foreignUnits(layout lab.Layout, deployment lab.Deployment) map[string]strin
 	return all
 }
 
-// measure takes over what the system measured itself.
+// measure adds to a trial what its system measures itself.
 func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, trial *lab.Trial) error {
 	m, measures := e.System.(lab.Measurer)
 	course := trial.Metered.Course
-	trial.Metered.Course = nil // of a job, and of a search, which plays many loads
+	trial.Metered.Course = nil // neither a job nor a search, which plays many loads, has one
 	if !measures {
 		return nil
 	}
@@ -139,9 +140,9 @@ func (e *experiment) judge(trial *lab.Trial, played error) {
 // minCalibrations is how many calibrations make a median worth comparing with.
 const minCalibrations = 5
 
-// disturbed says how the host spoilt the trial, or "". A search has played the loads again
-// during which too much was withheld. Its result is a bracket, so that the host may
-// differ by as much more as that is wide.
+// disturbed returns how the host has spoilt a trial; "" if it has not. A search judges the steal of each
+// of its loads, and plays disturbed ones again. Its result is a bracket, by whose width the gate for the
+// pace of the host is wider.
 func (e *experiment) disturbed(trial *lab.Trial) string {
 	gates, c := e.plan.Study.Design.Gates, trial.Conditions
 	if s := trial.Search; s != nil {

@@ -47,7 +47,7 @@ type Following struct {
 	HalvesP       float64
 }
 
-// Judged returns the number of loads that were long enough to follow.
+// Judged returns the number of loads that are long enough to be followed.
 func (f Following) Judged() int {
 	n := 0
 	for course, loads := range f.Courses {

@@ -101,14 +101,15 @@ func swings(times []float64, chance float64) (factor float64, err error) {
 		}
 	}
 	at, _ := slices.BinarySearch(sorted, middle)
-	if high-low < max(math.Log(least), beyond*chance) || stretches >= many || !apart(sorted[:at], sorted[at:]) {
+	if high-low < max(math.Log(least), beyond*chance) || stretches >= many ||
+		!areTwoLevels(sorted[:at], sorted[at:]) {
 		return 1, nil
 	}
 	return math.Exp(high - low), nil
 }
 
-// apart reports whether values are two levels.
-func apart(low, high []float64) bool {
+// areTwoLevels reports whether values lie apart by more than they scatter.
+func areTwoLevels(low, high []float64) bool {
 	const deviations = 4
 	return Mean(high)-Mean(low) > deviations*math.Sqrt((Variance(low)+Variance(high))/2)
 }

@@ -51,20 +51,27 @@ func TestNoiseOfTablesWithGaps(t *testing.T) {
 				design, values, cells = append(design, row...), append(values, table[b][v]), cells+1
 			}
 		}
-		var svd mat.SVD
 		x, y := mat.NewDense(cells, 8, design), mat.NewDense(cells, 1, values)
-		if !svd.Factorize(x, mat.SVDThin) {
-			t.Fatal("no factorisation")
-		}
-		rank := svd.Rank(1e-10)
-		var solution, left mat.Dense
-		svd.SolveTo(&solution, y, rank)
-		left.Mul(x, &solution)
+		solution, rank := leastSquares(t, x, y)
+		var left mat.Dense
+		left.Mul(x, solution)
 		left.Sub(&left, y)
 		n := table.noise()
 		within(t, "sum of squares", n.squares, math.Pow(mat.Norm(&left, 2), 2), 1e-8)
 		near(t, "degrees of freedom", n.degrees, float64(cells-rank))
 	}
+}
+
+// leastSquares solves a x = b by the singular values of a, and returns the rank of a, too.
+func leastSquares(t *testing.T, a, b *mat.Dense) (x *mat.Dense, rank int) {
+	t.Helper()
+	var svd mat.SVD
+	if !svd.Factorize(a, mat.SVDThin) {
+		t.Fatal("no factorisation")
+	}
+	x, rank = &mat.Dense{}, svd.Rank(1e-10)
+	svd.SolveTo(x, b, rank)
+	return x, rank
 }
 
 // TestDegreesOfTablesInParts: blocks 1 and 2 share no variant with block 3, and
@@ -154,21 +161,13 @@ func TestAcrossIsLeastSquares(t *testing.T) {
 			}
 		}
 		x, y := mat.NewDense(len(values), 9, design), mat.NewDense(len(values), 1, values)
-		var svd mat.SVD
-		if !svd.Factorize(x, mat.SVDThin) {
-			t.Fatal("no factorisation")
-		}
-		var solution, normal mat.Dense
-		svd.SolveTo(&solution, y, svd.Rank(1e-10))
+		solution, _ := leastSquares(t, x, y)
 		difference, scale := table.across(3, 1)
 		within(t, "difference", difference, solution.At(8, 0)-solution.At(6, 0), 1e-9)
 		contrast := mat.NewDense(9, 1, []float64{0, 0, 0, 0, 0, 0, -1, 0, 1})
 		var squares mat.Dense
 		squares.Mul(x.T(), x)
-		if !svd.Factorize(&squares, mat.SVDThin) {
-			t.Fatal("no factorisation")
-		}
-		svd.SolveTo(&normal, contrast, svd.Rank(1e-10))
+		normal, _ := leastSquares(t, &squares, contrast)
 		within(t, "variance", scale, normal.At(8, 0)-normal.At(6, 0), 1e-9)
 	}
 }

@@ -57,11 +57,11 @@ func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 		return Verdict{Kind: lab.Undecided, Words: "undecided: within the bias of " + Reach(gates.Bias) +
 			" that a twin shows"}
 	case ratio.Low > 1:
-		return Verdict{Kind: lab.Slower, Words: words.Above + ", by anything from " + reach(ratio.Low) + " to " +
-			reach(ratio.High), Negligible: true}
+		return Verdict{Kind: lab.Slower, Words: words.Above + ", by anything from " + fromOne(ratio.Low) + " to " +
+			fromOne(ratio.High), Negligible: true}
 	case ratio.High < 1:
-		return Verdict{Kind: lab.Faster, Words: words.Below + ", by anything from " + reach(ratio.High) + " to " +
-			reach(ratio.Low), Negligible: true}
+		return Verdict{Kind: lab.Faster, Words: words.Below + ", by anything from " + fromOne(ratio.High) +
+			" to " + fromOne(ratio.Low), Negligible: true}
 	}
 	return undecided(ratio, gates.Margin)
 }
@@ -106,8 +106,8 @@ func Reach(share float64) string {
 	return percent(share)
 }
 
-// reach says how far an end of an interval lies from 1, to two digits.
-func reach(ratio float64) string {
+// fromOne says how far an end of an interval lies from 1, to two digits.
+func fromOne(ratio float64) string {
 	switch {
 	case ratio >= 2:
 		return "a factor of " + twoDigits(ratio)
@@ -125,20 +125,16 @@ func excess(ratio float64) string {
 	if ratio >= 2 {
 		return "a factor of " + twoDigits(roundDown(ratio))
 	}
-	return percentDown(ratio - 1)
+	return percent(roundDown(ratio - 1))
 }
 
-// shortfall says how far a ratio lies below 1, as a share of the base. It is
-// rounded like excess.
+// shortfall says how far a ratio lies below 1, as a share of the base. It is rounded down, as excess is.
 func shortfall(ratio float64) string {
 	if ratio <= 0.5 {
 		return "a factor of " + twoDigits(roundDown(1/ratio))
 	}
-	return percentDown(1 - ratio)
+	return percent(roundDown(1 - ratio))
 }
-
-// percentDown writes a share in percent, two digits, rounded down.
-func percentDown(share float64) string { return percent(roundDown(share)) }
 
 // percent writes a share in percent without needless digits: "5 %".
 func percent(share float64) string { return twoDigits(share*100) + " %" }

@@ -17,9 +17,8 @@ const (
 	leastWarmUp = 12
 	// mostSlices bounds what a look costs, which grows with the square of the slices.
 	mostSlices = 240
-	// trendMargin is how much its last half may rise or fall, with doubt standard errors
-	// upon it, for a load that may go on to be steady. At its limit a trend of proof
-	// standard errors is shown.
+	// trendMargin is how much the last half of a warm-up may rise or fall. Before the limit of the warm-up a
+	// trend counts with doubt standard errors added; at the limit only if it is larger than proof of them.
 	trendMargin  = 0.15
 	doubt, proof = 1.3, 3
 )
@@ -30,9 +29,8 @@ const (
 // al. 2017), no swing, and no trend. Slow slices that stand alone are left out, as of a
 // garbage collection.
 //
-// A load that may go on does so at a doubt: a trend that noise may hide, or a level slower
-// than the first, which may be the slow half of a swing. At its limit only what is shown
-// counts.
+// Before its limit a load goes on in doubt: at a trend that noise may hide, or a level slower than the first,
+// which may be the slow half of a swing. At its limit only what is beyond doubt counts.
 func WarmedUp(load []lab.Slice, limit bool) lab.WarmUp {
 	w := lab.WarmUp{Course: TooShort, Factor: 1, Left: 1, Slices: load}
 	if n := len(load); n > 0 {
@@ -157,9 +155,9 @@ func series(load []lab.Slice, quantity string) (times []float64, chance float64)
 	return times, Median(each)
 }
 
-// chanceOfMedian is about how much the logarithm of a slice's median is off by chance: of
-// operations whose logarithms have a normal distribution with such a 99th percentile; 0
-// where that is not known.
+// chanceOfMedian estimates how much the logarithm of a slice's median is off by chance, as if the
+// logarithms of its times had a normal distribution with such a 99th percentile. It returns 0 if these are
+// not known.
 func chanceOfMedian(s lab.Slice) float64 {
 	const ofMedian, ofTail = 1.25, 2.33 // deviations of a median of n, times the root of n; of p99 from p50
 	if s.Median == nil || s.P99 == nil || !(*s.Median > 0) || s.OK == 0 {

@@ -14,12 +14,12 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// writeFile writes a file whole or not at all.
+// writeFile writes a file so that it appears whole or not at all.
 func writeFile(path string, data []byte) error {
 	return explain(path, renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))))
 }
 
-// explain says what to do about the failures that users meet.
+// explain adds to an error of writing what to do: about a full disk, and about a lack of permission.
 func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

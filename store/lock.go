@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/inputfile"
 )
 
-// Lock makes this process the only one that plays into the folder, until Unlock or
-// its end, in whatever way it ends. Reading needs no lock.
+// Lock makes this process the only one that plays into the folder, until Unlock or the end of the process.
+// Reading needs no lock.
 func (f *Folder) Lock() error {
 	if info, err := os.Lstat(f.Path(trialsDir)); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s holds no folder %s to play into: it is damaged", f.dir, trialsDir)

@@ -9,8 +9,8 @@ import (
 	"path"
 )
 
-// allowance counts down the bytes that are read of its files. What reads many files begins none of them when
-// nothing is left: each file has a limit, but a stranger's folder may have thousands of them.
+// allowance counts down the bytes that are read of its files. Each file has a limit, but a stranger's
+// folder may have thousands of them: who reads many begins no further one when nothing is left.
 type allowance struct {
 	fs.FS
 	left int64
@@ -25,7 +25,7 @@ func (a *allowance) Open(name string) (fs.File, error) {
 	return countedFile{file, a}, nil
 }
 
-// countedFile is a file that is read on an allowance.
+// countedFile is a file whose bytes count on an allowance.
 type countedFile struct {
 	fs.File
 	on *allowance
@@ -38,7 +38,7 @@ func (f countedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// head reads members of the object in a file, up to the last of those that are wanted.
+// head reads the wanted members of the object in a file, and stops after the last of them.
 func head(files fs.FS, run, name string, wanted map[string]any) error {
 	file, err := files.Open(path.Join(run, name))
 	if err != nil {

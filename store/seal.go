@@ -16,13 +16,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// sealFile proves that a plan was made by this user on this host. It is worth
-// nothing elsewhere, and tells nothing.
+// sealFile proves that a plan was made by this user on this host. It proves nothing on another host, and
+// reveals nothing.
 const sealFile = "plan.seal"
 
-// keyBytes is the length of the key of seals, maxSmall that of the longest seal or
-// lock that is looked at.
-const keyBytes, maxSmall = 32, 1000
+const (
+	keyBytes = 32   // of the key of seals
+	maxSmall = 1000 // bytes of a seal or a lock that are read
+)
 
 // seal keeps the proof beside the plan. A user without a folder for settings gets
 // none, and is asked before the plan is played again.
@@ -34,8 +35,8 @@ func (f *Folder) seal(plan []byte) error {
 	return f.Write(sealFile, []byte(sealOf(key, plan)+"\n"))
 }
 
-// PlanWithSeal reads the plan, and says whether this user's cleave has made it on
-// this host and nobody has changed it since.
+// PlanWithSeal reads the plan, and reports whether this user's Cleave has made it on this host and nobody has
+// changed it since.
 func (f *Folder) PlanWithSeal() (plan lab.Plan, own bool, err error) {
 	data, err := inputfile.Read(f.Path(planFile), maxDocument)
 	if err != nil {
@@ -58,7 +59,7 @@ func (f *Folder) PlanWithSeal() (plan lab.Plan, own bool, err error) {
 	return plan, hmac.Equal(bytes.TrimSpace(seal), []byte(sealOf(key, data))), nil
 }
 
-// sealOf depends on the host too: a key may lie in a home that several share.
+// sealOf returns the seal of a plan. It depends on the host, too: hosts may share a home, and the key in it.
 func sealOf(key, plan []byte) string {
 	code := hmac.New(sha256.New, key)
 	host, _ := os.ReadFile("/etc/machine-id") // none: every host without one is the same
@@ -67,16 +68,16 @@ func sealOf(key, plan []byte) string {
 	return hex.EncodeToString(code.Sum(nil))
 }
 
-// ownKey returns the key of this user, in a file that nobody else can read; it is made
-// where it is wanted and missing.
-func ownKey(wanted bool) ([]byte, error) {
+// ownKey returns the key of this user, from a file that nobody else can read. If there is none, and create is
+// set, it makes one.
+func ownKey(create bool) ([]byte, error) {
 	settings, err := os.UserConfigDir()
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(settings, "cleave", "plan.key")
 	key, err := os.ReadFile(path)
-	if wanted && errors.Is(err, fs.ErrNotExist) {
+	if create && errors.Is(err, fs.ErrNotExist) {
 		if err := makeKey(path); err != nil {
 			return nil, err
 		}
@@ -88,7 +89,7 @@ func ownKey(wanted bool) ([]byte, error) {
 	return key, err
 }
 
-// makeKey makes the key whole: of several processes that want one the first wins.
+// makeKey writes a new key. Of several processes that do so at once, the first wins.
 func makeKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -60,7 +60,7 @@ func Factorial(base string, factors []lab.Factor) (lab.Factorial, error) {
 		}
 		d.Relation = "I"
 		for _, w := range words {
-			d.Relation += " = " + signOf(w) + letters(w)
+			d.Relation += " = " + relationSign(w) + letters(w)
 		}
 	}
 	for levels := range word(1) << basic {
@@ -75,7 +75,7 @@ func Factorial(base string, factors []lab.Factor) (lab.Factorial, error) {
 	return d, nil
 }
 
-// sign returns the sign with which a word generates a factor: "-" or nothing.
+// sign returns the sign with which a word generates the level of a factor: "-" or nothing.
 func (w word) sign() string {
 	if bits.OnesCount(uint(w))%2 == 0 {
 		return "-"
@@ -83,8 +83,9 @@ func (w word) sign() string {
 	return ""
 }
 
-// signOf returns the sign of a word of the defining relation: the first run, with all levels low, is in it.
-func signOf(w word) string {
+// relationSign returns the sign of a word of the defining relation, "-" or nothing: the first run, with all
+// levels low, is in the design.
+func relationSign(w word) string {
 	if bits.OnesCount(uint(w))%2 == 1 {
 		return "-"
 	}

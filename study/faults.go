@@ -15,7 +15,7 @@ import (
 // maxFaults is how many a study may have.
 const maxFaults = 100
 
-// readFault reads something that is done to every trial. Its kind is a key, and its target the value.
+// readFault reads a fault, which every trial has. Its kind is a key, and its target the value of that key.
 func (f *File) readFault(r *yamlfile.Reader, node *yaml.Node) {
 	fault := lab.Fault{Heal: math.NaN()}
 	numbers := map[string]*float64{"after": &fault.After, "heal": &fault.Heal, "delay": &fault.Delay,
@@ -61,8 +61,7 @@ func (f *File) checkFaults(r *yamlfile.Reader) {
 		}
 		if load := f.Study.Load; load != nil && !f.planned && fault.After >= load.Duration {
 			r.Problem(line, "the fault of %s begins %g s after the start of a load that lasts %g s: no part of the "+
-				"load would have it",
-				fault.Target, fault.After, load.Duration)
+				"load would have it", fault.Target, fault.After, load.Duration)
 		}
 	}
 }

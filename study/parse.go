@@ -41,7 +41,7 @@ type File struct {
 	Path  string
 	Study lab.Study
 	Quick *Quick
-	// lines are those of values by their places in the file, such as variants.uds.knobs; a plan has none.
+	// lines are the lines of values, by their places in the file, such as variants.uds.knobs; nil for a plan.
 	lines map[string]int
 	info  lab.SystemInfo
 	// optional are the variants that may be impossible here, by name.
@@ -49,7 +49,7 @@ type File struct {
 	deployed     deployed
 	hosts        map[string]lab.Network // links of hosts in all variants
 	writtenSteps writtenSteps           // without variants: none
-	planned      bool                   // the study was resolved: twins are variants, levels are scaled
+	planned      bool                   // the study is that of a plan: twins are variants, levels are scaled
 }
 
 // Quick holds the changes of a study that `--quick` makes.
@@ -68,8 +68,8 @@ type Quick struct {
 	Took float64 `yaml:"took,omitempty,span"`
 }
 
-// written is a study file: the keys that are written as they are kept, and in place of others what is read
-// from them.
+// written is a study file as it is written. Its own fields replace those of lab.Study that have another
+// form in the file.
 type written struct {
 	lab.Study
 	Variants yaml.Node              `yaml:"variants"`
@@ -115,7 +115,8 @@ func Defaults() lab.Design {
 	}
 }
 
-// take takes over what was read, and reads what is written in another form than it is kept.
+// take fills the file with what was read, and parses the keys that have another form in the file than in the
+// study.
 func (f *File) take(r *yamlfile.Reader, w written) {
 	f.Study, f.Quick, f.hosts, f.writtenSteps = w.Study, w.Quick, w.Hosts, w.Steps
 	if f.lines["load"] == 0 {
@@ -237,7 +238,7 @@ const (
 // defaultLoad is how long a load lasts where the file is silent, in seconds.
 const defaultLoad = 10
 
-// settleWarmUp turns a steady warm-up into its limit.
+// settleWarmUp replaces the length of a steady warm-up, which is infinite, by a limit.
 func settleWarmUp(l *lab.Load) {
 	if math.IsInf(l.WarmUp, 1) {
 		l.WarmUp, l.WarmUpLimit = 0, cmp.Or(l.WarmUpLimit, WarmUpLimit)

@@ -28,20 +28,19 @@ type Options struct {
 	Seed    *uint64
 	// Deployment takes the place of that of every variant; empty: each keeps its own.
 	Deployment string
-	// Profiled is in how many blocks every variant is also profiled.
+	// Profiled is the number of blocks in which every variant is profiled, too.
 	Profiled *int
-	// Knobs returns the knobs to be turned in a variant besides its own, which they
-	// replace; nil: none.
+	// Knobs returns knobs that are added to those of a variant, or replace them; nil: none.
 	Knobs func(lab.Variant) (map[string]string, error)
-	// Runtimes are those that are played of variants with a knob of that name; empty: all.
+	// Runtimes are the values of the knob "runtime" that are played; empty: all. Variants without that knob are
+	// always played.
 	Runtimes []string
-	// Refuses says why a deployment cannot be what a variant asks for; nil: it can.
-	// Optional variants are left out for it.
+	// Refuses returns why a variant cannot be deployed here; nil: it can be. Optional variants are then left
+	// out.
 	Refuses func(lab.Variant) error
 }
 
-// ProfiledByDefault is how many blocks are profiled where nobody says: the least that give
-// an interval.
+// ProfiledByDefault is the default number of profiled blocks: the fewest that give an interval.
 const ProfiledByDefault = 3
 
 // TwinSuffix marks the second name of a variant in an A/A pair.
@@ -198,8 +197,7 @@ func scaled(load *lab.Load, scale float64) (*lab.Load, error) {
 	return &changed, nil
 }
 
-// hasten returns a load with what the quick profile sets. Without one there is nothing
-// to be changed.
+// hasten returns a load with what the quick profile sets; nil stays nil.
 func hasten(load, quick *lab.Load) *lab.Load {
 	if load == nil || quick == nil {
 		return load
@@ -220,7 +218,7 @@ func hasten(load, quick *lab.Load) *lab.Load {
 	return &changed
 }
 
-// turn returns the variants with further knobs turned, and all mistakes as problems.
+// turn returns the variants with further knobs, and all mistakes as problems.
 func (f *File) turn(
 	variants []lab.Variant, knobs func(lab.Variant) (map[string]string, error),
 ) ([]lab.Variant, error) {
@@ -409,8 +407,8 @@ func profiledTrials(s lab.Study, timed []lab.PlannedTrial) []lab.PlannedTrial {
 	return more
 }
 
-// addProfiling adds the metric of profiles to a study with profiled blocks. These are the first of all blocks:
-// there cannot be more.
+// addProfiling adds the metric of profiles to a study with profiled blocks. These are the first of all
+// blocks: there cannot be more.
 func addProfiling(s *lab.Study) error {
 	switch {
 	case s.Design.ProfiledBlocks < 0:

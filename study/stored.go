@@ -39,15 +39,15 @@ func CheckPlan(path string, plan lab.Plan, systems map[string]lab.SystemInfo) er
 	return r.Problems.OrNil()
 }
 
-// stored returns the study of a plan as a file without lines. Checking changes it, so
-// that it has lists of its own.
+// stored returns the study of a plan as a file without lines. Checks change the study, so that the file has
+// copies of its lists.
 func stored(path string, plan lab.Plan) (*File, *yamlfile.Reader) {
 	f := &File{Path: path, Study: plan.Study, planned: true}
 	f.Study.Variants, f.Study.Claims = slices.Clone(f.Study.Variants), slices.Clone(f.Study.Claims)
 	return f, &yamlfile.Reader{Format: format(), File: path}
 }
 
-// checkNames holds all names and texts against what they may be, and counts them.
+// checkNames checks the schema, all names, and how many variants, points, claims and faults there are.
 func (f *File) checkNames(r *yamlfile.Reader) {
 	s := f.Study
 	if s.Schema != "" && s.Schema != lab.StudySchema {
@@ -227,7 +227,8 @@ func (f *File) checkForeign(r *yamlfile.Reader) {
 	}
 }
 
-// checkTwins sees to it that a twin is what it is called after, and no other system.
+// checkTwins refuses a twin that differs from its original, and steps between variants that the study has
+// not.
 func (f *File) checkTwins(r *yamlfile.Reader) {
 	for _, v := range f.Study.Variants {
 		original, found := f.Study.Variant(v.TwinOf)
@@ -246,7 +247,7 @@ func (f *File) checkTwins(r *yamlfile.Reader) {
 	}
 }
 
-// checkTrials sees to it that every trial is one of the study.
+// checkTrials refuses trials that are none of the study.
 func (f *File) checkTrials(r *yamlfile.Reader, trials []lab.PlannedTrial) {
 	if len(trials) > maxTrials {
 		r.Problem(0, "the plan has %d trials, at most %d are allowed", len(trials), maxTrials)
