@@ -8,17 +8,25 @@ func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 		return
 	}
 	trial.Reason = c.Conceal(trial.Reason)
-	for _, texts := range [][]string{trial.Audit.Problems, trial.Audit.Said, trial.Remarks} {
+	for _, texts := range [][]string{trial.Audit.Problems, trial.Audit.Said, trial.Remarks,
+		trial.Metered.Notes} {
 		for i, text := range texts {
 			texts[i] = c.Conceal(text)
 		}
+	}
+	for i := range trial.Faults {
+		f := &trial.Faults[i]
+		f.Proof, f.Error = c.Conceal(f.Proof), c.Conceal(f.Error)
+	}
+	if trial.Platform != nil {
+		trial.Platform.Unmetered = c.Conceal(trial.Platform.Unmetered)
 	}
 	for unit, text := range logs {
 		logs[unit] = c.Conceal(text)
 	}
 }
 
-// concealed is an error that tells no secret.
+// concealed returns an error with a text without secrets.
 func (c *Conductor) concealed(err error) error {
 	if err == nil || c.Conceal == nil {
 		return err

@@ -97,9 +97,9 @@ var quantityText = map[string]string{
 	stats.FollowRate: "time between right answers",
 }
 
-// disturbance returns the widest of the changes that a comparison may hang on: of either
-// variant within a trial, in what the metric follows from, or of their ratio from block
-// to block. Its factor is 1 where none was found. It is told in short and in full.
+// disturbance returns the largest change that a comparison may depend on: of either variant within its
+// trials, in what the metric follows, or of their ratio from block to block. Its factor is 1 if there is
+// none. The change is described in short and in full.
 func (e *experiment) disturbance(
 	metric lab.Metric, point string, p pair, c contrast,
 ) (factor float64, short, full string) {
@@ -119,8 +119,8 @@ func (e *experiment) disturbance(
 	return factor, short, full
 }
 
-// withhold takes back a verdict that hangs on how long the trials lasted. Where even the
-// whole change could not turn it, its direction stands, but not its size.
+// withhold takes back a verdict that depends on how long the trials lasted. If even the whole change could
+// not turn it, its direction stands, but not its size.
 func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c contrast) {
 	factor, short, full := e.disturbance(metric, out.Point.Name, p, c)
 	if full == "" {
@@ -234,12 +234,12 @@ func (e *experiment) unsteadySentence(a lab.Analysis) string {
 	return text
 }
 
-// keepLongest leaves the trials out that were shorter than others at their point: what is
-// measured of a system that is not steady depends on how long it is loaded.
+// keepLongest leaves out the trials that were shorter than others that count at their point: what is measured
+// of a system that is not steady depends on how long it is loaded.
 func (e *experiment) keepLongest() {
 	e.lengths = map[string]float64{}
 	for _, trial := range e.trials {
-		if at := trial.Point.Name; trial.Lengthened > max(1, e.lengths[at]) {
+		if at := trial.Point.Name; trial.Valid && trial.Lengthened > max(1, e.lengths[at]) {
 			e.lengths[at] = trial.Lengthened
 		}
 	}

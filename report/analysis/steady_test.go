@@ -287,6 +287,13 @@ func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
 	if s := strings.Join(a.Answer.NotTested, ", "); !strings.Contains(s, "loads of more than 40 s") {
 		t.Errorf("not tested: %s; want the loads as long as they have become", s)
 	}
+	failed := in.only(func(lab.Trial) bool { return true })
+	for i, trial := range failed.Trials {
+		failed.Trials[i].Valid = trial.Lengthened < 4
+	}
+	if valid := Analyse(failed).Trials.Valid; valid != 4 {
+		t.Errorf("of longest trials that failed %d trials count, want the four before these", valid)
+	}
 	in.Plan.Study.Design.Lengthen = 0
 	if got := (Rule{in}).Lengths(in.Trials[:4])["at-100"]; got != 0 {
 		t.Errorf("a design that permits nothing has trials become %g times as long", got)
