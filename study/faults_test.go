@@ -31,11 +31,10 @@ func shops(restartable bool) map[string]lab.SystemInfo {
 }
 
 func TestFaultsOfAStudy(t *testing.T) {
-	file, err := study.Parse("x.yaml", []byte(faulty+
+	file := parsed(t, []byte(faulty+
 		"  - {kill: orders, after: 2s, heal: 500ms}\n  - {kill: every-unit, after: 5s}\n  - {pause: broker, "+
 		"after: 6s}\n  - {cut: views, after: 7s}\n  - {restart: views, after: 9s}\n  - {slow: views, after: 10s, "+
 		"delay: 50ms, rate: 100KiB}\n  - {fill: broker, after: 12s}\n"), shops(true))
-	must(t, err)
 	want := []lab.Fault{
 		{Target: "orders", Kind: lab.FaultKill, After: 2, Heal: 0.5},
 		{Target: lab.EveryUnit, Kind: lab.FaultKill, After: 5, Heal: 1},

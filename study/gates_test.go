@@ -9,12 +9,9 @@ import (
 
 // TestAStudyIsPlayedWithoutGates, and the file it came from keeps its own.
 func TestAStudyIsPlayedWithoutGates(t *testing.T) {
-	file, err := study.Parse("x.yaml", []byte(faulty+"  - {kill: orders, after: 2s}\n"), shops(true))
-	must(t, err)
-	gated, err := file.Resolve(study.Options{})
-	must(t, err)
-	open, err := file.Resolve(study.Options{NoGates: true})
-	must(t, err)
+	file := parsed(t, []byte(faulty+"  - {kill: orders, after: 2s}\n"), shops(true))
+	gated := resolved(t, file, study.Options{})
+	open := resolved(t, file, study.Options{NoGates: true})
 	if open.Design.Gates.MaxStealShare < 1 || open.Load.Lateness <= 0 {
 		t.Errorf("without gates they are %+v, and the generator may be %g s late", open.Design.Gates,
 			open.Load.Lateness)
@@ -22,8 +19,7 @@ func TestAStudyIsPlayedWithoutGates(t *testing.T) {
 	if last := open.Notes[len(open.Notes)-1]; !strings.Contains(last, "counted whatever") {
 		t.Errorf("its last note is %q", last)
 	}
-	again, err := file.Resolve(study.Options{})
-	must(t, err)
+	again := resolved(t, file, study.Options{})
 	if again.Design.Gates != gated.Design.Gates || again.Load.Lateness != gated.Load.Lateness ||
 		len(again.Notes) != len(gated.Notes) {
 		t.Errorf("the study changed from %+v to %+v", gated, again)

@@ -31,10 +31,8 @@ func TestLinksOfHosts(t *testing.T) {
 		"its own for one": {both, "hosts: {yard: {rate: 2MB}},", "", map[string]lab.Network{"yard": street}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := study.Parse("kiosk.yaml", withHosts(c.hosts, c.own), kiosk())
-			must(t, err)
-			s, err := file.Resolve(study.Options{Deployment: c.deployment})
-			must(t, err)
+			file := parsed(t, withHosts(c.hosts, c.own), kiosk())
+			s := resolved(t, file, study.Options{Deployment: c.deployment})
 			a, _ := s.Variant("a")
 			b, _ := s.Variant("b")
 			if !reflect.DeepEqual(b.Hosts, c.want) || a.Hosts != nil {

@@ -56,15 +56,12 @@ load: {duration: 10s, warm_up: 2s, ramp_up: 3s, objective: "p99<1s", search: {du
 
 func parseKiosk(t *testing.T, more string) *study.File {
 	t.Helper()
-	file, err := study.Parse("kiosk.yaml", kioskStudy(more), kiosk())
-	must(t, err)
-	return file
+	return parsed(t, kioskStudy(more), kiosk())
 }
 
 func TestAnOptionalVariantThatCannotBeIsSetAside(t *testing.T) {
-	s, err := parseKiosk(t, "claims: [{id: x, text: t, kind: slower, variant: c, against: a}]\n").
-		Resolve(study.Options{})
-	must(t, err)
+	file := parseKiosk(t, "claims: [{id: x, text: t, kind: slower, variant: c, against: a}]\n")
+	s := resolved(t, file, study.Options{})
 	if len(s.Variants) != 2 || len(s.Absent) != 1 {
 		t.Fatalf("%d variants and %d absent, want 2 and 1", len(s.Variants), len(s.Absent))
 	}
@@ -72,7 +69,7 @@ func TestAnOptionalVariantThatCannotBeIsSetAside(t *testing.T) {
 		Reason: "no ground; no walls"}); s.Absent[0] != want {
 		t.Errorf("absent: %+v, want %+v", s.Absent[0], want)
 	}
-	_, err = study.Parse("kiosk.yaml", []byte(strings.Replace(string(kioskStudy("")), ", optional: true", "",
+	_, err := study.Parse("kiosk.yaml", []byte(strings.Replace(string(kioskStudy("")), ", optional: true", "",
 		1)), kiosk())
 	if err == nil || !strings.Contains(err.Error(), "variant c: no ground; no walls") {
 		t.Errorf("without optional: %v, want the reason", err)
@@ -87,8 +84,7 @@ func TestAnOptionalVariantThatCannotBeIsSetAside(t *testing.T) {
 func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 	text := strings.Replace(string(kioskStudy("")), "  b: {architecture: stand,",
 		"  b: {architecture: stand, deployment: docker-host, optional: true,", 1)
-	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
-	must(t, err)
+	file := parsed(t, []byte(text), kiosk())
 	missing := func(v lab.Variant) error {
 		if v.Deployment == lab.DockerHost {
 			return errors.New("no daemon")
@@ -103,8 +99,7 @@ func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 		"containers":                {study.Options{}, ""},
 		"processes in their places": {study.Options{Refuses: missing, Deployment: lab.Process}, ""},
 	} {
-		s, err := file.Resolve(c.options)
-		must(t, err)
+		s := resolved(t, file, c.options)
 		_, there := s.Variant("b")
 		if there != (c.reason == "") || len(s.Absent) > 1 && s.Absent[1].Reason != c.reason ||
 			len(s.Variants)+len(s.Absent) != 3 {
@@ -121,10 +116,8 @@ func TestOtherRuntimesAreLeftOut(t *testing.T) {
 	}
 	text := strings.Replace(strings.Replace(string(kioskStudy("")), "till: paper", "runtime: java", 1),
 		"b: {architecture", "b: {summary: hot, architecture", 1)
-	file, err := study.Parse("kiosk.yaml", []byte(text), map[string]lab.SystemInfo{"kiosk": info})
-	must(t, err)
-	s, err := file.Resolve(study.Options{Runtimes: []string{"go"}})
-	must(t, err)
+	file := parsed(t, []byte(text), map[string]lab.SystemInfo{"kiosk": info})
+	s := resolved(t, file, study.Options{Runtimes: []string{"go"}})
 	want := lab.AbsentVariant{Name: "b", Summary: "hot", Reason: "its runtime is java, and only go is asked for",
 		Unasked: true}
 	if _, there := s.Variant("b"); there || s.Absent[len(s.Absent)-1] != want {
@@ -145,8 +138,7 @@ func TestPointsThatThisHostCannotPlayAreNamed(t *testing.T) {
 		}
 		return nil
 	}
-	file, err := study.Parse("kiosk.yaml", kioskStudy(""), map[string]lab.SystemInfo{"kiosk": info})
-	must(t, err)
+	file := parsed(t, kioskStudy(""), map[string]lab.SystemInfo{"kiosk": info})
 	s, err := file.Resolve(study.Options{})
 	if want := []string{"point high: untestable here: the host is too small",
 		"c: untestable here: no ground; no walls"}; err != nil || len(s.Points) != 1 ||
@@ -217,9 +209,8 @@ func TestQuickPlaysTheVariantsThatItNames(t *testing.T) {
 // TestWithoutACommonPointNothingIsPlayed: e plays at low, and neither its twin nor the quick profile does. A
 // variant without points of its own would be played everywhere.
 func TestWithoutACommonPointNothingIsPlayed(t *testing.T) {
-	file, err := study.Parse("stall.yaml", stall("design: {noise_floor: [e], noise_floor_points: [high]}\n"+
+	file := parsed(t, stall("design: {noise_floor: [e], noise_floor_points: [high]}\n"+
 		"quick: {restricted_points: [high]}\n"), kiosk())
-	must(t, err)
 	for quick, want := range map[bool]string{false: "a b d e", true: "a b d"} {
 		s, err := file.Resolve(study.Options{Quick: quick})
 		if got := strings.Join(names(s), " "); err != nil || got != want {
@@ -234,10 +225,8 @@ func TestWithoutACommonPointNothingIsPlayed(t *testing.T) {
 
 func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 	file := parseKiosk(t, "quick: {points: [low], load: {duration: 1s, lateness: 50ms, search: {votes: 1}}}\n")
-	full, err := file.Resolve(study.Options{})
-	must(t, err)
-	quick, err := file.Resolve(study.Options{Quick: true})
-	must(t, err)
+	full := resolved(t, file, study.Options{})
+	quick := resolved(t, file, study.Options{Quick: true})
 	if l := quick.Load; l.Duration != 1 || l.Lateness != 0.05 || l.WarmUp != 2 || l.RampUp != 0.3 ||
 		l.Objective != "p99<1s" || l.Effort != (lab.SearchEffort{Duration: 5, Resolution: 1.1, Votes: 1}) {
 		t.Errorf("quick load %+v, want another duration and votes", *l)
@@ -270,8 +259,7 @@ func TestKnobsTurnedForAllVariants(t *testing.T) {
 	turn := func(more map[string]string) study.Options {
 		return study.Options{Knobs: func(lab.Variant) (map[string]string, error) { return more, nil }}
 	}
-	s, err := file.Resolve(turn(map[string]string{"till": "steel"}))
-	must(t, err)
+	s := resolved(t, file, turn(map[string]string{"till": "steel"}))
 	for _, v := range s.Variants {
 		if !maps.Equal(v.Knobs, map[string]string{"till": "steel"}) {
 			t.Errorf("%s has the knobs %v", v.Name, v.Knobs)
@@ -280,7 +268,7 @@ func TestKnobsTurnedForAllVariants(t *testing.T) {
 	if file.Study.Variants[1].Knobs["till"] != "paper" {
 		t.Error("Resolve has changed the file's own variants")
 	}
-	_, err = file.Resolve(turn(map[string]string{"till": "steel", "door": "x"}))
+	_, err := file.Resolve(turn(map[string]string{"till": "steel", "door": "x"}))
 	var problems study.Problems
 	if !errors.As(err, &problems) || len(problems) != 2 || problems[0].Line != 7 ||
 		!strings.Contains(err.Error(), "variant a: steel needs no door") {
@@ -316,8 +304,7 @@ func TestClaimsOfEveryKindSayWhatTheyNeed(t *testing.T) {
 // The scale of a study under load is that of its load's length: else it would do nothing.
 func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
 	file := parseKiosk(t, "")
-	whole, err := file.Resolve(study.Options{})
-	must(t, err)
+	whole := resolved(t, file, study.Options{})
 	half, err := file.Resolve(study.Options{Scale: new(0.5)})
 	if err != nil || half.Load.Duration != whole.Load.Duration/2 || half.Load.WarmUp != whole.Load.WarmUp {
 		t.Errorf("half of %+v is %+v, %v", whole.Load, half.Load, err)
@@ -330,8 +317,7 @@ func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
 
 func TestProfiledTrialsComeAfterThoseOfTheirBlock(t *testing.T) {
 	file := parseKiosk(t, "design: {blocks: 3, profiled_blocks: 2, noise_floor: [a]}\nquick: {blocks: 1}\n")
-	s, err := file.Resolve(study.Options{Refuses: func(v lab.Variant) error { return nil }})
-	must(t, err)
+	s := resolved(t, file, study.Options{Refuses: func(v lab.Variant) error { return nil }})
 	plan, err := study.Expand(s, "full", time.Now())
 	must(t, err)
 	// Two variants at two points, and a twin: six timed trials a block, four profiled.

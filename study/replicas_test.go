@@ -15,8 +15,7 @@ func TestReplicasLimitsAndNetworkOfVariants(t *testing.T) {
 	}
 	text := with("replicas: {till: 2}, limits: {all: {cpu: 0.2}, till: {cpu: 0.5, memory: 64MiB}}, network: " +
 		"{delay: 2ms, rate: 10MB}")
-	file, err := study.Parse("kiosk.yaml", text, kiosk())
-	must(t, err)
+	file := parsed(t, text, kiosk())
 	b, _ := file.Study.Variant("b")
 	if b.Replicas["till"] != 2 || b.Limits[lab.AllUnits].CPU != 0.2 ||
 		b.Limits["till"] != (lab.Limits{CPU: 0.5, Memory: 64 << 20}) ||
@@ -49,10 +48,8 @@ func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
     deployed: {swarm: {replicas: {till: 2}, limits: {till: {cpu: 0.5}}, nodes: {till: street}}},`, 1)
 	text = strings.Replace(text, "variants:\n",
 		"variants:\n  far: {architecture: stand, only: [swarm, kubernetes]}\n", 1)
-	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
-	must(t, err)
-	here, err := file.Resolve(study.Options{})
-	must(t, err)
+	file := parsed(t, []byte(text), kiosk())
+	here := resolved(t, file, study.Options{})
 	b, _ := here.Variant("b")
 	if len(b.Replicas) != 0 || len(b.Limits) != 1 || len(b.Nodes) != 1 || b.Nodes["door"] != "yard" {
 		t.Errorf("as processes: replicas %v, limits %v, nodes %v", b.Replicas, b.Limits, b.Nodes)
@@ -61,8 +58,7 @@ func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
 		a[1].Reason != "it is played with --deploy swarm or kubernetes only" {
 		t.Errorf("as processes %+v are left out, want c, which cannot be, and far", a)
 	}
-	there, err := file.Resolve(study.Options{Deployment: lab.Swarm})
-	must(t, err)
+	there := resolved(t, file, study.Options{Deployment: lab.Swarm})
 	b, _ = there.Variant("b")
 	if b.Replicas["till"] != 2 || b.Limits["till"].CPU != 0.5 || b.Limits[lab.AllUnits].CPU != 1 ||
 		b.Nodes["till"] != "street" || b.Nodes["door"] != "yard" {

@@ -18,12 +18,9 @@ func stall(steps string) []byte {
 }
 
 func TestStepsLeadFromVariantToVariant(t *testing.T) {
-	file, err := study.Parse("stall.yaml",
-		stall("steps: {variants: [a, c, e], points: [low], metrics: [answered]}\n"), kiosk())
-	must(t, err)
+	file := parsed(t, stall("steps: {variants: [a, c, e], points: [low], metrics: [answered]}\n"), kiosk())
 	till := []lab.KnobChange{{Knob: "till", From: "paper", To: "steel"}}
-	s, err := file.Resolve(study.Options{})
-	must(t, err)
+	s := resolved(t, file, study.Options{})
 	want := []lab.PathStep{{Order: 1, Name: "a -> e", Changes: till, Before: "a", Variant: "e"}}
 	if !reflect.DeepEqual(s.Steps, want) || !reflect.DeepEqual(s.Explained,
 		&lab.Explained{Points: []string{"low"}, Metrics: []string{"answered"}}) {
@@ -47,8 +44,7 @@ func TestStepsAskTheSystem(t *testing.T) {
 		return []lab.KnobChange{{Knob: "weight", From: from.Name, To: to.Name + to.Knobs["till"]}}
 	}
 	systems["kiosk"] = info
-	file, err := study.Parse("kiosk.yaml", kioskStudy("steps: {variants: [a, b]}\n"), systems)
-	must(t, err)
+	file := parsed(t, kioskStudy("steps: {variants: [a, b]}\n"), systems)
 	s, err := file.Resolve(study.Options{Knobs: func(lab.Variant) (map[string]string,
 		error) {
 		return map[string]string{"till": "steel"}, nil
@@ -65,8 +61,7 @@ func TestADeploymentIsAStep(t *testing.T) {
 	text := strings.Replace(string(kioskStudy("steps: {variants: [a, b]}\n")),
 		"b: {architecture: stand, knobs: {till: paper}}",
 		"b: {architecture: stand, deployment: docker-bridge}", 1)
-	file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
-	must(t, err)
+	file := parsed(t, []byte(text), kiosk())
 	s, err := file.Resolve(study.Options{})
 	want := []lab.KnobChange{{Knob: "deployment", From: lab.Process, To: lab.DockerBridge}}
 	if err != nil || len(s.Steps) != 1 || !reflect.DeepEqual(s.Steps[0].Changes, want) {

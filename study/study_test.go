@@ -39,9 +39,23 @@ func parseBuiltIn(t *testing.T) *study.File {
 	t.Helper()
 	data, err := studies.Read("rego2021")
 	must(t, err)
-	file, err := study.Parse("rego2021.yaml", data, systems())
+	return parsed(t, data, systems())
+}
+
+// parsed returns a study file without mistakes.
+func parsed(t *testing.T, text []byte, systems map[string]lab.SystemInfo) *study.File {
+	t.Helper()
+	file, err := study.Parse("study.yaml", text, systems)
 	must(t, err)
 	return file
+}
+
+// resolved returns the study of a file as it is played with some options.
+func resolved(t *testing.T, file *study.File, options study.Options) lab.Study {
+	t.Helper()
+	s, err := file.Resolve(options)
+	must(t, err)
+	return s
 }
 
 func TestEveryMistakeIsReportedAtOnceWithItsLine(t *testing.T) {
@@ -64,14 +78,13 @@ func TestEveryMistakeIsReportedAtOnceWithItsLine(t *testing.T) {
 }
 
 func TestParseRefusesWhatIsNoStudy(t *testing.T) {
-	deep := strings.Repeat("a:\n", 1) + nested(12)
 	for name, test := range map[string]struct{ data, want string }{
 		"empty":         {"", "the file is empty"},
 		"not yaml":      {"a: [1", "this is no YAML"},
 		"a list":        {"- 1\n", "expected keys with values"},
 		"alias":         {"name: &x rego\ntitle: *x\n", "anchors and aliases are not allowed"},
 		"two documents": {"name: a\n---\nname: b\n", "more than one document"},
-		"too deep":      {deep, "nested deeper than"},
+		"too deep":      {"a:\n" + nested(12), "nested deeper than"},
 		"too large":     {"# " + strings.Repeat("x", 300<<10), "at most"},
 		"too many":      {"notes: [" + strings.Repeat("1,", 30_000) + "]", "more than 20000 values"},
 		"wrong schema":  {"schema: cleave-study/99\n", `this cleave reads "cleave-study/1"`},
@@ -136,8 +149,7 @@ func TestResolveAppliesOptions(t *testing.T) {
 }
 
 func TestQuickNarrowsRestrictedVariantsAndTwins(t *testing.T) {
-	s, err := parseBuiltIn(t).Resolve(study.Options{Quick: true})
-	must(t, err)
+	s := resolved(t, parseBuiltIn(t), study.Options{Quick: true})
 	for name, want := range map[string]string{"shm": "s1", "http": "", "uds" + study.TwinSuffix: "s1"} {
 		v, found := s.Variant(name)
 		if got := strings.Join(v.Points, " "); !found || got != want {
@@ -165,8 +177,7 @@ func TestResolveRefusesUnknownPointsScalesAndBlocks(t *testing.T) {
 
 func expand(t *testing.T, seed uint64) lab.Plan {
 	t.Helper()
-	s, err := parseBuiltIn(t).Resolve(study.Options{Quick: true, Seed: &seed})
-	must(t, err)
+	s := resolved(t, parseBuiltIn(t), study.Options{Quick: true, Seed: &seed})
 	plan, err := study.Expand(s, "quick", time.Unix(0, 0))
 	must(t, err)
 	return plan
@@ -259,8 +270,7 @@ baseline: threads
 variants: {threads: {architecture: threads}}
 factors: {neighbourhoods: [2], workers: [3, 4], pings: [5, 6]}
 `
-	file, err := study.Parse("x.yaml", []byte(data), systems())
-	must(t, err)
+	file := parsed(t, []byte(data), systems())
 	var names []string
 	for _, p := range file.Study.Points {
 		names = append(names, p.Name)
@@ -331,13 +341,11 @@ claims:
 `)
 	}
 	known := map[string]lab.SystemInfo{"shop": info}
-	file, err := study.Parse("own.yaml", text("40", "capacity"), known)
-	must(t, err)
-	resolved, err := file.Resolve(study.Options{})
-	if err != nil || len(resolved.Metrics) != 1 || resolved.Metrics[0].Name != "capacity" {
-		t.Errorf("metrics of the study: %v (%v), want the system's", resolved.Metrics, err)
+	file := parsed(t, text("40", "capacity"), known)
+	if m := resolved(t, file, study.Options{}).Metrics; len(m) != 1 || m[0].Name != "capacity" {
+		t.Errorf("metrics of the study: %v, want the system's", m)
 	}
-	_, err = study.Parse("own.yaml", text("0", "elapsed"), known)
+	_, err := study.Parse("own.yaml", text("0", "elapsed"), known)
 	for _, want := range []string{"own.yaml:9: variant two: a pool of 0 serves nobody; use 1 to 200",
 		`there is no metric "elapsed"; there are capacity`} {
 		if err == nil || !strings.Contains(err.Error(), want) {

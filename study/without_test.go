@@ -23,13 +23,10 @@ func names(s lab.Study) (all []string) {
 // stallStudy returns a study of stalls with twins, steps and a claim.
 func stallStudy(t *testing.T) lab.Study {
 	t.Helper()
-	file, err := study.Parse("stall.yaml", stall("design: {noise_floor: [a], noise_floor_points: [low]}\n"+
+	file := parsed(t, stall("design: {noise_floor: [a], noise_floor_points: [low]}\n"+
 		"steps: {variants: [a, d, b], points: [low]}\n"+
 		"claims: [{id: x, text: t, kind: slower, variant: d, against: a}]\n"), kiosk())
-	must(t, err)
-	s, err := file.Resolve(study.Options{})
-	must(t, err)
-	return s
+	return resolved(t, file, study.Options{})
 }
 
 // TestVariantsThatAHostLacksAreLeftOut: with their twins and steps, and another baseline.
