@@ -188,9 +188,9 @@ func (v view) curve(metric, variant string) (lab.Curve, bool) {
 	return v.Curves[i], true
 }
 
-// drawnCurves returns the metrics drawn over the offered rate: of the times the
-// median and the 99th percentile, every rate, and shares that are not all zero.
-// A curve of one rate is a column of dots: the tables tell it.
+// drawnCurves returns the metrics drawn over the offered rate: of the times the median and the 99th
+// percentile, every rate, and shares that are not all zero. A curve with one rate would be a column of
+// dots, which the tables show better.
 func (v view) drawnCurves(kind string) []lab.Metric {
 	if len(v.loads()) < 2 {
 		return nil

@@ -120,8 +120,9 @@ func barsPlot(id string, h lab.Headline) *plot {
 		Label: clean(title + ": " + strings.Join(bars, "; "))}
 }
 
-// largestData is how much data a page holds before single trials of distributions
-// and courses at other points give way: in bytes, so that with script and tables it stays under 2 MiB.
+// largestData is the size of the data of a page, in bytes, above which it leaves out single trials of
+// distributions, and courses at points that are not shown first. With script and tables the page then
+// stays under 2 MiB.
 const largestData = 1_250_000
 
 // embedded returns the analysis as the page holds it. json.Marshal writes <, > and & as

@@ -84,7 +84,7 @@ func linksText(links []lab.Link) string {
 	return strings.Join(found, ", ")
 }
 
-// pictureTable has what the pictures show.
+// pictureTable shows what the pictures show.
 func (v view) pictureTable(at string) table {
 	t := table{ID: "parts", Title: "Units, backing services and what they use, at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("per %s; medians over trials, n=%s; the generator is in no sum", v.Operation,

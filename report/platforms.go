@@ -72,7 +72,7 @@ func (v view) startsTable() table {
 	return t
 }
 
-// programsTable shows what the programs of platforms used, and where nobody knows, why.
+// programsTable shows what the programs of platforms used, or why that is not known.
 func (v view) programsTable() table {
 	at, _ := v.platformPoint()
 	t := table{ID: "platform-programs", Title: "The platform's own programs, at " + v.at(at), Keys: 2,

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// pointsSection shows ratios along the points of a job. Under load, the curves
-// show that better: nobody would average over rates.
+// pointsSection shows ratios along the points of a job. Under load the curves show that better, and an
+// average over rates means nothing.
 func (v view) pointsSection() section {
 	if len(v.Curves) > 0 {
 		return section{}

@@ -56,8 +56,8 @@ type table struct {
 	Title   string
 	Note    string // unit, base, n: what every number in it shares
 	Columns []column
-	// Keys is how many leading columns name a row. They are repeated where a
-	// wide table is cut in two.
+	// Keys is the number of leading columns that name a row. They are repeated where a wide table is cut
+	// in two.
 	Keys int
 	Rows [][]cell
 }

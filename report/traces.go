@@ -124,7 +124,7 @@ func changeColumns(names [2]string) []column {
 	return []column{numberCol(names[0]), numberCol(names[1]), numberCol(names[1] + " - " + names[0])}
 }
 
-// briefParts is how many parts are shown at first.
+// briefParts is the number of parts that are shown without --full.
 const briefParts = 10
 
 // partsTable divides the time of an operation among the parts of services.

@@ -81,7 +81,7 @@ func (v view) matrixMetrics(at string) []lab.Metric {
 	})
 }
 
-// widestMatrix is how many metrics the matrix has as columns; more become rows.
+// widestMatrix is the largest number of metrics that the matrix has as columns; more become rows.
 const widestMatrix = 8
 
 // ratioCell shows a comparison. Only a difference beyond the margin has a tone.

@@ -26,16 +26,16 @@ type Conductor struct {
 	Meter     lab.Meter
 	Injector  lab.Injector // is for plans with faults only
 	Host      lab.Host
-	// Profiler is for plans with profiled trials only.
+	// Profiler is for plans with profiled trials; nil if the plan has none.
 	Profiler lab.Profiler
-	// Tracer is for plans whose load has a share of traced flows; nil: nobody receives spans.
+	// Tracer receives spans of plans whose load has a share of traced flows; nil: they are not received.
 	Tracer   lab.Tracer
 	Store    lab.TrialStore
 	Progress lab.Progress
-	// Seconds is told how each trial goes while it is played; nil: nobody watches.
+	// Seconds receives what happens within trials, second by second; nil: nobody watches.
 	Seconds lab.SecondsWatcher
-	// Stopping says after every block what is known already and, where the design is to
-	// play until all is decided, which trials go on; nil: nothing is said, and all do.
+	// Stopping is asked after every block for what is known already and, in a design that plays until all
+	// is decided, which trials go on; nil: nothing is reported, and all do.
 	Stopping lab.StoppingRule
 	// Conceal takes secrets out of what programs have written; nil: nothing is secret.
 	Conceal func(text string) string
@@ -182,7 +182,8 @@ func addLacks(lacks []lab.Lack, variant, point string, err error) []lab.Lack {
 	return lacks
 }
 
-// checkReadiness says which programs this host lacks that tell when units can be used.
+// checkReadiness returns an error for each program that this host lacks and that tells when a unit can be
+// used.
 func checkReadiness(layout lab.Layout) error {
 	var problems []error
 	for _, spec := range layout.Units {
@@ -201,11 +202,11 @@ func checkReadiness(layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
-// maxUnixPath is how many bytes the path of a Unix socket may have; see unix(7).
+// maxUnixPath is the largest length of the path of a Unix socket, in bytes; see unix(7).
 const maxUnixPath = 107
 
-// checkSockets says whether Unix sockets in the directories of trials have paths that
-// the kernel takes.
+// checkSockets returns an error if Unix sockets in the directories of trials would have paths that are too
+// long for the kernel.
 func (e *experiment) checkSockets(layout lab.Layout) error {
 	repeats := e.plan.Study.Design.MaxRepeats
 	longest := len(e.directory((1+repeats)*len(e.plan.Trials), 1+repeats)) + len("/") +

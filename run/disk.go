@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// fullBelow is how many free bytes make a disk full: no log or database grows by less.
+// fullBelow is the number of free bytes below which a disk is full: no log or database grows by less.
 const fullBelow = 1 << 20
 
 // fullDisk returns the error of a trial, which may be nil, and says in it if the disk of a directory is full:

@@ -137,7 +137,7 @@ func (e *experiment) judge(trial *lab.Trial, played error) {
 	trial.Valid = trial.Reason == ""
 }
 
-// minCalibrations is how many calibrations make a median worth comparing with.
+// minCalibrations is the number of calibrations from which on their median is compared with.
 const minCalibrations = 5
 
 // disturbed returns how the host has spoilt a trial; "" if it has not. A search judges the steal of each

@@ -19,13 +19,13 @@ const (
 )
 
 const (
-	// leastExpected is how many operations of a part must be expected on either side of a quantile
-	// (Cochran 1954, "Some methods for strengthening the common chi-squared tests").
+	// leastExpected is the number of operations of a part that must be expected on either side of a
+	// quantile (Cochran 1954, "Some methods for strengthening the common chi-squared tests").
 	leastExpected = 5
-	// mostParts is into how many parts a load is divided at most.
+	// mostParts is the largest number of parts of a load.
 	mostParts = 20
-	// leastCycles is how many response times a part must be long for its answers to be counted: the users
-	// of a closed loop ask in step at first, so that a count may be off by one of each.
+	// leastCycles is the length, in response times, from which on the answers of a part are counted: the
+	// users of a closed loop ask in step at first, so that a count may be off by one of each.
 	leastCycles = 40
 	// byChance is the p-value below which parts differ by more than chance.
 	byChance = 0.001

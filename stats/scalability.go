@@ -11,18 +11,20 @@ import (
 )
 
 const (
-	// fewestLevels is how many levels the law needs: three parameters, and as many to contradict them.
+	// fewestLevels is the number of levels that the law needs: three parameters, and as many to contradict
+	// them.
 	fewestLevels = 6
-	// fewestScaledBlocks is how many blocks its intervals need; with fewer there are too few ways to draw them.
+	// fewestScaledBlocks is the number of blocks that its intervals need: with fewer there are too few
+	// ways to draw them.
 	fewestScaledBlocks = 5
 	// Farthest is how far beyond the largest level the law may be asked, as a factor.
 	Farthest = 2
-	// scalingDraws is how often the blocks are drawn.
+	// scalingDraws is the number of draws of blocks.
 	scalingDraws = 1000
 	// refusal is the p-value below which the law is refused: for means that are not its own, and for
 	// coefficients below zero.
 	refusal = 0.01
-	// rounding is how far a coefficient of exact values may be from what it is.
+	// rounding is the largest error of a coefficient of exact values.
 	rounding = 1e-9
 )
 

@@ -46,8 +46,8 @@ const (
 	scattersLess = 0.001
 )
 
-// mostUnchecked is how many degrees of freedom count at most where nothing tells whether a
-// pair scatters like its table: more would be those of a noise that may not be the pair's.
+// mostUnchecked is the largest number of degrees of freedom that count if nothing tells whether a pair
+// scatters like its table: more would be those of a noise that may not be the pair's.
 const mostUnchecked = 4
 
 // Ratio returns one column over another, by block, as PairedRatio does, but with

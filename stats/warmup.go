@@ -11,7 +11,7 @@ import (
 const TooShort = "too short"
 
 const (
-	// warmUpMargin is how far apart the levels of a warm-up may lie that count as one.
+	// warmUpMargin is the largest distance of levels of a warm-up that count as one.
 	warmUpMargin = 0.05
 	// leastWarmUp is the number of slices below which a warm-up is not judged.
 	leastWarmUp = 12

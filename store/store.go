@@ -40,8 +40,8 @@ const (
 	secondsFile     = "seconds.jsonl"
 )
 
-// maxDocument is how much of a file is read, in bytes. The largest trials, of
-// hundreds of units, have some megabytes.
+// maxDocument is the largest size of a file that is read, in bytes. The largest trials, of hundreds of
+// units, have some megabytes.
 const maxDocument = 256 << 20
 
 // Folder is a result folder.

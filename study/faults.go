@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// maxFaults is how many a study may have.
+// maxFaults is the largest number of faults of a study.
 const maxFaults = 100
 
 // readFault reads a fault, which every trial has. Its kind is a key, and its target the value of that key.

@@ -27,7 +27,7 @@ const (
 	MaxBlocks   = 1000
 	maxClaims   = 200
 	maxRepeats  = 10
-	// MostLengthened is how many times as long as planned a load can become.
+	// MostLengthened is the largest factor by which a load can be made longer than planned.
 	MostLengthened = 16
 	maxWarmups     = 10
 	maxScale       = 1000
@@ -59,12 +59,12 @@ type Quick struct {
 	Points []string `yaml:"points,omitempty"`
 	// Variants are those that play; empty means all.
 	Variants []string `yaml:"variants,omitempty"`
-	// RestrictedPoints are where variants play that are restricted to some
-	// points; empty means at all of theirs.
+	// RestrictedPoints are the points at which variants with points of their own play, if they have these;
+	// empty: they play at all of their own.
 	RestrictedPoints []string `yaml:"restricted_points,omitempty"`
 	// Load replaces what it names of the study's load; nil: nothing.
 	Load *lab.Load `yaml:"load,omitempty"`
-	// Took is how long it took where the study was written, in seconds; 0: nobody says.
+	// Took is how long the quick profile took its author, in seconds; 0: not known.
 	Took float64 `yaml:"took,omitempty,span"`
 }
 
@@ -228,14 +228,14 @@ func (f *File) readFactors(r *yamlfile.Reader, node *yaml.Node) {
 	f.Study.Points = append(f.Study.Points, points...)
 }
 
-// Steady is the warm-up that goes on until the load is steady, and WarmUpLimit how long it
-// does so at most where nothing is said, in seconds.
+// Steady is the warm-up that goes on until the load is steady, and WarmUpLimit its default limit, in
+// seconds.
 const (
 	Steady      = "steady"
 	WarmUpLimit = 60
 )
 
-// defaultLoad is how long a load lasts where the file is silent, in seconds.
+// defaultLoad is the default length of a load, in seconds.
 const defaultLoad = 10
 
 // settleWarmUp replaces the length of a steady warm-up, which is infinite, by a limit.

@@ -363,7 +363,7 @@ func playedPoints(s lab.Study, names []string) []string {
 	})
 }
 
-// minTrendPoints is how many points a line with a standard error needs.
+// minTrendPoints is the number of points that a line with a standard error needs.
 const minTrendPoints = 3
 
 func chooseTrends(s lab.Study) []lab.Trend {

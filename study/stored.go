@@ -82,8 +82,8 @@ func (f *File) checkNames(r *yamlfile.Reader) {
 // pointPattern matches the names of points, those too that factors were crossed to.
 var pointPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,999}$`)
 
-// checkTexts looks at every text of the study but those of systems and loads, which
-// nobody shows as they are.
+// checkTexts checks every text of the study but those of systems and loads, which are shown nowhere as
+// they are.
 func (f *File) checkTexts(r *yamlfile.Reader) {
 	s := f.Study
 	s.Load, s.Variants = nil, slices.Clone(s.Variants)

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// longestExcerpt is how much of a text from a file a message shows, in characters: a file may hold secrets,
-// and may not be of the kind that it was taken for.
+// longestExcerpt is the number of characters of a text that a message shows: a file may hold secrets, and
+// may not be of the kind that it was taken for.
 const longestExcerpt = 80
 
 // Excerpt returns the first line of a text, and " ..." in place of the end of a long one and of further

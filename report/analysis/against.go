@@ -89,8 +89,8 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 	return a, err
 }
 
-// Hold holds the variants of one run to gates, each by its ratio to the baseline. A variant that is not
-// compared at all leaves a gate open, and so does what hangs on how long the trials lasted.
+// Hold holds the variants of one run to gates, each by its ratio to the baseline. A gate stays open for a
+// variant that is not compared at all, and for a ratio that depends on how long the trials lasted.
 func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 	var changes []lab.Change
 	for _, v := range a.Variants {
@@ -190,7 +190,7 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 	return c
 }
 
-// withholdChange takes back a verdict that hangs on how long trials lasted.
+// withholdChange takes back a verdict that depends on how long trials lasted.
 func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 	follows := traitsOf(m).follows
 	if follows == "" || c.Low == nil || c.High == nil {
@@ -280,7 +280,7 @@ func (g Gate) beyond(c lab.Change) (shown, possible bool) {
 	return *c.High < g.Limit/off, *c.Low/off < g.Limit
 }
 
-// freeDisk is a fact that is another all the time.
+// freeDisk is a fact that changes all the time.
 const freeDisk = "disk_free"
 
 // differences returns the facts that are not the same.

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// bottlenecks are of studies with variants that are the baseline but for one unit, which
-// runs more often. Where operations come at a rate of their own, more units do not give more.
+// bottlenecks compares the baseline with the variants that have more of one unit and differ in nothing
+// else: at each point at which a system is not held to a rate, since there more units do not give more.
 func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 	base, known := e.study.Variant(e.study.Baseline)
 	if !known || !e.comparable(base.Name) {
@@ -59,7 +59,7 @@ func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 	return all
 }
 
-// helps is 1 where more of the unit was found to give more.
+// helps returns 1 if more of the unit was found to give more, else 0.
 func helps(d lab.Doubled) int {
 	if d.Verdict == lab.Faster {
 		return 1
@@ -186,7 +186,7 @@ func (e *experiment) onTraces(variant, point, unit string) (queueing, share *flo
 	return &waited, &spent
 }
 
-// signals say of each sign of a bottleneck which unit it points to: the one with most of it.
+// signals returns which unit each sign of a bottleneck points to: the one with the largest value.
 func signals(doubled []lab.Doubled) []lab.Signal {
 	gains := doubled[0].Verdict == lab.Faster
 	var all []lab.Signal
@@ -207,7 +207,7 @@ func signals(doubled []lab.Doubled) []lab.Signal {
 	return all
 }
 
-// sign is how a signal is read and told.
+// sign reads a signal from a doubled unit, and puts it into words.
 type sign struct {
 	name lab.SignalName
 	of   func(lab.Doubled) *float64

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// minExponentPoints is how many points an exponent needs.
+// minExponentPoints is the number of points that an exponent needs.
 const minExponentPoints = 3
 
 // claim is a claim with its test and what it is tested on.
@@ -83,7 +83,8 @@ func (c claim) variants() []string {
 // pair returns what the claim holds against each other.
 func (c claim) pair() pair { return pair{c.Variant, c.Against} }
 
-// untestable says why a claim cannot be tested here, or "" and fills in its points.
+// untestable returns why a claim cannot be tested here; else it returns "" and fills in the points of the
+// claim.
 func (e *experiment) untestable(c *claim) string {
 	variants, metrics := c.variants(), []string{c.Metric}
 	if c.test.Against {
@@ -266,9 +267,8 @@ func (e *experiment) lastBlock() int {
 	return e.trials[len(e.trials)-1].Block
 }
 
-// withholdClaim takes back a verdict on a claim that hangs on how long warm-up and trials
-// lasted: one that is another where what was measured is off by the whole change, either
-// way.
+// withholdClaim takes back a verdict on a claim that depends on how long warm-up and trials lasted: one
+// that would be another if what was measured were off by the whole change, either way.
 func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Judgement, claim)) {
 	metrics := []lab.Metric{}
 	for _, name := range []string{c.Metric, c.AgainstMetric} {

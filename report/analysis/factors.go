@@ -257,8 +257,8 @@ func (e *experiment) unheldFactorSentences(d lab.Factorial, a lab.Analysis) []st
 	return texts
 }
 
-// factorQuestions are about the effects on the first metrics. Each needs every run: the runs of a block are
-// compared together.
+// factorQuestions returns questions about the effects on the first metrics. Each needs every run: the runs
+// of a block are compared together.
 func (e *experiment) factorQuestions() []question {
 	seats := func(point lab.Point) (all []setting) {
 		for _, run := range e.study.Factorial.Runs {

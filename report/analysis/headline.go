@@ -70,8 +70,8 @@ func (e *experiment) chooseSubject(all []judged, baseline, point string, variant
 	return s
 }
 
-// near keeps the ratios of the subject's variants at its point, and capacities, which have a
-// point of their own.
+// near returns the ratios of the subject's variants at its point, and capacities, which have a point of
+// their own.
 func (s subject) near(all []judged) []judged {
 	var kept []judged
 	for _, j := range all {
@@ -169,7 +169,7 @@ func (e *experiment) waterfallRatios(all []lab.Waterfall) []judged {
 	return found
 }
 
-// mostBars is how many bars a headline has at most: a screen has to hold them and the answer.
+// mostBars is the largest number of bars in a headline: a screen has to hold them and the answer.
 const mostBars = 12
 
 // variantBars compares all variants with the baseline in the first metric of the subject, or

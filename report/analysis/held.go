@@ -193,8 +193,8 @@ func compareBool(x, y bool) int {
 	return -1
 }
 
-// mostBehind is how many seconds' worth of accepted operations may not be done
-// when the load ends.
+// mostBehind is the largest amount of accepted operations that may be open when the load ends, in seconds
+// of the load.
 const mostBehind = 1.0
 
 // behind returns the share of accepted operations that were not done when the load

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// leastChange is the smallest change of a level that is told.
+// leastChange is the smallest change of a level that is shown.
 const leastChange = 1.05
 
 // History follows the bars of a headline over runs of a study, the oldest first. The ratios to the baseline

@@ -84,7 +84,7 @@ func trialCourse(trial lab.Trial) lab.TrialCourse {
 	return course
 }
 
-// usedMeanwhile returns how the use of a trial's system went on; nil: nobody metered it.
+// usedMeanwhile returns how the use of a trial's system went on; nil if it was not metered.
 func usedMeanwhile(trial lab.Trial) *lab.UsageCourse {
 	metered := trial.Metered.Course
 	if metered == nil {
@@ -103,8 +103,8 @@ func usedMeanwhile(trial lab.Trial) *lab.UsageCourse {
 	return used
 }
 
-// fullSlice is how long a slice lasts at least that tells anything, in seconds: the last one
-// may hold a few answers only.
+// fullSlice is the shortest slice of a course that is shown, in seconds: the last one may hold a few
+// answers only.
 const fullSlice = 0.5
 
 func significantOrNone(x *float64) *float64 {

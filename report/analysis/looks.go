@@ -134,9 +134,9 @@ func (e *experiment) answered() []string {
 	return names[:min(mostNamed, len(names))]
 }
 
-// stepQuestions are about whole waterfalls, then about their steps. Each needs all variants of the steps,
-// since ratios are over the blocks that have every variant. A change within trials is not open: more trials
-// do not end it.
+// stepQuestions returns questions about whole waterfalls, then about their steps. Each needs all variants
+// of the steps, since ratios are over the blocks that have every variant. A change within trials is not
+// open: more trials do not end it.
 func (e *experiment) stepQuestions() []question {
 	settings := func(point lab.Point) (all []setting) {
 		for _, name := range stops(e.study.Steps) {
@@ -167,8 +167,8 @@ func (e *experiment) stepQuestions() []question {
 	return append(wholes, steps...)
 }
 
-// claimQuestions are about the claims that can be tested with what was played so far. A claim about every
-// point needs no more trials at points at which it was found to hold.
+// claimQuestions returns questions about the claims that can be tested with what was played so far. A
+// claim about every point needs no more trials at points at which it was found to hold.
 func (e *experiment) claimQuestions() []question {
 	var all []question
 	for _, stated := range e.study.Claims {

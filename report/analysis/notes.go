@@ -174,13 +174,12 @@ func (e *experiment) noteRemarks() {
 	}
 }
 
-// idleMatters is the share of the CPU time of a load from which on it is told what of it the
-// units use when nobody asks.
+// idleMatters is the share of the CPU time of a load from which on a note says how much of it units use
+// without any operation.
 const idleMatters = 0.05
 
-// noteIdle says where a cost per operation depends on how many operations there are: units
-// that work while nobody asks do so under load, too, and the fewer operations share that,
-// the more of it each has to bear.
+// noteIdle says where a cost per operation depends on the number of operations: units that work without
+// any do so under load, too, and the fewer operations share that, the more of it each has to bear.
 func (e *experiment) noteIdle() {
 	type part struct {
 		share, cores float64

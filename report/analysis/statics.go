@@ -15,8 +15,8 @@ func (e *experiment) statics() []lab.VariantStatics {
 	return all
 }
 
-// codeOf returns the lines of code of a variant by package, at the first point at which it ran; nil where
-// nobody has counted them.
+// codeOf returns the lines of code of a variant by package, at the first point at which it ran; nil if
+// they were not counted.
 func (e *experiment) codeOf(variant string) map[string]int {
 	for at, trials := range e.trialsBySetting() {
 		if last := trials[len(trials)-1].Static; at.Name == variant && last != nil {

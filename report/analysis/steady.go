@@ -306,8 +306,8 @@ func (e *experiment) loadSeconds() map[string]float64 {
 	return seconds
 }
 
-// leastChanging is how many trials must change within themselves before those that follow
-// are made longer. Noise alone does so in fewer than one of twenty.
+// leastChanging is the number of trials that must change within themselves before those that follow are
+// made longer. By noise alone fewer than one trial in twenty does.
 const leastChanging = 2
 
 // Lengths implements lab.StoppingRule: at a point at which all trials of a variant change

@@ -17,10 +17,10 @@ const tracesSchema = "cleave.traces/1"
 // traceConfidence is that of the intervals of two sets of traces.
 const traceConfidence = 0.95
 
-// TraceBatches is into how many parts the traces of an operation are cut. Neighbouring operations share their
-// conditions, so their times are no independent sample, while means of long parts nearly are. Ten to thirty
-// are enough for an interval (Schmeiser 1982, "Batch size effects in the analysis of simulation output",
-// section 4).
+// TraceBatches is the number of parts into which the traces of an operation are cut. Neighbouring
+// operations share their conditions, so their times are no independent sample, while means of long parts
+// nearly are. Ten to thirty are enough for an interval (Schmeiser 1982, "Batch size effects in the
+// analysis of simulation output", section 4).
 const TraceBatches = 10
 
 // CompareTraces holds one set of traces against another, over the operations that both have often enough.
@@ -113,7 +113,7 @@ func pairedDifference(of, less []float64, confidence float64) (stats.Estimate, e
 	return stats.MeanInterval(differences, confidence)
 }
 
-// sampling is how the batches of two sets are compared.
+// sampling holds how the batches of two sets are compared.
 type sampling struct {
 	n          int // batches of each operation
 	confidence float64

@@ -100,7 +100,7 @@ func (e *experiment) auditOf(variant string) lab.AuditSum {
 	return sum
 }
 
-// worse returns the worse of two verdicts; the first one stands alone.
+// worse returns the worse of two verdicts, or the second if it is the first one of all.
 func worse(have, next lab.AuditVerdict, first bool) lab.AuditVerdict {
 	order := []lab.AuditVerdict{lab.AuditValid, lab.AuditUnknown, lab.AuditInvalid}
 	if !slices.Contains(order, next) {
@@ -144,13 +144,14 @@ func (e *experiment) conditions() lab.ConditionSummary {
 	return sum
 }
 
-// othersMatter is the share of all processors from which on a trial has been disturbed by programs that used
-// it, and the share of disturbed trials from which on it is told first.
+// othersMatter is the share of all processors from which on other programs disturb a trial, and the share
+// of disturbed trials from which on the answer says so.
 const othersMatter = 0.1
 
-// disturbers tell in how many trials programs that have nothing to do with them were busy on this host; ""
-// where hardly any were. Such trials count where all are alike, and where the host is so uneven that none
-// stands out. Of systems that run already nobody knows their own part, and a platform's is told elsewhere.
+// disturbers returns a sentence about the trials during which other programs were busy on this host; "" if
+// hardly any were. Such trials count if all are alike, and if the host is so uneven that none stands out.
+// Trials of systems that run already are left out, since their own part is not known, and so are trials
+// with a metered platform.
 func (e *experiment) disturbers() string {
 	known, busy, most := 0, 0, 0.0
 	for _, trial := range e.trials {

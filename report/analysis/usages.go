@@ -181,9 +181,9 @@ func (c columns) median(name string) float64 {
 	return stats.Median(c[name][0])
 }
 
-// costedOperations returns the number of operations that the trial's CPU time was
-// divided by: that of the system's own CPU cost per operation, so that the roles
-// add up to it, else the trial's own count. 0 where neither is known.
+// costedOperations returns the number of operations that a trial's CPU time was divided by: as the
+// system's own CPU cost per operation has it, so that the roles add up to that cost, else the trial's own
+// count. It is 0 if neither is known.
 func (e *experiment) costedOperations(trial lab.Trial) float64 {
 	var cpu float64
 	for role, used := range trial.Metered.Roles {
@@ -197,7 +197,7 @@ func (e *experiment) costedOperations(trial lab.Trial) float64 {
 	return float64(trial.Operations)
 }
 
-// mostProcesses is how many names of processes a report shows by themselves.
+// mostProcesses is the largest number of names of processes that have rows of their own.
 const mostProcesses = 12
 
 // processUsages divide the use of a system that somebody else wrote by its processes or
@@ -270,8 +270,8 @@ func (e *experiment) nodeLoads() []lab.NodeLoad {
 	return all
 }
 
-// pictures returns the architectures of the variants, with what they cost at each point. What
-// a layout is depends on the variant and the point, so that the first trial tells it.
+// pictures returns the architectures of the variants, with what they cost at each point. A layout depends
+// on the variant and the point alone, so the first trial shows it.
 func (e *experiment) pictures() []lab.Picture {
 	var all []lab.Picture
 	for at, trials := range e.trialsBySetting() {

@@ -1,7 +1,7 @@
-// Package figure writes numbers, and the names beside them, for people: each rounded by its own interval, to
-// two significant digits of the half-width and three of its own at most, so that no digit
-// is printed that the data do not support. Values are given in seconds, bytes or plain numbers;
-// the unit is scaled for the eye only. It does not choose what to print.
+// Package figure writes numbers for people, and the names beside them. It rounds each number by its own
+// interval, to two significant digits of the half-width and three of its own at most, so that it prints no
+// digit that the data do not support. Values are given in seconds, bytes or plain numbers; the unit is
+// scaled for the eye only. It does not choose what to print.
 //
 // Entry points: Quantity, Times and Number for estimates, which Alone and Between make of plain
 // numbers; Amount, Percent, Setting, Fixed and After.
@@ -19,8 +19,8 @@ import (
 // Absent stands where there is no number.
 const Absent = "-"
 
-// mostDigits is how many significant digits a number has at most: nobody reads more, and an
-// interval without width would have them all.
+// mostDigits is the largest number of significant digits: nobody reads more, and an interval without width
+// would have them all.
 const mostDigits = 3
 
 // Alone returns an estimate without an interval.
@@ -155,10 +155,8 @@ func bracketed(e lab.Estimate, digits int, suffix string) string {
 	return fmt.Sprintf("%s [%s, %s]", text, Fixed(*e.Low, digits), Fixed(*e.High, digits))
 }
 
-// Decimals returns the rounding rule: how many digits after the point a number
-// deserves: two significant digits of the half-width of its interval, and at most three
-// of its own.
-// A negative count rounds to tens, hundreds and so on.
+// Decimals returns how many digits a number has after the point: two significant digits of the half-width
+// of its interval, and at most three of its own. A negative count rounds to tens, hundreds and so on.
 func Decimals(e lab.Estimate) int {
 	most := mostDigits - 1 - magnitude(e.Value*1.0005) // 0.9996 will show as 1.00
 	if e.Low != nil && e.High != nil {

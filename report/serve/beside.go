@@ -208,7 +208,7 @@ type comparisonRow struct {
 	Each [2]string
 }
 
-// mostDrawn is how many bytes the plots of a page may be drawn from.
+// mostDrawn is the size of the data, in bytes, that the plots of a page may be drawn from.
 const mostDrawn = 4 << 20
 
 // newComparison prepares two variants or trials for their page.

@@ -20,7 +20,7 @@ import (
 // look is the interval at which a run is read for a page that follows it.
 const look = time.Second
 
-// Limits of what a page is told at once.
+// Limits of what is sent to a page at once.
 const (
 	mostUnits = 40 // of a second
 	mostBars  = 12 // of a headline

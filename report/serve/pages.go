@@ -85,7 +85,7 @@ func link(page, run string) string { return (&url.URL{Path: "/" + page + "/" + r
 // list writes names with commas between them, as the form has tags.
 func list(names []string) string { return plain.Text(strings.Join(names, ", ")) }
 
-// drawnCourse is what a plot of a history draws.
+// drawnCourse holds what a plot of a history draws.
 type drawnCourse struct {
 	Runs   []lab.HistoryRun  `json:"runs"`
 	Course lab.HistoryCourse `json:"course"`

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxWaiting is how many messages may wait to be sent. What comes when there are more is lost, and counted.
+	// maxWaiting is the number of messages that may wait to be sent. Further ones are lost, and counted.
 	maxWaiting = 1000
 	// sendPatience is the time limit of a message, and at the end that of all messages that wait.
 	sendPatience = 5 * time.Second

@@ -73,7 +73,7 @@ func (s *scraper) Collect(out chan<- client.Metric) {
 	}
 }
 
-// scrapedName returns the name of a figure as Prometheus has it ("Metric and label naming"), by the rules of
+// scrapedName returns the name of a figure by the rules of Prometheus ("Metric and label naming") and of
 // OpenTelemetry ("Prometheus and OpenMetrics Compatibility", section "Metric Metadata").
 func scrapedName(f Figure) string {
 	name := strings.Split(f.Name, ".")
