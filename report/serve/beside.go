@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/report/analysis"
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/report/plain"
@@ -258,7 +259,7 @@ func spectrumPlots(b analysis.SideBySide) []comparisonPlot {
 		title := figure.Capital(figure.Spaced(quantity))
 		p := comparisonPlot{"spectrum", quantity, b.Drawn.Points[0].Name, title, nil}
 		some := false
-		for _, share := range []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} {
+		for _, share := range report.SpectrumShares() {
 			row := comparisonRow{figure.Setting(share) + " at most", [2]string{figure.Absent, figure.Absent}}
 			for _, s := range b.Drawn.Spectra {
 				i := slices.Index(b.Names[:], s.Variant)
