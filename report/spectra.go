@@ -69,7 +69,7 @@ func (v view) spectrumTable(quantity, point string) table {
 	t := table{ID: "spectrum-" + quantity + "-" + point, Title: title + " at " + v.at(point), Keys: 1,
 		Note: fmt.Sprintf("at most so long for so many of all; medians over trials at each share; n=%s",
 			v.counting), Columns: []column{textCol("variant")}}
-	for _, share := range SpectrumShares() {
+	for _, share := range ShownShares() {
 		t.Columns = append(t.Columns, numberCol(figure.Setting(share)))
 	}
 	for _, x := range v.variants() {
@@ -78,7 +78,7 @@ func (v view) spectrumTable(quantity, point string) table {
 			continue
 		}
 		row := []cell{text(x.Name)}
-		for _, share := range SpectrumShares() {
+		for _, share := range ShownShares() {
 			c := text(absent)
 			if i := slices.IndexFunc(s.Median, func(q lab.Quantile) bool { return q.Share == share }); i >= 0 {
 				c = text(seconds(s.Median[i].Value))
@@ -90,9 +90,9 @@ func (v view) spectrumTable(quantity, point string) table {
 	return t
 }
 
-// SpectrumShares returns the columns of the tables of distributions. The largest value has none, since it is
+// ShownShares returns the columns of the tables of distributions. The largest value has none, since it is
 // no property of a system.
-func SpectrumShares() []float64 { return []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} }
+func ShownShares() []float64 { return []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} }
 
 // spectrum returns the distribution of a quantity.
 func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {

@@ -32,17 +32,10 @@ func TestPartsOfALayout(t *testing.T) {
 		Units: []lab.UnitSpec{
 			{Name: "shop-1", Role: "shop", Networking: lab.Networking{Peers: []string{"shop-2"}}},
 			{Name: "shop-2", Role: "shop", Networking: lab.Networking{Peers: []string{"shop-1"}}},
-			{
-				Name: "balancer", Role: "balancer",
-				Runnable:   lab.Runnable{Foreign: true},
-				Networking: lab.Networking{Peers: []string{"shop-1", "shop-2"}},
-			},
-			{
-				Name: "generator", Role: "generator",
-				Networking: lab.Networking{
-					Peers: []string{"shop-1"}, Uses: []lab.Use{{To: "balancer", How: "requests"}},
-				},
-			},
+			{Name: "balancer", Role: "balancer", Runnable: lab.Runnable{Foreign: true},
+				Networking: lab.Networking{Peers: []string{"shop-1", "shop-2"}}},
+			{Name: "generator", Role: "generator", Networking: lab.Networking{Peers: []string{"shop-1"},
+				Uses: []lab.Use{{To: "balancer", How: "requests"}}}},
 		},
 	}
 	got := Services{"database": server{}, "documents": files{}}.parts(layout,

@@ -13,10 +13,8 @@ import (
 // TestUnitsRestBeforeTheLoad as long as the lead unit wants, metered and before the first mark.
 func TestUnitsRestBeforeTheLoad(t *testing.T) {
 	const rest = 30 * time.Millisecond
-	lead, other := lab.UnitSpec{
-		Name:      "lead",
-		Lifecycle: lab.Lifecycle{Rest: rest},
-	}, lab.UnitSpec{Name: "other"}
+	lead := lab.UnitSpec{Name: "lead", Lifecycle: lab.Lifecycle{Rest: rest}}
+	other := lab.UnitSpec{Name: "other"}
 	for name, c := range map[string]struct {
 		layout lab.Layout
 		rests  bool
@@ -48,10 +46,8 @@ func TestAFailureEndsTheRest(t *testing.T) {
 	ctx, fail := context.WithCancelCause(t.Context())
 	time.AfterFunc(20*time.Millisecond, func() { fail(failed) })
 	r := &rooms{}
-	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
-		Name:      "lead",
-		Lifecycle: lab.Lifecycle{Rest: time.Minute},
-	}, {Name: "other"}}}
+	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
+		{Name: "lead", Lifecycle: lab.Lifecycle{Rest: time.Minute}}, {Name: "other"}}}
 	_, err := Job{Deployment: &deployment{rooms: r, failed: make(chan struct{})}, Meter: r,
 		Layout: layout}.Play(ctx)
 	if !errors.Is(err, failed) {

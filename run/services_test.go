@@ -28,10 +28,7 @@ type shop struct {
 func (s *shop) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
 	layout, err := s.rooms.Layout(v, p, seed)
 	layout.Services = []lab.ServiceSpec{s.spec}
-	layout.Units = append(layout.Units, lab.UnitSpec{
-		Name:     "theirs",
-		Runnable: lab.Runnable{Foreign: true},
-	})
+	layout.Units = append(layout.Units, lab.UnitSpec{Name: "theirs", Runnable: lab.Runnable{Foreign: true}})
 	layout.Prepare = []lab.UnitSpec{{Name: "fill"}}
 	return layout, err
 }
@@ -70,11 +67,8 @@ type service struct{ *shop }
 func (s service) Address(at string) string { return "mariadb://u:secret@" + at + "/shop" }
 func (s service) About() string            { return "MariaDB 10.11" }
 func (s service) Server() (lab.UnitSpec, bool) {
-	return lab.UnitSpec{
-			Name: "database", Role: "database",
-			Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{Kind: "mariadb"}},
-		},
-		true
+	runs := lab.Runnable{Foreign: true, Server: &lab.Server{Kind: "mariadb"}}
+	return lab.UnitSpec{Name: "database", Role: "database", Runnable: runs}, true
 }
 func (s service) Release() error { s.log = append(s.log, "release"); return s.stuck }
 
@@ -116,11 +110,9 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 func TestUnitsReachTheServers(t *testing.T) {
 	s, _ := newShop(t)
 	s.spec.Node, s.spec.Limits = "near", lab.Limits{CPU: 0.5}
-	layout := lab.Layout{Units: []lab.UnitSpec{{
-		Name:       "one",
-		Networking: lab.Networking{Peers: []string{"two"}},
-	},
-		{Name: "theirs", Runnable: lab.Runnable{Foreign: true}}}, Services: []lab.ServiceSpec{s.spec}}
+	layout := lab.Layout{Services: []lab.ServiceSpec{s.spec}, Units: []lab.UnitSpec{
+		{Name: "one", Networking: lab.Networking{Peers: []string{"two"}}},
+		{Name: "theirs", Runnable: lab.Runnable{Foreign: true}}}}
 	known, err := Services{"database": service{s}}.Introduce(layout)
 	must(t, err)
 	if !slices.Equal(known.Units[0].Peers, []string{"two", "database"}) || len(known.Units[1].Peers) > 0 ||

@@ -45,10 +45,8 @@ func TestStepsAskTheSystem(t *testing.T) {
 	}
 	systems["kiosk"] = info
 	file := parsed(t, kioskStudy("steps: {variants: [a, b]}\n"), systems)
-	s, err := file.Resolve(study.Options{Knobs: func(lab.Variant) (map[string]string,
-		error) {
-		return map[string]string{"till": "steel"}, nil
-	}})
+	steel := func(lab.Variant) (map[string]string, error) { return map[string]string{"till": "steel"}, nil }
+	s, err := file.Resolve(study.Options{Knobs: steel})
 	if err != nil || len(s.Steps) != 1 || s.Steps[0].Changes[0] != (lab.KnobChange{Knob: "weight", From: "a",
 		To: "bsteel"}) {
 		t.Errorf("steps %+v, %v, want what the system says of the variants as they are played", s.Steps, err)

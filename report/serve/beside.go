@@ -259,7 +259,7 @@ func spectrumPlots(b analysis.SideBySide) []comparisonPlot {
 		title := figure.Capital(figure.Spaced(quantity))
 		p := comparisonPlot{"spectrum", quantity, b.Drawn.Points[0].Name, title, nil}
 		some := false
-		for _, share := range report.SpectrumShares() {
+		for _, share := range report.ShownShares() {
 			row := comparisonRow{figure.Setting(share) + " at most", [2]string{figure.Absent, figure.Absent}}
 			for _, s := range b.Drawn.Spectra {
 				i := slices.Index(b.Names[:], s.Variant)
