@@ -17,7 +17,7 @@ func decided(t *testing.T, need Need) string {
 		name := map[float64]string{20: "rate-20", 100: "rate-100"}[rate]
 		return lab.Point{Name: name, Levels: map[string]float64{lab.FactorRate: rate}}
 	}
-	r.Analysis.Operation = "order"
+	r.Analysis.Operation, r.Analysis.Confidence = "order", 0.995
 	r.Analysis.Points = []lab.Point{point(20), point(100)}
 	r.Analysis.Variants = []lab.Variant{{Name: hostile}, {Name: "two"}, {Name: "two.twin", TwinOf: "two"}}
 	r.Analysis.Held = []lab.HeldRate{{Variant: hostile, Point: "rate-100", Rate: 100, Held: 2, Trials: 3,
@@ -52,6 +52,7 @@ func TestDecisionTellsWhatAVariantTakes(t *testing.T) {
 	} {
 		text := decided(t, c.need)
 		for _, want := range append(c.want, "| two | not measured | not measured |", "## Question", "## Answer",
+			"with 99.5 % intervals",
 			"## How sure", "## Not tested", "## Again", "## Decision") {
 			if name == "prices" && strings.HasPrefix(want, "| two") {
 				want = "| two | not measured | not measured | not measured |"
