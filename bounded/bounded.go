@@ -1,4 +1,5 @@
-// Package bounded reads from hosts, agents, units, daemons and registries, any of which may send without end.
+// Package bounded limits what is read from hosts, agents, units, daemons and registries: any of them may send
+// without end.
 //
 // Entry points: New, ReadAll.
 package bounded
@@ -16,7 +17,8 @@ type Reader struct {
 	left atomic.Int64
 }
 
-// New returns a reader of messages of at most so many bytes each. What is longer is an error and is not read.
+// New returns a reader of messages of at most so many bytes each. A longer message is an error; its rest is not
+// read.
 func New(from io.Reader, most int64) *Reader {
 	r := &Reader{from: from, most: most}
 	r.Next()
@@ -26,7 +28,7 @@ func New(from io.Reader, most int64) *Reader {
 // ReadAll reads a message of at most so many bytes to its end.
 func ReadAll(from io.Reader, most int64) ([]byte, error) { return io.ReadAll(New(from, most)) }
 
-// Next says that the next message begins. It may be called from another goroutine than Read.
+// Next begins the next message: the limit counts anew. It may be called from another goroutine than Read.
 func (r *Reader) Next() { r.left.Store(r.most) }
 
 // Read implements io.Reader.
@@ -38,7 +40,7 @@ func (r *Reader) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// Error is that of a message that is longer than its limit, in bytes.
+// Error reports a message that is longer than the limit. Its value is the limit, in bytes.
 type Error int64
 
 // Error implements error.

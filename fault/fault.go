@@ -1,10 +1,9 @@
-// Package fault does faults to a running trial: at a given time after the start
-// of the load it has a unit or a backing service harmed, and healed after a while.
-// It keeps a record of each.
+// Package fault schedules the faults of a running trial: at a given time after the start of
+// the load it has a unit, a backing service or a node harmed, and healed after a while. It
+// keeps a record of each.
 //
-// It does not know what it harms nor how that is done, and not whether the trial
-// survives: those who started the units harm them and prove it (lab.Harmer), and the
-// system's audit judges what came of it.
+// It neither does faults itself nor judges their effect: whoever started the units harms
+// them and proves it (lab.Harmer), and the audit of the system says whether the trial survived.
 //
 // Entry points: Injector.Check before a trial, Injector.Begin in it.
 package fault
@@ -21,7 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Injector plays faults by the clock.
+// Injector plays faults at their times.
 type Injector struct{}
 
 var _ lab.Injector = Injector{}
@@ -78,19 +77,20 @@ func check(f lab.Fault, layout lab.Layout) error {
 // Begin implements lab.Injector. Faults of different targets may overlap.
 func (Injector) Begin(ctx context.Context, faults []lab.Fault, targets []lab.FaultTarget) lab.Injection {
 	p := &injection{ctx: ctx, targets: targets, start: time.Now(), over: make(chan struct{})}
+	p.endLoad = sync.OnceFunc(func() { close(p.over) })
 	for _, f := range faults {
 		p.playing.Go(func() { p.play(f) })
 	}
 	return p
 }
 
-// injection is faults being played.
+// injection holds the faults of a trial while they are played.
 type injection struct {
 	ctx     context.Context // of the trial
 	targets []lab.FaultTarget
 	start   time.Time
-	over    chan struct{} // closed when the load is over
-	ended   sync.Once
+	over    chan struct{} // closed by endLoad
+	endLoad func()        // may be called more than once
 	playing sync.WaitGroup
 
 	mu      sync.Mutex
@@ -98,7 +98,7 @@ type injection struct {
 }
 
 // Over implements lab.Injection.
-func (p *injection) Over() { p.ended.Do(func() { close(p.over) }) }
+func (p *injection) Over() { p.endLoad() }
 
 // End implements lab.Injection.
 func (p *injection) End() []lab.FaultRecord {
@@ -114,21 +114,23 @@ func (p *injection) End() []lab.FaultRecord {
 // now returns the time in seconds since the start of the load.
 func (p *injection) now() float64 { return time.Since(p.start).Seconds() }
 
-// play does a fault to its target, or to every unit, or every replica, in turn.
+// play does a fault to its target, or to every unit, or every replica, in turn. Between the healing of one and
+// the harm of the next there is a pause as long as the fault.
 func (p *injection) play(f lab.Fault) {
-	chosen := p.chosen(f)
-	if len(chosen) == 0 {
+	targets := p.targetsOf(f)
+	if len(targets) == 0 {
 		p.record(f).Error = "there is no such unit or backing service"
 	}
-	for _, target := range chosen {
+	for _, target := range targets {
 		f.Target = target.Name
-		p.one(f, target)
+		p.harmAndHeal(f, target)
 		f.After = max(f.After+2*f.Heal, p.now()+f.Heal)
 	}
 }
 
-// chosen returns the parts that a fault's target stands for: of updates all replicas of a unit.
-func (p *injection) chosen(f lab.Fault) []lab.FaultTarget {
+// targetsOf returns what the target of a fault stands for: one unit, service or node, every unit, or, for an
+// update, all replicas of a unit.
+func (p *injection) targetsOf(f lab.Fault) []lab.FaultTarget {
 	return slices.DeleteFunc(slices.Clone(p.targets), func(t lab.FaultTarget) bool {
 		return t.Name != f.Target && !(f.Target == lab.EveryUnit && t.Unit) &&
 			!(f.Kind == lab.FaultUpdate && t.Group == f.Target)
@@ -144,9 +146,9 @@ func (p *injection) record(f lab.Fault) *lab.FaultRecord {
 	return r
 }
 
-// one does a fault to one target and heals it.
-func (p *injection) one(f lab.Fault, target lab.FaultTarget) {
-	due := p.await(f.After, p.over)
+// harmAndHeal does a fault to one target and heals it.
+func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
+	due := p.waitUntil(f.After, p.over)
 	r := p.record(f)
 	if !due {
 		r.Error = fmt.Sprintf("the load was over after %.3g s, before it was due", p.now())
@@ -158,7 +160,7 @@ func (p *injection) one(f lab.Fault, target lab.FaultTarget) {
 		return
 	}
 	r.Began, r.Effective, r.Proof = p.now(), true, proof
-	p.await(r.Began+f.Heal, nil)
+	p.waitUntil(r.Began+f.Heal, nil) // what was harmed is healed even if the load is over
 	err = target.Parts.Heal(p.ctx, f)
 	r.Noticed = target.Parts.Noticed(f.Target).Seconds()
 	if err != nil {
@@ -168,15 +170,15 @@ func (p *injection) one(f lab.Fault, target lab.FaultTarget) {
 	r.Healed = p.now()
 }
 
-// await waits until so many seconds after the start, and reports whether they
-// have come before the trial ended, or what else there is to be waited for.
-func (p *injection) await(seconds float64, or <-chan struct{}) bool {
+// waitUntil waits until so many seconds after the start of the load. It returns false, and waits no longer, if
+// the trial ends or over is closed before.
+func (p *injection) waitUntil(seconds float64, over <-chan struct{}) bool {
 	timer := time.NewTimer(time.Duration((seconds - p.now()) * float64(time.Second)))
 	defer timer.Stop()
 	select {
 	case <-p.ctx.Done():
 		return false
-	case <-or:
+	case <-over:
 		return false
 	case <-timer.C:
 		return true

@@ -93,23 +93,18 @@ func TestFaultsArePlayedByTheClock(t *testing.T) {
 func TestWhatSpoilsAFault(t *testing.T) {
 	for name, c := range map[string]struct {
 		parts     *parts
+		after     float64
 		effective bool
 		want      string
 	}{
-		"it cannot be killed": {&parts{kill: errors.New("it had ended before")}, false,
-			"it had ended before"},
-		"it does not start": {&parts{start: errors.New("port taken")}, true,
-			"could not be healed: port taken"},
-		"the load is over before it": {&parts{}, false, "the load was over after 5 s"},
+		"it cannot be killed":        {&parts{kill: errors.New("it had ended before")}, 1, false, "it had ended before"},
+		"it does not start":          {&parts{start: errors.New("port taken")}, 1, true, "could not be healed: port taken"},
+		"the load is over before it": {&parts{}, 6, false, "the load was over after 5 s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c.parts.begun = time.Now()
-				after := 1.0
-				if strings.Contains(name, "over") {
-					after = 6
-				}
-				injection := Injector{}.Begin(t.Context(), []lab.Fault{{Target: "a", Kind: lab.FaultKill, After: after,
+				injection := Injector{}.Begin(t.Context(), []lab.Fault{{Target: "a", Kind: lab.FaultKill, After: c.after,
 					Heal: 1}}, c.parts.targets("a"))
 				time.Sleep(5 * time.Second)
 				r := injection.End()[0]

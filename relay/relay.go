@@ -1,13 +1,11 @@
-// Package relay passes TCP connections on to a unit, and slows them down when it is told
-// to: what is sent to the unit comes later, and no more of it passes than a rate allows.
-// It stands in for a slow network where the kernel cannot make one for a single unit, and for
-// the way from users to a system.
+// Package relay forwards TCP connections to a unit and can slow them down: it delays what is sent
+// to the unit, and limits the rate in both directions. It stands in for a slow network where the
+// kernel cannot slow a single unit, and for the network between users and a system.
 //
-// It has a price of its own, for the whole trial: a hop through the process that it is in, which
-// is the conductor's or the generator's.
-// And whoever dials a unit that is gone is not refused, but closed on after a while.
+// It costs a hop through its process, the conductor or the generator, for the whole trial. A
+// caller of a unit that is gone is not refused: its connection is closed after a while.
 //
-// Entry points: Before and Ahead, for the units of a layout that are to be slowed; Listen.
+// Entry points: Before, for the units of a layout that are to be slowed; Listen.
 package relay
 
 import (
@@ -15,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -26,15 +23,16 @@ import (
 )
 
 const (
-	// pieceBytes is the most that is passed on at once, and pieces how many wait in each
-	// direction of a connection; who sends more waits.
+	// pieceBytes is the largest piece that is forwarded at once. In each direction of a connection at most
+	// pieces of them are delayed at the same time; a sender of more has to wait.
 	pieceBytes, pieces = 16 << 10, 64
-	// dialPatience is how long a unit may take to accept, and dialAgain how long to wait
-	// before it is tried once more.
+	// dialPatience is how long a unit may take to accept, and dialAgain the pause before the next attempt.
 	dialPatience, dialAgain = 5 * time.Second, 10 * time.Millisecond
+	// probeSpan is about how long a probe of a rate takes.
+	probeSpan = 200 * time.Millisecond
 )
 
-// Relay passes connections on to one unit.
+// Relay forwards connections to one unit.
 type Relay struct {
 	unit     string
 	listener net.Listener
@@ -42,14 +40,14 @@ type Relay struct {
 	passing  sync.WaitGroup
 
 	mu     sync.Mutex
-	target string // host:port; "": nobody knows it yet
+	target string // host:port
 	delay  time.Duration
-	rate   float64      // bytes per second in each direction; 0: as they come
+	rate   float64      // bytes per second in each direction, of all connections together; 0: no limit
 	free   [2]time.Time // when the next byte may pass, by direction
 	open   map[net.Conn]bool
 }
 
-// direction of what passes.
+// direction is the direction of a stream.
 type direction int
 
 const (
@@ -57,8 +55,8 @@ const (
 	fromUnit
 )
 
-// Listen passes on to the unit at target whoever dials the address that it listens on, a
-// free port of host, until Close.
+// Listen returns a relay that forwards every connection to a free port of host to the unit at target, until
+// Close.
 func Listen(host, unit, target string) (*Relay, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -68,37 +66,36 @@ func Listen(host, unit, target string) (*Relay, error) {
 		open: map[net.Conn]bool{}}
 	r.passing.Go(func() {
 		_ = accept.Each(listener, func(from net.Conn) { // until it is closed
-			r.passing.Go(func() { r.carry(from) })
+			r.passing.Go(func() { r.forward(from) })
 		})
 	})
 	return r, nil
 }
 
-// Address returns what others dial, as host:port.
+// Address returns the address of the relay, as host:port.
 func (r *Relay) Address() string { return r.listener.Addr().String() }
 
-// To has the relay pass new connections on to an address, as host:port: that of a unit which has
-// begun, or moved.
-func (r *Relay) To(target string) {
+// SetTarget sets the address, as host:port, to which new connections are forwarded.
+func (r *Relay) SetTarget(target string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.target = target
 }
 
-// Target returns where the relay passes connections on to, as host:port; "": nobody knows it yet.
+// Target returns the address to which connections are forwarded, as host:port.
 func (r *Relay) Target() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.target
 }
 
-// carry passes on one connection, in both directions, until both sides have closed.
-func (r *Relay) carry(from net.Conn) {
+// forward forwards one connection, in both directions, until both sides have closed.
+func (r *Relay) forward(from net.Conn) {
 	if !r.keep(from) {
 		return
 	}
 	defer r.drop(from)
-	r.wait(r.due(0, toUnit)) // the request for a connection is sent, too
+	r.wait(r.due(0, toUnit)) // the connection itself is delayed, too
 	to, err := r.dial()
 	if err != nil || !r.keep(to) {
 		return // its client sees the connection closed
@@ -110,7 +107,7 @@ func (r *Relay) carry(from net.Conn) {
 	back.Wait()
 }
 
-// dial connects to the unit, which may not listen yet, or for a moment not any more.
+// dial connects to the unit. It tries for dialPatience: the unit may be starting.
 func (r *Relay) dial() (net.Conn, error) {
 	for deadline := time.Now().Add(dialPatience); ; r.wait(time.Now().Add(dialAgain)) {
 		to, err := net.DialTimeout("tcp", r.Target(), time.Until(deadline))
@@ -125,7 +122,7 @@ func (r *Relay) dial() (net.Conn, error) {
 	}
 }
 
-// keep notes an open connection. It closes one that comes after the end.
+// keep records an open connection. After Close it closes the connection and returns false.
 func (r *Relay) keep(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,6 +136,7 @@ func (r *Relay) keep(c net.Conn) bool {
 	}
 }
 
+// drop closes a connection that is no longer used.
 func (r *Relay) drop(c net.Conn) {
 	r.mu.Lock()
 	delete(r.open, c)
@@ -146,14 +144,14 @@ func (r *Relay) drop(c net.Conn) {
 	_ = c.Close() // what was to be sent was, or cannot be
 }
 
-// piece is something that was read and is due at the other side.
+// piece is data that was read and is due at the other side.
 type piece struct {
 	data []byte
 	due  time.Time
 }
 
-// pass copies until the reading side ends, and tells the writing side so. When the writing
-// side breaks, both are closed: a peer must not wait for an answer that cannot come.
+// pass copies until the reading side ends, and then half-closes the writing side. If writing fails it closes
+// both: a peer must not wait for an answer that cannot come.
 func (r *Relay) pass(from io.ReadCloser, to io.WriteCloser, way direction) {
 	queue := make(chan piece, pieces)
 	spare := make(chan []byte, pieces)
@@ -192,7 +190,7 @@ func (r *Relay) pass(from io.ReadCloser, to io.WriteCloser, way direction) {
 	writing.Wait()
 }
 
-// due returns when so many bytes that have come now may be at the other side.
+// due returns when bytes that were read now may be written to the other side.
 func (r *Relay) due(bytes int, way direction) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -211,7 +209,7 @@ func (r *Relay) due(bytes int, way direction) time.Time {
 	return at
 }
 
-// wait waits until then, or until the relay is closed.
+// wait waits until a moment, or until the relay is closed.
 func (r *Relay) wait(then time.Time) {
 	left := time.Until(then)
 	if left <= 0 {
@@ -225,8 +223,7 @@ func (r *Relay) wait(then time.Time) {
 	}
 }
 
-// Slow has everything come later from now on, as the fault says, and proves it with what
-// a probe of its own took. It does so until Heal.
+// Slow delays everything from now on as the fault says, until Heal. The proof is how long a probe took.
 func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error) {
 	before, err := r.probe(ctx, 1)
 	if err != nil {
@@ -254,10 +251,7 @@ func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error)
 		took.Round(10*time.Microsecond), before.Round(10*time.Microsecond)), nil
 }
 
-// probeSpan is about how long a probe of a rate takes.
-const probeSpan = 200 * time.Millisecond
-
-// Heal lets everything pass as it comes again.
+// Heal ends the delay and the limit.
 func (r *Relay) Heal() { r.set(0, 0) }
 
 func (r *Relay) set(delay time.Duration, rate float64) {
@@ -267,15 +261,14 @@ func (r *Relay) set(delay time.Duration, rate float64) {
 	r.free = [2]time.Time{}
 }
 
-// probe returns how long so many bytes take to the other side of a connection of its own, which
-// leads to nobody.
+// probe returns how long so many bytes take through the relay, over a connection that leads to no unit.
 func (r *Relay) probe(ctx context.Context, bytes int) (time.Duration, error) {
 	near, in := net.Pipe()
 	out, far := net.Pipe()
-	r.passing.Go(func() { r.pass(in, out, toUnit) }) // it may last as long as the relay
+	r.passing.Go(func() { r.pass(in, out, toUnit) })
 	defer func() {
 		for _, side := range []net.Conn{near, in, out, far} {
-			_ = side.Close() // they lead nowhere
+			_ = side.Close() // nobody else has them
 		}
 	}()
 	deadline, limited := ctx.Deadline()
@@ -286,21 +279,22 @@ func (r *Relay) probe(ctx context.Context, bytes int) (time.Duration, error) {
 	if err := errors.Join(near.SetDeadline(deadline), far.SetDeadline(deadline)); err != nil {
 		return 0, err
 	}
-	if _, err := near.Write(make([]byte, bytes)); err != nil {
-		return 0, fmt.Errorf("probe the relay of unit %s: %w", r.unit, err)
+	_, err := near.Write(make([]byte, bytes))
+	if err == nil {
+		_, err = io.ReadFull(far, make([]byte, bytes))
 	}
-	if _, err := io.ReadFull(far, make([]byte, bytes)); err != nil {
+	if err != nil {
 		return 0, fmt.Errorf("probe the relay of unit %s: %w", r.unit, err)
 	}
 	return time.Since(began), nil
 }
 
-// Close ends all connections and the listening.
+// Close closes the listener and all connections, and returns when nothing is forwarded any more.
 func (r *Relay) Close() error {
 	r.mu.Lock()
 	close(r.ended)
 	for c := range r.open {
-		_ = c.Close() // whoever passes it on closes it, too
+		_ = c.Close() // forward closes it, too
 	}
 	r.mu.Unlock()
 	err := r.listener.Close()
@@ -308,24 +302,13 @@ func (r *Relay) Close() error {
 	return err
 }
 
-// Relays are those of a deployment, by unit.
+// Relays are the relays of a deployment, by unit.
 type Relays map[string]*Relay
 
-// Before puts a relay between the two sides of the endpoint of each unit that is to be
-// slowed: others dial the relay, which dials what they would have. host is where units
-// reach the conductor.
+// Before puts a relay in front of each unit that is to be slowed: in endpoints, the address that others dial
+// becomes that of the relay, which forwards to the former one. A deployer that learns only later where a unit
+// is calls SetTarget. host is the address at which units reach the conductor.
 func Before(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string) (Relays, error) {
-	behind := maps.Clone(endpoints)
-	all, err := Ahead(units, endpoints, host)
-	for unit, relay := range all {
-		relay.To(behind[unit].Dial)
-	}
-	return all, err
-}
-
-// Ahead is Before for units of which nobody knows yet where they will be: their relays are told
-// so later (Relay.To), each time that they begin.
-func Ahead(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string) (Relays, error) {
 	all := Relays{}
 	for _, spec := range units {
 		if !slices.Contains(spec.Faults, lab.FaultSlow) {
@@ -335,7 +318,7 @@ func Ahead(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string)
 		if !listens {
 			return all, errors.Join(fmt.Errorf("unit %s cannot be slowed: it does not listen", spec.Name), all.Close())
 		}
-		made, err := Listen(host, spec.Name, "")
+		made, err := Listen(host, spec.Name, endpoint.Dial)
 		if err != nil {
 			return all, errors.Join(err, all.Close())
 		}
@@ -345,8 +328,8 @@ func Ahead(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string)
 	return all, nil
 }
 
-// Behind returns the address of an endpoint itself, which others know by an address that may be that of
-// its relay: one at which nobody listens takes no connection there.
+// Behind returns the address of an endpoint itself, for those who must not call its relay, which accepts even
+// if the unit does not listen. Without a relay it is the known address.
 func (r Relays) Behind(endpoint, known string) string {
 	if relay := r[endpoint]; relay != nil {
 		return relay.Target()
@@ -354,7 +337,7 @@ func (r Relays) Behind(endpoint, known string) string {
 	return known
 }
 
-// Slow slows the unit of a fault.
+// Slow slows the unit that is the target of a fault.
 func (r Relays) Slow(ctx context.Context, f lab.Fault) (proof string, err error) {
 	relay := r[f.Target]
 	if relay == nil {
@@ -364,10 +347,10 @@ func (r Relays) Slow(ctx context.Context, f lab.Fault) (proof string, err error)
 	return relay.Slow(ctx, f)
 }
 
-// Heal lets the unit of a fault go on as before.
+// Heal ends the fault of its target.
 func (r Relays) Heal(f lab.Fault) { r[f.Target].Heal() }
 
-// Close ends all of them.
+// Close closes all relays.
 func (r Relays) Close() error {
 	var problems []error
 	for _, relay := range r {

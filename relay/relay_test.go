@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"net"
 	"strings"
@@ -27,17 +26,16 @@ func echo(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			go func() { _ = errors.Join(send(connection, connection), connection.Close()) }()
+			go func() {
+				_, _ = io.Copy(connection, connection) // its peer may break it
+				_ = connection.Close()
+			}()
 		}
 	}()
 	return listener.Addr().String()
 }
 
-func send(to io.Writer, from io.Reader) error {
-	_, err := io.Copy(to, from)
-	return err
-}
-
+// front returns a relay to a target that ends with the test.
 func front(t *testing.T, target string) *Relay {
 	t.Helper()
 	r, err := Listen("127.0.0.1", "stock", target)
@@ -140,26 +138,26 @@ func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
 	go func() { ended <- r.Close() }()
 	select {
 	case err := <-ended:
-		if err != nil {
-			t.Error(err)
-		}
+		must(t, err)
 	case <-time.After(10 * time.Second):
 		t.Error("it does not end")
 	}
 }
 
+// slowedUnits returns two units, of which stock is to be slowed.
+func slowedUnits() []lab.UnitSpec {
+	return []lab.UnitSpec{{Name: "stock", Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultSlow}}},
+		{Name: "front"}}
+}
+
 func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
-	units := []lab.UnitSpec{{
-		Name:      "stock",
-		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultSlow}},
-	}, {Name: "front"}}
-	if _, err := Before(units, map[string]lab.Endpoint{}, "127.0.0.1"); err == nil ||
+	if _, err := Before(slowedUnits(), map[string]lab.Endpoint{}, "127.0.0.1"); err == nil ||
 		!strings.Contains(err.Error(), "does not listen") {
 		t.Errorf("%v, want it to say that stock does not listen", err)
 	}
 	endpoints := map[string]lab.Endpoint{"stock": {Bind: "198.18.0.1:80", Dial: "198.18.0.1:80"},
 		"front": {Dial: "198.18.0.2:80"}}
-	relays, err := Before(units, endpoints, "127.0.0.1")
+	relays, err := Before(slowedUnits(), endpoints, "127.0.0.1")
 	must(t, err)
 	if behind := relays.Behind("stock", endpoints["stock"].Dial); behind != "198.18.0.1:80" {
 		t.Errorf("behind its relay stock is at %q", behind)
@@ -171,28 +169,18 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 		endpoints["front"].Dial != "198.18.0.2:80" {
 		t.Errorf("the endpoints are %v", endpoints)
 	}
-	if err := relays.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, relays.Close())
 }
 
-// TestAUnitThatBeginsLater: connections wait until somebody knows where it is, and follow it from there.
-func TestAUnitThatBeginsLater(t *testing.T) {
-	endpoints := map[string]lab.Endpoint{"stock": {Bind: "0.0.0.0:80", Dial: "stock:80"}}
-	relays, err := Ahead([]lab.UnitSpec{{
-		Name:      "stock",
-		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultSlow}},
-	}}, endpoints,
-		"127.0.0.1")
+// TestAUnitThatMoves: connections wait until somebody knows where it is, and follow it from there.
+func TestAUnitThatMoves(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // it was there
 	must(t, err)
-	defer func() { _ = relays.Close() }()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // it has been there before
-	must(t, err)
-	gone, now := listener.Addr().String(), echo(t)
+	before, now := listener.Addr().String(), echo(t)
 	_ = listener.Close()
-	relays["stock"].To(gone)
-	time.AfterFunc(200*time.Millisecond, func() { relays["stock"].To(now) })
-	if answer, _ := exchange(t, endpoints["stock"].Dial, []byte("flour")); string(answer) != "flour" {
+	r := front(t, before)
+	time.AfterFunc(200*time.Millisecond, func() { r.SetTarget(now) })
+	if answer, _ := exchange(t, r.Address(), []byte("flour")); string(answer) != "flour" {
 		t.Errorf("%q came back", answer)
 	}
 }

@@ -1,7 +1,7 @@
-// Package unit is a unit's side of what a deployer gives it: the control protocol (one
-// JSON object per line, commands in, events out), its environment with addresses and
-// folder, and how it behaves beside others on one host. It knows no system and no
-// deployer; the messages themselves are lab.Event and lab.Command.
+// Package unit is the unit's side of the control protocol (one JSON object per line, commands
+// in, events out; the messages are lab.Event and lab.Command) and of what its deployer gives
+// it: addresses, peers, a folder. It also has the HTTP server of units with its limits. It
+// knows no system and no deployer.
 //
 // Entry points: Open, Address, PeerAddress, Dir, Slacken.
 package unit
@@ -22,8 +22,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ErrGone means that the conductor has closed the control channel: the unit
-// shall end without a report.
+// ErrGone means that the conductor has closed the control channel, or does not answer: the
+// unit shall end without a report.
 var ErrGone = errors.New("the conductor is gone")
 
 // sharedMemoryDescriptor is the number under which a unit inherits the memory
@@ -43,17 +43,17 @@ func NewChannel(in io.Reader, out io.Writer) *Channel {
 	return &Channel{commands: json.NewDecoder(bufio.NewReader(in)), events: json.NewEncoder(out)}
 }
 
-// Ready says that all units of the system are connected and wait for start.
+// Ready tells the conductor that all units of the system are connected and wait for start.
 func (c *Channel) Ready() error {
 	return c.send(lab.Event{Event: lab.EventReady})
 }
 
-// Finished says that every operation is done, elapsed after the start signal.
+// Finished tells the conductor that every operation is done, elapsed after the start signal.
 func (c *Channel) Finished(elapsed time.Duration) error {
 	return c.send(lab.Event{Event: lab.EventFinished, ElapsedSeconds: elapsed.Seconds()})
 }
 
-// Report hands in the unit's own account of its work, its last event.
+// Report sends the unit's report of its work. It is the unit's last event.
 func (c *Channel) Report(account any) error { return c.Tell(lab.EventReport, account) }
 
 // Tell sends an event with data. Deployers know only the kinds that lab names.
@@ -95,13 +95,13 @@ func (c *Channel) HandOver(path string) error {
 	}
 }
 
-// Failed says why the unit gives up.
+// Failed tells the conductor why the unit gives up.
 func (c *Channel) Failed(cause error) error {
 	return c.send(lab.Event{Event: lab.EventFailed, Error: cause.Error()})
 }
 
-// Await blocks until the given command arrives, and says meanwhile what the clock says, and
-// what was used, when it is asked. Another command is an error; the end of the channel is ErrGone.
+// Await blocks until the given command arrives. Meanwhile it answers questions for the clock and for the usage
+// of the unit. Any other command is an error; the end of the channel is ErrGone.
 func (c *Channel) Await(kind lab.CommandKind) error {
 	for {
 		var command lab.Command
@@ -129,8 +129,8 @@ func (c *Channel) Await(kind lab.CommandKind) error {
 	}
 }
 
-// kernelRun returns which run of which kernel this is; empty: nobody knows, and its clock is taken for one
-// of its own.
+// kernelRun returns the boot ID of the kernel; "" if it cannot be read: then the conductor takes the clock for
+// one of another host.
 func kernelRun() string {
 	run, err := os.ReadFile(lab.KernelRun)
 	if err != nil {
@@ -148,18 +148,18 @@ func (c *Channel) send(event lab.Event) error {
 	return nil
 }
 
-// Address returns the host:port on which the deployer wants this unit to listen.
+// Address returns the host:port at which this unit shall listen.
 func Address() (string, error) {
 	return variable("CLEAVE_ADDRESS")
 }
 
-// PeerAddress returns the host:port of another unit of the layout; where that runs several
-// times, of all its replicas, with lab.AddressSeparator between them.
+// PeerAddress returns the host:port of another unit of the layout, or of all its replicas, with
+// lab.AddressSeparator between them.
 func PeerAddress(unit string) (string, error) {
 	return variable(lab.PeerVariable(unit))
 }
 
-// Name returns what the layout calls this unit; replicas have names of their own.
+// Name returns the name of this unit in the layout. Each replica has its own.
 func Name() (string, error) {
 	return variable("CLEAVE_UNIT")
 }

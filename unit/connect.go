@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Lease is how long a unit goes on without a sign of its conductor: before the first
-// connection, and over one on which the other host does not answer.
+// Lease is how long a unit waits for its conductor: for the first connection, and for an answer of the
+// conductor's host on an open one.
 const Lease = 30 * time.Second
 
 const (
@@ -25,9 +25,9 @@ const (
 	helloPatience = 5 * time.Second
 	// maxToken is the longest token, in bytes.
 	maxToken = 256
-	// maxCallers is how many callers may prove who they are at once; one more takes the place of the first.
+	// maxCallers limits the callers that may still send their token; one more displaces the oldest.
 	maxCallers = 64
-	// acceptAgain is the wait after an accept that found no descriptor left.
+	// acceptAgain is the pause after an accept that found no descriptor left.
 	acceptAgain = 10 * time.Millisecond
 )
 
@@ -40,10 +40,10 @@ func Open() (*Channel, error) {
 	return NewChannel(in, out), nil
 }
 
-// Streams returns those between the unit and its conductor: the standard ones, or a connection
-// over TCP where the deployer has given the unit an address for that. Before that it takes over the
-// environment that the deployer has left in a file, where it has: what stands there
-// can be seen neither in arguments nor in the description of a container.
+// Streams returns the streams between the unit and its conductor: standard input and output, or a TCP
+// connection if the deployer has given the unit an address for that. It first sets the environment variables
+// from a file, if the deployer has left one: secrets in it appear neither in arguments nor in the description
+// of a container.
 func Streams() (io.Reader, io.Writer, error) {
 	if path := os.Getenv(lab.EnvironmentVariable); path != "" {
 		if err := readEnvironment(path); err != nil {
@@ -69,7 +69,7 @@ func Streams() (io.Reader, io.Writer, error) {
 	return connection, connection, nil
 }
 
-// readEnvironment sets the variables of a file: one JSON object of texts.
+// readEnvironment sets the environment variables from a file, a JSON object of strings.
 func readEnvironment(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -87,8 +87,8 @@ func readEnvironment(path string) error {
 	return nil
 }
 
-// accept returns the first connection that begins with the token. Callers are heard side by side, so that
-// those who say nothing keep nobody away.
+// accept returns the first connection that begins with the token. It reads from all callers at the same time:
+// a silent one must not keep the conductor out.
 func accept(listener net.Listener, token string) (net.Conn, error) {
 	end := time.Now().Add(Lease)
 	if err := listener.(*net.TCPListener).SetDeadline(end); err != nil {
@@ -98,7 +98,7 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 	var callers []net.Conn
 	defer func() {
 		for _, caller := range callers {
-			_ = caller.Close() // it was somebody else's
+			_ = caller.Close() // not the conductor's
 		}
 	}()
 	for {
@@ -110,8 +110,8 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 		select {
 		case conductor := <-proven:
 			callers = slices.DeleteFunc(callers, func(caller net.Conn) bool { return caller == conductor })
-			// The conductor may be behind something that takes connections before we do: an
-			// empty line, which is no event, tells it that it has reached us.
+			// A forwarder between us may have accepted before we did. An empty line, which is no event, tells
+			// the conductor that it has reached the unit.
 			_, err := conductor.Write([]byte("\n"))
 			return conductor, errors.Join(err, watch(conductor.(*net.TCPConn)))
 		default:
@@ -130,10 +130,10 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 	}
 }
 
-// prove hands on a caller that knows the token, and has accept look at it.
+// prove sends a caller that knows the token to proven, and wakes accept. It closes any other.
 func prove(listener net.Listener, caller net.Conn, token string, proven chan<- net.Conn) {
 	if !proves(caller, token) {
-		_ = caller.Close() // it was somebody else's
+		_ = caller.Close() // not the conductor's
 		return
 	}
 	select {
@@ -143,8 +143,8 @@ func prove(listener net.Listener, caller net.Conn, token string, proven chan<- n
 	}
 }
 
-// proves reports whether a caller knows the token: the first line that it sends. The
-// line is read byte by byte, since what follows is a command.
+// proves reports whether the first line of a caller is the token. It reads byte by byte: what follows is for
+// Channel.Await.
 func proves(connection net.Conn, token string) bool {
 	if connection.SetReadDeadline(time.Now().Add(helloPatience)) != nil {
 		return false
@@ -161,8 +161,7 @@ func proves(connection net.Conn, token string) bool {
 	return subtle.ConstantTimeCompare(line, []byte(token)) == 1 && connection.SetReadDeadline(time.Time{}) == nil
 }
 
-// watch has the kernel end a connection whose other host does not answer for the
-// length of the lease, whether anything is sent or not.
+// watch lets the kernel close a connection whose other host has not answered for Lease, even if nothing is sent.
 func watch(connection *net.TCPConn) error {
 	probes := net.KeepAliveConfig{Enable: true, Idle: Lease / 3, Interval: Lease / 6, Count: 4}
 	if err := connection.SetKeepAliveConfig(probes); err != nil {

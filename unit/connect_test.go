@@ -37,6 +37,17 @@ func unitEnvironment(t *testing.T, token string) string {
 	return address
 }
 
+// open opens the channel of the unit in the background.
+func open() (opened chan *Channel, failed chan error) {
+	opened, failed = make(chan *Channel, 1), make(chan error, 1)
+	go func() {
+		channel, err := Open()
+		opened <- channel
+		failed <- err
+	}()
+	return opened, failed
+}
+
 // dial connects as soon as the unit listens, and says hello.
 func dial(t *testing.T, address, hello string) net.Conn {
 	t.Helper()
@@ -47,23 +58,15 @@ func dial(t *testing.T, address, hello string) net.Conn {
 		}
 		must(t, err)
 		t.Cleanup(func() { _ = connection.Close() })
-		if _, err := connection.Write([]byte(hello)); err != nil {
-			t.Fatal(err)
-		}
+		_, err = connection.Write([]byte(hello))
+		must(t, err)
 		return connection
 	}
 }
 
 func TestOnlyTheConductorIsHeard(t *testing.T) {
 	address := unitEnvironment(t, "right")
-	opened := make(chan *Channel, 1)
-	go func() {
-		channel, err := Open()
-		if err != nil {
-			t.Error(err)
-		}
-		opened <- channel
-	}()
+	opened, failed := open()
 	for _, hello := range []string{"wrong\n", "\n", "righ\n", "right2\n", strings.Repeat("x", 2*maxToken),
 		`{"command":"start"}` + "\n"} {
 		stranger := dial(t, address, hello)
@@ -74,9 +77,7 @@ func TestOnlyTheConductorIsHeard(t *testing.T) {
 	}
 	conductor := dial(t, address, "right\n"+`{"command":"start"}`+"\n")
 	channel := <-opened
-	if channel == nil {
-		t.Fatal("no channel")
-	}
+	must(t, <-failed)
 	must(t, errors.Join(channel.Await(lab.CommandStart), channel.Ready()))
 	heard := bufio.NewReader(conductor)
 	for _, want := range []string{"\n", `{"event":"ready"}` + "\n"} { // first that it has reached the unit
@@ -99,17 +100,13 @@ func TestOnlyTheConductorIsHeard(t *testing.T) {
 // TestSilentStrangersKeepNobodyAway, however many they are.
 func TestSilentStrangersKeepNobodyAway(t *testing.T) {
 	address := unitEnvironment(t, "right")
-	opened := make(chan error, 1)
-	go func() {
-		_, err := Open()
-		opened <- err
-	}()
+	_, failed := open()
 	begun := time.Now()
 	for range maxCallers + 10 {
 		dial(t, address, "")
 	}
 	dial(t, address, "right\n")
-	if err := <-opened; err != nil || time.Since(begun) > helloPatience*3/4 {
+	if err := <-failed; err != nil || time.Since(begun) > helloPatience*3/4 {
 		t.Errorf("after %v: %v", time.Since(begun), err)
 	}
 }
@@ -117,23 +114,17 @@ func TestSilentStrangersKeepNobodyAway(t *testing.T) {
 // TestNoDescriptorIsLeft for a caller for a while: the conductor is heard after that.
 func TestNoDescriptorIsLeft(t *testing.T) {
 	address := unitEnvironment(t, "right")
-	opened := make(chan error, 1)
-	go func() {
-		_, err := Open()
-		opened <- err
-	}()
+	_, failed := open()
 	dial(t, address, "wrong\n")
 	give := testset.TakeDescriptors(t, 1) // the conductor's
 	dial(t, address, "right\n")
 	select {
-	case err := <-opened:
+	case err := <-failed:
 		t.Errorf("without a descriptor: %v", err)
 	case <-time.After(10 * acceptAgain):
 	}
 	give()
-	if err := <-opened; err != nil {
-		t.Error(err)
-	}
+	must(t, <-failed)
 }
 
 func TestEnvironmentsThatCannotBeRead(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Limits of the connections of clients. Who is slower than these is cut off.
+// Limits of clients' connections. A connection that exceeds one is closed.
 const (
 	FrontHeaderTimeout = 5 * time.Second
 	FrontReadTimeout   = 10 * time.Second // for a request to come, with its header
@@ -15,8 +15,8 @@ const (
 	FrontMaxHeader     = 16 << 10         // bytes
 )
 
-// NewFront is net/http's server of a system's clients, with limits on time and size. answer
-// is the deadline of a request.
+// NewFront returns the HTTP server for a system's clients, with limits of time and size. answer is the deadline
+// of a request.
 func NewFront(handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: FrontHeaderTimeout, ReadTimeout: FrontReadTimeout,
@@ -24,8 +24,8 @@ func NewFront(handler http.Handler, answer time.Duration) *http.Server {
 	}
 }
 
-// ServeFront serves clients until ctx ends, then takes no new requests, finishes those in
-// flight and returns nil.
+// ServeFront is ServeHTTP for the clients of a system: NewFront serves them, and requests in flight have until
+// their deadline.
 func ServeFront(
 	ctx context.Context, listener net.Listener, handler http.Handler, answer time.Duration,
 ) error {

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// Slacken lets the wake-ups of the Go runtime's monitor thread be late by that much. The
-// thread wakes up every 20 microseconds to 10 milliseconds while its process has work, to
-// take processors away from threads that are long in the kernel, and from goroutines that
-// do not pause. In a process that waits for sockets only it finds nothing to do, and where
-// many such processes share few processors, its interruptions are among the largest costs
-// of each.
+// Slacken lets the kernel delay the wake-ups of the Go runtime's monitor thread by up to so much. The thread
+// wakes up every 20 microseconds to 10 milliseconds while its process has work. It takes processors away from
+// threads that stay long in the kernel and from goroutines that do not pause. In a process that only waits for
+// sockets it finds nothing to do, and where many such processes share few processors, its wake-ups are among
+// the largest costs of each.
 //
-// It has no place in a process whose files make threads wait: a processor would stay with
-// such a thread. A process that may not do it (it takes CAP_SYS_NICE) works all the same.
+// Do not call it in a process whose threads wait for files: a waiting thread would keep its processor. Without
+// the right to (CAP_SYS_NICE) it does nothing.
 func Slacken(by time.Duration) error {
 	thread, err := monitorThread()
 	if thread == "" || err != nil {
@@ -31,8 +30,8 @@ func Slacken(by time.Duration) error {
 	return nil
 }
 
-// monitorThread returns the number of the monitor's thread: the first that the runtime starts. The
-// kernel lists threads in the order in which they were started, the main one first.
+// monitorThread returns the number of the monitor's thread, which is the first that the runtime starts; "" if
+// there is none yet. The kernel lists threads in the order of their start, the main one first.
 func monitorThread() (thread string, err error) {
 	list, err := os.Open("/proc/self/task")
 	if err != nil {
@@ -41,10 +40,10 @@ func monitorThread() (thread string, err error) {
 	defer func() { err = errors.Join(err, list.Close()) }()
 	first, err := list.Readdirnames(2)
 	switch {
-	case errors.Is(err, io.EOF) || len(first) < 2:
-		return "", nil
-	case err != nil:
+	case err != nil && !errors.Is(err, io.EOF):
 		return "", fmt.Errorf("list own threads: %w", err)
+	case len(first) < 2:
+		return "", nil
 	}
 	return first[1], nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// profiled runs work under Go's own profiler, where the unit is asked to, and returns the
-// file that was written; "" where it is not.
+// profiled runs work, under Go's CPU profiler if the unit's environment asks for a profile. It returns the
+// path of the profile; "" if there is none.
 func profiled(work func() error) (path string, err error) {
 	path = os.Getenv(lab.ProfileVariable)
 	if path == "" {

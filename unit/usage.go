@@ -2,6 +2,7 @@ package unit
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -12,14 +13,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tellUsage says what this process has used since it started, by its kernel.
+// tellUsage sends what this process has used since its start, as the kernel counts it.
 func (c *Channel) tellUsage() error {
 	var used unix.Rusage
 	var clock unix.Timespec
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		return fmt.Errorf("read what this unit has used: %w", err)
-	}
-	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &clock); err != nil {
+	if err := errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &used),
+		unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &clock)); err != nil {
 		return fmt.Errorf("read what this unit has used: %w", err)
 	}
 	const kilo = 1024 // the kernel counts memory in KiB
@@ -27,14 +26,15 @@ func (c *Channel) tellUsage() error {
 		Host:           lab.UnitHost{KernelRun: kernelRun(), Processors: runtime.NumCPU()},
 		CPUNanoseconds: clock.Nano(), UserNanoseconds: used.Utime.Nano(), SystemNanoseconds: used.Stime.Nano(),
 		Voluntary: used.Nvcsw, Involuntary: used.Nivcsw, LargestBytes: used.Maxrss * kilo,
-		Threads:     field("/proc/self/status", "Threads:"),
-		MemoryBytes: kilo * field("/proc/self/smaps_rollup", "Pss:"),
-		ReadBytes:   field("/proc/self/io", "rchar:"), WrittenBytes: field("/proc/self/io", "wchar:"),
+		Threads:      kernelNumber("/proc/self/status", "Threads:"),
+		MemoryBytes:  kilo * kernelNumber("/proc/self/smaps_rollup", "Pss:"),
+		ReadBytes:    kernelNumber("/proc/self/io", "rchar:"),
+		WrittenBytes: kernelNumber("/proc/self/io", "wchar:"),
 	})
 }
 
-// field returns a number in a file of the kernel's; 0: it is not there.
-func field(path, name string) int64 {
+// kernelNumber returns the number that follows a name in a file of /proc; 0 if it is not there.
+func kernelNumber(path, name string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0

@@ -149,7 +149,7 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 		for i, name := range spec.Endpoints() {
 			address := net.JoinHostPort(d.Named(spec.Name).address, strconv.Itoa(portOf(spec, i)))
 			if relay := d.Relays[name]; relay != nil {
-				relay.To(address)
+				relay.SetTarget(address)
 				continue
 			}
 			d.Endpoints[name] = lab.Endpoint{Bind: d.Endpoints[name].Bind, Dial: address}

@@ -151,7 +151,7 @@ func (t *ownTrial) recordNode(spec lab.UnitSpec, n *private.Node) {
 			Dial: net.JoinHostPort(n.Address, strconv.Itoa(t.ports[spec.Name][1+i]))}
 	}
 	if relay := t.Relays[spec.Name]; relay != nil {
-		relay.To(t.outside[spec.Name].Dial)
+		relay.SetTarget(t.outside[spec.Name].Dial)
 		t.outside[spec.Name] = t.trial.Endpoints[spec.Name]
 	}
 }

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// askPatience is how long a caller may take to say what it wants.
+	// askPatience is how long a caller may take to send its request.
 	askPatience = 10 * time.Second
 	// dialPatience is how long a unit may take to accept.
 	dialPatience = 5 * time.Second
-	// longestLine is that of what a caller says before it is connected.
+	// longestLine is the longest line of a request, in bytes.
 	longestLine = 512
 )
 
-// Door lets callers that have the key in a file in to a network, 198.18.0.0/22, until it cannot listen any
-// more.
+// Door connects callers that prove with TLS that they have the key in a file to addresses in a network, such as
+// 198.18.0.0/22. It returns when it can listen no longer.
 func Door(address, network, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -45,15 +45,15 @@ func Door(address, network, keyFile string) error {
 	if err != nil {
 		return err
 	}
-	return answer(tls.NewListener(listener, secured),
+	return serveEach(tls.NewListener(listener, secured),
 		func(caller net.Conn) error { return admit(caller, inside) })
 }
 
-// answer has callers served, and tells them what went wrong, until the listener is closed.
-func answer(listener net.Listener, serve func(net.Conn) error) error {
+// serveEach serves every caller and sends it the error, if there is one, until the listener is closed.
+func serveEach(listener net.Listener, serve func(net.Conn) error) error {
 	return accept.Each(listener, func(caller net.Conn) {
 		go func() {
-			defer func() { _ = caller.Close() }() // all has been said
+			defer func() { _ = caller.Close() }() // everything was sent
 			if err := serve(caller); err != nil {
 				_, _ = fmt.Fprintln(caller, err) // it may be gone
 			}
@@ -61,13 +61,13 @@ func answer(listener net.Listener, serve func(net.Conn) error) error {
 	})
 }
 
-// admit does what one caller wants.
+// admit carries out the request of one caller: it counts the addresses of a name, or connects the caller to one.
 func admit(caller net.Conn, inside netip.Prefix) error {
 	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
 		return err
 	}
 	from := bufio.NewReaderSize(caller, longestLine)
-	wanted, err := line(from)
+	wanted, err := readLine(from)
 	if err != nil {
 		return err
 	}
@@ -89,18 +89,18 @@ func admit(caller net.Conn, inside netip.Prefix) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unit.Close() }() // all has been said
+	defer func() { _ = unit.Close() }() // everything was sent
 	if _, err := io.WriteString(caller, lab.ProxyOpen+"\n"); err != nil {
 		return err
 	}
 	if err := caller.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
-	connect(caller, from, unit)
+	forward(caller, from, unit)
 	return nil
 }
 
-// dial connects to an address, where that is inside.
+// dial connects to an address, which must be inside.
 func dial(address string, inside netip.Prefix) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
 	defer cancel()
@@ -112,21 +112,22 @@ func dial(address string, inside netip.Prefix) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := fmt.Errorf("%s is not in the network %v of the units", host, inside)
-	for _, one := range found {
-		if !inside.Contains(one.Unmap()) {
+	failure := fmt.Errorf("%s is not in the network %v of the units", host, inside)
+	for _, ip := range found {
+		if !inside.Contains(ip.Unmap()) {
 			continue
 		}
-		var unit net.Conn
-		if unit, last = (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(one.String(), port)); last == nil {
+		unit, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(ip.String(), port))
+		if err == nil {
 			return unit, nil
 		}
+		failure = err
 	}
-	return nil, last
+	return nil, failure
 }
 
-// line reads one without its end.
-func line(from *bufio.Reader) (string, error) {
+// readLine reads a line and returns it without its end.
+func readLine(from *bufio.Reader) (string, error) {
 	text, err := from.ReadSlice('\n')
 	if err != nil {
 		return "", err
@@ -134,8 +135,9 @@ func line(from *bufio.Reader) (string, error) {
 	return string(text[:len(text)-1]), nil
 }
 
-// connect passes on what both sides say until both have ended.
-func connect(caller net.Conn, from io.Reader, unit net.Conn) {
+// forward copies in both directions between a caller, which is read through from, and a unit, until both have
+// ended.
+func forward(caller net.Conn, from io.Reader, unit net.Conn) {
 	back := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(caller, unit) // either side may break
@@ -147,7 +149,7 @@ func connect(caller net.Conn, from io.Reader, unit net.Conn) {
 	<-back
 }
 
-// closeWrite tells the other side that nothing more comes.
+// closeWrite closes one direction of a connection: the other side reads its end.
 func closeWrite(c net.Conn) {
 	if half, can := c.(interface{ CloseWrite() error }); can {
 		_ = half.CloseWrite() // it may be gone

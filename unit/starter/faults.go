@@ -2,6 +2,7 @@ package starter
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/subtle"
 	"errors"
 	"fmt"
@@ -18,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// request is a request of the conductor for the unit's processes.
+// request is a request of the conductor that concerns the unit's processes.
 type request struct {
 	what string
 	done chan<- outcome
@@ -30,9 +31,9 @@ type outcome struct {
 	err  error
 }
 
-// hear listens for the conductor and passes on what it wants.
-func hear(faults lab.StarterFaults) (<-chan request, error) {
-	if own := os.Getpid(); own != 1 { // who is not would signal to processes that are no part of the unit
+// listen listens for the conductor and returns its requests.
+func listen(faults lab.StarterFaults) (<-chan request, error) {
+	if own := os.Getpid(); own != 1 { // its signals would reach processes that are no part of the unit
 		return nil, fmt.Errorf("the starter is process %d, and has to be the first of its container: let that "+
 			"have no other init", own)
 	}
@@ -41,15 +42,15 @@ func hear(faults lab.StarterFaults) (<-chan request, error) {
 		return nil, err
 	}
 	wanted := make(chan request)
-	go func() { // the process ends with what it waits for here
-		_ = answer(listener, func(caller net.Conn) error { return obey(caller, faults.Token, wanted) })
+	go func() { // it ends with the process
+		_ = serveEach(listener, func(caller net.Conn) error { return serveRequest(caller, faults.Token, wanted) })
 	}()
 	return wanted, nil
 }
 
-// obey has done what one caller wants.
-func obey(caller net.Conn, token string, wanted chan<- request) error {
-	what, err := greet(caller, token)
+// serveRequest has the request of one caller carried out and sends the result.
+func serveRequest(caller net.Conn, token string, wanted chan<- request) error {
+	what, err := readRequest(caller, token)
 	if err != nil {
 		return err
 	}
@@ -67,21 +68,21 @@ func obey(caller net.Conn, token string, wanted chan<- request) error {
 	return err
 }
 
-// greet returns what a caller wants that knows the token.
-func greet(caller net.Conn, token string) (wanted string, err error) {
+// readRequest returns the request of a caller that knows the token.
+func readRequest(caller net.Conn, token string) (wanted string, err error) {
 	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
 		return "", err
 	}
 	from := bufio.NewReaderSize(caller, longestLine)
-	said, err := line(from)
+	said, err := readLine(from)
 	if err != nil || subtle.ConstantTimeCompare([]byte(said), []byte(token)) != 1 {
 		return "", errors.New("that is not the token")
 	}
-	return line(from)
+	return readLine(from)
 }
 
-// do does what the conductor wants of all processes of the container but this one.
-func (c *container) do(what string) (seen string, err error) {
+// carryOut does what the conductor wants with all processes of the container but this one, and returns the proof.
+func (c *container) carryOut(what string) (seen string, err error) {
 	switch {
 	case what == lab.StarterStart && c.program == 0:
 		return "its program runs again", c.start(c.orders.Run)
@@ -91,39 +92,40 @@ func (c *container) do(what string) (seen string, err error) {
 		return "", errors.New("the unit's processes were ended before")
 	case what == lab.StarterEnd:
 		c.program = 0 // its end is not that of the container
-		return c.all(unix.SIGKILL, "have ended, with none left", func(rune) bool { return false })
+		return c.signalAll(unix.SIGKILL, "have ended, with none left", func(rune) bool { return false })
 	case what == lab.StarterStop:
-		seen, err = c.all(unix.SIGSTOP, "are stopped, with all their threads", stopped)
+		seen, err = c.signalAll(unix.SIGSTOP, "are stopped, with all their threads", stopped)
 		if err != nil {
 			_ = unix.Kill(-1, unix.SIGCONT) // nobody continues what was not stopped
 		}
 		return seen, err
 	case what == lab.StarterContinue:
-		return c.all(unix.SIGCONT, "go on", func(state rune) bool { return state != 'T' })
+		return c.signalAll(unix.SIGCONT, "go on", func(state rune) bool { return state != 'T' })
 	}
 	return "", fmt.Errorf("%.20q is nothing that a starter does", what)
 }
 
-// stopped reports whether a thread in a state does not run and will not: it is stopped, traced, or
-// dead and not waited for by its parent.
+// stopped reports whether a thread in a state does not run and will not: it is stopped, traced or dead.
 func stopped(state rune) bool { return strings.ContainsRune("TtZX", state) }
 
 const (
 	// signalPatience is how long processes may take to follow a signal.
 	signalPatience = 5 * time.Second
-	// lookAgain is when they, or the kernel's tables, are looked at again.
+	// lookAgain is the pause before the kernel is asked again.
 	lookAgain = 2 * time.Millisecond
 )
 
-// all sends a signal to all processes until every thread of those left is as it should be. Of what
-// is forked meanwhile the kernel lets nothing escape: it sends the signal to all in one go.
-func (c *container) all(told unix.Signal, are string, right func(state rune) bool) (seen string, err error) {
+// signalAll sends a signal to all processes until the state of every thread of those left is right. It returns
+// how many they were; are says what they are now. No fork escapes: the kernel signals all at once.
+func (c *container) signalAll(
+	told unix.Signal, are string, right func(state rune) bool,
+) (seen string, err error) {
 	before, _ := others(right)
 	for deadline := time.Now().Add(signalPatience); ; time.Sleep(lookAgain) {
 		if err := unix.Kill(-1, told); err != nil && !errors.Is(err, unix.ESRCH) {
 			return "", fmt.Errorf("signal %d to all processes of the container: %w", told, err)
 		}
-		if c.program == 0 { // else its end is to be told
+		if c.program == 0 { // else play has to see the program's end
 			c.reap()
 		}
 		left, wrong := others(right)
@@ -137,31 +139,27 @@ func (c *container) all(told unix.Signal, are string, right func(state rune) boo
 	}
 }
 
-// others counts the processes of the container but this one, and has the states of those of their
-// threads that are not right.
+// others counts the processes of the container but this one, and returns the states of those of their threads
+// that are not right.
 func others(right func(state rune) bool) (processes int, wrong string) {
 	all, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/stat") // the pattern is right
-	seen := map[string]bool{"1": true}
+	seen := map[string]bool{}
 	for _, path := range all {
 		process := strings.Split(path, "/")[2]
 		text, err := os.ReadFile(path)
-		_, after, found := strings.Cut(string(text[strings.LastIndexByte(string(text), ')')+1:]), " ")
-		if process == "1" || err != nil || !found { // it has ended just now
+		_, fields, found := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ") // behind its name
+		if process == "1" || err != nil || !found {                                           // it has ended just now
 			continue
 		}
-		if !seen[process] {
-			processes++
-		}
 		seen[process] = true
-		if state := rune(after[0]); !right(state) {
+		if state := rune(fields[0]); !right(state) {
 			wrong += string(state)
 		}
 	}
-	return processes, wrong
+	return len(seen), wrong
 }
 
-// awaitListening waits until something listens at a port: the kernel's tables say so, without a
-// connection that the unit would have to deal with.
+// awaitListening waits until something listens at a port. It asks the kernel: a connection would disturb the unit.
 func awaitListening(port string) error {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -176,11 +174,11 @@ func awaitListening(port string) error {
 	return nil
 }
 
-// listens reports whether the kernel has a socket that listens at an address with an end.
+// listens reports whether a socket listens at an address that ends so.
 func listens(end string) bool {
-	const address, state, listening = 1, 3, "0A" // in the tables
+	const address, state, listening = 1, 3, "0A" // see proc_net(5)
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		text, _ := os.ReadFile(table) // where there is none of a kind, nobody listens there
+		text, _ := os.ReadFile(table) // without IPv6 there is no second one
 		for line := range strings.Lines(string(text)) {
 			words := strings.Fields(line)
 			if len(words) > state && words[state] == listening && strings.HasSuffix(words[address], end) {

@@ -1,12 +1,14 @@
 // Package starter is the first process of a container on nodes that have nothing of the
-// conductor's host: it fills the unit's volume, gives it to a user who may do nothing else,
-// runs what prepares a server, and then the unit's program as that user. It passes on what it
-// is told by signals, and tells by its exit status when the kernel ended the program for want
-// of memory. Where the unit shall have faults it ends, starts, stops and continues its processes,
-// as the conductor wants it: for that nothing outside the container is needed. As a door it lets
-// the conductor in to the network of the units.
+// conductor's host. It fills the unit's volume, gives it to an unprivileged user, and runs the
+// setup of a server and then the unit's program as that user. It forwards signals to the program,
+// and its exit status tells if the kernel ended the program for want of memory. If the unit shall
+// have faults, it kills, starts, stops and continues the unit's processes at the conductor's
+// request, which takes no privilege outside the container.
 //
-// Entry points: Run, Door.
+// In containers of its own it is also the door through which the conductor reaches the network of
+// the units (Door), and the way on which units reach the conductor (WayBack).
+//
+// Entry points: Run, Door, WayBack.
 package starter
 
 import (
@@ -28,7 +30,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Run does what the orders in a file say and returns the exit status of the unit's program.
+// Run carries out the orders in a file and returns the exit status of the unit's program.
 func Run(path string) (status int, err error) {
 	orders, err := read(path)
 	if err == nil && orders.Volume != "" {
@@ -48,13 +50,14 @@ func Run(path string) (status int, err error) {
 		}
 	}
 	if orders.Faults != nil {
-		if c.wanted, err = hear(*orders.Faults); err != nil {
+		if c.wanted, err = listen(*orders.Faults); err != nil {
 			return 1, fmt.Errorf("make ready for faults: %w", err)
 		}
 	}
 	return c.play(orders.Run)
 }
 
+// read reads orders, which are compressed JSON.
 func read(path string) (orders lab.StarterOrders, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -73,11 +76,11 @@ func read(path string) (orders lab.StarterOrders, err error) {
 	return orders, nil
 }
 
-// fill writes what is in the volume to begin with.
+// fill writes the first files of the volume and gives it to the unit's user.
 func fill(orders lab.StarterOrders) error {
 	give := func(path string) error { return os.Chown(path, orders.User, orders.User) }
 	for _, file := range orders.Files {
-		err := error(nil)
+		var err error
 		if file.Folder {
 			err = os.MkdirAll(file.Path, 0o700)
 		} else {
@@ -87,19 +90,19 @@ func fill(orders lab.StarterOrders) error {
 			return fmt.Errorf("fill the volume: %w", err)
 		}
 	}
-	return give(orders.Volume) // the last: from now on it is not ours
+	return give(orders.Volume) // the last step: from now on the user can change it
 }
 
 // container is the container whose first process the starter is.
 type container struct {
 	orders   lab.StarterOrders
 	program  int            // the process that runs; 0: a fault has ended it
-	signals  chan os.Signal // for it
-	children chan os.Signal // that processes have ended
-	wanted   <-chan request // by the conductor; nil: nothing
+	signals  chan os.Signal // that the program shall get
+	children chan os.Signal // SIGCHLD: processes have ended
+	wanted   <-chan request // requests of the conductor; nil: there are none
 }
 
-// play runs a program to its end, which is not that of a life that a fault ends.
+// play runs a program to its end. An end by a fault does not count: the program may be started again.
 func (c *container) play(words []string) (status int, err error) {
 	if err := c.start(words); err != nil {
 		return 1, err
@@ -116,15 +119,16 @@ func (c *container) play(words []string) (status int, err error) {
 			}
 			_ = unix.Kill(c.program, told.(unix.Signal)) // it may have ended
 		case r := <-c.wanted:
-			if status, over := c.reap(); over { // which was no fault
+			if status, over := c.reap(); over { // it has ended before the fault
 				return status, nil
 			}
-			seen, err := c.do(r.what)
+			seen, err := c.carryOut(r.what)
 			r.done <- outcome{seen, err}
 		}
 	}
 }
 
+// start starts a program as the unit's user.
 func (c *container) start(words []string) error {
 	command := exec.Command(words[0], words[1:]...)
 	command.Env, command.Dir, command.Stdout, command.Stderr = c.orders.Env, c.orders.Dir, os.Stdout, os.Stderr
@@ -135,21 +139,21 @@ func (c *container) start(words []string) error {
 		return err
 	}
 	c.program = command.Process.Pid
-	return command.Process.Release() // it is waited for among all others
+	return command.Process.Release() // reap waits for it
 }
 
-// signalled and the number of the signal are the exit status of what one has ended, as shells have it.
+// signalled plus the number of a signal is the exit status of a program that the signal has ended, as in shells.
 const signalled = 128
 
-// reap takes in the ends of processes, those of orphans that others leave, too. Where the program
-// is among them it says how that has ended.
+// reap waits for all processes that have ended, orphans included. If the program is among them, over is true and
+// status its exit status.
 func (c *container) reap() (status int, over bool) {
 	for {
 		var how unix.WaitStatus
 		one, err := unix.Wait4(-1, &how, unix.WNOHANG, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case err != nil || one == 0: // there is none, or none that has ended
+		case err != nil || one == 0: // no process has ended
 			return status, over
 		case one != c.program:
 		case how.Signaled() && how.Signal() == unix.SIGKILL && outOfMemory():
@@ -162,7 +166,7 @@ func (c *container) reap() (status int, over bool) {
 	}
 }
 
-// outOfMemory reports whether the kernel has ended something in this container at its limit.
+// outOfMemory reports whether the kernel has killed a process of this container at the limit of memory.
 func outOfMemory() bool {
 	const groups = "/sys/fs/cgroup"
 	for _, path := range []string{"memory.events", "memory/memory.oom_control"} { // of version 2, of version 1

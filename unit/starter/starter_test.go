@@ -108,7 +108,7 @@ func TestDoor(t *testing.T) {
 	})
 	go func() { // until it is closed
 		inside := netip.MustParsePrefix("127.0.0.0/24")
-		_ = answer(tls.NewListener(plain, secured), func(caller net.Conn) error { return admit(caller, inside) })
+		_ = serveEach(tls.NewListener(plain, secured), func(caller net.Conn) error { return admit(caller, inside) })
 	}()
 	go func() {
 		for {

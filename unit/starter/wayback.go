@@ -15,13 +15,13 @@ import (
 const (
 	// maxCallers limits the units that are served at the same time, each with two buffers of io.Copy.
 	maxCallers = 256
-	// wayPatience limits the wait of a unit for a connection to the conductor, and that for its answer.
+	// wayPatience limits how long a unit waits for a connection to the conductor, and that for an answer.
 	wayPatience = 10 * time.Second
 )
 
-// WayBack joins the connections of units at one address with those that the conductor has opened at another
-// and that wait, until it cannot listen any more: no unit can reach the conductor's host itself. A unit that
-// has no way in time is hung up on, and so is one more than can be served: standard error says so.
+// WayBack joins each connection of a unit, at one address, with one that the conductor has opened at another in
+// advance: no unit can reach the conductor's host itself. It closes the connection of a unit for which none waits
+// in time, or which is one too many, and says so on standard error. It returns when it can listen no longer.
 func WayBack(units, conductor, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -41,7 +41,7 @@ func WayBack(units, conductor, keyFile string) error {
 func wayBack(inside, outside net.Listener, key string, said io.Writer) error {
 	waiting, serving := make(chan offered), make(chan struct{}, maxCallers)
 	go func() { // it ends when nobody listens any more
-		_ = answer(outside, func(conductor net.Conn) error { return offer(conductor, key, waiting) })
+		_ = serveEach(outside, func(conductor net.Conn) error { return offer(conductor, key, waiting) })
 	}()
 	for {
 		unit, err := accept.Next(inside)
@@ -57,8 +57,8 @@ func wayBack(inside, outside net.Listener, key string, said io.Writer) error {
 		}
 		go func() {
 			defer func() { <-serving }()
-			defer func() { _ = unit.Close() }() // all has been said
-			if !lead(unit, waiting) {
+			defer func() { _ = unit.Close() }() // everything was sent
+			if !join(unit, waiting) {
 				_, _ = fmt.Fprintf(said, "hung up on %v: for %v no connection of the conductor's has waited for it\n",
 					unit.RemoteAddr(), wayPatience)
 			}
@@ -66,15 +66,15 @@ func wayBack(inside, outside net.Listener, key string, said io.Writer) error {
 	}
 }
 
-// offered is a connection of the conductor's that is used once.
+// offered is a connection of the conductor that waits for one unit.
 type offered struct {
 	net.Conn
 	over chan struct{}
 }
 
-// offer offers the conductor's connection to units, and waits until it is used up.
+// offer offers a connection of the conductor to units, and returns when it was used.
 func offer(conductor net.Conn, key string, waiting chan<- offered) error {
-	if wanted, err := greet(conductor, key); err != nil || wanted != lab.StarterWaits {
+	if wanted, err := readRequest(conductor, key); err != nil || wanted != lab.StarterWaits {
 		return errors.Join(errors.New("that is not what waits for a unit"), err)
 	}
 	if err := conductor.SetDeadline(time.Time{}); err != nil {
@@ -86,28 +86,28 @@ func offer(conductor net.Conn, key string, waiting chan<- offered) error {
 	return nil
 }
 
-// lead connects a unit with the conductor; false: it had no way in time. Connections of which the conductor
-// knows nothing any more are passed over.
-func lead(unit net.Conn, waiting <-chan offered) bool {
+// join connects a unit with the conductor. It returns false if no connection came in time; it skips those that
+// the conductor has given up.
+func join(unit net.Conn, waiting <-chan offered) bool {
 	for end := time.After(wayPatience); ; {
 		select {
 		case <-end:
 			return false
 		case conductor := <-waiting:
-			begun := begin(conductor)
-			if begun {
-				connect(unit, unit, conductor.Conn)
+			called := announce(conductor)
+			if called {
+				forward(unit, unit, conductor.Conn)
 			}
 			close(conductor.over)
-			if begun {
+			if called {
 				return true
 			}
 		}
 	}
 }
 
-// begin reports whether the conductor hears that a unit has called.
-func begin(conductor net.Conn) bool {
+// announce tells the conductor that a unit has called, and reports whether the conductor has confirmed it.
+func announce(conductor net.Conn) bool {
 	var heard [1]byte
 	err := conductor.SetDeadline(time.Now().Add(wayPatience))
 	if err == nil {

@@ -21,9 +21,7 @@ func newWay(t *testing.T) way {
 	t.Helper()
 	listen := func() net.Listener {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = listener.Close() })
 		return listener
 	}
@@ -44,9 +42,7 @@ func calls(t *testing.T, listener net.Listener, says string) net.Conn {
 	if err == nil {
 		_, err = io.WriteString(connection, says)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	return connection
 }
@@ -64,21 +60,16 @@ func TestWayBack(t *testing.T) {
 	}
 	heard(calls(t, w.conductor, "no key\n"+lab.StarterWaits+"\n"), "that is not what waits for a unit\n")
 	gone := calls(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, gone.Close())
 	for range 2 {
 		unit := calls(t, w.units, "spans")
 		conductor := calls(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
 		heard(conductor, lab.StarterCalled)
-		if _, err := io.WriteString(conductor, lab.StarterCalled+"taken"); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(conductor, lab.StarterCalled+"taken")
+		must(t, err)
 		heard(conductor, "spans")
 		heard(unit, "taken")
-		if err := unit.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unit.Close())
 		if rest, err := io.ReadAll(conductor); err != nil || len(rest) > 0 {
 			t.Errorf("after the unit's end there is %q (%v)", rest, err)
 		}
