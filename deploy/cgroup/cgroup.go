@@ -43,7 +43,7 @@ func unified(root string) bool {
 	return err == nil && len(strings.Fields(string(text))) > 0
 }
 
-// Missing says why limits cannot be had here; nil: they can.
+// Missing returns why limits cannot be set here, or nil.
 func Missing(root string, limits lab.Limits) error {
 	var problems []error
 	try := func(wanted bool, what, folder string) {
@@ -132,7 +132,7 @@ func (g *Group) Folders() []string {
 	return slices.DeleteFunc(slices.Compact([]string{g.cpu, g.memory}), func(f string) bool { return f == "" })
 }
 
-// Add takes a process in. What it starts from now on is in the group, too.
+// Add puts a process into the group. What it starts from now on is in the group, too.
 func (g *Group) Add(pid int) error {
 	var problems []error
 	for _, folder := range g.Folders() {
@@ -169,12 +169,11 @@ func (g *Group) Remove() error {
 	return errors.Join(problems...)
 }
 
-// emptyPatience is how long the kernel may take until a process that has ended is in no
-// group any more.
+// emptyPatience is how long the kernel may take to remove an ended process from its group.
 const emptyPatience = 2 * time.Second
 
-// Remove removes a folder of a group, with the groups that others have made in it. One
-// that is gone is removed.
+// Remove removes a folder of a group, with the groups that others have made in it. It returns nil if the folder
+// is gone.
 func Remove(folder string) error {
 	for deadline := time.Now().Add(emptyPatience); ; time.Sleep(2 * time.Millisecond) {
 		below, _ := filepath.Glob(filepath.Join(folder, "*/cgroup.procs")) // the pattern is well formed
@@ -218,19 +217,25 @@ const labelWords = 3
 
 // RemoveTrial removes the groups of a trial, whose units have ended.
 func RemoveTrial(root, label, trial string) error {
-	return removeNamed(root, nameOf(label, trial, ""))
+	return removeNamed(root, begins(nameOf(label, trial, "")))
 }
 
 // RemoveConductor removes all groups of a conductor, whose processes have ended.
-func RemoveConductor(root, label string) error { return removeNamed(root, prefix+label+"-") }
+func RemoveConductor(root, label string) error { return removeNamed(root, begins(prefix+label+"-")) }
+
+// begins returns the test for a name that begins so.
+func begins(with string) func(name string) bool {
+	return func(name string) bool { return strings.HasPrefix(name, with) }
+}
 
 // RemoveHost removes what MakeHost has made.
 func RemoveHost(root, label, host string) error {
-	return removeNamed(root, nameOf(label, "host", host))
+	name := nameOf(label, "host", host)
+	return removeNamed(root, func(group string) bool { return group == name })
 }
 
-// First returns the first process of the PID namespace that a group holds, as this host numbers
-// it; 0: there is none. path is that of the group below every controller.
+// First returns the number, on this host, of the process in a group that is the first of its PID namespace; 0 if
+// there is none. path is the path of the group below every controller.
 func First(root, path string) int {
 	files, _ := filepath.Glob(filepath.Join(root, "*", path, "cgroup.procs")) // its pattern is well formed
 	if unified(root) {
@@ -247,8 +252,8 @@ func First(root, path string) int {
 	return 0
 }
 
-// CPU returns what all processes of a group have used of processors, also those that have
-// ended. path is that of the group below every controller.
+// CPU returns the processor time of all processes of a group, of ended ones, too. path is the path of the group
+// below every controller.
 func CPU(root, path string) (time.Duration, error) {
 	if !unified(root) {
 		text, err := os.ReadFile(filepath.Join(root, "cpuacct", path, "cpuacct.usage"))
@@ -271,8 +276,8 @@ func CPU(root, path string) (time.Duration, error) {
 	return 0, fmt.Errorf("%s does not count processor time", path)
 }
 
-// Bind keeps all processes of a group on processors, such as "0,2-3". path is that of the group below
-// every controller.
+// Bind keeps all processes of a group on processors, such as "0,2-3". path is the path of the group below every
+// controller.
 func Bind(root, path, processors string) error {
 	if !unified(root) {
 		root = filepath.Join(root, "cpuset")
@@ -291,20 +296,19 @@ func leads(number string) bool {
 	return false
 }
 
-// removeNamed removes the groups whose names begin so.
-func removeNamed(root, begin string) error {
+// removeNamed removes the groups with the names that are meant.
+func removeNamed(root string, isMeant func(name string) bool) error {
 	var problems []error
 	for _, folder := range All(root) {
-		if strings.HasPrefix(filepath.Base(folder.Path), begin) {
+		if isMeant(filepath.Base(folder.Path)) {
 			problems = append(problems, Remove(folder.Path))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// MakeHost makes a group that limits nothing, with everything that this host can limit,
-// for an engine that makes groups for its containers in it. It returns its path below
-// every controller.
+// MakeHost makes a group that limits nothing, in all controllers of this host, for a container engine that makes
+// the groups of its containers in it. It returns its path below every controller.
 func MakeHost(root, label, host string) (path string, err error) {
 	name := nameOf(label, "host", host)
 	if unified(root) {

@@ -57,3 +57,22 @@ func TestTheFilesOfVersion2(t *testing.T) {
 	must(os.RemoveAll(folder))
 	must(Remove(folder))
 }
+
+// TestTheGroupOfAHostIsRemoved, and not that of another whose name begins the same.
+func TestTheGroupOfAHostIsRemoved(t *testing.T) {
+	root, left := t.TempDir(), []string{}
+	for _, host := range []string{"node-1", "node-10"} {
+		if err := os.Mkdir(filepath.Join(root, nameOf("0a1b2c-12-345", "host", host)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := RemoveHost(root, "0a1b2c-12-345", "node-1"); err != nil {
+		t.Error(err)
+	}
+	for _, folder := range All(root) {
+		left = append(left, filepath.Base(folder.Path))
+	}
+	if len(left) != 1 || !strings.HasSuffix(left[0], "-host-node-10") {
+		t.Errorf("left are %q, want the group of node-10", left)
+	}
+}

@@ -26,7 +26,7 @@ func CheckPrograms(folder string, units []lab.UnitSpec) error {
 		case spec.Compose != nil:
 			problems = append(problems, fmt.Errorf("unit %s is a compose file: its deployment is compose", spec.Name))
 		case spec.Image != "":
-			problems = append(problems, fleet.NoImages(spec))
+			problems = append(problems, fleet.ImageRefused(spec))
 		case spec.Foreign && spec.Program != "":
 			_, err := ProgramOf(spec)
 			problems = append(problems, err)

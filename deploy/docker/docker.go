@@ -109,7 +109,7 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 			checkCount(len(nodes)))
 	}
 	if d.network == Host {
-		problems = append(problems, checkNodes(all), fleet.NoPublished(all), containers.CheckPorts(contained))
+		problems = append(problems, checkNodes(all), fleet.CheckUnpublished(all), containers.CheckPorts(contained))
 	} else {
 		problems = append(problems, hosts.MissingForPorts(contained))
 	}

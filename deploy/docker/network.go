@@ -266,5 +266,5 @@ func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error)
 			break
 		}
 	}
-	return "", errors.Join(errors.New("make a network for the trial"), err)
+	return "", fmt.Errorf("make a network for the trial: %w", err)
 }

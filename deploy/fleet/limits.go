@@ -39,8 +39,11 @@ func CheckLimits(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// OutOfMemory returns the message for a unit that the kernel killed at its memory limit.
+// OutOfMemory returns the message for a unit that the kernel killed for want of memory.
 func OutOfMemory(spec lab.UnitSpec) string {
+	if spec.Limits.Memory == 0 {
+		return "its host ran out of memory, and the kernel killed it: give it a larger host, or less load"
+	}
 	return fmt.Sprintf("it needed more memory than its limit of %d MiB", spec.Limits.Memory>>20)
 }
 
@@ -56,8 +59,8 @@ func HowEnded(spec lab.UnitSpec, code int, outOfMemory bool, err error) error {
 	return fmt.Errorf("exit status %d", code)
 }
 
-// NoPublished returns an error for units that peers shall call at ports of their nodes.
-func NoPublished(units []lab.UnitSpec) error {
+// CheckUnpublished returns an error for units that peers shall call at ports of their nodes.
+func CheckUnpublished(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
 		if spec.Reached == lab.ReachPublished {
@@ -69,8 +72,8 @@ func NoPublished(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// NoImages returns the error for a unit that is a container of the user's image.
-func NoImages(spec lab.UnitSpec) error {
+// ImageRefused returns the error for a unit that is a container of an image of this host's Docker.
+func ImageRefused(spec lab.UnitSpec) error {
 	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: "+
 		"deploy it with docker-bridge, docker-host, "+
 		"or on the private swarm or Kubernetes", spec.Name, spec.Image)}

@@ -53,7 +53,7 @@ func (p plain) Can() lab.Capabilities {
 }
 
 func (p plain) Preflight(_ context.Context, layout lab.Layout) error {
-	return errors.Join(fleet.CheckLimits(layout.Units), fleet.NoPublished(layout.Units))
+	return errors.Join(fleet.CheckLimits(layout.Units), fleet.CheckUnpublished(layout.Units))
 }
 
 func (p plain) Deploy(ctx context.Context, layout lab.Layout, dir string) (_ lab.Deployment, err error) {

@@ -193,6 +193,30 @@ func TestTheEndOfAKeeperNamesItsCauseFirst(t *testing.T) {
 	}
 }
 
+// TestHowAContainerEnded: an end for want of memory names the limit, where there is one.
+func TestHowAContainerEnded(t *testing.T) {
+	limited := lab.UnitSpec{Limits: lab.Limits{Memory: 64 << 20}}
+	gone := errors.New("somebody has removed it")
+	for _, c := range []struct {
+		spec        lab.UnitSpec
+		code        int
+		outOfMemory bool
+		err         error
+		says        string
+	}{
+		{limited, 0, false, nil, ""},
+		{limited, 0, false, gone, "somebody has removed it"},
+		{limited, 3, false, nil, "exit status 3"},
+		{limited, 137, true, nil, "it needed more memory than its limit of 64 MiB"},
+		{lab.UnitSpec{}, 137, true, nil, "its host ran out of memory"},
+	} {
+		err := HowEnded(c.spec, c.code, c.outOfMemory, c.err)
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.HasPrefix(err.Error(), c.says)) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 func TestFilesStayInTheirFolder(t *testing.T) {
 	for _, name := range []string{"../up", "/etc/passwd", "a/b", ".", "..", "", "load.log"} {
 		t.Run(name, func(t *testing.T) {

@@ -45,7 +45,7 @@ func (o *own) preflight(ctx context.Context, layout lab.Layout) error {
 	pods := slices.Concat(servers, contained)
 	problems := []error{
 		Missing(), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest), fleet.CheckLimits(pods),
-		fleet.NoPublished(pods), links.Check(layout.Links, pods),
+		fleet.CheckUnpublished(pods), links.Check(layout.Links, pods),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)), images.Check(ctx, pods),
 		containers.CheckServices(layout.Services, "process or docker-host"),

@@ -38,7 +38,7 @@ func (d *Deployer) Preflight(_ context.Context, layout lab.Layout) error {
 	problems := []error{
 		CheckDescriptors(max(layout.Descriptors, conductorDescriptors+units*descriptorsPerUnit)),
 		checkProcesses(units), CheckMemory(units, memoryPerUnit, layout.SharedMemory),
-		fleet.CheckLimits(layout.Units), fleet.NoPublished(layout.Units), volume.CheckFaults(layout.Units),
+		fleet.CheckLimits(layout.Units), fleet.CheckUnpublished(layout.Units), volume.CheckFaults(layout.Units),
 		CheckNodes(layout), links.Check(layout.Links, layout.Units),
 	}
 	if layout.OnReplicatedDisk() {
@@ -47,7 +47,7 @@ func (d *Deployer) Preflight(_ context.Context, layout lab.Layout) error {
 	for _, spec := range slices.Concat(layout.Prepare, layout.Units) {
 		problems = append(problems, cgroup.Missing(cgroup.Root, spec.Limits))
 		if spec.Image != "" {
-			problems = append(problems, fleet.NoImages(spec))
+			problems = append(problems, fleet.ImageRefused(spec))
 		}
 		if !spec.Foreign || spec.Compose != nil || spec.Program == "" {
 			continue

@@ -174,7 +174,7 @@ func (d *deployment) clear() error {
 		case <-u.Ended:
 		case <-late:
 			return errors.Join(err, fmt.Errorf("host %s does not say within %v that unit %s has ended: look there "+
-				"for what is left", u.Spec.Node, leavePatience, u.Spec.Name))
+				"for what is left", u.host.name, leavePatience, u.Spec.Name))
 		}
 	}
 	return err

@@ -111,16 +111,35 @@ func (l late) Hear(_ int, next *agent.Heard) error {
 	return nil
 }
 
+// Stop is that of an agent.
+func (l late) Stop(agent.None, *agent.None) error { return nil }
+
+// serve plays an agent.
+func (l late) serve(from net.Conn) {
+	server := rpc.NewServer()
+	if err := server.RegisterName(agent.Service, l); err != nil {
+		panic(err) // its methods are those above
+	}
+	server.ServeConn(from)
+}
+
+// TestAUnitOfWhichNothingIsHeard keeps nobody waiting at the end of a trial, which names its host.
+func TestAUnitOfWhichNothingIsHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		may := make(chan struct{})
+		h := connectedTo(late{may}.serve)
+		d, u := trialOn(t, h)
+		deploytest.Says(t, d.Stop(), "host left does not say within 1m0s that unit front has ended")
+		h.end()
+		close(may)
+		<-u.Ended
+	})
+}
+
 // TestALateAnswerIsThrownAway: who has given up waiting keeps what it has (see it with the race detector).
 func TestALateAnswerIsThrownAway(t *testing.T) {
 	may := make(chan struct{})
-	h := connectedTo(func(from net.Conn) {
-		server := rpc.NewServer()
-		if err := server.RegisterName(agent.Service, late{may}); err != nil {
-			t.Error(err)
-		}
-		server.ServeConn(from)
-	})
+	h := connectedTo(late{may}.serve)
 	why := errors.New("nobody wants it any more")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)

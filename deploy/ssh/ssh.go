@@ -106,7 +106,7 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	servers, units, rest := containers.Part(layout)
 	problems := []error{Missing(), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
 		containers.CheckServices(layout.Services, "process or docker-host"),
-		containers.CheckFolders(layout.Services, "others"), fleet.NoPublished(units)}
+		containers.CheckFolders(layout.Services, "others"), fleet.CheckUnpublished(units)}
 	if layout.SharedMemory > 0 || layout.SocketName > 0 {
 		problems = append(problems, &lab.Incapable{Why: "the units share memory or Unix sockets, which leads " +
 			"from no host to another: deploy them in another way"})
@@ -148,7 +148,7 @@ func check(spec lab.UnitSpec) error {
 	case spec.Compose != nil:
 		return refuse("is a compose file")
 	case spec.Image != "":
-		return fleet.NoImages(spec)
+		return fleet.ImageRefused(spec)
 	case spec.Floats != "":
 		return refuse("shares the address %s with others, and addresses of other hosts are not ours to give",
 			spec.Floats)

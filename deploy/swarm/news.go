@@ -113,6 +113,9 @@ func over(t engine.Task) bool {
 
 // advised returns the state of a task as an error, with advice.
 func advised(t engine.Task) error {
+	if t.ID == "" {
+		return errors.New("there is no task of it yet: look at docker service ls, and whether the manager is busy")
+	}
 	said := cmp.Or(t.Status.Err, t.Status.Message)
 	switch lower := strings.ToLower(said); {
 	case strings.Contains(lower, "no such image"), strings.Contains(lower, "pull"),

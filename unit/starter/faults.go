@@ -147,8 +147,9 @@ func others(right func(state rune) bool) (processes int, wrong string) {
 	for _, path := range all {
 		process := strings.Split(path, "/")[2]
 		text, err := os.ReadFile(path)
-		_, fields, found := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ") // behind its name
-		if process == "1" || err != nil || !found {                                           // it has ended just now
+		// Its state follows its name. Without them it has just ended.
+		_, fields, found := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
+		if process == "1" || err != nil || !found {
 			continue
 		}
 		seen[process] = true
