@@ -1,0 +1,22 @@
+package swarm
+
+import (
+	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/engine"
+)
+
+// TestAdvice: what a swarm says of a task that does not run comes with what to do.
+func TestAdvice(t *testing.T) {
+	deploytest.Says(t, advised(engine.Task{}), "there is no task of it yet", "docker service ls")
+	for said, want := range map[string]string{
+		"No such image: shop:1":                               "look whether the nodes reach the registry",
+		"driver failed: Bind for :80: Address already in use": "a program of that node has the port",
+		"no suitable node (insufficient resources)":           "look at docker node ls",
+	} {
+		task := engine.Task{ID: "1"}
+		task.Status.State, task.Status.Err = "rejected", said
+		deploytest.Says(t, advised(task), "rejected: "+said+": ", want)
+	}
+}
