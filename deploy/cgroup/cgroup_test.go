@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -13,18 +14,12 @@ import (
 // limits bite), so a folder stands in for the kernel here.
 func TestTheFilesOfVersion2(t *testing.T) {
 	root := t.TempDir()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte("cpu memory\n"), 0o600))
+	deploytest.Must(t, os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte("cpu memory\n"), 0o600))
 	limits := lab.Limits{CPU: 0.5, Memory: 64 << 20}
-	must(Missing(root, limits))
+	deploytest.Must(t, Missing(root, limits))
 	g, err := Make(root, "0a1b2c-12-345", "trial", "front-1", limits)
-	must(err)
-	must(g.Add(42))
+	deploytest.Must(t, err)
+	deploytest.Must(t, g.Add(42))
 	folder := filepath.Join(root, "cleave-0a1b2c-12-345-trial-front-1")
 	for file, want := range map[string]string{
 		"cpu.max": "50000 100000", "memory.max": "67108864", "memory.swap.max": "0", "cgroup.procs": "42",
@@ -35,7 +30,7 @@ func TestTheFilesOfVersion2(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{"oom 3\noom_kill 0\n": false, "oom 3\noom_kill 1\n": true} {
-		must(os.WriteFile(filepath.Join(folder, "memory.events"), []byte(text), 0o600))
+		deploytest.Must(t, os.WriteFile(filepath.Join(folder, "memory.events"), []byte(text), 0o600))
 		if g.OutOfMemory() != want {
 			t.Errorf("OutOfMemory is %t after %q", !want, text)
 		}
@@ -43,7 +38,7 @@ func TestTheFilesOfVersion2(t *testing.T) {
 	if all := All(root); len(all) != 1 || all[0] != (Folder{folder, "0a1b2c-12-345"}) {
 		t.Errorf("All: %v", all)
 	}
-	must(Bind(root, filepath.Base(folder), "0,2"))
+	deploytest.Must(t, Bind(root, filepath.Base(folder), "0,2"))
 	if text, err := os.ReadFile(filepath.Join(folder, "cpuset.cpus")); err != nil || string(text) != "0,2" {
 		t.Errorf("cpuset.cpus has %q (%v)", text, err)
 	}
@@ -54,21 +49,17 @@ func TestTheFilesOfVersion2(t *testing.T) {
 	if err := RemoveTrial(root, "0a1b2c-12-345", "trial"); err == nil || !strings.Contains(err.Error(), folder) {
 		t.Errorf("RemoveTrial: %v, want it to name the folder that stays", err)
 	}
-	must(os.RemoveAll(folder))
-	must(Remove(folder))
+	deploytest.Must(t, os.RemoveAll(folder))
+	deploytest.Must(t, Remove(folder))
 }
 
 // TestTheGroupOfAHostIsRemoved, and not that of another whose name begins the same.
 func TestTheGroupOfAHostIsRemoved(t *testing.T) {
 	root, left := t.TempDir(), []string{}
 	for _, host := range []string{"node-1", "node-10"} {
-		if err := os.Mkdir(filepath.Join(root, nameOf("0a1b2c-12-345", "host", host)), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, os.Mkdir(filepath.Join(root, nameOf("0a1b2c-12-345", "host", host)), 0o700))
 	}
-	if err := RemoveHost(root, "0a1b2c-12-345", "node-1"); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, RemoveHost(root, "0a1b2c-12-345", "node-1"))
 	for _, folder := range All(root) {
 		left = append(left, filepath.Base(folder.Path))
 	}

@@ -80,13 +80,8 @@ func (f fixture) layout(t *testing.T, text string, services ...string) lab.Layou
 // deploy deploys it; it is stopped with the test.
 func (f fixture) deploy(t *testing.T, layout lab.Layout) lab.Deployment {
 	t.Helper()
-	d, err := f.Deploy(t.Context(), layout, deploytest.Folder(t))
-	deploytest.Must(t, err)
-	t.Cleanup(func() {
-		if err := d.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	d := deploytest.Deploy(t, f, layout)
+	t.Cleanup(func() { deploytest.NoError(t, d.Stop()) })
 	return d
 }
 
@@ -158,9 +153,7 @@ volumes: {data: {}}
 	} {
 		deploytest.Must(t, what())
 	}
-	if err := d.Stop(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, d.Stop())
 	logs := d.Logs()
 	if logs["init"] != "moves to /data/lives\n" || strings.Count(logs["web-2"], "boxed listens") != 2 ||
 		!strings.HasPrefix(logs["web"], "boxed listens") {

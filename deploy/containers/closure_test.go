@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
 // TestAProgramWithAllThatItNeeds runs from its image alone.
@@ -29,9 +31,7 @@ func TestAProgramWithAllThatItNeeds(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		path := filepath.Join(root, header.Name)
 		switch header.Typeflag {
 		case tar.TypeDir:
@@ -44,9 +44,7 @@ func TestAProgramWithAllThatItNeeds(t *testing.T) {
 			err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755),
 				os.WriteFile(path, text, os.FileMode(header.Mode)))
 		}
-		if err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, err)
 	}
 	for _, path := range []string{"etc/passwd", "usr/share/zoneinfo/Europe/Berlin"} {
 		if _, err := os.Stat(filepath.Join(root, path)); err != nil {
@@ -66,9 +64,7 @@ func TestAProgramWithAllThatItNeeds(t *testing.T) {
 
 func TestAProgramOfNoPackage(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "unit")
-	if err := os.WriteFile(program, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(program, nil, 0o755))
 	if _, _, err := ImageOf([]string{program}); err == nil ||
 		!strings.Contains(err.Error(), "of no Debian package") {
 		t.Error(err)

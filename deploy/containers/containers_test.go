@@ -55,9 +55,7 @@ func TestPartTellsContainersFromTheRest(t *testing.T) {
 // TestWhatRunsBesideContainersIsOnNoNode since nodes of this host do not lead to them.
 func TestWhatRunsBesideContainersIsOnNoNode(t *testing.T) {
 	rest := lab.Layout{Units: []lab.UnitSpec{{Name: "generator"}}}
-	if err := CheckBeside(rest); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, CheckBeside(rest))
 	rest.Units[0].Node = "load"
 	deploytest.Says(t, CheckBeside(rest), "unit generator is placed on load")
 }
@@ -66,9 +64,7 @@ func TestWhatRunsBesideContainersIsOnNoNode(t *testing.T) {
 func TestPortsThatNothingLeadsTo(t *testing.T) {
 	ports := []lab.ContainerPort{{Port: 81, Target: 81}}
 	units := []lab.UnitSpec{{Name: "web", Runnable: lab.Runnable{Container: &lab.ContainerSpec{Ports: ports}}}}
-	if err := CheckPorts(units); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, CheckPorts(units))
 	ports[0].Port = 80
 	deploytest.Says(t, CheckPorts(units), "web is called at port 80, and listens on 81",
 		"deploy with docker-bridge")

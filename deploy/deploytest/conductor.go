@@ -53,3 +53,21 @@ func Conductor(t *testing.T, args ...string) *exec.Cmd {
 	}
 	return conductor
 }
+
+// Kill starts this test program as a conductor (see Main), and kills it when its units run.
+func Kill(t *testing.T, args ...string) {
+	t.Helper()
+	conductor := Conductor(t, args...)
+	Must(t, conductor.Process.Kill())
+	_ = conductor.Wait() // killed, as it should be
+}
+
+// AwaitGone waits until no process of this host carries the label of a conductor.
+func AwaitGone(t *testing.T, label string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); len(Processes(label)) > 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("processes %q still run", Processes(label))
+		}
+	}
+}

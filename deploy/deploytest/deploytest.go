@@ -133,6 +133,9 @@ func Layout(names ...string) lab.Layout {
 	return l
 }
 
+// Front returns the layout of a lead and one unit.
+func Front() lab.Layout { return Layout("front") }
+
 func fromStartToReports(t *testing.T, s suite) {
 	d := s.deploy(t, Layout("front", "stock", "views"))
 	defer stop(t, d)
@@ -228,7 +231,7 @@ func killedAndRestarted(t *testing.T, s suite) {
 	}
 	d := s.deploy(t, Layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultKill}}))
 	defer stop(t, d)
-	await(t, d, lab.EventReady)
+	Await(t, d, lab.EventReady)
 	before := endpointOf(t, d, "stock")
 	harm(t, d, "stock", lab.FaultKill)
 	if text := said(before, silence); text != "" {

@@ -13,12 +13,18 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// Folder makes the folder of a trial.
+func Folder(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "trial")
+	Must(t, os.Mkdir(dir, 0o700))
+	return dir
+}
+
 // skip ends a test of what the deployer cannot do. Nobody has used the folder.
 func (s suite) skip(t *testing.T, why string) {
 	t.Helper()
-	if err := os.Remove(s.dir); err != nil {
-		t.Error(err)
-	}
+	NoError(t, os.Remove(s.dir))
 	t.Skip(why)
 }
 

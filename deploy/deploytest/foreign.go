@@ -64,7 +64,7 @@ func (f Foreign) deploy(t *testing.T, s suite) (d lab.Deployment, at lab.Endpoin
 			stop(t, d)
 		}
 	}()
-	await(t, d, lab.EventReady)
+	Await(t, d, lab.EventReady)
 	at.Dial = f.Address
 	if at.Dial == "" {
 		at = endpointOf(t, d, Boxed)

@@ -13,7 +13,7 @@ func limits(t *testing.T, s suite) {
 	l.Units[0].Args[0], l.Units[0].Limits = "burner", lab.Limits{CPU: 0.2, Memory: 128 << 20}
 	d := s.deploy(t, l)
 	defer stop(t, d)
-	await(t, d, lab.EventReady)
+	Await(t, d, lab.EventReady)
 	// It may begin with a period's share.
 	if took, least := finish(t, d), 0.9*Burnt/l.Units[0].Limits.CPU; took < least {
 		t.Errorf("the job took %g s, want at least %g with %s", took, least, l.Units[0].Limits)

@@ -90,9 +90,7 @@ func server(t *testing.T, s suite) {
 	}
 	more = 1
 	heal(t, d, "store", lab.FaultKill)
-	if err := lives(first+1)(t.Context(), endpoint.Dial); err != nil {
-		t.Error(err)
-	}
+	NoError(t, lives(first+1)(t.Context(), endpoint.Dial))
 	more = 2
 	harm(t, d, "store", lab.FaultRestart)
 	heal(t, d, "store", lab.FaultRestart)
@@ -176,12 +174,10 @@ func shownReady(t *testing.T, s suite) {
 		if len(lines) != 2+lives {
 			t.Fatalf("the command was asked with %q, want it three times, and once for every later life", lines)
 		}
-		if err := hears(lines[len(lines)-1], fmt.Sprintf("boxed:%d", lives)); err != nil {
-			t.Error(err)
-		}
+		NoError(t, hears(lines[len(lines)-1], fmt.Sprintf("boxed:%d", lives)))
 	}
 	said(1)
-	await(t, d, lab.EventReady)
+	Await(t, d, lab.EventReady)
 	harm(t, d, Boxed, lab.FaultRestart)
 	heal(t, d, Boxed, lab.FaultRestart)
 	said(2)

@@ -55,7 +55,7 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 		stop(t, d)
 		s.leavesNothing(t, left)
 	}()
-	await(t, d, lab.EventReady)
+	Await(t, d, lab.EventReady)
 	var names []string
 	for _, u := range d.Units() {
 		names = append(names, u.Name)
@@ -145,7 +145,7 @@ func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left f
 		stop(t, d)
 		s.leavesNothing(t, left)
 	}()
-	await(t, d, lab.EventReady)
+	Await(t, d, lab.EventReady)
 	says(t, d, "web", "asks $(A){{b}} boxed:1")
 	says(t, d, "web-2", "asks $(A){{b}} boxed:1")
 	metered(d)

@@ -25,6 +25,15 @@ func (s suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
 	return d
 }
 
+// Deploy deploys a layout in a folder of its own. The deployment is stopped with the test.
+func Deploy(t *testing.T, deployer lab.Deployer, l lab.Layout) lab.Deployment {
+	t.Helper()
+	d, err := deployer.Deploy(t.Context(), l, Folder(t))
+	Must(t, err)
+	t.Cleanup(func() { _ = d.Stop() }) // tests that want its error have stopped it
+	return d
+}
+
 func stop(t *testing.T, d lab.Deployment) {
 	t.Helper()
 	for range 2 { // the second time it does nothing
@@ -45,7 +54,7 @@ func Within(t *testing.T) context.Context {
 // job plays the job of the lead unit.
 func job(t *testing.T, d lab.Deployment) {
 	t.Helper()
-	await(t, d, lab.EventReady)
+	Await(t, d, lab.EventReady)
 	finish(t, d)
 }
 
@@ -53,15 +62,15 @@ func job(t *testing.T, d lab.Deployment) {
 func finish(t *testing.T, d lab.Deployment) float64 {
 	t.Helper()
 	Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
-	took := await(t, d, lab.EventFinished).ElapsedSeconds
+	took := Await(t, d, lab.EventFinished).ElapsedSeconds
 	if took <= 0 {
 		t.Fatalf("the job took %g s", took)
 	}
 	return took
 }
 
-// await returns the next event of the lead, which must be of a kind.
-func await(t *testing.T, d lab.Deployment, kind lab.EventKind) lab.Event {
+// Await returns the next event of the lead, which must be of a kind.
+func Await(t *testing.T, d lab.Deployment, kind lab.EventKind) lab.Event {
 	t.Helper()
 	event, err := d.Await(Within(t), kind)
 	Must(t, err)
@@ -119,9 +128,7 @@ func ask(t *testing.T, d lab.Deployment, unit string) string {
 	connection, err := net.Dial("tcp", endpoint.Dial)
 	Must(t, err)
 	text, err := io.ReadAll(connection)
-	if err = errors.Join(err, connection.Close()); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, errors.Join(err, connection.Close()))
 	return string(text)
 }
 

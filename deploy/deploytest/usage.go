@@ -13,7 +13,7 @@ func usage(t *testing.T, s suite) {
 	l.Units[0].Args[0] = "burner"
 	d := s.deploy(t, l)
 	defer stop(t, d)
-	await(t, d, lab.EventReady)
+	Await(t, d, lab.EventReady)
 	checkUsage(t, meteredJob(t, d))
 	end(t, d)
 }
@@ -33,9 +33,7 @@ func meteredJob(t *testing.T, d lab.Deployment) lab.Metered {
 	finish(t, d)
 	err = metering.Mark()
 	metered, wrong := metering.Stop()
-	if err = errors.Join(err, wrong); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, errors.Join(err, wrong))
 	return metered
 }
 

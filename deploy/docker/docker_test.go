@@ -41,9 +41,7 @@ func newDeployer(t *testing.T, network Network, program string) *Deployer {
 	label := deploytest.Label(t)
 	d := New(network, process.New(program, deploytest.Part("janitor"), nil, label), program, label)
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		deploytest.NoError(t, d.Close())
 		if things := things(t, "container", "network", "image", "volume"); len(things) > 0 {
 			t.Errorf("after Close there are %q", things)
 		}
@@ -85,9 +83,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	for _, network := range []Network{Host, Bridge} {
 		t.Run(string(network), func(t *testing.T) {
 			dir := deploytest.Folder(t)
-			conductor := deploytest.Conductor(t, string(network), program, dir, deploytest.Label(t), string(text))
-			deploytest.Must(t, conductor.Process.Kill())
-			_ = conductor.Wait() // killed, as it should be
+			deploytest.Kill(t, string(network), program, dir, deploytest.Label(t), string(text))
 			for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 				running, err := cli(t.Context(), "ps", "--quiet", "--filter",
 					"label="+leftovers.DockerLabel+"="+deploytest.Label(t))
@@ -103,11 +99,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 			if err != nil || len(found) < 3 { // two containers and the image
 				t.Errorf("left are %q (%v)", found, err)
 			}
-			for _, thing := range found {
-				if _, err := thing.Remove(); err != nil {
-					t.Error(err)
-				}
-			}
+			removeAll(t, found)
 			if left := things(t, "container", "network", "image", "volume"); len(left) > 0 {
 				t.Errorf("after that there are %q", left)
 			}
@@ -123,11 +115,7 @@ func TestNoSecretIsInADescription(t *testing.T) {
 	dir := deploytest.Folder(t)
 	deployed, err := d.Deploy(t.Context(), waiting(), dir)
 	deploytest.Must(t, err)
-	defer func() {
-		if err := deployed.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	defer func() { deploytest.NoError(t, deployed.Stop()) }()
 	environment, err := os.ReadFile(filepath.Join(dir, "front", "front.environment"))
 	deploytest.Must(t, err)
 	var variables map[string]string
@@ -204,9 +192,7 @@ func TestADaemonThatEnds(t *testing.T) {
 	deploytest.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := d.Await(ctx, lab.EventReady); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Await(t, d, lab.EventReady)
 	daemon.Kill()
 	if _, err := d.Await(ctx, lab.EventFinished); err == nil ||
 		!strings.HasPrefix(err.Error(), "the Docker daemon has ended: ") {
@@ -229,10 +215,15 @@ func TestADaemonThatEnds(t *testing.T) {
 	if err != nil || len(found) != 3 { // two containers and their image
 		t.Errorf("left are %q (%v)", found, err)
 	}
+	removeAll(t, found)
+}
+
+// removeAll removes what was found of a dead conductor.
+func removeAll(t *testing.T, found []leftovers.Leftover) {
+	t.Helper()
 	for _, thing := range found {
-		if _, err := thing.Remove(); err != nil {
-			t.Error(err)
-		}
+		_, err := thing.Remove()
+		deploytest.NoError(t, err)
 	}
 }
 
@@ -250,10 +241,7 @@ func TestNothingIsLeftOfADeploymentThatIsInterrupted(t *testing.T) {
 		d, err := deployer.Deploy(ctx, l, dir)
 		cancel()
 		if err == nil {
-			err = d.Stop()
-			if err != nil {
-				t.Error(err)
-			}
+			deploytest.NoError(t, d.Stop())
 		}
 		if left := things(t, "container", "network"); len(left) > 0 {
 			t.Errorf("interrupted after %v (%v): left are %q", after*time.Millisecond, err, left)
@@ -277,11 +265,7 @@ func TestUnitsOnNodes(t *testing.T) {
 	dir := deploytest.Folder(t)
 	deployed, err := d.Deploy(t.Context(), layout, dir)
 	deploytest.Must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if _, err := deployed.Await(ctx, lab.EventReady); err != nil { // the lead has called across nodes
-		t.Error(err)
-	}
+	deploytest.Await(t, deployed, lab.EventReady) // the lead has called across nodes
 	at := map[string]string{}
 	for _, name := range []string{"front", "stock"} {
 		endpoint, err := deployed.Endpoint(name)
@@ -293,9 +277,7 @@ func TestUnitsOnNodes(t *testing.T) {
 		at["stock"] == at["front"] {
 		t.Errorf("front is at %s and stock at %s, want one address and two ports", at["front"], at["stock"])
 	}
-	if err := deployed.Stop(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, deployed.Stop())
 	if left := things(t, "container", "network", "volume"); len(left) > 0 {
 		t.Errorf("left are %q", left)
 	}

@@ -63,9 +63,7 @@ func TestAnImageOfTheUsers(t *testing.T) {
 	if unit := running.Units()[1]; unit.Name != "boxed" || unit.Span != lab.SpanContainer || unit.PID == 0 {
 		t.Errorf("unit %+v", unit)
 	}
-	if err := running.Stop(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, running.Stop())
 }
 
 // TestForeignSuite runs the suite for foreign units with containers of the user's images: on a bridge at

@@ -36,9 +36,7 @@ func TestEndsForWantOfMemoryAreSeen(t *testing.T) {
 	err = fleet.ForAll(t.Context(), 6, names, func(ctx context.Context, name string) error {
 		return endForWantOfMemory(ctx, client, name, labels)
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, err)
 }
 
 // endForWantOfMemory runs a container that takes ever more memory.

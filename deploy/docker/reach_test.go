@@ -19,8 +19,7 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 	program := deploytest.Program(t)
 	deploytest.Says(t, newDeployer(t, Host, program).Preflight(t.Context(), l),
 		"unit front shall be called at a port that its node publishes")
-	made, err := newDeployer(t, Bridge, program).Deploy(t.Context(), l, deploytest.Folder(t))
-	deploytest.Must(t, err)
+	made := deploytest.Deploy(t, newDeployer(t, Bridge, program), l)
 	running := made.(*deployment)
 	told := running.trial().Environment(l.Units[0])[lab.PeerVariable("front")]
 	host, port, _ := net.SplitHostPort(told)
@@ -29,10 +28,6 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 		strings.HasSuffix(bound, ":"+port) {
 		t.Errorf("the lead calls the front at %s, which listens at %s; this host is %s", told, bound, running.host)
 	}
-	if _, err := made.Await(t.Context(), lab.EventReady); err != nil { // it has called
-		t.Error(err)
-	}
-	if err := made.Stop(); err != nil {
-		t.Errorf("Stop: %v", err)
-	}
+	deploytest.Await(t, made, lab.EventReady) // it has called
+	deploytest.NoError(t, made.Stop())
 }

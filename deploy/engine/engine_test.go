@@ -36,11 +36,7 @@ func daemon(t *testing.T, handler http.HandlerFunc) *Client {
 			handler(w, r)
 		})}
 	go func() { _ = server.Serve(listener) }() // until it is closed
-	t.Cleanup(func() {
-		if err := errors.Join(server.Close(), os.RemoveAll(dir)); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { deploytest.NoError(t, errors.Join(server.Close(), os.RemoveAll(dir))) })
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
 	c, err := Open(t.Context())
 	deploytest.Must(t, err)
@@ -52,9 +48,7 @@ func TestCreateSaysWhatTheContainerIs(t *testing.T) {
 	var got map[string]any
 	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
 		path = r.URL.String()
-		if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, json.NewDecoder(r.Body).Decode(&got))
 		w.WriteHeader(http.StatusCreated)
 		_, _ = io.WriteString(w, `{"Id":"abc","Warnings":[]}`) // the client is there
 	})
@@ -146,9 +140,7 @@ func TestAttachJoinsBothOutputs(t *testing.T) {
 	if want := "one\ntwo\n" + strings.Repeat("x", 1<<16); err != nil || string(text) != want {
 		t.Errorf("read %d bytes, %.20q (%v), want %d", len(text), text, err, len(want))
 	}
-	if err := said.Close(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, said.Close())
 }
 
 // TestATerminalHasNoPieces: what a container with one writes comes as it is.
@@ -161,9 +153,7 @@ func TestATerminalHasNoPieces(t *testing.T) {
 	if text, err := io.ReadAll(said); err != nil || string(text) != "ready to serve\r\n" {
 		t.Errorf("read %q, %v", text, err)
 	}
-	if err := said.Close(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, said.Close())
 }
 
 // TestAPauseIsLookedAt: that the daemon agrees is not enough. It may hear of it a moment late.
@@ -179,9 +169,7 @@ func TestAPauseIsLookedAt(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"State":{"Status":"`+seen+`"}}`)
 	})
-	if err := c.Pause(t.Context(), "unit"); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, c.Pause(t.Context(), "unit"))
 	state = "running"
 	if err := c.Pause(t.Context(), "unit"); err == nil ||
 		err.Error() != `pause the container unit: its state is "running"` {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -204,9 +205,7 @@ func TestBeginWithoutALife(t *testing.T) {
 		Networking: lab.Networking{Reached: lab.ReachDirect},
 	}}
 	b := newBegun(t, lab.Layout{Units: units}, Platform[*life]{Skip: func(lab.UnitSpec) bool { return true }})
-	if err := b.Begin(t.Context(), units, nil); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, b.Begin(t.Context(), units, nil))
 	if !slices.Contains(b.noted, "started front") || !slices.Contains(b.noted, "followed stock") {
 		t.Errorf("%q, want all steps", b.noted)
 	}

@@ -9,15 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // TestAUnitOnThisHostHasTheClockOfTheConductor, as the two know by the run of their kernel.
 func TestAUnitOnThisHostHasTheClockOfTheConductor(t *testing.T) {
 	run, err := os.ReadFile(lab.KernelRun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	s, _, orders, say := lone(t)
 	go answerClock(orders, say, strings.TrimSpace(string(run)), 0, 0)
 	readings, err := s.askClocks(t.Context())

@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -22,9 +23,7 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 	defer doors.Close()
 	testset.CallWithoutDescriptors(t, doors.To("front"))
 	caller, err := net.Dial("tcp", doors.To("front"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	if text, err := io.ReadAll(caller); string(text) != "this is front" || err != nil {
 		t.Errorf("the unit says %q, %v", text, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -14,9 +15,7 @@ func TestAUnitGetsTheAddressesOfAllReplicasOfAPeer(t *testing.T) {
 			Networking: lab.Networking{Peers: []string{"milk"}},
 		}, {Name: "milk", Placement: lab.Placement{Scalable: true}},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	got := Environment(layout.Units[0], "run", "/dir",
 		map[string]lab.Endpoint{"milk": {Dial: "127.0.0.1:1"}, "milk-2": {Dial: "127.0.0.1:2"}})
 	want := []string{"CLEAVE_RUN=run", "CLEAVE_UNIT=front", "CLEAVE_DIR=/dir/front",

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -137,9 +138,7 @@ func (h host) Boot(context.Context) error            { return h.of.note("boot no
 func onNodes(t *testing.T, change func(*Platform[*life])) *begun {
 	t.Helper()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	address := silent.Addr().String()
 	t.Cleanup(func() { _ = silent.Close() })
 	var b *begun
@@ -232,14 +231,10 @@ func TestANodeIsLeftAsItWas(t *testing.T) {
 	for kind, want := range map[lab.FaultKind]string{lab.FaultCut: "link true", lab.FaultKill: "boot node",
 		lab.FaultDrain: "close false"} {
 		b := onNodes(t, nil)
-		if err := b.does(t, false, "east", kind, 1); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, b.does(t, false, "east", kind, 1))
 		b.noted = nil
 		for range 2 { // the second time there is nothing to do
-			if err := b.Stop(); err != nil {
-				t.Error(err)
-			}
+			deploytest.NoError(t, b.Stop())
 		}
 		if !slices.Equal(b.noted, []string{want, "clear"}) {
 			t.Errorf("after %s it did %q, want %q", kind, b.noted, want)

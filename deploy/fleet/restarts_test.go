@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -26,9 +27,7 @@ func newRestarting(t *testing.T, platform Platform[*life]) *begun {
 	t.Helper()
 	layout := restarting()
 	b := newBegun(t, layout, platform)
-	if err := b.Begin(t.Context(), layout.Units, nil); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, b.Begin(t.Context(), layout.Units, nil))
 	return b
 }
 
@@ -64,9 +63,7 @@ func TestAUnitStartsAgainUntilTheLoad(t *testing.T) {
 	if err := b.Failure(); err == nil || !strings.Contains(err.Error(), "exit status 1") {
 		t.Errorf("it ended when the lead was ready, and the failure is %v", err)
 	}
-	if err := b.Stop(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, b.Stop())
 }
 
 // TestNothingStartsAgainWherePlatformsCannot: the end of a unit fails the trial, with its last words.
@@ -77,9 +74,7 @@ func TestNothingStartsAgainWherePlatformsCannot(t *testing.T) {
 	if err := b.Failure(); err == nil || !strings.Contains(err.Error(), "no such host") {
 		t.Errorf("it ended, and the failure is %v", err)
 	}
-	if err := b.Stop(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, b.Stop())
 }
 
 // TestNoLoadBeginsWhileAUnitIsDown: nor does the unit start again once the trial ends.
@@ -98,9 +93,7 @@ func TestNoLoadBeginsWhileAUnitIsDown(t *testing.T) {
 		t.Fatal("nobody starts it again")
 	}
 	b.refusesLoad(t, "does not stay up: it ended: exit status 1")
-	if err := b.Stop(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, b.Stop())
 	starts := slices.DeleteFunc(b.noted, func(what string) bool { return what != "start front" })
 	if len(starts) != 1 {
 		t.Errorf("it was started %d times", len(starts))
@@ -133,9 +126,7 @@ func TestNoLoadBeginsBeforeAFurtherLifeCanBeUsed(t *testing.T) {
 			t.Fatalf("it did %q, want a second start at last", b.noted)
 		}
 		b.refusesLoad(t, "does not stay up: it is being started again")
-		if err := b.Stop(); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, b.Stop())
 	})
 }
 
@@ -176,14 +167,10 @@ func TestReadinessIsThatOfAFurtherLife(t *testing.T) {
 			close(up)
 		default:
 			close(up)
-			if err := <-began; err != nil {
-				t.Error(err)
-			}
+			deploytest.NoError(t, <-began)
 		}
 		synctest.Wait()
-		if err := errors.Join(b.Failure(), b.beginLoad(), b.Stop()); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, errors.Join(b.Failure(), b.beginLoad(), b.Stop()))
 	})
 }
 

@@ -62,9 +62,7 @@ func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
 		core.Commands = answering{core, life.end}
 		err := m.Suspend("core")
 		core.Commands = answering{core, life.begin}
-		if err = errors.Join(err, m.Resume(m.units[0])); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, errors.Join(err, m.Resume(m.units[0])))
 	}
 	m.marks = append(m.marks, selfMark{begun.Add(time.Second), []*lab.UsageAnswer{said(time.Second/2, 80)}})
 	used, err := m.Stop()

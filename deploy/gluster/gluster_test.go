@@ -28,9 +28,7 @@ func started(t *testing.T, lost func(error)) (v *Volume, folder string) {
 	v, err := Start(t.Context(), filepath.Join(dir, "disk"), "test-of-gluster", lost)
 	deploytest.Must(t, err)
 	t.Cleanup(func() {
-		if err := v.Close(); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, v.Close())
 		if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
 			t.Errorf("after the end %s has %v (%v)", folder, entries, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,17 +18,27 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
-// TestMain lets the test program be a conductor that is killed.
+// doomed is the label of a conductor that is killed.
+const doomed = "000000-1-1"
+
+// TestMain lets the test program be that conductor.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "conductor" {
-		if _, err := Make(context.Background(), "000000-1-1", "doomed"); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		fmt.Println("made")
-		time.Sleep(time.Hour)
+	deploytest.Main(m, nil, func([]string) error {
+		_, err := Make(context.Background(), doomed, "doomed")
+		return err
+	})
+}
+
+// newSet makes hosts that end with the test. It skips the test where there can be none.
+func newSet(t *testing.T, label string, names ...string) *Set {
+	t.Helper()
+	if err := Missing(); err != nil {
+		t.Skip(err)
 	}
-	os.Exit(m.Run())
+	s, err := Make(t.Context(), label, names...)
+	deploytest.Must(t, err)
+	t.Cleanup(func() { deploytest.NoError(t, s.Close()) })
+	return s
 }
 
 // links returns the links of sets of hosts on this host.
@@ -41,16 +50,7 @@ func links(t *testing.T) []string {
 }
 
 func TestHostsReachEachOther(t *testing.T) {
-	if err := Missing(); err != nil {
-		t.Skip(err)
-	}
-	s, err := Make(t.Context(), "000000-2-2", "alpha", "beta")
-	deploytest.Must(t, err)
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := newSet(t, "000000-2-2", "alpha", "beta")
 	alpha, beta := s.Hosts()[0], s.Hosts()[1]
 	name, err := alpha.Command(t.Context(), "hostname").Output()
 	if err != nil || string(name) != "alpha\n" {
@@ -67,9 +67,7 @@ func TestHostsReachEachOther(t *testing.T) {
 	probe(t, beta.Address, "refused")
 	sleep := alpha.Command(t.Context(), "sleep", "1000")
 	deploytest.Must(t, alpha.Start(sleep))
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, s.Close())
 	if err := sleep.Wait(); err == nil {
 		t.Error("what ran on the host has ended well, want that it was killed")
 	}
@@ -93,50 +91,30 @@ func probe(t *testing.T, address string, want ...string) {
 // TestTheEndOfASetIsNotThatOfAnother which has come to have the same number, and so the name
 // of its link, since the kernel has taken that back before.
 func TestTheEndOfASetIsNotThatOfAnother(t *testing.T) {
-	if err := Missing(); err != nil {
-		t.Skip(err)
-	}
-	first, err := Make(t.Context(), "000000-5-5", "alpha")
-	deploytest.Must(t, err)
+	first := newSet(t, "000000-5-5", "alpha")
 	for _, held := range first.held {
 		deploytest.Must(t, held.Process.Kill())
 	}
 	for _, err := net.InterfaceByIndex(first.index); err == nil; _, err = net.InterfaceByIndex(first.index) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	other, err := Make(t.Context(), "000000-6-6", "alpha")
-	deploytest.Must(t, err)
+	other := newSet(t, "000000-6-6", "alpha")
 	if other.number != first.number {
 		t.Skipf("somebody else has taken number %d meanwhile", first.number)
 	}
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, first.Close())
 	probe(t, other.Hosts()[0].Address, "refused")
-	if err := other.Close(); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestSetsHaveAddressesOfTheirOwn(t *testing.T) {
-	if err := Missing(); err != nil {
-		t.Skip(err)
-	}
 	before := links(t)
-	var all []*Set
-	for range 2 {
-		s, err := Make(t.Context(), "000000-3-3", "alpha")
-		deploytest.Must(t, err)
-		all = append(all, s)
-	}
+	all := []*Set{newSet(t, "000000-3-3", "alpha"), newSet(t, "000000-3-3", "alpha")}
 	if all[0].Range(0) == all[1].Range(0) {
 		t.Errorf("both have the addresses %s", all[0].Range(0))
 	}
 	for _, s := range all {
 		probe(t, s.Hosts()[0].Address, "refused")
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, s.Close())
 	}
 	if after := links(t); len(after) > len(before) {
 		t.Errorf("there are links %q, there were %q", after, before)
@@ -146,25 +124,14 @@ func TestSetsHaveAddressesOfTheirOwn(t *testing.T) {
 // TestAFileSystemIsShown: one that was mounted after a host came up is the same on both, and the end of
 // its folder is its end on both.
 func TestAFileSystemIsShown(t *testing.T) {
-	if err := Missing(); err != nil {
-		t.Skip(err)
-	}
-	s, err := Make(t.Context(), "000000-7-7", "alpha")
-	deploytest.Must(t, err)
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := newSet(t, "000000-7-7", "alpha")
 	alpha, folder := s.Hosts()[0], filepath.Join(t.TempDir(), "shown")
-	if err := errors.Join(os.Mkdir(folder, 0o700),
-		unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m")); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, errors.Join(os.Mkdir(folder, 0o700),
+		unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m")))
 	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) }) // it may be gone
 	before := mountsOf(t, folder)
-	err = errors.Join(os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o600), s.Show(folder))
-	deploytest.Must(t, err)
+	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o600))
+	deploytest.Must(t, s.Show(folder))
 	text, err := alpha.Command(t.Context(), "cat", filepath.Join(folder, "goods")).Output()
 	if err != nil || string(text) != "flour" {
 		t.Errorf("alpha reads %q (%v), want what this host has written", text, err)
@@ -186,46 +153,20 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	if err := Missing(); err != nil {
 		t.Skip(err)
 	}
-	own, err := os.Executable()
-	deploytest.Must(t, err)
-	conductor := exec.Command(own, "conductor")
-	said, err := conductor.StdoutPipe()
-	if err == nil {
-		err = conductor.Start()
-	}
-	deploytest.Must(t, err)
-	line := make([]byte, 100)
-	n, _ := said.Read(line)
-	if string(line[:n]) != "made\n" {
-		t.Fatalf("the conductor says %q", line[:n])
-	}
-	if len(deploytest.Processes("000000-1-1")) == 0 {
+	conductor := deploytest.Conductor(t, doomed)
+	if len(deploytest.Processes(doomed)) == 0 {
 		t.Error("its hosts do not carry its label")
 	}
 	deploytest.Must(t, conductor.Process.Kill())
-	_ = conductor.Wait()
-	for deadline := time.Now().Add(20 * time.Second); len(deploytest.Processes("000000-1-1")) > 0; time.Sleep(
-		20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("its hosts are still there")
-		}
-	}
+	_ = conductor.Wait() // killed, as it should be
+	deploytest.AwaitGone(t, doomed)
 }
 
 // TestAHostThatWasKilledIsBooted: nothing runs there and nobody answers; then it has its name
 // and address again, and its card, by which others still know it.
 func TestAHostThatWasKilledIsBooted(t *testing.T) {
-	if err := Missing(); err != nil {
-		t.Skip(err)
-	}
 	const label = "000000-3-3"
-	s, err := Make(t.Context(), label, "alpha")
-	deploytest.Must(t, err)
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := newSet(t, label, "alpha")
 	alpha := s.Hosts()[0]
 	sleeper := alpha.Command(t.Context(), "sleep", "1000")
 	deploytest.Must(t, alpha.Start(sleeper))
@@ -255,9 +196,7 @@ func mountsOf(t *testing.T, folder string) []string {
 	t.Helper()
 	var seen unix.Stat_t
 	text, err := os.ReadFile("/proc/self/mountinfo")
-	if err = errors.Join(err, unix.Stat(folder, &seen)); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, errors.Join(err, unix.Stat(folder, &seen)))
 	device := fmt.Sprintf("%d:%d", unix.Major(seen.Dev), unix.Minor(seen.Dev))
 	var found []string
 	for line := range strings.Lines(string(text)) {

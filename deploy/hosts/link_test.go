@@ -12,17 +12,7 @@ import (
 // TestALimitedLinkHoldsItsRate, also of a host that was killed, and a probe tells when it does
 // not: in whichever direction.
 func TestALimitedLinkHoldsItsRate(t *testing.T) {
-	if err := Missing(); err != nil {
-		t.Skip(err)
-	}
-	s, err := Make(t.Context(), "000000-6-6", "narrow")
-	deploytest.Must(t, err)
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	h := s.Hosts()[0]
+	h := newSet(t, "000000-6-6", "narrow").Hosts()[0]
 	deploytest.Must(t, h.Limit(t.Context(), 2e6))
 	if proof, err := h.ProbeRate(t.Context()); err != nil || !strings.Contains(proof, "410000 bytes took ") {
 		t.Errorf("limited: %q, %v", proof, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/lab"
@@ -30,14 +31,8 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 			},
 		},
 	}}, filepath.Join(t.TempDir(), "trial"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := running.Stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	deploytest.Must(t, err)
+	defer func() { deploytest.NoError(t, running.Stop()) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // two looks take 30 s on a quiet host
 	defer cancel()
 	for ctx.Err() == nil {

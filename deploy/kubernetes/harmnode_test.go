@@ -18,15 +18,8 @@ func TestNodesAreThereAfterAll(t *testing.T) {
 	d, _ := newDeployer(t)
 	deploy := func(l lab.Layout) *deployment {
 		t.Helper()
-		made, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := made.Stop(); err != nil {
-				t.Errorf("Stop: %v", err)
-			}
-		})
+		made := deploytest.Deploy(t, d, l)
+		t.Cleanup(func() { deploytest.NoError(t, made.Stop()) })
 		return made.(*deployment)
 	}
 	node := d.Can().Nodes(lab.Layout{})[0].Name
@@ -35,35 +28,23 @@ func TestNodesAreThereAfterAll(t *testing.T) {
 		if _, err := first.Harm(t.Context(), lab.Fault{Target: node, Kind: kind}); err != nil {
 			t.Fatal(err)
 		}
-		if err := first.Stop(); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, first.Stop())
 	}
 	there := deploytest.Front()
 	there.Units[1].Node = node
 	second := deploy(there)
-	if _, err := second.Await(t.Context(), lab.EventReady); err != nil { // the front has had its first caller
-		t.Fatal(err)
-	}
+	deploytest.Await(t, second, lab.EventReady) // the front has had its first caller
 	if _, err := second.Harm(t.Context(), lab.Fault{Target: node, Kind: lab.FaultKill, Heal: 400}); err != nil {
 		t.Fatal(err)
 	}
 	// As its node controller does 300 s after it has noticed.
-	if err := d.cluster.API.Do(t.Context(), http.MethodDelete,
-		d.cluster.ours("pods", second.Named("front").name), nil, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Heal(t.Context(), lab.Fault{Target: node, Kind: lab.FaultKill}); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, d.cluster.API.Do(t.Context(), http.MethodDelete,
+		d.cluster.ours("pods", second.Named("front").name), nil, nil))
+	deploytest.Must(t, second.Heal(t.Context(), lab.Fault{Target: node, Kind: lab.FaultKill}))
 	endpoint, err := second.Endpoint("front")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	connection, err := net.Dial("tcp", endpoint.Dial)
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	text, err := io.ReadAll(connection)
 	if err != nil || string(text) != "front:2" {
 		t.Errorf("front says %q (%v), want its second life", text, err)

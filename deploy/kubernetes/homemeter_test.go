@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
@@ -32,25 +33,19 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 		return all
 	}
 	watched, err := d.Meter().Watch(t.Context(), d.Units())
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	metering := watched.(*kubeletMetering)
 	mark := func() (before, after map[string]time.Duration) {
 		before = counted()
 		// A look that is told after this may have begun before it. The next one has not.
-		if err := errors.Join(metering.awaitLook(), metering.Mark()); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, errors.Join(metering.awaitLook(), metering.Mark()))
 		return before, counted()
 	}
 	ready, begun := mark()
 	useServices(t, d)
 	over, end := mark()
 	used, err := metering.Stop()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	for _, u := range used.Units {
 		name, least, most := u.Unit.Name, time.Duration(0), time.Hour
 		if name != "lead" { // which says itself what it uses
@@ -74,22 +69,16 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 // useServices has the services answer, and plays the work of the lead.
 func useServices(t *testing.T, d *deployment) {
 	at, err := d.Endpoint("web")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	for range 2 {
 		caller, err := net.Dial("tcp", at.Dial)
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		if text, err := io.ReadAll(caller); !strings.HasPrefix(string(text), "asks ") {
 			t.Fatalf("web says %q (%v)", text, err)
 		}
 		_ = caller.Close() // all has been said
 	}
-	if err := d.Command(lab.Command{Command: lab.CommandStart}); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
 	if _, err := d.Await(t.Context(), lab.EventFinished); err != nil {
 		t.Fatal(err)
 	}
@@ -98,16 +87,12 @@ func useServices(t *testing.T, d *deployment) {
 // refusedByKubelets: who may not ask kubelets is told which right that needs.
 func refusedByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	guest, _, err := api.Open([]string{f.Guest(t)}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	refused, err := kubeletMeter{Meter: d.SelfMeter(), api: guest, deployment: d}.Watch(t.Context(), d.Units())
 	if err == nil {
 		err = errors.Join(refused.Mark(), refused.Mark())
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	none, err := refused.Stop()
 	if why := none.Roles["web"].Unavailable["cpu_seconds"]; err != nil ||
 		!strings.Contains(why, "resources: [nodes/proxy], verbs: [get]") || len(none.Notes) != 3 {
@@ -128,9 +113,7 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 	defer server.Close()
 	said, err := fleet.NewSupervisor(lab.Layout{}, "").SelfMeter().Watch(t.Context(),
 		[]lab.Unit{{Name: "db", Role: "db"}, {Name: "web", Role: "web"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	db, web := &kubeletCount{unit: "db", node: "one"}, &kubeletCount{unit: "web", node: "one"}
 	m := &kubeletMetering{Metering: said, ctx: t.Context(), stop: func() {},
 		api:     api.New(server.URL, &tls.Config{InsecureSkipVerify: true}),
@@ -162,9 +145,7 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 	}
 	db.why, db.opening = "", kubeletLook{at: db.last.at.Add(-20 * time.Second)}
 	web.last = db.last // after the load
-	if err := errors.Join(said.Mark(), said.Mark()); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, errors.Join(said.Mark(), said.Mark()))
 	used, err := m.Stop()
 	notes := strings.Join(used.Notes, "\n")
 	if err != nil || !strings.Contains(notes, "unit web is not metered") ||

@@ -26,9 +26,7 @@ func newDeployer(t *testing.T) (d *Deployer, label string) {
 	d = New(process.New(program, deploytest.Part("janitor"), nil, label), program,
 		filepath.Join(t.TempDir(), "cluster"), label, nil)
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		deploytest.NoError(t, d.Close())
 		if left := deploytest.Processes(label); len(left) > 1 { // this one carries it not
 			t.Errorf("after Close there are %q", left)
 		}

@@ -17,14 +17,9 @@ func TestServicesAreReachedThroughTheirOwnNodes(t *testing.T) {
 	l := deploytest.Front()
 	l.Units[0].Node, l.Units[1].Node = "node-1", "node-2"
 	l.Links = map[string]lab.Network{"node-1": {Rate: 1e6}}
-	made, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	made := deploytest.Deploy(t, d, l)
 	endpoint, err := made.Endpoint("front")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	service, _, _ := net.SplitHostPort(endpoint.Dial)
 	for _, through := range []string{"node-2", "node-1"} {
 		route, err := exec.CommandContext(t.Context(), "ip", "route", "get", service).CombinedOutput()

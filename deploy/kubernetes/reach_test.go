@@ -18,27 +18,17 @@ func TestPodsAreCalledThemselves(t *testing.T) {
 	for at, direct := range map[lab.Reach]bool{lab.ReachUsual: false, lab.ReachDirect: true} {
 		l := deploytest.Front()
 		l.Units[1].Reached = at
-		made, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := deploytest.Deploy(t, d, l)
 		running := made.(*deployment)
 		var front api.Pod
-		err = d.cluster.API.Do(t.Context(), http.MethodGet, d.cluster.ours("pods", running.Named("front").name),
-			nil, &front)
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, d.cluster.API.Do(t.Context(), http.MethodGet,
+			d.cluster.ours("pods", running.Named("front").name), nil, &front))
 		told := running.shared().Environment(l.Units[0])[lab.PeerVariable("front")]
 		if is := strings.HasPrefix(told, front.Status.PodIP+":"); is != direct || front.Status.PodIP == "" {
 			t.Errorf("reach %q: the lead calls the front at %s, whose pod has %s", at, told, front.Status.PodIP)
 		}
-		if _, err := made.Await(t.Context(), lab.EventReady); err != nil { // it has called
-			t.Error(err)
-		}
-		if err := made.Stop(); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
+		deploytest.Await(t, made, lab.EventReady) // it has called
+		deploytest.NoError(t, made.Stop())
 	}
 }
 

@@ -21,9 +21,7 @@ func deployerOf(t *testing.T, f *userstest.Cluster, program string) *Deployer {
 		value, set := f.Variables[name]
 		return value, set
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	users.Starter = f.Starter
 	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, "", f.Label, users)
 }
@@ -50,9 +48,7 @@ func TestSuiteOnTheUsersCluster(t *testing.T) {
 	left := func() []string { return inNamespace(t, d, "pods", "services", "secrets") }
 	deploytest.Suite(t, d, left)
 	t.Run("services of a file", func(t *testing.T) { servicesOnTheirs(t, d, f, left) })
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, d.Close())
 	after := f.State(t)
 	for _, theirs := range []string{"/api/v1/namespaces/cleave-shop", "/api/v1/pods/default/theirs",
 		"/api/v1/secrets/default/theirs"} {

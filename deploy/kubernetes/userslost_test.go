@@ -35,9 +35,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 	before := f.State(t)
 	closed := func(t *testing.T, d *Deployer) {
 		t.Helper()
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, d.Close())
 		if changes := before.Changes(f.State(t)); changes != "" {
 			t.Errorf("what is the user's has changed:\n%s", changes)
 		}
@@ -52,9 +50,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		if err == nil {
 			err = made.Stop()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, err)
 		f.Put(t, d.cluster.ours("resourcequotas"), map[string]any{"metadata": map[string]string{"name": "small"},
 			"spec": map[string]any{"hard": map[string]string{"pods": "1"}}})
 		known, end := false, time.Now().Add(2*time.Minute)
@@ -97,21 +93,12 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		defer closed(t, d)
 		l := deploytest.Front()
 		l.Units[1].Node, l.Units[0].Node = "node-2", "node-1"
-		made, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := made.Await(t.Context(), lab.EventReady); err != nil {
-			t.Fatal(err)
-		}
+		made := deploytest.Deploy(t, d, l)
+		deploytest.Await(t, made, lab.EventReady)
 		node := f.Named("node-2")
-		if err := node.Link(t.Context(), false); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, node.Link(t.Context(), false))
 		deploytest.Says(t, failed(t, made, 3*time.Minute), "front", "its node node-2 does not answer to Kubernetes")
-		if err := errors.Join(made.Stop(), node.Link(t.Context(), true)); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, errors.Join(made.Stop(), node.Link(t.Context(), true)))
 	})
 	t.Run("an API server that is gone", func(t *testing.T) {
 		there, config := deploytest.NewRoad(t, "tcp", strings.TrimPrefix(f.API.Address(), "https://")),
@@ -119,22 +106,15 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		f.Variables[ConfigVariable] = f.Config(t, "https://"+there.Addr().String(), f.Admin())
 		d := deployerOf(t, f, program)
 		f.Variables[ConfigVariable] = config
-		made, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := made.Await(t.Context(), lab.EventReady); err != nil {
-			t.Fatal(err)
-		}
+		made := deploytest.Deploy(t, d, deploytest.Front())
+		deploytest.Await(t, made, lab.EventReady)
 		there.Cut()
 		deploytest.Says(t, failed(t, made, 2*apiPatience), "has not answered for 30s",
 			"look whether its API server runs")
 		deploytest.Says(t, made.Stop(), "connection refused")
 		deploytest.Says(t, d.Close(), "is still on theirs", "CLEAVE_USE_KUBERNETES=theirs cleave clean")
 		after := deployerOf(t, f, program) // as if it had come back
-		if err := after.site.(*home).remove(t.Context(), namespacePrefix+f.Label); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, after.site.(*home).remove(t.Context(), namespacePrefix+f.Label))
 		closed(t, after)
 	})
 	t.Run("conductors that are gone", func(t *testing.T) { cleaned(t, f) })
@@ -154,9 +134,7 @@ func cleaned(t *testing.T, f *userstest.Cluster) {
 		Remove: func(name string) {
 			ctx, cancel := context.WithTimeout(t.Context(), leavePatience)
 			defer cancel()
-			if err := u.remove(ctx, name); err != nil {
-				t.Error(err)
-			}
+			deploytest.NoError(t, u.remove(ctx, name))
 		},
 	})
 }

@@ -16,9 +16,7 @@ func TestAProcessIsBound(t *testing.T) {
 	}
 	launcher, command := NewLauncher(), exec.Command("sleep", "1000")
 	defer launcher.Close()
-	if err := launcher.Start(command, 1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, launcher.Start(command, 1))
 	defer func() { _, _ = command.Process.Kill(), command.Wait() }()
 	if err := AwaitBound(t.Context(), command.Process.Pid, []int{1}); err != nil {
 		t.Error(err)

@@ -8,18 +8,14 @@ import (
 
 func TestPortsAreFreeAndBelowTheEphemeralRange(t *testing.T) {
 	found, err := ReservePorts(50)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer found.Close()
 	ports := found.Numbers
 	if len(ports) != 50 || !slices.IsSorted(ports) || ports[0] < lowestPort || ports[49] > highestPort {
 		t.Errorf("ports %v, want 50 rising from %d to %d", ports, lowestPort, highestPort)
 	}
 	listener, err := net.Listen("tcp4", Loopback(ports[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = listener.Close() }()
 	if PortIsFree(ports[0]) || !PortIsFree(ports[1]) {
 		t.Errorf("port %d, which is taken, is free: %t; the next: %t", ports[0], PortIsFree(ports[0]),
@@ -31,9 +27,7 @@ func TestPortsAreFreeAndBelowTheEphemeralRange(t *testing.T) {
 // somebody listened on it no more.
 func TestReservedPortsAreNobodyElses(t *testing.T) {
 	first, err := ReservePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	port, other := first.Numbers[0], &Ports{}
 	defer other.Close()
 	if other.take(port); len(other.Numbers) != 0 {
@@ -41,15 +35,11 @@ func TestReservedPortsAreNobodyElses(t *testing.T) {
 	}
 	first.Close()
 	listener, err := net.Listen("tcp4", Loopback(port))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if other.take(port); len(other.Numbers) != 0 {
 		t.Errorf("port %d is reserved while somebody listens there", port)
 	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, listener.Close())
 	if other.take(port); len(other.Numbers) != 1 {
 		t.Errorf("port %d was given back and cannot be had", port)
 	}
@@ -57,9 +47,7 @@ func TestReservedPortsAreNobodyElses(t *testing.T) {
 
 func TestAReleasedPortIsItsProcesss(t *testing.T) {
 	ports, err := ReservePorts(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer ports.Close()
 	ports.Release(1)
 	for n, want := range []bool{false, true} {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -49,9 +50,7 @@ func TestLinksThatCannotBeMadeAreRefused(t *testing.T) {
 					Networking: lab.Networking{Listens: true},
 					Placement:  lab.Placement{Node: "east"},
 				}}
-			if err := Check(links, units); err != nil {
-				t.Fatal(err)
-			}
+			deploytest.Must(t, Check(links, units))
 			c.change(links, &units[0], &units[1])
 			if err := Check(links, units); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Check: %v, want %q", err, c.says)

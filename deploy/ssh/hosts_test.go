@@ -172,12 +172,8 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	deploy := func() lab.Deployment {
 		t.Helper()
-		dir := deploytest.Folder(t)
-		running, err := d.Deploy(t.Context(), deploytest.Front(), dir)
-		deploytest.Must(t, err)
-		if _, err := running.Await(t.Context(), lab.EventReady); err != nil {
-			t.Fatal(err)
-		}
+		running := deploytest.Deploy(t, d, deploytest.Front())
+		deploytest.Await(t, running, lab.EventReady)
 		return running
 	}
 	running := deploy()
@@ -195,12 +191,8 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 		t.Errorf("Stop: %v, want that nobody knows of the host", err)
 	}
 	h.AwaitNothing(t, 20*time.Second)
-	if err := deploy().Stop(); err != nil {
-		t.Error(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, deploy().Stop())
+	deploytest.NoError(t, d.Close())
 	h.AwaitNothing(t, time.Second)
 }
 

@@ -46,9 +46,7 @@ func TestSuite(t *testing.T) {
 		trials, _ := filepath.Glob(filepath.Join(leftovers.Root(), "*", "trial-*")) // the pattern is right
 		return append(left, trials...)
 	})
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, d.Close())
 	if left := h.Run(); len(left) > 0 {
 		t.Errorf("on the hosts there is left %q", left)
 	}

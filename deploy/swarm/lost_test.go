@@ -30,9 +30,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 	}
 	closed := func(t *testing.T, d *Deployer) {
 		t.Helper()
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, d.Close())
 		f.Unchanged(t, before)
 	}
 	t.Run("nodes that cannot pull", func(t *testing.T) {
@@ -47,32 +45,23 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		defer closed(t, d)
 		key, err := lab.NewProxyKey()
 		deploytest.Must(t, err)
-		if err := f.Nodes[2].Run(t.Context(), "sh", "-c",
-			`mkdir -p /run/secrets && printf %s "$0" >`+lab.StarterKeyFile, string(key)); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, f.Nodes[2].Run(t.Context(), "sh", "-c",
+			`mkdir -p /run/secrets && printf %s "$0" >`+lab.StarterKeyFile, string(key)))
 		taken := f.Nodes[2].Command(t.Context(), "sh", "-c",
 			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterProxy+" 0.0.0.0:10000 198.18.0.0/22")
 		deploytest.Must(t, f.Nodes[2].Start(taken))
 		defer func() {
 			_ = taken.Wait() // killed, as it should be
 		}()
-		defer func() {
-			if err := f.Nodes[2].Run(t.Context(), "sh", "-c", "kill -9 $(cat /run/taken)"); err != nil {
-				t.Error(err)
-			}
-		}()
+		defer func() { deploytest.NoError(t, f.Nodes[2].Run(t.Context(), "sh", "-c", "kill -9 $(cat /run/taken)")) }()
 		_, err = d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
 		deploytest.Says(t, err, "the door on node-3", "a program of that node has the port")
 	})
 	t.Run("a manager that is gone", func(t *testing.T) {
 		there := deploytest.NewRoad(t, "unix", strings.TrimPrefix(f.Nodes[0].Socket, "unix://"))
 		d := with(t, Variable, "tcp://"+there.Addr().String())
-		made, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
-		deploytest.Must(t, err)
-		if _, err := made.Await(t.Context(), lab.EventReady); err != nil {
-			t.Fatal(err)
-		}
+		made := deploytest.Deploy(t, d, deploytest.Front())
+		deploytest.Await(t, made, lab.EventReady)
 		there.Cut()
 		select {
 		case <-made.Failed():
@@ -85,9 +74,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		after := deployerOf(t, f, program) // as if it had come back
 		named := after.site.(*home).swarm
 		deploytest.Must(t, named.look(t.Context()))
-		if err := remove(t.Context(), named.manager, f.Label); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, remove(t.Context(), named.manager, f.Label))
 		f.Unchanged(t, before)
 	})
 	t.Run("conductors that are gone", func(t *testing.T) { cleaned(t, f) })

@@ -19,8 +19,7 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 	}{{lab.ReachUsual, "node-2"}, {lab.ReachPublished, "node-2"}, {lab.ReachPublished, "node-1"}} {
 		l := deploytest.Front()
 		l.Units[0].Node, l.Units[1].Node, l.Units[1].Reached = "node-1", c.node, c.at
-		made, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
-		deploytest.Must(t, err)
+		made := deploytest.Deploy(t, d, l)
 		running := made.(*deployment)
 		told := running.trial.Environment(l.Units[0])[lab.PeerVariable("front")]
 		want := "front"
@@ -30,12 +29,8 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 		if host, _, _ := net.SplitHostPort(told); host != want {
 			t.Errorf("reach %q on %s: the lead calls the front at %s, want %s", c.at, c.node, told, want)
 		}
-		if _, err := made.Await(t.Context(), lab.EventReady); err != nil { // it has called
-			t.Errorf("reach %q on %s: %v", c.at, c.node, err)
-		}
-		if err := made.Stop(); err != nil {
-			t.Errorf("Stop: %v", err)
-		}
+		deploytest.Await(t, made, lab.EventReady) // it has called
+		deploytest.NoError(t, made.Stop())
 	}
 }
 

@@ -26,21 +26,18 @@ func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor)
 // playConductor deploys units.
 func playConductor(args []string) error {
 	program, dir, label := args[0], args[1], args[2]
-	d, err := newDeployer(program, dir, label)
-	if err != nil {
-		return err
-	}
 	trial := filepath.Join(dir, "trial")
 	if err := os.Mkdir(trial, 0o700); err != nil {
 		return err
 	}
-	_, err = d.Deploy(context.Background(), waiting(), trial)
+	_, err := newDeployer(program, dir, label).Deploy(context.Background(), waiting(), trial)
 	return err
 }
 
-func newDeployer(program, dir, label string) (*Deployer, error) {
+// newDeployer returns one of a private swarm, which lies in a folder.
+func newDeployer(program, dir, label string) *Deployer {
 	return New(process.New(program, deploytest.Part("janitor"), nil, label), program, label,
-		filepath.Join(dir, "swarm"), nil), nil
+		filepath.Join(dir, "swarm"), nil)
 }
 
 // need skips the test where no swarm can be made, with the reason.
@@ -57,11 +54,7 @@ func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cleave-swarm-")
 	deploytest.Must(t, err)
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { deploytest.NoError(t, os.RemoveAll(dir)) })
 	return dir
 }
 
@@ -70,13 +63,10 @@ func deployer(t *testing.T) *Deployer {
 	t.Helper()
 	need(t)
 	dir := folder(t)
-	d, err := newDeployer(deploytest.Program(t), dir, deploytest.Label(t))
-	deploytest.Must(t, err)
+	d := newDeployer(deploytest.Program(t), dir, deploytest.Label(t))
 	t.Cleanup(func() {
 		begin := time.Now()
-		if err := d.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		deploytest.NoError(t, d.Close())
 		t.Logf("closed after %v", time.Since(begin))
 		if things := left(deploytest.Label(t), dir); len(things) > 0 {
 			t.Errorf("after Close there are %q", things)
@@ -148,10 +138,7 @@ func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 		return ids
 	}
 	play := func() map[string]string {
-		dir := deploytest.Folder(t)
-		running, err := d.Deploy(t.Context(), waiting(), dir)
-		deploytest.Must(t, err)
-		deploytest.Must(t, running.Stop())
+		deploytest.Must(t, deploytest.Deploy(t, d, waiting()).Stop())
 		return staying()
 	}
 	first := play()
@@ -169,21 +156,10 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	need(t)
 	dir, program := folder(t), deploytest.Program(t)
 	const label = "000000-7-7"
-	conductor := deploytest.Conductor(t, program, dir, label)
-	deploytest.Must(t, conductor.Process.Kill())
-	_ = conductor.Wait() // killed, as it should be
-	deadline := time.Now().Add(time.Minute)
-	for ; len(deploytest.Processes(label)) > 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("processes %q still run", deploytest.Processes(label))
-		}
-	}
-	if err := cgroup.RemoveConductor(cgroup.Root, label); err != nil {
-		t.Error(err)
-	}
-	if err := os.RemoveAll(filepath.Join(dir, "swarm")); err != nil {
-		t.Error(err)
-	}
+	deploytest.Kill(t, program, dir, label)
+	deploytest.AwaitGone(t, label)
+	deploytest.NoError(t, cgroup.RemoveConductor(cgroup.Root, label))
+	deploytest.NoError(t, os.RemoveAll(filepath.Join(dir, "swarm")))
 	if things := left(label, dir); len(things) > 0 {
 		t.Errorf("left are %q", things)
 	}

@@ -53,9 +53,7 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 		deploytest.ServicesElsewhere(t, d, pushtest.Push(t, f.Variables[registry.Variable],
 			deploytest.Program(t)), left, func(d lab.Deployment) { deploytest.Unmetered(t, d) })
 	})
-	if err := d.Close(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, d.Close())
 	f.Unchanged(t, before)
 }
 

@@ -54,9 +54,7 @@ func TestFilledAndDrained(t *testing.T) {
 	if err := os.RemoveAll(dir); err == nil {
 		t.Error("a volume was removed that is still mounted: what UnmountBelow is for")
 	}
-	if err := errors.Join(UnmountBelow(dir), os.RemoveAll(dir)); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, errors.Join(UnmountBelow(dir), os.RemoveAll(dir)))
 }
 
 func TestAFolderThatIsNoVolume(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/launch"
@@ -27,18 +28,10 @@ func TestAServer(t *testing.T) {
 		t.Skip(err)
 	}
 	label, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	cluster, err := private.Up(t.Context(), filepath.Join(t.TempDir(), "cluster"), label.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := cluster.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	deploytest.Must(t, err)
+	defer func() { deploytest.NoError(t, cluster.Close()) }()
 	const path = "/api/v1/namespaces/default/services"
 	ask := func(method, path string, send, answer any) error {
 		t.Helper()
@@ -84,9 +77,7 @@ func TestAServer(t *testing.T) {
 			t.Errorf("%s: not found is %v", name, api.NotFound(err))
 		}
 	}
-	if err := ask(http.MethodDelete, path+"/front", nil, nil); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, ask(http.MethodDelete, path+"/front", nil, nil))
 	watching(t, cluster.API)
 }
 
@@ -102,17 +93,13 @@ func watching(t *testing.T, client *api.Client) {
 	pod.Metadata.Name, pod.Metadata.Labels = "front", map[string]string{"unit": "front"}
 	pod.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "nowhere"}
 	pod.Spec.Containers = []api.Container{{Name: "unit", Image: "none", ImagePullPolicy: "Never"}}
-	if err := client.Do(ctx, http.MethodPost, "/api/v1/namespaces/default/pods", pod, nil); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, client.Do(ctx, http.MethodPost, "/api/v1/namespaces/default/pods", pod, nil))
 	pods, _, err := client.Pods(ctx, "default", "unit=front")
 	if err != nil || len(pods) != 1 || pods[0].Metadata.Name != "front" {
 		t.Errorf("pods %+v, %v", pods, err)
 	}
-	if err := client.Do(ctx, http.MethodDelete, "/api/v1/namespaces/default/pods/front?gracePeriodSeconds=0",
-		nil, nil); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, client.Do(ctx, http.MethodDelete, "/api/v1/namespaces/default/pods/front?gracePeriodSeconds=0",
+		nil, nil))
 	var came, went bool
 	err = client.Watch(ctx, "default", "unit=front", version, func(pod api.Pod, gone bool) {
 		came = came || pod.Metadata.Name == "front" && !gone

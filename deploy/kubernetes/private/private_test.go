@@ -33,9 +33,7 @@ func state(t *testing.T, label, dir string) string {
 		all = append(all, name+"="+strings.TrimSpace(string(text)))
 	}
 	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	for line := range strings.Lines(string(mounts)) {
 		if strings.Contains(line, dir) {
 			all = append(all, line)
@@ -74,18 +72,14 @@ func TestAClusterComesAndGoes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	before, begin := state(t, deploytest.Label(t), dir), time.Now()
 	c, err := Up(t.Context(), dir, deploytest.Label(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	t.Logf("up after %v", time.Since(begin))
 	var pod api.Pod
 	pod.Metadata.Name = "first"
 	pod.Spec.RestartPolicy = "Never"
 	pod.Spec.Containers = []api.Container{{Name: "unit", Image: pauseImage, ImagePullPolicy: "Never",
 		Command: []string{"/unit"}}}
-	if err := c.API.Do(t.Context(), http.MethodPost, "/api/v1/namespaces/default/pods", pod, nil); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, c.API.Do(t.Context(), http.MethodPost, "/api/v1/namespaces/default/pods", pod, nil))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err = c.API.Watch(ctx, "default", "", "", func(pod api.Pod, _ bool) {
@@ -97,9 +91,7 @@ func TestAClusterComesAndGoes(t *testing.T) {
 		t.Errorf("the pod does not run: %v", err)
 	}
 	begin = time.Now()
-	if err := c.Close(); err != nil {
-		t.Error(err)
-	}
+	deploytest.NoError(t, c.Close())
 	t.Logf("down after %v", time.Since(begin))
 	if after := state(t, deploytest.Label(t), dir); after != before {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)
@@ -111,17 +103,8 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	const label = "000000-9-9"
 	dir := filepath.Join(t.TempDir(), "cluster")
 	before := state(t, label, dir)
-	conductor := deploytest.Conductor(t, dir, label)
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = conductor.Wait() // killed
-	for deadline := time.Now().Add(20 * time.Second); len(deploytest.Processes(label)) > 0 &&
-		time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-	}
-	if n := len(deploytest.Processes(label)); n > 0 {
-		t.Errorf("%d processes are left", n)
-	}
+	deploytest.Kill(t, dir, label)
+	deploytest.AwaitGone(t, label)
 	if err := cgroup.RemoveConductor(cgroup.Root, label); err != nil { // and so does it
 		t.Error(err)
 	}

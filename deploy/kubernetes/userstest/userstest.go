@@ -40,20 +40,12 @@ func New(t *testing.T) *Cluster {
 	}
 	dir, label := filepath.Join(t.TempDir(), "foreign"), deploytest.Label(t)
 	c, err := private.Up(t.Context(), dir, label, "--housekeeping-interval=1s") // a tenth of the usual one
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	deploytest.Must(t, err)
+	t.Cleanup(func() { deploytest.NoError(t, c.Close()) })
 	// This host is the first of the range that the nodes are in.
 	host, _, _ := strings.Cut(strings.TrimPrefix(c.API.Address(), "https://"), ":")
 	listener, err := net.Listen("tcp", host[:strings.LastIndex(host, ".")]+".1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, err)
 	server := &http.Server{Handler: &registrytest.Registry{}}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
@@ -64,12 +56,8 @@ func New(t *testing.T) *Cluster {
 		folder := filepath.Join(dir, node.Name, "lib", "registries", f.Registry)
 		text := fmt.Sprintf("server = %q\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\n",
 			"http://"+f.Registry, "http://"+f.Registry)
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, "hosts.toml"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, os.MkdirAll(folder, 0o700))
+		deploytest.Must(t, os.WriteFile(filepath.Join(folder, "hosts.toml"), []byte(text), 0o600))
 	}
 	config := f.Config(t, c.API.Address(), f.Admin())
 	f.Variables = map[string]string{"CLEAVE_USE_KUBERNETES": "theirs", "KUBECONFIG": config,
@@ -116,9 +104,7 @@ func (f *Cluster) Config(t *testing.T, server, user string) string {
 contexts: [{name: theirs, context: {cluster: c, user: me}}],
 clusters: [{name: c, cluster: {server: %q, certificate-authority: %q}}],
 users: [{name: me, user: %s}]}`, server, f.key("ca.crt"), user)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(config, []byte(text), 0o600))
 	return config
 }
 
@@ -133,10 +119,8 @@ func (f *Cluster) Guest(t *testing.T) string {
 	var account struct{ Status struct{ Token string } }
 	const accounts = "/api/v1/namespaces/default/serviceaccounts"
 	f.Put(t, accounts, map[string]any{"metadata": map[string]string{"name": "guest"}})
-	if err := f.API.Do(t.Context(), http.MethodPost, accounts+"/guest/token", map[string]any{},
-		&account); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, f.API.Do(t.Context(), http.MethodPost, accounts+"/guest/token", map[string]any{},
+		&account))
 	return f.Config(t, f.API.Address(), "{token: "+account.Status.Token+"}")
 }
 
@@ -152,9 +136,7 @@ func (f *Cluster) State(t *testing.T) deploytest.State {
 		"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 	} {
 		var list struct{ Items []map[string]any }
-		if err := f.API.Do(t.Context(), http.MethodGet, path, nil, &list); err != nil {
-			t.Fatal(err)
-		}
+		deploytest.Must(t, f.API.Do(t.Context(), http.MethodGet, path, nil, &list))
 		for _, item := range list.Items {
 			about := item["metadata"].(map[string]any)
 			delete(item, "status")
@@ -164,9 +146,7 @@ func (f *Cluster) State(t *testing.T) deploytest.State {
 				delete(item, "rules")
 			}
 			text, err := json.Marshal(item)
-			if err != nil {
-				t.Fatal(err)
-			}
+			deploytest.Must(t, err)
 			place := path
 			if namespace, is := about["namespace"].(string); is {
 				place += "/" + namespace
@@ -180,7 +160,5 @@ func (f *Cluster) State(t *testing.T) deploytest.State {
 // Put makes something of the user's.
 func (f *Cluster) Put(t *testing.T, path string, what any) {
 	t.Helper()
-	if err := f.API.Do(t.Context(), http.MethodPost, path, what, nil); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, f.API.Do(t.Context(), http.MethodPost, path, what, nil))
 }

@@ -48,11 +48,7 @@ func New(t *testing.T, label string, names ...string) *Hosts {
 	}
 	set, err := hosts.Make(t.Context(), label, names...)
 	deploytest.Must(t, err)
-	t.Cleanup(func() {
-		if err := set.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { deploytest.NoError(t, set.Close()) })
 	h := &Hosts{Set: set, Names: names, dir: t.TempDir()}
 	h.Config = filepath.Join(h.dir, "config")
 	var known, config strings.Builder
@@ -97,10 +93,8 @@ func (h *Hosts) start(t *testing.T, host *hosts.Host) {
 			"prohibit-password\nStrictModes no\n",
 			host.Address, h.path(host.Name), h.path("user.pub")))
 	// Its folder for logins that have not proven anything, which only this host sees.
-	if err := host.Run(t.Context(), "sh", "-c",
-		"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd"); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, host.Run(t.Context(), "sh", "-c",
+		"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd"))
 	server := host.Command(context.WithoutCancel(t.Context()), sshd, "-D", "-e", "-f", config)
 	said, err := os.Create(h.path(host.Name + ".said"))
 	if err == nil {
@@ -132,10 +126,8 @@ func (h *Hosts) Use(t *testing.T) {
 	deploytest.Must(t, err)
 	folder := h.path("bin")
 	deploytest.Must(t, os.MkdirAll(folder, 0o700))
-	if err := os.WriteFile(filepath.Join(folder, "ssh"),
-		[]byte(fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", ssh, h.Config)), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "ssh"),
+		[]byte(fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", ssh, h.Config)), 0o700))
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 

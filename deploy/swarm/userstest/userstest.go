@@ -47,12 +47,8 @@ func New(t *testing.T) *Swarm {
 		"--insecure-registry=198.19.0.0/16")
 	deploytest.Must(t, err)
 	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
+		deploytest.NoError(t, c.Close())
+		deploytest.NoError(t, os.RemoveAll(dir))
 	})
 	listener, err := net.Listen("tcp", c.Hosts.Here()+":0")
 	deploytest.Must(t, err)

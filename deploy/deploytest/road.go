@@ -1,0 +1,57 @@
+package deploytest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Road forwards connections to a manager, an API server or a registry, until it is cut.
+type Road struct {
+	net.Listener
+	mu   sync.Mutex
+	open []net.Conn
+}
+
+// NewRoad returns a road to an address of a network. It is cut with the test.
+func NewRoad(t *testing.T, network, to string) *Road {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	Must(t, err)
+	r := &Road{Listener: listener}
+	go func() {
+		for {
+			here, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			there, err := net.Dial(network, to)
+			if err != nil {
+				_ = here.Close()
+				continue
+			}
+			r.mu.Lock()
+			r.open = append(r.open, here, there)
+			r.mu.Unlock()
+			for _, pair := range [][2]net.Conn{{here, there}, {there, here}} {
+				go func() {
+					_, _ = io.Copy(pair[0], pair[1])
+					_ = pair[0].Close()
+				}()
+			}
+		}
+	}()
+	t.Cleanup(r.Cut)
+	return r
+}
+
+// Cut closes the road and all its connections.
+func (r *Road) Cut() {
+	_ = r.Listener.Close()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, connection := range r.open {
+		_ = connection.Close()
+	}
+}
