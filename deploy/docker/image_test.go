@@ -41,10 +41,7 @@ func TestAnImageOfTheUsers(t *testing.T) {
 		Runnable: lab.Runnable{Args: []string{"lead"}},
 	}, boxed}}
 	d := newDeployer(t, Bridge, program)
-	if err := d.Preflight(t.Context(), layout); err == nil ||
-		!strings.Contains(err.Error(), "type: docker pull "+image) {
-		t.Fatalf("Preflight without the image: %v", err)
-	}
+	deploytest.Says(t, d.Preflight(t.Context(), layout), "type: docker pull "+image)
 	dockertest.Image(t, image, program)
 	t.Run("in the network of this host", func(t *testing.T) {
 		deploytest.Says(t, newDeployer(t, Host, program).Preflight(t.Context(), layout),

@@ -122,9 +122,7 @@ func TestAFailedKillSparesAUnit(t *testing.T) {
 	front := b.Named("front")
 	b.JudgeEnd(front.Unit, errors.New("exit status 3"))
 	close(front.Ended)
-	if err := b.Failure(); err == nil || !strings.Contains(err.Error(), "unit front ended: exit status 3") {
-		t.Errorf("the trial's failure is %v", err)
-	}
+	deploytest.Says(t, b.Failure(), "unit front ended: exit status 3")
 }
 
 // host is a node of these tests.

@@ -60,9 +60,7 @@ func TestAUnitStartsAgainUntilTheLoad(t *testing.T) {
 		t.Error(err)
 	}
 	b.end()
-	if err := b.Failure(); err == nil || !strings.Contains(err.Error(), "exit status 1") {
-		t.Errorf("it ended when the lead was ready, and the failure is %v", err)
-	}
+	deploytest.Says(t, b.Failure(), "exit status 1")
 	deploytest.NoError(t, b.Stop())
 }
 
@@ -71,9 +69,7 @@ func TestNothingStartsAgainWherePlatformsCannot(t *testing.T) {
 	b := newRestarting(t, Platform[*life]{NoRestarts: true})
 	_, _ = b.Named("front").Log.Write([]byte("no such host"))
 	b.end()
-	if err := b.Failure(); err == nil || !strings.Contains(err.Error(), "no such host") {
-		t.Errorf("it ended, and the failure is %v", err)
-	}
+	deploytest.Says(t, b.Failure(), "no such host")
 	deploytest.NoError(t, b.Stop())
 }
 

@@ -123,9 +123,7 @@ func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
 	deploytest.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
 	time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("enough")) })
 	_, err := c.Reports(ctx)
-	if err == nil || !strings.Contains(err.Error(), "unit front does not end after stop: enough") {
-		t.Errorf("Reports: %v, want the unit and the cause", err)
-	}
+	deploytest.Says(t, err, "unit front does not end after stop: enough")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.Contains(c.told, "views") {
@@ -284,9 +282,7 @@ func TestSecondsOfTheLoadAreTold(t *testing.T) {
 		t.Errorf("the trial fails: %v", err)
 	}
 	s.Hear(lead, strings.NewReader(`{"event":"loaded","data":[]}`))
-	if err := s.Failure(); err == nil || !strings.Contains(err.Error(), "unit load tells of a second") {
-		t.Errorf("of what cannot be read: %v", err)
-	}
+	deploytest.Says(t, s.Failure(), "unit load tells of a second")
 }
 
 func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
@@ -297,9 +293,7 @@ func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
 	if _, err := c.end(t); err != nil {
 		t.Errorf("Reports: %v, want nothing of a unit that was killed on purpose", err)
 	}
-	if err := c.Doom(front); err == nil || !strings.Contains(err.Error(), "has ended before") {
-		t.Errorf("Doom of a unit that has ended: %v", err)
-	}
+	deploytest.Says(t, c.Doom(front), "has ended before")
 }
 
 // TestTheEndOfAServerOutranksItsClients: they notice it first, and what they say of it

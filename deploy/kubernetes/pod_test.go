@@ -4,10 +4,10 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/lab"
@@ -31,10 +31,5 @@ func TestTheLogComesAfterTheEnd(t *testing.T) {
 		_, _ = p.Log.Write([]byte("stillborn\n"))
 		close(p.followed)
 	})
-	err := p.control(t.Context())
-	for _, part := range []string{"unit views", "its program ended: exit status 3", "stillborn"} {
-		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("the error is %v, want it to say %q", err, part)
-		}
-	}
+	deploytest.Says(t, p.control(t.Context()), "unit views", "its program ended: exit status 3", "stillborn")
 }

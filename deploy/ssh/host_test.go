@@ -167,10 +167,7 @@ func TestAnAnswerWithoutEnd(t *testing.T) {
 		}
 	})
 	defer h.end()
-	if err := h.tell(t.Context(), "Stop", agent.None{}); err == nil ||
-		!strings.Contains(err.Error(), "more than 67108864 bytes") {
-		t.Errorf("it says %v", err)
-	}
+	deploytest.Says(t, h.tell(t.Context(), "Stop", agent.None{}), "more than 67108864 bytes")
 }
 
 // strange has ssh be a program of a host that sends without end.
