@@ -32,11 +32,11 @@ type deployment struct {
 	memory   string            // path of the file that is the units' memory, or ""
 	told     *told
 	accounts *accounts
-	services []string     // of units that listen
-	led      []string     // addresses of services that this host reaches through the nodes of their units
-	doors    *fleet.Doors // ways from this host to units of the user's cluster
-	way      *wayBack     // on which spans come from there to this host; nil: none
-	scaled   []*scaled    // units that the cluster replicates
+	services []string        // of units that listen
+	led      []string        // addresses of services that this host reaches through the nodes of their units
+	forwards *fleet.Forwards // from this host to units of the user's cluster
+	way      *wayBack        // on which spans come from there to this host; nil: none
+	scaled   []*scaled       // units that the cluster replicates
 	arrived  chan lab.Arrived
 	found    []api.HostAlias         // the names of containers that their specs describe
 	shown    map[string]engine.Image // what the images of these say
@@ -70,7 +70,7 @@ func newDeployment(
 	d.site.complete(made, &platform)
 	made.Fleet = fleet.New(ctx, supervisor, dir, platform)
 	made.Wanted = links.Of(layout.Links, layout.Units)
-	made.doors = supervisor.NewDoors(made.enter)
+	made.forwards = supervisor.NewForwards(made.connectTo)
 	return made
 }
 
@@ -211,7 +211,7 @@ func (d *deployment) started(ctx context.Context, stage []lab.UnitSpec) error {
 // clear removes the trial's pods and services. Where the cluster cannot do that any more
 // it is ended, and they with it.
 func (d *deployment) clear() error {
-	defer d.doors.Close()
+	defer d.forwards.Close()
 	problems := []error{d.lift(), d.endScaling(), fleet.ForAll(d.Watching, atOnce, d.Everything(),
 		func(ctx context.Context, p *pod) error { return p.remove(ctx) })}
 	ctx, cancel := context.WithTimeout(d.Watching, removePatience)

@@ -282,11 +282,11 @@ func (d *deployment) reach(name string) string {
 	if d.Endpoints[name].Dial == "" {
 		return ""
 	}
-	return d.doors.To(name)
+	return d.forwards.To(name)
 }
 
-// enter leads a call at a door to the unit behind it, through the cluster's server.
-func (d *deployment) enter(name string) (net.Conn, error) {
+// connectTo connects to an endpoint through the cluster's server.
+func (d *deployment) connectTo(name string) (net.Conn, error) {
 	_, text, err := net.SplitHostPort(d.Endpoints[name].Dial)
 	if err != nil {
 		return nil, err

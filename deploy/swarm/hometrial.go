@@ -16,9 +16,9 @@ import (
 // homeTrial implements siteTrial for a swarm of the user's.
 type homeTrial struct {
 	*deployment
-	home  *home
-	news  *news
-	doors *fleet.Doors
+	home     *home
+	news     *news
+	forwards *fleet.Forwards
 }
 
 func (h *home) begin(d *deployment) siteTrial {
@@ -46,7 +46,7 @@ const newsPatience = 3 * time.Second
 
 func (t *homeTrial) open(_ context.Context, _ lab.Layout, units []lab.UnitSpec) error {
 	t.NewsTake(newsPatience)
-	t.doors = t.NewDoors(func(endpoint string) (net.Conn, error) {
+	t.forwards = t.NewForwards(func(endpoint string) (net.Conn, error) {
 		return t.home.through(t.Watching, t.trial.Endpoints[endpoint].Dial)
 	})
 	users := map[string]string{}
@@ -105,7 +105,7 @@ func (t *homeTrial) reach(endpoint string) string {
 	if _, listens := t.trial.Endpoints[endpoint]; !listens {
 		return ""
 	}
-	return t.doors.To(endpoint)
+	return t.forwards.To(endpoint)
 }
 
 // awaitKnown waits until units are found by their names.
@@ -131,7 +131,7 @@ func (t *homeTrial) next(_ context.Context, ended *service, _ bool) (*service, e
 
 // clear removes the services of the trial, and waits until the nodes have ended their tasks.
 func (t *homeTrial) clear() error {
-	defer t.doors.Close()
+	defer t.forwards.Close()
 	ctx, cancel := context.WithTimeoutCause(t.Watching, removePatience,
 		fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()

@@ -10,19 +10,19 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestNoDescriptorIsLeft for a caller of a door: the next is led in.
+// TestNoDescriptorIsLeft for a caller: the next is forwarded.
 func TestNoDescriptorIsLeft(t *testing.T) {
-	doors := NewSupervisor(lab.Layout{}, t.TempDir()).NewDoors(func(endpoint string) (net.Conn, error) {
+	forwards := NewSupervisor(lab.Layout{}, t.TempDir()).NewForwards(func(endpoint string) (net.Conn, error) {
 		unit, inside := net.Pipe()
 		go func() {
-			_, _ = io.WriteString(unit, "this is "+endpoint) // it is read, or the door is closed
+			_, _ = io.WriteString(unit, "this is "+endpoint) // it is read, or closed
 			_ = unit.Close()
 		}()
 		return inside, nil
 	})
-	defer doors.Close()
-	testset.CallWithoutDescriptors(t, doors.To("front"))
-	caller, err := net.Dial("tcp", doors.To("front"))
+	defer forwards.Close()
+	testset.CallWithoutDescriptors(t, forwards.To("front"))
+	caller, err := net.Dial("tcp", forwards.To("front"))
 	deploytest.Must(t, err)
 	if text, err := io.ReadAll(caller); string(text) != "this is front" || err != nil {
 		t.Errorf("the unit says %q, %v", text, err)

@@ -1,0 +1,91 @@
+package fleet
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/cleave-lab/cleave/binding/accept"
+)
+
+// Forwards are listeners of this host's loopback, one for each endpoint of units that this host cannot reach
+// directly. They forward connections to the units.
+type Forwards struct {
+	units   *Supervisor
+	connect func(endpoint string) (net.Conn, error)
+
+	mu        sync.Mutex
+	listeners map[string]net.Listener // by endpoint
+	open      map[net.Conn]bool
+	closed    bool
+}
+
+// NewForwards returns forwards that reach an endpoint by connect. If that fails, callers see what they would see
+// if nobody listened.
+func (s *Supervisor) NewForwards(connect func(endpoint string) (net.Conn, error)) *Forwards {
+	return &Forwards{units: s, connect: connect, listeners: map[string]net.Listener{},
+		open: map[net.Conn]bool{}}
+}
+
+// To returns the address of the listener for an endpoint, and starts it if there is none.
+func (f *Forwards) To(endpoint string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if listener := f.listeners[endpoint]; listener != nil {
+		return listener.Addr().String()
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		f.units.Fail(fmt.Errorf("listen for callers of unit %s: %w", endpoint, err))
+		return ""
+	}
+	f.listeners[endpoint] = listener
+	if f.closed {
+		_ = listener.Close() // its address refuses callers
+	}
+	go func() {
+		_ = accept.Each(listener, func(caller net.Conn) { go f.forward(caller, endpoint) }) // until it is closed
+	}()
+	return listener.Addr().String()
+}
+
+// forward forwards a caller's connection until either side closes it.
+func (f *Forwards) forward(caller net.Conn, endpoint string) {
+	defer func() { _ = caller.Close() }() // everything was sent
+	unit, err := f.connect(endpoint)
+	if err != nil {
+		return
+	}
+	defer func() { _ = unit.Close() }()
+	f.mu.Lock()
+	closed := f.closed
+	f.open[unit] = true
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		delete(f.open, unit)
+		f.mu.Unlock()
+	}()
+	if closed {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(unit, caller) // the caller ends it
+		_ = unit.Close()
+	}()
+	_, _ = io.Copy(caller, unit)
+}
+
+// Close closes all listeners and connections.
+func (f *Forwards) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for _, listener := range f.listeners {
+		_ = listener.Close() // it has nothing to flush
+	}
+	for connection := range f.open {
+		_ = connection.Close() // nobody reads it any more
+	}
+}
