@@ -100,15 +100,15 @@ func readMount(m lab.ContainerMount) (all []Brought, err error) {
 var errTooMuch = fmt.Errorf("at most %d files with %d KiB in all are brought to nodes", maxBroughtFiles,
 	maxBrought>>10)
 
-// checkDescribed refuses a described container that needs more than nodes of a place can be given. users are
-// the units that have volumes by now.
-func (e Elsewhere) checkDescribed(spec lab.UnitSpec, users map[string]string) error {
+// checkDescribed returns why a described container cannot run there. users maps the volumes seen so far to their
+// units.
+func (u UserCluster) checkDescribed(spec lab.UnitSpec, users map[string]string) error {
 	refuse := func(format string, args ...any) error {
 		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s", spec.Name, fmt.Sprintf(format, args...))}
 	}
 	if len(spec.Faults) > 0 {
 		return refuse("shall have the faults %v, for which it would need a first process of Cleave's: on %s leave "+
-			"them out, or use the private %s", spec.Faults, e.Name, e.Ours)
+			"them out, or use the private %s", spec.Faults, u.Name, u.Ours)
 	}
 	var problems []error
 	for _, m := range spec.Container.Mounts {
@@ -118,13 +118,13 @@ func (e Elsewhere) checkDescribed(spec lab.UnitSpec, users map[string]string) er
 		const inCommon = "volume " // no unit's folder is called so
 		if other := users[inCommon+m.Source]; other != "" {
 			problems = append(problems, refuse("shares the volume %s with %s, and %s of %s have no common folder: "+
-				"leave one of them out, or use the private %s", m.Source, other, e.Units, e.Name, e.Ours))
+				"leave one of them out, or use the private %s", m.Source, other, u.Units, u.Name, u.Ours))
 		}
 		users[inCommon+m.Source] = spec.Name
 	}
 	if _, err := Bring(spec); err != nil {
 		problems = append(problems, refuse("has files of this host that cannot come to the nodes of %s: %v: put "+
-			"them into its image, or use the private %s", e.Name, err, e.Ours))
+			"them into its image, or use the private %s", u.Name, err, u.Ours))
 	}
 	return errors.Join(problems...)
 }

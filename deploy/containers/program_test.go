@@ -100,7 +100,7 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 
 // TestPortsOfTheUsersNodesAreNotTaken: others have them.
 func TestPortsOfTheUsersNodesAreNotTaken(t *testing.T) {
-	err := Elsewhere{Name: "here", Ours: "swarm"}.Check(lab.UnitSpec{
+	err := UserCluster{Name: "here", Ours: "swarm"}.Check(lab.UnitSpec{
 		Name:       "one",
 		Networking: lab.Networking{Reached: lab.ReachPublished},
 	},

@@ -115,7 +115,7 @@ func (d *deployment) adoptOthers(s *scaled, known map[string]bool) {
 func (d *deployment) adopt(
 	ctx context.Context, s *scaled, spec lab.UnitSpec, known map[string]bool,
 ) (lab.Arrived, error) {
-	state, err := d.told.fresh(ctx, s.specs[0].Name, known)
+	state, err := d.pods.awaitNew(ctx, s.specs[0].Name, known)
 	if err != nil {
 		return lab.Arrived{}, err
 	}
@@ -148,7 +148,7 @@ func (d *deployment) adopt(
 	}
 	return lab.Arrived{
 		Unit:  lab.Unit{Name: spec.Name, Role: spec.Role, PID: p.HostPID(), Span: lab.SpanContainer},
-		Asked: d.told.since(p.name), Ready: time.Now(),
+		Asked: d.pods.firstSeen(p.name), Ready: time.Now(),
 	}, nil
 }
 

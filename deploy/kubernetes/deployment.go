@@ -30,7 +30,7 @@ type deployment struct {
 	trial    string            // label of its pods
 	placed   map[string]string // nodes of the cluster by the names that units give them
 	memory   string            // path of the file that is the units' memory, or ""
-	told     *told
+	pods     *podCache
 	accounts *accounts
 	services []string        // of units that listen
 	led      []string        // addresses of services that this host reaches through the nodes of their units
@@ -57,7 +57,7 @@ func newDeployment(
 	made := &deployment{
 		deployer: d, cluster: cluster, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)),
-		told:  newTold(), accounts: newAccounts(), shown: map[string]engine.Image{},
+		pods:  newPodCache(), accounts: newAccounts(), shown: map[string]engine.Image{},
 		arrived: make(chan lab.Arrived, arrivals),
 	}
 	platform := fleet.Platform[*pod]{
@@ -176,9 +176,9 @@ func (d *deployment) watch() {
 				d.cluster.name, apiPatience, err))
 		}
 		if err == nil {
-			d.told.reset(pods)
+			d.pods.reset(pods)
 			// the server ends it now and then
-			err = d.cluster.API.Watch(d.Watching, d.cluster.namespace, "trial="+d.trial, version, d.told.tell)
+			err = d.cluster.API.Watch(d.Watching, d.cluster.namespace, "trial="+d.trial, version, d.pods.update)
 			answered = time.Now()
 		}
 		if err != nil {

@@ -28,7 +28,7 @@ func (h *home) preflight(ctx context.Context, layout lab.Layout) error {
 		defer cancel()
 		h.nodes, h.wrong = h.look(ctx)
 	})
-	return errors.Join(h.elsewhere().CheckLayout(layout, h.deployer.programs, h.Starter), h.wrong,
+	return errors.Join(h.asUserCluster().CheckLayout(layout, h.deployer.programs, h.Starter), h.wrong,
 		containers.CheckDescribed("Kubernetes", layout.Units, lacks), checkHealth(layout.Units))
 }
 

@@ -33,7 +33,7 @@ const maxSecret = 1 << 20
 // secretMode is the mode of files from a secret. Root owns them, and their group is that of the pod's user.
 const secretMode = 0o440
 
-// homePod implements hands for a cluster of the user's, by the pod's starter and the API server.
+// homePod implements sitePod for a cluster of the user's, by the pod's starter and the API server.
 type homePod struct {
 	fleet.StarterLife
 	pod   *pod
@@ -41,7 +41,7 @@ type homePod struct {
 	words []string // that the starter runs; nil: there is none
 }
 
-func (h *home) handsFor(p *pod) hands {
+func (h *home) newSitePod(p *pod) sitePod {
 	starter := fleet.NewStarter(p.Spec, func(ctx context.Context) (net.Conn, error) {
 		c := p.deployment.cluster
 		return c.API.Forward(ctx, c.namespace, p.name, starterPort)
@@ -55,8 +55,8 @@ func (h *home) handsFor(p *pod) hands {
 func (d *deployment) next(_ context.Context, ended *pod, _ bool) (*pod, error) {
 	p := *ended
 	p.Unit = fleet.NewUnit(ended.Spec)
-	life := &homePod{StarterLife: ended.hands.(*homePod).Starter.Life(d.Watching), pod: &p, again: true}
-	p.hands, p.lives = life, life.Lives
+	life := &homePod{StarterLife: ended.sitePod.(*homePod).Starter.Life(d.Watching), pod: &p, again: true}
+	p.sitePod, p.lives = life, life.Lives
 	return &p, nil
 }
 
@@ -73,7 +73,7 @@ func (h *homePod) dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
-		state, err := d.told.await(ctx, p.name, func(pod api.Pod, gone bool) (bool, error) {
+		state, err := d.pods.await(ctx, p.name, func(pod api.Pod, gone bool) (bool, error) {
 			return gone || ended(pod) != nil, nil
 		})
 		if how := ended(state); err == nil && how != nil {

@@ -60,8 +60,8 @@ type site interface {
 	places(specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error)
 	// complete declares what is done there to pods and nodes.
 	complete(d *deployment, p *fleet.Platform[*pod])
-	// handsFor returns what is done to a pod.
-	handsFor(p *pod) hands
+	// newSitePod returns what the site does to a pod.
+	newSitePod(p *pod) sitePod
 }
 
 // New returns a deployer of pods that run the unit programs in a folder; see process.New.

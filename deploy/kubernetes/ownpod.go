@@ -15,10 +15,10 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
-// ownPod implements hands for a private cluster, whose pods are processes of this host.
+// ownPod implements sitePod for a private cluster, whose pods are processes of this host.
 type ownPod struct{ pod *pod }
 
-func (o *own) handsFor(p *pod) hands { return ownPod{p} }
+func (o *own) newSitePod(p *pod) sitePod { return ownPod{p} }
 
 func (h ownPod) begin(context.Context) (bool, error) { return false, nil }
 

@@ -34,7 +34,7 @@ const (
 // pod is one life of a unit.
 type pod struct {
 	*fleet.Unit
-	hands
+	sitePod
 	deployment *deployment
 	name       string // by which the cluster knows it; "" until it is made
 	address    string // its own
@@ -49,9 +49,9 @@ type pod struct {
 	lives      context.Context // until a starter ends it, or the deployment
 }
 
-// hands implement what differs between the pods of a private cluster (ownPod) and one of the user's
+// sitePod implements what differs between the pods of a private cluster (ownPod) and one of the user's
 // (homePod): how a pod is made, reached and removed, and has faults.
-type hands interface {
+type sitePod interface {
 	// begin begins a life that is not the first in its pod; false: the pod is to be made.
 	begin(ctx context.Context) (bool, error)
 	// adapt takes from the container what its node cannot give it.
@@ -70,7 +70,7 @@ type hands interface {
 
 func (d *deployment) newPod(spec lab.UnitSpec) *pod {
 	p := &pod{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{}), lives: d.Watching}
-	p.hands, p.Healthy = d.deployer.site.handsFor(p), p.awaitHealthy
+	p.sitePod, p.Healthy = d.deployer.site.newSitePod(p), p.awaitHealthy
 	return p
 }
 
@@ -140,7 +140,7 @@ func (p *pod) run(ctx context.Context) error {
 	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("pods"), made, nil); err != nil {
 		return d.cluster.advised(err)
 	}
-	state, err := d.told.await(ctx, p.name, started)
+	state, err := d.pods.await(ctx, p.name, started)
 	if err != nil {
 		return err
 	}
@@ -348,7 +348,7 @@ func (p *pod) await() {
 	d := p.deployment
 	// Nodes of ours are lost by faults, in which what runs there goes on.
 	isLost := func(pod api.Pod) bool { return d.deployer.images.IsRemote && lost(pod) }
-	state, err := d.told.await(p.lives, p.name, func(pod api.Pod, gone bool) (bool, error) {
+	state, err := d.pods.await(p.lives, p.name, func(pod api.Pod, gone bool) (bool, error) {
 		return gone || isLost(pod) || ended(pod) != nil, nil
 	})
 	if err != nil { // it has ended by a fault, or with the deployment
@@ -390,7 +390,7 @@ func (p *pod) End(ctx context.Context) error {
 
 // awaitGone waits until the cluster has the pod no more.
 func (p *pod) awaitGone(ctx context.Context) error {
-	_, err := p.deployment.told.await(ctx, p.name,
+	_, err := p.deployment.pods.await(ctx, p.name,
 		func(_ api.Pod, gone bool) (bool, error) { return gone, nil })
 	return err
 }

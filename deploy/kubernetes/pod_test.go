@@ -17,7 +17,7 @@ import (
 func TestTheLogComesAfterTheEnd(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	d := &deployment{told: newTold(), deployer: &Deployer{site: &home{}},
+	d := &deployment{pods: newPodCache(), deployer: &Deployer{site: &home{}},
 		cluster: &cluster{API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
 	p := d.newPod(lab.UnitSpec{Name: "views"})
@@ -26,7 +26,7 @@ func TestTheLogComesAfterTheEnd(t *testing.T) {
 	state.Metadata.Name = "views"
 	state.Status.ContainerStatuses = []api.ContainerStatus{
 		{State: api.ContainerState{Terminated: &api.Terminated{ExitCode: 3}}}}
-	d.told.tell(state, false)
+	d.pods.update(state, false)
 	time.AfterFunc(200*time.Millisecond, func() {
 		_, _ = p.Log.Write([]byte("stillborn\n"))
 		close(p.followed)

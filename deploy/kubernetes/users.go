@@ -69,9 +69,9 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 // lookPatience is how long a cluster may take to say what we may do there.
 const lookPatience = 20 * time.Second
 
-// elsewhere returns the cluster as a place for units, as far as it is known.
-func (u *Users) elsewhere() containers.Elsewhere {
-	e := containers.Elsewhere{Name: u.Context, Units: "pods", Ours: "cluster",
+// asUserCluster describes the cluster, as far as it is known.
+func (u *Users) asUserCluster() containers.UserCluster {
+	e := containers.UserCluster{Name: u.Context, Units: "pods", Ours: "cluster",
 		Cores: "Kubernetes chooses them itself", NoNode: "none of that name",
 		Registry: u.images != nil}
 	for _, node := range u.nodes {

@@ -100,7 +100,7 @@ func (d *deployment) makeWay(ctx context.Context, image string) (state api.Pod, 
 	if err := c.API.Do(ctx, http.MethodPost, c.ours("pods"), made, nil); err != nil {
 		return state, c.advised(err)
 	}
-	if state, err = d.told.await(ctx, name, started); err == nil {
+	if state, err = d.pods.await(ctx, name, started); err == nil {
 		err = whyEnded(state, false)
 	}
 	return state, err

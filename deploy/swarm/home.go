@@ -54,7 +54,7 @@ func (h *home) can() lab.Capabilities { return lab.Capabilities{Faults: fleet.St
 // preflight refuses what services of a swarm that is not ours cannot be.
 func (h *home) preflight(ctx context.Context, layout lab.Layout) error {
 	err := h.swarm.look(ctx)
-	return errors.Join(err, h.swarm.elsewhere().CheckLayout(layout, h.deployer.programs, h.swarm.Starter),
+	return errors.Join(err, h.swarm.asUserCluster().CheckLayout(layout, h.deployer.programs, h.swarm.Starter),
 		containers.CheckDescribed("Swarm", layout.Units, lacks), containers.CheckPorts(layout.Units))
 }
 

@@ -36,7 +36,7 @@ type room struct {
 	read    engine.LogMark
 }
 
-func (t *homeTrial) handsFor(s *service) hands {
+func (t *homeTrial) newSiteLife(s *service) siteLife {
 	return t.lifeIn(s, &room{}, fleet.NewStarter(s.Spec, func(ctx context.Context) (net.Conn, error) {
 		return t.home.through(ctx, inOverlay(s.Spec.Name, starterPort))
 	}))
@@ -212,7 +212,7 @@ func (l *homeLife) connected(ctx context.Context) {
 // nobody waits any more.
 func (l *homeLife) howEnded(ctx context.Context) (how, err error) {
 	for {
-		task, known, down, changed := l.trial.news.latest(l.service.id)
+		task, known, down, changed := l.trial.cache.latest(l.service.id)
 		code := task.Status.ContainerStatus.ExitCode
 		switch {
 		case !known && l.task != "":

@@ -17,13 +17,13 @@ import (
 type homeTrial struct {
 	*deployment
 	home     *home
-	news     *news
+	cache    *taskCache
 	forwards *fleet.Forwards
 }
 
 func (h *home) begin(d *deployment) siteTrial {
 	d.manager, d.network, d.patience = h.manager, h.network, pullPatience
-	return &homeTrial{deployment: d, home: h, news: &news{changed: make(chan struct{})}}
+	return &homeTrial{deployment: d, home: h, cache: &taskCache{changed: make(chan struct{})}}
 }
 
 // complete declares what is done to services, most of it by their starters. Only these begin further lives,
@@ -32,7 +32,7 @@ func (t *homeTrial) complete(p *fleet.Platform[*service]) {
 	p.SetsUp, p.NoRestarts, p.Reach, p.Dial = true, true, t.reach, t.reach
 	p.Followed, p.Next, p.Clear = t.awaitKnown, t.next, t.clear
 	p.NodeOf = func(s *service) string {
-		task, _, _, _ := t.news.latest(s.id)
+		task, _, _, _ := t.cache.latest(s.id)
 		return t.home.nodeName(task.NodeID)
 	}
 	p.AwaitOpen = func(context.Context, *service) error { return nil } // a starter has seen that it listens
@@ -54,7 +54,7 @@ func (t *homeTrial) open(_ context.Context, _ lab.Layout, units []lab.UnitSpec) 
 		if spec.Server == nil { // else Preflight does not know it
 			continue
 		}
-		if err := t.home.swarm.elsewhere().Check(spec, users); err != nil {
+		if err := t.home.swarm.asUserCluster().Check(spec, users); err != nil {
 			return err
 		}
 	}
@@ -76,7 +76,7 @@ func (t *homeTrial) trialOf(spec lab.UnitSpec) containers.Trial {
 		if err != nil || s == nil {
 			continue
 		}
-		task, _, _, _ := t.news.latest(s.id)
+		task, _, _, _ := t.cache.latest(s.id)
 		if address := t.home.addressOf(task); address != "" {
 			endpoint.Dial = net.JoinHostPort(address, port)
 			trial.Endpoints[name] = endpoint
@@ -86,7 +86,7 @@ func (t *homeTrial) trialOf(spec lab.UnitSpec) containers.Trial {
 }
 
 func (t *homeTrial) tasks(_ context.Context, service string) ([]engine.Task, error) {
-	if task, known, _, _ := t.news.latest(service); known {
+	if task, known, _, _ := t.cache.latest(service); known {
 		return []engine.Task{task}, nil
 	}
 	return nil, nil
@@ -124,8 +124,8 @@ func (t *homeTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error 
 func (t *homeTrial) next(_ context.Context, ended *service, _ bool) (*service, error) {
 	s := &service{Unit: fleet.NewUnit(ended.Spec), deployment: t.deployment, id: ended.id, made: ended.made,
 		token: ended.token, again: true}
-	before := ended.hands.(*homeLife)
-	s.hands = t.lifeIn(s, before.room, before.Starter)
+	before := ended.siteLife.(*homeLife)
+	s.siteLife = t.lifeIn(s, before.room, before.Starter)
 	return s, nil
 }
 
@@ -137,7 +137,7 @@ func (t *homeTrial) clear() error {
 	defer cancel()
 	err := t.removeAll(ctx)
 	if err == nil {
-		err = t.news.awaitNone(ctx, t.Everything())
+		err = t.cache.awaitNone(ctx, t.Everything())
 	}
 	if err != nil {
 		return fmt.Errorf("the swarm %s still has something of the trial: %w", t.home.swarm.Name, err)

@@ -25,14 +25,14 @@ type ownLife struct {
 	followed    chan struct{}
 }
 
-func (t *ownTrial) handsFor(s *service) hands {
+func (t *ownTrial) newSiteLife(s *service) siteLife {
 	life := &ownLife{trial: t, service: s, followed: make(chan struct{})}
 	s.Healthy = life.awaitHealthy
 	return life
 }
 
 // life returns what is known of a service of a private swarm.
-func (t *ownTrial) life(s *service) *ownLife { return s.hands.(*ownLife) }
+func (t *ownTrial) life(s *service) *ownLife { return s.siteLife.(*ownLife) }
 
 // upPatience is how long a service may take until its unit can be reached.
 const upPatience = time.Minute

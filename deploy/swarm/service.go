@@ -18,7 +18,7 @@ import (
 // service is one life of one unit.
 type service struct {
 	*fleet.Unit
-	hands
+	siteLife
 	deployment *deployment
 	id         string         // of the service, which has further lives; "" until it is made
 	made       engine.Service // what it was made of
@@ -27,9 +27,9 @@ type service struct {
 	again      bool // it is not the first life
 }
 
-// hands implement what differs between the services of a private swarm (ownLife) and one of the user's
+// siteLife implements what differs between the services of a private swarm (ownLife) and one of the user's
 // (homeLife): how a container begins, is reached, ends and has faults.
-type hands interface {
+type siteLife interface {
 	// prepare makes what the container needs, which it may change, and returns the secrets among that.
 	prepare(ctx context.Context, is *containers.Container) ([]engine.SecretFile, error)
 	// take reports whether the container of a task runs, or has run, which is then that of this life.
@@ -56,7 +56,7 @@ type hands interface {
 // newService returns a service that is not made yet.
 func (d *deployment) newService(spec lab.UnitSpec) *service {
 	s := &service{Unit: fleet.NewUnit(spec), deployment: d}
-	s.hands = d.handsFor(s)
+	s.siteLife = d.newSiteLife(s)
 	return s
 }
 

@@ -162,8 +162,8 @@ type siteTrial interface {
 	tasks(ctx context.Context, service string) ([]engine.Task, error)
 	// place returns where the service of a unit may be, and which of its ports its node has.
 	place(spec lab.UnitSpec) (engine.Placement, []engine.PublishedPort)
-	// handsFor returns what is done to the container of a service.
-	handsFor(s *service) hands
+	// newSiteLife returns what the site does to a life of a service.
+	newSiteLife(s *service) siteLife
 }
 
 // newDeployment has no service yet.

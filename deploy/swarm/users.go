@@ -125,9 +125,9 @@ func (u *Users) Addresses(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// elsewhere returns the swarm as a place for units, as far as it is known.
-func (u *Users) elsewhere() containers.Elsewhere {
-	e := containers.Elsewhere{Name: u.Name, Units: "services", Ours: "swarm",
+// asUserCluster describes the swarm, as far as it is known.
+func (u *Users) asUserCluster() containers.UserCluster {
+	e := containers.UserCluster{Name: u.Name, Units: "services", Ours: "swarm",
 		Cores: "Swarm has no words for that", NoNode: "none of that name that takes tasks",
 		Registry: u.images != nil}
 	for _, n := range u.nodes {

@@ -14,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 )
 
-// news holds the last known tasks of the trial. Swarm reports no changes, so it is asked again and again.
-type news struct {
+// taskCache holds the last known tasks of the trial. Swarm reports no changes, so it is asked again and again.
+type taskCache struct {
 	mu      sync.Mutex
 	tasks   map[string]engine.Task // by service: the task, as each has one
 	down    map[string]bool        // nodes
@@ -29,7 +29,7 @@ const (
 	managerPatience = 30 * time.Second
 )
 
-// watch asks until the trial ends, and fails it when nobody answers for long.
+// watch asks the swarm until the trial ends, and fails the trial if no answer comes for managerPatience.
 func (t *homeTrial) watch() {
 	for answered := time.Now(); t.Watching.Err() == nil; {
 		err := t.ask()
@@ -46,7 +46,7 @@ func (t *homeTrial) watch() {
 	}
 }
 
-// ask asks once.
+// ask asks once, and stores the answer.
 func (t *homeTrial) ask() error {
 	ctx, cancel := context.WithTimeoutCause(t.Watching, managerPatience,
 		fmt.Errorf("no answer for %v", managerPatience))
@@ -71,28 +71,28 @@ func (t *homeTrial) ask() error {
 			down[n.ID] = n.Status.State == "down"
 		}
 	}
-	t.news.mu.Lock()
-	defer t.news.mu.Unlock()
-	t.news.tasks, t.news.down = tasks, down
-	close(t.news.changed)
-	t.news.changed = make(chan struct{})
+	t.cache.mu.Lock()
+	defer t.cache.mu.Unlock()
+	t.cache.tasks, t.cache.down = tasks, down
+	close(t.cache.changed)
+	t.cache.changed = make(chan struct{})
 	return nil
 }
 
-// latest returns the task of a service, whether its node is down, and what is closed when there are
-// other news.
-func (n *news) latest(service string) (task engine.Task, known, down bool, changed <-chan struct{}) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	task, known = n.tasks[service]
-	return task, known, n.down[task.NodeID], n.changed
+// latest returns the task of a service, whether its node is down, and a channel that is closed when the swarm was
+// asked again.
+func (c *taskCache) latest(service string) (task engine.Task, known, down bool, changed <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	task, known = c.tasks[service]
+	return task, known, c.down[task.NodeID], c.changed
 }
 
 // awaitNone waits until no service has a task any more.
-func (n *news) awaitNone(ctx context.Context, services []*service) error {
+func (c *taskCache) awaitNone(ctx context.Context, services []*service) error {
 	for _, s := range services {
 		for {
-			task, known, _, changed := n.latest(s.id)
+			task, known, _, changed := c.latest(s.id)
 			if !known {
 				break
 			}
