@@ -23,7 +23,7 @@ type container struct {
 	followed   chan struct{}   // closed when all that it wrote was read
 }
 
-func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Seen) *container {
+func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Inspection) *container {
 	c := &container{
 		Unit: fleet.NewUnit(spec), Life: engine.Life{Engine: d.engine, Container: id, Called: "the container"},
 		deployment: d, image: seen.Config.Image, terminal: seen.Config.Tty,
@@ -103,7 +103,7 @@ func (c *container) Start(ctx context.Context) (err error) {
 		_ = said.Close() // nothing is said
 		return err
 	}
-	seen, err := e.Look(ctx, c.Container)
+	seen, err := e.Inspect(ctx, c.Container)
 	if err != nil {
 		_ = said.Close() // it is removed with the others
 		return err

@@ -60,9 +60,9 @@ func (d *deployment) takeIn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	seen := map[string]engine.Seen{}
+	seen := map[string]engine.Inspection{}
 	for _, id := range ids {
-		if seen[id], err = d.engine.Look(ctx, id); err != nil {
+		if seen[id], err = d.engine.Inspect(ctx, id); err != nil {
 			return err
 		}
 	}
@@ -95,14 +95,14 @@ func (d *deployment) takeIn(ctx context.Context) error {
 }
 
 // numberOf returns which container of its service it is, from 1.
-func numberOf(seen engine.Seen) int {
+func numberOf(seen engine.Inspection) int {
 	n, _ := strconv.Atoi(seen.Config.Labels[labelNumber]) // made by the compose command
 	return n
 }
 
 // specOf returns the unit that a container is. The first of a service is the one that the layout
 // names; further ones have a number behind their names.
-func (d *deployment) specOf(seen engine.Seen) lab.UnitSpec {
+func (d *deployment) specOf(seen engine.Inspection) lab.UnitSpec {
 	service := seen.Config.Labels[labelService]
 	spec := d.project.services[0]
 	spec.Name = service

@@ -16,11 +16,11 @@ import (
 	"strings"
 )
 
-// ImageOf makes an image of programs of this host with all that they need of it, for nodes
+// imageOf makes an image of programs of this host with all that they need of it, for nodes
 // that do not have this host's folders: the files of their Debian packages and of those of
 // the same source, the libraries that these are linked with, and what scripts call. Beside
 // them there may be programs of ours.
-func ImageOf(programs []string, beside ...string) (config, layer []byte, err error) {
+func imageOf(programs []string, beside ...string) (config, layer []byte, err error) {
 	files, err := closure(programs)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make an image of %s: %w", strings.Join(programs, ", "), err)

@@ -21,7 +21,7 @@ func TestAProgramWithAllThatItNeeds(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	config, layer, err := ImageOf([]string{"/usr/bin/sed"})
+	config, layer, err := imageOf([]string{"/usr/bin/sed"})
 	if err != nil || !strings.Contains(string(config), sum(layer)) {
 		t.Fatalf("configuration %s, %v", config, err)
 	}
@@ -65,7 +65,7 @@ func TestAProgramWithAllThatItNeeds(t *testing.T) {
 func TestAProgramOfNoPackage(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "unit")
 	deploytest.Must(t, os.WriteFile(program, nil, 0o755))
-	if _, _, err := ImageOf([]string{program}); err == nil ||
+	if _, _, err := imageOf([]string{program}); err == nil ||
 		!strings.Contains(err.Error(), "of no Debian package") {
 		t.Error(err)
 	}

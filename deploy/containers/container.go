@@ -39,7 +39,7 @@ func (t Trial) Describe(spec lab.UnitSpec, control string) (c Container, err err
 	c.ReadOnly = spec.Image == "" // nobody knows what an image of the user's needs
 	switch {
 	case Unprivileged(spec):
-		uid, gid := ServerUser()
+		uid, gid := serverUser()
 		c.confine()
 		c.User = user(uid, gid)
 	case spec.Foreign && spec.Image == "": // nor what a program of the user's does, which writes into its folder
@@ -59,7 +59,7 @@ func (t Trial) Describe(spec lab.UnitSpec, control string) (c Container, err err
 	if err != nil {
 		return c, err
 	}
-	environment, token, err := t.VisibleEnvironment(spec, control)
+	environment, token, err := t.visibleEnvironment(spec, control)
 	for _, name := range slices.Sorted(maps.Keys(environment)) {
 		c.Env = append(c.Env, name+"="+environment[name])
 	}
@@ -107,7 +107,7 @@ func bound(spec lab.UnitSpec, command []string) ([]string, error) {
 	if err != nil || len(processors) == 0 {
 		return command, err
 	}
-	binder, err := ProgramOf(lab.UnitSpec{
+	binder, err := programOf(lab.UnitSpec{
 		Runnable: lab.Runnable{Program: "taskset", Install: lab.AptInstall("util-linux")},
 	})
 	if err != nil {

@@ -4,7 +4,7 @@
 //
 // It speaks to no daemon and no cluster.
 //
-// Entry points: Part, Trial.VisibleEnvironment, WriteImage.
+// Entry points: Part, Trial.Describe, WriteImage.
 package containers
 
 import (
@@ -94,25 +94,25 @@ func CheckFolders(services []lab.ServiceSpec, places string) error {
 // nobody is a user of every Linux who owns nothing.
 const nobody = 65534
 
-// Unprivileged reports whether a unit is a program of this host that runs as ServerUser, without any power of
+// Unprivileged reports whether a unit is a program of this host that runs as serverUser, without any power of
 // root: its container has this host's /etc. A command of the user's, which has a folder, writes there.
 func Unprivileged(spec lab.UnitSpec) bool {
 	return spec.Server != nil || spec.Foreign && spec.Image == "" && spec.Dir == ""
 }
 
-// ServerUser returns the user of servers and other programs of this host in containers: ours, or nobody where
+// serverUser returns the user of servers and other programs of this host in containers: ours, or nobody where
 // that is root, which some of them refuse.
-func ServerUser() (uid, gid int) {
+func serverUser() (uid, gid int) {
 	if os.Geteuid() != 0 {
 		return os.Geteuid(), os.Getegid()
 	}
 	return nobody, nobody
 }
 
-// GiveTo lets ServerUser have a volume. Nobody else gets in: the trial's
+// giveTo lets serverUser have a volume. Nobody else gets in: the trial's
 // folder above it stays ours.
-func GiveTo(volume string) error {
-	uid, gid := ServerUser()
+func giveTo(volume string) error {
+	uid, gid := serverUser()
 	return filepath.WalkDir(volume, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, uid, gid))
 	})
@@ -125,7 +125,7 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 	case err != nil:
 		return err
 	case Unprivileged(spec):
-		return GiveTo(fleet.Volume(dir, spec))
+		return giveTo(fleet.Volume(dir, spec))
 	case spec.Container != nil:
 		return writeMounts(dir, spec)
 	case spec.Image != "": // that says it; the trial's folder above is ours
@@ -184,11 +184,11 @@ func assigned(environment []string) map[string]string {
 	return all
 }
 
-// VisibleEnvironment returns the environment that a container has itself. Of a foreign unit that is all; a
+// visibleEnvironment returns the environment that a container has itself. Of a foreign unit that is all; a
 // unit of ours finds its own in a file of its volume, so that no description of the container shows it,
 // but for what Go's runtime reads before the unit can. Where it waits for its conductor, at the
 // address control, the file holds the token that is returned, too.
-func (t Trial) VisibleEnvironment(
+func (t Trial) visibleEnvironment(
 	spec lab.UnitSpec, control string,
 ) (environment map[string]string, token string, err error) {
 	all := t.Environment(spec)
@@ -215,7 +215,7 @@ func (t Trial) VisibleEnvironment(
 
 // Command returns what the container of a unit runs.
 func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
-	volume, command := fleet.Volume(t.Dir, spec), []string{ProgramInImage}
+	volume, command := fleet.Volume(t.Dir, spec), []string{programInImage}
 	if !spec.Foreign {
 		for _, argument := range spec.Args {
 			command = append(command, strings.ReplaceAll(argument, "{dir}", volume))
@@ -227,7 +227,7 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 		command = nil // the image says what it is
 	case spec.Program != "":
 		var err error
-		if command[0], err = ProgramOf(spec); err != nil {
+		if command[0], err = programOf(spec); err != nil {
 			return nil, err
 		}
 	}

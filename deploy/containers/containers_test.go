@@ -79,7 +79,7 @@ func TestVisibleEnvironment(t *testing.T) {
 		Runnable: lab.Runnable{Env: []string{"GOGC=off", "GOMAXPROCS=1", "PASSWORD=secret"}},
 	}
 	deploytest.Must(t, MakeVolume(trial.Dir, spec, trial.Endpoints))
-	given, token, err := trial.VisibleEnvironment(spec, "198.18.0.9:8080")
+	given, token, err := trial.visibleEnvironment(spec, "198.18.0.9:8080")
 	deploytest.Must(t, err)
 	path := given[lab.EnvironmentVariable]
 	if want := map[string]string{lab.EnvironmentVariable: path, "GOGC": "off",
@@ -93,7 +93,7 @@ func TestVisibleEnvironment(t *testing.T) {
 		t.Errorf("the unit is told %s (%v), want all that it has, and the token %q", text, err, token)
 	}
 	spec.Foreign = true
-	given, token, err = trial.VisibleEnvironment(spec, "")
+	given, token, err = trial.visibleEnvironment(spec, "")
 	if err != nil || token != "" || given["PASSWORD"] != "secret" {
 		t.Errorf("a foreign unit has %v and the token %q (%v)", given, token, err)
 	}

@@ -13,8 +13,8 @@ import (
 	"runtime"
 )
 
-// ProgramInImage is the path of the unit program in an image.
-const ProgramInImage = "/unit"
+// programInImage is the path of the unit program in an image.
+const programInImage = "/unit"
 
 // WriteImage writes the root file system of an image as a tar archive: the unit program (nil: none), the
 // links of a merged /usr for programs of this host, and the further programs beside, at the top. The same
@@ -31,7 +31,7 @@ func WriteImage(to io.Writer, program *os.File, beside ...string) error {
 	if err != nil {
 		return err
 	}
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: ProgramInImage[1:], Mode: 0o755, Size: info.Size()}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: programInImage[1:], Mode: 0o755, Size: info.Size()}
 	if err := archive.WriteHeader(header); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func writeBeside(archive *tar.Writer, programs []string) error {
 func configOf(layer []byte, labels map[string]string) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux", "created": "1970-01-01T00:00:00Z",
-		"config": map[string]any{"Labels": labels, "Cmd": []string{ProgramInImage}},
+		"config": map[string]any{"Labels": labels, "Cmd": []string{programInImage}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + sum(layer)}},
 	})
 }

@@ -20,7 +20,7 @@ type Images struct {
 	IsRemote bool   // the nodes have nothing of this host
 	Made     *fleet.Made
 	// Load has the nodes have an image and returns what they call it. Its content is the path of a program of
-	// ours, "" for none, what PushedProgram returns, or the name of an image of the user's; bytes are 0 if
+	// ours, "" for none, what pushedProgram returns, or the name of an image of the user's; bytes are 0 if
 	// unknown.
 	Load func(ctx context.Context, content string, isUsers bool) (name string, bytes int, err error)
 
@@ -30,7 +30,7 @@ type Images struct {
 
 func (i *Images) contentOf(spec lab.UnitSpec) string {
 	if i.IsRemote && spec.Program != "" {
-		return PushedProgram(spec)
+		return pushedProgram(spec)
 	}
 	return cmp.Or(spec.Image, UnitProgram(i.Programs, spec))
 }

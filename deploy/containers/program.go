@@ -28,7 +28,7 @@ func CheckPrograms(folder string, units []lab.UnitSpec) error {
 		case spec.Image != "":
 			problems = append(problems, fleet.ImageRefused(spec))
 		case spec.Foreign && spec.Program != "":
-			_, err := ProgramOf(spec)
+			_, err := programOf(spec)
 			problems = append(problems, err)
 		default:
 			own = append(own, UnitProgram(folder, spec))
@@ -37,15 +37,15 @@ func CheckPrograms(folder string, units []lab.UnitSpec) error {
 	slices.Sort(own)
 	for _, program := range slices.Compact(own) {
 		if program != "" {
-			problems = append(problems, CheckStatic(program))
+			problems = append(problems, checkStatic(program))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// CheckStatic refuses a unit program that is loaded by an interpreter: its image has that
+// checkStatic refuses a unit program that is loaded by an interpreter: its image has that
 // program alone, and the kernel would say of the program itself that it is not there.
-func CheckStatic(program string) error {
+func checkStatic(program string) error {
 	const build = "build all unit programs with: make build"
 	file, err := elf.Open(program)
 	if err != nil {
@@ -70,11 +70,11 @@ func UnitProgram(folder string, spec lab.UnitSpec) string {
 	return filepath.Join(folder, spec.Own)
 }
 
-// ProgramOf returns the path of a program of this host. Containers have its /usr, and so
+// programOf returns the path of a program of this host. Containers have its /usr, and so
 // the libraries that it needs; what lies elsewhere would be there without them. A program
 // keeps the name that it is called by, where that leads to it in the container, too: some do
 // another thing under another one, such as redis-server, which is a link to redis-check-rdb.
-func ProgramOf(spec lab.UnitSpec) (string, error) {
+func programOf(spec lab.UnitSpec) (string, error) {
 	var folder, path string
 	program := spec.Program
 	if strings.Contains(program, "/") && !filepath.IsAbs(program) && spec.Dir != "" {

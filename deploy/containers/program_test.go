@@ -30,7 +30,7 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 		"real/bin/check": "real/bin/check", "real/bin/serve": "real/bin/serve", "bin/serve": "real/bin/serve",
 		"other/away": "real/bin/check", "real/bin/out": "", "other/alone": "", "none": "",
 	} {
-		got, err := ProgramOf(lab.UnitSpec{
+		got, err := programOf(lab.UnitSpec{
 			Runnable: lab.Runnable{Program: in(program)},
 			Storage:  lab.Storage{Reads: []string{in("real")}},
 		})

@@ -16,10 +16,10 @@ const (
 	programSeparator = "|"
 )
 
-// PushedProgram returns what an image for nodes that do not have this host's folders has of a unit
+// pushedProgram returns what an image for nodes that do not have this host's folders has of a unit
 // that names its program: that one alone where it is the conductor's, else with all that it
 // needs.
-func PushedProgram(spec lab.UnitSpec) string {
+func pushedProgram(spec lab.UnitSpec) string {
 	if !spec.Foreign {
 		return spec.Program
 	}
@@ -39,12 +39,12 @@ func PushedProgram(spec lab.UnitSpec) string {
 	return hostProgram + strings.Join(all, programSeparator)
 }
 
-// Pushed makes the image of a program for a registry: one of ours, what PushedProgram says, or "" for none.
+// Pushed makes the image of a program for a registry: one of ours, what pushedProgram says, or "" for none.
 // Beside it there may be further ones of ours, of which the first gives an image of none its name.
 func Pushed(program string, beside ...string) (name string, config, layer []byte, err error) {
 	if list, ofHost := strings.CutPrefix(program, hostProgram); ofHost {
 		all := strings.Split(list, programSeparator)
-		config, layer, err = ImageOf(all, beside...)
+		config, layer, err = imageOf(all, beside...)
 		return strings.ToLower(filepath.Base(all[0])), config, layer, err
 	}
 	config, layer, err = Image(program, nil, beside...)

@@ -31,7 +31,7 @@ func (u UserCluster) CheckLayout(layout lab.Layout, programs, starter string) er
 	problems := []error{CheckServices(layout.Services, "process or docker-host"),
 		CheckFolders(layout.Services, "the nodes of "+u.Name),
 		CheckPrograms(programs, slices.DeleteFunc(slices.Clone(all), pulled)),
-		CheckStatic(starter)}
+		checkStatic(starter)}
 	if !u.Registry {
 		problems = append(problems, fmt.Errorf("the nodes of %s need a registry for the images of units: name "+
 			"one (--registry HOST/PATH)", u.Name))

@@ -103,7 +103,7 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 	if err != nil {
 		return "", err
 	}
-	state, err := d.engine.Inspect(ctx, c.Container)
+	state, err := d.engine.State(ctx, c.Container)
 	c.SetHostPID(state.Pid)
 	if err == nil {
 		err = hosts.MapPorts(ctx, state.Pid, c.Spec.Container)

@@ -138,7 +138,7 @@ func (c *Client) Pause(ctx context.Context, name string) error {
 		return err
 	}
 	for begun := time.Now(); ; time.Sleep(lookAgain) {
-		state, err := c.Inspect(ctx, name)
+		state, err := c.State(ctx, name)
 		if err == nil && state.Status != "paused" {
 			err = fmt.Errorf("pause the container %s: its state is %q", name, state.Status)
 		}
@@ -168,14 +168,14 @@ func (c *Client) Remove(ctx context.Context, name string) error {
 	return c.remove(ctx, "container", name, name, url.Values{"force": {"1"}, "v": {"1"}})
 }
 
-// Inspect tells a container's state.
-func (c *Client) Inspect(ctx context.Context, name string) (State, error) {
-	seen, err := c.Look(ctx, name)
+// State returns the state of a container.
+func (c *Client) State(ctx context.Context, name string) (State, error) {
+	seen, err := c.Inspect(ctx, name)
 	return seen.State, err
 }
 
-// Seen is the state of a container as the daemon reports it.
-type Seen struct {
+// Inspection is what the daemon reports of a container.
+type Inspection struct {
 	State  State
 	Config struct {
 		Image  string // as whoever made it called it
@@ -188,8 +188,8 @@ type Seen struct {
 	}
 }
 
-// Look tells what a container is.
-func (c *Client) Look(ctx context.Context, name string) (seen Seen, err error) {
+// Inspect returns what the daemon reports of a container.
+func (c *Client) Inspect(ctx context.Context, name string) (seen Inspection, err error) {
 	err = c.call(ctx, http.MethodGet, "/containers/"+name+"/json", nil, nil, &seen)
 	return seen, named("look at the container", name, err)
 }
@@ -218,7 +218,7 @@ func (c *Client) Wait(
 	var ended struct{ StatusCode int }
 	err = errors.Join(json.NewDecoder(bounded.New(answer.Body, c.longest)).Decode(&ended), answer.Body.Close())
 	if err == nil && ended.StatusCode != 0 && !killed() {
-		seen, gone := c.Look(ctx, name)
+		seen, gone := c.Inspect(ctx, name)
 		outOfMemory = gone == nil && (seen.State.OOMKilled ||
 			seen.HostConfig.Memory > 0 && ended.StatusCode == statusKilled && c.lacksMemory(ctx, name, seen))
 	}
@@ -234,7 +234,7 @@ const (
 
 // lacksMemory reports whether the daemon says that a container was out of memory in its last life. It hears
 // of that and of the end in any order, and its state of the container has only what came before the end.
-func (c *Client) lacksMemory(ctx context.Context, name string, seen Seen) bool {
+func (c *Client) lacksMemory(ctx context.Context, name string, seen Inspection) bool {
 	query := where(map[string][]string{"container": {name}, "event": {"oom"}})
 	query.Set("since", strconv.FormatInt(seen.State.StartedAt.Unix(), 10))
 	ctx, cancel := context.WithTimeout(ctx, newsPatience)

@@ -116,10 +116,10 @@ func TestAnAnswerWithoutEndIsCut(t *testing.T) {
 	})
 	c.longest = 1 << 20
 	for what, do := range map[string]func() error{
-		"Look":   func() error { _, err := c.Look(t.Context(), "unit"); return err },
-		"Wait":   func() error { _, _, err := c.Wait(t.Context(), "unit", isKilled); return err },
-		"Load":   func() error { _, err := c.Load(t.Context(), strings.NewReader("")); return err },
-		"Import": func() error { return c.Import(t.Context(), "image", "label", strings.NewReader("")) },
+		"Inspect": func() error { _, err := c.Inspect(t.Context(), "unit"); return err },
+		"Wait":    func() error { _, _, err := c.Wait(t.Context(), "unit", isKilled); return err },
+		"Load":    func() error { _, err := c.Load(t.Context(), strings.NewReader("")); return err },
+		"Import":  func() error { return c.Import(t.Context(), "image", "label", strings.NewReader("")) },
 	} {
 		if err := do(); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 			t.Errorf("%s: %v", what, err)

@@ -30,7 +30,7 @@ const lookAgain = 20 * time.Millisecond
 // container has ended.
 func (c *Client) AwaitHealthy(ctx context.Context, container string, ended <-chan struct{}) error {
 	for {
-		state, err := c.Inspect(ctx, container)
+		state, err := c.State(ctx, container)
 		switch health := state.Health; {
 		case err != nil:
 			return err

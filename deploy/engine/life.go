@@ -34,7 +34,7 @@ func (l *Life) End(ctx context.Context) error { return l.Engine.Stop(ctx, l.Cont
 
 // Gone fails when the container has a process.
 func (l *Life) Gone(ctx context.Context) error {
-	state, err := l.Engine.Inspect(ctx, l.Container)
+	state, err := l.Engine.State(ctx, l.Container)
 	if err == nil && state.Pid != 0 {
 		err = fmt.Errorf("%s is %q and has process %d", l.Called, state.Status, state.Pid)
 	}

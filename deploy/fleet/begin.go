@@ -24,15 +24,15 @@ type Parts struct {
 // OnPlatform returns all that runs on the platform.
 func (p Parts) OnPlatform() []lab.UnitSpec { return slices.Concat(p.Units, p.Last, p.Prepare) }
 
-// Joiner starts processes of this host under a supervisor, which may call units at the known endpoints.
-type Joiner interface {
+// joiner starts processes of this host under a supervisor, which may call units at the known endpoints.
+type joiner interface {
 	Join(ctx context.Context, rest lab.Layout, dir string, s *Supervisor,
 		known map[string]lab.Endpoint) (lab.Deployment, error)
 }
 
 // Launch starts a trial: it calls open, which makes what units need, starts the units, and then the processes
 // of this host, which may call units at the known endpoints. If one of these fails, it stops everything.
-func (f *Fleet[L]) Launch(ctx context.Context, p Parts, open func() error, processes Joiner,
+func (f *Fleet[L]) Launch(ctx context.Context, p Parts, open func() error, processes joiner,
 	known map[string]lab.Endpoint) (err error) {
 	defer func() {
 		if err != nil {
@@ -110,7 +110,7 @@ func (f *Fleet[L]) prepare(ctx context.Context, spec lab.UnitSpec, visit Visit) 
 	if err := life.Start(ctx); err != nil {
 		return err
 	}
-	if err := u.AwaitPrepared(ctx, f.platform.Reach(spec.Name), visit, life.End); err != nil {
+	if err := u.awaitPrepared(ctx, f.platform.Reach(spec.Name), visit, life.End); err != nil {
 		return err
 	}
 	if f.platform.Discard == nil {
@@ -183,10 +183,10 @@ func readyOf(spec lab.UnitSpec) Visit {
 	return spec.Ready
 }
 
-// AwaitUsable waits until a unit can be used at an address: until its log has the text of its readiness, and
+// awaitUsable waits until a unit can be used at an address: until its log has the text of its readiness, and
 // it is healthy or a visit succeeds; if it is to finish, until it has. If its spec has none of these,
 // otherwise decides.
-func (u *Unit) AwaitUsable(ctx context.Context, address string, otherwise func(context.Context) error) error {
+func (u *Unit) awaitUsable(ctx context.Context, address string, otherwise func(context.Context) error) error {
 	if u.Spec.Finishes {
 		return u.awaitFinished(ctx)
 	}
@@ -206,9 +206,9 @@ func (u *Unit) AwaitUsable(ctx context.Context, address string, otherwise func(c
 	return otherwise(ctx)
 }
 
-// AwaitPrepared waits until a command has done its part and ended. If visit is set, release ends the command
+// awaitPrepared waits until a command has done its part and ended. If visit is set, release ends the command
 // when the visit has succeeded.
-func (u *Unit) AwaitPrepared(
+func (u *Unit) awaitPrepared(
 	ctx context.Context, address string, visit Visit, release func(context.Context) error,
 ) error {
 	if visit != nil {

@@ -181,7 +181,7 @@ func TestAwaitPrepared(t *testing.T) {
 		_, _ = u.Log.Write([]byte("no such table"))
 		s.JudgeEnd(u, c.how)
 		close(u.Ended)
-		err := u.AwaitPrepared(t.Context(), "", nil, nil)
+		err := u.awaitPrepared(t.Context(), "", nil, nil)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
@@ -192,7 +192,7 @@ func TestAwaitPrepared(t *testing.T) {
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
 	ours := NewUnit(lab.UnitSpec{Name: "seed", Runnable: lab.Runnable{Own: "shop"}})
-	if err := ours.AwaitPrepared(gone, "", nil, nil); err == nil || err.Error() != "seed (shop): interrupted" {
+	if err := ours.awaitPrepared(gone, "", nil, nil); err == nil || err.Error() != "seed (shop): interrupted" {
 		t.Errorf("a command of ours that goes on: %v", err)
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// HandedOverFolder is the name of the folder, below that of the trial, for files that units hand over.
-const HandedOverFolder = "handed-over"
+// handedOverFolder is the name of the folder, below that of the trial, for files that units hand over.
+const handedOverFolder = "handed-over"
 
 // HandedOver returns that folder.
-func HandedOver(dir string) string { return filepath.Join(dir, HandedOverFolder) }
+func HandedOver(dir string) string { return filepath.Join(dir, handedOverFolder) }
 
 // Volume returns the folder that a unit gets, below that of the trial.
 func Volume(dir string, spec lab.UnitSpec) string {
@@ -56,7 +56,7 @@ func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]l
 // no link out of the folder.
 func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
 	path := Volume(dir, spec)
-	if filepath.Dir(path) != dir || filepath.Base(path) == HandedOverFolder {
+	if filepath.Dir(path) != dir || filepath.Base(path) == handedOverFolder {
 		return fmt.Errorf("unit %s: %q cannot be the name of its folder", spec.Name, filepath.Base(path))
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {

@@ -209,6 +209,6 @@ func (f *Fleet[L]) again(ctx context.Context, ended L, elsewhere bool) error {
 	if err := next.Start(ctx); err != nil {
 		return err
 	}
-	return next.unit().AwaitUsable(ctx, f.platform.Reach(old.Spec.Name),
+	return next.unit().awaitUsable(ctx, f.platform.Reach(old.Spec.Name),
 		func(ctx context.Context) error { return f.AwaitOpen(ctx, next) })
 }

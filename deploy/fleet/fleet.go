@@ -261,7 +261,7 @@ func (f *Fleet[L]) Volume(spec lab.UnitSpec) string { return Volume(f.dir, spec)
 func (f *Fleet[L]) Stop() error {
 	f.stopOnce.Do(func() {
 		defer f.Unwatch()
-		f.MayEnd()
+		f.mayEnd()
 		f.stopped()
 		f.keepers.Wait()
 		f.stopErr = errors.Join(f.restoreNodes(f.Watching), f.platform.Clear(), f.Relays.Close())

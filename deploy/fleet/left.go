@@ -16,7 +16,7 @@ import (
 
 // EndForeign implements lab.Deployment.
 func (f *Fleet[L]) EndForeign(ctx context.Context) error {
-	f.MayEnd()
+	f.mayEnd()
 	units := slices.DeleteFunc(f.All(), func(life L) bool {
 		spec := life.unit().Spec
 		return !spec.Foreign || spec.Server != nil

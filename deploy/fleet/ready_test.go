@@ -96,7 +96,7 @@ func TestReadiness(t *testing.T) {
 				u.Ended = c.ended
 			}
 			_, _ = io.WriteString(u.Log, c.says)
-			err := u.AwaitUsable(t.Context(), "", atOnce)
+			err := u.awaitUsable(t.Context(), "", atOnce)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

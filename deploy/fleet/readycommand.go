@@ -43,7 +43,7 @@ func commandVisit(spec lab.UnitSpec) Visit {
 		said := &Tail{}
 		command.Stdout, command.Stderr = said, said
 		err := command.Run()
-		switch last := said.LastLine(); {
+		switch last := said.lastLine(); {
 		case err == nil:
 			return nil
 		case last != "":

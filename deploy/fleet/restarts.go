@@ -104,7 +104,7 @@ func (f *Fleet[L]) raise(life L, log *Tail) error {
 	if err := life.Start(f.starting); err != nil {
 		return err
 	}
-	err := u.AwaitUsable(f.starting, f.platform.Reach(u.Spec.Name), atOnce)
+	err := u.awaitUsable(f.starting, f.platform.Reach(u.Spec.Name), atOnce)
 	if err != nil && !u.endsToStartAgain(f.starting) {
 		return err
 	}
@@ -138,7 +138,7 @@ func (f *Fleet[L]) awaitReady(ctx context.Context, spec lab.UnitSpec) error {
 	err := fmt.Errorf("unit %s is being started again", spec.Name)
 	for {
 		if u := f.Named(spec.Name).unit(); !f.isRising(u) {
-			err = u.AwaitUsable(ctx, f.platform.Reach(spec.Name), atOnce)
+			err = u.awaitUsable(ctx, f.platform.Reach(spec.Name), atOnce)
 			if err == nil || !u.endsToStartAgain(ctx) {
 				return err
 			}

@@ -187,7 +187,7 @@ func (s *Supervisor) Judge(u *Unit, how error) {
 	if u.failure != "" {
 		text = "failed: " + u.failure
 	}
-	if last := u.Log.LastLine(); last != "" && u.failure == "" {
+	if last := u.Log.lastLine(); last != "" && u.failure == "" {
 		text += " (" + last + ")"
 	}
 	s.Fail(fmt.Errorf("%v %s", u, text))
@@ -217,7 +217,7 @@ func (s *Supervisor) JudgeForeign(u *Unit, how string) {
 	}
 }
 
-// JudgeEnd is Judge for units of either kind; it is called before Ended is closed. AwaitPrepared judges the
+// JudgeEnd is Judge for units of either kind; it is called before Ended is closed. awaitPrepared judges the
 // end of commands that prepare.
 func (s *Supervisor) JudgeEnd(u *Unit, how error) {
 	u.outcome = how
@@ -332,8 +332,8 @@ func (s *Supervisor) IsDoomed(u *Unit) bool {
 	return u.doomed
 }
 
-// MayEnd declares that units are expected to end from now on.
-func (s *Supervisor) MayEnd() {
+// mayEnd declares that units are expected to end from now on.
+func (s *Supervisor) mayEnd() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopping = true
@@ -357,7 +357,7 @@ func (s *Supervisor) Await(ctx context.Context, kind lab.EventKind) (lab.Event, 
 // Command implements lab.Deployment.
 func (s *Supervisor) Command(command lab.Command) error {
 	if command.Command == lab.CommandStop {
-		s.MayEnd()
+		s.mayEnd()
 	}
 	lead := s.Named(s.lead)
 	if lead == nil {

@@ -63,8 +63,8 @@ func (t *Tail) String() string {
 	return string(t.data[max(0, len(t.data)-maxLog):])
 }
 
-// LastLine returns the last line of what is kept.
-func (t *Tail) LastLine() string {
+// lastLine returns the last line of what is kept.
+func (t *Tail) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(t.String()), "\n")
 	return lines[len(lines)-1]
 }

@@ -58,7 +58,7 @@ func TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten(t *testing.T) {
 // files, brings files of the host into the results.
 func TestAUnitsLinksLeadNowhereWhenItsFilesAreTaken(t *testing.T) {
 	folder, file := hostFolder(t)
-	volume, handed := t.TempDir(), filepath.Join(t.TempDir(), HandedOverFolder)
+	volume, handed := t.TempDir(), filepath.Join(t.TempDir(), handedOverFolder)
 	s := NewSupervisor(lab.Layout{}, handed)
 	spec := lab.UnitSpec{Name: "web", Storage: lab.Storage{Leaves: "profile"}}
 	if err := s.takeLeft(spec, volume); err != nil {

@@ -89,18 +89,14 @@ func (h *home) furnish(ctx context.Context, c *cluster) error {
 	// The account that pods have comes a moment after the namespace, and before it none is let in.
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
-	for {
-		err := c.API.Do(ctx, http.MethodGet, c.ours("serviceaccounts", "default"), nil, nil)
-		if !api.NotFound(err) {
-			return nil // if it is something else that is wrong, the first pod will tell
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the cluster %s makes no account for pods in the namespace %s: look whether its "+
-				"controllers run", h.Context, c.namespace)
-		case <-time.After(watchAgain):
-		}
+	if err := fleet.Until(ctx, watchAgain, func() (bool, error) {
+		// If something else is wrong, the first pod will show it.
+		return !api.NotFound(c.API.Do(ctx, http.MethodGet, c.ours("serviceaccounts", "default"), nil, nil)), nil
+	}); err != nil {
+		return fmt.Errorf("the cluster %s makes no account for pods in the namespace %s: %w: look whether its "+
+			"controllers run", h.Context, c.namespace, err)
 	}
+	return nil
 }
 
 // leavePatience bounds the wait until a cluster has removed a namespace with all that is in it.

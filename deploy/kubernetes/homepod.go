@@ -243,9 +243,9 @@ func prepared(pod api.Pod) error {
 	return nil
 }
 
-// end ends and removes a pod and its secret. It asks the
-// server whether the pod is gone: of one that never came nothing is told. Where no node says
-// that the pod has ended it is removed all the same: its unit ends without a conductor.
+// end ends and removes a pod and its secret. It asks the server whether the pod is gone, since no event tells of
+// one that never came. If no node says that the pod has ended it is removed all the same: its unit ends without a
+// conductor.
 func (h *homePod) end(ctx context.Context) error {
 	p := h.pod
 	c, grace := p.deployment.cluster, time.Second
@@ -256,25 +256,20 @@ func (h *homePod) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.delete(ctx, grace); err != nil {
+		return err
+	}
 	begun, forced := time.Now(), false
-	for err = p.delete(ctx, grace); err == nil; err = c.API.Do(ctx, http.MethodGet, c.ours("pods", p.name), nil,
-		nil) {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(watchAgain):
+	return fleet.Until(ctx, watchAgain, func() (bool, error) {
+		err := c.API.Do(ctx, http.MethodGet, c.ours("pods", p.name), nil, nil)
+		if api.NotFound(err) {
+			return true, nil
 		}
-		if !forced && time.Since(begun) > removePatience/2 {
-			if err := p.delete(ctx, 0); err != nil {
-				return err
-			}
-			forced = true
+		if err == nil && !forced && time.Since(begun) > removePatience/2 {
+			forced, err = true, p.delete(ctx, 0)
 		}
-	}
-	if api.NotFound(err) {
-		return nil
-	}
-	return err
+		return err != nil, err
+	})
 }
 
 // reach returns the address at which this host reaches a unit; "": it does not listen.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/registry"
@@ -136,14 +137,13 @@ func (u *Users) remove(ctx context.Context, namespace string) error {
 	if err := u.API.Delete(ctx, path); err != nil {
 		return err
 	}
-	for !api.NotFound(u.API.Do(ctx, http.MethodGet, path, nil, nil)) {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(watchAgain):
+	return fleet.Until(ctx, watchAgain, func() (bool, error) {
+		err := u.API.Do(ctx, http.MethodGet, path, nil, nil)
+		if api.NotFound(err) {
+			return true, nil
 		}
-	}
-	return nil
+		return false, err
+	})
 }
 
 // Clean removes the namespaces of conductors that are gone, and names them. What is of one

@@ -47,7 +47,7 @@ func (p *Ports) take(port int) {
 	if err != nil {
 		return
 	}
-	if !PortIsFree(port) {
+	if !isFree(port) {
 		_ = hold.Close() // it held nothing
 		return
 	}
@@ -70,8 +70,8 @@ func (p *Ports) Close() {
 	p.held = nil
 }
 
-// PortIsFree reports whether nobody listens on a port.
-func PortIsFree(port int) bool {
+// isFree reports whether nobody listens on a port.
+func isFree(port int) bool {
 	listener, err := net.Listen("tcp4", Loopback(port))
 	return err == nil && listener.Close() == nil
 }

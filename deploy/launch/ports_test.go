@@ -17,9 +17,9 @@ func TestPortsAreFreeAndBelowTheEphemeralRange(t *testing.T) {
 	listener, err := net.Listen("tcp4", Loopback(ports[0]))
 	must(t, err)
 	defer func() { _ = listener.Close() }()
-	if PortIsFree(ports[0]) || !PortIsFree(ports[1]) {
-		t.Errorf("port %d, which is taken, is free: %t; the next: %t", ports[0], PortIsFree(ports[0]),
-			PortIsFree(ports[1]))
+	if isFree(ports[0]) || !isFree(ports[1]) {
+		t.Errorf("port %d, which is taken, is free: %t; the next: %t", ports[0], isFree(ports[0]),
+			isFree(ports[1]))
 	}
 }
 

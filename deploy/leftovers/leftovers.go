@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,13 +40,12 @@ type Leftover struct {
 
 // String names the leftover for people.
 func (l Leftover) String() string {
-	if l.Docker != "" {
+	switch {
+	case l.Docker != "":
 		return l.Docker + " " + l.ID
-	}
-	if l.PID != 0 {
+	case l.PID != 0:
 		return fmt.Sprintf("process %d", l.PID)
-	}
-	if l.Group != "" {
+	case l.Group != "":
 		return "control group " + l.Group
 	}
 	return "directory " + l.Dir
@@ -61,16 +61,11 @@ type Found struct {
 // Find lists what dead conductors have left under root and among the processes
 // of this host that this user may look into, and in Docker.
 func Find(root string) (Found, error) {
-	var all []Leftover
-	var problems []error
-	for _, look := range []func() ([]Leftover, error){
-		labelledProcesses,
-		func() ([]Leftover, error) { return Docker(func(string) bool { return true }) },
-		controlGroups,
-	} {
-		some, err := look()
-		all, problems = append(all, some...), append(problems, err)
-	}
+	processes, err := labelledProcesses()
+	problems := []error{err}
+	inDocker, err := Docker(func(string) bool { return true })
+	problems = append(problems, err)
+	all := slices.Concat(processes, inDocker, controlGroups()) // groups end after their processes
 	var found Found
 	if silent := silentDocker(); silent != "" {
 		found.Unclear = append(found.Unclear, silent)
@@ -106,14 +101,12 @@ func Find(root string) (Found, error) {
 	return found, nil
 }
 
-// controlGroups returns the control groups that limit units. Processes come before them in the list, and
-// so end before.
-func controlGroups() ([]Leftover, error) {
-	var all []Leftover
+// controlGroups returns the control groups that limit units.
+func controlGroups() (all []Leftover) {
 	for _, folder := range cgroup.All(cgroup.Root) {
 		all = append(all, Leftover{Group: folder.Path, Label: folder.Label})
 	}
-	return all, nil
+	return all
 }
 
 // directories returns the directories of conductors in the root, and what else is there.

@@ -39,7 +39,7 @@ func (d *Deployer) Preflight(_ context.Context, layout lab.Layout) error {
 		CheckDescriptors(max(layout.Descriptors, conductorDescriptors+units*descriptorsPerUnit)),
 		checkProcesses(units), CheckMemory(units, memoryPerUnit, layout.SharedMemory),
 		fleet.CheckLimits(layout.Units), fleet.CheckUnpublished(layout.Units), volume.CheckFaults(layout.Units),
-		CheckNodes(layout), links.Check(layout.Links, layout.Units),
+		checkNodes(layout), links.Check(layout.Links, layout.Units),
 	}
 	if layout.OnReplicatedDisk() {
 		problems = append(problems, gluster.Missing())

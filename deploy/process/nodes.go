@@ -34,8 +34,8 @@ func nodesOf(layout lab.Layout) (names []string) {
 	return names
 }
 
-// CheckNodes says what this host lacks for the nodes of a layout.
-func CheckNodes(layout lab.Layout) error {
+// checkNodes says what this host lacks for the nodes of a layout.
+func checkNodes(layout lab.Layout) error {
 	names := nodesOf(layout)
 	if len(names) == 0 {
 		return nil

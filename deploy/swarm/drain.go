@@ -76,7 +76,7 @@ func (t *ownTrial) isEmpty(ctx context.Context, name string) error {
 		return err
 	}
 	for _, thing := range things {
-		state, err := n.Engine.Inspect(ctx, thing.ID)
+		state, err := n.Engine.State(ctx, thing.ID)
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (l *ownLife) take(ctx context.Context, task engine.Task) bool {
 	l.Life = engine.Life{Engine: n.Engine, Container: task.Status.ContainerStatus.ContainerID,
 		Called: "its container on " + n.Name}
 	if task.Status.State == "starting" {
-		state, err := l.Engine.Inspect(ctx, l.Container)
+		state, err := l.Engine.State(ctx, l.Container)
 		return err == nil && (state.Pid != 0 || state.Status == "exited")
 	}
 	return task.Status.State == "running" || over(task)
