@@ -13,22 +13,23 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Brought is a file or a folder of this host that a container gets on nodes which have nothing of it.
+// Brought is a copy of a file or a folder of this host for a container on a node of a user's cluster.
 type Brought struct {
 	Path       string // in the container
-	Folder     bool   // empty, but for what else is brought
+	Folder     bool   // it is a folder; its files are Brought, too
 	Executable bool
 	Data       []byte
 }
 
-// What nodes are sent for a container. Swarm holds a little less than 500 KiB in a secret, one for each file.
+// Limits of what is copied to nodes for a container. Swarm takes a little less than 500 KiB in a secret, and each
+// file is one.
 const (
 	maxBrought      = 480 << 10 // bytes of all files
 	maxBroughtFiles = 64
 )
 
-// Bring returns the files and folders of this host that a described container has mounted. It fails if they
-// are too much to be brought to nodes.
+// Bring returns copies of the files and folders of this host that a described container has mounted. It fails if
+// they are too many or too large.
 func Bring(spec lab.UnitSpec) ([]Brought, error) {
 	var all []Brought
 	for _, m := range spec.Container.Mounts {
@@ -61,7 +62,7 @@ func Bring(spec lab.UnitSpec) ([]Brought, error) {
 	return all, nil
 }
 
-// readMount returns what a mount has of this host.
+// readMount returns copies of the files and folders in a mount.
 func readMount(m lab.ContainerMount) (all []Brought, err error) {
 	source, err := filepath.EvalSymlinks(m.Source)
 	if err != nil {
@@ -115,12 +116,12 @@ func (u UserCluster) checkDescribed(spec lab.UnitSpec, users map[string]string) 
 		if m.Kind != lab.MountVolume || m.Source == "" {
 			continue
 		}
-		const inCommon = "volume " // no unit's folder is called so
-		if other := users[inCommon+m.Source]; other != "" {
+		const named = "volume " // no unit's folder begins so
+		if other := users[named+m.Source]; other != "" {
 			problems = append(problems, refuse("shares the volume %s with %s, and %s of %s have no common folder: "+
 				"leave one of them out, or use the private %s", m.Source, other, u.Units, u.Name, u.Ours))
 		}
-		users[inCommon+m.Source] = spec.Name
+		users[named+m.Source] = spec.Name
 	}
 	if _, err := Bring(spec); err != nil {
 		problems = append(problems, refuse("has files of this host that cannot come to the nodes of %s: %v: put "+

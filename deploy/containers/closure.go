@@ -16,10 +16,9 @@ import (
 	"strings"
 )
 
-// imageOf makes an image of programs of this host with all that they need of it, for nodes
-// that do not have this host's folders: the files of their Debian packages and of those of
-// the same source, the libraries that these are linked with, and what scripts call. Beside
-// them there may be programs of ours.
+// imageOf makes an image of programs of this host with everything that they need, for nodes that do not have this
+// host's folders: the files of their Debian packages and of packages of the same source, the libraries that these
+// are linked with, and what scripts call. beside are paths of programs of ours.
 func imageOf(programs []string, beside ...string) (config, layer []byte, err error) {
 	files, err := closure(programs)
 	if err != nil {
@@ -42,7 +41,7 @@ func imageOf(programs []string, beside ...string) (config, layer []byte, err err
 	return config, root.Bytes(), err
 }
 
-// closure returns the paths, below /usr and /etc, of all that programs need.
+// closure returns the paths, below /usr and /etc, of all files that programs need.
 func closure(programs []string) ([]string, error) {
 	packages := []string{"tzdata"}
 	for _, program := range programs {
@@ -51,12 +50,12 @@ func closure(programs []string) ([]string, error) {
 			return nil, err
 		}
 		owner, err := output("dpkg-query", "--search", real)
-		if err != nil { // lists of packages have paths of before /bin was a link
+		if err != nil { // some packages still list their files below /bin, which is a link now
 			owner, err = output("dpkg-query", "--search", strings.TrimPrefix(real, "/usr"))
 		}
 		if err != nil {
-			return nil,
-				fmt.Errorf("%s is of no Debian package, so what it needs is not known: deploy it in another way", program)
+			return nil, fmt.Errorf("%s is of no Debian package, so what it needs is not known: deploy it in another way",
+				program)
 		}
 		name, _, _ := strings.Cut(owner, ":")
 		packages = append(packages, name)
@@ -77,7 +76,7 @@ func closure(programs []string) ([]string, error) {
 	for path := range strings.Lines(listed) {
 		path = inUsr(strings.TrimSpace(path))
 		info, err := os.Lstat(path)
-		if err != nil || info.IsDir() || !wanted(path) {
+		if err != nil || info.IsDir() || !belongsInImage(path) {
 			continue
 		}
 		found[path] = true
@@ -92,8 +91,8 @@ func closure(programs []string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), err
 }
 
-// sameSource returns the packages here that were built of the same sources: what belongs
-// together is often in several, that do not name each other.
+// sameSource returns the installed packages that were built of the same sources: a program is often split into
+// several packages that do not name each other.
 func sameSource(packages []string) ([]string, error) {
 	all, err := output("dpkg-query", "--show", "--showformat",
 		"${binary:Package} ${Package} ${source:Package} ${db:Status-Status}\n")
@@ -120,7 +119,7 @@ func librariesOf(linked []string) ([]string, error) {
 	if len(linked) == 0 {
 		return nil, nil
 	}
-	said, err := exec.Command("ldd", linked...).Output() // it fails where one of them is static
+	said, err := exec.Command("ldd", linked...).Output() // it fails if one of them is static
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
 		return nil, err
@@ -135,7 +134,7 @@ func librariesOf(linked []string) ([]string, error) {
 	return all, nil
 }
 
-// inUsr returns a path as it is since /bin, /lib and /sbin are links.
+// inUsr returns a path below /usr for one that leads there through the links /bin, /lib, /lib64 and /sbin.
 func inUsr(path string) string {
 	for _, folder := range []string{"/bin/", "/lib/", "/lib64/", "/sbin/"} {
 		if strings.HasPrefix(path, folder) {
@@ -145,17 +144,16 @@ func inUsr(path string) string {
 	return path
 }
 
-// wanted leaves out what nobody reads in a container.
-func wanted(path string) bool {
+// belongsInImage reports whether a file is of use in a container: it is no documentation or translation.
+func belongsInImage(path string) bool {
 	if !strings.HasPrefix(path, "/usr/") && !strings.HasPrefix(path, "/etc/") {
 		return false
 	}
 	return !slices.ContainsFunc([]string{"doc", "man", "locale", "info", "lintian", "bug"},
-		func(folder string) bool {
-			return strings.HasPrefix(path, "/usr/share/"+folder+"/")
-		})
+		func(folder string) bool { return strings.HasPrefix(path, "/usr/share/"+folder+"/") })
 }
 
+// isELF reports whether a file is a program or a library, and no script.
 func isELF(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -167,14 +165,16 @@ func isELF(path string) bool {
 	return err == nil && string(magic) == "\x7fELF"
 }
 
+// output runs a program and returns what it prints.
 func output(program string, args ...string) (string, error) {
 	text, err := exec.Command(program, args...).Output()
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", program, err)
+		return "", fmt.Errorf("%s %s: %w", program, strings.Join(args, " "), err)
 	}
 	return string(text), nil
 }
 
+// writeAs writes a file with a mode to the archive.
 func writeAs(archive *tar.Writer, path string, mode int64, text []byte) error {
 	err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: path, Mode: mode,
 		Size: int64(len(text))})
@@ -184,8 +184,8 @@ func writeAs(archive *tar.Writer, path string, mode int64, text []byte) error {
 	return err
 }
 
-// writeFile puts a file of this host, or a link, at its path. Libraries are written in place
-// of links to them. What only root may read stays here.
+// writeFile writes a file of this host, or a link, to the archive at its path. It writes libraries in the place of
+// links to them, and leaves out what only root may read.
 func writeFile(archive *tar.Writer, path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -194,12 +194,12 @@ func writeFile(archive *tar.Writer, path string) error {
 	name := strings.TrimPrefix(path, "/")
 	if info.Mode()&fs.ModeSymlink != 0 {
 		to, err := os.Readlink(path)
-		behind, gone := os.Stat(path)
-		if err != nil || gone != nil || behind.IsDir() || !strings.Contains(filepath.Base(path), ".so") {
+		target, missing := os.Stat(path)
+		if err != nil || missing != nil || target.IsDir() || !strings.Contains(filepath.Base(path), ".so") {
 			return errors.Join(err, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name,
 				Linkname: to, Mode: 0o777}))
 		}
-		info = behind
+		info = target
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o004 == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// bound binds two units to a processor each: they have found no other when they began, in every life, and
-// the kernel lets them have no other.
+// bound binds two units to one processor each: in every life they found one processor at their start, and the
+// kernel lets them run on no other.
 func bound(t *testing.T, s suite) {
 	if runtime.NumCPU() < 2 {
 		s.skip(t, "this host has one processor")
@@ -32,7 +32,7 @@ func bound(t *testing.T, s suite) {
 	}
 	defer end(t, d)
 	if d.Meter() != nil {
-		return // its processes are those of another kernel
+		return // its processes are not this host's
 	}
 	on := map[string]string{}
 	for _, u := range d.Units()[1:] {

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// deployed is the line of a conductor whose units run.
+// deployed is the line that a conductor prints when its units run.
 const deployed = "deployed"
 
-// Main runs the tests of a deployer. Started as a part, the test program is the janitor of units that are
-// processes, or a conductor that calls deploy with its arguments and waits to be killed; nil: no test starts
-// that part.
+// Main runs the tests of a deployer. Tests can start their own program in two other roles, which are nil if no
+// test does: janitor of units that are processes, or conductor, which calls deploy with its arguments and then
+// waits to be killed.
 func Main(
 	m *testing.M, janitor func(conductor io.Reader, dir string) error, deploy func(args []string) error,
 ) {

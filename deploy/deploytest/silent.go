@@ -9,20 +9,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Silent returns the address of a daemon that takes connections and answers nothing, until the test ends.
+// Silent returns the address of a daemon that accepts connections and answers nothing, until the test ends.
 func Silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	Must(t, err)
-	t.Cleanup(func() { _ = listener.Close() }) // it is heard of by nobody
+	t.Cleanup(func() { _ = listener.Close() }) // it has accepted nobody
 	return listener.Addr().String()
 }
 
-// GivesUp expects that the preflight of a deployer whose daemon is silent ends with its context.
+// GivesUp checks that the preflight of a deployer whose daemon is silent ends with its context.
 func GivesUp(t *testing.T, d lab.Deployer) {
 	t.Helper()
 	l := Layout("front", "stock")
-	l.Units[1].Image, l.Units[1].Foreign = "nginx:1", true // which Docker is asked for
+	l.Units[1].Image, l.Units[1].Foreign = "nginx:1", true // so that Docker is asked for the image
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	begun := time.Now()

@@ -19,8 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// upPatience is how long a container may take until its unit can be reached: most of it
-// is the daemon's.
+// upPatience is how long a container may take until its unit can be reached; most of that the daemon takes.
 const upPatience = 60 * time.Second
 
 // container is one unit.
@@ -39,7 +38,7 @@ func (d *deployment) newContainer(spec lab.UnitSpec) *container {
 	return c
 }
 
-// name is unlike that of any other trial's.
+// name returns a name for something of the trial, which no other trial uses.
 func (d *deployment) name(of string) string {
 	return "cleave-" + d.deployer.label + "-" + strings.ToLower(filepath.Base(d.dir)) + "-" + of
 }
@@ -93,7 +92,7 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 	}
 	go func() {
 		defer close(c.followed)
-		_, _ = io.Copy(c.Log, said) // it ends with the container, or with the daemon
+		_, _ = io.Copy(c.Log, said) // until the container ends, or the daemon
 		_ = said.Close()
 		if gone := d.engine.Ping(d.Watching); gone != nil && d.Watching.Err() == nil {
 			d.Fail(fmt.Errorf("the Docker daemon has ended: %w", unanswered(gone)))
@@ -111,8 +110,8 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 	return token, err
 }
 
-// making does something that makes or starts something. It is not given up at once when
-// ctx ends, or nobody would know what the daemon has made.
+// making calls do, which has the daemon make or start something. When ctx ends, do still has makePatience to
+// finish: else nobody would know what the daemon has made.
 func making(ctx context.Context, do func(context.Context) error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -127,11 +126,11 @@ func making(ctx context.Context, do func(context.Context) error) error {
 	return do(going)
 }
 
-// makePatience is how long the daemon may take to finish what nobody wants any more.
+// makePatience is how long the daemon may take to finish a call after the end of its context.
 const makePatience = 5 * time.Second
 
-// description returns what the container is made of. Nothing secret is in it: it can be read
-// by whoever may ask the daemon.
+// description returns the description of the container. It contains no secret: everybody who may ask the daemon
+// can read it.
 func (c *container) description() (made engine.Container, token string, err error) {
 	d, spec := c.deployment, c.Spec
 	processors, err := launch.Processors(spec.Cores)
@@ -171,21 +170,21 @@ func (c *container) description() (made engine.Container, token string, err erro
 	d.place(&made, spec)
 	d.publish(&made, spec)
 	host.NanoCpus = int64(math.Round(spec.Limits.CPU * 1e9))
-	host.Memory, host.MemorySwap = spec.Limits.Memory, spec.Limits.Memory // refused beyond, not swapped out
+	host.Memory, host.MemorySwap = spec.Limits.Memory, spec.Limits.Memory // so that nothing is swapped out
 	return made, is.Token, nil
 }
 
-// await waits for the end of the container and judges it.
+// await waits for the end of the container, and fails the trial if it is unexpected.
 func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
 	<-c.followed
-	// An error: the daemon has ended, or somebody has removed it.
+	// It fails if the daemon has ended, or somebody has removed the container.
 	code, outOfMemory, err := d.engine.Wait(d.Watching, c.Container, func() bool { return d.IsDoomed(c.Unit) })
 	d.JudgeEnd(c.Unit, fleet.HowEnded(c.Spec, code, outOfMemory, err))
 }
 
-// remove ends the container, whatever state it is in, and removes it.
+// remove ends the container, whatever its state, and removes it.
 func (c *container) remove(ctx context.Context) error {
 	if c.Container == "" || c.removed {
 		return nil
@@ -194,7 +193,7 @@ func (c *container) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, removePatience,
 		fmt.Errorf("not removed after %v", removePatience))
 	defer cancel()
-	if c.Spec.Foreign && c.Spec.Server == nil { // it may have something to put in order
+	if c.Spec.Foreign && c.Spec.Server == nil { // give it time to clean up
 		_ = c.End(ctx)
 	}
 	err := c.deployment.engine.Remove(ctx, c.Container)
@@ -202,5 +201,5 @@ func (c *container) remove(ctx context.Context) error {
 	return err
 }
 
-// removePatience bounds the end of a container: its grace, and what the daemon takes.
+// removePatience is how long the end of a container may take: its grace, and the daemon's time.
 const removePatience = engine.StopGrace + 15*time.Second

@@ -18,7 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// prepared returns the daemon's client, which has the images of units: those of the user's it has itself.
+// prepared returns a client of the daemon after giving the daemon the images of units. Images of the user's it has
+// already.
 func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (_ *engine.Client, err error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
@@ -46,7 +47,7 @@ func (d *Deployer) Close() error {
 	return err
 }
 
-// Missing says what this host lacks for containers; nil: nothing.
+// Missing returns an error that names what this host lacks for containers, or nil.
 func Missing() error { return missing(context.Background()) }
 
 func missing(ctx context.Context) error {
@@ -54,7 +55,7 @@ func missing(ctx context.Context) error {
 	return unanswered(err)
 }
 
-// unanswered says what to do about a daemon that does not answer.
+// unanswered adds what to do to the error of a daemon that does not answer.
 func unanswered(err error) error {
 	if err == nil {
 		return nil
@@ -66,8 +67,8 @@ func unanswered(err error) error {
 	return engine.Unanswered("containers need", err)
 }
 
-// load makes an image that has a unit program, or none, and for programs of this
-// host the links of a merged /usr. No registry and no build is needed.
+// load makes the image of a unit program ("": of none) from an archive, without a registry or a build. It has the
+// links of a merged /usr for programs of this host.
 func (d *Deployer) load(ctx context.Context, program string, _ bool) (name string, size int, err error) {
 	name = leftovers.ImageName + string(d.network)
 	var file *os.File
@@ -93,7 +94,7 @@ func (d *Deployer) load(ctx context.Context, program string, _ bool) (name strin
 	return name, size, err
 }
 
-// checkPorts refuses images that would listen at a port of this host whatever they are told.
+// checkPorts returns an error for images with a fixed port, which would listen at that port of this host.
 func (d *Deployer) checkPorts(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {

@@ -17,20 +17,18 @@ import (
 )
 
 const (
-	// firstPort is the first that units of a node listen on: a node has an address, and
-	// so all ports, of its own.
+	// firstPort is the first port of units on a node. Each node has an address of its own, and so all ports.
 	firstPort = 8080
-	// bridgeAddress and firstAddress are the last numbers of the addresses of the bridge,
-	// which is this host, and of the first node.
+	// bridgeAddress and firstAddress are the last numbers of the addresses of the bridge, which is this host, and
+	// of the first node.
 	bridgeAddress, firstAddress = 1, 10
 	// mostOnBridge is how many nodes a network of 256 addresses holds.
 	mostOnBridge = 254 - firstAddress
-	// subnetsTried is how many ranges are tried, of which others may have some.
+	// subnetsTried is how many ranges are tried: others may use some.
 	subnetsTried = 16
 )
 
-// nodeOf returns the node that a container is on. In a bridge network each is one of its own;
-// "" is this host.
+// nodeOf returns the node of a container; "" is this host. In a bridge network each container is a node.
 func (d *Deployer) nodeOf(spec lab.UnitSpec) string {
 	if d.network == Bridge {
 		return spec.Name
@@ -53,9 +51,10 @@ func (d *Deployer) nodesOf(specs []lab.UnitSpec) []string {
 // are nodes other than this host.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	d.control = map[string]string{}
-	// with the servers, whom Preflight does not know
-	if err := checkNodes(specs); err != nil && d.deployer.network == Host {
-		return err
+	if d.deployer.network == Host { // Preflight does not know the servers
+		if err := checkNodes(specs); err != nil {
+			return err
+		}
 	}
 	d.publishes = slices.ContainsFunc(specs, isPublished)
 	if err := d.makeNodes(ctx, d.deployer.nodesOf(specs)); err != nil {
@@ -91,8 +90,8 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	return nil
 }
 
-// portsHere returns how many ports of this host the containers need: in its network one for control
-// and one for each endpoint, elsewhere one for each endpoint that is published.
+// portsHere returns how many ports of this host the containers need: those in its network one for control and one
+// for each endpoint, the others one for each endpoint that is published.
 func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
 	needed := 0
 	for _, spec := range specs {
@@ -106,6 +105,7 @@ func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
 	return needed
 }
 
+// checkCount returns an error for more nodes than a bridge network holds.
 func checkCount(nodes int) error {
 	if nodes > mostOnBridge {
 		return fmt.Errorf("%d units are too many for one bridge network, which holds %d: use docker-host", nodes,
@@ -114,8 +114,8 @@ func checkCount(nodes int) error {
 	return nil
 }
 
-// checkNodes refuses layouts whose units could not reach each other: those in the network
-// of this host listen on its loopback.
+// checkNodes returns an error if only some units are on nodes: the others listen on this host's loopback, where
+// those cannot reach them.
 func checkNodes(specs []lab.UnitSpec) error {
 	var here, elsewhere string
 	for _, spec := range specs {
@@ -132,14 +132,14 @@ func checkNodes(specs []lab.UnitSpec) error {
 	return nil
 }
 
-// node stands for a host: an address in the trial's network. Where several units
-// share it, a container that does nothing holds it for them.
+// node stands for a host: it is an address in the trial's network. Units can share it through a container that
+// holds the address and does nothing.
 type node struct {
 	address string
 	holder  string // name of that container, or ""
 }
 
-// makeNodes makes the trial's network with nodes in it, where there are any.
+// makeNodes makes the trial's network with the nodes of these names, if there are any.
 func (d *deployment) makeNodes(ctx context.Context, names []string) error {
 	d.nodes, d.host = map[string]*node{}, launch.LoopbackHost
 	if len(names) == 0 {
@@ -191,13 +191,13 @@ func (d *deployment) hold(ctx context.Context, name string, n *node) error {
 	})
 }
 
-// at returns an address in the trial's network.
+// at returns the configuration of an address in the trial's network.
 func (d *deployment) at(address string, aliases ...string) engine.NetworkingConfig {
 	return engine.NetworkingConfig{
 		EndpointsConfig: map[string]engine.Endpoint{d.network: engine.In(address, aliases...)}}
 }
 
-// place puts a container where it belongs.
+// place puts a container into the network of its node, or of this host.
 func (d *deployment) place(made *engine.Container, spec lab.UnitSpec) {
 	node := d.nodes[d.deployer.nodeOf(spec)]
 	switch {
@@ -211,16 +211,17 @@ func (d *deployment) place(made *engine.Container, spec lab.UnitSpec) {
 	}
 }
 
+// isPublished reports whether peers call a unit at a port of its node.
 func isPublished(spec lab.UnitSpec) bool { return spec.Reached == lab.ReachPublished }
 
-// publish has ports of this host lead to those of a container that its peers shall call there.
+// publish maps ports of this host to those of a container whose peers call it there.
 func (d *deployment) publish(made *engine.Container, spec lab.UnitSpec) {
 	if !isPublished(spec) {
 		return
 	}
 	made.ExposedPorts, made.HostConfig.PortBindings = map[string]struct{}{}, map[string][]engine.PortBinding{}
 	for _, name := range spec.Endpoints() {
-		_, inside, _ := net.SplitHostPort(d.Endpoints[name].Bind) // both are made by us
+		_, inside, _ := net.SplitHostPort(d.Endpoints[name].Bind) // connect has made both
 		host, port, _ := net.SplitHostPort(d.Endpoints[name].Dial)
 		made.ExposedPorts[inside+"/tcp"] = struct{}{}
 		made.HostConfig.PortBindings[inside+"/tcp"] = []engine.PortBinding{{HostIP: host, HostPort: port}}
@@ -244,9 +245,9 @@ func (d *deployment) removeNetwork() error {
 	return errors.Join(problems...)
 }
 
-// makeNetwork makes a bridge network of 256 addresses and returns what they begin
-// with: "198.18.7.". It does not lead out of this host; where something in it is published,
-// Docker lets packets out, to which nobody can answer.
+// makeNetwork makes a bridge network of 256 addresses and returns their prefix, such as "198.18.7.". The network
+// does not lead out of this host, unless something in it is published: then Docker lets packets out, which nobody
+// can answer.
 func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error) {
 	first := fnv.New32a()
 	_, _ = first.Write([]byte(d.name(""))) // never fails

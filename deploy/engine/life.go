@@ -9,11 +9,11 @@ import (
 // StopGrace is the time that a foreign program has between SIGTERM and SIGKILL.
 const StopGrace = 10 * time.Second
 
-// Life is one life of a container. It has what a fleet does to an instance, for deployers to embed.
+// Life is one life of a container. Deployers embed it: it implements what fleet.Instance does to a life.
 type Life struct {
 	Engine    *Client // of the daemon that runs it
 	Container string  // its ID or name; "" until it is made
-	Called    string  // what proofs call it, such as "the container"
+	Called    string  // its name in proofs, such as "the container"
 }
 
 // Kill ends the container with SIGKILL.
@@ -26,13 +26,13 @@ func (l *Life) Pause(ctx context.Context) (proof string, err error) {
 	return l.Called + " is paused", l.Engine.Pause(ctx, l.Container)
 }
 
-// Resume has them go on.
+// Resume thaws them.
 func (l *Life) Resume(ctx context.Context) error { return l.Engine.Unpause(ctx, l.Container) }
 
 // End stops the container, and kills it after StopGrace.
 func (l *Life) End(ctx context.Context) error { return l.Engine.Stop(ctx, l.Container, StopGrace) }
 
-// Gone fails when the container has a process.
+// Gone returns an error if the container still has a process.
 func (l *Life) Gone(ctx context.Context) error {
 	state, err := l.Engine.State(ctx, l.Container)
 	if err == nil && state.Pid != 0 {

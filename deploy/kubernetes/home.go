@@ -87,7 +87,7 @@ func (h *home) furnish(ctx context.Context, c *cluster) error {
 		}
 	}
 	// The account that pods have comes a moment after the namespace, and before it none is let in.
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	ctx, cancel := context.WithTimeoutCause(ctx, lookPatience, fmt.Errorf("none after %v", lookPatience))
 	defer cancel()
 	if err := fleet.Until(ctx, watchAgain, func() (bool, error) {
 		// If something else is wrong, the first pod will show it.

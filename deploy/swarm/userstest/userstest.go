@@ -1,5 +1,5 @@
-// Package userstest has a swarm of the user's for tests: one that Cleave did not make, as far
-// as its deployer knows, with a registry that its nodes reach, and things of the user's in it.
+// Package userstest makes a swarm of the user's for tests: its deployer takes it for one that Cleave did not make.
+// There is a registry that its nodes reach, and objects of the user's are in it.
 //
 // Entry point: New.
 package userstest
@@ -32,7 +32,7 @@ type Swarm struct {
 	Starter   string            // path of the program
 }
 
-// New brings it up; it ends with the test.
+// New brings up a swarm that ends with the test.
 func New(t *testing.T) *Swarm {
 	t.Helper()
 	testset.NeedClusters(t)
@@ -62,7 +62,7 @@ func New(t *testing.T) *Swarm {
 	return s
 }
 
-// Furnish makes things of the user's, some of them with names and labels like ours.
+// Furnish makes objects of the user's, some with names and labels like ours.
 func (s *Swarm) Furnish(t *testing.T) {
 	t.Helper()
 	labels := map[string]string{"cleave.run": "theirs"}
@@ -73,7 +73,7 @@ func (s *Swarm) Furnish(t *testing.T) {
 	s.Call(t, 0, http.MethodPost, "/configs/create",
 		map[string]any{"Name": "theirs", "Labels": labels, "Data": []byte("value")}, nil)
 	s.Call(t, 0, http.MethodPost, "/volumes/create", map[string]any{"Name": "theirs"}, nil)
-	s.Call(t, 0, http.MethodPost, "/services/create", map[string]any{ // it has a port that we would take
+	s.Call(t, 0, http.MethodPost, "/services/create", map[string]any{ // it has the port that Cleave would take
 		"Name": "cleave-shop", "Labels": labels,
 		"TaskTemplate": map[string]any{"ContainerSpec": map[string]any{"Image": "none"},
 			"Placement": map[string]any{"Constraints": []string{"node.hostname==nowhere"}}},
@@ -84,7 +84,7 @@ func (s *Swarm) Furnish(t *testing.T) {
 	}, nil)
 }
 
-// Call asks the daemon of a node.
+// Call sends a request to the daemon of a node.
 func (s *Swarm) Call(t *testing.T, node int, method, path string, body, result any) {
 	t.Helper()
 	text, err := json.Marshal(body)
@@ -108,8 +108,7 @@ func (s *Swarm) Call(t *testing.T, node int, method, path string, body, result a
 	}
 }
 
-// State returns the state of now: all that the swarm keeps, and its nodes, without what it itself counts and
-// images.
+// State returns everything that the swarm keeps now, with its nodes, but without images and what it counts itself.
 func (s *Swarm) State(t *testing.T) deploytest.State {
 	t.Helper()
 	all := deploytest.State{}
@@ -151,12 +150,12 @@ func (s *Swarm) State(t *testing.T) deploytest.State {
 	return all
 }
 
-// settlePatience is how long what is ours may take to go. Nodes remove containers a moment after
-// they have ended. The sweeper of a conductor that was killed first waits half a minute for
-// programs that work in its folder, as those of these nodes seem to on this host.
+// settlePatience is how long the objects of Cleave may take to go. Nodes remove containers a moment after their
+// end. The sweeper of a killed conductor first waits half a minute for programs that work in its folder, as those
+// of these nodes seem to.
 const settlePatience = 90 * time.Second
 
-// Unchanged fails the test where the swarm does not come back to a state.
+// Unchanged fails the test if the swarm does not return to a state within settlePatience.
 func (s *Swarm) Unchanged(t *testing.T, before deploytest.State) {
 	t.Helper()
 	for deadline := time.Now().Add(settlePatience); ; time.Sleep(100 * time.Millisecond) {
