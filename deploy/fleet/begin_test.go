@@ -86,26 +86,13 @@ func (b *begun) note(what string) error {
 
 // TestBegin: servers with what prepares them come first, then commands, then units stage by stage.
 func TestBegin(t *testing.T) {
-	units := []lab.UnitSpec{
-		{
-			Name:       "proxy",
-			Runnable:   lab.Runnable{Foreign: true},
-			Networking: lab.Networking{Peers: []string{"front"}},
-		}, {Name: "front"},
-		{Name: "stock", Networking: lab.Networking{Reached: lab.ReachDirect}},
-		{
-			Name: "db",
-			Runnable: lab.Runnable{
-				Foreign: true,
-				Server: &lab.Server{Kind: "mariadb",
-					Setup: []lab.ServerSetup{{Program: "install"}}},
-			},
-		},
-	}
+	db := foreign("db", lab.Lifecycle{})
+	db.Server = &lab.Server{Kind: "mariadb", Setup: []lab.ServerSetup{{Program: "install"}}}
+	units := []lab.UnitSpec{foreign("proxy", lab.Lifecycle{}, "front"), {Name: "front"},
+		{Name: "stock", Networking: lab.Networking{Reached: lab.ReachDirect}}, db}
 	prepare := []lab.UnitSpec{{Name: "seed", Runnable: lab.Runnable{Program: "fill"}}}
 	order := []string{"prepare db install", "start db", "prepare seed fill", "start stock", "started stock",
-		"followed stock",
-		"start front", "started front", "followed front", "start proxy", "started proxy"}
+		"followed stock", "start front", "started front", "followed front", "start proxy", "started proxy"}
 	for _, c := range []struct {
 		name, refuse, err string
 		setsUp            bool

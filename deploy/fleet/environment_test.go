@@ -10,10 +10,8 @@ import (
 
 func TestAUnitGetsTheAddressesOfAllReplicasOfAPeer(t *testing.T) {
 	layout, err := lab.Variant{Replicas: map[string]int{"milk": 2}}.Scale(lab.Layout{Units: []lab.UnitSpec{
-		{
-			Name:       "front",
-			Networking: lab.Networking{Peers: []string{"milk"}},
-		}, {Name: "milk", Placement: lab.Placement{Scalable: true}},
+		{Name: "front", Networking: lab.Networking{Peers: []string{"milk"}}},
+		{Name: "milk", Placement: lab.Placement{Scalable: true}},
 	}})
 	deploytest.Must(t, err)
 	got := Environment(layout.Units[0], "run", "/dir",

@@ -2,103 +2,63 @@ package fleet
 
 import (
 	"context"
-	"reflect"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestStagesOfTheStart: foreign units that call others start last, and servers are in no stage.
-func TestStagesOfTheStart(t *testing.T) {
-	ready := func(context.Context, string) error { return nil }
-	units := []lab.UnitSpec{
-		{
-			Name:       "proxy",
-			Runnable:   lab.Runnable{Foreign: true},
-			Networking: lab.Networking{Peers: []string{"front"}},
-		}, {
-			Name:       "front",
-			Networking: lab.Networking{Peers: []string{"app"}},
-		},
-		{Name: "burner", Runnable: lab.Runnable{Foreign: true}},
-		{
-			Name:       "app",
-			Runnable:   lab.Runnable{Foreign: true},
-			Lifecycle:  lab.Lifecycle{Ready: ready},
-			Networking: lab.Networking{Peers: []string{"database"}},
-		},
-		{
-			Name:       "apart",
-			Networking: lab.Networking{Reached: lab.ReachDirect},
-		}, {
-			Name:     "database",
-			Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{}},
-		},
-	}
-	var got [][]string
-	for _, stage := range Stages(units) {
-		var names []string
-		for _, spec := range stage {
-			names = append(names, spec.Name)
+// foreign returns a foreign unit for the table of TestStages.
+func foreign(name string, lifecycle lab.Lifecycle, peers ...string) lab.UnitSpec {
+	return lab.UnitSpec{Name: name, Runnable: lab.Runnable{Foreign: true}, Lifecycle: lifecycle,
+		Networking: lab.Networking{Peers: peers}}
+}
+
+// TestStages: foreign units that call others start last, servers are in no stage, and units come after those that
+// they name, wherever these stand in the layout.
+func TestStages(t *testing.T) {
+	visited := lab.Lifecycle{Ready: func(context.Context, string) error { return nil }}
+	healthy := lab.Readiness{Healthy: true}
+	database := foreign("database", lab.Lifecycle{})
+	database.Server = &lab.Server{}
+	front := lab.UnitSpec{Name: "front", Networking: lab.Networking{Peers: []string{"app"}}}
+	for name, c := range map[string]struct {
+		units []lab.UnitSpec
+		want  string
+	}{
+		"by what they are": {[]lab.UnitSpec{
+			foreign("proxy", lab.Lifecycle{}, "front"), front, foreign("burner", lab.Lifecycle{}),
+			foreign("app", visited, "database"),
+			{Name: "apart", Networking: lab.Networking{Reached: lab.ReachDirect}}, database,
+		}, "[[app apart] [front burner] [proxy]]"},
+		"one unit": {[]lab.UnitSpec{front}, "[[front]]"},
+		"by what they name": {[]lab.UnitSpec{
+			foreign("web", lab.Lifecycle{Readiness: healthy, After: []string{"api", "init"}}),
+			foreign("api", lab.Lifecycle{After: []string{"init"}}),
+			foreign("init", lab.Lifecycle{Finishes: true, After: []string{"db"}}),
+			foreign("db", lab.Lifecycle{Readiness: healthy}), foreign("cache", lab.Lifecycle{}),
+		}, "[[db] [init cache] [api] [web]]"},
+	} {
+		var got [][]string
+		for _, stage := range Stages(c.units) {
+			var names []string
+			for _, spec := range stage {
+				names = append(names, spec.Name)
+			}
+			got = append(got, names)
 		}
-		got = append(got, names)
-	}
-	if want := [][]string{{"app", "apart"}, {"front", "burner"}, {"proxy"}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("the stages are %q, want %q", got, want)
-	}
-	if stages := Stages(units[1:2]); len(stages) != 1 {
-		t.Errorf("one unit has %d stages", len(stages))
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%s: the stages are %v, want %s", name, got, c.want)
+		}
 	}
 }
 
-// TestUnitsComeAfterThoseThatTheyName, wherever these stand in the layout.
-func TestUnitsComeAfterThoseThatTheyName(t *testing.T) {
-	healthy := lab.Readiness{Healthy: true}
-	units := []lab.UnitSpec{
-		{
-			Name:      "web",
-			Runnable:  lab.Runnable{Foreign: true},
-			Lifecycle: lab.Lifecycle{Readiness: healthy, After: []string{"api", "init"}},
-		},
-		{
-			Name:      "api",
-			Runnable:  lab.Runnable{Foreign: true},
-			Lifecycle: lab.Lifecycle{After: []string{"init"}},
-		},
-		{
-			Name:      "init",
-			Runnable:  lab.Runnable{Foreign: true},
-			Lifecycle: lab.Lifecycle{Finishes: true, After: []string{"db"}},
-		},
-		{
-			Name:      "db",
-			Runnable:  lab.Runnable{Foreign: true},
-			Lifecycle: lab.Lifecycle{Readiness: healthy},
-		}, {
-			Name:     "cache",
-			Runnable: lab.Runnable{Foreign: true},
-		},
-	}
-	var got [][]string
-	for _, stage := range Stages(units) {
-		var names []string
-		for _, spec := range stage {
-			names = append(names, spec.Name)
-		}
-		got = append(got, names)
-	}
-	if want := [][]string{{"db"}, {"init", "cache"}, {"api"}, {"web"}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("the stages are %q, want %q", got, want)
-	}
-	circle := []lab.UnitSpec{{
-		Name:      "a",
-		Lifecycle: lab.Lifecycle{After: []string{"b"}},
-	}, {
-		Name:      "b",
-		Lifecycle: lab.Lifecycle{After: []string{"a"}},
-	}}
-	if stages := Stages(circle); len(slices.Concat(stages...)) != 2 { // a plan of somebody else's may have it
+// TestStagesOfACircle end: a plan of somebody else's may have one.
+func TestStagesOfACircle(t *testing.T) {
+	stages := Stages([]lab.UnitSpec{foreign("a", lab.Lifecycle{After: []string{"b"}}),
+		foreign("b", lab.Lifecycle{After: []string{"a"}})})
+	if len(slices.Concat(stages...)) != 2 {
 		t.Errorf("of a circle the stages are %v", stages)
 	}
 }

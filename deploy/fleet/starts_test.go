@@ -16,14 +16,9 @@ import (
 // TestStartsAreUntilUnitsCanBeUsed: the lead until it says so, a server until a client could
 // work, others until they are heard; of a foreign one that nobody asks nothing is known.
 func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
-	server := lab.UnitSpec{
-		Name:     "database",
-		Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{Kind: "mariadb"}},
-	}
-	specs := []lab.UnitSpec{{Name: "lead"}, {Name: "front"}, server, {
-		Name:     "proxy",
-		Runnable: lab.Runnable{Foreign: true},
-	}}
+	server := foreign("database", lab.Lifecycle{})
+	server.Server = &lab.Server{Kind: "mariadb"}
+	specs := []lab.UnitSpec{{Name: "lead"}, {Name: "front"}, server, foreign("proxy", lab.Lifecycle{})}
 	s := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, filepath.Join(t.TempDir(), "handed"))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	deploytest.Must(t, err)

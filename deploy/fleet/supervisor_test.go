@@ -22,18 +22,18 @@ import (
 // patience is how long a test waits for what must happen.
 const patience = time.Minute
 
-// crowd is a deployment of units that live in this process.
-type crowd struct {
+// pool is a deployment of units that live in this process.
+type pool struct {
 	*Supervisor
 	folder string
 	mu     sync.Mutex
 	told   []string // who was told to stop, in order
 }
 
-// newCrowd has the units run: each does as play says when it is told to stop.
-func newCrowd(t *testing.T, specs []lab.UnitSpec, play func(name string, say func(lab.Event))) *crowd {
+// newPool runs the units. Each calls play when it is told to stop.
+func newPool(t *testing.T, specs []lab.UnitSpec, play func(name string, say func(lab.Event))) *pool {
 	t.Helper()
-	c := &crowd{folder: filepath.Join(t.TempDir(), "handed-over")}
+	c := &pool{folder: filepath.Join(t.TempDir(), "handed-over")}
 	c.Supervisor = NewSupervisor(lab.Layout{Lead: specs[0].Name, Units: specs}, c.folder)
 	for _, spec := range specs {
 		orders, commands := io.Pipe()
@@ -64,7 +64,7 @@ func newCrowd(t *testing.T, specs []lab.UnitSpec, play func(name string, say fun
 }
 
 // end tells the lead to stop and returns the reports.
-func (c *crowd) end(t *testing.T) ([]lab.UnitReport, error) {
+func (c *pool) end(t *testing.T) ([]lab.UnitReport, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -73,13 +73,10 @@ func (c *crowd) end(t *testing.T) ([]lab.UnitReport, error) {
 }
 
 func TestUnitsEndStageByStage(t *testing.T) {
-	specs := []lab.UnitSpec{{Name: "load"}, {
-		Name:      "views",
-		Lifecycle: lab.Lifecycle{Stage: 2},
-	}, {Name: "front"},
+	specs := []lab.UnitSpec{{Name: "load"}, {Name: "views", Lifecycle: lab.Lifecycle{Stage: 2}}, {Name: "front"},
 		{Name: "stock", Lifecycle: lab.Lifecycle{Stage: 1}}, {Name: "money", Lifecycle: lab.Lifecycle{Stage: 1}}}
-	var c *crowd
-	c = newCrowd(t, specs, func(name string, say func(lab.Event)) {
+	var c *pool
+	c = newPool(t, specs, func(name string, say func(lab.Event)) {
 		if name == "stock" { // the slowest of its stage
 			time.Sleep(50 * time.Millisecond)
 		}
@@ -110,15 +107,12 @@ func TestUnitsEndStageByStage(t *testing.T) {
 func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
 	held := make(chan struct{})
 	defer close(held)
-	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}, {
-		Name:      "views",
-		Lifecycle: lab.Lifecycle{Stage: 1},
-	}},
-		func(name string, _ func(lab.Event)) {
-			if name == "front" {
-				<-held
-			}
-		})
+	specs := []lab.UnitSpec{{Name: "load"}, {Name: "front"}, {Name: "views", Lifecycle: lab.Lifecycle{Stage: 1}}}
+	c := newPool(t, specs, func(name string, _ func(lab.Event)) {
+		if name == "front" {
+			<-held
+		}
+	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	deploytest.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
 	time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("enough")) })
@@ -141,7 +135,7 @@ func file(name, data string) lab.Event {
 }
 
 func TestFilesAreHandedOver(t *testing.T) {
-	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(name string, say func(lab.Event)) {
+	c := newPool(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(name string, say func(lab.Event)) {
 		for n := range 3 {
 			say(file(name+".log", fmt.Sprintln(name, n)))
 		}
@@ -218,7 +212,7 @@ func TestHowAContainerEnded(t *testing.T) {
 func TestFilesStayInTheirFolder(t *testing.T) {
 	for _, name := range []string{"../up", "/etc/passwd", "a/b", ".", "..", "", "load.log"} {
 		t.Run(name, func(t *testing.T) {
-			c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(unit string, say func(lab.Event)) {
+			c := newPool(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(unit string, say func(lab.Event)) {
 				if unit == "load" {
 					say(file("load.log", "whole"))
 					return
@@ -286,7 +280,7 @@ func TestSecondsOfTheLoadAreTold(t *testing.T) {
 }
 
 func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
-	c := newCrowd(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(string, func(lab.Event)) {})
+	c := newPool(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(string, func(lab.Event)) {})
 	front := c.Named("front")
 	deploytest.Must(t, c.Doom(front))
 	c.Judge(front, errors.New("signal: killed"))
@@ -299,10 +293,9 @@ func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
 // TestTheEndOfAServerOutranksItsClients: they notice it first, and what they say of it
 // is its consequence.
 func TestTheEndOfAServerOutranksItsClients(t *testing.T) {
-	specs := []lab.UnitSpec{{Name: "lead"}, {
-		Name:     "database",
-		Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{Kind: "mariadb"}},
-	}}
+	database := foreign("database", lab.Lifecycle{})
+	database.Server = &lab.Server{Kind: "mariadb"}
+	specs := []lab.UnitSpec{{Name: "lead"}, database}
 	s := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
 	select {
 	case <-s.Failed():

@@ -14,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// A pod that is limited to three tenths of a processor and wants more uses them, and
-// metrics-server says so as the control group does, later.
+// TestMetricsServerSaysWhatControlGroupsCount of a pod that is limited to three tenths of a processor and wants
+// more: the figures agree, but metrics-server is late.
 func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 	d, _ := newDeployer(t)
 	if err := private.MissingMetrics(); err != nil {
@@ -24,12 +24,8 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 	begun := time.Now()
 	running, err := d.Deploy(t.Context(), lab.Layout{Lead: "lead", Units: []lab.UnitSpec{
 		{Name: "lead", Role: "lead", Runnable: lab.Runnable{Args: []string{"lead"}}},
-		{
-			Name: "burner", Role: "fire", Limits: lab.Limits{CPU: 0.3},
-			Runnable: lab.Runnable{
-				Program: "sh", Args: []string{"-c", "while :; do :; done"}, Foreign: true,
-			},
-		},
+		{Name: "burner", Role: "fire", Limits: lab.Limits{CPU: 0.3},
+			Runnable: lab.Runnable{Program: "sh", Args: []string{"-c", "while :; do :; done"}, Foreign: true}},
 	}}, filepath.Join(t.TempDir(), "trial"))
 	deploytest.Must(t, err)
 	defer func() { deploytest.NoError(t, running.Stop()) }()
@@ -106,7 +102,7 @@ func TestWhatIsSaidIsComparedOverItsWindow(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoNumberIsToldFrom(t *testing.T) {
+func TestAQuantityThatIsNoNumber(t *testing.T) {
 	var m api.PodMetrics
 	m.Metadata.Name, m.Window = "p", "10s"
 	m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{"2 cores"}})

@@ -45,7 +45,7 @@ func TestReservedPortsAreNobodyElses(t *testing.T) {
 	}
 }
 
-func TestAReleasedPortIsItsProcesss(t *testing.T) {
+func TestAReleasedPortIsFreeForItsProcess(t *testing.T) {
 	ports, err := ReservePorts(2)
 	must(t, err)
 	defer ports.Close()
