@@ -17,8 +17,8 @@ type Reader struct {
 	left atomic.Int64
 }
 
-// New returns a reader of messages of at most so many bytes each. A longer message is an error; its rest is not
-// read.
+// New returns a reader of messages of at most so many bytes each. A longer message is an error; its rest is
+// not read.
 func New(from io.Reader, most int64) *Reader {
 	r := &Reader{from: from, most: most}
 	r.Next()

@@ -114,8 +114,8 @@ func (p *injection) End() []lab.FaultRecord {
 // now returns the time in seconds since the start of the load.
 func (p *injection) now() float64 { return time.Since(p.start).Seconds() }
 
-// play does a fault to its target, or to every unit, or every replica, in turn. Between the healing of one and
-// the harm of the next there is a pause as long as the fault.
+// play does a fault to its target, or to every unit, or every replica, in turn. Between the healing of one
+// and the harm of the next there is a pause as long as the fault.
 func (p *injection) play(f lab.Fault) {
 	targets := p.targetsOf(f)
 	if len(targets) == 0 {
@@ -170,8 +170,8 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 	r.Healed = p.now()
 }
 
-// waitUntil waits until so many seconds after the start of the load. It returns false, and waits no longer, if
-// the trial ends or over is closed before.
+// waitUntil waits until so many seconds after the start of the load. It returns false, and waits no longer,
+// if the trial ends or over is closed before.
 func (p *injection) waitUntil(seconds float64, over <-chan struct{}) bool {
 	timer := time.NewTimer(time.Duration((seconds - p.now()) * float64(time.Second)))
 	defer timer.Stop()

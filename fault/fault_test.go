@@ -97,8 +97,10 @@ func TestWhatSpoilsAFault(t *testing.T) {
 		effective bool
 		want      string
 	}{
-		"it cannot be killed":        {&parts{kill: errors.New("it had ended before")}, 1, false, "it had ended before"},
-		"it does not start":          {&parts{start: errors.New("port taken")}, 1, true, "could not be healed: port taken"},
+		"it cannot be killed": {&parts{kill: errors.New("it had ended before")}, 1, false,
+			"it had ended before"},
+		"it does not start": {&parts{start: errors.New("port taken")}, 1, true,
+			"could not be healed: port taken"},
 		"the load is over before it": {&parts{}, 6, false, "the load was over after 5 s"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -100,8 +100,8 @@ func (c *Channel) Failed(cause error) error {
 	return c.send(lab.Event{Event: lab.EventFailed, Error: cause.Error()})
 }
 
-// Await blocks until the given command arrives. Meanwhile it answers questions for the clock and for the usage
-// of the unit. Any other command is an error; the end of the channel is ErrGone.
+// Await blocks until the given command arrives. Meanwhile it answers questions for the clock and for the
+// usage of the unit. Any other command is an error; the end of the channel is ErrGone.
 func (c *Channel) Await(kind lab.CommandKind) error {
 	for {
 		var command lab.Command
@@ -129,8 +129,8 @@ func (c *Channel) Await(kind lab.CommandKind) error {
 	}
 }
 
-// kernelRun returns the boot ID of the kernel; "" if it cannot be read: then the conductor takes the clock for
-// one of another host.
+// kernelRun returns the boot ID of the kernel; "" if it cannot be read: then the conductor takes the clock
+// for one of another host.
 func kernelRun() string {
 	run, err := os.ReadFile(lab.KernelRun)
 	if err != nil {

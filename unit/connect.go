@@ -161,7 +161,8 @@ func proves(connection net.Conn, token string) bool {
 	return subtle.ConstantTimeCompare(line, []byte(token)) == 1 && connection.SetReadDeadline(time.Time{}) == nil
 }
 
-// watch lets the kernel close a connection whose other host has not answered for Lease, even if nothing is sent.
+// watch lets the kernel close a connection whose other host has not answered for Lease, even if nothing is
+// sent.
 func watch(connection *net.TCPConn) error {
 	probes := net.KeepAliveConfig{Enable: true, Idle: Lease / 3, Interval: Lease / 6, Count: 4}
 	if err := connection.SetKeepAliveConfig(probes); err != nil {

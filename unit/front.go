@@ -15,8 +15,8 @@ const (
 	FrontMaxHeader     = 16 << 10         // bytes
 )
 
-// NewFront returns the HTTP server for a system's clients, with limits of time and size. answer is the deadline
-// of a request.
+// NewFront returns the HTTP server for a system's clients, with limits of time and size. answer is the
+// deadline of a request.
 func NewFront(handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: FrontHeaderTimeout, ReadTimeout: FrontReadTimeout,
@@ -24,8 +24,8 @@ func NewFront(handler http.Handler, answer time.Duration) *http.Server {
 	}
 }
 
-// ServeFront is ServeHTTP for the clients of a system: NewFront serves them, and requests in flight have until
-// their deadline.
+// ServeFront is ServeHTTP for the clients of a system: NewFront serves them, and requests in flight have
+// until their deadline.
 func ServeFront(
 	ctx context.Context, listener net.Listener, handler http.Handler, answer time.Duration,
 ) error {

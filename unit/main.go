@@ -8,8 +8,8 @@ import (
 )
 
 // Main is the main function of our unit programs. run gets the channel to the conductor and the unit's job,
-// which is the only argument. A failure is sent to the conductor and to standard error. The exit code is 1 after
-// a failure and 2 without a job.
+// which is the only argument. A failure is sent to the conductor and to standard error. The exit code is 1
+// after a failure and 2 without a job.
 func Main(run func(channel *Channel, job string) error) {
 	name := filepath.Base(os.Args[0])
 	if len(os.Args) != 2 {

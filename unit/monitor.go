@@ -12,12 +12,12 @@ import (
 
 // Slacken lets the kernel delay the wake-ups of the Go runtime's monitor thread by up to so much. The thread
 // wakes up every 20 microseconds to 10 milliseconds while its process has work. It takes processors away from
-// threads that stay long in the kernel and from goroutines that do not pause. In a process that only waits for
-// sockets it finds nothing to do, and where many such processes share few processors, its wake-ups are among
-// the largest costs of each.
+// threads that stay long in the kernel and from goroutines that do not pause. In a process that only waits
+// for sockets it finds nothing to do, and where many such processes share few processors, its wake-ups are
+// among the largest costs of each.
 //
-// Do not call it in a process whose threads wait for files: a waiting thread would keep its processor. Without
-// the right to (CAP_SYS_NICE) it does nothing.
+// Do not call it in a process whose threads wait for files: a waiting thread would keep its processor.
+// Without the right to (CAP_SYS_NICE) it does nothing.
 func Slacken(by time.Duration) error {
 	thread, err := monitorThread()
 	if thread == "" || err != nil {

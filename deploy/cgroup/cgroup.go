@@ -172,8 +172,8 @@ func (g *Group) Remove() error {
 // emptyPatience is how long the kernel may take to remove an ended process from its group.
 const emptyPatience = 2 * time.Second
 
-// Remove removes a folder of a group, with the groups that others have made in it. It returns nil if the folder
-// is gone.
+// Remove removes a folder of a group, with the groups that others have made in it. It returns nil if the
+// folder is gone.
 func Remove(folder string) error {
 	for deadline := time.Now().Add(emptyPatience); ; time.Sleep(2 * time.Millisecond) {
 		below, _ := filepath.Glob(filepath.Join(folder, "*/cgroup.procs")) // the pattern is well formed
@@ -234,8 +234,8 @@ func RemoveHost(root, label, host string) error {
 	return removeNamed(root, func(group string) bool { return group == name })
 }
 
-// First returns the number, on this host, of the process in a group that is the first of its PID namespace; 0 if
-// there is none. path is the path of the group below every controller.
+// First returns the number, on this host, of the process in a group that is the first of its PID namespace; 0
+// if there is none. path is the path of the group below every controller.
 func First(root, path string) int {
 	files, _ := filepath.Glob(filepath.Join(root, "*", path, "cgroup.procs")) // its pattern is well formed
 	if unified(root) {
@@ -252,8 +252,8 @@ func First(root, path string) int {
 	return 0
 }
 
-// CPU returns the processor time of all processes of a group, of ended ones, too. path is the path of the group
-// below every controller.
+// CPU returns the processor time of all processes of a group, of ended ones, too. path is the path of the
+// group below every controller.
 func CPU(root, path string) (time.Duration, error) {
 	if !unified(root) {
 		text, err := os.ReadFile(filepath.Join(root, "cpuacct", path, "cpuacct.usage"))
@@ -276,8 +276,8 @@ func CPU(root, path string) (time.Duration, error) {
 	return 0, fmt.Errorf("%s does not count processor time", path)
 }
 
-// Bind keeps all processes of a group on processors, such as "0,2-3". path is the path of the group below every
-// controller.
+// Bind keeps all processes of a group on processors, such as "0,2-3". path is the path of the group below
+// every controller.
 func Bind(root, path, processors string) error {
 	if !unified(root) {
 		root = filepath.Join(root, "cpuset")
@@ -307,8 +307,8 @@ func removeNamed(root string, isMeant func(name string) bool) error {
 	return errors.Join(problems...)
 }
 
-// MakeHost makes a group that limits nothing, in all controllers of this host, for a container engine that makes
-// the groups of its containers in it. It returns its path below every controller.
+// MakeHost makes a group that limits nothing, in all controllers of this host, for a container engine that
+// makes the groups of its containers in it. It returns its path below every controller.
 func MakeHost(root, label, host string) (path string, err error) {
 	name := nameOf(label, "host", host)
 	if unified(root) {

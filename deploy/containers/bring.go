@@ -21,15 +21,15 @@ type Brought struct {
 	Data       []byte
 }
 
-// Limits of what is copied to nodes for a container. Swarm takes a little less than 500 KiB in a secret, and each
-// file is one.
+// Limits of what is copied to nodes for a container. Swarm takes a little less than 500 KiB in a secret, and
+// each file is one.
 const (
 	maxBrought      = 480 << 10 // bytes of all files
 	maxBroughtFiles = 64
 )
 
-// Bring returns copies of the files and folders of this host that a described container has mounted. It fails if
-// they are too many or too large.
+// Bring returns copies of the files and folders of this host that a described container has mounted. It fails
+// if they are too many or too large.
 func Bring(spec lab.UnitSpec) ([]Brought, error) {
 	var all []Brought
 	for _, m := range spec.Container.Mounts {
@@ -101,8 +101,8 @@ func readMount(m lab.ContainerMount) (all []Brought, err error) {
 var errTooMuch = fmt.Errorf("at most %d files with %d KiB in all are brought to nodes", maxBroughtFiles,
 	maxBrought>>10)
 
-// checkDescribed returns why a described container cannot run there. users maps the volumes seen so far to their
-// units.
+// checkDescribed returns why a described container cannot run there. users maps the volumes seen so far to
+// their units.
 func (u UserCluster) checkDescribed(spec lab.UnitSpec, users map[string]string) error {
 	refuse := func(format string, args ...any) error {
 		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s", spec.Name, fmt.Sprintf(format, args...))}

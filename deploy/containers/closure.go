@@ -16,9 +16,9 @@ import (
 	"strings"
 )
 
-// imageOf makes an image of programs of this host with everything that they need, for nodes that do not have this
-// host's folders: the files of their Debian packages and of packages of the same source, the libraries that these
-// are linked with, and what scripts call. beside are paths of programs of ours.
+// imageOf makes an image of programs of this host with everything that they need, for nodes that do not have
+// this host's folders: the files of their Debian packages and of packages of the same source, the libraries
+// that these are linked with, and what scripts call. beside are paths of programs of ours.
 func imageOf(programs []string, beside ...string) (config, layer []byte, err error) {
 	files, err := closure(programs)
 	if err != nil {
@@ -54,8 +54,8 @@ func closure(programs []string) ([]string, error) {
 			owner, err = output("dpkg-query", "--search", strings.TrimPrefix(real, "/usr"))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s is of no Debian package, so what it needs is not known: deploy it in another way",
-				program)
+			return nil, fmt.Errorf("%s is of no Debian package, so what it needs is not known: deploy it in another "+
+				"way", program)
 		}
 		name, _, _ := strings.Cut(owner, ":")
 		packages = append(packages, name)
@@ -91,8 +91,8 @@ func closure(programs []string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), err
 }
 
-// sameSource returns the installed packages that were built of the same sources: a program is often split into
-// several packages that do not name each other.
+// sameSource returns the installed packages that were built of the same sources: a program is often split
+// into several packages that do not name each other.
 func sameSource(packages []string) ([]string, error) {
 	all, err := output("dpkg-query", "--show", "--showformat",
 		"${binary:Package} ${Package} ${source:Package} ${db:Status-Status}\n")
@@ -184,8 +184,8 @@ func writeAs(archive *tar.Writer, path string, mode int64, text []byte) error {
 	return err
 }
 
-// writeFile writes a file of this host, or a link, to the archive at its path. It writes libraries in the place of
-// links to them, and leaves out what only root may read.
+// writeFile writes a file of this host, or a link, to the archive at its path. It writes libraries in the
+// place of links to them, and leaves out what only root may read.
 func writeFile(archive *tar.Writer, path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {

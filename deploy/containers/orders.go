@@ -10,7 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Packed returns the orders of a starter as compressed JSON. It fails if they are larger than a secret may be.
+// Packed returns the orders of a starter as compressed JSON. It fails if they are larger than a secret may
+// be.
 func Packed(orders lab.StarterOrders, most int) ([]byte, error) {
 	var into bytes.Buffer
 	writer := gzip.NewWriter(&into)

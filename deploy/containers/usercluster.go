@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// UserCluster describes a cluster that Cleave does not own. Its nodes run units as containers, and have nothing of
-// this host; Cleave has no privileges on them.
+// UserCluster describes a cluster that Cleave does not own. Its nodes run units as containers, and have
+// nothing of this host; Cleave has no privileges on them.
 type UserCluster struct {
 	Name    string     // of the cluster
 	Units   string     // what units are there, such as "pods"

@@ -13,9 +13,9 @@ import (
 // deployed is the line that a conductor prints when its units run.
 const deployed = "deployed"
 
-// Main runs the tests of a deployer. Tests can start their own program in two other roles, which are nil if no
-// test does: janitor of units that are processes, or conductor, which calls deploy with its arguments and then
-// waits to be killed.
+// Main runs the tests of a deployer. Tests can start their own program in two other roles, which are nil if
+// no test does: janitor of units that are processes, or conductor, which calls deploy with its arguments and
+// then waits to be killed.
 func Main(
 	m *testing.M, janitor func(conductor io.Reader, dir string) error, deploy func(args []string) error,
 ) {

@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// reached checks that this host and the lead reach a unit at the kind of address that at says, and another one at
-// its usual address.
+// reached checks that this host and the lead reach a unit at the kind of address that at says, and another
+// one at its usual address.
 func reached(t *testing.T, s suite, at lab.Reach) {
 	l := Layout("front", "stock")
 	l.Units[1].Reached = at

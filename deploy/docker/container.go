@@ -129,8 +129,8 @@ func making(ctx context.Context, do func(context.Context) error) error {
 // makePatience is how long the daemon may take to finish a call after the end of its context.
 const makePatience = 5 * time.Second
 
-// description returns the description of the container. It contains no secret: everybody who may ask the daemon
-// can read it.
+// description returns the description of the container. It contains no secret: everybody who may ask the
+// daemon can read it.
 func (c *container) description() (made engine.Container, token string, err error) {
 	d, spec := c.deployment, c.Spec
 	processors, err := launch.Processors(spec.Cores)

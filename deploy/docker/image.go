@@ -18,8 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// prepared returns a client of the daemon after giving the daemon the images of units. Images of the user's it has
-// already.
+// prepared returns a client of the daemon after giving the daemon the images of units. Images of the user's
+// it has already.
 func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (_ *engine.Client, err error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
@@ -67,8 +67,8 @@ func unanswered(err error) error {
 	return engine.Unanswered("containers need", err)
 }
 
-// load makes the image of a unit program ("": of none) from an archive, without a registry or a build. It has the
-// links of a merged /usr for programs of this host.
+// load makes the image of a unit program ("": of none) from an archive, without a registry or a build. It has
+// the links of a merged /usr for programs of this host.
 func (d *Deployer) load(ctx context.Context, program string, _ bool) (name string, size int, err error) {
 	name = leftovers.ImageName + string(d.network)
 	var file *os.File

@@ -19,8 +19,8 @@ import (
 const (
 	// firstPort is the first port of units on a node. Each node has an address of its own, and so all ports.
 	firstPort = 8080
-	// bridgeAddress and firstAddress are the last numbers of the addresses of the bridge, which is this host, and
-	// of the first node.
+	// bridgeAddress and firstAddress are the last numbers of the addresses of the bridge, which is this host,
+	// and of the first node.
 	bridgeAddress, firstAddress = 1, 10
 	// mostOnBridge is how many nodes a network of 256 addresses holds.
 	mostOnBridge = 254 - firstAddress
@@ -90,8 +90,8 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	return nil
 }
 
-// portsHere returns how many ports of this host the containers need: those in its network one for control and one
-// for each endpoint, the others one for each endpoint that is published.
+// portsHere returns how many ports of this host the containers need: those in its network one for control and
+// one for each endpoint, the others one for each endpoint that is published.
 func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
 	needed := 0
 	for _, spec := range specs {
@@ -114,8 +114,8 @@ func checkCount(nodes int) error {
 	return nil
 }
 
-// checkNodes returns an error if only some units are on nodes: the others listen on this host's loopback, where
-// those cannot reach them.
+// checkNodes returns an error if only some units are on nodes: the others listen on this host's loopback,
+// where those cannot reach them.
 func checkNodes(specs []lab.UnitSpec) error {
 	var here, elsewhere string
 	for _, spec := range specs {
@@ -132,8 +132,8 @@ func checkNodes(specs []lab.UnitSpec) error {
 	return nil
 }
 
-// node stands for a host: it is an address in the trial's network. Units can share it through a container that
-// holds the address and does nothing.
+// node stands for a host: it is an address in the trial's network. Units can share it through a container
+// that holds the address and does nothing.
 type node struct {
 	address string
 	holder  string // name of that container, or ""
@@ -245,9 +245,9 @@ func (d *deployment) removeNetwork() error {
 	return errors.Join(problems...)
 }
 
-// makeNetwork makes a bridge network of 256 addresses and returns their prefix, such as "198.18.7.". The network
-// does not lead out of this host, unless something in it is published: then Docker lets packets out, which nobody
-// can answer.
+// makeNetwork makes a bridge network of 256 addresses and returns their prefix, such as "198.18.7.". The
+// network does not lead out of this host, unless something in it is published: then Docker lets packets out,
+// which nobody can answer.
 func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error) {
 	first := fnv.New32a()
 	_, _ = first.Write([]byte(d.name(""))) // never fails

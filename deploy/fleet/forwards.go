@@ -21,8 +21,8 @@ type Forwards struct {
 	closed    bool
 }
 
-// NewForwards returns forwards that reach an endpoint by connect. If that fails, callers see what they would see
-// if nobody listened.
+// NewForwards returns forwards that reach an endpoint by connect. If that fails, callers see what they would
+// see if nobody listened.
 func (s *Supervisor) NewForwards(connect func(endpoint string) (net.Conn, error)) *Forwards {
 	return &Forwards{units: s, connect: connect, listeners: map[string]net.Listener{},
 		open: map[net.Conn]bool{}}

@@ -15,8 +15,8 @@ func foreign(name string, lifecycle lab.Lifecycle, peers ...string) lab.UnitSpec
 		Networking: lab.Networking{Peers: peers}}
 }
 
-// TestStages: foreign units that call others start last, servers are in no stage, and units come after those that
-// they name, wherever these stand in the layout.
+// TestStages: foreign units that call others start last, servers are in no stage, and units come after those
+// that they name, wherever these stand in the layout.
 func TestStages(t *testing.T) {
 	visited := lab.Lifecycle{Ready: func(context.Context, string) error { return nil }}
 	healthy := lab.Readiness{Healthy: true}

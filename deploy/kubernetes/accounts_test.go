@@ -14,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestMetricsServerSaysWhatControlGroupsCount of a pod that is limited to three tenths of a processor and wants
-// more: the figures agree, but metrics-server is late.
+// TestMetricsServerSaysWhatControlGroupsCount of a pod that is limited to three tenths of a processor and
+// wants more: the figures agree, but metrics-server is late.
 func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 	d, _ := newDeployer(t)
 	if err := private.MissingMetrics(); err != nil {

@@ -243,9 +243,9 @@ func prepared(pod api.Pod) error {
 	return nil
 }
 
-// end ends and removes a pod and its secret. It asks the server whether the pod is gone, since no event tells of
-// one that never came. If no node says that the pod has ended it is removed all the same: its unit ends without a
-// conductor.
+// end ends and removes a pod and its secret. It asks the server whether the pod is gone, since no event tells
+// of one that never came. If no node says that the pod has ended it is removed all the same: its unit ends
+// without a conductor.
 func (h *homePod) end(ctx context.Context) error {
 	p := h.pod
 	c, grace := p.deployment.cluster, time.Second

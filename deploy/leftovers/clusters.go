@@ -13,9 +13,9 @@ import (
 // clusterPatience is how long a cluster may take to remove everything of a conductor.
 const clusterPatience = time.Minute
 
-// CleanCluster removes what dead conductors have left on a cluster of the user's. labels are the labels of all
-// conductors that have something there, and called describes what one of them has. It returns what was removed,
-// and what stays because nobody can tell from here whether its conductor still runs.
+// CleanCluster removes what dead conductors have left on a cluster of the user's. labels are the labels of
+// all conductors that have something there, and called describes what one of them has. It returns what was
+// removed, and what stays because nobody can tell from here whether its conductor still runs.
 func CleanCluster(
 	ctx context.Context, labels []string, called func(label string) string,
 	remove func(ctx context.Context, label string) error,

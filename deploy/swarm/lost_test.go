@@ -53,7 +53,9 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		defer func() {
 			_ = taken.Wait() // killed, as it should be
 		}()
-		defer func() { deploytest.NoError(t, f.Nodes[2].Run(t.Context(), "sh", "-c", "kill -9 $(cat /run/taken)")) }()
+		defer func() {
+			deploytest.NoError(t, f.Nodes[2].Run(t.Context(), "sh", "-c", "kill -9 $(cat /run/taken)"))
+		}()
 		_, err = d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
 		deploytest.Says(t, err, "the door on node-3", "a program of that node has the port")
 	})

@@ -14,7 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 )
 
-// taskCache holds the last known tasks of the trial. Swarm reports no changes, so it is asked again and again.
+// taskCache holds the last known tasks of the trial. Swarm reports no changes, so it is asked again and
+// again.
 type taskCache struct {
 	mu      sync.Mutex
 	tasks   map[string]engine.Task // by service: the task, as each has one
@@ -79,8 +80,8 @@ func (t *homeTrial) ask() error {
 	return nil
 }
 
-// latest returns the task of a service, whether its node is down, and a channel that is closed when the swarm was
-// asked again.
+// latest returns the task of a service, whether its node is down, and a channel that is closed when the swarm
+// was asked again.
 func (c *taskCache) latest(service string) (task engine.Task, known, down bool, changed <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

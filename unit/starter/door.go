@@ -26,8 +26,8 @@ const (
 	longestLine = 512
 )
 
-// Door connects callers that prove with TLS that they have the key in a file to addresses in a network, such as
-// 198.18.0.0/22. It returns when it can listen no longer.
+// Door connects callers that prove with TLS that they have the key in a file to addresses in a network, such
+// as 198.18.0.0/22. It returns when it can listen no longer.
 func Door(address, network, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -61,7 +61,8 @@ func serveEach(listener net.Listener, serve func(net.Conn) error) error {
 	})
 }
 
-// admit carries out the request of one caller: it counts the addresses of a name, or connects the caller to one.
+// admit carries out the request of one caller: it counts the addresses of a name, or connects the caller to
+// one.
 func admit(caller net.Conn, inside netip.Prefix) error {
 	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
 		return err

@@ -81,7 +81,8 @@ func readRequest(caller net.Conn, token string) (wanted string, err error) {
 	return readLine(from)
 }
 
-// carryOut does what the conductor wants with all processes of the container but this one, and returns the proof.
+// carryOut does what the conductor wants with all processes of the container but this one, and returns the
+// proof.
 func (c *container) carryOut(what string) (seen string, err error) {
 	switch {
 	case what == lab.StarterStart && c.program == 0:
@@ -115,8 +116,8 @@ const (
 	lookAgain = 2 * time.Millisecond
 )
 
-// signalAll sends a signal to all processes until the state of every thread of those left is right. It returns
-// how many they were; are says what they are now. No fork escapes: the kernel signals all at once.
+// signalAll sends a signal to all processes until the state of every thread of those left is right. It
+// returns how many they were; are says what they are now. No fork escapes: the kernel signals all at once.
 func (c *container) signalAll(
 	told unix.Signal, are string, right func(state rune) bool,
 ) (seen string, err error) {
@@ -160,7 +161,8 @@ func others(right func(state rune) bool) (processes int, wrong string) {
 	return len(seen), wrong
 }
 
-// awaitListening waits until something listens at a port. It asks the kernel: a connection would disturb the unit.
+// awaitListening waits until something listens at a port. It asks the kernel: a connection would disturb the
+// unit.
 func awaitListening(port string) error {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {

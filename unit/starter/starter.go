@@ -142,11 +142,12 @@ func (c *container) start(words []string) error {
 	return command.Process.Release() // reap waits for it
 }
 
-// signalled plus the number of a signal is the exit status of a program that the signal has ended, as in shells.
+// signalled plus the number of a signal is the exit status of a program that the signal has ended, as in
+// shells.
 const signalled = 128
 
-// reap waits for all processes that have ended, orphans included. If the program is among them, over is true and
-// status its exit status.
+// reap waits for all processes that have ended, orphans included. If the program is among them, over is true
+// and status its exit status.
 func (c *container) reap() (status int, over bool) {
 	for {
 		var how unix.WaitStatus

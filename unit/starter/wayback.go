@@ -19,9 +19,10 @@ const (
 	wayPatience = 10 * time.Second
 )
 
-// WayBack joins each connection of a unit, at one address, with one that the conductor has opened at another in
-// advance: no unit can reach the conductor's host itself. It closes the connection of a unit for which none waits
-// in time, or which is one too many, and says so on standard error. It returns when it can listen no longer.
+// WayBack joins each connection of a unit, at one address, with one that the conductor has opened at another
+// in advance: no unit can reach the conductor's host itself. It closes the connection of a unit for which
+// none waits in time, or which is one too many, and says so on standard error. It returns when it can listen
+// no longer.
 func WayBack(units, conductor, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -86,8 +87,8 @@ func offer(conductor net.Conn, key string, waiting chan<- offered) error {
 	return nil
 }
 
-// join connects a unit with the conductor. It returns false if no connection came in time; it skips those that
-// the conductor has given up.
+// join connects a unit with the conductor. It returns false if no connection came in time; it skips those
+// that the conductor has given up.
 func join(unit net.Conn, waiting <-chan offered) bool {
 	for end := time.After(wayPatience); ; {
 		select {

@@ -11,8 +11,8 @@ import (
 // probeName is the name of the probe's image and of its network.
 const probeName = "cleave-dockertest"
 
-// runContainer runs docker-init, the only program that every daemon has, in an otherwise empty container with a
-// network of its own.
+// runContainer runs docker-init, the only program that every daemon has, in an otherwise empty container with
+// a network of its own.
 func (d *Daemon) runContainer() error {
 	var empty bytes.Buffer
 	if err := tar.NewWriter(&empty).Close(); err != nil {

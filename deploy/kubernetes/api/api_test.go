@@ -98,8 +98,8 @@ func watching(t *testing.T, client *api.Client) {
 	if err != nil || len(pods) != 1 || pods[0].Metadata.Name != "front" {
 		t.Errorf("pods %+v, %v", pods, err)
 	}
-	deploytest.NoError(t, client.Do(ctx, http.MethodDelete, "/api/v1/namespaces/default/pods/front?gracePeriodSeconds=0",
-		nil, nil))
+	deploytest.NoError(t, client.Do(ctx, http.MethodDelete,
+		"/api/v1/namespaces/default/pods/front?gracePeriodSeconds=0", nil, nil))
 	var came, went bool
 	err = client.Watch(ctx, "default", "unit=front", version, func(pod api.Pod, gone bool) {
 		came = came || pod.Metadata.Name == "front" && !gone

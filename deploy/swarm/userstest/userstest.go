@@ -1,5 +1,5 @@
-// Package userstest makes a swarm of the user's for tests: its deployer takes it for one that Cleave did not make.
-// There is a registry that its nodes reach, and objects of the user's are in it.
+// Package userstest makes a swarm of the user's for tests: its deployer takes it for one that Cleave did not
+// make. There is a registry that its nodes reach, and objects of the user's are in it.
 //
 // Entry point: New.
 package userstest
@@ -108,7 +108,8 @@ func (s *Swarm) Call(t *testing.T, node int, method, path string, body, result a
 	}
 }
 
-// State returns everything that the swarm keeps now, with its nodes, but without images and what it counts itself.
+// State returns everything that the swarm keeps now, with its nodes, but without images and what it counts
+// itself.
 func (s *Swarm) State(t *testing.T) deploytest.State {
 	t.Helper()
 	all := deploytest.State{}
@@ -150,9 +151,9 @@ func (s *Swarm) State(t *testing.T) deploytest.State {
 	return all
 }
 
-// settlePatience is how long the objects of Cleave may take to go. Nodes remove containers a moment after their
-// end. The sweeper of a killed conductor first waits half a minute for programs that work in its folder, as those
-// of these nodes seem to.
+// settlePatience is how long the objects of Cleave may take to go. Nodes remove containers a moment after
+// their end. The sweeper of a killed conductor first waits half a minute for programs that work in its
+// folder, as those of these nodes seem to.
 const settlePatience = 90 * time.Second
 
 // Unchanged fails the test if the swarm does not return to a state within settlePatience.
