@@ -15,6 +15,7 @@ package compose
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"time"
 
@@ -68,17 +69,17 @@ func part(layout lab.Layout) (services []lab.UnitSpec, rest lab.Layout) {
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
 	tool, err := findTool(ctx)
+	var client *engine.Client
+	if err == nil {
+		client, err = engine.Open(ctx)
+	}
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	services, rest := part(layout)
-	running := &deployment{
-		deployer: d, project: &project{tool: tool, services: services, label: d.label, dir: dir},
-	}
+	running := &deployment{deployer: d, engine: client,
+		project: &project{tool: tool, services: services, label: d.label, dir: dir}}
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, running.platform())
-	if running.engine, err = engine.Open(ctx); err != nil {
-		return nil, err
-	}
 	rest.Prepare = nil
 	open := func() error {
 		if err := running.prepare(ctx, layout.Prepare); err != nil {

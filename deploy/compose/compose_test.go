@@ -197,3 +197,9 @@ func TestPartKeepsContainersFromTheOtherDeployer(t *testing.T) {
 		t.Errorf("part = %+v, %+v", services, rest)
 	}
 }
+
+// TestNoDocker leaves nothing of a trial.
+func TestNoDocker(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	deploytest.CannotBegin(t, New(process.New("", nil, nil, ""), ""))
+}

@@ -20,7 +20,7 @@ type Container struct {
 	Token string // by which its unit knows the conductor
 }
 
-// Run returns what the container runs in the place of what its image would run, and what that is told.
+// Run returns the command of the container, in the place of the image's, and its arguments.
 func (c Container) Run() (command, args []string) {
 	if len(c.Entrypoint) == 1 && c.Entrypoint[0] == "" {
 		return c.Command, nil
@@ -28,8 +28,8 @@ func (c Container) Run() (command, args []string) {
 	return c.Entrypoint, c.Command
 }
 
-// Describe returns what the container of a unit is made of, which waits for its conductor at the address
-// control; "": it does not. Its Token must be in no description that others can read.
+// Describe returns the description of a unit's container. control is the address at which the unit waits for
+// its conductor; "" if it does not. The Token must be in no description that others can read.
 func (t Trial) Describe(spec lab.UnitSpec, control string) (c Container, err error) {
 	if spec.Container != nil {
 		c.ContainerSpec = *spec.Container
@@ -67,15 +67,15 @@ func (t Trial) Describe(spec lab.UnitSpec, control string) (c Container, err err
 	return c, err
 }
 
-// confine leaves a container no capabilities but these, and has it get no new privileges.
+// confine takes all capabilities but these from a container, and forbids it to get new privileges.
 func (c *Container) confine(capabilities ...string) {
 	c.CapDrop, c.CapAdd, c.SecurityOpt = []string{"ALL"}, capabilities, []string{"no-new-privileges"}
 }
 
 func user(uid, gid int) string { return fmt.Sprintf("%d:%d", uid, gid) }
 
-// mounts returns what the container of a unit has of this host, at the same paths: its volume and what it
-// shares with others, and what it may only read. One that cannot write to its root has a /tmp of its own.
+// mounts returns what the container of a unit has of this host, at the same paths: its volume, what it shares
+// with others, and what it may only read. A container with a read-only root has a /tmp of its own.
 func (t Trial) mounts(spec lab.UnitSpec) (all []lab.ContainerMount) {
 	add := func(readOnly bool, paths ...string) {
 		for _, path := range paths {
@@ -100,8 +100,8 @@ func (t Trial) mounts(spec lab.UnitSpec) (all []lab.ContainerMount) {
 	return append(all, lab.ContainerMount{Kind: lab.MountMemory, Target: "/tmp"})
 }
 
-// bound has the command of a container begin on the processors of its unit: runtimes ask how many there are
-// when they begin, and must find these alone.
+// bound returns the command that starts a container's command on the processors of its unit: at their start
+// runtimes ask how many processors there are, and must find these alone.
 func bound(spec lab.UnitSpec, command []string) ([]string, error) {
 	processors, err := launch.Processors(spec.Cores)
 	if err != nil || len(processors) == 0 {

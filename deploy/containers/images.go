@@ -19,15 +19,15 @@ type Images struct {
 	Programs string // folder of our unit programs, or the only one
 	IsRemote bool   // the nodes have nothing of this host
 	Made     *fleet.Made
-	// Load has the nodes have an image and returns what they call it. Its content is the path of a program of
-	// ours, "" for none, what pushedProgram returns, or the name of an image of the user's; bytes are 0 if
-	// unknown.
+	// Load brings an image to all nodes and returns its name there. content is the path of a program of ours, ""
+	// for none, what pushedProgram returns, or the name of an image of the user's; bytes are 0 if unknown.
 	Load func(ctx context.Context, content string, isUsers bool) (name string, bytes int, err error)
 
 	mu    sync.Mutex
 	names map[string]string // by content
 }
 
+// contentOf returns the content of a unit's image: see Load.
 func (i *Images) contentOf(spec lab.UnitSpec) string {
 	if i.IsRemote && spec.Program != "" {
 		return pushedProgram(spec)
@@ -42,7 +42,7 @@ func (i *Images) Of(spec lab.UnitSpec) string {
 	return i.names[i.contentOf(spec)]
 }
 
-// Bring has the nodes have the images of units.
+// Bring brings the images of units to the nodes.
 func (i *Images) Bring(ctx context.Context, units []lab.UnitSpec) error {
 	for _, spec := range units {
 		if _, err := i.bring(ctx, i.contentOf(spec), spec.Image != ""); err != nil {
@@ -52,7 +52,7 @@ func (i *Images) Bring(ctx context.Context, units []lab.UnitSpec) error {
 	return nil
 }
 
-// Bare has the nodes have an image without a unit program, and returns it.
+// Bare brings an image without a unit program to the nodes, and returns its name.
 func (i *Images) Bare(ctx context.Context) (string, error) { return i.bring(ctx, "", false) }
 
 func (i *Images) bring(ctx context.Context, content string, isUsers bool) (string, error) {
@@ -74,7 +74,7 @@ func (i *Images) bring(ctx context.Context, content string, isUsers bool) (strin
 	return name, nil
 }
 
-// Forget returns all images and has them brought again: the nodes have them no more.
+// Forget returns the names of all images, and brings them again when they are needed: the nodes are gone.
 func (i *Images) Forget() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

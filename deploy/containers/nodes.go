@@ -42,9 +42,9 @@ func Nodes(layout lab.Layout, names []string) []lab.Node {
 	return nodes
 }
 
-// Places says which node of a cluster stands for a node that a layout names: the one of that
-// name, or else each for one. Where links are changed, units that name none ("") are together on
-// a node whose link is as it was, if there are such units, as on the conductor's host they would be.
+// Places maps the nodes that a layout names to nodes of a cluster: to the one of that name, or to one that is
+// left. If links are changed, units without a node ("") are together on a node whose link is not: so they
+// would be on the conductor's host.
 func Places(names []string, specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
 	places, free := map[string]string{}, slices.Clone(names)
 	take := func(name, node string) {

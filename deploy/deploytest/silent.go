@@ -2,7 +2,9 @@ package deploytest
 
 import (
 	"context"
+	"errors"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -29,5 +31,17 @@ func GivesUp(t *testing.T, d lab.Deployer) {
 	err := d.Preflight(ctx, l)
 	if took := time.Since(begun); err == nil || took > 5*time.Second {
 		t.Errorf("Preflight of %s: %v after %v, want an error with the end of its context", d.Name(), err, took)
+	}
+}
+
+// CannotBegin checks that a deployment that fails before any unit starts leaves no folder.
+func CannotBegin(t *testing.T, d lab.Deployer) {
+	t.Helper()
+	dir := Folder(t)
+	if _, err := d.Deploy(t.Context(), Front(), dir); err == nil {
+		t.Errorf("%s has deployed units", d.Name())
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the trial's folder is still there: %v", err)
 	}
 }

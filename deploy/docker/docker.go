@@ -22,6 +22,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"syscall"
@@ -136,7 +137,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	parts := containers.Parts(layout, false)
 	client, err := d.prepared(ctx, parts.OnPlatform())
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running := &deployment{deployer: d, engine: client, dir: dir}
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir,

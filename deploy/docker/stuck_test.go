@@ -80,3 +80,9 @@ func TestAPreflightEndsWithItsContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "tcp://"+deploytest.Silent(t))
 	deploytest.GivesUp(t, New(Host, process.New("", nil, nil, ""), "", ""))
 }
+
+// TestNoDocker leaves nothing of a trial.
+func TestNoDocker(t *testing.T) {
+	t.Setenv("DOCKER_HOST", "unix:///no/such/socket")
+	deploytest.CannotBegin(t, New(Host, process.New("", nil, nil, ""), "", ""))
+}

@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/bounded"
 )
 
-// Import makes an image whose root file system comes as a tar archive.
+// Import makes an image from a tar archive of its root file system.
 func (c *Client) Import(ctx context.Context, name, label string, archive io.Reader) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))
 	defer cancel()
@@ -63,7 +63,7 @@ func (c *Client) Image(ctx context.Context, name string) (Image, error) {
 // imagePatience limits saving or loading an image: some have gigabytes.
 const imagePatience = 10 * time.Minute
 
-// Save has take read an image in the format of `docker save`.
+// Save passes an image to take, in the format of `docker save`.
 func (c *Client) Save(ctx context.Context, name string, take func(context.Context, io.Reader) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, imagePatience, fmt.Errorf("not saved after %v", imagePatience))
 	defer cancel()
@@ -74,7 +74,7 @@ func (c *Client) Save(ctx context.Context, name string, take func(context.Contex
 	return errors.Join(take(ctx, answer.Body), answer.Body.Close())
 }
 
-// Load takes in an image in the format of `docker save`, and returns the ID that it has here.
+// Load loads an image in the format of `docker save`, and returns its ID.
 func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, imagePatience, fmt.Errorf("not loaded after %v", imagePatience))
 	defer cancel()
@@ -92,8 +92,8 @@ func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err er
 	return id, err
 }
 
-// loaded returns what an image is called of which the daemon says that it was loaded; one that was
-// saved by its digest has no other name than its ID.
+// loaded returns the name of the image that the daemon says it has loaded. An image that was saved by its
+// digest has no name but its ID.
 func loaded(said io.Reader) (name string, err error) {
 	for decoder := json.NewDecoder(said); ; {
 		var progress struct{ Stream, Error string }

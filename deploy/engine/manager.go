@@ -65,7 +65,7 @@ func (c *Client) PublishedPorts(ctx context.Context) (map[int]bool, error) {
 	return taken, named("list the services of", c.address, err)
 }
 
-// MakeSecret has the swarm keep something that only tasks get which name it.
+// MakeSecret makes a secret of the swarm, which only tasks get that name it.
 func (c *Client) MakeSecret(
 	ctx context.Context, name string, labels map[string]string, data []byte,
 ) (id string, err error) {
@@ -82,7 +82,7 @@ func (c *Client) Config(ctx context.Context, name string) ([]byte, error) {
 	return found.Spec.Data, named("read the config", name, err)
 }
 
-// Kept is something that a swarm keeps: a service, a network of all nodes, or a secret.
+// Kept is an object of a swarm: a service, a network of all nodes, or a secret.
 type Kept struct {
 	Kind  string
 	ID    string
@@ -90,7 +90,7 @@ type Kept struct {
 	Label string // the value of the label
 }
 
-// Kept lists what carries a label, in the order in which it can be removed.
+// Kept lists the objects that carry a label, in the order in which they can be removed.
 func (c *Client) Kept(ctx context.Context, label string) ([]Kept, error) {
 	var all []Kept
 	for _, kind := range []string{"service", "secret", "network"} {
@@ -113,7 +113,7 @@ func (c *Client) Kept(ctx context.Context, label string) ([]Kept, error) {
 	return all, nil
 }
 
-// RemoveKept removes it. What is not there is removed.
+// RemoveKept removes an object of a swarm. It returns nil if there is none.
 func (c *Client) RemoveKept(ctx context.Context, k Kept) error {
 	return c.remove(ctx, k.Kind, k.ID, k.Name, nil)
 }
@@ -131,7 +131,7 @@ const (
 	failureOutput = 3
 )
 
-// LogMark is how far the log of a task was read, for each output. The zero value is its beginning.
+// LogMark marks how far the log of a task was read, for each output. The zero value is its beginning.
 type LogMark [failureOutput]struct {
 	at     string // the moment of the last piece, as the daemon writes it
 	pieces int    // how many of that moment were read
@@ -168,7 +168,7 @@ func (m *LogMark) since() string {
 	return fmt.Sprintf("%d.%09d", at.Unix(), at.Nanosecond())
 }
 
-// copy copies the pieces that are new, without their moments. Within an output, moments never go back.
+// copy copies the new pieces without their timestamps. Within an output, timestamps never go back.
 func (m *LogMark) copy(into io.Writer, from io.Reader) error {
 	var again [failureOutput]int // pieces of the mark's moment that were read before
 	for {

@@ -64,7 +64,7 @@ type Host struct {
 	rate    float64      // of its link, in bytes per second; 0: no limit
 }
 
-// Missing says what this host lacks; nil: nothing.
+// Missing returns an error that names what this host lacks, or nil.
 func Missing() error {
 	var err error
 	if os.Geteuid() != 0 {
@@ -119,8 +119,8 @@ func (h *Host) Boot(ctx context.Context) (err error) {
 	return err
 }
 
-// card returns the address of the host's network card: one of those that anybody may give, made
-// of its address.
+// card returns the MAC address of the host's network card: a locally administered one, made of its IP
+// address.
 func (h *Host) card() string {
 	text := "02:00"
 	for _, b := range net.ParseIP(h.Address).To4() {
@@ -184,8 +184,8 @@ func (s *Set) hold(name string) (pid int, err error) {
 	return command.Process.Pid, nil
 }
 
-// claim takes addresses that no other set of this machine has: the name of the link from
-// this host to the switch says which.
+// claim takes addresses that no other set of this machine has. The name of the link from this host to the
+// switch reserves them.
 func (s *Set) claim(ctx context.Context) error {
 	if err := errors.Join(ip(ctx, s.middle, "link add switch type bridge"),
 		ip(ctx, s.middle, "link set switch up")); err != nil {
@@ -216,8 +216,8 @@ func (s *Set) claim(ctx context.Context) error {
 // link returns the name of the link that leads from this host to the others.
 func (s *Set) link() string { return "cleave-" + strconv.Itoa(s.number) }
 
-// Range returns what 256 addresses begin with, such as "198.19.8.": range 0 is that of the
-// hosts, the others up to 7 are for what runs on them.
+// Range returns the prefix of 256 addresses, such as "198.19.8.": range 0 is for the hosts, and 1 to 7 are
+// for what runs on them.
 func (s *Set) Range(i int) string { return fmt.Sprintf("198.19.%d.", s.number*ranges+i) }
 
 // Here returns the address of this host in their network.
@@ -341,8 +341,8 @@ func (s *Set) Close() error {
 	return err
 }
 
-// unlink takes our link away, before the switch ends: then the kernel does so, and another set
-// may have its name a moment later.
+// unlink removes our link before the switch ends. After that the kernel removes it, and another set may have
+// a link of its name a moment later.
 func (s *Set) unlink() error {
 	link, err := net.InterfaceByIndex(s.index)
 	if err != nil {

@@ -120,7 +120,7 @@ func (h *Host) connect(ctx context.Context) (here, there net.Conn, err error) {
 
 // listen listens on the host, at a port that is free there.
 func (h *Host) listen() (listener net.Listener, err error) {
-	err = apart(func() (err error) {
+	err = onThrowawayThread(func() (err error) {
 		if err = enter(h.pid); err == nil {
 			listener, err = net.Listen("tcp", net.JoinHostPort(h.Address, "0"))
 		}

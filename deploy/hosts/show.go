@@ -29,7 +29,7 @@ func (h *Host) show(folder string) error {
 	}
 	mounts, err := os.Open(filepath.Join("/proc", strconv.Itoa(h.pid), "ns/mnt"))
 	if err == nil {
-		err = apart(func() error { return attach(tree, mounts, folder) })
+		err = onThrowawayThread(func() error { return attach(tree, mounts, folder) })
 		_ = mounts.Close() // only a handle
 	}
 	if err = errors.Join(err, unix.Close(tree)); err != nil {
@@ -53,14 +53,14 @@ func attach(tree int, mounts *os.File, folder string) error {
 	return nil
 }
 
-// apart does something on a thread that ends with it. That is never the first one, by which the
+// onThrowawayThread calls do on a thread that ends afterwards. That is never the first one, by which the
 // kernel tells what this process sees.
-func apart(do func() error) error {
+func onThrowawayThread(do func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			err := apart(do) // on another one, as this one is taken
+			err := onThrowawayThread(do) // on another one, as this one is taken
 			runtime.UnlockOSThread()
 			done <- err
 			return

@@ -20,7 +20,7 @@ import (
 // IsUnit reports whether a unit is a container of an image of the user's.
 func IsUnit(spec lab.UnitSpec) bool { return spec.Image != "" }
 
-// Check refuses units of images that this host's Docker does not have.
+// Check returns an error for units whose images this host's Docker does not have.
 func Check(ctx context.Context, units []lab.UnitSpec) error {
 	if !slices.ContainsFunc(units, IsUnit) {
 		return nil
@@ -47,8 +47,8 @@ func Check(ctx context.Context, units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// Look tells what an image of this host's Docker says of its containers.
-func Look(ctx context.Context, name string) (engine.Image, error) {
+// Config returns the configuration of an image of this host's Docker.
+func Config(ctx context.Context, name string) (engine.Image, error) {
 	client, err := engine.Open(ctx)
 	if err != nil {
 		return engine.Image{}, err
@@ -69,7 +69,7 @@ func Sizes(ctx context.Context, units []lab.UnitSpec) []lab.ProgramImage {
 	}
 	client, err := engine.Open(ctx)
 	if err != nil {
-		return nil // whoever asks says of what is not there that it is not known
+		return nil // the sizes are not known
 	}
 	return SizesBy(ctx, client, names)
 }
@@ -85,7 +85,7 @@ func SizesBy(ctx context.Context, client *engine.Client, names []string) (all []
 	return all
 }
 
-// Send has take read an image of this host's Docker, in the format of `docker save`.
+// Send passes an image of this host's Docker to take, in the format of `docker save`.
 func Send(ctx context.Context, name string, take func(context.Context, io.Reader) error) error {
 	client, err := engine.Open(ctx)
 	if err != nil {

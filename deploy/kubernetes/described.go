@@ -56,7 +56,7 @@ func (d *deployment) nameDescribed(ctx context.Context, specs []lab.UnitSpec) er
 		}
 		var err error
 		if _, seen := d.shown[spec.Image]; !seen && d.cluster.private != nil {
-			if d.shown[spec.Image], err = images.Look(ctx, spec.Image); err != nil {
+			if d.shown[spec.Image], err = images.Config(ctx, spec.Image); err != nil {
 				return err
 			}
 		}

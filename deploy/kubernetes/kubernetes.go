@@ -19,7 +19,9 @@ package kubernetes
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -96,7 +98,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	parts := containers.Parts(layout, d.images.IsRemote)
 	cluster, err := d.prepared(ctx, parts.OnPlatform())
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	running := newDeployment(ctx, d, cluster, layout, dir)
 	open := func() error { return running.open(ctx, layout, parts.OnPlatform()) }

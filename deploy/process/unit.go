@@ -22,7 +22,7 @@ type unit struct {
 	command    *exec.Cmd
 	commands   io.Closer     // nil until it is started
 	limits     *cgroup.Group // nil: none
-	ear        *Ear          // of a conductor on another host; nil: the supervisor hears it
+	output     *Output       // for a conductor on another host; nil: the supervisor gets it
 }
 
 func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
@@ -67,8 +67,8 @@ func (u *unit) End(context.Context) error {
 func (d *deployment) launch(u *unit) error {
 	command := u.command
 	command.Stderr = u.Log
-	if u.ear != nil {
-		command.Stderr = u.ear.Log
+	if u.output != nil {
+		command.Stderr = u.output.Log
 	}
 	if u.Spec.Foreign {
 		command.ExtraFiles = []*os.File{d.group.alive} // becomes aliveDescriptor
@@ -129,15 +129,15 @@ func (d *deployment) limitsOf(spec lab.UnitSpec) (limits *cgroup.Group, err erro
 // listen hears the unit until it closes its output, then reaps it.
 func (d *deployment) listen(u *unit, events io.Reader) {
 	defer close(u.Ended)
-	if u.ear != nil {
-		_, _ = io.Copy(u.ear.Out, events) // it ends with the unit's output
+	if u.output != nil {
+		_, _ = io.Copy(u.output.Out, events) // it ends with the unit's output
 	} else {
 		d.Hear(u.Unit, events)
 	}
 	ended := u.command.Wait()
 	outOfMemory := u.limits != nil && u.limits.OutOfMemory()
-	if u.ear != nil {
-		u.ear.Ended(ended, outOfMemory)
+	if u.output != nil {
+		u.output.Ended(ended, outOfMemory)
 		return
 	}
 	d.mu.Lock()

@@ -89,8 +89,8 @@ func sshCommand(name, label, command string) *exec.Cmd {
 type streams struct {
 	in  io.WriteCloser
 	out *bufio.Reader
-	// settled has ssh go on after the end of the context that it was started in.
-	settled func() bool
+	// detach keeps ssh running after the context ends; nil: ssh was not started.
+	detach func() bool
 }
 
 // run starts the agent's program on the host, in one of its roles, and sends it there.
@@ -116,7 +116,7 @@ func (h *host) run(ctx context.Context, program, role string) (s streams, err er
 	h.end = func() { _ = h.command.Process.Kill() } // it may have ended
 	h.ended = make(chan struct{})
 	h.hung.Store(false)
-	s.settled = context.AfterFunc(ctx, h.end)
+	s.detach = context.AfterFunc(ctx, h.end)
 	s.out = bufio.NewReader(from)
 	if err = awaitLine(s.out, agent.Mark, checkSystem); err == nil {
 		_, err = s.in.Write(text)
@@ -124,8 +124,8 @@ func (h *host) run(ctx context.Context, program, role string) (s streams, err er
 	return s, err
 }
 
-// awaitLine reads until a line that begins with a mark, before which some login shells have
-// words of their own.
+// awaitLine reads until a line that begins with a mark, and checks its rest. Some login shells print
+// something before.
 func awaitLine(from *bufio.Reader, mark string, check func(rest string) error) error {
 	for noise := 0; noise < maxNoise; {
 		line, err := from.ReadSlice('\n')
@@ -141,7 +141,7 @@ func awaitLine(from *bufio.Reader, mark string, check func(rest string) error) e
 		"shell be silent where there is no terminal", maxNoise))
 }
 
-// unfit says why a host cannot run our programs.
+// unfit is why a host cannot run our programs.
 type unfit string
 
 // Error implements error.
@@ -168,10 +168,10 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 		return err
 	}
 	s, err := h.run(ctx, program, agent.ServeCommand)
-	if s.settled == nil {
+	if s.detach == nil {
 		return fmt.Errorf("host %s: %w", h.name, err)
 	}
-	defer s.settled()
+	defer s.detach()
 	if err == nil {
 		err = awaitLine(s.out, agent.Ready, func(string) error { return nil })
 	}
@@ -192,7 +192,7 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 	return nil
 }
 
-// abandon ends ssh, which has not done what it was started for, and says why.
+// abandon ends an ssh that has failed, and returns why it has.
 func (h *host) abandon(s streams, err error) error {
 	_ = s.in.Close() // it is not used
 	h.end()
@@ -225,16 +225,14 @@ func (h *host) giveUp() {
 	h.end()
 }
 
-// explain says why ssh has ended, and what to do.
+// explain returns why ssh has ended, with what to do.
 func (h *host) explain() error {
 	if h.hung.Load() {
 		return errors.New("its agent did not answer any more: look whether that host is short of memory or its " +
 			"disk is stuck")
 	}
-	said := strings.TrimSpace(h.complaints.String())
-	if lines := strings.Split(said, "\n"); len(lines) > 0 {
-		said = strings.TrimSpace(lines[len(lines)-1])
-	}
+	lines := strings.Split(strings.TrimSpace(h.complaints.String()), "\n")
+	said := strings.TrimSpace(lines[len(lines)-1])
 	next := "look whether this works without a question: ssh " + h.name
 	for words, advice := range map[string]string{
 		"Host key verification failed": "its key is not the one that you know, or you know none: log in by hand " +
@@ -318,7 +316,7 @@ func Proof(ctx context.Context, host string) ([]byte, error) {
 	return proof, errors.Join(err, command.Wait())
 }
 
-// meet learns where units of the host will be reached, and sees that they can be.
+// meet asks the agent for the address of its host, and checks that units there can be reached from here.
 func (h *host) meet(ctx context.Context, addresses []netip.Addr) error {
 	about, err := call[agent.About](ctx, h, "About", agent.None{})
 	if err != nil {
@@ -378,7 +376,8 @@ func await[Answer any](ctx context.Context, h *host, method string, arguments an
 	}
 }
 
-// giveSigns tells an agent that we live, until its ssh ends. An agent that does not answer is given up.
+// giveSigns tells an agent again and again that its conductor lives, until its ssh ends. It gives up an agent
+// that does not answer.
 func (h *host) giveSigns(client *rpc.Client, ended <-chan struct{}) {
 	tick := time.NewTicker(agent.Lease / 6)
 	defer tick.Stop()
@@ -407,7 +406,7 @@ func (h *host) lives() bool {
 	}
 }
 
-// leave has the agent remove what it has, and waits for its end.
+// leave waits until the agent has removed everything of its conductor, and has ended.
 func (h *host) leave() error {
 	if h.client == nil {
 		return nil

@@ -160,12 +160,12 @@ func check(spec lab.UnitSpec) error {
 	return nil
 }
 
-// place says by their numbers on which hosts units are: node-1 is the first host, nodes of
-// other names are taken in their order, and all else goes round. Units with a common volume
-// are together.
+// place returns the number of the host of each unit. node-1 is the first host; nodes of other names get hosts
+// in their order, and units without a node get one host after the other. Units with a common volume share a
+// host.
 func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	if hosts == 0 {
-		return nil, fmt.Errorf("no hosts are named: name them (--hosts user@a,user@b)")
+		return nil, errors.New("no hosts are named: name them (--hosts user@a,user@b)")
 	}
 	places, nodes, volumes, next := map[string]int{}, map[string]int{}, map[string]int{}, 0
 	for _, spec := range specs {
@@ -204,7 +204,7 @@ func volumeOf(spec lab.UnitSpec) string {
 	return spec.Name
 }
 
-// connected returns the hosts, each with an agent: all at once.
+// connected returns the hosts, after starting an agent on each that has none.
 func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 	d.connecting.Lock()
 	defer d.connecting.Unlock()
@@ -258,7 +258,7 @@ func (d *Deployer) Close() error {
 	return err
 }
 
-// Clean has agents on hosts remove what dead ones have left, and names it.
+// Clean has agents remove what dead agents have left on hosts, and returns what they removed.
 func Clean(ctx context.Context, program, label string, names []string) (removed []string, err error) {
 	launcher := launch.NewLauncher()
 	defer launcher.Close()
@@ -271,7 +271,7 @@ func Clean(ctx context.Context, program, label string, names []string) (removed 
 			text, failed = io.ReadAll(bounded.New(s.out, maxCleaned))
 		}
 		switch {
-		case s.settled == nil: // ssh was not started
+		case s.detach == nil: // ssh was not started
 		case failed != nil:
 			failed = h.abandon(s, failed)
 		default:
@@ -293,7 +293,7 @@ func Clean(ctx context.Context, program, label string, names []string) (removed 
 // pieceBytes is how much of a program is sent with one call.
 const pieceBytes = 1 << 20
 
-// send has all hosts have a program of this one, under the hash of what is in it.
+// send copies a program of this host to all hosts that lack it, under the hash of its content.
 func (d *Deployer) send(ctx context.Context, program string, hosts []*host) error {
 	begun := time.Now()
 	text, err := os.ReadFile(program)
@@ -311,7 +311,7 @@ func (d *Deployer) send(ctx context.Context, program string, hosts []*host) erro
 		return nil
 	}
 	err = fleet.SideBySide(ctx, len(lacking), lacking, func(ctx context.Context, h *host) error {
-		if err := h.take(ctx, program, name, text); err != nil {
+		if err := h.copyProgram(ctx, program, name, text); err != nil {
 			return fmt.Errorf("copy %s to host %s: %w", filepath.Base(program), h.name, err)
 		}
 		return nil
@@ -322,8 +322,8 @@ func (d *Deployer) send(ctx context.Context, program string, hosts []*host) erro
 	return err
 }
 
-// take has the host have a program.
-func (h *host) take(ctx context.Context, program, name string, text []byte) error {
+// copyProgram copies a program to the host, unless the host has it.
+func (h *host) copyProgram(ctx context.Context, program, name string, text []byte) error {
 	at, err := call[string](ctx, h, "Has", name)
 	for begin := 0; err == nil && at == "" && begin < len(text); begin += pieceBytes {
 		end := min(begin+pieceBytes, len(text))
@@ -339,7 +339,7 @@ func (h *host) take(ctx context.Context, program, name string, text []byte) erro
 	return nil
 }
 
-// programOf returns the file that a unit of ours runs there; that of any other is as it is named.
+// programOf returns the path, on the host, of the program that a unit runs.
 func (h *host) programOf(programs string, spec lab.UnitSpec) string {
 	if spec.Program != "" {
 		return spec.Program

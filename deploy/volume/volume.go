@@ -30,8 +30,8 @@ const (
 	fillAttempts = 100
 )
 
-// Prepare makes the volumes of those units that are to have a full one. folder is that of a
-// unit; show lets others see it whose mounts are not those of this process.
+// Prepare makes the volumes of those units whose volume shall become full. folder returns the folder of a
+// unit, and show makes it visible to hosts with mounts of their own.
 func Prepare(
 	units []lab.UnitSpec, folder func(lab.UnitSpec) string, show ...func(folder string) error,
 ) error {
@@ -41,7 +41,7 @@ func Prepare(
 		if made[at] || !slices.Contains(spec.Faults, lab.FaultFill) {
 			continue
 		}
-		err := Make(at)
+		err := mount(at)
 		for _, tell := range show {
 			if err == nil {
 				err = tell(at)
@@ -55,8 +55,8 @@ func Prepare(
 	return nil
 }
 
-// Make makes the folder, as a file system of its own.
-func Make(folder string) error {
+// mount makes a folder, as a file system of its own.
+func mount(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
@@ -81,8 +81,7 @@ func CheckFaults(units []lab.UnitSpec) error {
 	return nil
 }
 
-// Fill makes the volume as large as what is in it: nothing more can be written, which is
-// proved by trying.
+// Fill makes the volume as small as its content. The proof is that nothing more can be written.
 func Fill(folder string) (proof string, err error) {
 	if mounted, err := below(folder); err != nil || !slices.Contains(mounted, folder) {
 		return "", errors.Join(fmt.Errorf("the folder %s is no volume of its own: nobody said before the trial "+
@@ -138,7 +137,7 @@ func Drain(folder string) error {
 	return nil
 }
 
-// UnmountBelow unmounts what is mounted in a folder, so that it can be removed.
+// UnmountBelow unmounts everything in a folder, so that the folder can be removed.
 func UnmountBelow(folder string) error {
 	mounted, err := below(folder)
 	for _, point := range slices.Backward(mounted) {
@@ -147,8 +146,8 @@ func UnmountBelow(folder string) error {
 	return err
 }
 
-// unmount ends requests, too, that wait for a file system whose process was killed: one that the kernel made
-// for a page would wait for ever.
+// unmount unmounts a point. It aborts requests to a file system whose process was killed: else one of the
+// kernel's for a page would wait for ever.
 func unmount(point string) error {
 	if err := unix.Unmount(point, unix.MNT_DETACH|unix.MNT_FORCE|unix.UMOUNT_NOFOLLOW); err != nil {
 		return fmt.Errorf("unmount %s: %w: type: umount -l %s", point, err, point)

@@ -46,7 +46,7 @@ type Host struct {
 
 	mu       sync.Mutex
 	programs map[string]bool // that are here
-	trial    *process.Afar   // nil between two
+	trial    *process.Remote // nil between two
 	lives    []*life
 	metering lab.Metering
 }

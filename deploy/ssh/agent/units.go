@@ -67,7 +67,7 @@ func (h *Host) Open(trial Trial, opened *Opened) (err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	h.trial, opened.Ports, err = h.deployer.OpenAfar(dir, trial.Ports)
+	h.trial, opened.Ports, err = h.deployer.OpenRemote(dir, trial.Ports)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
@@ -83,7 +83,7 @@ func (h *Host) Know(endpoints map[string]lab.Endpoint, _ *None) error {
 	return err
 }
 
-func (h *Host) current() (*process.Afar, error) {
+func (h *Host) current() (*process.Remote, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.trial == nil {
@@ -99,14 +99,14 @@ func (h *Host) Start(start process.Start, started *Started) error {
 		return err
 	}
 	l := &life{heard: make(chan Heard, heardAhead), gone: h.gone}
-	ear := process.Ear{Out: said{l}, Log: logged{l}, Ended: func(how error, outOfMemory bool) {
+	output := process.Output{Out: said{l}, Log: logged{l}, Ended: func(how error, outOfMemory bool) {
 		end := Heard{Ended: true, OutOfMemory: outOfMemory}
 		if how != nil {
 			end.How = how.Error()
 		}
 		l.say(end)
 	}}
-	if l.unit, l.Instance, err = trial.Start(start, ear); err != nil {
+	if l.unit, l.Instance, err = trial.Start(start, output); err != nil {
 		return err
 	}
 	h.mu.Lock()
