@@ -79,7 +79,7 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		for _, name := range spec.Endpoints() {
 			at := address(spec)
 			if name == spec.Name && spec.Port != 0 {
-				at = net.JoinHostPort(d.nodes[d.deployer.nodeOf(spec)].address, strconv.Itoa(spec.Port))
+				at = net.JoinHostPort(d.addressOf(spec), strconv.Itoa(spec.Port))
 			}
 			d.Endpoints[name] = lab.Endpoint{Bind: at, Dial: at} // the same from inside and from outside
 			if isPublished(spec) {
@@ -88,6 +88,14 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		}
 	}
 	return nil
+}
+
+// addressOf returns the address of a container, which is its node's.
+func (d *deployment) addressOf(spec lab.UnitSpec) string {
+	if node := d.nodes[d.deployer.nodeOf(spec)]; node != nil {
+		return node.address
+	}
+	return launch.LoopbackHost
 }
 
 // portsHere returns how many ports of this host the containers need: those in its network one for control and

@@ -74,7 +74,7 @@ func (d *deployment) removeVolumes() error {
 func (c *container) awaitHealthy(ctx context.Context) error {
 	d := c.deployment
 	if check := c.Spec.Container.Health; check != nil && check.Port != 0 {
-		address := net.JoinHostPort(d.nodes[c.Spec.Name].address, strconv.Itoa(check.Port))
+		address := net.JoinHostPort(d.addressOf(c.Spec), strconv.Itoa(check.Port))
 		return fleet.AwaitVisit(ctx, c.Unit, address, fleet.PortVisit(check))
 	}
 	if err := d.engine.AwaitHealthy(ctx, c.Container, c.Ended); err != nil {

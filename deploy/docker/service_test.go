@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"net"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
@@ -46,4 +47,15 @@ func TestServicesThatAreNotUsable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHealthInTheNetworkOfThisHost is asked on loopback: there is no node.
+func TestHealthInTheNetworkOfThisHost(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	deploytest.Must(t, err)
+	defer func() { _ = listener.Close() }()
+	spec := lab.UnitSpec{Name: "web", Runnable: lab.Runnable{Container: &lab.ContainerSpec{
+		Health: &lab.HealthCheck{Port: listener.Addr().(*net.TCPAddr).Port}}}}
+	d := &deployment{deployer: &Deployer{network: Host}}
+	deploytest.NoError(t, d.newContainer(spec).awaitHealthy(t.Context()))
 }

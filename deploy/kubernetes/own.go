@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/images"
@@ -114,16 +112,14 @@ func (o *own) load(ctx context.Context, content string, isUsers bool) (name stri
 			return "", 0, err
 		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, node := range o.deployer.cluster.private.Nodes {
-		group.Go(func() error {
+	nodes := o.deployer.cluster.private.Nodes
+	return name, len(archive), fleet.SideBySide(ctx, len(nodes), nodes,
+		func(ctx context.Context, node *private.Node) error {
 			if isUsers {
 				return images.Send(ctx, name, node.Import)
 			}
 			return node.Import(ctx, bytes.NewReader(archive))
 		})
-	}
-	return name, len(archive), group.Wait()
 }
 
 func (o *own) places(specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
