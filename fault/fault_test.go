@@ -76,8 +76,8 @@ func TestFaultsArePlayedByTheClock(t *testing.T) {
 					append(p.targets("a", "b", "database"), lab.FaultTarget{Name: "b-2", Group: "b", Parts: p}))
 				time.Sleep(time.Minute)
 				records := injection.End()
-				if got := strings.Join(p.log, ", "); got != c.want {
-					t.Errorf("played %s, want %s", got, c.want)
+				if got := strings.Join(p.log, ", "); got != c.want || len(records) < len(c.faults) {
+					t.Errorf("played %s, want %s, and records of all: %+v", got, c.want, records)
 				}
 				for _, r := range records {
 					if effective := r.Error == "" && r.Effective && r.Healed >= r.Began+r.Heal &&

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -54,11 +56,16 @@ func TestReadiness(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "marker")
 	ended := make(chan struct{})
 	close(ended)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	deploytest.Must(t, err)
+	defer func() { _ = listener.Close() }()
+	address := listener.Addr().String()
 	for name, c := range map[string]struct {
-		shown lab.Readiness
-		says  string
-		ended chan struct{}
-		want  string // in the error; "": none
+		shown   lab.Readiness
+		says    string
+		address string
+		ended   chan struct{}
+		want    string // in the error; "": none
 	}{
 		"log": {shown: lab.Readiness{Log: "is up"}, says: "it is up\n"},
 		"no log": {shown: lab.Readiness{Log: "is up"}, says: "no memory\n",
@@ -67,7 +74,7 @@ func TestReadiness(t *testing.T) {
 			want: "ended at once; its last words:\n  no memory"},
 		"command": {shown: lab.Readiness{Command: []string{"sh", "-c",
 			`test -e "$0" || { touch "$0"; exit 1; }`, marker}}},
-		"address": {shown: lab.Readiness{Command: []string{"test", "{host} {port}", "=", "{host} {port}"}}},
+		"address": {shown: lab.Readiness{Command: []string{"test", "{host}:{port}", "=", address}}, address: address},
 		"environment": {shown: lab.Readiness{Command: []string{"sh", "-c",
 			`test "$MINE" = yes && test -n "$PATH"`}}},
 		"failing": {shown: lab.Readiness{Command: []string{"sh", "-c",
@@ -96,7 +103,7 @@ func TestReadiness(t *testing.T) {
 				u.Ended = c.ended
 			}
 			_, _ = io.WriteString(u.Log, c.says)
-			err := u.awaitUsable(t.Context(), "", atOnce)
+			err := u.awaitUsable(t.Context(), c.address, atOnce)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
