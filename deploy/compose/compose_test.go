@@ -73,6 +73,9 @@ func TestNetworksLieInTheRangeForBenchmarks(t *testing.T) {
 		}
 		seen[subnet] = true
 	}
+	if len(seen) < 2 {
+		t.Errorf("the networks are %v, want a and b among them", kinds["networks"])
+	}
 }
 
 func TestNetworksWithARangeKeepIt(t *testing.T) {
@@ -186,11 +189,8 @@ func TestAPreflightEndsWithItsContext(t *testing.T) {
 }
 
 func TestPartKeepsContainersFromTheOtherDeployer(t *testing.T) {
-	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{
-		Name:     "web",
-		Runnable: lab.Runnable{Compose: &lab.Compose{}},
-	},
-		{Name: "generator"}}}
+	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{
+		{Name: "web", Runnable: lab.Runnable{Compose: &lab.Compose{}}}, {Name: "generator"}}}
 	services, rest := part(l)
 	if len(services) != 1 || len(rest.Units) != 1 || rest.Units[0].Name != "generator" ||
 		rest.Lead != "generator" || len(l.Units) != 2 {
@@ -200,6 +200,6 @@ func TestPartKeepsContainersFromTheOtherDeployer(t *testing.T) {
 
 // TestNoDocker leaves nothing of a trial.
 func TestNoDocker(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
+	missingTool(t, nil)
 	deploytest.CannotBegin(t, New(process.New("", nil, nil, ""), ""))
 }
