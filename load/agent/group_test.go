@@ -56,9 +56,7 @@ func TestMain(m *testing.M) {
 func program(t *testing.T, kind string) []string {
 	t.Helper()
 	own, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return []string{"env", "CLEAVE_TEST_AGENT=" + kind, own}
 }
 
@@ -82,9 +80,7 @@ func counted(t *testing.T) (url string, seen *atomic.Int64) {
 func jobFor(t *testing.T, url string) Job {
 	t.Helper()
 	file, err := trial.Request{URL: url}.Scenario()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file.Seed = 1
 	return Job{Schema: Schema, Spec: trial.Spec{Scenario: file,
 		Load: scenario.Load{Rate: "200", Duration: 500 * ms}, Connections: 8}}
@@ -111,9 +107,7 @@ func TestAgentsShareOneLoad(t *testing.T) {
 					streamed += s.Results.Sent(record.All)
 					return nil
 				}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s := o.Summary
 			if s.Sent != seen.Load() || s.Sent != s.OK || streamed != s.Sent || rows.number() != s.Sent {
 				t.Errorf("%d sent, %d ok, %d streamed, %d rows; the server saw %d", s.Sent, s.OK, streamed,
@@ -143,9 +137,7 @@ func TestJoiningLosesNothing(t *testing.T) {
 	url, _ := counted(t)
 	job := jobFor(t, url)
 	whole, err := job.Spec.Check()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var parts []trial.Outcome
 	names := []string{"a", "b"}
 	counts := map[int64]int64{}
@@ -153,31 +145,21 @@ func TestJoiningLosesNothing(t *testing.T) {
 		spec := job.Spec
 		spec.Part, spec.Of = i, len(names)
 		prepared, err := spec.Prepare(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		played, err := prepared.Play(t.Context(), trial.Hooks{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, bar := range played.Results.Times(record.Response, record.All).Distribution() {
 			counts[bar.From] += bar.Count
 		}
 		// As it travels.
 		text, err := json.Marshal(Report{Schema: Schema, Outcome: played})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		report, err := ReadReport(lab.UnitReport{Unit: name, Data: text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		parts = append(parts, report.Outcome)
 	}
 	sum, err := whole.Join(names, parts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if sum.Summary.Sent+sum.Summary.Unsent != 100 {
 		t.Errorf("%d sent and %d unsent, want 100", sum.Summary.Sent, sum.Summary.Unsent)
 	}
@@ -192,15 +174,11 @@ func TestAgentsThatDisagreeCannotBeJoined(t *testing.T) {
 	url, _ := counted(t)
 	job := jobFor(t, url)
 	whole, err := job.Spec.Check()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var parts []trial.Outcome
 	for _, operation := range []string{"GET /", "GET /other"} {
 		results, err := record.NewResults(record.Options{Operations: []string{operation}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		parts = append(parts, trial.Outcome{Results: results})
 	}
 	if _, err := whole.Join([]string{"a", "b"}, parts); err == nil ||
@@ -285,14 +263,19 @@ func TestAgentsGoOnWhereOthersEnded(t *testing.T) {
 	command := program(t, "plays")
 	for range 2 {
 		o, err := Group{Commands: [][]string{command, command}, Job: job}.Play(t.Context(), Listeners{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		job.Spec.After = o.Progress
 	}
 	for path, times := range seen {
 		if times > 1 {
 			t.Fatalf("%s was sent %d times among %d", path, times, len(seen))
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -56,9 +56,7 @@ func secondHost(t *testing.T) (address string, there []string) {
 func TestIntegrationAgentsOnTwoHosts(t *testing.T) {
 	address, there := secondHost(t)
 	listener, err := net.Listen("tcp", address+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var mu sync.Mutex
 	from := map[string]int64{} // requests by host
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,9 +78,7 @@ func TestIntegrationAgentsOnTwoHosts(t *testing.T) {
 	}
 	job.Made = []netip.Prefix{netip.MustParsePrefix(address + "/30").Masked()}
 	o, err := Group{Commands: agents, Job: job}.Play(t.Context(), Listeners{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mu.Lock()
 	defer mu.Unlock()
 	if len(from) != 2 || from[address] == 0 {

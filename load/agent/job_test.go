@@ -13,29 +13,19 @@ import (
 func TestJobsArePlainJSON(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"users.csv": "name\nAda\n", "times": "0\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	job := jobFor(t, "http://127.0.0.1/")
 	job.Spec.Dir, job.Spec.Load = dir, scenario.Load{Replay: "times"}
 	job.Spec.Scenario.Data = map[string]scenario.Data{"people": {CSV: "users.csv"}}
 	packed, err := job.Pack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := json.Marshal(packed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := ParseJob(string(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other := t.TempDir()
-	if err := got.unpack(other); err != nil {
-		t.Fatal(err)
-	}
+	must(t, got.unpack(other))
 	if _, err := got.Spec.Check(); err != nil {
 		t.Errorf("the job cannot be played elsewhere: %v", err)
 	}

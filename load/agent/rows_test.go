@@ -113,9 +113,7 @@ func TestRowsComeInParts(t *testing.T) {
 	var parts, listed int64
 	for {
 		var event lab.Event
-		if err := u.events.Decode(&event); err != nil {
-			t.Fatal(err)
-		}
+		must(t, u.events.Decode(&event))
 		if event.Event == lab.EventFinished {
 			break
 		}

@@ -65,9 +65,7 @@ func (u *driven) expect(kind lab.EventKind) lab.Event {
 		case EventSecond:
 		case lab.EventLoaded:
 			var second lab.LoadSecond
-			if err := json.Unmarshal(event.Data, &second); err != nil {
-				u.t.Fatal(err)
-			}
+			must(u.t, json.Unmarshal(event.Data, &second))
 			u.loaded = append(u.loaded, second)
 		case lab.EventFile:
 			var piece lab.FilePiece
@@ -83,9 +81,7 @@ func (u *driven) expect(kind lab.EventKind) lab.Event {
 
 func (u *driven) command(kind lab.CommandKind) {
 	u.t.Helper()
-	if err := json.NewEncoder(u.orders).Encode(lab.Command{Command: kind}); err != nil {
-		u.t.Fatal(err)
-	}
+	must(u.t, json.NewEncoder(u.orders).Encode(lab.Command{Command: kind}))
 }
 
 // play has an agent that is ready play its load and returns its report.
@@ -101,9 +97,7 @@ func (u *driven) report() Report {
 	u.t.Helper()
 	u.command(lab.CommandStop)
 	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
-	if err := errors.Join(err, <-u.ended); err != nil {
-		u.t.Fatal(err)
-	}
+	must(u.t, errors.Join(err, <-u.ended))
 	return report
 }
 
@@ -174,9 +168,7 @@ func TestGeneratorUnitSearches(t *testing.T) {
 	u.command(lab.CommandStart)
 	var event lab.Event
 	for event.Event == "" || event.Event == EventSecond {
-		if err := u.events.Decode(&event); err != nil {
-			t.Fatal(err)
-		}
+		must(t, u.events.Decode(&event))
 	}
 	if event.Event == lab.EventFailed && strings.Contains(event.Error, "the client, not the system") {
 		return // on a busy host
@@ -258,9 +250,7 @@ func TestTheEndOfOrdersEndsAnAgent(t *testing.T) {
 				u.command(lab.CommandStart)
 				u.expect(EventSecond)
 			}
-			if err := u.orders.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, u.orders.Close())
 			for { // it may be saying something
 				var event lab.Event
 				if err := u.events.Decode(&event); err != nil {
@@ -280,25 +270,17 @@ func TestAgentsOutliveNoLeader(t *testing.T) {
 	job := jobFor(t, url)
 	job.Spec.Load.Duration, job.Seconds = scenario.Duration(time.Hour), true
 	line, err := json.Marshal(job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	agent := program(t, "agent")
 	// The shell leads: the pipe to its standard input ends with it.
 	leader := exec.Command("sh", "-c", `"$@" & echo $!; wait`, "sh", "sh", "-c", `exec "$@" <&3`, "sh")
 	leader.Args = append(leader.Args, agent...)
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	leader.ExtraFiles = []*os.File{read}
 	out, err := leader.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := leader.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, leader.Start())
 	if _, err := write.Write(append(line, []byte("\n{\"command\":\"start\"}\n")...)); err != nil {
 		t.Fatal(err)
 	}
@@ -309,14 +291,10 @@ func TestAgentsOutliveNoLeader(t *testing.T) {
 	events := json.NewDecoder(out)
 	for kind := lab.EventKind(""); kind != EventSecond; {
 		var event lab.Event
-		if err := events.Decode(&event); err != nil {
-			t.Fatal(err)
-		}
+		must(t, events.Decode(&event))
 		kind = event.Event
 	}
-	if err := errors.Join(leader.Process.Kill(), write.Close(), read.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(leader.Process.Kill(), write.Close(), read.Close()))
 	// Its output ends when it does.
 	if _, err := io.Copy(io.Discard, io.MultiReader(events.Buffered(), out)); err != nil &&
 		!errors.Is(err, os.ErrClosed) {

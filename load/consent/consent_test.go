@@ -18,9 +18,7 @@ func addresses(t *testing.T, texts ...string) []netip.Addr {
 	var all []netip.Addr
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, a)
 	}
 	return all
@@ -62,14 +60,10 @@ func night() time.Time { return time.Date(2026, 11, 20, 22, 0, 0, 0, time.UTC) }
 func guard(t *testing.T) Guard {
 	t.Helper()
 	file, err := os.Open("testdata/allowed.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = file.Close() }() // only read
 	allowed, err := ReadList(file, "allowed.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return Guard{
 		Made:    []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15")},
 		Allowed: allowed,
@@ -186,9 +180,7 @@ func TestPermitted(t *testing.T) {
 		return fetch(ctx, p)
 	}
 	got, err := g.Admit(t.Context(), shop())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := Ticket{
 		Addresses: []netip.AddrPort{netip.MustParseAddrPort("203.0.113.5:443")},
 		Owner:     "Jane Doe <jane@example.org>", MaxRate: 200,
@@ -280,9 +272,7 @@ func TestRefusedLoads(t *testing.T) {
 
 func TestMistakesInTheList(t *testing.T) {
 	file, err := os.Open("testdata/mistakes.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = file.Close() }() // only read
 	_, err = ReadList(file, "mistakes.yaml")
 	if err == nil {
@@ -336,9 +326,7 @@ func TestListsThatAreRefused(t *testing.T) {
 // TestTheDocumentedList reads the example that users are shown.
 func TestTheDocumentedList(t *testing.T) {
 	text, err := os.ReadFile("../../docs/consent.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var example strings.Builder
 	for line := range strings.Lines(string(text)) {
 		if code, ok := strings.CutPrefix(line, "       "); ok {
@@ -346,9 +334,7 @@ func TestTheDocumentedList(t *testing.T) {
 		}
 	}
 	all, err := ReadList(strings.NewReader(example.String()), "docs/consent.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(all) != 1 || all[0].Host != "shop.example.org" || all[0].MaxRate != 200 ||
 		all[0].Hours.String() != "22:00-05:30 Europe/Berlin" {
 		t.Errorf("the example is %+v", all)
@@ -361,9 +347,7 @@ func TestTheDocumentedList(t *testing.T) {
 func TestHours(t *testing.T) {
 	at := func(text string) time.Time {
 		moment, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return moment
 	}
 	cases := []struct {
@@ -382,9 +366,7 @@ func TestHours(t *testing.T) {
 	}
 	for _, c := range cases {
 		h, err := ParseHours(c.hours)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		end, open := h.Until(at(c.now))
 		if open != (c.end != "") || open && !end.Equal(at(c.end)) {
 			t.Errorf("%s at %s: until %v, %v, want %q", c.hours, c.now, end, open, c.end)
@@ -418,9 +400,7 @@ func FuzzAdmit(f *testing.F) {
 func FuzzReadList(f *testing.F) {
 	for _, name := range []string{"testdata/allowed.yaml", "testdata/mistakes.yaml"} {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(string(text))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -435,4 +415,11 @@ func FuzzReadList(f *testing.F) {
 			}
 		}
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

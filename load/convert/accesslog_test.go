@@ -58,9 +58,7 @@ func TestAccessLogsBecomeReplays(t *testing.T) {
 		"not a request",
 	}, "\n")
 	c, err := Convert("access.log", []byte(text), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	compile(t, &c)
 	if got, want := string(c.Beside["access-times.txt"]), "0.000000\n0.500000\n2.000000\n"; got != want {
 		t.Errorf("times %q, want %q", got, want)

@@ -139,9 +139,7 @@ func otherText(text string) string {
 func TestNothingOfTestPlansIsDropped(t *testing.T) {
 	for _, fixture := range []string{"shop.jmx", "mix.jmx"} {
 		top, err := readNodes(read(t, fixture))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		original := rendered(t, fixture, read(t, fixture))
 		tried := 0
 		planMutations(top, func(what string) {
@@ -204,17 +202,13 @@ func otherLeaf(old any) (any, bool) {
 func asJSON(t *testing.T, document any) []byte {
 	t.Helper()
 	text, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
 func TestNothingOfRecordingsIsDropped(t *testing.T) {
 	var document map[string]any
-	if err := json.Unmarshal(read(t, "shop.har"), &document); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(read(t, "shop.har"), &document))
 	original := rendered(t, "shop.har", read(t, "shop.har"))
 	entries := document["log"].(map[string]any)["entries"].([]any)
 	tried := 0
@@ -265,9 +259,7 @@ func unimportantOfRecording(path string, entry int) bool {
 
 func TestNothingOfDescriptionsIsDropped(t *testing.T) {
 	var document map[string]any
-	if err := yaml.Unmarshal(read(t, "shop.openapi.yaml"), &document); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(read(t, "shop.openapi.yaml"), &document))
 	original := rendered(t, "shop.openapi.json", asJSON(t, document))
 	tried := 0
 	mutate(document, "", func(path string) {

@@ -24,9 +24,7 @@ var environment = regexp.MustCompile(`\$\{env:\w+\}`)
 func compile(t testing.TB, c *Conversion) *scenario.Plan {
 	t.Helper()
 	plan, err := compiled(t, c, c.Beside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return plan
 }
 
@@ -59,27 +57,19 @@ func TestFixturesBecomeScenarios(t *testing.T) {
 		"shop.curl", "shop.postman.json", "shop.access.log", "shop.k6.js"} {
 		t.Run(name, func(t *testing.T) {
 			c, err := ReadFile(filepath.Join("testdata", name), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			compile(t, &c)
 			text, err := c.YAML(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, file := range slices.Sorted(maps.Keys(c.Beside)) {
 				text = append(text, "\n# "+file+"\n"+string(c.Beside[file])...)
 			}
 			golden := filepath.Join("testdata", name+".golden")
 			if *update {
-				if err := os.WriteFile(golden, text, 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(golden, text, 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if string(want) != string(text) {
 				t.Errorf("differs from %s (go test -update writes it):\n%s", golden, text)
 			}
@@ -104,9 +94,7 @@ func TestConversionIsRepeatable(t *testing.T) {
 func read(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -118,9 +106,7 @@ func rendered(t testing.TB, name string, data []byte) string {
 		return err.Error()
 	}
 	text, err := c.YAML(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range slices.Sorted(maps.Keys(c.Beside)) {
 		text = append(text, c.Beside[file]...)
 	}
@@ -186,9 +172,7 @@ func TestNotesCannotEscapeTheirComment(t *testing.T) {
 		data := strings.Replace(string(read(t, "shop.jmx")), `testname="Fast"`,
 			`testname="Fast`+end+`flows: []`+end+`"`, 1)
 		c, err := Convert("shop.jmx", []byte(data), Options{Beside: os.DirFS("testdata")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		compile(t, &c)
 	}
 }
@@ -198,5 +182,12 @@ func TestNotesAreSafeForTerminals(t *testing.T) {
 	n := Note{Where: "a\x1b[31m", What: "b\u202ec", Why: "d\a"}
 	if got, want := n.String(), "a [31m: b c: d"; got != want {
 		t.Errorf("note %q, want %q", got, want)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

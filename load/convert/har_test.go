@@ -46,9 +46,7 @@ func TestRecordingsOfOtherRecorders(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			conversion, err := Convert("a.har", []byte(c.text), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			compile(t, &conversion)
 			var requests []string
 			for _, step := range conversion.File.Flows[0].Steps {

@@ -197,9 +197,7 @@ func TestValuesThatNoEarlierStepGives(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Convert("p.jmx", []byte(plan(group("G", 1, c.below))), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, s := range got.File.Flows[0].Steps {
 				if s.Name == "B" && s.Request != c.request {
 					t.Errorf("request %q, want %q", s.Request, c.request)

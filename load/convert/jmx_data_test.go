@@ -49,9 +49,7 @@ func TestDataInAnotherEncoding(t *testing.T) {
 		set := tag("CSVDataSet", "Data", prop("filename", "latin.txt")+prop("fileEncoding", encoding), "")
 		c, err := Convert("plan.jmx", []byte(plan(group("G", 1, set+sampler("A", "/${user}", "")))),
 			Options{Beside: fstest.MapFS{"latin.txt": {Data: []byte("user\nzo\xe9\n")}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if data := string(c.Beside["plan-latin.csv"]); data != want {
 			t.Errorf("%s: data %q, want %q", encoding, data, want)
 		}
@@ -67,9 +65,7 @@ func TestDataOutsideTheFolderIsNotRead(t *testing.T) {
 			"")+sampler("A", "/${user}", "")))
 		c, err := Convert("plan.jmx", []byte(text),
 			Options{Beside: fstest.MapFS{"secret.csv": {Data: []byte("x\n")}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(c.Beside) > 0 {
 			t.Errorf("%s was read: %v", name, c.Beside)
 		}
@@ -87,13 +83,9 @@ func TestPipesAreNotRead(t *testing.T) {
 		syscall.Mkfifo(filepath.Join(dir, "users.csv"), 0o600),
 		syscall.Mkfifo(filepath.Join(dir, "pipe.har"), 0o600),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := ReadFile(filepath.Join(dir, "plan.jmx"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wantNote(t, &c, "users.csv is a pipe, expected a regular file")
 	if _, err := ReadFile(filepath.Join(dir, "pipe.har"), Options{}); err == nil ||
 		!strings.Contains(err.Error(), "is a pipe") {

@@ -96,9 +96,7 @@ func plan(below ...string) string {
 func converts(t *testing.T, text string, options Options) Conversion {
 	t.Helper()
 	c, err := Convert("plan.jmx", []byte(text), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	compile(t, &c)
 	return c
 }

@@ -173,9 +173,7 @@ func TestScriptsReadTheirFolder(t *testing.T) {
 		"JSON.parse(open('./d/a.json'));\n" +
 		"export default () => http.get('http://s' + path + all[0])"
 	c, err := Convert("a.js", []byte(source), Options{Beside: files})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := c.File.Flows[0].Steps[0].Request; got != "GET /xb" {
 		t.Errorf("request %q", got)
 	}

@@ -26,14 +26,10 @@ func TestDescriptionsAsPeopleWriteThem(t *testing.T) {
 	for name, parts := range cases {
 		t.Run(name, func(t *testing.T) {
 			conversion, err := Convert(name, read(t, "openapi/"+name), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			compile(t, &conversion)
 			text, err := conversion.YAML("a.yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, want := range parts {
 				if !strings.Contains(string(text), want) {
 					t.Errorf("lacks %q:\n%s", want, text)

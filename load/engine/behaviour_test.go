@@ -106,17 +106,11 @@ func TestAStampedAnswerCountsFromWhenItCame(t *testing.T) {
 	r.open(1)
 	r.prepare()
 	l, err := newLoop(r.config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.close() })
-	if err := l.open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.open(t.Context()))
 	peer, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = peer.Close() })
 	const tries = 100 // the kernel may begin to note times a little late
 	for range tries {

@@ -47,9 +47,7 @@ func (r *rig) open(n int) {
 	r.t.Helper()
 	const gap = 10 * time.Millisecond
 	plan, err := schedule.Constant(1/gap.Seconds(), time.Duration(n)*gap)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.config.Open = plan.Arrivals()
 }
 
@@ -75,9 +73,7 @@ func (r *rig) prepare() *record.Recorder {
 	recorder, err := record.NewRecorder(record.Options{
 		Operations: r.plan.Operations(), Window: r.config.Duration, Timeout: r.config.Timeout,
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.config.Recorder = recorder
 	return recorder
 }
@@ -100,12 +96,8 @@ func (r *rig) play() (*record.Results, Report) {
 		ended <- err
 	}()
 	results, err := record.Collect(nil, r.config.Recorder)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if err := <-ended; err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
+	must(r.t, <-ended)
 	return results, report
 }
 
@@ -156,5 +148,12 @@ func TestConnectionsGoToAllReplicasInTurn(t *testing.T) {
 	}
 	if want := []int{80, 81, 82, 80}; !slices.Equal(ports, want) {
 		t.Errorf("connections go to the ports %v, want %v", ports, want)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

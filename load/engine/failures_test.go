@@ -34,9 +34,7 @@ func serveRaw(t *testing.T, answer func(net.Conn) error) string {
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener
 }
@@ -172,9 +170,7 @@ func TestWhatIsInFlightAtTheEndIsCounted(t *testing.T) {
 func TestNobodyListens(t *testing.T) {
 	listener := listen(t)
 	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, listener.Close())
 	r := newRig(t, address)
 	r.open(20)
 	r.prepare()
@@ -240,16 +236,12 @@ func newUnixRig(t *testing.T, answer func(net.Conn) error) (r *rig, path string)
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go acceptRaw(listener, answer)
 	r = newRig(t, "127.0.0.1:1")
 	r.config.Target, err = NewUnixTarget("anything", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r, path
 }
 

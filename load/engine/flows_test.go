@@ -218,9 +218,7 @@ func TestOnAGridTheNextStepDoesNotWaitForTheNextFlow(t *testing.T) {
 	r := newRig(t, serve(t, hello))
 	r.steps(twoSteps(0)...)
 	plan, err := schedule.Constant(2, 2*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.config.Open = plan.Arrivals()
 	r.pace("grid:1ms")
 	results, _ := r.run()
@@ -281,9 +279,7 @@ func TestSamplesTellWhatWasSentAndCame(t *testing.T) {
 		})
 	}()
 	r.play()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-ended)
 	if len(samples) != 6 {
 		t.Fatalf("%d samples, want 6", len(samples))
 	}

@@ -146,9 +146,7 @@ func collect(t *testing.T, configs []Config) *record.Results {
 		if err == nil && total != nil {
 			err = results.Merge(total)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		total = results
 	}
 	return total
@@ -165,9 +163,7 @@ func TestLoopsShareASchedule(t *testing.T) {
 		ended <- err
 	}()
 	results := collect(t, configs)
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-ended)
 	want(t, results, map[record.Outcome]int64{record.OK: 50})
 	for i, report := range reports {
 		if report.Start != reports[0].Start || report.Statuses[200] < 16 || report.Unsent != 0 {

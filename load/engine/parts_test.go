@@ -25,9 +25,7 @@ func TestPacingRoundTrip(t *testing.T) {
 
 func TestGridRoundsUp(t *testing.T) {
 	p, err := ParsePacing("grid:1ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for due, want := range map[time.Duration]time.Duration{0: 0, 1: time.Millisecond,
 		time.Millisecond: time.Millisecond, time.Millisecond + 1: 2 * time.Millisecond} {
 		if got := p.Slot(due); got != want {

@@ -15,9 +15,7 @@ import (
 func rankIn(t *testing.T) int {
 	t.Helper()
 	rank, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return rank
 }
 

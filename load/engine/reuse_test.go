@@ -34,9 +34,7 @@ func TestEveryUserHasAConnectionOfItsOwn(t *testing.T) {
 		})
 	}()
 	r.play()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-ended)
 	if len(last) != 16 || early > 0 || pairs < 16 {
 		t.Errorf("on %d connections, %d of %d requests came before their user had thought", len(last), early, pairs)
 	}

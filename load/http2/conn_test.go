@@ -41,9 +41,7 @@ func meet(t *testing.T, limit time.Duration, first ...setting) (*Conn, *peer) {
 	go p.listen()
 	go p.say(appendFrame(nil, frameSettings, 0, 0, settings(first...)))
 	c, err := Open(t.Context(), ours, limit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c, p
 }
@@ -134,19 +132,13 @@ func TestAgainstNetHTTP(t *testing.T) {
 		})}
 	server.Protocols.SetUnencryptedHTTP2(true)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go func() { _ = server.Serve(listener) }()
 	defer func() { _ = server.Close() }()
 	below, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c, err := Open(t.Context(), below, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	var all sync.WaitGroup
 	for i := range 5 {
@@ -400,5 +392,12 @@ func TestNoHTTP2(t *testing.T) {
 		if _, err := Open(t.Context(), ours, time.Minute); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

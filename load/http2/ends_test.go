@@ -21,9 +21,7 @@ func TestAnEndIsTold(t *testing.T) {
 		defer c.mu.Unlock()
 		return len(c.waiting) == 1
 	})
-	if err := p.conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.conn.Close())
 	if err := <-one; !errors.Is(err, io.EOF) || errors.Is(err, ErrUnseen) {
 		t.Errorf("error %v of what was in flight", err)
 	}
@@ -58,9 +56,7 @@ func TestWhatWasSaidIsReadAfterAWriteFails(t *testing.T) {
 	go p.say(appendFrame(nil, frameSettings, 0, 0, nil))
 	below := &half{Conn: ours}
 	c, err := Open(t.Context(), below, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	x := &Exchange{}
 	ended := ask(c, x, "")

@@ -64,9 +64,7 @@ func hear(t *testing.T, text []byte, piece int) outcome {
 	p := &peer{t: t, conn: theirs, said: make(chan said, 1000)}
 	go p.listen()
 	c, err := Open(t.Context(), ours, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	x := &Exchange{}
 	ended := ask(c, x, "tea")

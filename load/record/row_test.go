@@ -33,9 +33,7 @@ func TestRowsTravelWithoutLoss(t *testing.T) {
 	for _, outcome := range Outcomes() {
 		want.Outcome = outcome
 		var data bytes.Buffer
-		if err := gob.NewEncoder(&data).Encode(want); err != nil {
-			t.Fatal(err)
-		}
+		must(t, gob.NewEncoder(&data).Encode(want))
 		var got Row
 		if err := gob.NewDecoder(&data).Decode(&got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v (%v), want\n%+v", got, err, want)
@@ -51,9 +49,7 @@ func TestRowsTravelWithoutLoss(t *testing.T) {
 func TestListsNameTheAgent(t *testing.T) {
 	var table, lines bytes.Buffer
 	jtl, err := NewJTLWriter(&table, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeRows(t, jtl, agentsRow())
 	writeRows(t, NewLineWriter(&lines), agentsRow())
 	got, err := csv.NewReader(&table).ReadAll()

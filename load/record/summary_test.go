@@ -81,9 +81,7 @@ func TestCountsAddUp(t *testing.T) {
 func TestTailNeedsSamples(t *testing.T) {
 	for n, refused := range map[int]bool{2999: true, 3000: false} {
 		h := newHistogram()
-		if err := h.RecordValues(int64(ms), int64(n)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.RecordValues(int64(ms), int64(n)))
 		if p := PercentilesOf(h); (p.P999 == nil) != refused || p.P99 == nil {
 			t.Errorf("%d operations: p99.9 = %v, p99 = %v", n, p.P999, p.P99)
 		}
@@ -159,9 +157,7 @@ func TestSummaryHasItsSchema(t *testing.T) {
 	empty := newResults(t, two()).Summarize(0, nil)
 	for name, s := range map[string]Summary{"full": full, "empty": empty} {
 		text, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := schema.Validate("load", text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -171,9 +167,7 @@ func TestSummaryHasItsSchema(t *testing.T) {
 		s := full
 		s.Errors = map[string]int64{o.String(): 1}
 		text, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := schema.Validate("load", text); (err == nil) != o.IsError() {
 			t.Errorf("an error called %s: %v", o, err)
 		}

@@ -106,9 +106,7 @@ func TestHistoryIsLinesOfJSON(t *testing.T) {
 		Finished: 3, Noted: []byte(`{"key":"7"}`)}
 	warmUp := row
 	warmUp.WarmUp = true
-	if err := errors.Join(h.Write(row), h.Write(warmUp), h.Flush()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(h.Write(row), h.Write(warmUp), h.Flush()))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	var a Attempt
 	if err := json.Unmarshal([]byte(lines[0]), &a); err != nil || len(lines) != 2 {

@@ -17,31 +17,19 @@ func TestEnginesMergeWithoutLoss(t *testing.T) {
 	encoder := json.NewEncoder(&lines)
 	for i, second := range smallLoad(t) {
 		second.Unsent(i%2, 5)
-		if err := here.Merge(second); err != nil {
-			t.Fatal(err)
-		}
-		if err := encoder.Encode(second); err != nil {
-			t.Fatal(err)
-		}
+		must(t, here.Merge(second))
+		must(t, encoder.Encode(second))
 	}
 	for decoder := json.NewDecoder(&lines); decoder.More(); {
 		var second Results
-		if err := decoder.Decode(&second); err != nil {
-			t.Fatal(err)
-		}
-		if err := there.Merge(&second); err != nil {
-			t.Fatal(err)
-		}
+		must(t, decoder.Decode(&second))
+		must(t, there.Merge(&second))
 	}
 	offered := int64(615)
 	want, err := json.Marshal(here.Summarize(3*time.Second, &offered))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := json.Marshal(there.Summarize(3*time.Second, &offered))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !bytes.Equal(got, want) || there.From != here.From || there.To != here.To {
 		t.Errorf("after the journey\n%s\nbefore\n%s", got, want)
 	}
@@ -51,15 +39,11 @@ func TestForeignResultsAreChecked(t *testing.T) {
 	other, coarse := hdrhistogram.New(1, 1000, 3), hdrhistogram.New(lowest, highest, 2)
 	ours, more := newHistogram(), newHistogram()
 	for _, h := range []*hdrhistogram.Histogram{other, coarse, ours, more, more} {
-		if err := h.RecordValue(5); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.RecordValue(5))
 	}
 	pack := func(h *hdrhistogram.Histogram) string {
 		text, err := packed(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return text
 	}
 	outcomesAre := func(text string) string {
@@ -105,14 +89,10 @@ func TestLines(t *testing.T) {
 func FuzzResults(f *testing.F) {
 	f.Add([]byte(`{"operations":[{"name":"a","outcomes":{"ok":["",""]}}]}`))
 	r, err := NewResults(two())
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	r.Add(Sample{Finished: time.Second})
 	text, err := json.Marshal(r)
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var r Results
@@ -120,8 +100,6 @@ func FuzzResults(f *testing.F) {
 			return
 		}
 		r.Summarize(time.Second, nil)
-		if err := r.Merge(&r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Merge(&r))
 	})
 }

@@ -25,9 +25,7 @@ func paths(t *testing.T, folder string, d Data) []string {
 
 func write(t *testing.T, folder, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 }
 
 func TestRowsInOrder(t *testing.T) {
@@ -73,19 +71,13 @@ func TestTypesOfJSONLines(t *testing.T) {
 
 func TestDataThatIsRefused(t *testing.T) {
 	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, "inner"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(folder, "inner"), 0o700))
 	inner := filepath.Join(folder, "inner")
 	write(t, folder, "outside.csv", "a,b\n1,2\n")
-	if err := os.Symlink("../outside.csv", filepath.Join(inner, "link.csv")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("../outside.csv", filepath.Join(inner, "link.csv")))
 	large := filepath.Join(inner, "large.csv")
 	write(t, inner, "large.csv", "a,b\n")
-	if err := os.Truncate(large, maxDataBytes+1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(large, maxDataBytes+1))
 	cases := []struct{ name, file, text, want string }{
 		{"outside", "../outside.csv", "", "in the folder of the scenario"},
 		{"outside by a link", "link.csv", "", "path escapes"},

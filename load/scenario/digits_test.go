@@ -23,13 +23,9 @@ func TestNumbersOfBodiesKeepTheirDigits(t *testing.T) {
 			t.Errorf("sent %q, want the body %s", got, numbers)
 		}
 		packed, err := json.Marshal(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		file = new(File)
-		if err := json.Unmarshal(packed, file); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(packed, file))
 		if text, err = yaml.Marshal(file); err != nil {
 			t.Fatal(err)
 		}

@@ -21,22 +21,16 @@ import (
 func jsonOf(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var document any
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(text, &document))
 	out, err := json.Marshal(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out
 }
 
 // TestExampleOfTheDocument: what docs/scenarios.md shows is what the tests play.
 func TestExampleOfTheDocument(t *testing.T) {
 	document, err := os.ReadFile(filepath.FromSlash("../../docs/scenarios.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for block, name := range map[string]string{"yaml": "shop.yaml", "csv": "customers.csv"} {
 		want := fixture(t, name)
 		_, rest, _ := strings.Cut(string(document), "```"+block+"\n")
@@ -67,9 +61,7 @@ func TestSchemaAcceptsExamples(t *testing.T) {
 		t.Error(err)
 	}
 	written, err := yaml.Marshal(parsed(t, "shop.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := schema.Validate("scenario", jsonOf(t, written)); err != nil {
 		t.Error(err)
 	}
@@ -122,17 +114,11 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 // against the document.
 func TestSchemaKnowsEveryKey(t *testing.T) {
 	text, err := os.ReadFile(filepath.FromSlash("../../docs/schema/scenario.schema.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	document, err := os.ReadFile(filepath.FromSlash("../../docs/scenarios.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var tree any
-	if err := json.Unmarshal(text, &tree); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &tree))
 	types := map[string]reflect.Type{}
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[File](), reflect.TypeFor[Load](), reflect.TypeFor[Ramp](), reflect.TypeFor[Stairs](),

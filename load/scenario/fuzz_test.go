@@ -38,9 +38,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := yaml.Marshal(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		second, err := Parse("y.yaml", again)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, again)

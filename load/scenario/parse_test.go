@@ -18,9 +18,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return data
 }
 
@@ -28,9 +26,7 @@ func fixture(t testing.TB, name string) []byte {
 func parsed(t testing.TB, name string) *File {
 	t.Helper()
 	f, err := Parse(name, fixture(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return f
 }
 
@@ -41,9 +37,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	}
 	got := err.Error() + "\n"
 	if *update {
-		if err := os.WriteFile(filepath.Join("testdata", "mistakes.txt"), []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join("testdata", "mistakes.txt"), []byte(got), 0o644))
 	}
 	if want := fixture(t, "mistakes.txt"); got != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -102,17 +96,11 @@ func TestRoundTrip(t *testing.T) {
 	original.Values["id"] = Value{UUID: &struct{}{}}
 	want := compiled(t, original, "testdata")
 	asJSON, err := json.Marshal(original)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var again File
-	if err := json.Unmarshal(asJSON, &again); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(asJSON, &again))
 	asYAML, err := yaml.Marshal(again)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	last, err := Parse("again.yaml", asYAML)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, asYAML)
@@ -144,4 +132,11 @@ func requests(plan *Plan, n int) []string {
 		all = append(all, string(s.HTTP1()))
 	}
 	return all
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

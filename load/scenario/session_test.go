@@ -15,9 +15,7 @@ import (
 func compiled(t testing.TB, f *File, folder string) *Plan {
 	t.Helper()
 	plan, err := f.Compile(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return plan
 }
 

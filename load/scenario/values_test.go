@@ -12,9 +12,7 @@ import (
 func draws(t *testing.T, v Value, n int) []string {
 	t.Helper()
 	make, err := newGenerator(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g, r := make(Origin{Of: 1}), newRandom(1, 0, 0)
 	var all []string
 	for range n {

@@ -85,9 +85,7 @@ func TestCapacityOfKnownQueues(t *testing.T) {
 			limit := objective.MustParse(c.objective)
 			q := queue{service: c.service, n: 100_000, limit: limit.WithDefaults()}
 			got, err := Run(t.Context(), Options{Start: 50, Resolution: c.resolution, Objective: c.objective}, q.probe)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got.Rate == nil || got.High == nil || !got.Monotone {
 				t.Fatalf("no capacity: %s", got.Reason)
 			}

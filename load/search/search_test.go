@@ -108,9 +108,7 @@ func TestRun(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Run(t.Context(), c.o, c.probe)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			rate := 0.0
 			if got.Rate != nil {
 				rate = *got.Rate
@@ -148,9 +146,7 @@ func checkBracket(t *testing.T, o Options, c record.Capacity) {
 // TestNeighbourhoodIsProbedEnough counts the trials that the procedure asks for.
 func TestNeighbourhoodIsProbedEnough(t *testing.T) {
 	got, err := Run(t.Context(), Options{Start: 100}, upTo(777))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	count := func(from, to float64, pass bool) (n int) {
 		for _, p := range got.Probes {
 			if p.Rate >= from && p.Rate <= to && p.Pass == pass {
@@ -297,9 +293,7 @@ func TestSlopeIntervalHoldsTheTruth(t *testing.T) {
 func TestOneVoteEndsSoon(t *testing.T) {
 	o := Options{Start: 100, Resolution: 1.25, Votes: 1}
 	c, err := Run(t.Context(), o, upTo(330))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var rates []float64
 	for _, p := range c.Probes {
 		rates = append(rates, p.Rate)
@@ -336,9 +330,7 @@ func TestAShortTrialIsConfirmed(t *testing.T) {
 				Confirm: func(_ context.Context, rate float64) (record.Probe, error) {
 					return record.Probe{Pass: rate <= c.holds, Confirms: true}, nil
 				}}, upTo(777))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			rate, longer := 0.0, 0
 			if got.Rate != nil {
 				rate = *got.Rate
@@ -381,12 +373,17 @@ func TestLoadsTellHowManyAreComing(t *testing.T) {
 				confirmed.Short, confirmed.Confirm = playing(ShortShare), playing(3)
 			}
 			_, err := Run(t.Context(), confirmed, playing(1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 		}
 		if mean, told := played/searches, o.Loads(); told < 0.8*mean || told > 1.25*mean {
 			t.Errorf("%+v: %.1f loads are expected, %.1f were played on the average", o, told, mean)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

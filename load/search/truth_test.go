@@ -102,9 +102,7 @@ func (s *stage) search(t *testing.T, start float64) record.Capacity {
 		}
 	}
 	c, err := Run(t.Context(), Options{Start: start, Short: of(ShortShare), Confirm: of(3)}, of(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -115,9 +113,7 @@ func (s *stage) truth(t *testing.T) float64 {
 	for high > 1.001*low {
 		middle := (low + high) / 2
 		p, err := s.trial(middle, 10*time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if p.Pass {
 			low = middle
 		} else {

@@ -11,9 +11,7 @@ import (
 // BenchmarkRecord measures the cost of one recorder for all goroutines.
 func BenchmarkRecord(b *testing.B) {
 	recorder, err := record.NewRecorder(record.Options{Operations: []string{"op"}, Timeout: time.Second})
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	collected := make(chan error, 1)
 	go func() {
 		_, err := record.Collect(nil, recorder)
@@ -28,7 +26,5 @@ func BenchmarkRecord(b *testing.B) {
 		}
 	})
 	recorder.Close(l.clock())
-	if err := <-collected; err != nil {
-		b.Fatal(err)
-	}
+	must(b, <-collected)
 }

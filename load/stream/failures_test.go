@@ -329,9 +329,7 @@ func TestNobodyListens(t *testing.T) {
 	for _, protocol := range []Protocol{Auto, HTTP1, HTTP2, GRPC} {
 		listener := listen(t)
 		r := newRig(t, protocol, "https://shop.test", listener.Addr())
-		if err := listener.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, listener.Close())
 		var unreachable *engine.UnreachableError
 		if _, _, err := r.try(); !errors.As(err, &unreachable) {
 			t.Errorf("%q: error %v, want that nobody is reached", protocol, err)

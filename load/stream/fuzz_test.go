@@ -64,9 +64,7 @@ func fields(all ...hpack.HeaderField) []byte {
 func serveBytes(f *testing.F, said *atomic.Pointer[[]byte]) net.Addr {
 	f.Helper()
 	listener, err := net.Listen("unix", filepath.Join(f.TempDir(), "socket"))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Cleanup(func() { _ = listener.Close() })
 	return accept(listener, func(conn net.Conn) {
 		speakFrames(conn, func(conn net.Conn, _ uint32) error {
@@ -138,9 +136,7 @@ func FuzzMessage(f *testing.F) {
 	nested, err := proto.Marshal(structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{
 		structpb.NewNumberValue(math.Inf(1)), structpb.NewStringValue("\u2028</script>"), structpb.NewNullValue(),
 	}}))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	for _, message := range [][]byte{nil, {8, 1}, {8, 0xff}, {0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f}, nested,
 		{0x1a, 2, 0xff, 0xfe}, {0x0b, 0x0b, 0x0b}} {
 		f.Add(message)

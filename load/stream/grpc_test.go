@@ -76,9 +76,7 @@ func protoSet(t *testing.T) []byte {
 		protodesc.ToFileDescriptorProto(grpc_health_v1.File_grpc_health_v1_health_proto),
 	}}
 	text, err := proto.Marshal(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 

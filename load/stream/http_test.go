@@ -109,9 +109,7 @@ func TestAServerWithoutHTTP2IsNoTarget(t *testing.T) {
 
 func TestUnixSocketsAreSpokenTo(t *testing.T) {
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	serveAt(t, listener, hello)
 	for _, protocol := range []Protocol{HTTP1, HTTP2} {
 		results, _ := newRig(t, protocol, "http://shop.test", listener.Addr()).run()

@@ -33,9 +33,7 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true,
 		BasicConstraintsValid: true,
@@ -43,13 +41,9 @@ func newAuthority(t *testing.T) *authority {
 		KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &authority{t, certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
@@ -57,17 +51,13 @@ func newAuthority(t *testing.T) *authority {
 func (a *authority) server(name string, end time.Time, protocols ...string) *tls.Config {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), DNSNames: []string{name}, NotBefore: end.Add(-2 * time.Hour), NotAfter: end,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
 		NextProtos: protocols}
 }
@@ -106,9 +96,7 @@ func (r *rig) open(n int) {
 	r.t.Helper()
 	const gap = time.Millisecond
 	plan, err := schedule.Constant(1/gap.Seconds(), time.Duration(n)*gap)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.config.Open = plan.Arrivals()
 }
 
@@ -119,16 +107,12 @@ func (r *rig) prepare() {
 		r.open(20)
 	}
 	plan, err := r.file.Compile(r.t.TempDir())
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	r.config.Player = plan.Player(scenario.Origin{Host: "shop.test", Close: !r.config.KeepAlive})
 	r.config.Recorder, err = record.NewRecorder(record.Options{
 		Operations: plan.Operations(), Window: r.config.Duration, Timeout: r.config.Timeout,
 	})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	if r.watch != nil {
 		r.watch(r.config.Recorder)
 	}
@@ -138,9 +122,7 @@ func (r *rig) prepare() {
 func (r *rig) run() (*record.Results, engine.Report) {
 	r.t.Helper()
 	results, report, err := r.try()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return results, report
 }
 
@@ -161,9 +143,7 @@ func (r *rig) tryUntil(ctx context.Context) (*record.Results, engine.Report, err
 		ended <- err
 	}()
 	results, err := record.Collect(nil, r.config.Recorder)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 	return results, report, <-ended
 }
 
@@ -228,9 +208,14 @@ func accept(listener net.Listener, serve func(net.Conn)) net.Addr {
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	return listener
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close() })
-	return listener
 }

@@ -13,22 +13,16 @@ import (
 func patient(t *testing.T) *loop {
 	t.Helper()
 	w, err := newWaiter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := w.close(); err != nil {
 			t.Error(err)
 		}
 	})
 	plan, err := schedule.Replay([]time.Duration{30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	recorder, err := record.NewRecorder(record.Options{Operations: []string{"op"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := &loop{
 		config: &Config{Streams: 1, Load: engine.Load{Open: plan.Arrivals(), Duration: time.Hour, Connections: 2,
 			Recorder: recorder}},
@@ -58,9 +52,7 @@ func TestThePacerIsNudged(t *testing.T) {
 			go func() { ended <- c.wait(l, p) }()
 			const limit = 10 * time.Second
 			begun := time.Now()
-			if err := l.waiter.wait(limit); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.waiter.wait(limit))
 			if time.Since(begun) >= limit {
 				t.Error("nobody was nudged")
 			}

@@ -36,9 +36,7 @@ func TestNoLoadTakesAValueAgain(t *testing.T) {
 		change(&s)
 		load := prepare(t, s)
 		warmUp, err := load.Warmup(200 * time.Millisecond)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, played := range []*Trial{warmUp, load} {
 			if _, err := played.Play(t.Context(), Hooks{}); err != nil {
 				t.Fatal(err)

@@ -44,9 +44,7 @@ func TestALoadEndsWhenItIsEnough(t *testing.T) {
 					enough.Store(intervals >= 5)
 					return nil
 				}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			sum := o.Summary
 			if o.Report.Elapsed > 4*time.Second || // which five seconds would not be
 				intervals != 5 || within == 0 || within >= sum.Sent {

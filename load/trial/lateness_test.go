@@ -17,9 +17,7 @@ func TestLatenessThatIsPermittedLimitsNobody(t *testing.T) {
 		spec.Lateness = permitted
 		under := prepare(t, spec)
 		results, err := record.NewResults(record.Options{Operations: under.Operations()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 10 {
 			const late = 50 * time.Millisecond
 			results.Add(record.Sample{Outcome: record.OK, Sent: late, Finished: late + time.Millisecond})
@@ -41,9 +39,7 @@ func TestLatenessThatMovesNoFigureLimitsNobody(t *testing.T) {
 	} {
 		under := prepare(t, specFor(t, "http://127.0.0.1:1/"))
 		results, err := record.NewResults(record.Options{Operations: under.Operations()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for i := range 150 {
 			var sent time.Duration
 			if i == 40 || i == 110 {

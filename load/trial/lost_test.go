@@ -17,9 +17,7 @@ func TestATrialOfASearchEndsWhenItIsLost(t *testing.T) {
 		s := specFor(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		s.Load.Duration = scenario.Duration(3 * time.Second)
 		o, err := prepare(t, s).playUntilLost(t.Context(), Hooks{}, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pass, _ := limit.Judge(&o.Summary)
 		if pass != whole || (o.Report.Window == 3*time.Second) != whole {
 			t.Errorf("status %d: passed %t after %v, want %t, and to play the whole time only then", status, pass,

@@ -74,9 +74,7 @@ func TestProtocols(t *testing.T) {
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	listener, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	serveAt(t, listener, fine)
 	s := specFor(t, "http://shop.test/")
 	s.Unix = path

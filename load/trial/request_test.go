@@ -28,9 +28,7 @@ func TestRequestsAreSentAsTyped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := specFor(t, url)
 			file, err := c.request.Scenario()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			s.Scenario = file
 			o := play(t, s)
 			if seen.Load() != c.want {

@@ -17,9 +17,7 @@ import (
 // TestRowsOfGRPCNameTheStatus, that of the protocol and not that of the web.
 func TestRowsOfGRPCNameTheStatus(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server := grpc.NewServer()
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
 	reflection.Register(server)

@@ -20,9 +20,7 @@ import (
 func secondOf(t *testing.T, number, n int, response time.Duration, outcome record.Outcome) Second {
 	t.Helper()
 	results, err := record.NewResults(record.Options{Operations: []string{"GET http://127.0.0.1:1/"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	results.From, results.To = time.Duration(number-1)*time.Second, time.Duration(number)*time.Second
 	for range n {
 		results.Add(record.Sample{Outcome: outcome, Intended: results.From, Sent: results.From,
@@ -71,15 +69,11 @@ func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 			}
 			limit := objective.MustParse(c.objective)
 			watch, err := prepare(t, s).Watch(limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			lostIn, why := 0, ""
 			for i, p := range c.parts {
 				lost, err := watch.Second(secondOf(t, i+1, p.n, p.response, p.outcome))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if lost != "" && lostIn == 0 {
 					lostIn, why = i+1, lost
 				}
@@ -100,9 +94,7 @@ func TestALostLoadIsBrokenOff(t *testing.T) {
 	limit := objective.MustParse("max<0.001ms")
 	prepared := prepare(t, s)
 	watched, watch, err := prepared.Watched(t.Context(), limit, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o, err := prepared.Play(watched, Hooks{Second: watch})
 	o, err = Aborted(watched, o, err)
 	if err != nil || !strings.Contains(o.Summary.Aborted, "cannot be met any more") || o.Summary.Sent == 0 {
@@ -168,9 +160,7 @@ func TestRowsListEveryOperation(t *testing.T) {
 		rows = append(rows, r)
 		return nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if int64(len(rows)) != n.Load() || o.Summary.Sent != n.Load() {
 		t.Fatalf("%d rows, %d sent, the server saw %d", len(rows), o.Summary.Sent, n.Load())
 	}
