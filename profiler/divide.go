@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -31,60 +32,75 @@ func (Profiler) Layers(
 		if reason, missing := used.Unavailable["cpu_seconds"]; missing {
 			return nil, fmt.Errorf("the CPU time of %s is not known: %s", role, reason)
 		}
-		one := lab.RoleLayers{Role: role}
-		if s := found[role]; s.count > 0 {
-			one.Runtime, one.Samples = s.runtime, s.count
-		} else {
-			found[role], one.Unsampled = samples{}, cmp.Or(seen.Unsampled, unknown)
+		s := found[role]
+		if s.count == 0 {
+			s = samples{}
 		}
-		one.Seconds = divide(found[role], threadsOf(one.Runtime, role, seen.Threads), used.CPUSeconds)
+		one := lab.RoleLayers{Role: role, Runtime: s.runtime, Samples: s.count}
+		if s.count == 0 {
+			one.Unsampled = cmp.Or(seen.Unsampled, noProfile)
+		}
+		one.Seconds = divide(s, threadsOf(s.runtime, role, seen.Threads), used.CPUSeconds)
 		all = append(all, one)
 	}
 	return all, nil
 }
 
-// unknown is the reason for a role without samples if all running programs were looked at.
-const unknown = "its programs are not of Java, Node.js or Go, or ended before they left a profile"
+// noProfile is the reason for a role without samples if nothing kept the sampler from looking at its
+// programs.
+const noProfile = "its programs are not of Java, Node.js or Go, or ended before they left a profile"
 
 // collect reads the profiles of all units, by role.
 func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (map[string]samples, error) {
 	found := map[string]samples{}
-	for _, unit := range layout.Units {
-		pattern := unit.Name + ".*"
-		if !unit.Foreign {
-			pattern = unit.Name + ownProfile
+	files, err := os.ReadDir(seen.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without a folder nothing was handed over
+		return nil, fmt.Errorf("find the profiles of the units: %w", err)
+	}
+	for _, file := range files {
+		unit := ownerOf(file.Name(), layout.Units)
+		if unit == nil {
+			continue
 		}
-		paths, err := filepath.Glob(filepath.Join(seen.Dir, pattern))
+		data, err := readFile(filepath.Join(seen.Dir, file.Name()))
+		var one samples
+		if err == nil {
+			one, err = read(file.Name(), data, about.Own, seen.Began, seen.Ended)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("find the profiles of unit %s: %w", unit.Name, err)
+			return nil, fmt.Errorf("the profile %s of unit %s: %w", file.Name(), unit.Name, err)
 		}
-		for _, path := range paths {
-			if !slices.Contains([]string{endJava, endNode, endGo}, filepath.Ext(path)) {
-				continue
-			}
-			data, err := readFile(path)
-			if err != nil {
-				return nil, fmt.Errorf("the profile of unit %s: %w", unit.Name, err)
-			}
-			one, err := read(path, data, about.Own, seen.Began, seen.Ended)
-			if err != nil {
-				return nil, fmt.Errorf("the profile %s of unit %s: %w", filepath.Base(path), unit.Name, err)
-			}
-			all, begun := found[unit.Role]
-			if !begun {
-				all = newSamples(one.runtime)
-			}
-			all.join(one)
-			found[unit.Role] = all
+		all, begun := found[unit.Role]
+		if !begun {
+			all = newSamples(one.runtime)
 		}
+		all.join(one)
+		found[unit.Role] = all
 	}
 	for _, program := range seen.Programs {
 		if _, has := found[program.Role]; has {
-			continue // a runtime knows better
+			continue // the profile of its runtime says more
 		}
 		found[program.Role] = sampled(program.Role, seen.Programs, about.Own)
 	}
 	return found, nil
+}
+
+// ownerOf returns the unit that left a profile, or nil for a file that is none. The name of a file begins
+// with that of its unit and a dot; names of units may hold dots themselves, so the longest that fits counts.
+func ownerOf(file string, units []lab.UnitSpec) *lab.UnitSpec {
+	if !slices.Contains([]string{endJava, endNode, endGo}, filepath.Ext(file)) {
+		return nil
+	}
+	var owner *lab.UnitSpec
+	for i := range units {
+		unit := &units[i]
+		fits := file == unit.Name+ownProfile || unit.Foreign && strings.HasPrefix(file, unit.Name+".")
+		if fits && (owner == nil || len(unit.Name) > len(owner.Name)) {
+			owner = unit
+		}
+	}
+	return owner
 }
 
 // maxProfile is the largest profile that is read, in bytes.
@@ -109,16 +125,15 @@ func readFile(path string) (data []byte, err error) {
 	return io.ReadAll(io.LimitReader(file, maxProfile))
 }
 
-// threads hold the use of the threads of a role, in seconds: those that are sampled, and the
-// others by their layer. The profiler's own are in neither.
+// threads holds the CPU time of the threads of a role, in seconds.
 type threads struct {
-	user, system float64
-	others       map[lab.Layer]float64
-	profiler     float64
+	user, system float64               // of the threads that the profiler samples
+	others       map[lab.Layer]float64 // of those that it does not sample, by layer
+	profiler     float64               // of the profiler's own threads
 }
 
-// threadsOf tells the threads of a role apart. Those of a JVM have names; of Node.js the
-// first thread of a process is sampled; Go samples all.
+// threadsOf adds up the CPU time of the threads of a role. A JVM's threads are told apart by their names.
+// Node.js samples the first thread of a process, Go samples all threads.
 func threadsOf(runtime, role string, all []lab.ThreadUse) threads {
 	t := threads{others: map[lab.Layer]float64{}}
 	for _, thread := range all {
@@ -152,8 +167,8 @@ func threadsOf(runtime, role string, all []lab.ThreadUse) threads {
 	return t
 }
 
-// layerOfThread knows the JVM's own threads by their names, which the kernel cuts off
-// after 15 characters; "" for threads that run Java.
+// layerOfThread returns the layer of one of the JVM's own threads, or "" for a thread that runs Java. The
+// kernel keeps the first 15 characters of a name.
 func layerOfThread(name string) lab.Layer {
 	layer, _ := layerOf(name, nil, []rule{
 		{lab.LayerCompiler, []string{"C1 ", "C2 ", "JVMCI"}},
@@ -164,9 +179,9 @@ func layerOfThread(name string) lab.Layer {
 	return layer
 }
 
-// divide divides the CPU time of a role, which the meter saw, by layers. The kernel's part
-// is as the kernel counts it, and is taken from what samples saw of native code; the rest
-// of the sampled threads' time goes as the samples do.
+// divide divides the CPU time of a role, as the meter saw it, by layers. The time in the kernel is the one
+// that the kernel counted. It is taken off the samples in native code, the only ones that can have been in
+// the kernel. The samples that remain divide the user time of the sampled threads.
 func divide(s samples, t threads, metered float64) map[lab.Layer]float64 {
 	seconds := map[lab.Layer]float64{}
 	maps.Copy(seconds, t.others)
@@ -198,7 +213,7 @@ func divide(s samples, t threads, metered float64) map[lab.Layer]float64 {
 	if known <= 0 {
 		return map[lab.Layer]float64{lab.LayerUnseen: metered}
 	}
-	// Threads that have ended are not told apart: they are taken to have been as the others.
+	// Nothing is known of threads that have ended: they count as if they had been like the others.
 	for layer := range seconds {
 		seconds[layer] *= metered / (known + t.profiler)
 	}

@@ -1,12 +1,12 @@
-// Package profiler tells where the CPU time of a program goes, by layer: the application,
-// its libraries, the runtime, garbage collection, the kernel. It turns on the profilers
-// that runtimes bring: the Flight Recorder of Java, V8's sampler in Node.js, pprof in units
-// of ours in Go.
+// Package profiler divides the CPU time of a program by layer: the application, its
+// libraries, the runtime, garbage collection, the kernel. It turns on the profilers that
+// runtimes have built in: the Flight Recorder of Java, V8's sampler in Node.js, pprof in
+// units of ours in Go.
 //
-// Samples say how the time of sampled threads is divided; how much time there was, and how
-// much of it in the kernel and in threads that nobody samples (compilers, garbage
-// collectors), the meter says. A sample counts for the function that ran, not for its
-// callers; native code without a name of its own counts for whoever called it.
+// Samples divide the time of the sampled threads. The meter knows how much time there was,
+// and how much of it was spent in the kernel and in threads that are not sampled (compilers,
+// garbage collectors). A sample counts for the function that ran, not for its callers;
+// native code without a name of its own counts for its caller.
 //
 // Entry point: Profiler. The rules are in rules.go, the arithmetic is in divide.go.
 package profiler
@@ -36,11 +36,11 @@ const (
 	endNode    = ".cpuprofile"
 	endGo      = ".pprof"
 	ownProfile = ".profile" + endGo
-	// inContainer is the folder of the files in containers, and left the one for the profiles that they leave.
-	inContainer = "/cleave-profiler"
-	left        = "/cleave-profiles"
-	// leftVariable tells a program in Node.js where it leaves its profile.
-	leftVariable = "CLEAVE_PROFILES"
+	// containerFiles is the folder of these files in a container, containerProfiles that of its profiles.
+	containerFiles    = "/cleave-profiler"
+	containerProfiles = "/cleave-profiles"
+	// profilesVariable names the folder into which Node.js writes its profile.
+	profilesVariable = "CLEAVE_PROFILES"
 )
 
 // Profiler implements lab.Profiler.
@@ -51,7 +51,7 @@ var (
 	_ lab.Sampler  = Profiler{}
 )
 
-// Sample implements lab.Sampler: programs of others may be in Go.
+// Sample implements lab.Sampler. It samples if there are foreign programs, which may be in Go.
 func (Profiler) Sample(layout lab.Layout) (lab.Sampling, error) {
 	if !slices.ContainsFunc(layout.Units, func(u lab.UnitSpec) bool {
 		return u.Foreign && u.Server == nil && u.Compose == nil
@@ -60,12 +60,13 @@ func (Profiler) Sample(layout lab.Layout) (lab.Sampling, error) {
 	}
 	sampling, err := sampler.Start()
 	if err != nil {
-		return nil, err // and not a sampling that is nil
+		return nil, err // sampling would be an interface that holds a nil pointer
 	}
 	return sampling, nil
 }
 
-// Instrument implements lab.Profiler. Programs of other runtimes do not read the variables.
+// Instrument implements lab.Profiler. It sets the variables of all runtimes for every foreign unit: each
+// runtime reads its own.
 func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 	layout.Units = slices.Clone(layout.Units)
 	for i := range layout.Units {
@@ -77,11 +78,11 @@ func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 		case unit.Container != nil:
 			unit.Leaves = folder
 			container := *unit.Container
-			container.Env = instrumented(container.Env, inContainer, left)
+			container.Env = instrumented(container.Env, containerFiles, containerProfiles)
 			container.Mounts = append(slices.Clone(container.Mounts),
-				lab.ContainerMount{Kind: lab.MountFiles, Target: inContainer, ReadOnly: true,
+				lab.ContainerMount{Kind: lab.MountFiles, Target: containerFiles, ReadOnly: true,
 					Files: map[string]string{nodeFile: string(nodeScript), javaFile: string(javaSettings)}},
-				lab.ContainerMount{Kind: lab.MountLeaves, Target: left})
+				lab.ContainerMount{Kind: lab.MountLeaves, Target: containerProfiles})
 			unit.Container = &container
 		default:
 			unit.Leaves = folder
@@ -93,16 +94,16 @@ func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 	return layout
 }
 
-// instrumented returns an environment that turns on the profilers. Their files are in one folder, and they
-// leave profiles in another.
+// instrumented returns an environment that turns on the profilers: files is the folder that holds their
+// files, profiles the one into which they write.
 func instrumented(env []string, files, profiles string) []string {
 	env = withOption(env, "NODE_OPTIONS", "--require="+files+"/"+nodeFile)
 	env = withOption(env, "JAVA_TOOL_OPTIONS", "-Xlog:jfr+startup=error -XX:StartFlightRecording=settings="+
 		files+"/"+javaFile+",filename="+profiles+",dumponexit=true")
-	return append(env, leftVariable+"="+profiles)
+	return append(env, profilesVariable+"="+profiles)
 }
 
-// withOption adds to a variable of options, which may be set already.
+// withOption appends an option to a variable of the environment, which may hold others already.
 func withOption(env []string, name, option string) []string {
 	env = slices.Clone(env)
 	i := slices.IndexFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })

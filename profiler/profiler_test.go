@@ -38,8 +38,8 @@ func TestOnlyUnitsThatCanBeProfiledAreInstrumented(t *testing.T) {
 			Lifecycle: lab.Lifecycle{Finishes: true}},
 	}}
 	after := Profiler{}.Instrument(before)
-	for _, name := range []int{0, 3, 4} {
-		if got := after.Units[name]; len(got.Env) > 0 || len(got.Files) > 0 || got.Leaves != "" {
+	for _, i := range []int{0, 3, 4} {
+		if got := after.Units[i]; len(got.Env) > 0 || len(got.Files) > 0 || got.Leaves != "" {
 			t.Errorf("%s is instrumented: %v", got.Name, got.Env)
 		}
 	}
@@ -209,8 +209,7 @@ func TestNothingIsMadeOfNothing(t *testing.T) {
 	}
 }
 
-// A role without a profile is not profiled, and says so; one whose profile is broken is an
-// error.
+// TestRolesWithAndWithoutProfiles: a role without a profile says why, and a broken profile is an error.
 func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	dir, began := t.TempDir(), time.UnixMilli(1_800_000_000_000)
 	write := func(name string, data []byte) {
@@ -232,13 +231,21 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if db := all[0]; db.Role != "database" || db.Runtime != "" || db.Unsampled != unknown ||
+	if db := all[0]; db.Role != "database" || db.Runtime != "" || db.Unsampled != noProfile ||
 		db.Seconds[lab.LayerUnseen] != 3 {
 		t.Errorf("the database: %+v", db)
 	}
 	if shop := all[1]; shop.Runtime != runtimeNode || shop.Samples != 4 || shop.Seconds[lab.LayerKernel] != 1 ||
 		shop.Seconds[lab.LayerApplication] != 1 {
 		t.Errorf("the shop: %+v", shop)
+	}
+	layout.Units = append(layout.Units, lab.UnitSpec{
+		Name: "shop.7", Role: "other",
+		Runnable: lab.Runnable{Foreign: true},
+	})
+	all, err = Profiler{}.Layers(layout, lab.Profiling{Apart: []string{"front"}}, seen)
+	if err != nil || all[1].Samples != 0 {
+		t.Errorf("a file of the unit shop.7 counts for the shop, too: %+v, %v", all[1], err)
 	}
 	write("shop.8.cpuprofile", []byte("{"))
 	if _, err := (Profiler{}).Layers(layout, lab.Profiling{}, seen); err == nil ||
@@ -247,8 +254,7 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	}
 }
 
-// TestProgramsThatWereSampledFromOutside: their module is their own; a role whose runtime has
-// left a profile does without.
+// TestProgramsThatWereSampledFromOutside: the module of a program is the application's own code.
 func TestProgramsThatWereSampledFromOutside(t *testing.T) {
 	seen := lab.ProfiledWindow{
 		Dir: t.TempDir(), Metered: lab.Metered{Roles: map[string]lab.Usage{"shop": {CPUSeconds: 10},
@@ -299,7 +305,7 @@ func TestAProgramWithoutAModuleIsSampled(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotSampleHasNoSampling: a nil one in an interface would be one.
+// TestWhoMayNotSampleHasNoSampling: an interface that holds a nil pointer would be one.
 func TestWhoMayNotSampleHasNoSampling(t *testing.T) {
 	sampling, err := (Profiler{}).Sample(lab.Layout{Units: []lab.UnitSpec{{
 		Runnable: lab.Runnable{Foreign: true},
@@ -337,7 +343,7 @@ func TestAProfileOfGoIsRead(t *testing.T) {
 	}
 }
 
-// The script is run as units run it: the program has no part in it, and ends as it would.
+// TestNodeLeavesAProfile runs the script as units do: it does not change how the program ends.
 func TestNodeLeavesAProfile(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
@@ -358,7 +364,7 @@ func TestNodeLeavesAProfile(t *testing.T) {
 		}
 		command := exec.Command(node, filepath.Join(dir, "main.js"))
 		command.Env = []string{"NODE_OPTIONS=--require=" + filepath.Join(dir, nodeFile),
-			leftVariable + "=" + filepath.Join(dir, folder)}
+			profilesVariable + "=" + filepath.Join(dir, folder)}
 		began := time.Now()
 		text, err := command.CombinedOutput()
 		if ended := fmt.Sprint(err); c.end != "" && ended != c.end || c.end == "" && err != nil {
@@ -378,7 +384,7 @@ func TestNodeLeavesAProfile(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, samples are not negative, and native code is a part of all.
+// FuzzNode: whatever the bytes are, no weight is negative, and none is smaller than its part in native code.
 func FuzzNode(f *testing.F) {
 	f.Add([]byte(`{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},{"id":2,"callFrame":{"functionName":"f","url":"/a.js"}}],"samples":[1,2],"timeDeltas":[5,7],"began":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

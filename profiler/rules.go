@@ -13,16 +13,16 @@ const (
 	runtimeGo   = "go"
 )
 
-// rule says which layer packages belong to whose names begin so: a prefix ends with its
-// last character, or before one that is no letter.
+// rule assigns a layer to all packages whose names begin with one of its prefixes. A prefix that ends with a
+// letter is not followed by another letter: "pg" fits pg-pool, and not pgp.
 type rule struct {
 	layer    lab.Layer
 	prefixes []string
 }
 
-// layerOf applies the rules, of which the first that fits counts: what is the
-// application's own comes before all.
-func layerOf(name string, own []string, rules []rule) (lab.Layer, bool) {
+// layerOf returns the layer of the first rule that fits a name. The prefixes of the application's own code
+// come before all rules.
+func layerOf(name string, own []string, rules []rule) (layer lab.Layer, known bool) {
 	for _, r := range append([]rule{{lab.LayerApplication, own}}, rules...) {
 		for _, prefix := range r.prefixes {
 			rest, fits := strings.CutPrefix(name, prefix)
@@ -36,9 +36,9 @@ func layerOf(name string, own []string, rules []rule) (lab.Layer, bool) {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// otherwise returns the layer of what no rule knows: a library where it is said what the
-// application's own is, and else the application.
-func otherwise(own []string) lab.Layer {
+// unruledLayer returns the layer of code that no rule fits. It is a library if the prefixes of the
+// application's own code are known; otherwise it may be the application.
+func unruledLayer(own []string) lab.Layer {
 	if len(own) > 0 {
 		return lab.LayerLibraries
 	}

@@ -15,13 +15,13 @@ import (
 	"github.com/cleave-lab/cleave/profiler/jfr"
 )
 
-// samples hold what a runtime's profiler has seen of sampled threads, in weights: time, or
-// how often. Of each layer, native is the part in native code, the only one in which
-// system calls can be made.
+// samples holds the samples of a runtime's profiler by layer. The weight of a sample is its time if the
+// profiler notes that, otherwise 1.
 type samples struct {
-	runtime     string
-	count       int
-	all, native map[lab.Layer]float64
+	runtime string
+	count   int
+	all     map[lab.Layer]float64 // weights
+	native  map[lab.Layer]float64 // weights of those in native code, which alone makes system calls
 }
 
 func newSamples(runtime string) samples {
@@ -36,7 +36,7 @@ func (s *samples) add(layer lab.Layer, weight float64, native bool) {
 	}
 }
 
-// join adds what was seen of another process.
+// join adds the samples of another process.
 func (s *samples) join(other samples) {
 	s.runtime, s.count = other.runtime, s.count+other.count
 	for layer, weight := range other.all {
@@ -45,8 +45,8 @@ func (s *samples) join(other samples) {
 	}
 }
 
-// read reads the profile of a process, as far as it lies in the window. Profiles of Go
-// begin and end with the work and do not tell when a sample was taken.
+// read returns the samples of a profile that were taken between began and ended. A profile of Go has no
+// times: it begins and ends with the work.
 func read(file string, data []byte, own []string, began, ended time.Time) (samples, error) {
 	switch {
 	case strings.HasSuffix(file, endJava):
@@ -56,11 +56,12 @@ func read(file string, data []byte, own []string, began, ended time.Time) (sampl
 	case strings.HasSuffix(file, endGo):
 		return readGo(data, own)
 	}
-	return samples{}, fmt.Errorf("%s is no profile that is known here", file)
+	return samples{}, fmt.Errorf("%s is no profile: its name ends neither in %s nor in %s or %s", file,
+		endJava, endNode, endGo)
 }
 
-// readJava takes the samples by CPU time where the JVM has them, which see native code
-// too, else those of threads that run Java code.
+// readJava reads the samples by CPU time if the JVM takes those: they see native code too. Otherwise it reads
+// the samples of threads that run Java code.
 func readJava(data []byte, own []string, began, ended time.Time) (samples, error) {
 	taken, err := jfr.Read(data)
 	if err != nil {
@@ -79,7 +80,7 @@ func readJava(data []byte, own []string, began, ended time.Time) (samples, error
 		top := sample.Frames[0]
 		layer, known := layerOf(top.Class, own, rules)
 		if !known {
-			layer = otherwise(own)
+			layer = unruledLayer(own)
 		}
 		s.add(layer, 1, top.Native)
 	}
@@ -104,7 +105,7 @@ type v8Frame struct {
 	URL      string `json:"url"`
 }
 
-// readNode takes the time before each sample for the function that is sampled.
+// readNode charges the time before each sample to the function that was sampled.
 func readNode(data []byte, own []string, began, ended time.Time) (samples, error) {
 	var p v8Profile
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -139,8 +140,8 @@ func readNode(data []byte, own []string, began, ended time.Time) (samples, error
 	return s, nil
 }
 
-// layerOfNode charges code without a place of its own (V8's built-in functions, native
-// code, what was generated) to the nearest caller that has one.
+// layerOfNode returns the layer of a node of the profile. Code without a file (V8's built-in functions,
+// native and generated code) has the layer of its nearest caller that has one.
 func layerOfNode(
 	id int, frames map[int]v8Frame, parents map[int]int, own []string, rules []rule,
 ) (layer lab.Layer, native bool) {
@@ -164,7 +165,7 @@ func layerOfNode(
 	return lab.LayerRuntime, native
 }
 
-// layerOfModule returns that of a package in node_modules, the innermost one, of a module of
+// layerOfModule returns the layer of a file: of its innermost package in node_modules, of a module of
 // Node.js, or of the application.
 func layerOfModule(url string, own []string, rules []rule) lab.Layer {
 	const modules = "/node_modules/"
@@ -180,8 +181,8 @@ func layerOfModule(url string, own []string, rules []rule) lab.Layer {
 	return lab.LayerLibraries
 }
 
-// readGo takes the CPU time of every sample for the function that ran. Signals that find a
-// thread in a system call name the function that made it.
+// readGo charges the CPU time of every sample to the function that ran. A thread that was in a system call
+// was in the function that made it.
 func readGo(data []byte, own []string) (samples, error) {
 	p, err := profile.Parse(bytes.NewReader(data))
 	if err != nil {
@@ -204,7 +205,7 @@ func readGo(data []byte, own []string) (samples, error) {
 	return s, nil
 }
 
-// sampled returns what was seen from outside of the programs of a role.
+// sampled returns the samples that were taken from outside of the programs of a role.
 func sampled(role string, programs []lab.ProgramSamples, own []string) samples {
 	s, rules := newSamples(runtimeGo), goRules()
 	for _, program := range programs {
@@ -227,7 +228,7 @@ func sampled(role string, programs []lab.ProgramSamples, own []string) samples {
 	return s
 }
 
-// functions returns the names of those that were being called, the running one first.
+// functions returns the names of the functions on a stack, the running one first.
 func functions(sample *profile.Sample) []string {
 	var names []string
 	for _, location := range sample.Location {
@@ -240,8 +241,8 @@ func functions(sample *profile.Sample) []string {
 	return names
 }
 
-// layerOfGo knows the collector by what is on the stack, and system calls by the function
-// that makes them.
+// layerOfGo returns the layer of a stack of functions. A function of the garbage collector anywhere on it
+// makes it the collector's; native is true if the running function makes system calls.
 func layerOfGo(names, own []string, rules []rule) (layer lab.Layer, native bool) {
 	switch leaf := names[0]; leaf {
 	case "internal/runtime/syscall.Syscall6", "internal/runtime/syscall/linux.Syscall6",

@@ -7,11 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// errShort is the error of data that end before what they announce.
+// errShort is the error of data that is shorter than it says.
 var errShort = errors.New("the recording ends before what it announces")
 
-// decoder reads the encodings of a recording, one after another. After an error all that
-// it returns is zero.
+// decoder reads a recording, value by value. After an error it returns zero values.
 type decoder struct {
 	data []byte
 	at   int
@@ -57,7 +56,7 @@ func (b *decoder) number() int64 {
 	return int64(value)
 }
 
-// count reads how many elements follow, each of which takes a byte at least.
+// count reads the number of elements that follow. Each takes at least one byte.
 func (b *decoder) count() int {
 	n := b.number()
 	if n < 0 || n > int64(len(b.data)-b.at) {
@@ -77,7 +76,7 @@ const (
 	textLatin1
 )
 
-// text reads a text, or the key of one in the pool of texts.
+// text reads a text, or its key in the pool of texts.
 func (b *decoder) text() (text string, key int64) {
 	encoding := b.take(1)
 	if encoding == nil {
@@ -108,5 +107,5 @@ func (b *decoder) text() (text string, key int64) {
 	return "", 0
 }
 
-// long reads eight bytes as they stand in the header of a chunk.
+// long reads a number of the header of a chunk: eight bytes.
 func long(data []byte) int64 { return int64(binary.BigEndian.Uint64(data)) }

@@ -11,14 +11,15 @@ package jfr
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
 // Events that are samples.
 const (
-	// Execution samples are of threads that run Java code, taken in turn.
+	// Execution samples look at threads that run Java code, in turn.
 	Execution = "jdk.ExecutionSample"
-	// CPUTime samples are of all threads, by the CPU time that they use (JDK 25).
+	// CPUTime samples look at all threads, as often as they use CPU time (JDK 25).
 	CPUTime = "jdk.CPUTimeSample"
 )
 
@@ -42,11 +43,11 @@ type chunk struct {
 	classes map[int64]*class
 	// pools are the constants, by the name of their class.
 	pools  map[string]map[int64]value
-	frames map[int64][]Frame // that were resolved, by key
+	frames map[int64][]Frame // stacks that were resolved, by key
 
 	startNanos, startTicks, ticksPerSecond int64
-	// left is how many more values may be read: classes that nest without holding anything
-	// would make many of few bytes.
+	// left is the number of values that may still be read: classes that nest without fields make many values of
+	// few bytes.
 	left int
 }
 
@@ -60,7 +61,7 @@ const (
 	offsetTicks   = 48
 	offsetPace    = 56
 	offsetOptions = 67
-	compressed    = 1 // of the options: integers are
+	compressed    = 1 // bit of the options: integers are compressed
 )
 
 // Read reads all samples of a recording.
@@ -101,7 +102,7 @@ func readChunk(data []byte) ([]Sample, error) {
 		startNanos: long(data[offsetNanos:]), startTicks: long(data[offsetTicks:]),
 		ticksPerSecond: long(data[offsetPace:])}
 	if c.ticksPerSecond <= 0 {
-		return nil, errors.New("its clock does not run")
+		return nil, fmt.Errorf("its clock has %d ticks in a second, expected more than 0", c.ticksPerSecond)
 	}
 	b, kind, err := eventAt(data, long(data[offsetMeta:]))
 	if err == nil && kind != 0 {
@@ -119,7 +120,7 @@ func readChunk(data []byte) ([]Sample, error) {
 	return c.samples(data)
 }
 
-// eventAt returns the content of an event behind its size and type.
+// eventAt returns an event behind its size and its type, and the type.
 func eventAt(data []byte, at int64) (*decoder, int64, error) {
 	if at < headerSize || at >= int64(len(data)) {
 		return nil, 0, fmt.Errorf("an event is said to be at byte %d of %d", at, len(data))
@@ -223,7 +224,7 @@ func (c *chunk) stack(key int64) []Frame {
 		method := c.pools["jdk.types.Method"][f.parts["method"].number]
 		class := c.pools["java.lang.Class"][method.parts["type"].number]
 		frames = append(frames, Frame{
-			Class:  dotted(c.symbol(class.parts["name"].number)),
+			Class:  strings.ReplaceAll(c.symbol(class.parts["name"].number), "/", "."),
 			Method: c.symbol(method.parts["name"].number),
 			Native: c.pools["jdk.types.FrameType"][f.parts["type"].number].parts["description"].text == "Native",
 		})
@@ -239,15 +240,4 @@ func (c *chunk) symbol(key int64) string {
 		return c.pools["java.lang.String"][text.number].text
 	}
 	return text.text
-}
-
-// dotted returns the name of a class as its source writes it.
-func dotted(name string) string {
-	out := []byte(name)
-	for i := range out {
-		if out[i] == '/' {
-			out[i] = '.'
-		}
-	}
-	return string(out)
 }

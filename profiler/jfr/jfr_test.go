@@ -93,7 +93,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 		"before what it announce": whole[:len(whole)/2],
 		"version 1":               changed(4, 0, 1),
 		"not compressed":          changed(offsetOptions, 0),
-		"clock does not run":      changed(offsetPace, make([]byte, 8)...),
+		"clock has 0 ticks":       changed(offsetPace, make([]byte, 8)...),
 		"said to be at byte":      changed(offsetMeta, far...),
 		"constants: an event":     changed(offsetPool, far...),
 	} {

@@ -13,8 +13,7 @@ type class struct {
 	fields []field
 }
 
-// field is a part of a value. Constants are kept in the pool of their class, and the
-// value has a key.
+// field is a part of a value. A constant is in the pool of its class; the value holds its key.
 type field struct {
 	name     string
 	class    int64
@@ -71,7 +70,7 @@ func readElement(b *decoder, texts []string, depth int) element {
 		b.fail(fmt.Errorf("the metadata nest deeper than %d", mostDepth))
 		return element{}
 	}
-	named := func() string {
+	text := func() string {
 		i := b.number()
 		if i < 0 || i >= int64(len(texts)) {
 			if b.err == nil {
@@ -81,10 +80,10 @@ func readElement(b *decoder, texts []string, depth int) element {
 		}
 		return texts[i]
 	}
-	e := element{name: named(), attributes: map[string]string{}}
+	e := element{name: text(), attributes: map[string]string{}}
 	for range b.count() {
-		key := named()
-		e.attributes[key] = named()
+		key := text()
+		e.attributes[key] = text()
 	}
 	for range b.count() {
 		e.children = append(e.children, readElement(b, texts, depth+1))
@@ -95,7 +94,7 @@ func readElement(b *decoder, texts []string, depth int) element {
 	return e
 }
 
-// value is the value of a field: a number, a text, the parts of a value, or a list.
+// value is the value of a field: a number, a text, a list, or an object with its parts by name.
 type value struct {
 	number int64
 	text   string

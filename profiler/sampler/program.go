@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// program is an executable in Go that runs.
+// program is the executable of a running process, written in Go.
 type program struct {
 	module string // the path of its main module
 	table  *gosym.Table
@@ -58,7 +58,7 @@ func openProgram(pid int) (*program, error) {
 	return p, err
 }
 
-// executableOf returns the mappings of the executable itself: those of its file.
+// executableOf returns the parts of memory that hold the executable's file.
 func executableOf(pid int) ([]mapping, error) {
 	target, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
@@ -82,13 +82,13 @@ func executableOf(pid int) ([]mapping, error) {
 	return all, nil
 }
 
-// names returns the names of the functions at addresses of the process; what is not the program's
-// own code (the kernel's page, a library in C) has none.
+// names returns the names of the functions at addresses of the process. It leaves out addresses that are not
+// in the program's own code, but in the kernel's page or a library in C.
 func (p *program) names(addresses []uint64) []string {
 	var all []string
 	for i, address := range addresses {
 		if i > 0 {
-			address-- // a caller goes on after its call
+			address-- // the address of a caller is the one behind its call
 		}
 		if f := p.table.PCToFunc(p.linked(address)); f != nil {
 			all = append(all, f.Name)
@@ -97,7 +97,7 @@ func (p *program) names(addresses []uint64) []string {
 	return all
 }
 
-// linked returns an address of the process as the executable has it.
+// linked turns an address in memory into the address in the executable, or 0 if it is not in there.
 func (p *program) linked(address uint64) uint64 {
 	for _, m := range p.mapped {
 		if address < m.start || address >= m.end {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ring is the memory that the kernel writes the samples of a processor to.
+// ring is the memory into which the kernel writes the samples of a processor.
 type ring struct {
 	fd     int
 	memory []byte
@@ -21,11 +21,11 @@ func newRing(fd int, memory []byte) *ring {
 	return &ring{fd: fd, memory: memory, about: about, data: memory[about.Data_offset:][:about.Data_size]}
 }
 
-// sample is a moment of a processor.
+// sample is one look at a processor.
 type sample struct {
 	pid    int
-	kernel bool     // it was in the kernel
-	frames []uint64 // of the program
+	kernel bool     // the process was in the kernel
+	frames []uint64 // addresses in the program, the running one first
 }
 
 const (
@@ -37,9 +37,9 @@ const (
 	mostFrames = 1024
 )
 
-// each hands over all samples that are there. Records are as in perf_event_open(2): a
-// header, and for PERF_SAMPLE_TID and PERF_SAMPLE_CALLCHAIN two numbers of 32 bits, a
-// count, and so many addresses.
+// each calls take with every sample in the ring and makes room for others. A record is a header, for
+// PERF_SAMPLE_TID two numbers of 32 bits, and for PERF_SAMPLE_CALLCHAIN the number of addresses and these
+// (perf_event_open(2)).
 func (r *ring) each(take func(sample)) {
 	head, tail := atomic.LoadUint64(&r.about.Data_head), r.about.Data_tail
 	for tail < head {
@@ -56,7 +56,7 @@ func (r *ring) each(take func(sample)) {
 	atomic.StoreUint64(&r.about.Data_tail, head)
 }
 
-// bytes returns those from a place on, which may go over the end of the ring.
+// bytes returns a part of the ring, which may continue at its beginning.
 func (r *ring) bytes(from, size uint64) []byte {
 	length := uint64(len(r.data))
 	all := make([]byte, 0, size)
@@ -69,8 +69,8 @@ func (r *ring) bytes(from, size uint64) []byte {
 	return all
 }
 
-// parse reads the body of a record. Other records than samples, such as those that tell how
-// many found no room, are nothing.
+// parse reads the body of a record. It returns false for other records, such as those that count lost
+// samples.
 func parse(kind uint32, body []byte) (sample, bool) {
 	if kind != unix.PERF_RECORD_SAMPLE || len(body) < 16 {
 		return sample{}, false

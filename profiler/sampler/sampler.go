@@ -1,7 +1,7 @@
-// Package sampler looks at programs from outside: the kernel's software clock interrupts
-// every processor a thousand times a second and notes whose stack runs (perf_event_open(2)
-// with PERF_COUNT_SW_CPU_CLOCK). Programs need neither help nor know of it, and virtual
-// machines without hardware counters have that clock. Names are known of programs in Go,
+// Package sampler samples programs from outside: the kernel's software clock interrupts
+// every processor a thousand times a second and notes the stack that runs (perf_event_open(2)
+// with PERF_COUNT_SW_CPU_CLOCK). Programs need not be prepared for it, and virtual machines
+// without hardware counters have that clock, too. It names the functions of programs in Go,
 // which keep frame pointers and a table of all functions, stripped or not.
 //
 // Entry points: Start, then Sampling.End.
@@ -23,31 +23,31 @@ import (
 )
 
 const (
-	// frequency is how often a busy processor is looked at in a second: a prime, so that it
+	// frequency is the number of samples of a busy processor in a second: a prime, so that it
 	// does not keep step with what programs do by the clock.
 	frequency = 997
-	// pages of a processor's ring hold samples of some tenths of a second.
+	// pages is the size of a processor's ring: it holds the samples of some tenths of a second.
 	pages = 128
-	// drainEvery is how often the rings are emptied.
+	// drainEvery is the time between two readings of the rings.
 	drainEvery = 50 * time.Millisecond
 )
 
-// Sampling is under way on all processors.
+// Sampling samples all processors until its End.
 type Sampling struct {
 	rings []*ring
 	stop  chan struct{}
 	done  sync.WaitGroup
-	seen  map[int]map[string]*stack // by process, then by what its stack was
+	seen  map[int]map[string]*stack // by process, then by the text of the stack
 }
 
-// stack is one that was seen so often.
+// stack is a stack of a program with the number of its samples.
 type stack struct {
-	kernel bool
+	kernel bool     // the program was in the kernel
 	frames []uint64 // addresses in the program, the running one first
 	count  int
 }
 
-// Start begins to sample. Who may not is told what is needed.
+// Start begins to sample all processors. Its error names the privilege that is missing.
 func Start() (*Sampling, error) {
 	processors, err := online()
 	if err != nil {
@@ -118,7 +118,7 @@ func open(processor int) (*ring, error) {
 	return newRing(fd, memory), nil
 }
 
-// drain takes what the rings hold.
+// drain counts the samples that the rings hold.
 func (s *Sampling) drain() {
 	for _, r := range s.rings {
 		r.each(s.take)
@@ -142,8 +142,7 @@ func (s *Sampling) take(found sample) {
 	stacks[key].count++
 }
 
-// End ends the sampling and names what was seen of these processes, as long as they are
-// still there. Of those that are no programs in Go there is nothing.
+// End ends the sampling and returns the samples of those processes that still run and are programs in Go.
 func (s *Sampling) End(threads []lab.ThreadUse) []lab.ProgramSamples {
 	close(s.stop)
 	s.done.Wait()
