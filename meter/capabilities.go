@@ -24,15 +24,14 @@ func hardwareCounters() lab.Fact {
 	}, 0, -1)
 }
 
-// clockSampling tries what profiles of programs without a profiler need: to look at all that
-// runs on a processor.
+// clockSampling tries what sampling programs from outside needs: to sample whatever runs on a processor.
 func clockSampling() lab.Fact {
 	return perfEvent(unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Bits: unix.PerfBitDisabled,
 	}, -1, 0)
 }
 
-// perfEvent tries to open an event of a process, or of a processor.
+// perfEvent tries to open an event: of a process, or of a processor if pid is -1.
 func perfEvent(attributes unix.PerfEventAttr, pid, processor int) lab.Fact {
 	attributes.Size = unix.PERF_ATTR_SIZE_VER0
 	fd, err := unix.PerfEventOpen(&attributes, pid, processor, -1, unix.PERF_FLAG_FD_CLOEXEC)
@@ -99,8 +98,9 @@ func (h *Host) kernelFeature(option, module string) lab.Fact {
 	}
 }
 
-// kernelOption is "y", "m" or "" from the configuration that the running kernel
-// shows, or from the one its package put into /boot.
+// kernelOption returns the value of an option: "y", "m", or "" for one that is off. It
+// looks into the configuration that the running kernel shows, or else into the one that
+// its package put into /boot.
 func (h *Host) kernelOption(option, release string) (string, error) {
 	shown, err := os.Open(filepath.Join("/", h.root, "/proc/config.gz"))
 	if err == nil {
@@ -118,8 +118,8 @@ func (h *Host) kernelOption(option, release string) (string, error) {
 	return findOption(strings.NewReader(text), option)
 }
 
-// findOption looks for "OPTION=value" in a kernel configuration. Options that
-// are off stand there as comments or not at all.
+// findOption returns the value of "OPTION=value" in a kernel configuration. Options that
+// are off are comments there, or missing.
 func findOption(text io.Reader, option string) (string, error) {
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
@@ -130,13 +130,13 @@ func findOption(text io.Reader, option string) (string, error) {
 	return "", lines.Err()
 }
 
-// moduleOnDisk looks a module up in the index that depmod(8) writes.
+// moduleOnDisk reports whether the index that depmod(8) writes has a module.
 func (h *Host) moduleOnDisk(module, release string) bool {
 	text, err := h.read("/lib/modules/" + release + "/modules.dep")
 	return err == nil && strings.Contains(text, "/"+module+".ko")
 }
 
-// unlimited stands for a control group that sets no limit.
+// unlimited is the value of a limit that is not set.
 const unlimited = "unlimited"
 
 // cgroupCPU returns the lowest limit on processors in the control groups of this

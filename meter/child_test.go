@@ -73,7 +73,7 @@ func obey() int {
 	return 0
 }
 
-// bear starts a child, has it carry out orders, parted by semicolons, and waits
+// bear starts a child, has it carry out orders, divided by semicolons, and waits
 // for its end.
 func bear(orders string) string {
 	command := exec.Command(os.Args[0])
@@ -204,6 +204,13 @@ func (c *child) usage() time.Duration {
 		c.t.Fatal(err)
 	}
 	return time.Duration(nanoseconds)
+}
+
+// end makes the child end, and collects it.
+func (c *child) end() {
+	c.t.Helper()
+	c.leave()
+	_ = c.command.Wait() // how it ended is no matter
 }
 
 // leave makes the child end and stay as a process that nobody has collected.

@@ -17,8 +17,8 @@ import (
 const groupRoot = "/sys/fs/cgroup"
 
 // container is a unit whose processes are those of a control group. The group counts the
-// CPU time of all, exactly, whether they have ended or not; the rest is in the processes'
-// own accounts. Source: cpuacct.rst and cgroup-v2.rst of the Linux kernel.
+// exact CPU time of all its processes, ended ones included. All other accounts are those of
+// its processes. Source: cpuacct.rst and cgroup-v2.rst of the Linux kernel.
 type container struct {
 	tree
 	group group
@@ -26,7 +26,7 @@ type container struct {
 
 // group is a control group, open for reading.
 type group struct {
-	dir     int // of version 1: that of the controller cpuacct
+	dir     int // descriptor of its folder; with version 1, of the controller cpuacct
 	version int
 }
 
@@ -69,7 +69,7 @@ func (c *container) close() {
 	c.tree.close()
 }
 
-// processes returns those of the group.
+// processes returns the processes of the group.
 func (c *container) processes(s *scratch) (map[int]bool, error) {
 	text, err := s.file(c.group.dir, "cgroup.procs")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// grouped puts a child into a control group of its own.
+// grouped puts a process into a control group of its own, until the test ends.
 func grouped(t *testing.T, pid int) {
 	t.Helper()
 	folder := filepath.Join(groupRoot, "cpuacct", "cleave-meter-test-"+strconv.Itoa(pid))
@@ -41,19 +41,8 @@ func TestAContainerIsMeteredByItsControlGroup(t *testing.T) {
 	grouped(t, parent.unit.PID)
 	defer parent.leave() // before the group is removed
 	parent.unit.Span = lab.SpanContainer
-	if answer := parent.do("raise hello"); answer != "done" {
-		t.Fatal(answer)
-	}
-	metered := between(t, func() {
-		parent.do("burn 600")
-		for _, order := range []string{"bear burn 150", "raise burn 150;allocate 33554432;block 100"} {
-			if answer := parent.do(order); answer != "done" {
-				t.Fatal(answer)
-			}
-		}
-		time.Sleep(lastPoint)
-	}, parent)
-	if all := told(metered.Course); all < 0.9 || all > metered.Total.CPUSeconds+0.05 {
+	metered := familyAtWork(t, parent, lastPoint)
+	if all := cpuIn(metered.Course); all < 0.9 || all > metered.Total.CPUSeconds+0.05 {
 		t.Errorf("%g s of CPU in the course, %g s between the marks", all, metered.Total.CPUSeconds)
 	}
 	if about := metered.Sources["system"]; !strings.HasPrefix(about, "its control group (version ") {

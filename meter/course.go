@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Points of a course are at least pointEvery apart, which is a second but for what the pauses
-// between rounds are off by. The last one may be nearer: it is that of the closing mark.
+// Points of a course are at least pointEvery apart: a second, less what the pauses between
+// sampling rounds may be off by. The last point, at the closing mark, may be nearer.
 const (
 	pointEvery = 950 * time.Millisecond
 	lastPoint  = 500 * time.Millisecond
@@ -17,16 +17,16 @@ const (
 // of what the sampling rounds read anyway.
 type course struct {
 	points lab.UsageCourse
-	at     time.Duration // of the last point, since the first mark
-	cpu    int64         // nanoseconds, from the first mark until then
-	units  []int64       // CPU clocks of all units then; nil: it is the first mark
+	at     time.Duration // time of the last point, since the first mark
+	cpu    int64         // CPU time of the system from the first mark until then, nanoseconds
+	units  []int64       // CPU clocks of all units then; nil before the first point
 }
 
-// mostFollowed is from how many units on those who follow are told of roles.
-const mostFollowed = 25
+// byRoleFrom is the number of units from which on follows gets figures by role instead of by unit.
+const byRoleFrom = 25
 
-// follow makes a point of a round that lies between the marks, or at the second one, and long
-// enough after the point before. cpu are the CPU clocks of all units.
+// follow adds a point to the course, unless the round lies before the first mark or is too near to the last
+// point. cpu holds the CPU clocks of all units.
 func (w *worker) follow(cpu []int64) {
 	if len(w.marks) == 0 {
 		return
@@ -51,7 +51,7 @@ func (w *worker) follow(cpu []int64) {
 	c.at, c.cpu, c.units = at, used, cpu
 }
 
-// coresSince returns the processors that were used since the last point, by unit or role.
+// coresSince returns the mean number of processors in use since the last point, by unit or by role.
 func (w *worker) coresSince(cpu []int64, passed time.Duration) map[string]float64 {
 	cores := map[string]float64{}
 	for i, p := range w.probes {
@@ -60,7 +60,7 @@ func (w *worker) coresSince(cpu []int64, passed time.Duration) map[string]float6
 			before = w.course.units[i]
 		}
 		name := p.metered().Name
-		if len(w.probes) >= mostFollowed {
+		if len(w.probes) >= byRoleFrom {
 			name = w.roles[w.roleOf[i]]
 		}
 		cores[name] += float64(cpu[i]-before) / float64(passed)
@@ -68,11 +68,11 @@ func (w *worker) coresSince(cpu []int64, passed time.Duration) map[string]float6
 	return cores
 }
 
-// ofSystem reports whether a unit is part of the system: the generator only makes the load.
+// ofSystem reports whether a unit is part of the system, which the generator is not.
 func (w *worker) ofSystem(unit int) bool { return w.roles[w.roleOf[unit]] != lab.RoleGenerator }
 
-// usageCourse returns how the use of the system went on; nil: none of its units is metered, or not
-// for long enough. It has no memory where that of a unit cannot be told.
+// usageCourse returns the course of the system, or nil if it has no point or none of its units is metered.
+// The course has no memory if that of one unit cannot be read.
 func (w *worker) usageCourse() *lab.UsageCourse {
 	points, system := w.course.points, 0
 	for i, p := range w.probes {

@@ -38,7 +38,7 @@ func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
 			t.Errorf("point %d is %g s after the one before", i, lasts)
 		}
 	}
-	if all := told(c); all < used-0.02 || all > used+0.05 || late > 0.05 {
+	if all := cpuIn(c); all < used-0.02 || all > used+0.05 || late > 0.05 {
 		t.Errorf("%g s of CPU are told, %g s of them after the work: want %g s and none", all, late, used)
 	}
 	if grown := c.Memory[len(c.Memory)-1] - m.Samples[0].MemoryBytes; c.Memory[len(c.Memory)-1] < size ||
@@ -78,8 +78,8 @@ func TestWhoFollowsIsToldOfEachUnit(t *testing.T) {
 	}
 }
 
-// told returns the CPU time that a course tells, in seconds.
-func told(c *lab.UsageCourse) (sum float64) {
+// cpuIn returns the CPU time in a course, in seconds.
+func cpuIn(c *lab.UsageCourse) (sum float64) {
 	if c == nil {
 		return 0
 	}
@@ -100,8 +100,8 @@ func TestACourseCountsAllProcessesOfATree(t *testing.T) {
 		}
 		time.Sleep(lastPoint) // what is used after the last point is not told
 	}, parent)
-	if told := told(m.Course); told < 1.1 || told > m.Total.CPUSeconds+0.05 {
-		t.Errorf("%g s of CPU in the course, %g s between the marks: two children that burned 0.6 s", told,
+	if all := cpuIn(m.Course); all < 1.1 || all > m.Total.CPUSeconds+0.05 {
+		t.Errorf("%g s of CPU in the course, %g s between the marks: two children that burned 0.6 s", all,
 			m.Total.CPUSeconds)
 	}
 	w := worker{roles: []string{"system"}, roleOf: []int{0},

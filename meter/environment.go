@@ -12,9 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Environment returns the facts about this host, build and settings. The list
-// below is all that ever leaves the machine: no host name, no user, no address,
-// no path, no variable.
+// Environment returns the facts about this host, build and settings. Nothing beside
+// this list ever leaves the machine: no host name, no user, no address, no path, no
+// variable.
 func (h *Host) Environment() lab.Environment {
 	return lab.Environment{
 		"cpu_model":             asFact(h.keyed("/proc/cpuinfo", "model name", ":")),
@@ -71,8 +71,8 @@ func (h *Host) coresOnline() lab.Fact {
 	return lab.Fact{Value: count, Unit: "cores"}
 }
 
-// virtualised reports whether the processor says that it belongs to a
-// hypervisor. Only x86 processors say so.
+// virtualised reports whether the processor has the flag of a hypervisor. Only x86
+// processors have it.
 func (h *Host) virtualised() lab.Fact {
 	flags, err := h.keyed("/proc/cpuinfo", "flags", ":")
 	if err != nil {
@@ -94,8 +94,8 @@ func (h *Host) memoryTotal() lab.Fact {
 	return lab.Fact{Value: kib << 10, Unit: "B"}
 }
 
-// portRange returns the range of ports that outgoing connections take: its width
-// bounds the number of connections to one address.
+// portRange returns the range of ports of outgoing connections. Its width bounds the
+// number of connections to one address.
 func (h *Host) portRange() lab.Fact {
 	text, err := h.read("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
@@ -111,13 +111,12 @@ func resourceLimit(resource int) lab.Fact {
 		return unavailable("getrlimit: %v", err)
 	}
 	if limit.Cur == unix.RLIM_INFINITY {
-		return lab.Fact{Value: "unlimited"}
+		return lab.Fact{Value: unlimited}
 	}
 	return lab.Fact{Value: limit.Cur}
 }
 
-// diskFree returns the space that a user may still fill where Cleave was started:
-// results go there unless told otherwise.
+// diskFree returns the space that is left for a user in the current folder, the default place of results.
 func diskFree() lab.Fact {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(".", &disk); err != nil {
@@ -126,7 +125,7 @@ func diskFree() lab.Fact {
 	return lab.Fact{Value: disk.Bavail * uint64(disk.Bsize), Unit: "B"}
 }
 
-// buildVersion returns the version that the linker was told.
+// buildVersion returns the version that the linker has set.
 func (h *Host) buildVersion() lab.Fact {
 	if h.version == "" {
 		return unavailable("built without a version; make build sets it")

@@ -12,31 +12,26 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Host tells what this machine is and how it fares. Use NewHost. It observes one trial after another.
+// Host describes this machine and observes its condition, one trial after another. Use NewHost.
 type Host struct {
-	// version is the version from the linker; empty means unknown.
-	version string
-	// root is put before every path below /proc, /sys, /etc, /boot and /lib, so
-	// that tests can show other machines.
+	version string // of Cleave, from the linker; empty: unknown
+	// root is the folder in which tests keep the files of other machines; empty: /.
 	root string
-	// calibrated is the last calibration: seconds, and when.
+	// calibrated is the last calibration: how many seconds it took, and when.
 	calibrated struct {
 		seconds float64
 		at      time.Time
 	}
 }
 
-// NewHost returns this machine as seen by that version of Cleave, for example
-// "v1.2.0-3-g1a2b3c4".
-func NewHost(version string) *Host {
-	return &Host{version: version}
-}
+// NewHost returns this machine. version is Cleave's own, for example "v1.2.0-3-g1a2b3c4".
+func NewHost(version string) *Host { return &Host{version: version} }
 
 // read returns a file's text without blanks around it.
 func (h *Host) read(path string) (string, error) {
 	text, err := os.ReadFile(filepath.Join("/", h.root, path))
 	if err != nil {
-		// The path with the root would name a folder of the test.
+		// The path in the error would have the root in front of it.
 		var cause *os.PathError
 		if errors.As(err, &cause) {
 			err = cause.Err
@@ -52,12 +47,12 @@ func (h *Host) exists(path string) bool {
 	return err == nil
 }
 
-// unavailable returns a fact that cannot be had.
+// unavailable returns a fact without a value, with the reason.
 func unavailable(format string, arguments ...any) lab.Fact {
 	return lab.Fact{Unavailable: fmt.Sprintf(format, arguments...)}
 }
 
-// asFact returns a text that was read as a fact.
+// asFact returns a text as a fact, or the error of reading it as the reason.
 func asFact(text string, err error) lab.Fact {
 	if err != nil {
 		return unavailable("%v", err)
@@ -78,7 +73,7 @@ func (h *Host) numberOf(path string) lab.Fact {
 	return lab.Fact{Value: value}
 }
 
-// chosen returns the word in square brackets of a file such as "always [madvise] never".
+// chosen returns the word in square brackets in a file such as "always [madvise] never".
 func (h *Host) chosen(path string) lab.Fact {
 	text, err := h.read(path)
 	if err != nil {

@@ -8,17 +8,18 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// lives is a unit that is killed and started again while it is metered. What
-// its former lives used stays in its accounts; between two lives it uses nothing.
+// lives is a unit that is killed and started again while it is metered, or that starts
+// later than the metering. Its accounts are the sums over its lives; between two lives it
+// uses nothing.
 type lives struct {
 	unit    lab.Unit
 	present source   // nil between two lives
-	former  counters // of all lives before
-	ended   int      // how many lives those were
+	former  counters // sums over the lives that have ended
+	ended   int      // number of these lives
 }
 
-// lifeShift keeps the threads of several lives apart: the kernel may give the
-// same number again.
+// lifeShift puts the number of a life into the upper half of a thread's id: the kernel
+// may give a later life the same numbers.
 const lifeShift = 32
 
 // metered implements source.
@@ -46,7 +47,7 @@ func (l *lives) accounts(s *scratch, c *counters) error {
 	*c = l.former
 	c.cpu, c.tasks, c.missing = cpu, slices.Clone(l.former.tasks), nil
 	noteAll(&c.missing, l.former.missing)
-	c.stat.threads = 0 // of the dead
+	c.stat.threads = 0 // those of former lives have ended
 	if l.present == nil {
 		return nil
 	}
@@ -58,7 +59,7 @@ func (l *lives) accounts(s *scratch, c *counters) error {
 	return nil
 }
 
-// add puts the accounts of one more life to those of the lives before.
+// add adds the accounts of one more life.
 func (c *counters) add(now counters, life int) {
 	c.stat.userTicks += now.stat.userTicks
 	c.stat.systemTicks += now.stat.systemTicks
@@ -99,7 +100,7 @@ func (l *lives) end(s *scratch) error {
 	if err := l.present.accounts(s, &last); err != nil {
 		return err
 	}
-	cpu, err := l.present.cpu(s) // last: it is the account that matters most
+	cpu, err := l.present.cpu(s) // last, since it matters most and grows until the end
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (l *lives) end(s *scratch) error {
 	return nil
 }
 
-// suspend ends a life of the named unit.
+// suspend ends the present life of a unit.
 func (w *worker) suspend(name string) error {
 	i, err := w.find(name)
 	if err != nil {
@@ -141,15 +142,15 @@ func (w *worker) resume(unit lab.Unit) error {
 	if !suspended || dead.present != nil {
 		return fmt.Errorf("unit %q cannot be resumed: it is not suspended", unit.Name)
 	}
-	present, _, err := openSource(unit)
+	present, about, err := openSource(unit)
 	if err != nil {
 		return err
 	}
-	dead.unit, dead.present = unit, present
+	dead.unit, dead.present, w.sources[unit.Role] = unit, present, about
 	return nil
 }
 
-// find returns the place of a unit in the order of Watch.
+// find returns the index of a unit in the order of Watch.
 func (w *worker) find(name string) (int, error) {
 	i := slices.IndexFunc(w.probes, func(p source) bool { return p.metered().Name == name })
 	if i < 0 {

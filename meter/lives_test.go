@@ -38,6 +38,23 @@ func TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed(t *testing.T) {
 	}
 }
 
+// TestAUnitMayStartAfterTheMetering: it uses nothing until then, and its source is known.
+func TestAUnitMayStartAfterTheMetering(t *testing.T) {
+	metering, err := New().Watch(t.Context(), []lab.Unit{{Name: "spare", Role: "spare", Standby: true}})
+	must(t, err)
+	must(t, metering.Mark())
+	c := startChild(t, "spare", "spare")
+	must(t, metering.Resume(c.unit))
+	c.do("burn 50")
+	must(t, metering.Mark())
+	m, err := metering.Stop()
+	must(t, err)
+	used, source := m.Units[0].CPUSeconds, m.Sources["spare"]
+	if used < 0.05 || !strings.Contains(source, "/proc of its process") {
+		t.Errorf("%.3f s read from %q, want 0.05 s and little more from /proc", used, source)
+	}
+}
+
 func TestAMarkMayFallBetweenTwoLives(t *testing.T) {
 	c := startChild(t, "orders", "shop")
 	metering := watch(t, c)

@@ -17,10 +17,9 @@ type Meter struct {
 	shortest time.Duration
 }
 
-// New returns a meter whose sampling costs at most 0.4 % of one core between
-// the marks of a trial, whatever the number of units: it measures its own cost
-// and samples less often when rounds are dear. It never samples more often than
-// every 100 ms.
+// New returns a meter whose sampling takes at most 0.4 % of one core between the marks
+// of a trial, whatever the number of units: it measures its own cost and samples less
+// often when rounds are expensive. It samples every 100 ms at most.
 func New() *Meter {
 	return &Meter{share: 0.004, shortest: 100 * time.Millisecond}
 }
@@ -62,7 +61,7 @@ func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, erro
 	return run, nil
 }
 
-// pause returns the time to wait after a sampling round that burned cost.
+// pause returns the time to wait after a sampling round that took so much CPU time.
 func (m *Meter) pause(cost time.Duration) time.Duration {
 	return max(m.shortest, time.Duration(float64(cost)/m.share))
 }

@@ -176,8 +176,7 @@ func TestManyUnitsAreReadByTwoThreads(t *testing.T) {
 			metered.OwnWindowCPUSeconds)
 	}
 	metering := watch(t, units...)
-	units[manyUnits].leave()
-	_ = units[manyUnits].command.Wait()
+	units[manyUnits].end()
 	if err := metering.Mark(); !errors.Is(err, os.ErrProcessDone) ||
 		!strings.Contains(err.Error(), units[manyUnits].unit.Name) {
 		t.Errorf("mark of a unit that has gone: %v", err)
@@ -187,8 +186,7 @@ func TestManyUnitsAreReadByTwoThreads(t *testing.T) {
 func TestUnitThatHasGone(t *testing.T) {
 	t.Run("before watching", func(t *testing.T) {
 		c := startChild(t, "worker-007", "worker")
-		c.leave()
-		_ = c.command.Wait()
+		c.end()
 		_, err := New().Watch(t.Context(), []lab.Unit{c.unit})
 		wantGone(t, err)
 	})
@@ -197,8 +195,7 @@ func TestUnitThatHasGone(t *testing.T) {
 		c := startChild(t, "worker-007", "worker")
 		metering := watch(t, stays, c)
 		must(t, metering.Mark())
-		c.leave()
-		_ = c.command.Wait()
+		c.end()
 		wantGone(t, metering.Mark())
 	})
 	t.Run("and was not collected", func(t *testing.T) {

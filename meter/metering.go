@@ -16,7 +16,7 @@ import (
 // thread's CPU clock is the meter's own cost.
 type metering struct {
 	ctx   context.Context // of Watch: metering ends with it
-	asked chan request    // what is wanted besides sampling
+	asked chan request    // what the goroutine is to do beside sampling
 	stop  chan struct{}
 	once  sync.Once
 	ended chan struct{}
@@ -69,10 +69,10 @@ func (m *metering) ask(do func() error) error {
 	}
 }
 
-// over is the error of what is asked for after the end.
+// over returns the error of a request after the end.
 func (m *metering) over() error {
 	if err := context.Cause(m.ctx); err != nil {
-		return fmt.Errorf("no mark is taken any more: %w", err)
+		return fmt.Errorf("metering has ended: %w", err)
 	}
 	return errors.New("metering has ended")
 }

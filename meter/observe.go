@@ -34,28 +34,26 @@ type reading struct {
 	at         time.Time
 	own        time.Duration // CPU time of this process
 	processors ticks
-	err        error // of the processors' accounts
-	// stalled: microseconds in which some task waited, by resource; reasons
-	// where that cannot be had.
-	stalled map[string]int64
-	reasons map[string]string
+	err        error             // of the processors' accounts
+	stalled    map[string]int64  // microseconds in which some task waited, by resource
+	reasons    map[string]string // why a resource is missing there
 }
 
-// ticks are processor times since boot in units of 1/100 s, over all processors.
+// ticks holds processor times since boot in units of 1/100 s, over all processors.
 type ticks struct {
 	busy  int64
 	steal int64
 	total int64
 }
 
-// calibrationHolds is for how long a calibration is as good as another one: what was stored of a
-// trial before the next one begins takes less.
+// calibrationHolds is the age up to which a calibration is used again. Storing a trial, before the next one
+// begins, takes less.
 const calibrationHolds = 200 * time.Millisecond
 
-// Observe calibrates the host, which takes some 35 ms, before anything of the
-// trial runs; where it did so just now, after the trial before, that counts for both.
-// Open and Close are called at the marks of the meter: what happens
-// outside of them would count as use by others.
+// Observe calibrates the host before anything of the trial runs, which takes some 35 ms.
+// It uses the calibration at the end of the last trial again if that was just now. Open
+// and Close are called at the marks of the meter: what happens outside of them would
+// count as use by others.
 func (h *Host) Observe() (lab.Observation, error) {
 	o := &observation{host: h}
 	o.load, o.loadError = h.loadAverage()
@@ -105,7 +103,7 @@ func (o *observation) End(unitCPUSeconds float64) lab.Conditions {
 	return c
 }
 
-// shares works out what the hypervisor withheld and what others used.
+// shares fills in the shares of processor time that the hypervisor withheld and that others used.
 func shares(c *lab.Conditions, open, closing reading, unitCPUSeconds float64) {
 	if err := errors.Join(open.err, closing.err); err != nil {
 		note(&c.Unavailable, err.Error(), "steal_share", "others_share")
@@ -121,12 +119,12 @@ func shares(c *lab.Conditions, open, closing reading, unitCPUSeconds float64) {
 	c.StealShare = float64(closing.processors.steal-open.processors.steal) / float64(total)
 	busy := float64(closing.processors.busy-open.processors.busy) / ticksPerSecond
 	others := busy - unitCPUSeconds - (closing.own - open.own).Seconds()
-	// The two sides come from different accounts (ticks and nanoseconds), so
-	// that an idle host can come out slightly below nothing.
+	// The two sides come from different accounts (ticks and nanoseconds), so the
+	// difference can be slightly below zero on an idle host.
 	c.OthersShare = max(0, others/all)
 }
 
-// stalls works out in which share of the window some task waited.
+// stalls fills in the share of the window in which some task waited, by resource.
 func stalls(c *lab.Conditions, open, closing reading) {
 	window := closing.at.Sub(open.at)
 	c.PressureShares = make(map[string]float64)

@@ -11,17 +11,17 @@ import (
 )
 
 // host is a unit whose processes are those of a host, such as the daemons of a platform: all
-// that are in the PID namespace of its process, or those of some names there. What is in
-// a namespace below, as containers are, is not among them.
+// in the PID namespace of its process, or those of some names there. Processes in a namespace
+// below, such as those of containers, are not among them.
 //
-// The accounts of ended children are no part of it: a program that has waited for a
-// container's first process has that one's time in them.
+// It leaves out the accounts of ended children: those of a program that has waited for a
+// container's first process hold the time of the container.
 type host struct {
 	tree
-	programs  []string // none: all
+	programs  []string // names of its processes; none: all
 	namespace string
-	seen      map[int]int64 // nanoseconds, by process: when it was last looked at
-	ended     int64         // nanoseconds of processes whose number another one has by now
+	seen      map[int]int64 // CPU time at the last reading, by process, nanoseconds
+	ended     int64         // CPU time of processes whose number was given again, nanoseconds
 }
 
 // openHost finds the processes of a host.
@@ -42,8 +42,8 @@ func openHost(whole tree) (*host, error) {
 	return h, nil
 }
 
-// namespaceOf names the PID namespace of a process, whose folder lies below an open one; "":
-// it has ended, or may not be looked at.
+// namespaceOf returns the name of the PID namespace of a process, whose folder lies below an open one, or ""
+// if the process has ended or may not be read.
 func namespaceOf(dir int, process string, s *scratch) string {
 	n, err := unix.Readlinkat(dir, process+"ns/pid", s.buffer)
 	if err != nil {
@@ -52,7 +52,7 @@ func namespaceOf(dir int, process string, s *scratch) string {
 	return string(s.buffer[:n])
 }
 
-// processes returns those of the host that have one of the names.
+// processes returns the processes of the host that have one of the names.
 func (h *host) processes(s *scratch) (map[int]bool, error) {
 	children, err := families(s)
 	if err != nil {
@@ -63,8 +63,8 @@ func (h *host) processes(s *scratch) (map[int]bool, error) {
 		return nil, err
 	}
 	now := map[int]bool{}
-	for _, brood := range children {
-		for _, pid := range brood {
+	for _, siblings := range children {
+		for _, pid := range siblings {
 			folder := strconv.Itoa(pid) + "/"
 			if h.called(proc, folder, s) && namespaceOf(proc, folder, s) == h.namespace {
 				now[pid] = true
@@ -74,8 +74,8 @@ func (h *host) processes(s *scratch) (map[int]bool, error) {
 	return now, unix.Close(proc)
 }
 
-// called reports whether a process has one of the names, where there are some. The kernel
-// keeps 15 bytes of a name.
+// called reports whether a process has one of the names, or true if there are none. The kernel
+// keeps the first 15 bytes of a name.
 func (h *host) called(proc int, folder string, s *scratch) bool {
 	if len(h.programs) == 0 {
 		return true
@@ -84,7 +84,7 @@ func (h *host) called(proc int, folder string, s *scratch) bool {
 	return err == nil && slices.Contains(h.programs, strings.TrimSpace(string(text)))
 }
 
-// cpu implements source. What has ended counts as it was last seen.
+// cpu implements source. A process that has ended counts with its last reading.
 func (h *host) cpu(s *scratch) (int64, error) {
 	if err := h.refresh(s); err != nil {
 		return 0, err
@@ -118,8 +118,8 @@ func (h *host) accounts(s *scratch, c *counters) error {
 	return nil
 }
 
-// daemon returns what a process of a platform is called: its program, and the part of it that it
-// was told to be. Files that it was started with tell nothing of it.
+// daemon returns the name of a process of a platform: its program, and the subcommand in its first argument.
+// Other arguments say nothing about its role.
 func (p *probe) daemon(s *scratch) string {
 	text, err := s.file(p.dir, "cmdline")
 	words := strings.Split(string(text), "\x00")

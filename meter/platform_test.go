@@ -59,6 +59,7 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	begin(t, &syscall.SysProcAttr{}, program, "apiserver", "--token=topsecret")
 	begin(t, &syscall.SysProcAttr{}, "sh", "-c", burns)
 	ends := begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
+	wantThreads(t, unit, "cleave-busy", 2)
 	often := &Meter{share: 0.5, shortest: 50 * time.Millisecond} // looks at the one that ends before it does
 	metering, err := often.Watch(t.Context(), []lab.Unit{unit})
 	if err == nil {
@@ -96,6 +97,20 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	}
 	if ended < 0.05 {
 		t.Errorf("the one that has ended had used %g s: %+v", ended, metered.Processes)
+	}
+}
+
+// wantThreads checks that the threads of a unit are so many, and all of one name.
+func wantThreads(t *testing.T, unit lab.Unit, name string, n int) {
+	t.Helper()
+	threads, err := New().Threads([]lab.Unit{unit})
+	must(t, err)
+	names := map[string]int{}
+	for _, thread := range threads {
+		names[thread.Name]++
+	}
+	if len(names) != 1 || names[name] != n {
+		t.Errorf("threads by name %v, want %d called %s", names, n, name)
 	}
 }
 

@@ -17,27 +17,25 @@ type probe struct {
 	unit  lab.Unit
 	dir   int
 	clock int32
-	// noMemory is the reason why the proportional set size cannot be had; once
-	// known, it is not asked for again.
+	// noMemory is the reason why the proportional set size cannot be read. Once
+	// known, it is not tried again.
 	noMemory string
-	// last and peak are sizes of its memory, in bytes, where it is one process of a tree.
+	// last and peak are sizes of its memory, in bytes, if it is one process of a tree.
 	last, peak int64
 }
 
 // counters are a unit's accounts at one mark, all since the unit started.
 type counters struct {
-	cpu     int64 // nanoseconds
-	stat    stat
-	tasks   []task
-	read    int64 // bytes
-	written int64 // bytes
-	largest int64 // bytes of the largest resident set
-	// processes are those of a unit that has several, received and sent what the network of
-	// a container did, in bytes.
-	processes      []process
-	received, sent int64
-	// missing holds a reason for every account that cannot be had, by the name
-	// of the metric in lab.Usage. Nil where nothing is missing.
+	cpu            int64 // nanoseconds
+	stat           stat
+	tasks          []task
+	read           int64     // bytes
+	written        int64     // bytes
+	largest        int64     // bytes of the largest resident set
+	processes      []process // of a unit of several processes
+	received, sent int64     // bytes of a container's network
+	// missing holds the reason for every account that cannot be read, by the name
+	// of the metric in lab.Usage; nil: none is missing.
 	missing map[string]string
 }
 
@@ -51,19 +49,20 @@ type task struct {
 // source reads what one unit has used.
 type source interface {
 	metered() lab.Unit
-	// cpu is the CPU time since the unit started, in nanoseconds.
+	// cpu returns the CPU time since the unit started, in nanoseconds.
 	cpu(s *scratch) (int64, error)
 	// accounts reads everything except the CPU time, which the caller reads last
 	// before a trial and first after it.
 	accounts(s *scratch, c *counters) error
-	// memory is the proportional set size in bytes. It fails only when the unit
-	// has gone; where the size cannot be had, memoryMissing says why.
+	// memory returns the proportional set size in bytes. It fails only when the unit
+	// has gone.
 	memory(s *scratch) (int64, error)
+	// memoryMissing returns the reason why memory cannot be read; empty: it can.
 	memoryMissing() string
 	close()
 }
 
-// openSource finds the unit's processes; about names the source, and what it cannot tell.
+// openSource finds the unit's processes. about describes the source and what it lacks.
 func openSource(unit lab.Unit) (_ source, about string, _ error) {
 	p, err := openProbe(unit)
 	if err != nil || unit.Span == "" {
@@ -113,18 +112,15 @@ func openProbe(unit lab.Unit) (*probe, error) {
 	return &probe{unit: unit, dir: dir, clock: processClock(unit.PID)}, nil
 }
 
-// gone is the error of a unit that does not run any more.
+// gone returns the error of a unit that does not run any more.
 func gone(unit lab.Unit) error {
 	return fmt.Errorf("unit %q (pid %d) has gone; its log says why: %w", unit.Name, unit.PID, os.ErrProcessDone)
 }
 
-// close gives the descriptor back. There is nothing to lose in a failure.
-func (p *probe) close() {
-	_ = unix.Close(p.dir)
-}
+// close gives the descriptor back. A failure loses nothing.
+func (p *probe) close() { _ = unix.Close(p.dir) }
 
-// cpu reads the process CPU clock: nanoseconds of all threads, also of those
-// that have ended.
+// cpu reads the process CPU clock: nanoseconds of all threads, ended ones included.
 func (p *probe) cpu(s *scratch) (int64, error) {
 	value, err := s.clock(p.clock)
 	if err != nil {
@@ -133,8 +129,8 @@ func (p *probe) cpu(s *scratch) (int64, error) {
 	return value, nil
 }
 
-// life reads the stat file and fails when the process has ended, also while
-// its parent has not collected it yet.
+// life reads the stat file. It fails when the process has ended, even if its parent has
+// not collected it yet.
 func (p *probe) life(s *scratch) (stat, error) {
 	text, err := s.file(p.dir, "stat")
 	if err != nil {
@@ -164,7 +160,7 @@ func (p *probe) accounts(s *scratch, c *counters) error {
 	return nil
 }
 
-// note records why quantities cannot be had, by their names.
+// note records why quantities cannot be read, by their names.
 func note(missing *map[string]string, reason string, names ...string) {
 	if *missing == nil {
 		*missing = map[string]string{}
@@ -174,7 +170,7 @@ func note(missing *map[string]string, reason string, names ...string) {
 	}
 }
 
-// noteAll records what another reading could not have.
+// noteAll records the reasons of another reading.
 func noteAll(missing *map[string]string, more map[string]string) {
 	for name, reason := range more {
 		note(missing, reason, name)

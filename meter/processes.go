@@ -13,19 +13,19 @@ import (
 
 // process holds what one process of a unit of several has used since it started.
 type process struct {
-	probe   *probe // not its number, which the kernel may give again
+	probe   *probe // identifies it; the kernel may give its number again
 	name    string
 	file    string // the script or file that it was started with; empty: none
 	cpu     int64  // nanoseconds
-	peak    int64  // bytes of memory, since the reading before
+	peak    int64  // highest memory since the last reading, bytes
 	read    int64
 	written int64
 }
 
-// restName is the row of what no living process accounts for.
+// restName is the name of the row with what no living process accounts for.
 const restName = "processes that have ended"
 
-// readProcesses reads the members one by one and begins a new peak of each.
+// readProcesses reads every member and starts a new peak for it.
 func (t *tree) readProcesses(s *scratch) []process {
 	all := make([]process, 0, len(t.members))
 	for _, p := range t.members {
@@ -42,8 +42,8 @@ func (t *tree) readProcesses(s *scratch) []process {
 	return all
 }
 
-// name returns what a process is called: its program, and the script or file that it was started
-// with. Other arguments are left out, since there may be a secret among them.
+// name returns the name of a process: its program, and the script or file that it was started with. It leaves
+// out other arguments, which may be secrets.
 func (p *probe) name(s *scratch) (name, file string) {
 	text, err := s.file(p.dir, "cmdline")
 	words := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
@@ -66,8 +66,8 @@ func (p *probe) name(s *scratch) (name, file string) {
 	return name, ""
 }
 
-// network reads what the process's network has received and sent, in bytes, if that is not
-// the one of this host.
+// network returns the bytes that the process's network has received and sent, or zeros if it is the network
+// of this host.
 func (p *probe) network(s *scratch) (received, sent int64) {
 	var own, theirs unix.Stat_t
 	if unix.Stat("/proc/self/ns/net", &own) != nil || unix.Fstatat(p.dir, "ns/net", &theirs, 0) != nil ||
@@ -90,8 +90,8 @@ func (p *probe) network(s *scratch) (received, sent int64) {
 	return received, sent
 }
 
-// processes divides what a unit of several processes used by their names. A container is
-// one row, by its role, which is the name of its service.
+// processes divides what a unit of several processes used by the names of the processes. A container is one
+// row with the name of its role, that of its service.
 func (w *worker) processes(i int, whole lab.Usage) []lab.ProcessUsage {
 	unit := w.probes[i].metered()
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
@@ -120,7 +120,7 @@ func (w *worker) processes(i int, whole lab.Usage) []lab.ProcessUsage {
 		rows[at].ReadBytes += now.read - before.read
 		rows[at].WrittenBytes += now.written - before.written
 	}
-	const tick = 1.0 / ticksPerSecond // that is how well the kernel tells of the dead
+	const tick = 1.0 / ticksPerSecond // the kernel's precision for processes that have ended
 	if len(rows) > 0 && rest > tick {
 		rows = append(rows, lab.ProcessUsage{Unit: unit.Name, Name: restName, CPUSeconds: rest})
 	}

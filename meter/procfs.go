@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratch is one reader's memory: files are read into the same buffer again
-// and again, so that a sampling round allocates next to nothing. What a method
-// returns is valid until the next call.
+// scratch is the buffer of one reader. Every file is read into it, so that a sampling
+// round allocates next to nothing. What a method returns is valid until the next call.
 type scratch struct {
 	buffer []byte
 	time   unix.Timespec
@@ -73,12 +72,11 @@ func processClock(pid int) int32 {
 
 // stat holds the fields of /proc/<pid>/stat for the meter (proc_pid_stat(5)).
 type stat struct {
-	state       byte
-	parent      int64
-	userTicks   int64
-	systemTicks int64
-	// of children that have ended and were waited for, with theirs
-	childUserTicks   int64
+	state            byte
+	parent           int64
+	userTicks        int64
+	systemTicks      int64
+	childUserTicks   int64 // of children that have ended and were waited for, with their children
 	childSystemTicks int64
 	threads          int64
 }
@@ -132,8 +130,8 @@ func parseStat(text []byte) (stat, error) {
 	return result, nil
 }
 
-// lineValue finds "<key> <blanks> <number>" at the start of a line. Keys are
-// given with their colon.
+// lineValue finds "<key> <blanks> <number>" at the start of a line. The key includes the
+// sign behind it, a colon or a blank.
 func lineValue(text []byte, key string) (int64, bool) {
 	for len(text) > 0 {
 		line, tail, _ := bytes.Cut(text, []byte{'\n'})

@@ -14,8 +14,8 @@ import (
 
 var _ lab.ThreadMeter = (*Meter)(nil)
 
-// Threads implements lab.ThreadMeter. Times are in ticks of 10 ms, as the kernel shows
-// them: this is for the long windows of profiles, and costs more than Watch does.
+// Threads implements lab.ThreadMeter. Times are in the kernel's ticks of 10 ms, which is precise
+// enough for the long windows of profiles. It costs more than Watch does.
 func (m *Meter) Threads(units []lab.Unit) ([]lab.ThreadUse, error) {
 	var all []lab.ThreadUse
 	for _, unit := range units {
@@ -43,6 +43,8 @@ func processesOf(unit lab.Unit) ([]int, error) {
 		whole = s
 	case *container:
 		whole = &s.tree
+	case *host:
+		whole = &s.tree
 	default:
 		return []int{unit.PID}, nil
 	}
@@ -50,7 +52,7 @@ func processesOf(unit lab.Unit) ([]int, error) {
 	return slices.Collect(maps.Keys(whole.members)), err
 }
 
-// threadsOf returns those of a process that have not ended since they were listed.
+// threadsOf returns the threads of a process that have not ended since they were listed.
 func threadsOf(unit lab.Unit, pid int) []lab.ThreadUse {
 	folder := fmt.Sprintf("/proc/%d/task", pid)
 	entries, err := os.ReadDir(folder)

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-func TestThreadsOfAProcessAreTold(t *testing.T) {
+func TestThreadsOfAProcess(t *testing.T) {
 	limit := time.Now().Add(time.Minute)
 	for used := cpuOfSelf(); cpuOfSelf()-used < 100*time.Millisecond; { // a few ticks, on a busy host, too
 		if time.Now().After(limit) {

@@ -9,24 +9,24 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tree is a unit of several processes: a root with all that descend from it, or
-// only those that do. What has ended counts through its parent: the kernel adds
-// the accounts of a child to those of the parent that waits for it.
+// tree is a unit of several processes: a root with all that descend from it, or only
+// these. A process that has ended counts through its parent: the kernel adds the
+// accounts of a child to those of the parent that waits for it.
 //
-// A child whose parent ignores it (SIGCHLD set to be ignored) is lost when it
-// ends, and the kernel shows the time of ended children in whole ticks.
+// A child whose parent ignores SIGCHLD is lost when it ends. The kernel shows the time
+// of ended children in whole ticks.
 type tree struct {
 	root     *probe
 	members  map[int]*probe                       // by process id
 	find     func(*scratch) (map[int]bool, error) // the processes that belong to the unit now
 	noMemory string
-	// last is the highest CPU time seen, in nanoseconds. Whole ticks can make a
-	// later reading lower by less than one tick per parent.
+	// last is the highest CPU time read so far, in nanoseconds. Whole ticks can make a
+	// later reading lower, by less than one tick per parent.
 	last int64
 }
 
-// attempts is how often a tree is read when processes end meanwhile. A tree that
-// changes all the time is read as it is at the last.
+// attempts is how often a tree is read while processes end. The last reading of a tree
+// that changes all the time counts as it is.
 const attempts = 4
 
 // nanosecondsPerTick is the length of a tick.
@@ -65,7 +65,7 @@ func (t *tree) descendants(s *scratch) (map[int]bool, error) {
 	return now, nil
 }
 
-// refresh finds the processes of the unit and reads these from now on.
+// refresh updates the members to the processes that the unit has now.
 func (t *tree) refresh(s *scratch) error {
 	if _, err := t.root.life(s); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (t *tree) refresh(s *scratch) error {
 	return nil
 }
 
-// admit begins to read a process, unless it has ended since.
+// admit adds a process to the members, unless it has ended since.
 func (t *tree) admit(pid int) error {
 	unit := t.root.unit
 	unit.PID = pid
@@ -104,7 +104,7 @@ func (t *tree) admit(pid int) error {
 	return nil
 }
 
-// families lists the children of every process of this host.
+// families returns the children of every process of this host.
 func families(s *scratch) (map[int][]int, error) {
 	folder, err := os.Open("/proc")
 	if err != nil {
@@ -148,8 +148,8 @@ func (t *tree) cpu(s *scratch) (int64, error) {
 	return t.last, nil
 }
 
-// clocks adds up what has ended and then what lives. A process that ends between
-// the two readings is in neither; then the sum is not complete.
+// clocks adds up the CPU time of ended processes, then that of living ones. A process that
+// ends between the two readings is in neither; the sum is not complete then.
 func (t *tree) clocks(s *scratch) (sum int64, complete bool) {
 	complete = true
 	for _, p := range t.all() {
@@ -166,7 +166,7 @@ func (t *tree) clocks(s *scratch) (sum int64, complete bool) {
 	return sum, complete
 }
 
-// all returns the members and the root, which keeps the accounts of orphans.
+// all returns the members, and a root that is none: it has the accounts of orphans.
 func (t *tree) all() []*probe {
 	all := make([]*probe, 0, len(t.members)+1)
 	for _, p := range t.members {
@@ -187,7 +187,7 @@ func (t *tree) accounts(s *scratch, c *counters) error {
 	return err
 }
 
-// addAll adds up the accounts of the members, once more when one ends meanwhile.
+// addAll adds up the accounts of the members. It starts again if one ends meanwhile.
 func (t *tree) addAll(s *scratch, c *counters) error {
 	for range attempts {
 		if err := t.refresh(s); err != nil {
@@ -222,8 +222,7 @@ func (t *tree) addUp(s *scratch, c *counters) bool {
 	return complete
 }
 
-// addOrphans adds what a root that only keeps the others has taken over from
-// those that have ended.
+// addOrphans adds the accounts of ended processes that a root has which is no member.
 func (t *tree) addOrphans(s *scratch, c *counters) {
 	if t.root.unit.Span != lab.SpanBelow {
 		return

@@ -11,12 +11,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// familyAtWork meters a child that works itself, has a child that ends and one
-// that stays. The parent burns 600 ms, its children 150 ms each and hold 32 MiB.
-func familyAtWork(t *testing.T, span lab.Span) lab.Usage {
+// familyAtWork meters a unit that works itself, has a child that ends and one that
+// stays, and then rests. The parent burns 600 ms, its children 150 ms each, and one of
+// them holds 32 MiB.
+func familyAtWork(t *testing.T, parent *child, rest time.Duration) lab.Metered {
 	t.Helper()
-	parent := startChild(t, "server", "system")
-	parent.unit.Span = span
 	if answer := parent.do("raise hello"); answer != "done" {
 		t.Fatal(answer)
 	}
@@ -27,7 +26,8 @@ func familyAtWork(t *testing.T, span lab.Span) lab.Usage {
 				t.Fatal(answer)
 			}
 		}
-	}, parent).Roles["system"]
+		time.Sleep(rest)
+	}, parent)
 }
 
 func TestATreeIsMeteredWithChildrenThatLiveAndThatHaveEnded(t *testing.T) {
@@ -41,7 +41,9 @@ func TestATreeIsMeteredWithChildrenThatLiveAndThatHaveEnded(t *testing.T) {
 		lab.SpanBelow: {0.29, 0.59, 32 << 20, 100},
 	} {
 		t.Run(string("span "+span), func(t *testing.T) {
-			used := familyAtWork(t, span)
+			parent := startChild(t, "server", "system")
+			parent.unit.Span = span
+			used := familyAtWork(t, parent, 0).Roles["system"]
 			if used.CPUSeconds < bounds.lowest || used.CPUSeconds > bounds.highest {
 				t.Errorf("%g s of CPU, want %g to %g", used.CPUSeconds, bounds.lowest, bounds.highest)
 			}
@@ -76,15 +78,10 @@ func TestTheProcessesOfATreeAreToldApart(t *testing.T) {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()
 	})
-	metering, err := New().Watch(t.Context(), []lab.Unit{{Name: "system", Role: "system",
-		PID: command.Process.Pid, Span: lab.SpanTree}})
-	must(t, err)
-	for range 2 {
-		time.Sleep(300 * time.Millisecond) // the work: what the meter shall see
-		must(t, metering.Mark())
-	}
-	metered, err := metering.Stop()
-	must(t, err)
+	time.Sleep(300 * time.Millisecond) // until the shell has started the others
+	unit := lab.Unit{Name: "system", Role: "system", PID: command.Process.Pid, Span: lab.SpanTree}
+	system := &child{unit: unit}
+	metered := between(t, func() { time.Sleep(300 * time.Millisecond) }, system)
 	rows := map[string]lab.ProcessUsage{}
 	for _, row := range metered.Processes {
 		rows[row.Name] = row

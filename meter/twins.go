@@ -12,11 +12,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tellApart gives processes that share a name what differs between them, by what lab.Unit.NameBy says: the
-// folder that they work in, the port that they listen on, or an argument. Where it says nothing, these are
-// the folder, else the port. Those that share that too, such as the workers of a pool, keep the name. What
-// is told is the same in every trial: neither the folder of the root, which may be one of a trial, nor the
-// port that the root was given.
+// tellApart extends the names of processes that share one by what differs between them. lab.Unit.NameBy says
+// what that is: the folder that they work in, the port that they listen on, or an argument. By default it is
+// the folder, or else the port. Processes that share that too, such as the workers of a pool, keep the name.
+// Names are the same in every trial: they hold neither the folder of the root, which may be one of a trial,
+// nor the port that the root was given.
 func tellApart(root *probe, all []process) {
 	sharing := map[string][]*process{}
 	for i := range all {
@@ -42,7 +42,7 @@ func tellApart(root *probe, all []process) {
 	}
 }
 
-// addWhatDiffers adds words to the names of processes, and reports whether they differ.
+// addWhatDiffers appends words to the names of processes if they differ, and reports whether they do.
 func addWhatDiffers(twins []*process, words map[*process]string) bool {
 	different := map[string]bool{}
 	for _, p := range twins {
@@ -57,12 +57,11 @@ func addWhatDiffers(twins []*process, words map[*process]string) bool {
 	return true
 }
 
-// proc returns the path of a file about a process; it stays that process's when the kernel gives its number
-// again.
+// proc returns the path of a file about a process. It never leads to a later process with the same number.
 func (p *probe) proc(name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", p.dir, name) }
 
-// foldersOf returns " in FOLDER" for processes: the folder of the script that they were started with, where
-// it was named, else the one that they work in, where that is another than the root's.
+// foldersOf returns " in FOLDER" for processes: the folder in the name of the script that they were started
+// with, or else the one that they work in, unless the root works there, too.
 func foldersOf(root *probe, twins []*process) map[*process]string {
 	words := map[*process]string{}
 	usual, err := os.Readlink(root.proc("cwd"))
@@ -78,7 +77,7 @@ func foldersOf(root *probe, twins []*process) map[*process]string {
 	return words
 }
 
-// argumentsOf returns an argument of each process, with a blank before it; see lab.Unit.NameBy.
+// argumentsOf returns an argument of each process behind a blank; see lab.Unit.NameBy.
 func argumentsOf(twins []*process, argument string) map[*process]string {
 	words := map[*process]string{}
 	number, failed := strconv.Atoi(argument)
@@ -101,9 +100,8 @@ func argumentsOf(twins []*process, argument string) map[*process]string {
 	return words
 }
 
-// portsOf returns " at :PORT" for the processes that listen, by the lowest of their ports. If the command or
-// the environment of the root names one of all the ports, that may be another one in each trial, and is left
-// out.
+// portsOf returns " at :PORT" for the processes that listen, with the lowest of their ports. It leaves out
+// the only port that the command or the environment of the root names: that may differ between trials.
 func portsOf(root *probe, all []process) map[*process]string {
 	words, found := map[*process]string{}, map[*process]int{}
 	listening := map[string]int{}
@@ -129,9 +127,8 @@ func portsOf(root *probe, all []process) map[*process]string {
 	return words
 }
 
-// readListening adds the ports of a table of the kernel that accept connections, by the inodes of their
-// sockets (proc_pid_net(5): the second column is the address, the fourth the state, 0A for LISTEN, the tenth
-// the inode).
+// readListening reads the ports that accept connections from a table of the kernel, by the inodes of their
+// sockets (proc_pid_net(5): column 2 is the address, 4 the state, 0A for LISTEN, and 10 the inode).
 func readListening(table string, ports map[string]int) {
 	file, err := os.Open(table)
 	if err != nil {
@@ -167,7 +164,7 @@ func lowestPort(p *probe, listening map[string]int) int {
 	return lowest
 }
 
-// mentions reports whether a process was started with a number in its command or its environment.
+// mentions reports whether the command or the environment of a process holds a number.
 func (p *probe) mentions(number string) bool {
 	for _, name := range []string{"cmdline", "environ"} {
 		text, _ := os.ReadFile(p.proc(name)) // nothing where it has ended

@@ -16,7 +16,7 @@ import (
 // that Go supports, whatever the timer of the kernel.
 const ticksPerSecond = 100
 
-// account is the mean and the peak of a memory size over samples, in bytes.
+// account holds the sum and the peak of a memory size over samples, in bytes.
 type account struct {
 	sum     int64
 	peak    int64
@@ -38,8 +38,8 @@ func (a *account) mean() int64 {
 	return a.sum / a.samples
 }
 
-// memory accounts for units, roles and the total alike: the peak of a sum is
-// not the sum of the peaks.
+// memory has accounts of units, roles and the total: the peak of a sum is not the sum of
+// the peaks.
 type memory struct {
 	units []account
 	roles []account
@@ -65,7 +65,6 @@ func (m *memory) add(sizes []int64, roleOf []int) {
 	m.total.add(sum(sizes))
 }
 
-// sum adds up.
 func sum(values []int64) int64 {
 	var total int64
 	for _, value := range values {
@@ -74,7 +73,7 @@ func sum(values []int64) int64 {
 	return total
 }
 
-// metered puts the differences between the two marks together.
+// metered returns the differences between the two marks.
 func (w *worker) metered() lab.Metered {
 	deltas := make([]lab.Usage, len(w.probes))
 	splits := make([]stat, len(w.probes))
@@ -119,7 +118,7 @@ func (w *worker) metered() lab.Metered {
 	return result
 }
 
-// thisHost returns the host of this process; zero where it has no kernel's name.
+// thisHost returns the host of this process, or zero if its kernel has no identity.
 func thisHost() lab.UnitHost {
 	run, err := os.ReadFile(lab.KernelRun)
 	if err != nil {
@@ -128,7 +127,7 @@ func thisHost() lab.UnitHost {
 	return lab.UnitHost{KernelRun: strings.TrimSpace(string(run)), Processors: runtime.NumCPU()}
 }
 
-// idle returns how long the units rested before the first mark; 0: not long enough to tell.
+// idle returns the time from Watch to the first mark, or 0 if it was too short to measure the idle units.
 func (w *worker) idle() time.Duration {
 	if rested := w.marks[0].at.Sub(w.started); rested >= lab.ShortestIdle {
 		return rested
@@ -136,8 +135,8 @@ func (w *worker) idle() time.Duration {
 	return 0
 }
 
-// difference returns what one unit used between the marks, without memory and
-// without the user and system split, whose ticks it returns beside it.
+// difference returns what one unit used between the marks, without memory and without
+// the division into user and system time, for which it returns the ticks.
 func (w *worker) difference(i int) (lab.Usage, stat) {
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
 	voluntary, involuntary := switchesBetween(open.tasks, closing.tasks)
@@ -160,7 +159,7 @@ func (w *worker) difference(i int) (lab.Usage, stat) {
 	return usage, ticks
 }
 
-// idleCores returns how many processors a unit used while it rested.
+// idleCores returns the mean number of processors that a unit used before the first mark.
 func (w *worker) idleCores(i int) float64 {
 	idle := w.idle()
 	if idle == 0 {
@@ -169,7 +168,7 @@ func (w *worker) idleCores(i int) float64 {
 	return float64(w.marks[0].units[i].cpu-w.startedCPU[i]) / float64(idle.Nanoseconds())
 }
 
-// missing joins the reasons of both marks and of sampling. Nil: nothing is missing.
+// missing joins the reasons of both marks and of sampling; nil if nothing is missing.
 func missing(p source, open, closing *counters) map[string]string {
 	var all map[string]string
 	noteAll(&all, open.missing)
@@ -180,9 +179,9 @@ func missing(p source, open, closing *counters) map[string]string {
 	return all
 }
 
-// switchesBetween adds up the context switches of the threads that live at the
-// closing mark. What a thread did that ended before it is lost: the kernel
-// keeps no account of it that others can read.
+// switchesBetween adds up the context switches of the threads that live at the closing
+// mark. Those of a thread that ended before are lost: the kernel keeps no account of
+// them that others can read.
 func switchesBetween(open, closing []task) (voluntary, involuntary int64) {
 	before := make(map[int]task, len(open))
 	for _, t := range open {

@@ -18,8 +18,8 @@ type worker struct {
 	roles   []string // distinct, in order of appearance
 	roleOf  []int    // index into roles, one per unit
 	scratch *scratch
-	// interrupted says that a mark or something else waits: a sampling round then
-	// gives up, since a late mark would count what units do after the last operation.
+	// interrupted reports whether a request waits. A sampling round gives up then: a late
+	// mark would count what units do after the last operation.
 	interrupted func() bool
 
 	started    time.Time
@@ -34,18 +34,16 @@ type worker struct {
 	memory  memory
 	samples []lab.UsageSample
 	course  course
-	follows func(lab.UsedSecond) // nil: nobody does
+	follows func(lab.UsedSecond) // called with every point of the course; nil: none
 	notes   []string             // what the figures do not hold
-	sources map[string]string    // by role
+	sources map[string]string    // descriptions of the sources, by role
 }
 
 // mark is one reading of all units.
 type mark struct {
 	units []counters // in the order given to Watch
-	// at and own: the edge of the measured window, on the wall clock and on the
-	// meter's own CPU clock (nanoseconds).
-	at  time.Time
-	own int64
+	at    time.Time  // edge of the measured window
+	own   int64      // CPU time of the meter itself then, nanoseconds
 }
 
 // newWorker groups the units by role.
@@ -73,17 +71,18 @@ func (w *worker) close() {
 	}
 }
 
-// own returns what reading has cost so far, in nanoseconds: this thread's CPU clock and what its helpers
-// have used. The clock cannot fail on Linux: every thread has it.
+// own returns the CPU time of reading so far, in nanoseconds: of this thread and of its helpers. The clock
+// cannot fail on Linux: every thread has it.
 func (w *worker) own() int64 {
 	value, _ := w.scratch.clock(unix.CLOCK_THREAD_CPUTIME_ID)
 	return value + w.helped
 }
 
-// manyUnits is from how many units on a mark is read by two threads: all wait for it then.
+// manyUnits is the number of units from which on two threads read a mark, since everybody waits for it.
 const manyUnits = 32
 
-// each does something for all units, by their place in the order of Watch, and returns the first error.
+// each calls do for every unit, with its index in the order of Watch, and returns the first error of each
+// thread.
 func (w *worker) each(do func(s *scratch, unit int) error) error {
 	count := len(w.probes)
 	through := func(s *scratch, from, to int) error {
@@ -181,8 +180,8 @@ func (w *worker) readAccounts(m *mark) error {
 	return w.each(func(s *scratch, unit int) error { return w.probes[unit].accounts(s, &m.units[unit]) })
 }
 
-// sampleAll takes the sample that belongs to a mark, without regard to others
-// that wait, and sets the pause before the next round by what it cost.
+// sampleAll takes the sample of a mark, even if requests wait, and sets the pause before
+// the next round by its cost.
 func (w *worker) sampleAll() error {
 	before := w.own()
 	err := w.each(func(s *scratch, unit int) (err error) {
@@ -214,7 +213,7 @@ func (w *worker) round() {
 	}
 }
 
-// keep makes a sample of the memory that was read. Counted samples go into the mean and the peak.
+// keep makes a sample of the memory that was read. If counted, it goes into the mean and the peak.
 func (w *worker) keep(counted bool) error {
 	cpu, err := w.cpu()
 	if err != nil {
