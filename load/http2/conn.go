@@ -20,22 +20,21 @@ const (
 	// maxFrame is the most that a frame may hold, ours and the server's, in bytes:
 	// what everybody must take (RFC 9113, 4.2).
 	maxFrame = 16 << 10
-	// streamWindow and connWindow are what the server may send before it hears that
-	// it was read. It is always read at once.
+	// streamWindow and connWindow are what the server may send before it is told that this was read, in bytes.
 	streamWindow = 1 << 20
 	connWindow   = 16 << 20
-	usualWindow  = 65_535 // of everything, before anything is said
-	// maxControl bounds answers to the server's questions that it does not read.
+	usualWindow  = 65_535 // of the connection and of each stream, before either side says otherwise
+	// maxControl bounds the answers to the server's pings and settings that it does not read.
 	maxControl = 1 << 20
 	maxID      = math.MaxInt32
 )
 
 // Conn is a connection. Its exchanges share one reader, and their frames leave
-// together: who finds nobody writing writes for all.
+// together: the first that finds no write going on writes those of all.
 type Conn struct {
 	conn  net.Conn
 	limit time.Duration // of an exchange
-	begun chan struct{} // closed when the server's settings are there, or all is over
+	begun chan struct{} // closed when the server's settings are there, or the connection has ended
 
 	mu        sync.Mutex // guards what follows
 	exchanges map[uint32]*Exchange
@@ -43,17 +42,17 @@ type Conn struct {
 	blocked   []*Exchange // for the server's window
 	next      uint32      // number of the next stream
 	permitted uint32      // streams at the same time
-	window    int64       // what the server lets us send on the connection
-	initial   int64       // and on a new stream
+	window    int64       // what the server lets us send on the connection, bytes
+	initial   int64       // the same, on a new stream
 	out       []byte      // what is to be written
-	spare     []byte      // memory for the next
-	writing   time.Time   // since when somebody writes; zero: nobody does
+	spare     []byte      // memory for the next out
+	writing   time.Time   // since when a write goes on; zero: none does
 	leaving   bool        // the server takes no new streams
-	err       error       // why all is over
+	err       error       // why the connection has ended
 	watching  bool        // the watchdog is set
-	dog       *time.Timer
-	heard     time.Time // when something came
-	asked     bool      // a sign of life was asked for since
+	watchdog  *time.Timer
+	heard     time.Time // when something came last
+	asked     bool      // a ping was sent since
 
 	reader
 }
@@ -69,8 +68,8 @@ func Open(ctx context.Context, conn net.Conn, limit time.Duration) (*Conn, error
 	}
 	c.reader.decoder = hpack.NewDecoder(4096, c.reader.take)
 	c.reader.decoder.SetMaxStringLength(maxHead)
-	c.dog = time.AfterFunc(time.Hour, c.watch)
-	c.dog.Stop()
+	c.watchdog = time.AfterFunc(time.Hour, c.watch)
+	c.watchdog.Stop()
 	hello := []byte(preface)
 	hello = appendFrame(hello, frameSettings, 0, 0,
 		settings(setting{settingPush, 0}, setting{settingWindow, streamWindow}, setting{settingHeader, maxHead}))
@@ -98,7 +97,7 @@ func (c *Conn) Usable() bool {
 	return c.err == nil && !c.leaving && (c.permitted > 0 || len(c.exchanges) > 0)
 }
 
-// Ended reports whether all is over.
+// Ended reports whether the connection has ended, with all its exchanges.
 func (c *Conn) Ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,7 +136,7 @@ func (c *Conn) RoundTrip(x *Exchange) error {
 	}
 	if !c.watching && c.err == nil { // for the exchange that ends first
 		c.watching = true
-		c.dog.Reset(c.limit)
+		c.watchdog.Reset(c.limit)
 	}
 	c.flush(true)
 	c.mu.Unlock()
@@ -173,7 +172,7 @@ func (c *Conn) start(x *Exchange) {
 	}
 }
 
-// push sends what the server takes of a body. The caller holds mu.
+// push sends as much of a body as the server's windows permit. The caller holds mu.
 func (c *Conn) push(x *Exchange) {
 	for len(x.upload) > 0 {
 		n := int(min(int64(len(x.upload)), int64(maxFrame), c.window, x.window))
@@ -214,7 +213,7 @@ func (c *Conn) end(x *Exchange, err error) {
 		c.reset(x.id, cancel)
 	}
 	x.id, x.upload, x.err = 0, nil, err
-	if c.heading == x { // the rest of its header block is nobody's
+	if c.heading == x { // the rest of its header block belongs to no exchange
 		c.heading = nil
 	}
 	if x.blocked {
@@ -224,7 +223,7 @@ func (c *Conn) end(x *Exchange, err error) {
 	x.done <- struct{}{} // never blocks: an exchange ends once
 	c.admit()
 	if c.leaving && len(c.exchanges) == 0 && c.err == nil {
-		c.over(ErrClosed)
+		c.shutLocked(ErrClosed)
 	}
 }
 
@@ -237,14 +236,14 @@ func (c *Conn) admit() {
 	}
 }
 
-// reset ends a stream by our wish. The caller holds mu.
+// reset tells the server that this side ends a stream. The caller holds mu.
 func (c *Conn) reset(id uint32, code Code) {
 	c.out = appendFrame(c.out, frameReset, 0, id, binary.BigEndian.AppendUint32(nil, uint32(code)))
 }
 
-// flush writes what is there, unless somebody does already and will find it. The
-// caller holds mu. patient: others who are about to send are let go before, so that
-// their frames leave in the same write.
+// flush writes out, unless another goroutine does already, which will find it. The
+// caller holds mu. patient: other goroutines run first, so that what they are about to
+// send leaves in the same write.
 func (c *Conn) flush(patient bool) {
 	if !c.writing.IsZero() || len(c.out) == 0 || c.err != nil {
 		return
@@ -265,50 +264,50 @@ func (c *Conn) flush(patient bool) {
 			c.spare = nil
 		}
 		if err != nil {
-			c.deaf(err)
+			c.writeFailed(err)
 		}
 	}
 	c.writing = time.Time{}
 }
 
-// deaf deals with a server that takes nothing any more. What it said before is still
-// read: its end comes behind that. The caller holds mu.
-func (c *Conn) deaf(err error) {
+// writeFailed deals with a server that takes nothing any more. What it sent before is
+// still read, up to its end of the connection. The caller holds mu.
+func (c *Conn) writeFailed(err error) {
 	c.leaving, c.out = true, nil
-	c.turnAway(err)
+	c.refuseWaiting(err)
 	if len(c.exchanges) == 0 {
-		c.over(err)
+		c.shutLocked(err)
 	}
 }
 
-// shut ends the connection and everything on it.
+// shut ends the connection and everything on it. The first reason counts.
 func (c *Conn) shut(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.over(err)
+	c.shutLocked(err)
 }
 
-// over is shut for who holds mu. The first reason counts.
-func (c *Conn) over(err error) {
+// shutLocked is shut for a caller that holds mu.
+func (c *Conn) shutLocked(err error) {
 	if c.err != nil {
 		return
 	}
 	c.err = err
-	c.dog.Stop()
+	c.watchdog.Stop()
 	if !c.settled {
 		c.settled = true
 		close(c.begun)
 	}
-	// Closing may wait for a write to end; whoever holds mu must not.
+	// Closing may wait for a write to end, which must not happen under mu.
 	go func() { _ = c.conn.Close() }()
 	for _, x := range c.exchanges {
 		c.end(x, err)
 	}
-	c.turnAway(err)
+	c.refuseWaiting(err)
 }
 
-// turnAway ends the exchanges that wait for a stream. The caller holds mu.
-func (c *Conn) turnAway(err error) {
+// refuseWaiting ends the exchanges that wait for a stream. The caller holds mu.
+func (c *Conn) refuseWaiting(err error) {
 	for _, x := range c.waiting {
 		x.err = errors.Join(ErrUnseen, err)
 		x.done <- struct{}{}
@@ -318,8 +317,8 @@ func (c *Conn) turnAway(err error) {
 
 // watch ends exchanges that took too long. All have the same limit, so looking when
 // the oldest could be over is enough. A connection on which nothing came for a whole
-// limit is asked for a sign of life, and given up without one; so is one that takes
-// nothing.
+// limit is sent a ping, and ended if nothing comes after that either; so is one on which
+// a write lasts as long.
 func (c *Conn) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -351,7 +350,7 @@ func (c *Conn) watch() {
 	case c.err != nil:
 		return
 	case stuck || silent && c.asked:
-		c.over(fmt.Errorf("%w: nor anything else on the connection", ErrTimeout))
+		c.shutLocked(fmt.Errorf("%w: nor anything else on the connection", ErrTimeout))
 		return
 	case silent:
 		c.asked = true
@@ -360,7 +359,7 @@ func (c *Conn) watch() {
 	}
 	if next < math.MaxInt64 {
 		c.watching = true
-		c.dog.Reset(next)
+		c.watchdog.Reset(next)
 	}
 	c.flush(false)
 }

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// said is a frame that the client sent.
-type said struct {
+// frame is a frame that the client sent.
+type frame struct {
 	kind, flags byte
 	stream      uint32
 	payload     []byte
@@ -30,14 +30,14 @@ type said struct {
 type peer struct {
 	t    *testing.T
 	conn net.Conn
-	said chan said
+	sent chan frame // what the client sent; closed at the end of the connection
 }
 
 // meet opens a connection to a peer that begins with settings.
 func meet(t *testing.T, limit time.Duration, first ...setting) (*Conn, *peer) {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	p := &peer{t: t, conn: theirs, said: make(chan said, 1000)}
+	p := &peer{t: t, conn: theirs, sent: make(chan frame, 1000)}
 	go p.listen()
 	go p.say(appendFrame(nil, frameSettings, 0, 0, settings(first...)))
 	c, err := Open(t.Context(), ours, limit)
@@ -46,9 +46,9 @@ func meet(t *testing.T, limit time.Duration, first ...setting) (*Conn, *peer) {
 	return c, p
 }
 
-// listen reads what the client says until the end.
+// listen reads the frames of the client until the end.
 func (p *peer) listen() {
-	defer close(p.said)
+	defer close(p.sent)
 	in := bufio.NewReader(p.conn)
 	if _, err := in.Discard(len(preface)); err != nil {
 		return
@@ -62,23 +62,23 @@ func (p *peer) listen() {
 		if _, err := io.ReadFull(in, payload); err != nil {
 			return
 		}
-		p.said <- said{head[3], head[4], binary.BigEndian.Uint32(head[5:]), payload}
+		p.sent <- frame{head[3], head[4], binary.BigEndian.Uint32(head[5:]), payload}
 	}
 }
 
-// say sends frames; that the client hung up meanwhile is its own affair.
+// say sends frames; the client may have closed the connection meanwhile.
 func (p *peer) say(frames ...[]byte) { _, _ = p.conn.Write(bytes.Join(frames, nil)) }
 
-// hear waits for a frame of a kind; acknowledgements of settings are let go.
-func (p *peer) hear(kind byte) said {
+// hear waits for a frame of a kind; acknowledgements of settings are skipped.
+func (p *peer) hear(kind byte) frame {
 	p.t.Helper()
-	for f := range p.said {
+	for f := range p.sent {
 		if f.kind == kind && (kind != frameSettings || f.flags&flagAck == 0) {
 			return f
 		}
 	}
 	p.t.Fatalf("the client hung up and sent no frame of kind %d", kind)
-	return said{}
+	return frame{}
 }
 
 func await(t *testing.T, what string, is func() bool) {
@@ -218,7 +218,7 @@ func TestAnswersAreRead(t *testing.T) {
 		{"a stream of the server's", [][]byte{appendFrame(nil, frameHeaders, headers, 2, block)}, ErrMalformed, "",
 			""},
 		{"a stream to come", [][]byte{answer(3)}, ErrMalformed, "", ""},
-		{"a push", [][]byte{appendFrame(nil, 5, headers, 1, block)}, ErrMalformed, "", ""},
+		{"a push", [][]byte{appendFrame(nil, framePush, headers, 1, block)}, ErrMalformed, "", ""},
 		{"a window without end", [][]byte{appendFrame(nil, frameWindow, 0, 0, []byte{0x7f, 0xff, 0xff, 0xff})},
 			ErrMalformed, "", ""},
 		{"a window not greater", [][]byte{appendFrame(nil, frameWindow, 0, 1, make([]byte, 4))}, ErrMalformed, "",
@@ -303,14 +303,11 @@ func TestStreamsWait(t *testing.T) {
 	var ended [3]<-chan error
 	for i := range all {
 		ended[i] = ask(c, &all[i], "")
-		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		await(t, "the connection has the request", func() bool {
 			c.mu.Lock()
-			known := len(c.exchanges) + len(c.waiting)
-			c.mu.Unlock()
-			if known == i+1 || time.Now().After(deadline) {
-				break
-			}
-		}
+			defer c.mu.Unlock()
+			return len(c.exchanges)+len(c.waiting) == i+1
+		})
 	}
 	for i := range all {
 		if f := p.hear(frameHeaders); f.stream != uint32(2*i+1) {
@@ -324,7 +321,7 @@ func TestStreamsWait(t *testing.T) {
 }
 
 // TestTimeLimits: a stream that is late is reset and its connection stays; one that
-// says nothing at all is asked for a sign of life, and given up.
+// sends nothing at all is sent a ping, and ended.
 func TestTimeLimits(t *testing.T) {
 	const limit = 50 * time.Millisecond
 	c, p := meet(t, limit)
@@ -347,17 +344,17 @@ func TestTimeLimits(t *testing.T) {
 	if err := <-ask(c, x, ""); !errors.Is(err, ErrTimeout) {
 		t.Errorf("error %v", err)
 	}
-	for range p.said { // until it hangs up
+	for range p.sent { // until it hangs up
 	}
 	if !c.Ended() {
 		t.Error("a connection without a sign of life goes on")
 	}
 }
 
-// TestTheRestOfALateHeaderIsNobodys: an exchange that ran out of time within its
+// TestTheRestOfALateHeaderIsDropped: an exchange that ran out of time within its
 // header block is used again, and the rest of the block still belongs to the old
 // stream.
-func TestTheRestOfALateHeaderIsNobodys(t *testing.T) {
+func TestTheRestOfALateHeaderIsDropped(t *testing.T) {
 	c, p := meet(t, 200*time.Millisecond)
 	x := &Exchange{}
 	ended := ask(c, x, "")

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAnEndIsTold: to who is in flight, to who waits, and to who comes after.
-func TestAnEndIsTold(t *testing.T) {
+// TestTheEndReachesEveryExchange: the one in flight, the one that waits, and one that comes after.
+func TestTheEndReachesEveryExchange(t *testing.T) {
 	c, p := meet(t, time.Minute, setting{settingStreams, 1})
 	var first, second Exchange
 	one := ask(c, &first, "")
@@ -33,13 +33,13 @@ func TestAnEndIsTold(t *testing.T) {
 	}
 }
 
-// half is a connection that takes nothing any more once it is told so.
+// half is a connection whose writes fail once mute is set.
 type half struct {
 	net.Conn
 	mute atomic.Bool
 }
 
-// Write fails when it is told so.
+// Write fails when mute is set.
 func (h *half) Write(p []byte) (int, error) {
 	if h.mute.Load() {
 		return 0, io.ErrClosedPipe
@@ -51,7 +51,7 @@ func (h *half) Write(p []byte) (int, error) {
 // still write.
 func TestWhatWasSaidIsReadAfterAWriteFails(t *testing.T) {
 	ours, theirs := net.Pipe()
-	p := &peer{t: t, conn: theirs, said: make(chan said, 1000)}
+	p := &peer{t: t, conn: theirs, sent: make(chan frame, 1000)}
 	go p.listen()
 	go p.say(appendFrame(nil, frameSettings, 0, 0, nil))
 	below := &half{Conn: ours}

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Why there is no answer. What the connection below says is wrapped beside these.
+// Why there is no answer. Errors of the connection below are wrapped beside these.
 var (
 	// ErrMalformed wraps everything that is not HTTP/2.
 	ErrMalformed = errors.New("the answer is not HTTP/2")
 	// ErrTooLarge means more header than an answer may have.
 	ErrTooLarge = errors.New("the header of the answer exceeds a limit of the engine")
-	// ErrTimeout means that the time limit of the exchange was over.
+	// ErrTimeout means that the time limit of the exchange has passed.
 	ErrTimeout = errors.New("no whole answer within the time limit")
 	// ErrUnseen means that the server cannot have acted on the request: it may be
 	// sent again.
@@ -23,7 +23,7 @@ var (
 // Code is why a stream or a connection was ended (RFC 9113, 7).
 type Code uint32
 
-// The codes that somebody looks at or that are sent.
+// The codes that are looked at or sent.
 const (
 	noError         Code = 0
 	protocolError   Code = 1

@@ -19,7 +19,7 @@ const (
 // Exchange is a request and its answer. It belongs to one goroutine, may be used
 // again, and keeps its memory.
 type Exchange struct {
-	// Clock is the time that Sent and First are in.
+	// Clock returns the time, as Sent and First have it.
 	Clock func() time.Duration
 	// Bodiless: the method is HEAD. Header and Body are kept where they are wanted, and
 	// of a status from 400 on the beginning of the body always.
@@ -32,8 +32,8 @@ type Exchange struct {
 	Encoding  []byte        // the header content-encoding; empty: none
 	Truncated bool          // Body holds only the beginning
 	Received  int64         // bytes of the body
-	Sent      time.Duration // when the request could be handed to the connection
-	First     time.Duration // when the header came; zero: it did not
+	Sent      time.Duration // when the server permitted the request its stream
+	First     time.Duration // when the header began to come; zero: it did not
 	Waited    bool          // until Sent the server permitted no further stream
 
 	request  []byte // its header block
@@ -42,17 +42,16 @@ type Exchange struct {
 	done     chan struct{}
 	err      error
 	id       uint32
-	window   int64 // what the server lets us send on the stream
-	credit   int64 // what came and was not given back to the server's window
+	window   int64 // what the server lets us send on the stream, bytes
+	credit   int64 // bytes that came and were not given back to the server's window
 	begun    time.Time
 	declared int64 // length of the body; -1: not said
 	size     int   // of the header list
-	headed   bool  // the header proper has come
+	headed   bool  // the header has come, after all interim ones
 	bad      error // what is wrong with the header block at hand
 }
 
-// Request writes the fields that every request has. The names of others follow by
-// Field; an empty one would be a mistake of the caller.
+// Request begins a request with the fields that every one has; Field adds others.
 func (x *Exchange) Request(method, scheme, authority, path string) {
 	if x.done == nil {
 		x.done = make(chan struct{}, 1)
@@ -81,7 +80,7 @@ func (x *Exchange) Request(method, scheme, authority, path string) {
 
 // Field adds a header field, unless HTTP/2 has no place for it (RFC 9113, 8.2.2).
 func (x *Exchange) Field(name, value string) {
-	name = strings.ToLower(name) // as it is, where it is lower case already
+	name = strings.ToLower(name) // without a copy where it is lower case already
 	switch name {
 	case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings",
 		"host":
@@ -94,7 +93,7 @@ func (x *Exchange) Field(name, value string) {
 	x.request = appendString(appendString(append(x.request, 0), name), value)
 }
 
-// Send says what body the request has. It is not copied: it must stay until
+// Send gives the request its body, last. The body is not copied: it must stay until
 // RoundTrip returns.
 func (x *Exchange) Send(method string, body []byte) {
 	x.upload = body
@@ -105,9 +104,9 @@ func (x *Exchange) Send(method string, body []byte) {
 }
 
 // appendLiteral writes a field whose name has a number in the static table, and
-// which is not to be remembered (RFC 7541, 6.2.2).
+// which does not enter the dynamic table (RFC 7541, 6.2.2).
 func appendLiteral(out []byte, name byte, value string) []byte {
-	const most = 15 // what the first byte holds
+	const most = 15 // the number that says "and more" in the first byte
 	if name < most {
 		out = append(out, name)
 	} else {
@@ -130,7 +129,7 @@ func appendString(out []byte, text string) []byte {
 	return append(append(out, byte(rest)), text...)
 }
 
-// begin forgets the last answer.
+// begin forgets the answer before.
 func (x *Exchange) begin() {
 	if cap(x.Body) > maxRetained {
 		x.Body = nil
@@ -141,7 +140,7 @@ func (x *Exchange) begin() {
 	x.Encoding, x.begun = x.Encoding[:0], time.Now()
 }
 
-// field takes a field of a header block. After a mistake the rest is only read.
+// field takes a field of a header block. After a mistake it drops all others.
 func (x *Exchange) field(name, value string) {
 	const overhead = 32 // of a field in a header list (RFC 9113, 6.5.2)
 	if x.size += len(name) + len(value) + overhead; x.size > maxHead && x.bad == nil {
@@ -162,7 +161,7 @@ func (x *Exchange) field(name, value string) {
 	}
 }
 
-// status reads the first field.
+// status reads the field that comes first.
 func (x *Exchange) status(value string) {
 	n, err := strconv.Atoi(value)
 	if err != nil || len(value) != 3 || n < 100 || n > 599 || n == 101 || x.headed || x.Status != 0 {
@@ -191,7 +190,7 @@ func (x *Exchange) regular(name, value string) {
 	x.declared = int64(n)
 }
 
-// hasControl reports whether a text would not stay in its line.
+// hasControl reports whether a text has a byte that cannot be in a header line.
 func hasControl(text string) bool {
 	return strings.IndexByte(text, '\r') >= 0 || strings.IndexByte(text, '\n') >= 0 ||
 		strings.IndexByte(text, 0) >= 0
@@ -220,6 +219,7 @@ func (x *Exchange) endOfBlock(last bool) error {
 	return nil
 }
 
+// data takes a part of the body.
 func (x *Exchange) data(part []byte) error {
 	if !x.headed {
 		return malformed("its body comes before its header")
@@ -235,7 +235,7 @@ func (x *Exchange) data(part []byte) error {
 	if room := most - len(x.Body); len(part) > room {
 		part, x.Truncated = part[:room], true
 	}
-	if x.Body == nil { // it is wanted, so it is there, if empty
+	if x.Body == nil { // an empty body is not nil
 		x.Body = bytes.Clone(part)
 		return nil
 	}

@@ -17,6 +17,7 @@ const (
 	framePriority     = 2
 	frameReset        = 3
 	frameSettings     = 4
+	framePush         = 5
 	framePing         = 6
 	frameGoAway       = 7
 	frameWindow       = 8
@@ -65,13 +66,14 @@ func appendFrame(out []byte, kind, flags byte, stream uint32, payload []byte) []
 type reader struct {
 	decoder *hpack.Decoder
 	block   uint32    // stream of the header block that is not whole yet; 0: none
-	last    bool      // it ends its stream
+	last    bool      // the block ends its stream
 	length  int       // of the block so far, bytes
-	heading *Exchange // whose it is; nil: nobody's any more
+	heading *Exchange // that the block is for; nil: it has ended
 	settled bool      // the server's first settings are there
-	credit  int64     // what came and was not given back to the connection's window
+	credit  int64     // bytes that came and were not given back to the connection's window
 }
 
+// take hands a field of a header block to its exchange.
 func (r *reader) take(f hpack.HeaderField) {
 	if r.heading != nil {
 		r.heading.field(f.Name, f.Value)
@@ -123,7 +125,7 @@ func (c *Conn) receive(data []byte) (taken int, err error) {
 		}
 	}
 	if len(c.out) > maxControl && !c.writing.IsZero() && time.Since(c.writing) > time.Second {
-		return taken, malformed("it asks and does not read what it is told")
+		return taken, malformed("it sends pings or settings and does not read the answers")
 	}
 	if len(c.out) > 0 && c.writing.IsZero() {
 		// This goroutine must go on reading: the server may write before it reads.
@@ -151,7 +153,7 @@ func (c *Conn) dispatch(kind, flags byte, stream uint32, payload []byte) error {
 		}
 		return c.ofStream(kind, flags, stream, payload)
 	case frameWindow:
-		return c.more(stream, payload)
+		return c.widen(stream, payload)
 	case frameSettings, framePing, frameGoAway:
 		if stream != 0 {
 			return malformed("a frame of kind %d is about stream %d", kind, stream)
@@ -159,10 +161,10 @@ func (c *Conn) dispatch(kind, flags byte, stream uint32, payload []byte) error {
 		return c.ofConnection(kind, flags, payload)
 	case framePriority:
 		return nil
-	case 5:
+	case framePush:
 		return malformed("it pushes, which it was asked not to")
 	}
-	return nil // kinds that others invented
+	return nil // an extension (RFC 9113, 5.5)
 }
 
 // ofStream deals with a frame of a stream that was begun.
@@ -192,7 +194,7 @@ func (c *Conn) ofStream(kind, flags byte, stream uint32, payload []byte) (err er
 	return c.data(x, payload, whole, flags&flagEndStream != 0)
 }
 
-// unpad takes from a payload what only fills it, and priorities.
+// unpad returns a payload without its padding and priority.
 func unpad(kind, flags byte, payload []byte) ([]byte, error) {
 	padding, priority := 0, 0
 	if flags&flagPadded != 0 {
@@ -210,8 +212,8 @@ func unpad(kind, flags byte, payload []byte) ([]byte, error) {
 	return payload[priority : len(payload)-padding], nil
 }
 
-// fragment reads a part of a header block. Its fields change the table of all later
-// ones, so it is read whoever it is for.
+// fragment reads a part of a header block. Its fields change the table for all later
+// blocks, so that also the block of an exchange that has ended is read.
 func (c *Conn) fragment(part []byte, flags byte) error {
 	if c.length += len(part); c.length > maxHead {
 		return ErrTooLarge
@@ -272,8 +274,8 @@ func (c *Conn) data(x *Exchange, part []byte, whole int64, last bool) error {
 	return nil
 }
 
-// more is a greater window for what we send.
-func (c *Conn) more(stream uint32, payload []byte) error {
+// widen makes a window for what we send greater.
+func (c *Conn) widen(stream uint32, payload []byte) error {
 	if len(payload) != 4 || stream >= c.next {
 		return malformed("a window of %d bytes for stream %d", len(payload), stream)
 	}
@@ -354,7 +356,7 @@ func (c *Conn) goAway(last uint32, code Code) {
 	if code == noError {
 		err = ErrUnseen
 	}
-	c.turnAway(nil)
+	c.refuseWaiting(nil)
 	for id, x := range c.exchanges {
 		if id > last {
 			x.upload = nil
@@ -362,6 +364,6 @@ func (c *Conn) goAway(last uint32, code Code) {
 		}
 	}
 	if len(c.exchanges) == 0 {
-		c.over(ErrClosed)
+		c.shutLocked(ErrClosed)
 	}
 }

@@ -39,42 +39,42 @@ func FuzzFrames(f *testing.F) {
 	} {
 		f.Add(bytes.Join(frames, nil))
 	}
-	f.Fuzz(func(t *testing.T, said []byte) {
+	f.Fuzz(func(t *testing.T, text []byte) {
 		const ofConnection, perByte = 8 << 20, 8 << 10
-		if len(said) > 4<<10 {
+		if len(text) > 4<<10 {
 			return // one by one they would take long
 		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		whole := hear(t, said, len(said))
+		whole := exchangeWith(t, text, len(text))
 		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(ofConnection+perByte*len(said)) {
-			t.Errorf("%d bytes made it allocate %d", len(said), used)
+		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(ofConnection+perByte*len(text)) {
+			t.Errorf("%d bytes made it allocate %d", len(text), used)
 		}
-		if single := hear(t, said, 1); single != whole {
+		if single := exchangeWith(t, text, 1); single != whole {
 			t.Errorf("at once %+v, one by one %+v", whole, single)
 		}
 	})
 }
 
-// hear plays a server that says some bytes, in pieces, and hangs up.
-func hear(t *testing.T, text []byte, piece int) outcome {
+// exchangeWith sends a request to a server that sends some bytes, in pieces, and hangs up.
+func exchangeWith(t *testing.T, text []byte, piece int) outcome {
 	ours, theirs := net.Pipe()
 	go func() { _, _ = theirs.Write(appendFrame(nil, frameSettings, 0, 0, nil)) }()
-	p := &peer{t: t, conn: theirs, said: make(chan said, 1000)}
+	p := &peer{t: t, conn: theirs, sent: make(chan frame, 1000)}
 	go p.listen()
 	c, err := Open(t.Context(), ours, time.Minute)
 	must(t, err)
 	defer c.Close()
 	x := &Exchange{}
 	ended := ask(c, x, "tea")
-	for f := range p.said {
+	for f := range p.sent {
 		if f.kind == frameData {
 			break
 		}
 	}
 	go func() {
-		for range p.said { // read on: what is not read stops the client
+		for range p.sent { // read on: what is not read stops the client
 		}
 	}()
 	for rest := text; len(rest) > 0; rest = rest[min(piece, len(rest)):] {

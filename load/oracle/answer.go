@@ -22,8 +22,8 @@ type Answer struct {
 	Truncated bool
 }
 
-// IsCompressed reports whether the body is in an encoding that nobody here reads.
-func (a *Answer) IsCompressed() bool {
+// isCompressed reports whether the body is in an encoding that nobody here reads.
+func (a *Answer) isCompressed() bool {
 	return len(a.Encoding) > 0 && !bytes.EqualFold(a.Encoding, []byte("identity"))
 }
 
@@ -32,7 +32,7 @@ func (a *Answer) encoding() []byte { return a.Encoding[:min(len(a.Encoding), sho
 
 // Text returns the body for people to read, or that it is compressed.
 func (a *Answer) Text() []byte {
-	if !a.IsCompressed() || len(a.Body) == 0 {
+	if !a.isCompressed() || len(a.Body) == 0 {
 		return a.Body
 	}
 	return fmt.Appendf(nil, "(a body that is compressed: Content-Encoding: %s)", a.encoding())

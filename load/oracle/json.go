@@ -26,7 +26,7 @@ func newJSONCheck(path, text string) (jsonCheck, error) {
 		return jsonCheck{}, fmt.Errorf("expected JSON: %w", err)
 	}
 	check := jsonCheck{path: parsed, text: text, value: gjson.Result{Type: gjson.String, Str: text}}
-	if !IsJSON([]byte(text)) {
+	if !isJSON([]byte(text)) {
 		return check, nil
 	}
 	check.value = gjson.Parse(strings.TrimSpace(text))

@@ -123,7 +123,7 @@ func (o *Oracle) Judge(a *Answer, explain bool) (record.Outcome, string) {
 			return WrongBody(a, explain, &o.bodies[i])
 		}
 	}
-	if o.document && !IsJSON(a.Body) {
+	if o.document && !isJSON(a.Body) {
 		return WrongBody(a, explain, toBeJSON{})
 	}
 	for i := range o.json {
@@ -152,7 +152,7 @@ func WrongBody(a *Answer, explain bool, expected fmt.Stringer) (record.Outcome, 
 	if !explain {
 		return outcome, ""
 	}
-	if a.IsCompressed() {
+	if a.isCompressed() {
 		return outcome, fmt.Sprintf("expected the body %s, but it is compressed (Content-Encoding: %s), and "+
 			"bodies are not decompressed: send no header Accept-Encoding, or 'Accept-Encoding: identity'", expected,
 			a.encoding())

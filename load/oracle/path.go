@@ -89,7 +89,7 @@ func newStep(key string) pathStep {
 func (p Path) String() string { return p.source }
 
 // Find returns the value at the path. The document must be valid JSON (see
-// IsJSON), and the result lives no longer than its memory. Of repeated keys the
+// isJSON), and the result lives no longer than its memory. Of repeated keys the
 // first counts.
 func (p Path) Find(document []byte) (gjson.Result, bool) {
 	at := skipSpace(document, 0)
@@ -190,9 +190,9 @@ func skipLiteral(document []byte, at int) int {
 	return at
 }
 
-// IsJSON reports whether the text is exactly one JSON value, nested no deeper
+// isJSON reports whether the text is exactly one JSON value, nested no deeper
 // than encoding/json permits.
-func IsJSON(text []byte) bool {
+func isJSON(text []byte) bool {
 	const deepest = 10_000 // as in encoding/json; the quick check recurses
 	if bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > deepest {
 		return json.Valid(text)

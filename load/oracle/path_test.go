@@ -59,12 +59,12 @@ func TestPathsThatAreMistakes(t *testing.T) {
 func TestDeepDocuments(t *testing.T) {
 	for depth, want := range map[int]bool{100: true, 9_999: true, 5_000_000: false} {
 		text := strings.Repeat("[", depth) + strings.Repeat("]", depth)
-		if got := IsJSON([]byte(text)); got != want {
+		if got := isJSON([]byte(text)); got != want {
 			t.Errorf("depth %d: %v, want %v", depth, got, want)
 		}
 	}
 	flat := "[" + strings.Repeat("[],", 20_000) + "1]"
-	if !IsJSON([]byte(flat)) {
+	if !isJSON([]byte(flat)) {
 		t.Error("a flat document with many lists is no JSON")
 	}
 }
@@ -75,7 +75,7 @@ func FuzzPath(f *testing.F) {
 	f.Add(`[[1,2],{"":{}}]`, "$[1]['']")
 	f.Add(` "x" `, "$")
 	f.Fuzz(func(t *testing.T, document, text string) {
-		if got, want := IsJSON([]byte(document)), json.Valid([]byte(document)); got != want {
+		if got, want := isJSON([]byte(document)), json.Valid([]byte(document)); got != want {
 			t.Fatalf("%q is JSON: %v, want %v", document, got, want)
 		}
 		path, err := ParsePath(text)

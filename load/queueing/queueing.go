@@ -16,11 +16,11 @@ func CapacityMM1(share, service, limit float64) float64 {
 	return 1/service + math.Log(1-share)/limit
 }
 
-// WaitsMD1 returns the probability that an operation of an M/D/1 queue waits at most
+// waitsMD1 returns the probability that an operation of an M/D/1 queue waits at most
 // t before its service (Crommelin 1932; service time d, arrivals lambda):
 //
 //	P(W <= t) = (1 - lambda d) sum_{k=0}^{floor(t/d)} (-lambda (t - k d))^k / k! * e^(lambda (t - k d))
-func WaitsMD1(lambda, d, t float64) float64 {
+func waitsMD1(lambda, d, t float64) float64 {
 	var sum float64
 	for k := 0.0; k <= math.Floor(t/d+1e-9); k++ {
 		x := lambda * (t - k*d)
@@ -36,7 +36,7 @@ func CapacityMD1(share, service, limit float64) float64 {
 	low, high := 0.0, 1/service
 	for range 60 {
 		middle := (low + high) / 2
-		if WaitsMD1(middle, service, limit-service) >= share {
+		if waitsMD1(middle, service, limit-service) >= share {
 			low = middle
 		} else {
 			high = middle

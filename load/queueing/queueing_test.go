@@ -13,7 +13,7 @@ func TestFormulas(t *testing.T) {
 	}
 	// No wait: 1 - rho. Within one service: (1 - rho) e^rho.
 	for _, c := range []struct{ t, want float64 }{{0, 0.4}, {0.0005, 0.4 * math.Exp(0.3)}} {
-		if got := WaitsMD1(600, 0.001, c.t); math.Abs(got-c.want) > 1e-12 {
+		if got := waitsMD1(600, 0.001, c.t); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("M/D/1: P(W <= %g) = %g, want %g", c.t, got, c.want)
 		}
 	}
@@ -21,7 +21,7 @@ func TestFormulas(t *testing.T) {
 	const step = 0.000002
 	var mean float64
 	for at := step / 2; at < 0.015; at += step {
-		mean += step * (1 - WaitsMD1(600, 0.001, at))
+		mean += step * (1 - waitsMD1(600, 0.001, at))
 	}
 	if want := 0.6 * 0.001 / (2 * 0.4); math.Abs(mean-want) > 1e-3*want {
 		t.Errorf("M/D/1: mean wait %g s, want %g s", mean, want)
@@ -29,7 +29,7 @@ func TestFormulas(t *testing.T) {
 	// The capacity is where the share is just met.
 	const limit, enough = 0.0025, 0.9
 	capacity := CapacityMD1(enough, 0.0005, limit)
-	if share := WaitsMD1(capacity, 0.0005, limit-0.0005); math.Abs(share-enough) > 1e-9 {
+	if share := waitsMD1(capacity, 0.0005, limit-0.0005); math.Abs(share-enough) > 1e-9 {
 		t.Errorf("M/D/1: at its capacity of %g/s %g meet the objective, want %g", capacity, share, enough)
 	}
 }

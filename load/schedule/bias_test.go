@@ -83,10 +83,7 @@ func ratios(t *testing.T, arrivals func(seed uint64) Schedule, answered host, sl
 // sleeps of whole intervals end when the next request comes. Jittered ones agree with Poisson arrivals, which
 // see what a system is like at any time (Wolff 1982), on every kind of host.
 func TestJitteredArrivalsShiftNoTimes(t *testing.T) {
-	even, err := Constant(100, 3*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	even := must(t)(Constant(100, 3*time.Second))
 	sleeps := []float64{20.5, 22, 26, 40}
 	constant := func(uint64) Schedule { return even }
 	for name, answered := range hosts() {

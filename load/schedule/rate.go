@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// MaxRate is the highest rate of a schedule, in operations per second: due
+// maxRate is the highest rate of a schedule, in operations per second: due
 // times are whole nanoseconds.
-const MaxRate = 1e9
+const maxRate = 1e9
 
 // ParseRate reads a rate: "5000" and "5000/s" per second, "300/m" per minute,
 // "900/h" per hour. Fractions are fine: "0.5/s". The result is per second.
@@ -48,9 +48,9 @@ func secondsIn(unit string) (float64, bool) {
 
 // checkRate accepts rates above zero.
 func checkRate(rate float64) error {
-	if !(rate > 0) || rate > MaxRate {
+	if !(rate > 0) || rate > maxRate {
 		return fmt.Errorf("%g operations per second is out of range: use more than 0 and at most %g", rate,
-			float64(MaxRate))
+			float64(maxRate))
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 
 const ms = time.Millisecond
 
-// must unwraps a schedule that has to be right.
-func must(t *testing.T) func(s Schedule, err error) Schedule {
+// must returns a function that takes a schedule with its error, which must be nil.
+func must(t testing.TB) func(s Schedule, err error) Schedule {
 	return func(s Schedule, err error) Schedule {
 		t.Helper()
 		if err != nil {
@@ -323,10 +323,7 @@ func FuzzSteps(f *testing.F) {
 
 func BenchmarkNext(b *testing.B) {
 	for _, random := range []bool{false, true} {
-		s, err := Constant(1e6, 10_000*time.Hour/1000)
-		if err != nil {
-			b.Fatal(err)
-		}
+		s := must(b)(Constant(1e6, 10*time.Hour))
 		name := "constant"
 		if random {
 			s, name = s.Random(1), "poisson"
@@ -345,10 +342,7 @@ func BenchmarkNext(b *testing.B) {
 // interval, anywhere in it, the same for the same seed.
 func TestJitteredArrivalsKeepTheirIntervals(t *testing.T) {
 	const n, rate = 10_000, 100.0
-	even, err := Constant(rate, n/rate*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	even := must(t)(Constant(rate, n/rate*time.Second))
 	walk, again, other := even.Jittered(1).Arrivals(), even.Jittered(1).Arrivals(), even.Jittered(2).Arrivals()
 	var sum, squares, same float64
 	for i := range n {
