@@ -21,7 +21,7 @@ type plan struct {
 	length   time.Duration // of a load
 	stall    time.Duration // length of the load with a stall
 	memory   time.Duration // length of the load over many connections
-	others   time.Duration // the same for peers
+	others   time.Duration // the same for tools but cleave
 	searches int
 	probe    time.Duration // length of a load of a search
 	only     []string      // scenes; empty: all
@@ -52,6 +52,9 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	flags.DurationVar(&p.probe, "probe", 10*time.Second, "length of one load of a search")
 	if err := flags.Parse(arguments); err != nil {
 		return "", err
+	}
+	if flags.NArg() > 0 {
+		return "", fmt.Errorf("%q is no flag: bench takes flags only, see bench -help", flags.Arg(0))
 	}
 	if *quick {
 		p.rounds, p.length, p.stall, p.memory, p.others, p.probe = 1, 2*time.Second, 8*time.Second, 10*time.Second,
@@ -147,11 +150,12 @@ func (p *plan) playAll(scene string, round int, s samples) error {
 // slack is how much longer than its load a tool may take.
 const slack = 2 * time.Minute
 
+// lengthOf returns the length of a tool's load in a scene.
 func (p *plan) lengthOf(scene string, t tool) time.Duration {
 	switch {
 	case scene == sceneStall:
 		return p.stall
-	case scene == sceneMemory && t.name == p.tools[0].name:
+	case scene == sceneMemory && t.name == "cleave":
 		return p.memory
 	case scene == sceneMemory:
 		return min(p.memory, p.others)

@@ -55,21 +55,25 @@ func (p *plan) capacity(s samples) {
 	}
 }
 
-// search lets our tool search once. Its sends spin, so that the microseconds that
+// searching returns our command line for a search. Its sends spin, so that the microseconds that
 // a sleeper wakes late are not taken for the server's.
+func (p *plan) searching(seed string) []string {
+	return []string{
+		p.own(), "load", urlMark, "--search", "--objective",
+		fmt.Sprintf("p%g<%v", 100*standShare, standLimit),
+		"--resolution", "1.01", "-r", "200", "--arrivals", "poisson", "--seed", seed, "-d", p.probe.String(),
+		"--pacing", "spin", "--progress", "none", "--json", reportMark,
+	}
+}
+
+// search lets our tool search once.
 func (p *plan) search(stand stand, seed string) (float64, error) {
 	options := []string{"-service", standTime.String(), "-seed", seed}
 	if stand.exponential {
 		options = append(options, "-exponential")
 	}
-	command := []string{
-		p.tools[0].path, "load", urlMark, "--search", "--objective",
-		fmt.Sprintf("p%g<%v", 100*standShare, standLimit),
-		"--resolution", "1.01", "-r", "200", "--arrivals", "poisson", "--seed", seed, "-d", p.probe.String(),
-		"--pacing", "spin", "--progress", "none", "--json", reportMark,
-	}
 	const most = 200 // loads: twice what a search plays
-	run, _, err := p.against(sceneCapacity, options, command, most*p.probe+slack)
+	run, _, err := p.against(sceneCapacity, options, p.searching(seed), most*p.probe+slack)
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,25 @@ package main
 import (
 	"math"
 	"testing"
+	"time"
 )
+
+// TestOurOwnToolIsMeantByItsName, whatever comes before it among the tools.
+func TestOurOwnToolIsMeantByItsName(t *testing.T) {
+	p := plan{memory: 10 * time.Minute, others: 20 * time.Second, scratch: "scratch",
+		tools: []tool{{name: "floor", path: "bench"}, {name: "cleave", path: "scratch/cleave"}, {name: "wrk"}}}
+	for i, want := range []time.Duration{p.others, p.memory, p.others} {
+		if got := p.lengthOf(sceneMemory, p.tools[i]); got != want {
+			t.Errorf("%s is watched for %v, want %v", p.tools[i].name, got, want)
+		}
+	}
+	if got := p.searching("1")[0]; got != "scratch/cleave" {
+		t.Errorf("%s searches for capacities, want scratch/cleave", got)
+	}
+	if _, err := p.read([]string{"load", "http://127.0.0.1/"}); err == nil {
+		t.Error("a command line of cleave is one of bench")
+	}
+}
 
 func TestMemoryThatGrowsIsSeen(t *testing.T) {
 	var flat, growing []float64

@@ -5,7 +5,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strconv"
 )
@@ -44,9 +43,8 @@ func (p *plan) loop(threads int, s samples) error {
 		return err
 	}
 	command := []string{
-		filepath.Join(p.scratch, "cleave"), "load", urlMark, "-u", strconv.Itoa(connections), "-d",
-		p.length.String(),
-		"--loops", strconv.Itoa(threads), "--progress", "none", "--json", reportMark,
+		p.own(), "load", urlMark, "-u", strconv.Itoa(connections), "-d",
+		p.length.String(), "--loops", strconv.Itoa(threads), "--progress", "none", "--json", reportMark,
 	}
 	_, runErr := generate(loopsGeneratorCores, command, t.url, p.scratch, p.length+slack)
 	count, err := t.stop()

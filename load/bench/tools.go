@@ -102,10 +102,13 @@ func replace(command []string, url, scratch string) []string {
 	return words
 }
 
+// own returns the path of our own tool.
+func (p *plan) own() string { return filepath.Join(p.scratch, "cleave") }
+
 // gather builds our own tool and finds or installs the peers that the wanted scenes
 // need. A peer that cannot be had is left out, with the reason.
 func (p *plan) gather() ([]tool, error) {
-	own := filepath.Join(p.scratch, "cleave")
+	own := p.own()
 	if text, err := exec.Command("go", "build", "-o", own, "./cmd/cleave").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build cleave: %w\n%s", err, text)
 	}
