@@ -29,7 +29,7 @@ type logged struct {
 	status         int64
 }
 
-// commonLine matches a line of the common log format, and what the combined one has behind it.
+// commonLine matches a line of the common log format, or of the combined one, which has more behind it.
 var commonLine = regexp.MustCompile(`^\S+ \S+ .*?\[([^\]]+)\] "([^" ]*) ([^" ]*)(?: [^"]*)?" (\d{3}) `)
 
 // accessLog converts a log of a web server (common, combined, or an object of JSON for each line) to a
@@ -79,7 +79,7 @@ func (d *draft) accessLog(data []byte) error {
 // maxTarget bounds a path with its query, in bytes.
 const maxTarget = 8 << 10
 
-// readLog reads the requests of a log, and counts the lines that are none.
+// readLog returns the requests of a log, and the number of lines that are none.
 func readLog(data []byte) (rows []logged, unread int) {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {
@@ -108,8 +108,8 @@ func readLine(line []byte) (l logged, ok bool) {
 	return logged{at, string(m[2]), strings.ToValidUTF8(string(m[3]), "%EF%BF%BD"), status}, err == nil
 }
 
-// readObject reads a request of a log in JSON, whose fields each server names for itself: nginx, Caddy,
-// Traefik, Envoy and what follows them.
+// readObject reads a request of a log in JSON. It knows the field names of nginx, Caddy, Traefik, Envoy and
+// their likes.
 func readObject(of gjson.Result) (l logged, ok bool) {
 	first := func(names ...string) gjson.Result {
 		for _, name := range names {
@@ -159,7 +159,7 @@ func logTime(value gjson.Result) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// replayRows makes one flow of all requests: they are its data, and it begins at their times.
+// replayRows makes one flow for all requests: the requests are its data, and their times its arrivals.
 func (d *draft) replayRows(rows []logged) {
 	name := d.name("log")
 	stem := identifier(d.file.Name)

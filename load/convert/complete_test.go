@@ -67,8 +67,8 @@ func escapeXML(text string) string {
 	return out.String()
 }
 
-// covered reports whether a note about the whole element, or one above it,
-// covers all that is in it.
+// coveredByNote reports whether a note about an element, or about one above it, covers all
+// that is in it.
 func coveredByNote(n *node) bool {
 	return n.attrs["enabled"] == "false" ||
 		slices.Contains([]string{"JSR223PostProcessor", "ResultCollector", "IfController",
@@ -114,15 +114,15 @@ func planMutations(n *node, try func(what string)) {
 	}
 }
 
-// isUnsetDefault tells the path of the request defaults, which every sampler of
-// the fixture overrides, and the raw body of a sampler whose arguments have no names:
-// it is one anyway.
+// isUnsetDefault reports whether a setting has no effect: the path of the request defaults,
+// which every sampler of the fixture overrides, and the raw body of a sampler whose
+// arguments have no names, which makes it raw anyway.
 func isUnsetDefault(of *node, name string) bool {
 	return of.tag == "ConfigTestElement" && name == "HTTPSampler.path" ||
 		of.attrs["testname"] == "Order" && name == "HTTPSampler.postBodyRaw"
 }
 
-// otherText is another value of the same kind.
+// otherText returns another value of the same kind.
 func otherText(text string) string {
 	if n, err := strconv.ParseFloat(text, 64); err == nil {
 		return strconv.FormatFloat(n+7, 'f', -1, 64)
@@ -232,9 +232,9 @@ func TestNothingOfRecordingsIsDropped(t *testing.T) {
 	}
 }
 
-// unimportantOfRecording tells what may change without a trace: what describes
-// the recorder, what notes cover for the whole recording, and values of headers
-// that are left out (their names are listed).
+// unimportantOfRecording reports whether a change may have no effect: it describes the
+// recorder, a note covers it for the whole recording, or it is the value of a header that
+// is left out (names are listed).
 func unimportantOfRecording(path string, entry int) bool {
 	for _, part := range []string{".httpVersion", ".headersSize", ".queryString", ".cookies",
 		".bodySize removed", ".mimeType"} {

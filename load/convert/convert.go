@@ -39,15 +39,13 @@ const (
 // maxSteps is how many steps a flow of a scenario may have.
 const maxSteps = 1000
 
-// Conversion is a scenario made from a document, and what is missing from it.
+// Conversion is a scenario made from a document, with the list of what it lacks.
 type Conversion struct {
-	// Format of the input.
-	Format string
+	Format string // of the input
 	File   scenario.File
-	// Beside holds data files that the scenario refers to, by name; they belong
-	// into its folder.
+	// Beside holds the data files of the scenario by name. They belong into its folder.
 	Beside map[string][]byte
-	// NotConverted lists all of the input that the scenario lacks or does
+	// NotConverted lists everything in the input that the scenario lacks or does
 	// differently, in the order of the input.
 	NotConverted []Note
 }
@@ -59,30 +57,30 @@ type Note struct {
 	Why   string // and what can be done about it
 }
 
-// String returns the note on one line, without characters that could act on a
-// terminal or end a comment.
+// String returns the note on one line, without characters that could control a terminal
+// or end a comment.
 func (n Note) String() string {
 	return oneLine(n.Where + ": " + n.What + ": " + n.Why)
 }
 
 // Options are choices that the input leaves open. The zero value is useful.
 type Options struct {
-	// Format of the input; empty means: by its name and content.
+	// Format of the input; empty: Recognize decides.
 	Format string
-	// Host of a recording to keep, as in its URLs (shop.example.org:8080); empty
-	// means that of the first page.
+	// Host is the host of a recording to keep, as in its URLs (shop.example.org:8080);
+	// empty: that of the first page.
 	Host string
 	// NoThink leaves out the pauses of a recording.
 	NoThink bool
-	// Group is the thread group of a test plan to convert; empty means all, if
-	// their loads agree, otherwise the first.
+	// Group is the thread group of a test plan to convert; empty: all groups if their
+	// loads agree, otherwise the first one.
 	Group string
-	// Beside is the folder of the input, for data files that it refers to, which
-	// are read whole; nil means that they are not read.
+	// Beside is the folder with the data files of the input; nil: they are not read.
 	Beside fs.FS
 }
 
-// read returns a file of the input's folder, or below it, up to a byte more than a number of them.
+// read returns a file in or below the input's folder. It reads one byte more than most, so that callers can
+// tell that a file is too long.
 func (o Options) read(name string, most int64) ([]byte, error) {
 	if o.Beside == nil || !fs.ValidPath(name) {
 		return nil, errors.New("only files in the input's folder are read")
@@ -105,7 +103,7 @@ func ReadFile(path string, options Options) (Conversion, error) {
 	return convertIn(filepath.Dir(path), filepath.Base(path), data, options)
 }
 
-// Read converts what a reader has, as from standard input. Data files are read from the working folder and
+// Read converts the text of a reader, such as standard input. It reads data files from the working folder and
 // below.
 func Read(in io.Reader, options Options) (Conversion, error) {
 	data, err := io.ReadAll(io.LimitReader(in, maxRecording+1))
@@ -123,12 +121,12 @@ func convertIn(dir, name string, data []byte, options Options) (Conversion, erro
 	}
 	defer func() { _ = folder.Close() }() // only read
 	options.Beside = folder
-	return Convert(name, data, options)
+	return convert(name, data, options)
 }
 
-// Convert converts a document. Its name gives the scenario's, and the format
-// where the options do not.
-func Convert(name string, data []byte, options Options) (Conversion, error) {
+// convert converts a document. The scenario is called after the document's name, which
+// also tells the format unless the options do.
+func convert(name string, data []byte, options Options) (Conversion, error) {
 	format := options.Format
 	if format == "" {
 		format = Recognize(name, data)
@@ -180,8 +178,8 @@ var descriptionKey = regexp.MustCompile(`(?m)^(---[ \t]+)?(\{[ \t]*)?["']?(opena
 // curlCommand matches a line with a command of curl.
 var curlCommand = regexp.MustCompile(`(?m)(^|[;&|])[ \t]*(\S*/)?curl[ \t]`)
 
-// Recognize returns the format of a document by its name's ending, otherwise by its root or topmost keys; ""
-// for none that can be converted.
+// Recognize returns the format of a document by the ending of its name, or else by its beginning or topmost
+// keys; "" if it is none that can be converted.
 func Recognize(name string, data []byte) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".har":
@@ -218,9 +216,9 @@ type draft struct {
 	file   scenario.File
 	beside map[string][]byte
 	notes  []Note
-	lost   []Note          // those of the notes that cost a request
-	taken  map[string]bool // names of values, data and extractions
-	refs   map[string]bool // what recorded requests refer to
+	lost   []Note          // notes about requests that are not in the scenario
+	taken  map[string]bool // names in use of values, data and extractions
+	refs   map[string]bool // names of values that recorded requests refer to
 }
 
 func newDraft(name string) *draft {
@@ -232,7 +230,7 @@ func newDraft(name string) *draft {
 	}
 }
 
-// note records what the scenario lacks; the same thing once.
+// note adds a note, unless there is the same one already.
 func (d *draft) note(where, what, why string) {
 	n := Note{Where: where, What: what, Why: why}
 	if !slices.Contains(d.notes, n) {
@@ -240,13 +238,13 @@ func (d *draft) note(where, what, why string) {
 	}
 }
 
-// lose records what cost the scenario a request.
+// lose adds a note about a request that is not in the scenario.
 func (d *draft) lose(where, what, why string) {
 	d.note(where, what, why)
 	d.lost = append(d.lost, Note{Where: where, What: what, Why: why})
 }
 
-// reasons lists the notes for an error message: first those that cost a request, and not all of many.
+// reasons lists the first notes for an error message, beginning with those about lost requests.
 func (d *draft) reasons() string {
 	const most = 12
 	notes := slices.Clone(d.lost)
@@ -265,7 +263,7 @@ func (d *draft) reasons() string {
 	return text.String()
 }
 
-// name makes a name for a value, data or an extraction that is not in use yet.
+// name returns an unused name for a value, data or an extraction.
 func (d *draft) name(wish string) string {
 	name := identifier(wish)
 	for i := 2; d.taken[name]; i++ {
@@ -282,10 +280,13 @@ func (d *draft) newValue(wish string, v scenario.Value) string {
 	return name
 }
 
-// value adds a generated value and returns how texts refer to it.
+// value adds a generated value and returns a reference to it.
 func (d *draft) value(wish string, v scenario.Value) string { return "${" + d.newValue(wish, v) + "}" }
 
-// with adds to a map that may not exist yet.
+// sortedKeys returns the keys of a map in order.
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// with adds to a map, which it makes if it is nil.
 func with[V any](m map[string]V, key string, value V) map[string]V {
 	if m == nil {
 		m = map[string]V{}

@@ -3,11 +3,9 @@ package convert
 import (
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +24,26 @@ func compile(t testing.TB, c *Conversion) *scenario.Plan {
 	plan, err := compiled(t, c, c.Beside)
 	must(t, err)
 	return plan
+}
+
+// converted converts a document and checks that the scenario is a valid one.
+func converted(t testing.TB, name, text string, options Options) Conversion {
+	t.Helper()
+	c, err := convert(name, []byte(text), options)
+	must(t, err)
+	compile(t, &c)
+	return c
+}
+
+// wantRefusal fails unless a document is refused with a text in the error, which it returns.
+func wantRefusal(t *testing.T, name, text string, options Options, want string) string {
+	t.Helper()
+	_, err := convert(name, []byte(text), options)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %.60s: error %v, want %q", name, text, err, want)
+		return ""
+	}
+	return err.Error()
 }
 
 // compiled is compile with other files of data.
@@ -61,7 +79,7 @@ func TestFixturesBecomeScenarios(t *testing.T) {
 			compile(t, &c)
 			text, err := c.YAML(name)
 			must(t, err)
-			for _, file := range slices.Sorted(maps.Keys(c.Beside)) {
+			for _, file := range sortedKeys(c.Beside) {
 				text = append(text, "\n# "+file+"\n"+string(c.Beside[file])...)
 			}
 			golden := filepath.Join("testdata", name+".golden")
@@ -101,13 +119,13 @@ func read(t testing.TB, name string) []byte {
 // rendered returns the whole conversion as text, or its error.
 func rendered(t testing.TB, name string, data []byte) string {
 	t.Helper()
-	c, err := Convert(name, data, Options{Beside: os.DirFS("testdata")})
+	c, err := convert(name, data, Options{Beside: os.DirFS("testdata")})
 	if err != nil {
 		return err.Error()
 	}
 	text, err := c.YAML(name)
 	must(t, err)
-	for _, file := range slices.Sorted(maps.Keys(c.Beside)) {
+	for _, file := range sortedKeys(c.Beside) {
 		text = append(text, c.Beside[file]...)
 	}
 	return string(text)
@@ -123,7 +141,7 @@ func TestFormatIsGuessed(t *testing.T) {
 		"shop.openapi.yaml": OpenAPI, "shop.curl": Curl, "shop.postman.json": Postman, "shop.access.log": Log,
 		"shop.k6.js": K6}
 	for name, fixture := range cases {
-		c, err := Convert(name, read(t, fixture), Options{Beside: os.DirFS("testdata")})
+		c, err := convert(name, read(t, fixture), Options{Beside: os.DirFS("testdata")})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if c.Format != want[fixture] {
@@ -158,10 +176,7 @@ func TestRefusals(t *testing.T) {
 		{"a.jmx", strings.Repeat(" ", maxDocument+1), "more than 16777216 bytes"},
 	}
 	for _, c := range cases {
-		_, err := Convert(c.name, []byte(c.data), Options{})
-		if err == nil || !strings.Contains(err.Error(), c.reason) {
-			t.Errorf("%.60s: error %v, want one with %q", c.data, err, c.reason)
-		}
+		wantRefusal(t, c.name, c.data, Options{}, c.reason)
 	}
 }
 
@@ -171,9 +186,7 @@ func TestNotesCannotEscapeTheirComment(t *testing.T) {
 	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
 		data := strings.Replace(string(read(t, "shop.jmx")), `testname="Fast"`,
 			`testname="Fast`+end+`flows: []`+end+`"`, 1)
-		c, err := Convert("shop.jmx", []byte(data), Options{Beside: os.DirFS("testdata")})
-		must(t, err)
-		compile(t, &c)
+		converted(t, "shop.jmx", data, Options{Beside: os.DirFS("testdata")})
 	}
 }
 

@@ -123,8 +123,8 @@ func split(words []string, separators ...string) [][]string {
 	}
 }
 
-// text returns what a word says without running anything; not ok where something would have to be run.
-// A variable that the input does not set is one of the environment of the load.
+// text returns the value of a word. It is not ok if something would have to be run for that. A variable that
+// the input does not set is one of the environment of the load.
 func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 	var b strings.Builder
 	for _, part := range parts {
@@ -168,8 +168,8 @@ func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 	return strings.ToValidUTF8(b.String(), "\ufffd"), true
 }
 
-// unescaped removes backslashes: all, or those in front of some characters; one before a line end joins
-// lines.
+// unescaped removes backslashes: those before the characters in only, or all if it is empty. A backslash
+// before a line end joins the lines.
 func unescaped(text, only string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -193,8 +193,9 @@ type curlRequest struct {
 	follow, raw               bool
 }
 
-// flags returns the options of curl that change a request. Others are known, so that their values are
-// skipped, and left out: they are about curl's output, its connections and TLS. Long because it is that list.
+// flags returns the options of curl. Those that change a request fill in r. The others are about curl's
+// output, its connections and TLS; they are listed so that their values are skipped. Long because it is that
+// list.
 func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 	f := pflag.NewFlagSet("curl", pflag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -341,7 +342,7 @@ func (c *commands) command(where string, words []string) {
 	}
 }
 
-// keep adds a request to the flow, or lists it. Raw are URLs whose braces and brackets mean themselves.
+// keep adds a request to the flow, or lists it. In a raw URL braces and brackets mean themselves.
 func (c *commands) keep(r *recorded, raw bool) {
 	reason := r.unusable()
 	if reason == "" && !raw && strings.ContainsAny(r.url.Path, "{}[]") {

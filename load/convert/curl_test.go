@@ -8,10 +8,10 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// stepOf converts commands and returns the first step: request, headers, body.
+// stepOf converts commands and returns their first step: request, content type and body.
 func stepOf(t *testing.T, text string) (string, Conversion) {
 	t.Helper()
-	c, err := Convert("a.sh", []byte(text), Options{Beside: fstest.MapFS{"b.txt": {Data: []byte("x\r\ny&z\n")}}})
+	c, err := convert("a.sh", []byte(text), Options{Beside: fstest.MapFS{"b.txt": {Data: []byte("x\r\ny&z\n")}}})
 	if err != nil {
 		return err.Error(), c
 	}
@@ -89,10 +89,7 @@ func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
 		"while true; do curl a; done":                       "there is no curl command",
 		"curl http://a " + strings.Repeat("x", maxCommands): "more than 1048576 bytes of commands",
 	} {
-		if _, err := Convert("a.sh", []byte(command), Options{Format: Curl,
-			Beside: fstest.MapFS{}}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60s: error %v, want %q", command, err, want)
-		}
+		wantRefusal(t, "a.sh", command, Options{Format: Curl, Beside: fstest.MapFS{}}, want)
 	}
 }
 
@@ -101,7 +98,7 @@ func TestCurlIsBounded(t *testing.T) {
 	testset.Need(t, "its parser takes seconds")
 	for _, part := range []string{"$(", "((", "if ", "`", "! ", "${a:-", "\"$(", "a&&"} {
 		text := "curl a\n" + strings.Repeat(part, (maxCommands-10)/len(part))
-		if _, err := Convert("a.sh", []byte(text), Options{Format: Curl}); err == nil {
+		if _, err := convert("a.sh", []byte(text), Options{Format: Curl}); err == nil {
 			t.Errorf("%s is taken", part)
 		} else if len(err.Error()) > 2000 {
 			t.Errorf("%s: an error of %d bytes", part, len(err.Error()))

@@ -13,5 +13,5 @@
 // It does not play scenarios and does not judge whether a converted one makes
 // sense for its target.
 //
-// Entry points: ReadFile, Read, Convert, Conversion.YAML.
+// Entry points: ReadFile, Read, Conversion.YAML.
 package convert

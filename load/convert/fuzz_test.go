@@ -22,7 +22,7 @@ func fuzz(f *testing.F, format string, fixtures ...string) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		c, err := Convert("fuzz", data, Options{Format: format})
+		c, err := convert("fuzz", data, Options{Format: format})
 		runtime.ReadMemStats(&after)
 		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(memoryOfConversion+memoryPerByte*len(data)) {
 			t.Errorf("%d bytes made it allocate %d", len(data), used)

@@ -34,8 +34,8 @@ type entry struct {
 	websocket    bool
 }
 
-// newEntry reads an entry. A field of another type than HAR's is read as far as it makes sense: one that
-// matters makes the entry unusable, and no other may.
+// newEntry reads an entry. It reads a field of another type than HAR's as far as that makes sense. Only a
+// field that matters may make the entry unusable.
 func newEntry(number int, of gjson.Result) *entry {
 	request, response := of.Get("request"), of.Get("response")
 	e := &entry{
@@ -139,7 +139,7 @@ func (d *draft) har(data []byte, options Options) error {
 	return d.flow("recording", name, usable, options)
 }
 
-// unusable completes what the recorder wrote down of an entry, and returns why it cannot be a step.
+// unusable completes an entry, and returns the reason why it cannot be a step; "": it can.
 func (d *draft) unusable(e *entry) string {
 	body, bodyUnknown := e.sentBody()
 	e.body = body
@@ -188,7 +188,7 @@ func (d *draft) unusable(e *entry) string {
 	return ""
 }
 
-// sentBody returns what the entry sent, or the reason why it is not known.
+// sentBody returns the body that the entry sent, or the reason why it is not known.
 func (e *entry) sentBody() (body, reason string) {
 	if !e.postData.IsObject() {
 		if e.bodySize > 0 {

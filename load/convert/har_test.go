@@ -45,9 +45,7 @@ func TestRecordingsOfOtherRecorders(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			conversion, err := Convert("a.har", []byte(c.text), Options{})
-			must(t, err)
-			compile(t, &conversion)
+			conversion := converted(t, "a.har", c.text, Options{})
 			var requests []string
 			for _, step := range conversion.File.Flows[0].Steps {
 				requests = append(requests, step.Request)
@@ -57,8 +55,8 @@ func TestRecordingsOfOtherRecorders(t *testing.T) {
 			if got != c.requests || target != "http://shop.example" || status != "200" {
 				t.Errorf("requests %s to %s with status %s, want %s", got, target, status, c.requests)
 			}
-			if c.noted != "" && !noted(&conversion, c.noted) {
-				t.Errorf("notes %v, want %q", conversion.NotConverted, c.noted)
+			if c.noted != "" {
+				wantNote(t, &conversion, c.noted)
 			}
 		})
 	}

@@ -67,8 +67,8 @@ func inAnswer(e *element, property string) bool {
 // wanted is a text that an answer must have.
 type wanted struct {
 	template string // with references to values
-	text     string // without
-	fixed    bool   // it has none
+	text     string // without references
+	fixed    bool   // it has no references
 }
 
 func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {

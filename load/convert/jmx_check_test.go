@@ -79,11 +79,10 @@ func TestAssertions(t *testing.T) {
 			"at most 500 ms"},
 		{"size", tag("SizeAssertion", "S", "", ""), expect{}, "answers are not checked for this"},
 	}
-	jar := tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), "")
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := converts(t, plan(jar, group("G", 1, sampler("A", "/a?${__UUID}", c.below)+sampler("B", "/b", ""))),
-				Options{})
+			samplers := sampler("A", "/a?${__UUID}", c.below) + sampler("B", "/b", "")
+			got := converts(t, plan(jar(), group("G", 1, samplers)), Options{})
 			want := c.want
 			for i, text := range want.Body { // the path has the first draw
 				want.Body[i] = strings.ReplaceAll(text, "${uuid}", "${uuid_2}")
@@ -163,10 +162,9 @@ func TestExtractors(t *testing.T) {
 		{"of a variable", regex("a(.)", template("$1$"), prop("Sample.scope", "variable")), nil,
 			"values are taken from answers only"},
 	}
-	jar := tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), "")
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := converts(t, plan(jar, group("G", 1, sampler("A", "/a", c.below)+sampler("B", "/${v}", ""))),
+			got := converts(t, plan(jar(), group("G", 1, sampler("A", "/a", c.below)+sampler("B", "/${v}", ""))),
 				Options{})
 			steps := got.File.Flows[0].Steps
 			if !reflect.DeepEqual(steps[0].Extract, c.want) {
@@ -196,7 +194,7 @@ func TestValuesThatNoEarlierStepGives(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := Convert("p.jmx", []byte(plan(group("G", 1, c.below))), Options{})
+			got, err := convert("p.jmx", []byte(plan(group("G", 1, c.below))), Options{})
 			must(t, err)
 			for _, s := range got.File.Flows[0].Steps {
 				if s.Name == "B" && s.Request != c.request {

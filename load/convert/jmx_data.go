@@ -16,8 +16,8 @@ import (
 // maxData is how much of a data file is read, in bytes.
 const maxData = 64 << 20
 
-// variables finds everything but extractors that sets variables, wherever it stands: JMeter
-// sets user-defined ones before a test begins, the others for their scope.
+// variables finds all elements but extractors that set variables, wherever they stand: JMeter
+// sets user-defined variables before a test begins, the others for their scope.
 func (p *testPlan) variables(root *element) {
 	root.walk(func(e *element) bool {
 		if _, _, once := playsOnce(e.class); !e.enabled || e.told || isController(e.class) && !once {
@@ -161,7 +161,7 @@ func (p *testPlan) readData(name, encoding, delimiter string, quoted bool) ([][]
 	return r.ReadAll()
 }
 
-// safeNames makes names of columns, each once.
+// safeNames makes names of values from names of columns, all different.
 func safeNames(columns []string) []string {
 	var names []string
 	for _, column := range columns {

@@ -29,10 +29,9 @@ func TestDataSets(t *testing.T) {
 		{"ASCII", set(prop("fileEncoding", "US-ASCII")), "GET /${users.user}",
 			"user,pass_word\nada,1\ngrace,\n", ""},
 	}
-	jar := tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), "")
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := converts(t, plan(jar, group("G", 1, c.set+use)), Options{Beside: files})
+			got := converts(t, plan(jar(), group("G", 1, c.set+use)), Options{Beside: files})
 			if request := got.File.Flows[0].Steps[0].Request; request != c.request {
 				t.Errorf("request %q, want %q", request, c.request)
 			}
@@ -47,7 +46,7 @@ func TestDataSets(t *testing.T) {
 func TestDataInAnotherEncoding(t *testing.T) {
 	for encoding, want := range map[string]string{"ISO-8859-1": "user\nzo\u00e9\n", "x": ""} {
 		set := tag("CSVDataSet", "Data", prop("filename", "latin.txt")+prop("fileEncoding", encoding), "")
-		c, err := Convert("plan.jmx", []byte(plan(group("G", 1, set+sampler("A", "/${user}", "")))),
+		c, err := convert("plan.jmx", []byte(plan(group("G", 1, set+sampler("A", "/${user}", "")))),
 			Options{Beside: fstest.MapFS{"latin.txt": {Data: []byte("user\nzo\xe9\n")}}})
 		must(t, err)
 		if data := string(c.Beside["plan-latin.csv"]); data != want {
@@ -63,7 +62,7 @@ func TestDataOutsideTheFolderIsNotRead(t *testing.T) {
 	for _, name := range []string{"/etc/passwd", "../secret.csv", `..\secret.csv`} {
 		text := plan(group("G", 1, tag("CSVDataSet", "Data", prop("filename", name)+prop("variableNames", "user"),
 			"")+sampler("A", "/${user}", "")))
-		c, err := Convert("plan.jmx", []byte(text),
+		c, err := convert("plan.jmx", []byte(text),
 			Options{Beside: fstest.MapFS{"secret.csv": {Data: []byte("x\n")}}})
 		must(t, err)
 		if len(c.Beside) > 0 {

@@ -18,7 +18,7 @@ type threads struct {
 	steps   []scenario.Step
 	before  []time.Duration   // the pause before each step
 	pending time.Duration     // the pause before the next one
-	timers  []*element        // throughput timers, once for each time that they delay
+	timers  []*element        // throughput timers, once for each delay in a flow
 	names   map[string]string // variables that a step so far extracts: their names in the scenario
 	lost    int               // steps beyond what a flow may have
 	load    scenario.Load
@@ -86,8 +86,7 @@ func (p *testPlan) groupEnd(g *threads) {
 	}
 }
 
-// merge makes flows and one load of all groups: together where their loads agree, otherwise of the first
-// only.
+// merge makes flows and one load of all groups if their loads agree, otherwise of the first group only.
 func (p *testPlan) merge(groups []*threads) {
 	var kept []*threads
 	for _, g := range groups {
@@ -151,7 +150,7 @@ func (p *testPlan) addFlow(g *threads, several bool) {
 	p.file.Flows = append(p.file.Flows, flow)
 }
 
-// pause returns what the timers in scope of a sampler wait before it, and those that limit its rate.
+// pause returns the pause of the timers in scope before a sampler, and the timers that limit its rate.
 func (p *testPlan) pause(scope []*element) (before time.Duration, throttles []*element) {
 	// The mean of a random timer: its offset and so many times its range.
 	random := map[string]float64{"ConstantTimer": 0, "UniformRandomTimer": 0.5, "GaussianRandomTimer": 0,

@@ -19,10 +19,7 @@ func TestPlansThatCannotBeConverted(t *testing.T) {
 		"no group":            {plan(), "it has no other"},
 		"an unknown encoding": {`<?xml version="1.0" encoding="x-none"?>` + plan(), "the encoding x-none is not known"},
 	} {
-		_, err := Convert("plan.jmx", []byte(c.text), Options{})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) { wantRefusal(t, "plan.jmx", c.text, Options{}, c.want) })
 	}
 }
 
@@ -42,8 +39,6 @@ func TestMatchesThatAreNotTheFirst(t *testing.T) {
 		extractor := regex("a(.)", prop("RegexExtractor.template", "$1$"),
 			prop("RegexExtractor.match_number", number))
 		got := converts(t, plan(group("G", 1, sampler("A", "/", extractor)+sampler("B", "/${v}", ""))), Options{})
-		if !noted(&got, want) {
-			t.Errorf("%q: notes %v, want %q", number, got.NotConverted, want)
-		}
+		wantNote(t, &got, want)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// isSampler tells elements that are played from those that set something up.
-// What is neither HTTP nor a pause is listed when it is reached.
+// isSampler reports whether an element is an HTTP request or a pause, which are played.
+// Other elements that are played are listed.
 func isSampler(class string) bool {
 	return slices.Contains([]string{"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2", "TestAction"}, class)
 }
@@ -129,7 +129,7 @@ func defaults(scope []*element) []*element {
 	return found
 }
 
-// setting returns the nearest value of a property; all count as read.
+// setting returns the nearest value of a property, and marks all of them as used.
 func setting(settings []*element, name string) string {
 	value := ""
 	for _, e := range settings {
@@ -140,7 +140,7 @@ func setting(settings []*element, name string) string {
 	return value
 }
 
-// cannotSend says why a request cannot be a step.
+// cannotSend returns the reason why a request cannot be a step; "": it can.
 func cannotSend(settings []*element) string {
 	files := settings[0].find("HTTPsampler.Files").collection("HTTPFileArgs.files")
 	switch {
@@ -201,9 +201,9 @@ func (p *testPlan) address(e *element, settings []*element) (path string, ok boo
 	return path, true
 }
 
-// elsewhere takes a server that is not known beforehand, from a data file or a property of
-// the command line, for the target that the user gives: one such server, so that no
-// request goes where its plan did not mean it to go.
+// elsewhere accepts a server that is not known beforehand, from a data file or a property of
+// the command line: it stands for the target that the user gives. It accepts one such server
+// only, so that no request goes where its plan did not mean it to go.
 func (p *testPlan) elsewhere(e *element, settings []*element) bool {
 	written := strings.TrimSpace(setting(settings, "HTTPSampler.protocol") + " " +
 		setting(settings, "HTTPSampler.domain") + " " + setting(settings, "HTTPSampler.port"))
@@ -216,8 +216,9 @@ func (p *testPlan) elsewhere(e *element, settings []*element) bool {
 	return true
 }
 
-// origin is scheme and host; "" without a domain.
-func origin(protocol, domain, port string) (string, bool) {
+// origin returns scheme and host, or "" without a domain. It is not ok if they are not
+// valid.
+func origin(protocol, domain, port string) (at string, ok bool) {
 	protocol = cmp.Or(protocol, "http")
 	usual := map[string]string{"http": "80", "https": "443"}[protocol]
 	if usual == "" || domain == "" {

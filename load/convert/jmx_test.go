@@ -41,7 +41,12 @@ func userVariable(name, value string) string {
 			prop("Argument.name", name)+prop("Argument.value", value)+`</elementProp></collectionProp>`, "")
 }
 
-// group returns an endless thread group without surprises.
+// jar returns a cookie manager that needs no note.
+func jar() string {
+	return tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), "")
+}
+
+// group returns an endless thread group that needs no note.
 func group(name string, threads int, below string, more ...string) string {
 	settings := prop("ThreadGroup.num_threads", fmt.Sprint(threads)) +
 		prop("ThreadGroup.on_sample_error", "startnextloop") +
@@ -56,9 +61,8 @@ func group(name string, threads int, below string, more ...string) string {
 
 // concurrency returns a group of a plugin that holds users.
 func concurrency(name, below string, settings ...string) string {
-	const class = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
-	return tag(class, name, prop("ThreadGroup.on_sample_error", "startnextloop")+strings.Join(settings, ""),
-		below)
+	return tag(concurrencyGroup, name,
+		prop("ThreadGroup.on_sample_error", "startnextloop")+strings.Join(settings, ""), below)
 }
 
 func TestAGroupThatHoldsUsers(t *testing.T) {
@@ -95,10 +99,7 @@ func plan(below ...string) string {
 // converts converts a plan and checks that the scenario is a valid one.
 func converts(t *testing.T, text string, options Options) Conversion {
 	t.Helper()
-	c, err := Convert("plan.jmx", []byte(text), options)
-	must(t, err)
-	compile(t, &c)
-	return c
+	return converted(t, "plan.jmx", text, options)
 }
 
 // noted reports whether a note has a text.
@@ -111,7 +112,7 @@ func noted(c *Conversion, text string) bool {
 	return false
 }
 
-// wantNote fails without such a note; an empty text means that there is none.
+// wantNote fails without such a note. An empty text: it fails if there is any note.
 func wantNote(t *testing.T, c *Conversion, text string) {
 	t.Helper()
 	if text == "" && len(c.NotConverted) > 0 || !noted(c, text) && text != "" {
@@ -146,7 +147,7 @@ func TestLoads(t *testing.T) {
 		weights []float64
 		note    string
 	}{
-		{"users", plan(tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), ""),
+		{"users", plan(jar(),
 			group("G", 10, a)), Options{}, users(10), []float64{0}, ""},
 		{"no scheduler", plan(group("G", 10, a, prop("ThreadGroup.scheduler", "false"))), Options{},
 			scenario.Load{Users: 10}, []float64{0}, "an endless load"},
@@ -233,7 +234,7 @@ func TestControllers(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := converts(t, plan(tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), ""),
+			got := converts(t, plan(jar(),
 				group("G", 10, c.below)), Options{})
 			if flows := flowsOf(&got); !reflect.DeepEqual(flows, c.flows) {
 				t.Errorf("flows %q, want %q", flows, c.flows)
@@ -304,8 +305,7 @@ func TestTexts(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			jar := tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), "")
-			got := converts(t, plan(jar, group("G", 10, c.variables+sampler("A", c.path, ""))), Options{})
+			got := converts(t, plan(jar(), group("G", 10, c.variables+sampler("A", c.path, ""))), Options{})
 			if request := got.File.Flows[0].Steps[0].Request; request != "GET "+c.request {
 				t.Errorf("request %q, want %q", request, "GET "+c.request)
 			}

@@ -42,7 +42,7 @@ func joinConstant(pieces []piece) (text string, isConstant bool) {
 	return b.String(), true
 }
 
-// number resolves a number that must be constant.
+// number returns a number that must be constant, or otherwise.
 func (p *testPlan) number(e *element, property string, otherwise float64) float64 {
 	const most = 1 << 53 // whole numbers up to here
 	written := e.text(property)
@@ -58,7 +58,7 @@ func (p *testPlan) number(e *element, property string, otherwise float64) float6
 	return otherwise
 }
 
-// span reads a time that is given in a unit.
+// span returns a time that is written in a unit.
 func (p *testPlan) span(e *element, property string, unit time.Duration) scenario.Duration {
 	longest := float64(366 * 24 * time.Hour / unit)
 	units := min(max(p.number(e, property, 0), 0), longest)
@@ -149,8 +149,9 @@ func (p *testPlan) reference(e *element, name string, depth int) []piece {
 	return []piece{{text: "${" + name + "}"}}
 }
 
-// function maps a function of JMeter to a generated value. Every use draws for
-// itself, as in JMeter, but once per flow. One that names a variable sets it for the thread group.
+// function maps a function of JMeter to a generated value. Every call has a value of its
+// own, as in JMeter, but one per flow. A call that names a variable sets it for the thread
+// group.
 func (p *testPlan) function(e *element, call string, depth int) []piece {
 	name, args := splitCall(call)
 	for i := range args {
@@ -206,8 +207,8 @@ func (p *testPlan) function(e *element, call string, depth int) []piece {
 	return []piece{{text: "${" + call + "}"}}
 }
 
-// splitCall takes a call apart at the commas that stand outside of references
-// and are not escaped.
+// splitCall splits a call at the commas that stand outside of references and are not
+// escaped.
 func splitCall(call string) (name string, args []string) {
 	name, rest, hasArgs := strings.Cut(call, "(")
 	if !hasArgs {

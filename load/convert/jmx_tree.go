@@ -22,7 +22,7 @@ const (
 type element struct {
 	property
 	class    string // ThreadGroup, HTTPSamplerProxy ...
-	gui      string // tells kinds of the same class apart
+	gui      string // distinguishes kinds of the same class
 	enabled  bool
 	parent   *element
 	children []*element
@@ -141,8 +141,8 @@ func decoded(label string, input io.Reader) (io.Reader, error) {
 	return encoding.NewDecoder().Reader(input), nil
 }
 
-// adopt takes the elements of a <hashTree>, in which each is followed by the
-// <hashTree> of what stands below it.
+// adopt adds the elements of a <hashTree>. Each is followed by the <hashTree> of the
+// elements below it.
 func (e *element) adopt(tree *node) {
 	for _, kid := range tree.kids {
 		if kid.tag == "hashTree" {
@@ -212,10 +212,10 @@ func (p *property) text(name string) string {
 	return ""
 }
 
-// truth is a property that is true or false.
+// truth reports whether a property is true.
 func (p *property) truth(name string) bool { return strings.TrimSpace(p.text(name)) == "true" }
 
-// collection returns what a property holds.
+// collection returns the properties in a property.
 func (p *property) collection(name string) []*property {
 	if found := p.find(name); found != nil {
 		return found.sub

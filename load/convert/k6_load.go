@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// k6Executor is how a load of k6 is given: for a script, or for one of its scenarios.
+// k6Executor describes a load of k6: that of a script, or of one of its scenarios.
 type k6Executor struct {
 	Executor   string
 	Exec       string
@@ -45,10 +44,10 @@ type k6Options struct {
 	chosen     string // scenario; empty for the script's own load
 }
 
-// choose picks the scenario to convert, the wished or the first by name, and returns the function that it
-// runs.
+// choose picks the scenario to convert, the wanted one or else the first by name, and returns the function
+// that it runs.
 func (o *k6Options) choose(wish string) string {
-	names := slices.Sorted(maps.Keys(o.Scenarios))
+	names := sortedKeys(o.Scenarios)
 	if len(names) > 0 {
 		o.chosen = names[0]
 	}
@@ -63,13 +62,13 @@ func (o *k6Options) function() string {
 	return cmp.Or(o.Scenarios[o.chosen].Exec, "default")
 }
 
-// k6Load sets the load that a script asks for, and lists what of its options has no counterpart.
-func (d *draft) k6Load(o k6Options) error {
+// k6Load sets the load of a script, and lists its options without a counterpart.
+func (d *draft) k6Load(o k6Options) {
 	if o.hasSetup {
 		d.note("script", "setup", "a flow has no setup before the load: its requests are at the beginning of "+
 			"every flow")
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.Scenarios)) {
+	for _, name := range sortedKeys(o.Scenarios) {
 		if name != o.chosen {
 			d.note("script", "scenario "+name, "a file has one load; import again with --group "+name+" for its own")
 		}
@@ -85,7 +84,7 @@ func (d *draft) k6Load(o k6Options) error {
 	unit, err := time.ParseDuration(cmp.Or(e.TimeUnit, "1s"))
 	if err != nil || unit <= 0 {
 		d.note("script", "timeUnit "+e.TimeUnit, "cannot be read; give a rate on the command line")
-		return nil
+		return
 	}
 	perMinute := func(rate float64) string {
 		return strconv.FormatFloat(rate*float64(time.Minute)/float64(unit), 'g', 6, 64) + "/m"
@@ -99,21 +98,20 @@ func (d *draft) k6Load(o k6Options) error {
 	switch {
 	case len(e.Stages) > 0:
 		if !d.k6Stages(&load, e, perMinute) {
-			return nil
+			return
 		}
 	case strings.HasSuffix(e.Executor, "-arrival-rate") && e.Rate > 0:
 		load.Rate = perMinute(e.Rate)
 	case e.VUs >= 1:
 		load.Users = int(min(e.VUs, 1e6))
 	default:
-		return nil
+		return
 	}
 	d.file.Load = &load
-	return nil
 }
 
-// k6Stages makes a load of stages: users or a rate that rise once and stay, or a rate that changes once.
-// Others are listed.
+// k6Stages sets a load with stages: users that rise once and stay, or a rate that changes once. It lists any
+// other stages and returns false.
 func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(float64) string) bool {
 	var total time.Duration
 	var spans []time.Duration
@@ -153,13 +151,13 @@ func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(float
 	return true
 }
 
-// k6Threshold matches a threshold that an objective can say.
+// k6Threshold matches a threshold that can be written as an objective.
 var k6Threshold = regexp.MustCompile(`^(p\(([0-9.]+)\)|med|avg|max|rate) *(<=?) *([0-9.]+)$`)
 
-// k6Thresholds lists thresholds, with the objective that says the same where there is one.
+// k6Thresholds lists thresholds, with an equivalent objective if there is one.
 func (d *draft) k6Thresholds(thresholds map[string]json.RawMessage) {
 	var same []string
-	for _, metric := range slices.Sorted(maps.Keys(thresholds)) {
+	for _, metric := range sortedKeys(thresholds) {
 		for _, t := range gjson.ParseBytes(thresholds[metric]).Array() {
 			written := strings.TrimSpace(cmp.Or(t.Get("threshold").String(), t.String()))
 			m := k6Threshold.FindStringSubmatch(written)

@@ -69,7 +69,7 @@ func TestScriptsOfK6(t *testing.T) {
 		"group": {"group('g', () => http.get('ws://s/')); http.get('http://s/')",
 			scenario.Step{Request: "GET /"}, "g > request 1: GET ws://s/: websockets"},
 	} {
-		got, err := Convert("a.js", []byte(scriptOf("{}", c.body)), Options{})
+		got, err := convert("a.js", []byte(scriptOf("{}", c.body)), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -122,7 +122,7 @@ func TestLoadsOfK6(t *testing.T) {
 			"'1m'," +
 			" target: 60}]}}}": {&scenario.Load{Ramp: &scenario.Ramp{From: "1/m", To: "60/m"}, Duration: minute}, ""},
 	} {
-		got, err := Convert("a.js", []byte(scriptOf(options, "http.get('http://s/')")), Options{})
+		got, err := convert("a.js", []byte(scriptOf(options, "http.get('http://s/')")), Options{})
 		if err != nil {
 			t.Errorf("%s: %v", options, err)
 			continue
@@ -158,9 +158,9 @@ func TestScriptsThatCannotBeRun(t *testing.T) {
 		"no function":      {"import http from 'k6/http';", "it exports no function default"},
 		"its own end":      {scriptOf("{}", "k6.state.requests = 7; http.get('http://s/')"), "run the script: "},
 	} {
-		_, err := Convert("a.js", []byte(c.source), Options{Format: K6, Beside: fstest.MapFS{}})
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "\n") > 0 {
-			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		said := wantRefusal(t, "a.js", c.source, Options{Format: K6, Beside: fstest.MapFS{}}, c.want)
+		if strings.Contains(said, "\n") {
+			t.Errorf("%s: an error of several lines: %s", name, said)
 		}
 	}
 }
@@ -172,8 +172,7 @@ func TestScriptsReadTheirFolder(t *testing.T) {
 	source := "import {path} from './x.js'; import http from 'k6/http'; const all = " +
 		"JSON.parse(open('./d/a.json'));\n" +
 		"export default () => http.get('http://s' + path + all[0])"
-	c, err := Convert("a.js", []byte(source), Options{Beside: files})
-	must(t, err)
+	c := converted(t, "a.js", source, Options{Beside: files})
 	if got := c.File.Flows[0].Steps[0].Request; got != "GET /xb" {
 		t.Errorf("request %q", got)
 	}
@@ -184,7 +183,7 @@ func TestK6IsBounded(t *testing.T) {
 	testset.Need(t, "it runs scripts for seconds")
 	for _, part := range []string{"!", "a=>", "new ", "a**", "`${", "({a:"} {
 		text := "import 'k6/http'; export default " + strings.Repeat(part, (maxScript-100)/len(part)) + "1"
-		if _, err := Convert("a.js", []byte(text), Options{Format: K6}); err == nil {
+		if _, err := convert("a.js", []byte(text), Options{Format: K6}); err == nil {
 			t.Errorf("%s is taken", part)
 		} else if len(err.Error()) > 2000 {
 			t.Errorf("%s: an error of %d bytes", part, len(err.Error()))

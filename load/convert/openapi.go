@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -54,12 +53,12 @@ func (d *draft) openAPI(data []byte) (err error) {
 	a.server()
 	a.otherServers()
 	a.collect()
-	for _, key := range slices.Sorted(maps.Keys(a.operations)) {
+	for _, key := range sortedKeys(a.operations) {
 		if o := a.operations[key]; o.method == http.MethodGet || o.method == http.MethodHead {
 			a.addFlows(o)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(a.operations)) {
+	for _, key := range sortedKeys(a.operations) {
 		if o := a.operations[key]; !o.used && o.method != http.MethodGet && o.method != http.MethodHead {
 			a.lose(o.key(), "the operation", "it changes data, and no flow that begins with it and reads the result "+
 				"could be made; add it by hand where it is safe")
@@ -105,7 +104,7 @@ func (a *description) otherServers() {
 
 func serverURL(s *openapi3.Server) string {
 	address := s.URL
-	for _, name := range slices.Sorted(maps.Keys(s.Variables)) {
+	for _, name := range sortedKeys(s.Variables) {
 		if v := s.Variables[name]; v != nil {
 			address = strings.ReplaceAll(address, "{"+name+"}", v.Default)
 		}
@@ -115,13 +114,13 @@ func serverURL(s *openapi3.Server) string {
 
 // collect lists all operations, and what beside them has no counterpart.
 func (a *description) collect() {
-	for _, name := range slices.Sorted(maps.Keys(a.doc.Webhooks)) {
+	for _, name := range sortedKeys(a.doc.Webhooks) {
 		a.note("webhooks", name, "requests that the target sends have no counterpart")
 	}
 	if a.doc.Paths == nil {
 		return
 	}
-	for _, path := range slices.Sorted(maps.Keys(a.doc.Paths.Map())) {
+	for _, path := range sortedKeys(a.doc.Paths.Map()) {
 		item := a.doc.Paths.Value(path)
 		if item == nil {
 			continue
@@ -134,7 +133,7 @@ func (a *description) collect() {
 			a.note(path, "servers of its own", "a scenario has one target")
 		}
 		byMethod := item.Operations()
-		for _, method := range slices.Sorted(maps.Keys(byMethod)) {
+		for _, method := range sortedKeys(byMethod) {
 			o := &operation{method: method, path: path, spec: byMethod[method]}
 			o.parameters = mergeParameters(item.Parameters, o.spec.Parameters)
 			a.listBesides(o)
@@ -167,7 +166,7 @@ func mergeParameters(ofPath, own openapi3.Parameters) []*openapi3.Parameter {
 
 // listBesides lists what an operation describes beside request and answer.
 func (a *description) listBesides(o *operation) {
-	for _, name := range slices.Sorted(maps.Keys(o.spec.Callbacks)) {
+	for _, name := range sortedKeys(o.spec.Callbacks) {
 		a.note(o.key(), "callback "+name, "requests that the target sends have no counterpart")
 	}
 	if o.spec.Servers != nil && len(*o.spec.Servers) > 0 {

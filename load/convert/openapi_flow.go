@@ -27,8 +27,8 @@ const maxChain = 4
 // placeholder is a parameter in a path.
 var placeholder = regexp.MustCompile(`\{([^{}]+)\}`)
 
-// add adds an operation behind those that its path needs. It returns the reason
-// why it cannot.
+// add adds an operation behind those that its path needs, or returns the reason why it
+// cannot.
 func (c *chain) add(o *operation, depth int) (reason string) {
 	path := o.path
 	for _, at := range placeholder.FindAllStringSubmatchIndex(o.path, -1) {
@@ -168,7 +168,7 @@ func (c *chain) identity(
 	return how, ""
 }
 
-// identityNames are properties that may hold the value, the best first: orderId
+// identityNames returns the properties that may hold the value, the best one first: orderId
 // of /orders/{orderId} may be called orderId or id.
 func identityNames(name, collection string) []string {
 	names := []string{normal(name)}
@@ -179,7 +179,7 @@ func identityNames(name, collection string) []string {
 	return names
 }
 
-// normal compares names whatever their style of writing.
+// normal returns a name in lower case and without separators, to compare names in any style.
 func normal(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name))
 }

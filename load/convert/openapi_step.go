@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"maps"
 	"mime"
 	"net/url"
 	"slices"
@@ -12,9 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
-
-// step makes the step of an operation on a path, or says why it cannot.
+// step returns the step of an operation on a path, or the reason why there is none.
 func (a *description) step(o *operation, path string) (step scenario.Step, reason string) {
 	step.Name = scenario.Literal(o.key())
 	step.Headers = map[string]string{}

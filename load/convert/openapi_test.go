@@ -1,8 +1,11 @@
 package convert
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
 // TestDescriptionsAsPeopleWriteThem converts descriptions whose scalars YAML takes for something else
@@ -25,9 +28,7 @@ func TestDescriptionsAsPeopleWriteThem(t *testing.T) {
 	}
 	for name, parts := range cases {
 		t.Run(name, func(t *testing.T) {
-			conversion, err := Convert(name, read(t, "openapi/"+name), Options{})
-			must(t, err)
-			compile(t, &conversion)
+			conversion := converted(t, name, string(read(t, "openapi/"+name)), Options{})
 			text, err := conversion.YAML("a.yaml")
 			must(t, err)
 			for _, want := range parts {
@@ -36,5 +37,24 @@ func TestDescriptionsAsPeopleWriteThem(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBoundsOfNumbers: the tighter one counts of two bounds, an included and an excluded one.
+func TestBoundsOfNumbers(t *testing.T) {
+	for text, want := range map[string][2]float64{
+		`{}`:              {1, 1000},
+		`{"minimum": 5}`:  {5, 1004},
+		`{"maximum": 5}`:  {1, 5},
+		`{"maximum": -5}`: {-5, -5},
+		`{"minimum": 2, "maximum": 5, "exclusiveMinimum": true, "exclusiveMaximum": true}`: {3, 4},
+		`{"exclusiveMinimum": 2, "exclusiveMaximum": 5}`:                                   {3, 4},
+		`{"minimum": 2, "maximum": 5, "exclusiveMinimum": 0, "exclusiveMaximum": 9}`:       {2, 5},
+	} {
+		var s openapi3.Schema
+		must(t, json.Unmarshal([]byte(text), &s))
+		if low, high := bounds(&s); low != want[0] || high != want[1] {
+			t.Errorf("%s: from %g to %g, want %g", text, low, high, want)
+		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// generated is a text with references to generated values; a plain string is
-// sent as it is.
+// generated is a text with references to generated values, unlike a string, which is sent
+// as it is.
 type generated string
 
 // maxNesting bounds generated bodies; schemas may contain themselves.
@@ -109,8 +109,8 @@ func (a *description) oneOfEnum(s *openapi3.Schema, wish string) any {
 	return generated(a.value(wish, scenario.Value{Choice: texts}))
 }
 
-// kindOf returns the type of a schema, the first one that is not null; guessed from
-// what else the schema says where it names none.
+// kindOf returns the first type of a schema that is not null. If the schema names none,
+// it guesses the type by the rest of the schema.
 func kindOf(s *openapi3.Schema) string {
 	for _, kind := range s.Type.Slice() {
 		if kind != openapi3.TypeNull {
@@ -197,11 +197,11 @@ func (a *description) array(s *openapi3.Schema, wish string, depth int) (any, st
 	return list, ""
 }
 
-// bounds returns the smallest and largest number, both included; steps of 1 stand
-// for excluded bounds.
+// bounds returns the smallest and the largest number, both included. An excluded bound is
+// moved by 1. Without bounds the numbers begin at 1.
 func bounds(s *openapi3.Schema) (low, high float64) {
-	const usual = 999 // numbers above the smallest, where no largest is given
-	low, high = 1, math.NaN()
+	const usual = 999 // largest number above the smallest, unless there is a bound
+	low, high = math.Inf(-1), math.Inf(1)
 	if s.Max != nil {
 		high = *s.Max
 		if s.ExclusiveMax.IsTrue() {
@@ -209,10 +209,7 @@ func bounds(s *openapi3.Schema) (low, high float64) {
 		}
 	}
 	if s.ExclusiveMax.Value != nil {
-		high = *s.ExclusiveMax.Value - 1
-	}
-	if high < low { // never where it is NaN
-		low = high
+		high = min(high, *s.ExclusiveMax.Value-1)
 	}
 	if s.Min != nil {
 		low = *s.Min
@@ -221,9 +218,12 @@ func bounds(s *openapi3.Schema) (low, high float64) {
 		}
 	}
 	if s.ExclusiveMin.Value != nil {
-		low = *s.ExclusiveMin.Value + 1
+		low = max(low, *s.ExclusiveMin.Value+1)
 	}
-	if math.IsNaN(high) {
+	if math.IsInf(low, -1) {
+		low = min(1, high)
+	}
+	if math.IsInf(high, 1) {
 		high = low + usual
 	}
 	return low, high
@@ -297,7 +297,7 @@ func (a *description) text(s *openapi3.Schema, wish string) (any, string) {
 	return generated(a.value(wish, scenario.Value{Text: &scenario.Text{Length: int(length)}})), ""
 }
 
-// formats have one valid text each.
+// formats returns a valid text for each format.
 func formats() map[string]string {
 	return map[string]string{
 		"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "time": "12:00:00Z", "duration": "PT1M",

@@ -106,8 +106,8 @@ func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
 	c.found = append(c.found, r)
 }
 
-// address returns the URL of a request with its variables; one whose server is a variable that the collection
-// does not set goes to the target that the user gives.
+// address returns the URL of a request with its variables resolved. If the server is a variable that the
+// collection does not set, the request goes to the target that the user gives.
 func (c *requests) address(where string, of gjson.Result) string {
 	at := of.Get("url")
 	raw := at.Get("raw").String()
@@ -162,7 +162,7 @@ func joined(parts gjson.Result, by string) string {
 	return strings.Join(all, by)
 }
 
-// enabled returns the fields of a list that are not switched off, and lists the others.
+// enabled returns the fields of a list that are not disabled, and lists the others.
 func (c *requests) enabled(where, kind string, list gjson.Result) []field {
 	var all []field
 	for _, item := range list.Array() {

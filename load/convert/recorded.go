@@ -74,16 +74,15 @@ func (r *recorded) unusable() string {
 // unknownTarget stands for a server that the input leaves to its environment: the user gives it.
 const unknownTarget = "http://unknown.invalid"
 
-// forget lists the values that a request takes from its answer, where the scenario does not have the request.
+// forget lists the values that a request takes from its answer. The scenario does not have the request.
 func (d *draft) forget(r *recorded) {
-	for _, name := range slices.Sorted(maps.Keys(r.extract)) {
+	for _, name := range sortedKeys(r.extract) {
 		d.note(r.where, "the value "+name+" of its answer", "the request is not in the scenario: the name is sent")
 		delete(d.refs, name)
 	}
 }
 
-// flow adds a flow of requests, in their order, against one server. Source is what the input is called in
-// notes.
+// flow adds a flow of requests, in their order, against one server. source names the input in notes.
 func (d *draft) flow(source, name string, requests []*recorded, options Options) error {
 	kept, err := d.keepOrigin(source, requests, options.Host)
 	if err != nil {
@@ -108,7 +107,7 @@ func (d *draft) flow(source, name string, requests []*recorded, options Options)
 	d.pauses(source, flow.Steps, kept, options.NoThink)
 	d.cookies(source, kept)
 	if len(dropped) > 0 {
-		d.note(source, "headers "+strings.Join(slices.Sorted(maps.Keys(dropped)), ", "),
+		d.note(source, "headers "+strings.Join(sortedKeys(dropped), ", "),
 			"set by the engine or added by browsers; add under headers what your target needs (without "+
 				"accept-encoding, answers come uncompressed)")
 	}
@@ -263,8 +262,8 @@ func (d *draft) keepOrigin(source string, usable []*recorded, host string) (kept
 	return kept, nil
 }
 
-// mainOrigin returns the main origin of the chosen host; without choice that of the first page,
-// or the most frequent where the recording has no page.
+// mainOrigin returns the origin of the wanted host. By default it is the origin of the first page, or the
+// most frequent one if there is no page.
 func mainOrigin(usable []*recorded, origins []string, counts map[string]int, host string) string {
 	for _, e := range usable {
 		if host == "" && e.page || host != "" && (e.url.Host == host || e.origin() == host) {
@@ -308,8 +307,8 @@ func (d *draft) pauses(source string, steps []scenario.Step, played []*recorded,
 	}
 }
 
-// cookies lists those that no answer of the flow gave: the flow's own cookie
-// jar begins empty.
+// cookies lists the cookies that no answer of the flow has set: the flow's own cookie jar
+// begins empty.
 func (d *draft) cookies(source string, played []*recorded) {
 	given, foreign := map[string]bool{}, map[string]bool{}
 	for _, r := range played {
@@ -323,7 +322,7 @@ func (d *draft) cookies(source string, played []*recorded) {
 		}
 	}
 	if len(foreign) > 0 {
-		d.note(source, "cookies "+strings.Join(slices.Sorted(maps.Keys(foreign)), ", "),
+		d.note(source, "cookies "+strings.Join(sortedKeys(foreign), ", "),
 			"set before the recording began or by a script; a flow begins without cookies and keeps those of its "+
 				"answers: record in a fresh profile, or add a header Cookie")
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// identifier makes a name for a value from any text: letters, digits and
-// underscores, not a digit first.
+// identifier makes a name for a value from any text: letters, digits and underscores, with
+// no digit at its beginning.
 func identifier(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -39,8 +39,8 @@ func identifier(text string) string {
 // maxIdentifier keeps names readable, in bytes.
 const maxIdentifier = 50
 
-// oneLine replaces what does not print, and line ends, by blanks, and shortens
-// what nobody would read to its end.
+// oneLine replaces line ends, and whatever does not print, by blanks, and shortens long
+// texts.
 func oneLine(text string) string {
 	const longest = 400
 	var b strings.Builder
@@ -124,19 +124,19 @@ func (d *draft) join(pieces []piece) string {
 // characters that no text has by accident.
 var referenced = regexp.MustCompile("\ue000([A-Za-z0-9_:.]+)\ue001")
 
-// reference returns how the texts of a recorded request refer to a value of the scenario, or to env:NAME.
+// reference returns the text by which a recorded request refers to a value of the scenario, or to env:NAME.
 func (d *draft) reference(name string) string {
 	d.refs[name] = true
 	return "\ue000" + name + "\ue001"
 }
 
-// referring undoes what escaping for a URL made of references.
+// referring restores references that were escaped for a URL.
 func referring(path string) string {
 	return strings.NewReplacer("%EE%80%80env%3A", "\ue000env:", "%EE%80%80", "\ue000", "%EE%80%81",
 		"\ue001").Replace(path)
 }
 
-// written writes a text with references so that a scenario sends the rest of it as it is.
+// written returns a text with references as a text of a scenario, which sends the rest of it as it is.
 func (d *draft) written(text string) string {
 	var pieces []piece
 	end := 0
