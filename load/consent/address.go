@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// never lists ranges that get no load whoever asks, with what they are.
+// never returns the ranges that get no load, whoever permits it, with what they are.
 func never() []struct{ prefix, is string } {
 	return []struct{ prefix, is string }{
 		// Metadata services hand out credentials; named before the ranges around them.
@@ -23,7 +23,7 @@ func never() []struct{ prefix, is string } {
 		{"224.0.0.0/4", "a multicast address"},
 		{"ff00::/8", "a multicast address"},
 		{"240.0.0.0/4", "a reserved address"},
-		// IPv6 addresses that mean an IPv4 address would go around the ranges above.
+		// IPv6 addresses that stand for an IPv4 address would bypass the ranges above.
 		{"64:ff9b::/96", "an IPv4 address in IPv6 form"},
 		{"64:ff9b:1::/48", "an IPv4 address in IPv6 form"},
 		{"2002::/16", "an IPv4 address in IPv6 form"},
@@ -31,7 +31,7 @@ func never() []struct{ prefix, is string } {
 	}
 }
 
-// forbidden says why an address never gets load, or nothing.
+// forbidden returns why an address never gets load; "": it may.
 func forbidden(a netip.Addr) string {
 	switch {
 	case !a.IsValid():
@@ -54,8 +54,8 @@ func forbidden(a netip.Addr) string {
 	return ""
 }
 
-// badName says why a text is not a host name that can be trusted to be looked up
-// as it is read, or nothing.
+// badName returns why a text is not a host name that all resolvers read in the same way;
+// "": it is one.
 func badName(host string) string {
 	name := plain(host)
 	if name == "" || len(name) > 253 {

@@ -307,6 +307,7 @@ func TestListsThatAreRefused(t *testing.T) {
 		{"entry of another kind", "allow: [all]\n", "cannot unmarshal"},
 		{"port out of range", "allow:\n  - ports: [70000]\n", "cannot unmarshal"},
 		{"not YAML", "allow: [", "did not find"},
+		{"two documents", "allow: []\n---\nallow: []\n", "more than one document"},
 		{"too long", strings.Repeat("#", 70_000), "longer than"},
 		{"too many", "allow: [" + strings.Repeat("{},", 101) + "]", "101 entries"},
 	}

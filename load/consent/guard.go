@@ -14,8 +14,8 @@ import (
 // ProofPath is the path at which a target serves the token of its entry in the allow list.
 const ProofPath = "/.well-known/cleave-load.txt"
 
-// Proof says where a token is to be fetched. The fetcher must connect to Address
-// and nowhere else, follow no redirect and read at most MaxProof bytes.
+// Proof says where to fetch a token. The fetcher must connect to Address and nowhere
+// else, follow no redirect and read at most MaxProof bytes.
 type Proof struct {
 	Address netip.AddrPort
 	Scheme  string // of the target
@@ -23,7 +23,7 @@ type Proof struct {
 	Path    string
 }
 
-// MaxProof is the length of the longest answer that is looked at, in bytes.
+// MaxProof is the length of the longest proof, in bytes.
 const MaxProof = 4096
 
 // Guard decides about targets.
@@ -34,7 +34,7 @@ type Guard struct {
 	Allowed []Permission
 	// Lookup finds all addresses of a name; it is called once for a target.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Reach finds the address of a target that answers, as RFC 8305 has it.
+	// Reach finds the address of a target that answers (RFC 8305).
 	Reach func(ctx context.Context, addresses []netip.AddrPort) (netip.AddrPort, error)
 	// Fetch reads the token that a target serves.
 	Fetch func(ctx context.Context, p Proof) ([]byte, error)
@@ -53,19 +53,19 @@ type Request struct {
 
 // Ticket is the permission to send load.
 type Ticket struct {
-	// Addresses are the only ones to connect to, in the order to try them: those
-	// of this host, or the one that gave the proof. Do not look the name up again:
-	// it may have other addresses by then.
+	// Addresses are the only ones to connect to, in the order to try them: those of this
+	// host, or the one that gave the proof. Do not look the name up again: it may have
+	// other addresses by then.
 	Addresses []netip.AddrPort
-	// Own: the target is this host or one that Cleave made. The bounds below are
-	// for others.
+	// Own: the target is this host or one that Cleave made. The bounds below are for other
+	// targets.
 	Own     bool
 	Owner   string    // who permits the load
 	MaxRate float64   // operations per second; never send more
 	Until   time.Time // stop then
 }
 
-// Refusal says why a target gets no load.
+// Refusal is the error of a target that gets no load.
 type Refusal struct {
 	Target string
 	Why    string
@@ -114,9 +114,9 @@ func (g Guard) Admit(ctx context.Context, r Request) (Ticket, error) {
 		"write the address instead of the name")
 }
 
-// resolve finds all addresses of the host, in the order to try them: the family
-// that the resolver prefers first, then families in turn (RFC 8305 section 4),
-// and in a fixed order within each.
+// resolve finds all addresses of the host, in the order to try them: the two families in
+// turn, first the one that the resolver prefers (RFC 8305 section 4), each in a fixed
+// order.
 func (g Guard) resolve(ctx context.Context, r Request) ([]netip.Addr, error) {
 	if a, err := netip.ParseAddr(r.Host); err == nil {
 		return []netip.Addr{a}, nil
@@ -131,7 +131,7 @@ func (g Guard) resolve(ctx context.Context, r Request) ([]netip.Addr, error) {
 	if len(addresses) == 0 {
 		return nil, r.refuse("the name has no address", "check the name, or write the address")
 	}
-	families := [2][]netip.Addr{}
+	var families [2][]netip.Addr
 	for _, a := range addresses {
 		family := 0
 		if a.Is4() != addresses[0].Is4() {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Hours is a time of day, every day, in a time zone.
+// Hours is a span of time on every day, in a time zone.
 type Hours struct {
 	always   bool
-	from, to time.Duration // since midnight; to before from: past midnight
+	from, to time.Duration // since midnight; if to is before from, it is on the next day
 	zone     *time.Location
 	text     string
 }
 
-// ParseHours reads "always" or "22:00-05:30 Europe/Berlin"; UTC without a zone.
+// ParseHours reads "always" or "22:00-05:30 Europe/Berlin". Without a zone the times are UTC.
 func ParseHours(text string) (Hours, error) {
 	h := Hours{text: strings.TrimSpace(text), zone: time.UTC}
 	if h.text == "always" {
@@ -44,7 +44,7 @@ func ParseHours(text string) (Hours, error) {
 	return h, nil
 }
 
-// clock returns the time of day.
+// clock returns the time of day of a moment, since midnight.
 func clock(t time.Time) time.Duration {
 	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
 }
@@ -58,7 +58,7 @@ func (h Hours) Until(now time.Time) (end time.Time, open bool) {
 		return now.AddDate(100, 0, 0), true
 	}
 	local := now.In(h.zone)
-	// The hours that began yesterday may last until today.
+	// Hours that began yesterday may last until today.
 	for day := -1; day <= 0; day++ {
 		begin := h.at(local, day, h.from)
 		end := h.at(local, day, h.to)
@@ -72,8 +72,8 @@ func (h Hours) Until(now time.Time) (end time.Time, open bool) {
 	return time.Time{}, false
 }
 
-// at returns a time of day, some days from a moment's own day. The calendar does the
-// sums, so that days of 23 and 25 hours are right.
+// at returns a time of day, so many days after the day of a moment. It computes by the
+// calendar, so that days of 23 and 25 hours are right.
 func (h Hours) at(local time.Time, days int, clock time.Duration) time.Time {
 	return time.Date(local.Year(), local.Month(), local.Day()+days, int(clock/time.Hour),
 		int(clock%time.Hour/time.Minute), 0, 0, h.zone)

@@ -25,16 +25,16 @@ const (
 
 // Permission is one entry of the allow list: somebody answers for load on a host.
 type Permission struct {
-	Host    string    // name or address, exactly as it is used in the URL
-	Ports   []uint16  //
-	Owner   string    // who agrees, and how to reach them
-	MaxRate float64   // operations per second
-	Hours   Hours     // of the day
-	Expires time.Time // not from then on
+	Host    string // name or address, exactly as in the URL
+	Ports   []uint16
+	Owner   string  // who agrees, and how to reach them
+	MaxRate float64 // operations per second
+	Hours   Hours
+	Expires time.Time // the permission ends then
 	Token   string    // that the host serves at ProofPath
 }
 
-// entry is a permission as it is written.
+// entry is a permission as it is written in the list.
 type entry struct {
 	Host    string   `yaml:"host"`
 	Ports   []uint16 `yaml:"ports"`
@@ -47,8 +47,8 @@ type entry struct {
 	line int
 }
 
-// UnmarshalYAML keeps the line of an entry. Unknown keys are refused here
-// because a decoder that is called again forgets that it should.
+// UnmarshalYAML notes the line of an entry. It refuses unknown keys itself, since a decoder
+// that is called by it does not.
 func (e *entry) UnmarshalYAML(node *yaml.Node) error {
 	if node.Kind == yaml.MappingNode {
 		for i := 0; i < len(node.Content); i += 2 {
@@ -82,8 +82,12 @@ func ReadList(in io.Reader, name string) ([]Permission, error) {
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	decoder.KnownFields(true)
-	if err := decoder.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
+	switch err := decoder.Decode(&file); {
+	case errors.Is(err, io.EOF): // the list is empty
+	case err != nil:
 		return nil, fmt.Errorf("allow list %s: %w", name, err)
+	case !errors.Is(decoder.Decode(new(yaml.Node)), io.EOF):
+		return nil, fmt.Errorf("allow list %s: more than one document: write all entries into the first", name)
 	}
 	if len(file.Allow) > maxEntries {
 		return nil, fmt.Errorf("allow list %s: %d entries, more than %d", name, len(file.Allow), maxEntries)
@@ -134,7 +138,7 @@ func (e entry) permission() (Permission, []error) {
 	return p, wrong
 }
 
-// checkHost accepts a name or an address that may be permitted at all.
+// checkHost refuses a name or an address that can never be permitted.
 func checkHost(host string) error {
 	if address, err := netip.ParseAddr(host); err == nil {
 		if why := forbidden(address); why != "" {
@@ -148,7 +152,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-// checkToken accepts what cannot be guessed or cut.
+// checkToken refuses a token that could be guessed or cut.
 func checkToken(token string) error {
 	if len(token) < minToken || len(token) > maxToken ||
 		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -158,8 +162,7 @@ func checkToken(token string) error {
 	return nil
 }
 
-// check holds a request against the permission and returns when the load has to
-// end.
+// check compares a request with the permission and returns when the load must end.
 func (p Permission) check(r Request, now time.Time) (until time.Time, err error) {
 	if !now.Before(p.Expires) {
 		return until, r.refuse("its entry expired on "+p.Expires.Format(time.DateOnly),
