@@ -19,7 +19,7 @@ type jar []cookie
 
 type cookie struct{ name, value []byte }
 
-// readCookies takes over what an answer sets.
+// readCookies reads the cookies that an answer sets.
 func (s *Session) readCookies(a *oracle.Answer) {
 	for rest := a.Header; len(rest) > 0; {
 		var line []byte
@@ -74,7 +74,7 @@ func hasControl(text []byte) bool {
 	return false
 }
 
-// find returns the place of a cookie, or the length of the jar.
+// find returns the index of a cookie, or the length of the jar.
 func (j jar) find(name []byte) int {
 	for i := range j {
 		if bytes.Equal(j[i].name, name) {

@@ -44,8 +44,8 @@ type rows struct {
 	next, step int64
 }
 
-// take returns the player's next row. Several players together take every row
-// equally often, in order.
+// take returns the player's next row. Several players together take all rows in order, each
+// row equally often.
 func (r *rows) take(random *rand.Rand) []value {
 	if r.table.random {
 		return r.table.rows[random.IntN(len(r.table.rows))]
@@ -79,8 +79,8 @@ func (c *compiler) readData() {
 	}
 }
 
-// read opens the file, which must be in the folder: a scenario of a stranger
-// shall not send other files of this host away.
+// read reads the file, which must be in the folder: a stranger's scenario must not send
+// other files of this host away.
 func (t *table) read(folder string, d Data) (err error) {
 	if (d.CSV == "") == (d.JSONL == "") {
 		return errors.New("give either csv or jsonl, the name of a file")
@@ -99,10 +99,14 @@ func (t *table) read(folder string, d Data) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	text := bufio.NewReader(file)
+	if mark, _ := text.Peek(3); string(mark) == "\ufeff" {
+		_, _ = text.Discard(len(mark)) // spreadsheets and editors write it
+	}
 	if d.CSV != "" {
-		err = t.readCSV(file)
+		err = t.readCSV(text)
 	} else {
-		err = t.readLines(file)
+		err = t.readLines(text)
 	}
 	if err == nil && len(t.rows) == 0 {
 		err = errors.New("there are no rows")
@@ -115,11 +119,7 @@ func (t *table) read(folder string, d Data) (err error) {
 
 // readCSV reads a header line and rows (RFC 4180).
 func (t *table) readCSV(input io.Reader) error {
-	buffered := bufio.NewReader(input)
-	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
-		_, _ = buffered.Discard(len(mark)) // spreadsheets write it
-	}
-	reader := csv.NewReader(buffered)
+	reader := csv.NewReader(input)
 	header, err := reader.Read()
 	if errors.Is(err, io.EOF) {
 		return errors.New("the file is empty, expected a line with the names of the columns")
@@ -164,14 +164,14 @@ func (t *table) setColumns(names []string) error {
 
 // readLines reads one JSON object per line, all with the keys of the first.
 func (t *table) readLines(input io.Reader) error {
-	decoder := bufio.NewScanner(input)
-	decoder.Buffer(nil, maxLength)
-	for line := 1; decoder.Scan(); line++ {
-		if len(bytes.TrimSpace(decoder.Bytes())) == 0 {
+	lines := bufio.NewScanner(input)
+	lines.Buffer(nil, maxLength)
+	for line := 1; lines.Scan(); line++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
 		var object map[string]json.RawMessage
-		if err := json.Unmarshal(decoder.Bytes(), &object); err != nil {
+		if err := json.Unmarshal(lines.Bytes(), &object); err != nil {
 			return fmt.Errorf("line %d is no JSON object: %w", line, err)
 		}
 		if t.columns == nil {
@@ -183,7 +183,7 @@ func (t *table) readLines(input io.Reader) error {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
 	}
-	return decoder.Err()
+	return lines.Err()
 }
 
 func (t *table) addObject(object map[string]json.RawMessage) error {

@@ -35,7 +35,7 @@ func TestRowsInOrder(t *testing.T) {
 	if got := paths(t, folder, Data{CSV: "d.csv"}); !slices.Equal(got, want) {
 		t.Errorf("CSV: %q, want %q", got, want)
 	}
-	write(t, folder, "d.jsonl", `{"a":1,"b":"x"}`+"\n\n"+`{"b":"\u0079","a":2,"more":1}`+"\r\n"+
+	write(t, folder, "d.jsonl", "\ufeff"+`{"a":1,"b":"x"}`+"\n\n"+`{"b":"\u0079","a":2,"more":1}`+"\r\n"+
 		`{"a":3,"b":"z"}`)
 	if got := paths(t, folder, Data{JSONL: "d.jsonl", Order: "sequential"}); !slices.Equal(got, want) {
 		t.Errorf("JSON lines: %q, want %q", got, want)

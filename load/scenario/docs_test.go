@@ -13,7 +13,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/docs/schema"
-
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// echo expects a text with values of the session in the answer: what package
-// oracle cannot know. The text is equal to the value at a path of JSON, or occurs
-// in a header or in the body.
+// echo is an expectation that holds values of the session, which package oracle does not
+// know. The text is equal to the value at a path of JSON, or occurs in a header or in the
+// body.
 type echo struct {
 	source string // the text as it is written
 	text   template
@@ -23,8 +23,8 @@ type echo struct {
 	header string // its name; "" where the body is looked at
 }
 
-// Literal returns the expectation with texts that are no templates, as somebody types
-// them on a command line.
+// Literal returns an expectation of the same texts that holds no templates, for texts
+// from a command line.
 func (e Expect) Literal() Expect {
 	literal := Expect{Status: e.Status}
 	for _, text := range e.Body {
@@ -39,7 +39,7 @@ func (e Expect) Literal() Expect {
 	return literal
 }
 
-// literalUnlessPattern leaves patterns alone, which are never templates.
+// literalUnlessPattern returns the literal of a text. Patterns stay: they are no templates.
 func literalUnlessPattern(text string) string {
 	if strings.HasPrefix(text, "re:") {
 		return text
@@ -47,7 +47,7 @@ func literalUnlessPattern(text string) string {
 	return Literal(text)
 }
 
-// takeEchoes splits the expectations with values from those that are fixed.
+// takeEchoes divides expectations into those that hold values and those that are fixed.
 func (c *compiler) takeEchoes(place string, e Expect, names *scope) (fixed Expect, echoes []echo) {
 	fixed = Expect{Status: e.Status}
 	add := func(text string, path *oracle.Path, header string) (isFixed bool) {
@@ -80,7 +80,7 @@ func (c *compiler) takeEchoes(place string, e Expect, names *scope) (fixed Expec
 	return fixed, echoes
 }
 
-// with adds to a map that may not exist yet.
+// with adds to a map, which it makes if it is nil.
 func with(m map[string]string, key, value string) map[string]string {
 	if m == nil {
 		m = map[string]string{}

@@ -47,8 +47,8 @@ func newSource(e Extraction) (source, error) {
 	return nil, errors.New("give exactly one of json, header and regexp")
 }
 
-// fromJSON takes a value of a valid document. Texts come without quotes, others
-// as they are written; null is no value.
+// fromJSON takes a value of a valid document. It returns texts without quotes and other
+// values as they are written; null is no value.
 type fromJSON struct{ path oracle.Path }
 
 func (f fromJSON) find(a *Answer) (value, bool) {

@@ -1,6 +1,6 @@
 package scenario
 
-// note is a value that belongs into the list of operations.
+// note is a value that goes into the list of operations.
 type note struct {
 	name string
 	slot int
@@ -17,10 +17,9 @@ func (c *compiler) readNotes(place string, s *Step, compiled *step, names *scope
 	}
 }
 
-// Notes returns a JSON object with the values that the step notes, all as texts, in
-// memory of its own; nil when it notes nothing. Values that are not known yet,
-// because an answer did not have them, are left out. Call it behind Judge and
-// before Next.
+// Notes returns a JSON object with the values that the step notes, all as texts, in memory
+// of its own, or nil if it notes nothing. It leaves out values that no answer had. Call it
+// after Judge and before Next.
 func (s *Session) Notes() []byte {
 	notes := s.steps[s.at].notes
 	if len(notes) == 0 {

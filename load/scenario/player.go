@@ -20,18 +20,18 @@ type Origin struct {
 	After Progress
 	// Close: the last step of every flow asks for the end of its connection.
 	Close bool
-	// TraceShare is for which share of the flows services are asked to record spans, from 0 to 1; 0: no request
-	// says anything of traces.
+	// TraceShare is the share of flows for which services are asked to record spans, from 0 to 1; 0: requests
+	// have no header for traces.
 	TraceShare float64
 }
 
-// Progress is how far the loads that were played with a plan have come, so that the
-// next one uses no key twice: a warm-up, the probes of a search and the load itself.
+// Progress is how far the loads of a plan have come (a warm-up, the probes of a search and
+// the load itself), so that the next one does not use their values and rows again.
 type Progress struct {
-	// Loads counts them: each draws random numbers of its own.
+	// Loads is their number: each load draws random numbers of its own.
 	Loads int `json:"loads"`
-	// Taken is the most values that one player has taken of a sequence, or rows of a
-	// table: sequences and rows go on behind them.
+	// Taken is the highest number of values of a sequence, or rows of a table, that one
+	// player has taken. The next load continues behind them.
 	Taken int64 `json:"taken"`
 }
 
@@ -50,16 +50,16 @@ type Player struct {
 // request is a step as it is sent to one origin.
 type request struct {
 	*step
-	head template // of HTTP/1.1: request line and headers but those at the end
-	// fixedBody and fixed are the body and the whole HTTP/1.1 request where no
-	// value stands in them; the latter while there are no cookies.
+	head template // of HTTP/1.1: the request line and most headers
+	// fixedBody and fixed are the body and the whole HTTP/1.1 request if they hold no
+	// values; fixed is not used while there are cookies.
 	fixedBody, fixed []byte
 	path             template // with the origin's path
 	host             string
 	fixedPath        string
-	fixedHeader      []Field // nil: a value stands in one
+	fixedHeader      []Field // nil: a header holds a value
 	last             bool
-	traced           bool // it has a traceparent, which is another each time
+	traced           bool // it has a traceparent, which changes from flow to flow
 	traceAt          int  // where its value begins in fixed
 }
 
@@ -87,8 +87,8 @@ func (p *Plan) Player(at Origin) *Player {
 // first returns the index of the first value of a sequence, or row, that a player takes.
 func (at Origin) first() int64 { return int64(at.Part) + at.After.Taken*int64(at.Of) }
 
-// Taken returns the most values that the player, or one before it, has taken of a sequence,
-// or rows of a table.
+// Taken returns the highest number of values of a sequence, or rows of a table, that the
+// player and those before it have taken.
 func (p *Player) Taken() int64 {
 	var most int64
 	for _, g := range p.generators {
@@ -109,7 +109,7 @@ func newRandom(seed uint64, part, load int) *rand.Rand {
 	return rand.New(rand.NewPCG(spread.Uint64(), spread.Uint64()))
 }
 
-// newRequest writes what a step sends, as far as it is known before.
+// newRequest prepares the request of a step, as far as it is known beforehand.
 func newRequest(s *step, at Origin, last bool) request {
 	r := request{step: s, last: last, host: at.Host, path: s.path,
 		traced: at.TraceShare > 0 && !s.has(traceparent)}
@@ -164,7 +164,7 @@ func (s *step) has(name string) bool {
 	return slices.ContainsFunc(s.headers, func(h header) bool { return strings.EqualFold(h.name, name) })
 }
 
-// newFixedHeader spells the headers out, where no value stands in them.
+// newFixedHeader returns the headers if they hold no values, otherwise nil.
 func (r *request) newFixedHeader() []Field {
 	fields := make([]Field, 0, len(r.headers)+1)
 	for _, h := range r.headers {
@@ -176,7 +176,7 @@ func (r *request) newFixedHeader() []Field {
 	return fields
 }
 
-// joined returns the template with neighbouring texts made one.
+// joined returns a template with adjacent texts joined.
 func joined(t template) template {
 	var out template
 	var text []byte

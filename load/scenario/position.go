@@ -1,8 +1,6 @@
 package scenario
 
-import (
-	"github.com/cleave-lab/cleave/yamlfile"
-)
+import "github.com/cleave-lab/cleave/yamlfile"
 
 // position is where the parts of a scenario stand in its file. It is empty for a
 // scenario that was built in Go.

@@ -13,7 +13,7 @@ import (
 // namePattern matches the names of values, data and extractions.
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
-// scope holds the names that a step of a flow may use, and those that the flow uses.
+// scope holds the names that a step may use, and notes those that its flow uses.
 type scope struct {
 	*compiler
 	flow      *Flow
@@ -40,7 +40,7 @@ func (s *scope) find(name string) (slot int, of kind, err error) {
 	return 0, anyText, s.unknown(name)
 }
 
-// column notes the use of a column.
+// column returns the slot of a column and notes its use.
 func (s *scope) column(index int, column, name string) (slot int, err error) {
 	table := s.plan.data[index]
 	at, found := table.columns[column]
@@ -59,7 +59,7 @@ func (s *scope) column(index int, column, name string) (slot int, err error) {
 	return s.columns[index][at], nil
 }
 
-// unknown explains why a name stands for nothing here.
+// unknown returns the error of a name that stands for nothing.
 func (s *scope) unknown(name string) error {
 	for i, step := range s.flow.Steps {
 		if _, found := step.Extract[name]; found {

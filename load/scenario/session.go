@@ -10,9 +10,8 @@ import (
 // Answer is the answer to a step; see package oracle.
 type Answer = oracle.Answer
 
-// Session is one flow in progress. Its memory is used again by Player.Begin. It
-// is not safe for several goroutines, but needs none of its player's care once
-// begun.
+// Session is one flow in progress. Player.Begin uses its memory again. It is not safe for
+// several goroutines. Once begun, it may be used without its player's lock.
 type Session struct {
 	player *Player
 	steps  []request
@@ -33,7 +32,7 @@ func (s *Session) Operation() int { return s.steps[s.at].operation }
 // First reports whether the step is the first of its flow.
 func (s *Session) First() bool { return s.at == 0 }
 
-// Needs says what the engine must keep of the answer for Judge.
+// Needs reports which parts of the answer the engine must keep for Judge.
 func (s *Session) Needs() (header, body bool) {
 	step := s.steps[s.at].step
 	return step.needsHeader, step.needsBody
@@ -53,7 +52,7 @@ func (s *Session) Repeatable() bool {
 	return false
 }
 
-// HTTP1 returns the whole HTTP/1.1 request of the step, head and body. It holds until
+// HTTP1 returns the whole HTTP/1.1 request of the step, head and body. It is valid until
 // the next call of HTTP1, Call, Next or Player.Begin.
 func (s *Session) HTTP1() []byte {
 	r := &s.steps[s.at]
@@ -107,7 +106,7 @@ func (s *Session) writeCookies(out []byte, r *request) []byte {
 	return s.jar.appendTo(out)
 }
 
-// Call is one request spelled out.
+// Call is one request in its parts.
 type Call struct {
 	GRPC   string // "package.Service/Method", or "" for HTTP
 	Method string
@@ -121,8 +120,8 @@ type Call struct {
 // Field is one header line.
 type Field struct{ Name, Value string }
 
-// Call returns the step for engines that do not write HTTP/1.1 themselves. It holds as
-// long as HTTP1.
+// Call returns the request of the step for engines that do not send HTTP/1.1. It is valid
+// as long as that of HTTP1.
 func (s *Session) Call() Call {
 	r := &s.steps[s.at]
 	c := Call{GRPC: r.grpc, Method: r.method, Host: r.host, Path: r.fixedPath, Header: r.fixedHeader,
@@ -153,8 +152,8 @@ func (s *Session) Call() Call {
 	return c
 }
 
-// Judge reads the answer of the step: its oracle, extractions and cookies. The
-// complaint is made only when asked for.
+// Judge judges the answer of the step and takes extractions and cookies from it. The
+// complaint is empty unless explain is set.
 func (s *Session) Judge(a *Answer, explain bool) (record.Outcome, string) {
 	step := s.steps[s.at].step
 	outcome, complaint := step.oracle.Judge(a, explain)

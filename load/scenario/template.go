@@ -17,24 +17,24 @@ type template []part
 // part is a text with a value behind it.
 type part struct {
 	text []byte
-	slot int // of the value; -1: none
+	slot int // of the value; -1: there is none
 	form form
 	kind kind
 }
 
-// form is how a value is written where it stands.
+// form is the way in which a value is written at its place.
 type form uint8
 
 const (
-	verbatim   form = iota // in bodies, and where no value can do harm
+	verbatim   form = iota // as it is: in bodies, and if its kind is harmless anywhere
 	inTarget               // in a request line
 	asTarget               // the whole request target, or its beginning
 	inHeader               // in a header's value
 	inJSONText             // between the quotes of a JSON text
-	asJSON                 // instead of a JSON text: with its own type
+	asJSON                 // in place of a JSON text, with its own type
 )
 
-// kind holds what is known of a name's values before there are any.
+// kind is what is known about the values of a name beforehand.
 type kind uint8
 
 const (
@@ -46,7 +46,7 @@ const (
 // names finds the slot and the kind of a name.
 type names func(name string) (slot int, of kind, err error)
 
-// newTemplate splits a text. form is how values are written in it.
+// newTemplate splits a text at its values, which are written as a form.
 func newTemplate(text string, as form, find names) (template, error) {
 	var t template
 	var literal []byte
@@ -81,7 +81,7 @@ func newTemplate(text string, as form, find names) (template, error) {
 	return t, nil
 }
 
-// Literal returns a text that a template turns into the text as given.
+// Literal returns a text that makes a template of the given text.
 func Literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
 // fixed reports whether the template has no values.

@@ -9,13 +9,13 @@ import (
 // traceparent is the header of W3C Trace Context, level 1, section 3.2.
 const traceparent = "traceparent"
 
-// traceContext names the traces of a flow. Each step is a trace of its own.
+// traceContext holds the identifiers of a flow's traces. Each step is a trace of its own.
 type traceContext struct {
 	high, low uint64
 	sampled   bool
 }
 
-// begin draws the names of a flow's traces, and whether its spans are to be recorded.
+// begin draws the identifiers of a flow's traces, and whether its spans are to be recorded.
 func (t *traceContext) begin(random *rand.Rand, share float64) {
 	t.high, t.low, t.sampled = random.Uint64(), random.Uint64(), random.Float64() < share
 }

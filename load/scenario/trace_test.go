@@ -38,10 +38,8 @@ func traceOf(t *testing.T, s *Session) (trace.SpanContext, bool) {
 func TestTraceShare(t *testing.T) {
 	const flows, share = 4000, 0.25
 	f := Single(Step{Request: "GET /a"})
-	f.Flows[0].Steps = append(
-		f.Flows[0].Steps,
-		Step{Request: "GET /${n}", Headers: map[string]string{"X": "${n}"}},
-	)
+	f.Flows[0].Steps = append(f.Flows[0].Steps,
+		Step{Request: "GET /${n}", Headers: map[string]string{"X": "${n}"}})
 	f.Values = map[string]Value{"n": {Integer: &Range{7, 7}}}
 	plan := compiled(t, f, "")
 	p, s := plan.Player(Origin{Host: "h", TraceShare: share}), new(Session)
