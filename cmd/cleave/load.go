@@ -156,7 +156,7 @@ func (a app) newLoadRun(ctx context.Context, what string, flags *loadFlags) (*lo
 		return nil, err
 	}
 	job := agent.Job{Schema: agent.Schema, Spec: run.spec, Allow: flags.allowed}
-	run.group = &agent.Group{Commands: commands, Job: job, Elsewhere: len(flags.agent) > 0}
+	run.group = &agent.Group{Commands: commands, Job: job, Remote: len(flags.agent) > 0}
 	return run, nil
 }
 

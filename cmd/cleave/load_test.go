@@ -205,7 +205,7 @@ func TestLiveView(t *testing.T) {
 			t.Fatal(err)
 		}
 		results.From, results.To = time.Duration(n-1)*time.Second, time.Duration(n)*time.Second
-		results.Add(record.Sample{Outcome: record.Reset, Intended: results.From, Sent: results.From,
+		results.Add(&record.Sample{Outcome: record.Reset, Intended: results.From, Sent: results.From,
 			Finished: results.From + time.Millisecond})
 		view.draw(trial.Second{Results: results, CPU: 500 * time.Millisecond})
 	}

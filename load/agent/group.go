@@ -13,38 +13,36 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
-// Group is the agents that share a load.
+// Group is a group of agents that share a load.
 type Group struct {
 	// Commands start the agents, one each: a program and its arguments, no shell.
 	Commands [][]string
 	// Job is the whole job; every agent gets its part of the spec.
 	Job Job
-	// Elsewhere: agents may be on other hosts, so they are sent the files that
-	// scenario and load name.
-	Elsewhere bool
+	// Remote: agents may be on other hosts, so they get the files that scenario and load
+	// name along with the job.
+	Remote bool
 }
 
-// patienceToStart is how long agents may take to be ready, beside the time that
+// readyTimeout is how long agents may take to be ready, in addition to the time that
 // they may wait for the target and warm it up.
-const patienceToStart = 60 * time.Second
+const readyTimeout = 60 * time.Second
 
-// Listeners are called with what agents do. Each may be nil, and is called once at a
-// time, but both may be called at once. An error does not end the load; it is
-// returned in the end.
+// Listeners are called with what agents do. Each may be nil. Calls of one listener do not
+// overlap; those of both may. An error does not end the load; it is returned in the end.
 type Listeners struct {
 	// Second is called with every second of all agents together. It must not keep
 	// the results.
 	Second func(trial.Second) error
-	// Row is called with every operation, until its first error. Those of one loop
-	// of an agent come in the order in which they ended.
+	// Row is called with every operation, until its first error. The operations of one
+	// loop of an agent come in the order of their ends.
 	Row func(record.Row) error
 }
 
-// Play starts the agents, lets them begin together and returns the outcome of
-// all. An agent that fails, ends early, disagrees or does not hand in all of its
-// rows fails the load, with its name and last words. When the context ends early
-// the agents are stopped and the outcome holds what was done until then. No agent
-// is left behind.
+// Play starts the agents, lets them begin together and returns the outcome of all. It
+// fails with the name and the last words of an agent that fails, ends early, disagrees
+// or does not hand in all of its rows. When the context ends early, it stops the agents,
+// and the outcome holds what was done until then. It leaves no agent behind.
 func (c Group) Play(ctx context.Context, listeners Listeners) (trial.Outcome, error) {
 	whole, err := c.Job.Spec.Check()
 	if err != nil {
@@ -54,13 +52,13 @@ func (c Group) Play(ctx context.Context, listeners Listeners) (trial.Outcome, er
 	working, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
 	c.Job.Rows = listeners.Row != nil
-	agents, err := c.hire(working)
-	defer func() { dismiss(agents) }()
+	agents, err := c.startAll(working)
+	defer func() { stopAll(agents) }()
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	limit := patienceToStart + time.Duration(c.Job.Await.For+max(c.Job.Warmup, c.Job.WarmupLimit))
-	err = together(agents, giveUp, func(a *member) error {
+	limit := readyTimeout + time.Duration(c.Job.Await.For+max(c.Job.Warmup, c.Job.WarmupLimit))
+	err = forAll(agents, giveUp, func(a *member) error {
 		_, err := a.await(ctx, lab.EventReady, limit)
 		return err
 	})
@@ -70,7 +68,7 @@ func (c Group) Play(ctx context.Context, listeners Listeners) (trial.Outcome, er
 	return c.lead(ctx, whole, agents, giveUp, listeners)
 }
 
-// lead leads agents that are ready through the load.
+// lead plays the load with agents that are ready.
 func (c Group) lead(
 	ctx context.Context, whole *trial.Trial, agents []*member, giveUp context.CancelCauseFunc,
 	listeners Listeners,
@@ -82,9 +80,9 @@ func (c Group) lead(
 		a.second = func(s trial.Second) { seconds.Take(i, s) }
 		a.tell(lab.Command{Command: lab.CommandStart})
 	}
-	limit := whole.Longest() + patienceToStop
+	limit := whole.Longest() + reportTimeout
 	names, parts := make([]string, len(agents)), make([]trial.Outcome, len(agents))
-	err := together(agents, giveUp, func(a *member) (err error) {
+	err := forAll(agents, giveUp, func(a *member) (err error) {
 		names[a.number] = a.name
 		parts[a.number], err = a.finish(ctx, limit)
 		seconds.End(a.number)
@@ -97,11 +95,11 @@ func (c Group) lead(
 	return sum, errors.Join(err, seconds.Err(), rows.err, ctx.Err())
 }
 
-// hire starts the agents and gives each its part of the job.
-func (c Group) hire(ctx context.Context) ([]*member, error) {
+// startAll starts the agents and sends each its part of the job.
+func (c Group) startAll(ctx context.Context) ([]*member, error) {
 	var agents []*member
 	whole := c.Job
-	if c.Elsewhere {
+	if c.Remote {
 		var err error
 		if whole, err = whole.Pack(); err != nil {
 			return nil, err
@@ -116,14 +114,14 @@ func (c Group) hire(ctx context.Context) ([]*member, error) {
 		job := whole
 		job.Schema, job.Seconds = Schema, true
 		job.Spec.Part, job.Spec.Of = i, len(c.Commands)
-		go a.tell(job) // it may be long, and the agent slow to read: ready says that it has
+		go a.tell(job) // it may be long, and the agent slow to read; ready says that it has been read
 	}
 	return agents, nil
 }
 
-// together lets every agent do something and returns what went wrong first. Giving
-// up ends what the others wait for.
-func together(agents []*member, giveUp context.CancelCauseFunc, do func(*member) error) error {
+// forAll calls do for all agents at the same time and returns the first error, with which
+// it calls giveUp, so that the others stop waiting.
+func forAll(agents []*member, giveUp context.CancelCauseFunc, do func(*member) error) error {
 	var all sync.WaitGroup
 	errs := make(chan error, len(agents))
 	for _, a := range agents {
@@ -139,11 +137,11 @@ func together(agents []*member, giveUp context.CancelCauseFunc, do func(*member)
 	return <-errs // the first; nil when there is none
 }
 
-// dismiss ends the agents that still run.
-func dismiss(agents []*member) {
+// stopAll ends the agents that still run.
+func stopAll(agents []*member) {
 	var all sync.WaitGroup
 	for _, a := range agents {
-		all.Go(a.dismiss)
+		all.Go(a.stop)
 	}
 	all.Wait()
 }

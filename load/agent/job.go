@@ -17,14 +17,14 @@ import (
 // Schema versions jobs and reports.
 const Schema = "cleave-agent/1"
 
-// EventSecond is the event that an agent sends every second if its job asks for it; the
+// eventSecond is the event that an agent sends every second if its job asks for it. Its
 // data is a trial.Second.
-const EventSecond lab.EventKind = "second"
+const eventSecond lab.EventKind = "second"
 
-// EventRows is the event with operations that have ended, sent by an agent if its job asks
-// for them; the data is a list of record.Row as gob, which costs half of JSON, in
-// base64. When the load is finished they are all there.
-const EventRows lab.EventKind = "rows"
+// eventRows is the event with operations that have ended, if the job asks for them. Its
+// data is a list of record.Row as gob, which costs half of JSON, in base64. All have been
+// sent before the event finished.
+const eventRows lab.EventKind = "rows"
 
 // Limits of a job's own file, and of a file that is packed into a job, in bytes.
 const (
@@ -36,59 +36,60 @@ const (
 type Job struct {
 	Schema string     `json:"schema"`
 	Spec   trial.Spec `json:"spec"`
-	// Unit is the unit of the layout that is loaded: its address, which the deployer
+	// Unit is the unit of the layout that gets the load. Its address, which the deployer
 	// has put into the environment, replaces the host of the target.
 	Unit string `json:"unit,omitempty"`
 	// Allow is the text of an allow list; the agent asks for consent itself.
 	Allow string `json:"allow,omitempty"`
-	// Made are addresses of hosts that Cleave made. Only private and benchmarking
-	// ranges can be.
+	// Made holds the addresses of hosts that Cleave made, which must be in private or
+	// benchmarking ranges.
 	Made []netip.Prefix `json:"made,omitempty"`
-	// Await names what the agent waits for before it is ready.
+	// Await is what the agent waits for before it is ready.
 	Await Await `json:"await,omitzero"`
-	// Settle names whom to ask when the load, or a part of it, has got its last answer;
-	// the load is over when the answer comes. See trial.Settle.
+	// Settle is what the agent waits for after the last answer of a load. The load is
+	// over when it comes. See trial.Settle.
 	Settle Await `json:"settle,omitzero"`
-	// Between is the path to ask instead where another load follows at once, after the
-	// warm-up and the probes of a search; empty: that of Settle.
+	// Between is the path to ask for instead of Settle.Path if another load follows at
+	// once: after the warm-up and the probes of a search. Empty: the same path.
 	Between string `json:"between,omitempty"`
-	// Warmup is played before the agent is ready, and thrown away. With WarmupLimit it
-	// goes on until the load is steady (stats.WarmedUp), so long at most.
+	// Warmup is the length of a load that is played before the agent is ready, and not
+	// recorded. With WarmupLimit it goes on until the load is steady (stats.WarmedUp), or
+	// until that limit.
 	Warmup      scenario.Duration `json:"warmup,omitempty"`
 	WarmupLimit scenario.Duration `json:"warmup_limit,omitempty"`
 	// Objective is for Search and Abort; see package objective.
 	Objective string `json:"objective,omitempty"`
-	// Search looks for the highest rate that meets the objective, from the load's on.
+	// Search looks for the highest rate that meets the objective, beginning at the load's.
 	Search bool `json:"search,omitempty"`
 	// Resolution and Votes are those of trial.Quest.
 	Resolution float64 `json:"resolution,omitempty"`
 	Votes      int     `json:"votes,omitempty"`
-	// MaxSteal is that of trial.Quest; 0: nobody watches the host.
+	// MaxSteal is that of trial.Quest; 0: the host is not observed.
 	MaxSteal float64 `json:"max_steal_share,omitempty"`
 	// Abort breaks the load off when the objective is lost.
 	Abort bool `json:"abort,omitempty"`
 	// Seconds asks for an event every second.
 	Seconds bool `json:"seconds,omitempty"`
-	// Loaded asks for lab.EventLoaded every second, of the loads of a search, too.
+	// Loaded asks for lab.EventLoaded every second, also during a search.
 	Loaded bool `json:"loaded,omitempty"`
 	// Rows asks for every operation of a load, but not of a warm-up or a search.
 	Rows bool `json:"rows,omitempty"`
-	// History is the name of a file that the agent hands over: one record.Attempt per
-	// line and operation.
+	// History is the name of a file that the agent hands over, with one record.Attempt per
+	// operation and line.
 	History string `json:"history,omitempty"`
-	// Files are those that scenario and load name, for an agent on another host,
-	// by their path. The spec's folder is a temporary one then.
+	// Files holds the files that scenario and load name, by their names in the spec, for
+	// an agent on another host. The spec's folder is a temporary one then.
 	Files map[string][]byte `json:"files,omitempty"`
 }
 
-// Await is a check that the target is there.
+// Await is a state of the target to wait for.
 type Await struct {
-	// For is how long to wait at most; zero: not at all.
+	// For is the longest time to wait; zero: do not wait.
 	For scenario.Duration `json:"for,omitempty"`
-	// Path is asked for by GET until the status is below 400; empty: a connection is
-	// enough.
+	// Path is the path of a GET that must have a status below 400; empty: a connection
+	// is enough.
 	Path string `json:"path,omitempty"`
-	// Look is advice for the case that it is not there in time; empty: none.
+	// Look is advice in case the time is up; empty: none.
 	Look string `json:"look,omitempty"`
 }
 
@@ -96,11 +97,11 @@ type Await struct {
 type Report struct {
 	Schema  string        `json:"schema"`
 	Outcome trial.Outcome `json:"outcome"`
-	// Course is the load of a fixed job, second by second.
+	// Course is the load, second by second; not of a search.
 	Course []lab.Slice `json:"course,omitempty"`
-	// WarmUp is how a warm-up went that was to go on until the load was steady.
+	// WarmUp is the course of a warm-up that went on until the load was steady.
 	WarmUp *lab.WarmUp `json:"warm_up,omitempty"`
-	// Network is how a probe has found the one before the system; see lab.Network.
+	// Network is the result of a probe of the network before the system; see lab.Network.
 	Network string `json:"network,omitempty"`
 }
 
@@ -147,7 +148,7 @@ func (j *Job) check() error {
 	return nil
 }
 
-// private reports whether a network is one of those that nobody owns.
+// private reports whether a network lies in one of the ranges that nobody owns.
 func private(p netip.Prefix) bool {
 	for _, network := range []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10",
 		"198.18.0.0/15", "127.0.0.0/8", "fc00::/7", "::1/128"} {
@@ -159,8 +160,8 @@ func private(p netip.Prefix) bool {
 	return false
 }
 
-// Pack puts the files that scenario and load name into the job, under names of
-// their own, so that another host can play it.
+// Pack puts the files that scenario and load name into the job, under new names, so that
+// another host can play it.
 func (j Job) Pack() (Job, error) {
 	j.Files = make(map[string][]byte)
 	take := func(path, name string) (string, error) {
@@ -192,6 +193,7 @@ func (j Job) Pack() (Job, error) {
 	return j, nil
 }
 
+// unpack writes the files of a packed job into a folder.
 func (j *Job) unpack(dir string) error {
 	for name, text := range j.Files {
 		if !filepath.IsLocal(name) || filepath.Base(name) != name {

@@ -19,10 +19,10 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
-// Patience with agents that were told to end.
+// Time limits of agents that are to end.
 const (
-	patienceToStop = 10 * time.Second // to hand in a report
-	patienceToEnd  = 2 * time.Second  // to end when nobody wants anything any more
+	reportTimeout = 10 * time.Second // to send a report
+	exitTimeout   = 2 * time.Second  // to exit after the end of the standard input
 )
 
 // member is an agent as its leader sees it.
@@ -32,11 +32,11 @@ type member struct {
 	process *exec.Cmd
 	orders  io.WriteCloser
 	events  chan lab.Event // closed when the agent has ended
-	ended   error          // why; known when events is closed
-	said    saidLast
+	ended   error          // how it exited; known when events is closed
+	log     logTail
 	second  func(trial.Second)
 	rows    *gatheredRows
-	listed  int64           // rows that it has handed in
+	listed  int64           // number of rows that it has handed in
 	group   context.Context // ends when another agent has failed
 }
 
@@ -47,7 +47,7 @@ func start(group context.Context, number int, command []string) (*member, error)
 		events: make(chan lab.Event), group: group}
 	a.process = exec.Command(command[0], command[1:]...)
 	a.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	a.process.Stderr = &a.said
+	a.process.Stderr = &a.log
 	var err error
 	if a.orders, err = a.process.StdinPipe(); err != nil {
 		return nil, err
@@ -66,13 +66,13 @@ func start(group context.Context, number int, command []string) (*member, error)
 // maxEvent is the longest event of an agent, in bytes; its results come in pieces.
 const maxEvent = 64 << 20
 
-// listen hands on what the agent says until it ends.
+// listen hands on the events of the agent until it ends.
 func (a *member) listen(out io.Reader) {
 	defer close(a.events)
-	said := bounded.New(out, maxEvent)
-	decoder := json.NewDecoder(said)
+	limited := bounded.New(out, maxEvent)
+	decoder := json.NewDecoder(limited)
 	for {
-		said.Next()
+		limited.Next()
 		var event lab.Event
 		if err := decoder.Decode(&event); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			a.ended = a.process.Wait()
@@ -80,7 +80,7 @@ func (a *member) listen(out io.Reader) {
 		} else if err != nil {
 			_ = a.process.Process.Kill() // it may have ended just now
 			_ = a.process.Wait()         // killed
-			a.ended = fmt.Errorf("it says what is no event: %w", err)
+			a.ended = fmt.Errorf("its output is no event: %w", err)
 			return
 		}
 		select {
@@ -90,22 +90,22 @@ func (a *member) listen(out io.Reader) {
 	}
 }
 
-// tell writes one line. An agent that cannot be written to has ended: why is
-// learned by waiting for what it says next.
+// tell writes one line. An agent that cannot be written to has ended; the next await
+// returns why.
 func (a *member) tell(line any) { _ = json.NewEncoder(a.orders).Encode(line) }
 
-// failed is an error of this agent, with its last words where there are some.
+// failed returns an error of this agent, with its last words if there are some.
 func (a *member) failed(cause error) error {
-	if said := a.said.String(); said != "" {
-		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, said)
+	if words := a.log.String(); words != "" {
+		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, words)
 	}
 	return fmt.Errorf("%s: %w", a.name, cause)
 }
 
 // await waits for an event of a kind.
 func (a *member) await(ctx context.Context, kind lab.EventKind, limit time.Duration) (lab.Event, error) {
-	patience := time.NewTimer(limit)
-	defer patience.Stop()
+	timeout := time.NewTimer(limit)
+	defer timeout.Stop()
 	for {
 		select {
 		case event, ok := <-a.events:
@@ -117,13 +117,13 @@ func (a *member) await(ctx context.Context, kind lab.EventKind, limit time.Durat
 			return lab.Event{}, ctx.Err()
 		case <-a.group.Done():
 			return lab.Event{}, context.Cause(a.group)
-		case <-patience.C:
+		case <-timeout.C:
 			return lab.Event{}, a.failed(fmt.Errorf("it is not %s after %v", kind, limit))
 		}
 	}
 }
 
-// take looks at an event; done: it is the one that is waited for.
+// take handles an event. done reports whether it is the awaited one.
 func (a *member) take(event lab.Event, ok bool, kind lab.EventKind) (done bool, err error) {
 	switch {
 	case !ok && a.ended != nil:
@@ -132,12 +132,12 @@ func (a *member) take(event lab.Event, ok bool, kind lab.EventKind) (done bool, 
 		return false, a.failed(errors.New("it ended early"))
 	case event.Event == lab.EventFailed:
 		return false, fmt.Errorf("%s: %s", a.name, event.Error)
-	case event.Event == EventSecond:
+	case event.Event == eventSecond:
 		return false, a.takeSecond(event)
-	case event.Event == EventRows && a.rows.wanted():
+	case event.Event == eventRows && a.rows.wanted():
 		return false, a.takeRows(event)
 	case event.Event != kind:
-		return false, a.failed(fmt.Errorf("it says %q where %q is due", event.Event, kind))
+		return false, a.failed(fmt.Errorf("it sent the event %q, expected %q", event.Event, kind))
 	}
 	return true, nil
 }
@@ -174,11 +174,11 @@ func (a *member) finish(ctx context.Context, limit time.Duration) (trial.Outcome
 	a.tell(lab.Command{Command: lab.CommandStop})
 	untroubled := context.WithoutCancel(ctx)
 	if early {
-		if _, err := a.await(untroubled, lab.EventFinished, patienceToStop); err != nil {
+		if _, err := a.await(untroubled, lab.EventFinished, reportTimeout); err != nil {
 			return trial.Outcome{}, err
 		}
 	}
-	event, err := a.await(untroubled, lab.EventReport, patienceToStop)
+	event, err := a.await(untroubled, lab.EventReport, reportTimeout)
 	if err != nil {
 		return trial.Outcome{}, err
 	}
@@ -189,7 +189,7 @@ func (a *member) finish(ctx context.Context, limit time.Duration) (trial.Outcome
 	return report.Outcome, err
 }
 
-// check holds the results against what the agent handed in before.
+// check compares the results with the rows that the agent has handed in.
 func (a *member) check(results *record.Results) error {
 	if results == nil {
 		return a.failed(errors.New("its report has no results"))
@@ -201,46 +201,45 @@ func (a *member) check(results *record.Results) error {
 	return nil
 }
 
-// dismiss ends the agent: by the end of its input, and if that does not help by
-// its number.
-func (a *member) dismiss() {
+// stop ends the agent by the end of its input, and kills it if it does not exit.
+func (a *member) stop() {
 	_ = a.orders.Close() // it may be gone already
-	patience := time.NewTimer(patienceToEnd)
-	defer patience.Stop()
+	timeout := time.NewTimer(exitTimeout)
+	defer timeout.Stop()
 	for {
 		select {
 		case _, ok := <-a.events:
 			if !ok {
 				return
 			}
-		case <-patience.C:
+		case <-timeout.C:
 			_ = a.process.Process.Kill() // it may have ended just now
 		}
 	}
 }
 
-// saidLast keeps the end of what a process writes.
-type saidLast struct {
+// logTail keeps the end of a process's output.
+type logTail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
-// maxSaid limits what is kept, in bytes.
-const maxSaid = 2048
+// maxLogTail is the length of the end that is kept, in bytes.
+const maxLogTail = 2048
 
 // Write implements io.Writer.
-func (l *saidLast) Write(p []byte) (int, error) {
+func (l *logTail) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text = append(l.text, p...)
-	if extra := len(l.text) - maxSaid; extra > 0 {
+	if extra := len(l.text) - maxLogTail; extra > 0 {
 		l.text = append(l.text[:0], l.text[extra:]...)
 	}
 	return len(p), nil
 }
 
 // String returns what was kept, in one line.
-func (l *saidLast) String() string {
+func (l *logTail) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(l.text, []byte("?")))), " ")

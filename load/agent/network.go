@@ -11,15 +11,15 @@ import (
 	"github.com/cleave-lab/cleave/relay"
 )
 
-// network is the network before the system, where the job has one of its own.
+// network is the simulated network between the generator and the system; see lab.Network.
 type network struct {
 	relays []*relay.Relay
-	proof  string // what a probe took
+	proof  string // how long a probe took
 }
 
-// before puts the network that the environment asks for before each address of a unit, with an
-// even share of its rate: connections are spread evenly, too. It returns what is to be
-// dialed, which is the addresses themselves where no network is asked for.
+// before puts the network that the environment asks for in front of each address of a unit, with
+// an equal share of its rate, since connections are spread evenly. It returns the addresses to
+// dial, which are the unit's own if the environment asks for no network.
 func (n *network) before(ctx context.Context, unit string, addresses []string) ([]string, error) {
 	text := os.Getenv(lab.NetworkVariable)
 	if text == "" {

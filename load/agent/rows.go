@@ -12,22 +12,22 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// rowsAtOnce is how many rows are one event: some 60 kB, so that neither end
-// holds many.
+// rowsAtOnce is the number of rows in one event: some 60 kB, so that neither end holds
+// many.
 const rowsAtOnce = 256
 
-// sentRows sends rows to the leader while the load goes on. When the leader is slow
-// to read they wait, and so does what hands them in.
+// sentRows sends rows to the leader while the load goes on. If the leader is slow to
+// read, add waits.
 type sentRows struct {
 	channel *unit.Channel
-	before  func(record.Row) error // takes every row, too; may be nil
+	also    func(record.Row) error // called with every row, too; may be nil
 	waiting []record.Row
 }
 
 func (l *sentRows) add(r record.Row) error {
 	var err error
-	if l.before != nil {
-		err = l.before(r)
+	if l.also != nil {
+		err = l.also(r)
 	}
 	l.waiting = append(l.waiting, r)
 	if len(l.waiting) == rowsAtOnce {
@@ -46,14 +46,14 @@ func (l *sentRows) send() error {
 	if err != nil {
 		return fmt.Errorf("list of operations: %w", err)
 	}
-	return l.channel.Tell(EventRows, data.Bytes())
+	return l.channel.Tell(eventRows, data.Bytes())
 }
 
 // gatheredRows hands the rows of all agents on, one at a time.
 type gatheredRows struct {
 	mu  sync.Mutex
-	row func(record.Row) error // nil: nobody wants them
-	err error                  // the first of row; nothing is handed on after it
+	row func(record.Row) error // nil: no rows are wanted
+	err error                  // the first one of row; nothing is handed on after it
 }
 
 // wanted reports whether anybody asked for rows.

@@ -118,7 +118,7 @@ func TestRowsComeInParts(t *testing.T) {
 			break
 		}
 		rows, err := readRows(event.Data)
-		if event.Event != EventRows || err != nil || len(rows) > rowsAtOnce {
+		if event.Event != eventRows || err != nil || len(rows) > rowsAtOnce {
 			t.Fatalf("event %s with %d rows, error %v", event.Event, len(rows), err)
 		}
 		parts, listed = parts+1, listed+int64(len(rows))

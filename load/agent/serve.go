@@ -24,9 +24,9 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Serve does a job and returns when it is done, or when nobody wants it any more
-// (unit.ErrGone). Commands come from in and events go to out. Without a job
-// the first line of in is one. The host is watched during the loads of a search.
+// Serve does a job and returns when it is done, or with unit.ErrGone when whoever wanted
+// it is gone. Commands come from in and events go to out. Without a job, the first line
+// of in is one. The host is observed during a search.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, job *Job, host lab.Host) error {
 	lines := bufio.NewReaderSize(in, 1<<16)
 	channel := unit.NewChannel(lines, out) // takes this reader as it is
@@ -53,14 +53,14 @@ type served struct {
 	stopped chan error // nil after the command stop
 	history *history
 	course  []lab.Slice
-	warm    *lab.WarmUp // of one that goes on until the load is steady
+	warm    *lab.WarmUp // of a warm-up that goes on until the load is steady
 	network network
 }
 
-// errStopped is why a load ends before its time.
+// errStopped is the cause of a load that a command ended early.
 var errStopped = errors.New("stopped")
 
-// serve is Serve without a last word.
+// serve does the job; Serve reports its error.
 func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err error) {
 	if job == nil {
 		if job, err = readJob(lines); err != nil {
@@ -96,7 +96,7 @@ func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err 
 		Network: s.network.proof})
 }
 
-// gone is the error, or that the conductor is gone if that is its cause.
+// gone returns unit.ErrGone if that is the cause of the error, otherwise the error.
 func gone(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, unit.ErrGone) {
 		return cause
@@ -104,7 +104,7 @@ func gone(ctx context.Context, err error) error {
 	return err
 }
 
-// readJob reads the first line.
+// readJob reads a job from the first line.
 func readJob(lines *bufio.Reader) (*Job, error) {
 	line, err := lines.ReadBytes('\n')
 	if errors.Is(err, io.EOF) && len(line) == 0 {
@@ -121,12 +121,12 @@ func readJob(lines *bufio.Reader) (*Job, error) {
 func (s *served) prepare(ctx context.Context) error {
 	var err error
 	if len(s.Files) > 0 {
-		// The folder of a unit goes with the trial, even if this agent is killed.
-		private, alone := unit.Dir()
-		if alone != nil {
-			private = "" // where temporary files go
+		// The folder of a unit is removed with the trial, even if this agent is killed.
+		parent, notUnit := unit.Dir()
+		if notUnit != nil {
+			parent = "" // the folder for temporary files
 		}
-		if s.dir, err = os.MkdirTemp(private, "cleave-agent-"); err != nil {
+		if s.dir, err = os.MkdirTemp(parent, "cleave-agent-"); err != nil {
 			return err
 		}
 		if err := s.unpack(s.dir); err != nil {
@@ -163,8 +163,8 @@ func (s *served) prepare(ctx context.Context) error {
 	return err
 }
 
-// findTarget puts the address of a unit into the target. A deployer gave it, so
-// Cleave made the host.
+// findTarget puts the address of the job's unit into the target. Cleave made its host,
+// since a deployer gave the address.
 func (s *served) findTarget(ctx context.Context) error {
 	if s.Unit == "" {
 		return nil
@@ -208,8 +208,8 @@ func (s *served) play(ctx context.Context) (trial.Outcome, error) {
 	return s.fixed(ctx)
 }
 
-// listen awaits the commands: start, and then stop, which ends the load under way.
-// So does the end of the commands, at any time.
+// listen awaits the commands start and stop. Stop ends the load in progress, and so does
+// the end of the commands at any time.
 func (s *served) listen() {
 	err := s.channel.Await(lab.CommandStart)
 	if err == nil {
@@ -223,7 +223,7 @@ func (s *served) listen() {
 	s.stop(err)
 }
 
-// connected says, the first time, that the agent is ready, and waits for start.
+// connected returns a function that, when first called, sends ready and waits for start.
 func (s *served) connected(ctx context.Context) func() error {
 	return func() error {
 		var err error
@@ -242,8 +242,8 @@ func (s *served) connected(ctx context.Context) func() error {
 	}
 }
 
-// hooks write down every attempt at the target, whatever load it belongs to: an
-// audit asks whether anything came from nowhere.
+// hooks returns hooks that write every attempt of a load to the history. Warm-ups and
+// probes are there, too: an audit must know where every effect came from.
 func (s *served) hooks(warmUp bool) trial.Hooks {
 	if s.history == nil {
 		return trial.Hooks{}
@@ -254,13 +254,13 @@ func (s *served) hooks(warmUp bool) trial.Hooks {
 	}}
 }
 
-// settleBetween is settle where another load follows.
+// settleBetween is settle before another load.
 func (s *served) settleBetween(ctx context.Context) (time.Duration, error) {
 	return s.settle(ctx, cmp.Or(s.Between, s.Settle.Path))
 }
 
-// settle asks for a path to wait until the target has done its work, and returns how long it
-// took after its last answer.
+// settle waits until the target has done its work, and returns how long that took after the last answer.
+// An empty path: it does not wait.
 func (s *served) settle(ctx context.Context, path string) (time.Duration, error) {
 	if path == "" {
 		return 0, nil
@@ -268,8 +268,7 @@ func (s *served) settle(ctx context.Context, path string) (time.Duration, error)
 	return s.trial.Settle(ctx, path, time.Duration(s.Settle.For))
 }
 
-// search looks for the capacity. One that is to cost little, with single votes, confirms
-// nothing.
+// search looks for the capacity. A cheap search, with single votes, does not confirm it.
 func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
 	hooks.Connected, hooks.Second = s.connected(ctx), s.tellLoaded
@@ -289,7 +288,7 @@ func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
 	hooks.Connected, hooks.Cohorts = s.connected(ctx), true
-	list := &sentRows{channel: s.channel, before: hooks.Row}
+	list := &sentRows{channel: s.channel, also: hooks.Row}
 	if s.Rows {
 		hooks.Row = list.add
 	}
@@ -301,7 +300,7 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 		err := errors.Join(watch(second), s.tellLoaded(second))
 		s.course = append(s.course, slice(second))
 		if s.Seconds {
-			err = errors.Join(err, s.channel.Tell(EventSecond, second))
+			err = errors.Join(err, s.channel.Tell(eventSecond, second))
 		}
 		return err
 	}
@@ -359,7 +358,7 @@ func newHistory(name string) (*history, error) {
 	return &history{record.NewHistoryWriter(file), file}, nil
 }
 
-// handOver gives what was written to the conductor.
+// handOver sends the file to the conductor.
 func (h *history) handOver(channel *unit.Channel) error {
 	if err := h.Flush(); err != nil {
 		return err
@@ -367,5 +366,5 @@ func (h *history) handOver(channel *unit.Channel) error {
 	return channel.HandOver(h.file.Name())
 }
 
-// close writes what is left.
+// close writes what is still buffered, and closes the file.
 func (h *history) close() error { return errors.Join(h.Flush(), h.file.Close()) }

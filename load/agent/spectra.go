@@ -20,7 +20,7 @@ func (r Report) Spectra() map[string][]lab.Quantile {
 	}
 }
 
-// slice returns what there is to keep of a second.
+// slice returns the figures of a second that are kept.
 func slice(second trial.Second) lab.Slice {
 	times := record.PercentilesOf(second.Results.Times(record.Response, record.All))
 	return lab.Slice{
@@ -29,8 +29,9 @@ func slice(second trial.Second) lab.Slice {
 	}
 }
 
-// spectrum reads a histogram of nanoseconds at the shares that are kept. Of those
-// above which there is not even one operation only the last is.
+// spectrum returns the values of a histogram of nanoseconds at the shares of
+// lab.SpectrumShares. It leaves out shares above which there is less than one operation,
+// except 1.
 func spectrum(h *hdrhistogram.Histogram) []lab.Quantile {
 	var all []lab.Quantile
 	for _, share := range lab.SpectrumShares() {

@@ -62,7 +62,7 @@ func (u *driven) expect(kind lab.EventKind) lab.Event {
 			return event
 		}
 		switch event.Event {
-		case EventSecond:
+		case eventSecond:
 		case lab.EventLoaded:
 			var second lab.LoadSecond
 			must(u.t, json.Unmarshal(event.Data, &second))
@@ -167,7 +167,7 @@ func TestGeneratorUnitSearches(t *testing.T) {
 	u := ready(t, &job)
 	u.command(lab.CommandStart)
 	var event lab.Event
-	for event.Event == "" || event.Event == EventSecond {
+	for event.Event == "" || event.Event == eventSecond {
 		must(t, u.events.Decode(&event))
 	}
 	if event.Event == lab.EventFailed && strings.Contains(event.Error, "the client, not the system") {
@@ -248,7 +248,7 @@ func TestTheEndOfOrdersEndsAnAgent(t *testing.T) {
 			}
 			if state == "playing" {
 				u.command(lab.CommandStart)
-				u.expect(EventSecond)
+				u.expect(eventSecond)
 			}
 			must(t, u.orders.Close())
 			for { // it may be saying something
@@ -289,7 +289,7 @@ func TestAgentsOutliveNoLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	events := json.NewDecoder(out)
-	for kind := lab.EventKind(""); kind != EventSecond; {
+	for kind := lab.EventKind(""); kind != eventSecond; {
 		var event lab.Event
 		must(t, events.Decode(&event))
 		kind = event.Event

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// warmUpSlice is how often a warm-up that may be over is looked at: a system that was
-	// steady from the beginning has then shown it in a few seconds.
+	// warmUpSlice is the time between two checks whether a warm-up is over. It is so short
+	// that a system which was steady from the beginning has shown it in a few seconds.
 	warmUpSlice = 250 * time.Millisecond
-	// warmUpLeast is how long it lasts at least before a load that is as long: what hardly
-	// changes within three seconds may do so within a minute.
+	// warmUpLeast is the least length of a warm-up, unless the load itself is shorter: what
+	// hardly changes within three seconds may change within a minute.
 	warmUpLeast = 10 * time.Second
 )
 
-// warmUp plays the load before the agent is ready, for as long as the job says or until
-// it is steady.
+// warmUp plays a load before the agent is ready, for the time in the job or until the
+// load is steady.
 func (s *served) warmUp(ctx context.Context) error {
 	longest := time.Duration(max(s.Warmup, s.WarmupLimit))
 	if longest == 0 {

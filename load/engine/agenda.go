@@ -1,16 +1,14 @@
 package engine
 
-import (
-	"time"
-)
+import "time"
 
-// Entry is an entry of an agenda: somebody who waits for a time.
+// Entry is an entry of an agenda: Who waits for the time Due.
 type Entry[T any] struct {
 	Due time.Duration
 	Who T
 }
 
-// Agenda is a binary heap: the first entry is the one that is due next.
+// Agenda is a binary heap of entries. The first entry is due next.
 type Agenda[T any] []Entry[T]
 
 // Push adds an entry.
@@ -22,7 +20,7 @@ func (a *Agenda[T]) Push(e Entry[T]) {
 	*a = all
 }
 
-// Pop takes the first entry away.
+// Pop removes and returns the first entry.
 func (a *Agenda[T]) Pop() Entry[T] {
 	all := *a
 	first, last := all[0], len(all)-1

@@ -12,7 +12,7 @@ type Config struct {
 	Load
 }
 
-// check names all mistakes and fills what follows from the rest.
+// check returns all mistakes and fills in defaults.
 func (c *Config) check() error {
 	err := c.Check()
 	if c.Users != nil {

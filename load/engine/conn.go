@@ -5,6 +5,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -24,40 +25,40 @@ const (
 	busy // a request is being sent or answered
 )
 
-// conn is a place in the pool: a connection, or room for one. A flow keeps its
-// place from its first step to its last.
+// conn is a place in the pool: a connection, or room for one. A flow keeps its place from
+// its first step to its last.
 type conn struct {
 	fd         int
 	slot       int32 // index in the pool
-	generation int32 // of the connection, so that late events of another are known
+	generation int32 // number of the connection in this place, which tells late events of a former one
 	state      state
 	assigned   bool   // an operation waits for it or is in flight on it
 	thinking   bool   // its flow is between two steps
 	reads      bool   // the session reads more of the answer than its status
 	resent     bool   // its request was sent again, on this connection
-	pushes     bool   // the poller tells when the socket takes more of the request
+	pushes     bool   // the poller reports when the socket takes more of the request
 	unsent     []byte // rest of the request
 	session    scenario.Session
 	answer     http1.Response
 	older      *conn // in the order of sending, for time limits
 	newer      *conn
-	// Of the operation, since the beginning of the load:
-	due        time.Duration
-	flow       time.Duration // when its flow was due
-	free       time.Duration // when the connection was last ready to be used
-	begun      time.Duration
-	sent       time.Duration
-	firstByte  time.Duration // zero: none came
-	connecting time.Duration // how long that took; zero: it was open
-	received   int64         // bytes
-	written    int64         // bytes, those included that the socket did not take yet
+	// Times of the operation, since the beginning of the load:
+	due         time.Duration
+	flow        time.Duration // when its flow was due
+	free        time.Duration // when the connection was last ready to be used
+	begun       time.Duration
+	sent        time.Duration
+	firstByte   time.Duration // zero: none came
+	connectTime time.Duration // how long connecting took; zero: the connection was open
+	received    int64         // bytes
+	written     int64         // bytes, including those that the socket did not take yet
 }
 
-// watched are the events of a connection that epoll reports, by edges: a read that did not
-// fill the buffer has emptied the socket, and what comes later is a new edge.
+// watched is the set of events that epoll reports of a connection, edge-triggered: a read
+// that did not fill the buffer has emptied the socket, and what comes later is a new edge.
 const watched = unix.EPOLLIN | unix.EPOLLRDHUP
 
-// connect begins a connection. It may stand at once.
+// connect begins a connection. It may be open at once.
 func (l *loop) connect(c *conn) error {
 	domain, address := l.config.Target.sockaddr(int64(l.report.Connects))
 	fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
@@ -93,20 +94,18 @@ func (l *loop) connect(c *conn) error {
 // connected puts a new connection to use.
 func (l *loop) connected(c *conn) {
 	c.free = l.now
-	if c.assigned {
-		c.connecting = l.now - c.begun
-	}
 	if !c.assigned {
 		c.state = idle
 		l.idle = append(l.idle, c)
 		return
 	}
+	c.connectTime = l.now - c.begun
 	l.delist(c) // the time limit begins anew with the actual send
 	l.enlist(c)
 	l.request(c)
 }
 
-// finishConnecting looks how an attempt to connect ended.
+// finishConnecting handles the end of an attempt to connect.
 func (l *loop) finishConnecting(c *conn) {
 	code, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && code != 0 {
@@ -202,8 +201,7 @@ func (l *loop) flush(c *conn) {
 	}
 }
 
-// rewatch tells the poller anew what to report; it does so at once of what is
-// there already.
+// rewatch sets again what the poller reports. It reports at once what is there already.
 func (l *loop) rewatch(c *conn) {
 	events := uint32(watched)
 	if c.pushes {
@@ -214,8 +212,8 @@ func (l *loop) rewatch(c *conn) {
 	}
 }
 
-// lose ends the operation, if there is one, together with its connection. A flow
-// that thinks, and a user, go on with another one.
+// lose ends the connection, and its operation if there is one. A flow that thinks, and a
+// user, go on with another connection.
 func (l *loop) lose(c *conn, outcome record.Outcome) {
 	l.hangUp(c)
 	switch {
@@ -238,36 +236,33 @@ func (l *loop) lose(c *conn, outcome record.Outcome) {
 // (RFC 9110 section 9.2.2).
 func (l *loop) repeats(c *conn, outcome record.Outcome) bool {
 	return (outcome == record.Closed || outcome == record.Reset) && c.firstByte == 0 &&
-		c.connecting == 0 && !c.resent && c.session.Repeatable() && l.now < l.until && l.limit.From() <= l.now
+		c.connectTime == 0 && !c.resent && c.session.Repeatable() && l.now < l.until && l.limit.From() <= l.now
 }
 
 // forgetIdle takes a connection that ended between operations out of the pool.
 func (l *loop) forgetIdle(c *conn) {
-	for i, other := range l.idle {
-		if other == c {
-			l.idle = append(l.idle[:i], l.idle[i+1:]...)
-			return
-		}
+	if i := slices.Index(l.idle, c); i >= 0 {
+		l.idle = slices.Delete(l.idle, i, i+1)
 	}
 }
 
-// connectOutcome names why there is no connection.
+// connectOutcome returns the outcome of an attempt to connect that failed.
 func connectOutcome(err error) record.Outcome {
 	outcome, _ := OutcomeOfConnect(err)
 	return outcome
 }
 
-// UnreachableError means that no connection to the target could be made.
+// UnreachableError is the error of a load that could not make any connection to its target.
 type UnreachableError struct {
 	Target string
 	Cause  error
 }
 
-// Own reports whether this side was short of files, ports or memory: then nothing is
-// known of the target.
+// Own reports whether this process was short of files, ports or memory: then nothing is
+// known about the target.
 func (u *UnreachableError) Own() bool { return connectOutcome(u.Cause) == record.Exhausted }
 
-// Error names the target and asks the first questions.
+// Error names the target and says what to check.
 func (u *UnreachableError) Error() string {
 	if u.Own() {
 		return fmt.Sprintf("the generator cannot open its connections to %s: %v: that is a limit of this process "+
@@ -279,5 +274,5 @@ func (u *UnreachableError) Error() string {
 		u.Cause)
 }
 
-// Unwrap is why the first attempt failed.
+// Unwrap returns the error of the first attempt.
 func (u *UnreachableError) Unwrap() error { return u.Cause }

@@ -101,6 +101,21 @@ func (r *rig) play() (*record.Results, Report) {
 	return results, report
 }
 
+// playTapped prepares and plays the load, and calls see with every sample.
+func (r *rig) playTapped(see func(*record.Sample)) {
+	r.t.Helper()
+	tap := r.prepare().Tap()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- tap.Each(func(s *record.Sample) error {
+			see(s)
+			return nil
+		})
+	}()
+	r.play()
+	must(r.t, <-ended)
+}
+
 // want asserts how many operations ended how, and that nothing else happened.
 func want(t *testing.T, results *record.Results, counts map[record.Outcome]int64) {
 	t.Helper()

@@ -269,17 +269,8 @@ func TestSamplesTellWhatWasSentAndCame(t *testing.T) {
 	r.step().Note = []string{"key"}
 	r.config.Connections, r.config.KeepAlive = 1, false
 	r.open(3)
-	tap := r.prepare().Tap()
 	var samples []record.Sample
-	ended := make(chan error, 1)
-	go func() {
-		ended <- tap.Each(func(s *record.Sample) error {
-			samples = append(samples, *s)
-			return nil
-		})
-	}()
-	r.play()
-	must(t, <-ended)
+	r.playTapped(func(s *record.Sample) { samples = append(samples, *s) })
 	if len(samples) != 6 {
 		t.Fatalf("%d samples, want 6", len(samples))
 	}

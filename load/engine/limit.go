@@ -2,9 +2,9 @@ package engine
 
 import "time"
 
-// Limit keeps flows from being begun faster than permitted, whatever is due. In
-// any n/rate seconds, n the whole part of the rate, it lets n flows begin: about
-// one second. The zero value permits everything.
+// Limit keeps flows from being begun faster than permitted, whatever is due. It lets n
+// flows begin in any n/rate seconds, about one second, where n is the whole part of the
+// rate. The zero value permits everything.
 type Limit struct {
 	window time.Duration
 	begun  []time.Duration // the last n, as a ring

@@ -20,18 +20,17 @@ const MaxConnections = 20_000
 
 // Load describes what an engine plays, over whatever protocol.
 type Load struct {
-	// Player says what is sent and whether answers are right. It belongs to one loop
-	// alone.
+	// Player makes the requests and judges the answers. It belongs to one loop alone.
 	Player *scenario.Player
-	// Open are the due times of an open loop's flows; nil in a closed loop.
+	// Open yields the due times of an open loop's flows; nil in a closed loop.
 	Open schedule.Arrivals
 	// Users is the closed loop; nil in an open loop.
 	Users *Users
-	// Duration is the window in which operations are begun. A flow that is in
-	// progress at its end has its operation in flight answered and no further one.
+	// Duration is the window in which operations are begun. A flow in progress at its end
+	// may finish its operation and begins no other.
 	Duration time.Duration
-	// Connections is the size of the pool, open from the beginning. In a closed loop it
-	// follows from the users.
+	// Connections is the size of the pool, which is open from the beginning. In a closed
+	// loop it is the number of users.
 	Connections int
 	// KeepAlive uses connections again. Without it every flow has its own, and
 	// nothing but the first connection is made before the load.
@@ -70,7 +69,7 @@ func (u Users) Begins(user int) time.Duration {
 	return time.Duration(float64(u.RampUp) * float64(user) / float64(u.Number))
 }
 
-// Check names all mistakes and fills what follows from the rest.
+// Check returns all mistakes and fills in defaults.
 func (l *Load) Check() error {
 	var mistakes []error
 	refuse := func(wrong bool, format string, args ...any) {
@@ -93,14 +92,14 @@ func (l *Load) Check() error {
 	return errors.Join(mistakes...)
 }
 
-// PermissionEnded is why a load stopped at Until.
+// PermissionEnded returns why a load stopped at Until.
 func (l *Load) PermissionEnded() string {
 	return "the permission ended at " + l.Until.Format(time.RFC3339)
 }
 
-// CountUnsent counts what the schedule still holds, of which the next is due at a
-// time. A flow is chosen for each, so that it is known what was not done. held: the
-// highest rate permits none now.
+// CountUnsent counts the flows that the schedule still holds; due is the time of the next
+// one. It chooses a flow for each, so that the operation that was not sent is known. held:
+// the highest permitted rate held them back.
 func (l *Load) CountUnsent(r *Report, due time.Duration, more, held bool) {
 	var flow scenario.Session
 	for ; more && due < l.Duration; due, more = l.Open.Next() {

@@ -20,13 +20,13 @@ const (
 	// readsPerTurn bounds what one connection with an endless body may take
 	// before the others have their turn.
 	readsPerTurn = 16
-	// lastOrders is how long an open loop may go on, after its end, to send what
-	// was due before it and finds a free connection.
-	lastOrders = 100 * time.Millisecond
-	// maxWait bounds a wait in milliseconds, so that an interruption is seen.
+	// overtime is how long an open loop may go on after its end, to send what was due
+	// before and finds a free connection.
+	overtime = 100 * time.Millisecond
+	// maxWait is the longest wait in milliseconds, so that the loop notices an interruption.
 	maxWait = 100
-	// briefWait is up to which time until the next event is known the scheduler is
-	// kept out; a garbage collection can have to wait so long.
+	// briefWait is the longest wait that keeps the Go scheduler out. A garbage collection
+	// may have to wait as long.
 	briefWait = 2 * time.Millisecond
 )
 
@@ -49,21 +49,21 @@ type loop struct {
 	newest   *conn
 	thinking Agenda[*conn] // flows between two steps
 
-	tapped       bool          // somebody wants to see every operation
-	stamped      bool          // the kernel notes when answers come, so nobody need wake for them
+	tapped       bool          // the recorder hands on every operation
+	stamped      bool          // the kernel notes when answers come, so the loop need not wake for them
 	arrived      time.Duration // when the answer at hand came
 	sending      bool          // operations are still begun
 	quiet        bool          // the last wait brought nothing
 	inFlight     int
-	over         int64 // flows that ended
+	flowsEnded   int64
 	interrupted  atomic.Bool
-	connectError error // the first
+	connectError error // the first one
 	judged       oracle.Answer
 	statuses     [600]int64
 	report       Report
 }
 
-// newLoop makes a loop whose connections do not stand yet.
+// newLoop returns a loop whose connections are not open yet.
 func newLoop(config Config) (*loop, error) {
 	p, err := newPoller()
 	if err != nil {
@@ -102,8 +102,8 @@ func (l *loop) close() error {
 // clock returns the time since the beginning of the load.
 func (l *loop) clock() time.Duration { return time.Since(l.start) }
 
-// open connects the pool before the load begins. Some connections may
-// fail, they are tried again when needed; if all do, there is no target.
+// open connects the pool before the load begins. Connections that fail are tried again
+// when they are needed. It returns an error if all fail.
 func (l *loop) open(ctx context.Context) error {
 	limit := min(l.config.Timeout, 5*time.Second)
 	first := len(l.conns)
@@ -135,8 +135,8 @@ func (l *loop) open(ctx context.Context) error {
 	return l.opened()
 }
 
-// openOne begins a connection. A full queue at a Unix socket is waited for, as
-// the kernel does at TCP.
+// openOne begins a connection. It waits while the queue of a Unix socket is full, as the
+// kernel does for TCP.
 func (l *loop) openOne(c *conn, limit time.Duration) error {
 	for {
 		err := l.connect(c)
@@ -147,7 +147,7 @@ func (l *loop) openOne(c *conn, limit time.Duration) error {
 	}
 }
 
-// opened gives up attempts that hang and judges the pool.
+// opened ends attempts that hang and returns an error if no connection is open.
 func (l *loop) opened() error {
 	for i := range l.conns {
 		if c := &l.conns[i]; c.state == connecting {

@@ -36,13 +36,13 @@ func (r *Report) Merge(other *Report) {
 	r.BusyTime += other.BusyTime
 	r.PauseTime += other.PauseTime
 	r.UserTime += other.UserTime
-	// What only one of them knows cannot be added.
+	// Values at times that only one of them has reached cannot be added.
 	n := min(len(r.Ended), len(other.Ended))
 	r.Ended = sums(r.Ended[:n], other.Ended[:n])
 	r.Example = cmp.Or(r.Example, other.Example)
 }
 
-// both joins two texts that may be the same or empty.
+// both joins two texts, which may be the same or empty.
 func both(a, b string) string {
 	switch {
 	case a == "":

@@ -18,7 +18,8 @@ func TestMergeForgetsNothing(t *testing.T) {
 		Start: start.Add(-time.Second), Window: 1, Elapsed: 1, ThreadCPU: 1, Unsent: 1, UnsentBecause: "x",
 		Stopped: "b", HeldBack: 1, Cut: 1,
 		Skipped: []int64{1, 1}, Statuses: map[int]int64{200: 1, 500: 1}, Connects: 1, Received: 1, Unsolicited: 1,
-		BusyTime: 1, PauseTime: 1, UserTime: 1, Ended: []int64{1, 1}, Example: "x", Said: record.Said{500: {"x"}},
+		BusyTime: 1, PauseTime: 1, UserTime: 1, Ended: []int64{1, 1}, Example: "x",
+		Said: record.ErrorSamples{500: {"x"}},
 	}
 	for field := range reflect.TypeFor[Report]().Fields() {
 		if reflect.ValueOf(b).FieldByIndex(field.Index).IsZero() {

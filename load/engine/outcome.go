@@ -8,15 +8,15 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Backoff is how long a user waits after finding nobody at the target.
+// Backoff is how long a user waits after the target was unreachable.
 const Backoff = 10 * time.Millisecond
 
-// Unreached reports whether an outcome means that nobody was there.
+// Unreached reports whether an outcome means that no target was reached.
 func Unreached(o record.Outcome) bool {
 	return o == record.Refused || o == record.Unreachable || o == record.Exhausted
 }
 
-// OutcomeOf names what the kernel says of a connection.
+// OutcomeOf returns the outcome for an error of the kernel on a connection.
 func OutcomeOf(errno syscall.Errno) record.Outcome {
 	switch errno {
 	case syscall.ECONNRESET, syscall.EPIPE:
@@ -31,9 +31,9 @@ func OutcomeOf(errno syscall.Errno) record.Outcome {
 	return record.OtherError
 }
 
-// OutcomeOfConnect names what the kernel says of an attempt to connect. A full queue
-// of a Unix socket is EAGAIN; a socket file nobody listens at is gone or refuses. known
-// is false for any other error.
+// OutcomeOfConnect returns the outcome for an error of an attempt to connect. EAGAIN is a
+// full queue of a Unix socket, ENOENT a socket file that is gone. known is false for an
+// error that is not the kernel's.
 func OutcomeOfConnect(err error) (outcome record.Outcome, known bool) {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {

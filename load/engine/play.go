@@ -81,7 +81,7 @@ func (l *loop) dispatch() {
 		if fresh {
 			l.now = l.clock() // sending took time
 		}
-		if l.now >= l.end && (l.config.Open == nil || l.now >= min(entered+lastOrders, l.until)) {
+		if l.now >= l.end && (l.config.Open == nil || l.now >= min(entered+overtime, l.until)) {
 			return
 		}
 		if continues {
@@ -94,8 +94,8 @@ func (l *loop) dispatch() {
 	}
 }
 
-// upcoming returns when the next operation can be begun, if that depends on the clock
-// and not on an answer, and whether it continues a flow.
+// upcoming returns when the next operation can be begun, and whether it continues a flow.
+// It is not ok if that depends on an answer and not on the clock.
 func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
 	if len(l.thinking) > 0 {
 		at, continues, ok = l.config.Pacing.Slot(l.thinking[0].Due), true, true
@@ -116,8 +116,7 @@ func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
 // owned reports whether connections belong to users, and not to the pool.
 func (l *loop) owned() bool { return l.config.Users != nil && l.source != nil }
 
-// beginFlow begins the flow that is next, on its user's connection or one from the
-// pool.
+// beginFlow begins the next flow, on its user's connection or on one of the pool.
 func (l *loop) beginFlow() {
 	due, _ := l.source.peek()
 	c := l.source.take()
@@ -133,8 +132,8 @@ func (l *loop) beginFlow() {
 	l.begin(c, due)
 }
 
-// free takes a connection from the pool: the one used last, whose memory is
-// still in the cache, or else a place for a new one.
+// free takes a place from the pool: that of the idle connection used last, whose memory
+// is still in the cache, or else a vacant one.
 func (l *loop) free() *conn {
 	from := &l.idle
 	if len(*from) == 0 {
@@ -152,7 +151,7 @@ func (l *loop) begin(c *conn, due time.Duration) {
 	if c.session.First() {
 		c.flow = due
 	}
-	c.connecting, c.firstByte, c.received, c.written = 0, 0, 0, 0
+	c.connectTime, c.firstByte, c.received, c.written = 0, 0, 0, 0
 	l.enlist(c)
 	l.inFlight++
 	if c.fd >= 0 {
@@ -164,8 +163,8 @@ func (l *loop) begin(c *conn, due time.Duration) {
 	}
 }
 
-// finish records the operation of a connection, which ended at a time that may
-// be a little ago, and goes on with its flow.
+// finish records the operation of a connection, which ended at a given time, and goes on
+// with its flow.
 func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 	l.delist(c)
 	c.assigned = false
@@ -174,7 +173,7 @@ func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 		Operation: c.session.Operation(), Outcome: outcome, Follows: !c.session.First(),
 		Intended: c.due, Lag: c.due - c.flow, Free: c.free, Sent: c.sent, Finished: at,
 		Connection: c.slot, Received: c.received, Written: c.written,
-		FirstByte: c.firstByte, Connected: c.connecting, Resent: c.resent,
+		FirstByte: c.firstByte, Connected: c.connectTime, Resent: c.resent,
 	}
 	if c.firstByte > 0 {
 		sample.Status = int32(c.answer.Status)
@@ -190,19 +189,19 @@ func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 		l.goOn(c, at, at+think)
 		return
 	}
-	l.over++
+	l.flowsEnded++
 	l.source.finished(c, l.now, think, Unreached(outcome))
 	l.release(c)
 }
 
-// goOn continues a flow whose next step is due at a time: now, when it has
-// thought, or not at all when the load is over by then.
+// goOn continues a flow whose next step is due at a time: at once, later, or not at all if
+// the load is over by then.
 func (l *loop) goOn(c *conn, at, due time.Duration) {
 	l.source.pauses(at, due)
 	switch {
 	case !l.sending || due >= l.config.Duration || due >= l.until:
 		l.report.Cut++
-		l.over++
+		l.flowsEnded++
 		l.release(c)
 	case l.config.Pacing.Slot(due) > l.now || l.now >= l.until:
 		c.free, c.thinking = 0, true

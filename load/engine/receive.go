@@ -14,11 +14,11 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// ending are the events of a connection that the peer has closed or that is broken.
+// ending is the set of events of a connection that the peer has closed or that is broken.
 const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 
-// handle deals with what the poller reports: with idle connections that have ended
-// first, since what it does with others may use them.
+// handle handles the events of the poller. Those of idle connections that have ended come
+// first, since handling the others may use these connections.
 func (l *loop) handle(events []unix.EpollEvent) {
 	l.now = l.clock()
 	for i := range events {
@@ -52,8 +52,8 @@ func (l *loop) handle(events []unix.EpollEvent) {
 	}
 }
 
-// reported returns the connection of an event; nil for none, or where it was closed while
-// the event waited.
+// reported returns the connection of an event, or nil if it has none or the connection was
+// closed while the event waited.
 func (l *loop) reported(event *unix.EpollEvent) *conn {
 	if event.Fd == timerSlot {
 		return nil
@@ -65,8 +65,8 @@ func (l *loop) reported(event *unix.EpollEvent) *conn {
 	return c
 }
 
-// readable reads what has come. ends is set when the peer has closed or the
-// connection is broken: then the end is read too.
+// readable reads what has come. ends is set if the peer has closed or the connection is
+// broken: then it reads the end, too.
 func (l *loop) readable(c *conn, ends bool) {
 	for range readsPerTurn {
 		n, errno := l.read(c)
@@ -143,7 +143,7 @@ func (l *loop) answered(c *conn, reuse bool) {
 	l.explain(complaint)
 	l.statuses[a.Status]++
 	if outcome == record.BadStatus || outcome == record.Rejected {
-		l.report.Said.Hear(a.Status, l.judged.Text())
+		l.report.Said.Add(a.Status, l.judged.Text())
 	}
 	if c.reads {
 		l.now = l.clock() // reading took time
@@ -159,7 +159,7 @@ func (l *loop) explain(complaint string) {
 	l.report.Example = cmp.Or(l.report.Example, complaint)
 }
 
-// ended deals with the orderly end of the peer's sending.
+// ended handles the orderly end of what the peer sends.
 func (l *loop) ended(c *conn) {
 	if c.state == busy && c.answer.End() {
 		l.answered(c, false)
@@ -168,7 +168,7 @@ func (l *loop) ended(c *conn) {
 	l.lose(c, record.Closed)
 }
 
-// outcomeOfParser names what was wrong with an answer.
+// outcomeOfParser returns the outcome for an error of the parser.
 func outcomeOfParser(err error) record.Outcome {
 	if errors.Is(err, http1.ErrTooLarge) {
 		return record.TooLarge

@@ -18,23 +18,16 @@ func TestEveryUserHasAConnectionOfItsOwn(t *testing.T) {
 	const think = 100 * time.Millisecond
 	r := newRig(t, serveRaw(t, hangsUp(fine)))
 	r.config.Users, r.config.Duration = &Users{Number: 16, Think: think, RampUp: think}, time.Second
-	tap := r.prepare().Tap()
-	ended := make(chan error, 1)
 	last, early, pairs := map[int32]time.Duration{}, 0, 0
-	go func() {
-		ended <- tap.Each(func(s *record.Sample) error {
-			if before, used := last[s.Connection]; used {
-				pairs++
-				if s.Intended-before < think {
-					early++
-				}
+	r.playTapped(func(s *record.Sample) {
+		if before, used := last[s.Connection]; used {
+			pairs++
+			if s.Intended-before < think {
+				early++
 			}
-			last[s.Connection] = s.Finished
-			return nil
-		})
-	}()
-	r.play()
-	must(t, <-ended)
+		}
+		last[s.Connection] = s.Finished
+	})
 	if len(last) != 16 || early > 0 || pairs < 16 {
 		t.Errorf("on %d connections, %d of %d requests came before their user had thought", len(last), early, pairs)
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// RunAll connects, sends the load and records every operation, by several loops, each on a thread of its own,
-// which begin together: their time zero is the same. Each needs its own player, recorder and share of the
-// schedule; it closes the recorders. When one loop cannot begin, none does: RunAll fails with
-// UnreachableError when no connection can be made, and with the context's error when that ends early; the
-// reports then hold what was done.
+// RunAll connects, sends the load and records every operation. Several loops play it, each on a thread of its
+// own; they begin together, and their time zero is the same. Each loop needs its own player, recorder and
+// share of the schedule. RunAll closes the recorders. When one loop cannot begin, none does. RunAll fails
+// with UnreachableError when no connection can be made, and with the context's error when that ends early;
+// the reports hold what was done until then.
 func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
 	reports, errs := make([]Report, len(configs)), make([]error, len(configs))
 	for i := range configs {
@@ -53,8 +53,8 @@ func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
 	return reports, joined(errs)
 }
 
-// joined is the errors of all loops, each text once. Those who only waited for
-// others add nothing.
+// joined joins the errors of all loops, each text once, without those of loops that only
+// waited for others.
 func joined(errs []error) error {
 	var own []error
 	for _, err := range errs {
@@ -66,7 +66,7 @@ func joined(errs []error) error {
 	return errors.Join(own...)
 }
 
-// run returns one loop on its own thread.
+// run plays one loop on the calling thread.
 func run(ctx context.Context, config Config, together *gate) (report Report, err error) {
 	l, err := prepare(ctx, config)
 	if l != nil {
@@ -94,14 +94,14 @@ func run(ctx context.Context, config Config, together *gate) (report Report, err
 	return l.report, errors.Join(err, cpuErr, ctx.Err())
 }
 
-// prepare makes a loop with its connections.
+// prepare returns a loop with open connections.
 func prepare(ctx context.Context, config Config) (*loop, error) {
 	// The kernel adds up to 50 us to waits by default, to wake less often.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("set the precision of waits: %w", err)
 	}
-	// This thread goes before the system under load where both share the processors: it keeps the time, and
-	// what it sends late counts against the system. Without the privilege nothing changes, and lateness tells.
+	// This thread has priority over the system under load if they share processors, since what it sends late
+	// counts against the system. Without the privilege it keeps its priority, and late sends are noted as such.
 	// A thread that spins would leave nothing to others.
 	if !config.Pacing.Spins() {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, highest)
@@ -119,10 +119,10 @@ func prepare(ctx context.Context, config Config) (*loop, error) {
 	return l, config.Connected()
 }
 
-// highest is the niceness of what goes before all others.
+// highest is the niceness of the highest priority.
 const highest = -20
 
-// startAt begins the time of the load. Connections are free from its beginning.
+// startAt waits for the beginning of the load, at which all connections are free.
 func (l *loop) startAt(start time.Time) error {
 	if err := l.reset(start); err != nil {
 		return err
@@ -146,8 +146,7 @@ func (l *loop) startAt(start time.Time) error {
 	return nil
 }
 
-// conclude fills in the report what is known at the end. whole: the load was not
-// broken off.
+// conclude completes the report at the end. whole: the load was not broken off.
 func (l *loop) conclude(whole bool) {
 	l.report.Start, l.report.Elapsed = l.start, l.now
 	l.report.Skipped = slices.Clone(l.config.Player.Skipped())
@@ -165,11 +164,11 @@ func (l *loop) conclude(whole bool) {
 	}
 }
 
-// lead is how long before their common beginning loops are told of it.
+// lead is the time from when all loops are ready to their common beginning.
 const lead = 2 * time.Millisecond
 
-// Lead returns how long after its last loop has called Connected a load of so many
-// loops begins.
+// Lead returns the time from when the last of several loops has called Connected to the
+// beginning of their load.
 func Lead(loops int) time.Duration {
 	if loops == 1 {
 		return 0
@@ -177,7 +176,7 @@ func Lead(loops int) time.Duration {
 	return lead
 }
 
-// errOthers is why a loop does not begin that could.
+// errOthers is the error of a loop that could begin.
 var errOthers = errors.New("another loop could not begin")
 
 // gate lets loops begin together, or none of them.

@@ -6,22 +6,22 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// source says when flows are due, as time since the beginning of the load.
+// source yields the due times of flows, since the beginning of the load.
 type source interface {
-	// peek is the next due time; ok is false when none is known now.
+	// peek returns the next due time; ok is false if none is known now.
 	peek() (due time.Duration, ok bool)
-	// take consumes it and returns the connection of whose it is; nil: any.
+	// take consumes the next due time and returns the connection of its user; nil: any.
 	take() *conn
-	// pauses tells that whoever acts on a connection does nothing until a time.
+	// pauses notes that a user does nothing until a time.
 	pauses(now, until time.Duration)
-	// finished tells that the flow on a connection ended, how long its last step has
-	// one think, and whether nobody could be reached.
+	// finished notes that the flow on a connection has ended, the think time of its last
+	// step, and whether the target was unreachable.
 	finished(c *conn, now, think time.Duration, unreached bool)
 }
 
-// open is an open loop: due times come from a schedule alone. A flow that finds
-// no connection stays next, and so do those behind it: the queue of due times is
-// the rest of the schedule and takes no memory.
+// open is an open loop: due times come from a schedule alone. A flow without a free
+// connection stays the next one. So the queue of due flows is the rest of the schedule
+// and takes no memory.
 type open struct {
 	arrivals schedule.Arrivals
 	next     time.Duration
@@ -37,18 +37,18 @@ func (o *open) peek() (time.Duration, bool)                        { return o.ne
 func (o *open) pauses(time.Duration, time.Duration)                {}
 func (o *open) finished(*conn, time.Duration, time.Duration, bool) {}
 
-// users is a closed loop: who is in no flow is here, with the own connection and the
-// time at which the next flow is due.
+// users is a closed loop. It holds the users that are in no flow, with their connections
+// and the due times of their next flows.
 type users struct {
 	due   Agenda[*conn]
 	think time.Duration
 	end   time.Duration // operations are begun before it
-	// For Little's law: the sums of what users did between their first operation
-	// and the end of their last, and of their pauses within.
+	// For Little's law: the sums of the users' times from their first operation to the end
+	// of their last, and of their pauses within.
 	active, paused time.Duration
 }
 
-// newUsers has one user for each connection.
+// newUsers returns one user for each connection.
 func newUsers(u Users, end time.Duration, conns []conn) *users {
 	s := &users{think: u.Think, end: end, due: make(Agenda[*conn], 0, u.Number)}
 	for k := range conns { // ascending, so it is a heap
@@ -70,8 +70,8 @@ func (u *users) peek() (time.Duration, bool) {
 
 func (u *users) take() *conn { return u.due.Pop().Who }
 
-// pauses counts a pause, or the end of what a user did when the pause outlasts
-// the load.
+// pauses counts a pause. If it outlasts the load, the user's last operation was at its
+// beginning.
 func (u *users) pauses(now, until time.Duration) {
 	if until < u.end {
 		u.paused += until - now
@@ -89,9 +89,8 @@ func (u *users) finished(c *conn, now, think time.Duration, unreached bool) {
 	u.due.Push(Entry[*conn]{now + pause, c})
 }
 
-// stop ends the loop: who was due, for a flow or for the next step of one, and
-// came too late has waited until then, and who still waits for an answer does
-// nothing after it.
+// stop ends the loop. Users who were due before the end, for a flow or for a step of one,
+// have waited until then. Users who still wait for an answer do nothing after it.
 func (u *users) stop(now time.Duration, thinking Agenda[*conn]) {
 	for _, waiting := range [...]Agenda[*conn]{u.due, thinking} {
 		for _, e := range waiting {

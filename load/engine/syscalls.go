@@ -128,8 +128,8 @@ func (p *poller) arm(at time.Duration) {
 		uintptr(p.timer), unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&value)), 0, 0, 0)
 }
 
-// armWithin has the timer end a wait that begins now within a span. Until it has expired it
-// serves many waits.
+// armWithin sets the timer so that it ends a wait that begins now within a span. It serves
+// all waits until it expires.
 func (p *poller) armWithin(now, span time.Duration) {
 	if p.armed <= now || p.armed > now+span {
 		p.arm(now + span)
@@ -137,10 +137,10 @@ func (p *poller) armWithin(now, span time.Duration) {
 }
 
 // forever is a wait that only an event ends. A wait with a limit sets and cancels a timer of the
-// kernel's each time, which a busy machine pays for.
+// kernel each time, which costs time on a busy machine.
 const forever = -1
 
-// wait returns the events that came within some milliseconds; zero only looks.
+// wait returns the events that come within some milliseconds; zero does not wait.
 // A brief wait keeps the Go scheduler out, which otherwise takes the processor
 // from this thread at every wait and has to give it back: 10 us each time.
 func (p *poller) wait(milliseconds int, brief bool) ([]unix.EpollEvent, error) {

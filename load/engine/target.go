@@ -24,8 +24,8 @@ func NewTarget(host string, address netip.AddrPort) Target {
 	return Target{address: address, host: host}
 }
 
-// Spread returns the target at further addresses too, as a server has that runs several
-// times: connections go to all in turn.
+// Spread returns the target with further addresses, those of other replicas of the server.
+// Connections go to all of them in turn.
 func (t Target) Spread(more ...netip.AddrPort) Target {
 	t.more = more
 	return t

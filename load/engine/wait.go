@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wait sleeps until something comes or is due. end is when play decides anew.
+// wait sleeps until an event comes or something is due, or until end.
 func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 	due, known := l.nextSend()
 	if known && due <= l.now {
@@ -47,17 +47,16 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 	return events, err
 }
 
-// nextSend returns when the next operation can be begun, if that depends on the
-// clock and not on an answer.
-func (l *loop) nextSend() (time.Duration, bool) {
-	if !l.sending {
-		return 0, false
+// nextSend returns when the next operation can be begun. It is not ok if that depends on
+// an answer and not on the clock.
+func (l *loop) nextSend() (at time.Duration, ok bool) {
+	if l.sending {
+		at, _, ok = l.upcoming()
 	}
-	at, _, ok := l.upcoming()
 	return at, ok
 }
 
-// deadline returns when something happens by the clock, sends apart.
+// deadline returns when something other than a send is due.
 func (l *loop) deadline(end time.Duration) time.Duration {
 	at := min(end, l.now.Truncate(time.Second)+time.Second) // seconds are handed on
 	if l.oldest != nil {
@@ -66,9 +65,9 @@ func (l *loop) deadline(end time.Duration) time.Duration {
 	return at
 }
 
-// sample notes how many flows wait for nothing, while operations are begun.
+// sample notes how many flows have ended or think, as long as operations are begun.
 func (l *loop) sample() {
 	for l.sending && l.now >= time.Duration(len(l.report.Ended)+1)*EndedEvery {
-		l.report.Ended = append(l.report.Ended, l.over+int64(len(l.thinking)))
+		l.report.Ended = append(l.report.Ended, l.flowsEnded+int64(len(l.thinking)))
 	}
 }

@@ -21,7 +21,7 @@ func resultsOf(t *testing.T, ok, failed, unsent int) *record.Results {
 		if i >= ok {
 			outcome = record.Reset
 		}
-		r.Add(record.Sample{Outcome: outcome, Intended: 0, Sent: 5 * ms, Finished: 15 * ms})
+		r.Add(&record.Sample{Outcome: outcome, Intended: 0, Sent: 5 * ms, Finished: 15 * ms})
 	}
 	r.Unsent(0, int64(unsent))
 	return r

@@ -6,13 +6,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// cohorts counts the operations of one loop by when they were due. Its memory is bounded by the number of
-// cohorts, however long the load is.
+// cohorts counts the operations of one loop by their due time. The number of cohorts bounds its memory,
+// however long the load is.
 type cohorts struct {
 	length time.Duration // of a cohort
 	all    [lab.CohortsOfLoad]*cohort
-	lags   [lab.TimeBuckets]uint32 // operations by the time since their flow was due
-	follow bool                    // there were flows of several steps
+	lags   [lab.TimeBuckets]uint32 // operations by the time from when their flow was due
+	follow bool                    // some flows had several steps
 }
 
 // cohort is the operations that were due in one part of the load, by response time.
@@ -21,7 +21,7 @@ type cohort struct {
 	times [lab.TimeBuckets]uint32
 }
 
-// newCohorts divides a load of so long.
+// newCohorts returns the empty cohorts of a load of a length.
 func newCohorts(load time.Duration) *cohorts {
 	return &cohorts{length: max(1, (load+lab.CohortsOfLoad-1)/lab.CohortsOfLoad)}
 }
@@ -63,8 +63,7 @@ func (c *cohorts) counted() lab.Cohorts {
 	return out
 }
 
-// lag returns the time since the beginning of their flow within which 99 of 100 operations were due, in
-// seconds.
+// lag returns the 99th percentile of the time from when a flow was due until its operation was, in seconds.
 func (c *cohorts) lag() float64 {
 	var all, sum uint64
 	for _, n := range c.lags {

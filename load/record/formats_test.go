@@ -22,7 +22,7 @@ func smallLoad(t *testing.T) []*Results {
 		r.From, r.To = time.Duration(second)*time.Second, time.Duration(second+1)*time.Second
 		for i := range 200 {
 			due := r.From + time.Duration(i)*5*ms
-			r.add(&Sample{Operation: i % 2, Outcome: Outcome(i / 50), Intended: due,
+			r.Add(&Sample{Operation: i % 2, Outcome: Outcome(i / 50), Intended: due,
 				Sent: due + time.Duration(i)*time.Microsecond, Finished: due + time.Duration(i+1)*ms})
 		}
 		all = append(all, r)
@@ -163,6 +163,21 @@ func TestJTL(t *testing.T) {
 		if !slices.Equal(got[i], row) {
 			t.Errorf("row %d is\n%q, want\n%q", i, got[i], row)
 		}
+	}
+}
+
+func TestLines(t *testing.T) {
+	var text bytes.Buffer
+	writeRows(t, NewLineWriter(&text),
+		Row{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12500 * time.Microsecond, Operation: "get",
+			Status: "200", Received: 77},
+		Row{Started: time.UnixMilli(1_700_000_000_002), Elapsed: time.Second, Operation: "get", Outcome: Timeout,
+			Failure: "no \"answer\"\n"})
+	want := `{"started":"2023-11-14T22:13:20.001Z","operation":"get","outcome":"ok","response_time":0.0125,"status":"200","received":77,"sent":0}
+{"started":"2023-11-14T22:13:20.002Z","operation":"get","outcome":"timeout","response_time":1,"failure":"no \"answer\"\n","received":0,"sent":0}
+`
+	if text.String() != want {
+		t.Errorf("lines\n%s\nwant\n%s", text.String(), want)
 	}
 }
 

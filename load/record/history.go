@@ -13,9 +13,9 @@ const (
 	EndedInfo = "info" // nobody knows: the answer never came
 )
 
-// Attempt is one line of a history: what a client tried and what it knows of the
-// end, for audits. Times are nanoseconds since the beginning of the load; a
-// warm-up, and every probe of a search, is a load of its own.
+// Attempt is one line of a history, for audits: what a client tried, and what it knows
+// about the end. Times are nanoseconds since the beginning of the load. A warm-up, and
+// every probe of a search, is a load of its own.
 type Attempt struct {
 	Operation string `json:"operation"`
 	End       string `json:"end"`     // EndedOK, EndedFail or EndedInfo
@@ -54,17 +54,17 @@ func (h *HistoryWriter) Write(r Row) error {
 	return nil
 }
 
-// End says what a client knows of an operation. A request that may have reached
-// the system and was not answered is open; so is one whose answer cannot be read,
-// or says that the system broke over it. The first of two requests may have done
-// what the second was refused.
+// End returns what a client knows about the end of an operation. It does not know what
+// happened to a request that may have reached the system and was not answered, whose
+// answer cannot be read, or whose answer says that the system failed. If a request was
+// sent again, the first one may have done what the second was refused.
 func (r *Row) End() string {
 	switch r.Outcome {
 	case OK:
 		return EndedOK
 	case Timeout, Reset, Closed, Malformed, TooLarge, OtherError, Unfinished:
 		return EndedInfo
-	case BadStatus, Rejected: // 503 too may come after the work was begun
+	case BadStatus, Rejected: // even 503 may come after the work was begun
 		if broke(r.Status) {
 			return EndedInfo
 		}
@@ -75,9 +75,8 @@ func (r *Row) End() string {
 	return EndedFail
 }
 
-// broke reports whether a status says that the system does not know either: a
-// 5xx of HTTP, or UNKNOWN, DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE and DATA_LOSS
-// of gRPC.
+// broke reports whether a status says that the system failed: 5xx of HTTP, or UNKNOWN,
+// DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE and DATA_LOSS of gRPC.
 func broke(status string) bool {
 	switch status {
 	case "2", "4", "13", "14", "15":

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Generator says what the load cost the engine and whether the engine, not the
-// target, was the limit.
+// Generator holds what the load cost the engine, and whether the engine, not the target,
+// was the limit.
 type Generator struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
 	// CPUPerOperation is the price of pacing and protocol, in seconds; null without
@@ -18,15 +18,15 @@ type Generator struct {
 	Engine          string   `json:"engine,omitempty"` // http1 or stream
 	Loops           int      `json:"loops,omitempty"`  // that sent, in all processes together
 	Agents          int      `json:"agents,omitempty"` // processes; zero: the command itself
-	// Limited: the client, not the system, was the limit; the numbers do not
+	// Limited: the client was the limit, not the system, so the numbers do not
 	// describe the target.
 	Limited   bool     `json:"limited"`
 	LimitedBy []string `json:"limited_by,omitempty"`
-	// Moved are the figures that lateness of the client's own fault may have moved.
+	// Moved holds the figures that the client's own lateness may have moved.
 	Moved []Moved `json:"moved,omitempty"`
 }
 
-// OnlyLate reports whether all that limited the client is that it sent late, of its own fault.
+// OnlyLate reports whether the client's own lateness is all that limited it.
 func (g *Generator) OnlyLate() bool { return len(g.Moved) > 0 && len(g.LimitedBy) == 1 }
 
 // ClosedLoop compares a closed loop with Little's law: N = X (R + Z).
@@ -51,8 +51,8 @@ const (
 //
 //	cores    processors that the engine may use
 //	elapsed  wall-clock time over which CPUSeconds were counted
-//	pacing   lateness that the user's pacing permits by itself; zero for exact
-//	moved    what lateness may have done to the figures, as Results.MovedByLateness says
+//	pacing   lateness that the user's pacing permits; zero for exact
+//	moved    figures that lateness may have moved, of Results.MovedByLateness
 func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, moved []Moved) {
 	var by []string
 	s.Generator.Moved = nil
@@ -85,8 +85,8 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, m
 	s.Generator.Limited, s.Generator.LimitedBy = len(by) > 0, by
 }
 
-// CPULimit says that a generator used up the processors that it may use, or
-// nothing.
+// CPULimit returns a sentence if a generator used up the processors that it may use,
+// otherwise nothing.
 //
 //	cpu      processor time, seconds
 //	cores    processors that it may use
@@ -99,15 +99,15 @@ func CPULimit(cpu, cores float64, elapsed time.Duration) string {
 	return fmt.Sprintf("it used %.0f %% of its %g processors: give it more, or offer less", 100*share, cores)
 }
 
-// A request of a closed loop that takes so long may have kept all users waiting.
+// Limits beyond which one operation of a closed loop may have kept all users waiting.
 const (
 	stallOfP99      = 10   // times the 99th percentile
 	stallOfDuration = 0.01 // share of the load's duration
 )
 
-// Stall says that a closed loop may hide how long its target stood still: who waits sends
-// nothing, and what is not sent has no time. It is empty where nothing points to that, and
-// of open loops.
+// Stall returns a sentence if a closed loop may hide how long its target stood still: users
+// who wait send nothing, and what is not sent has no time. It returns nothing for open loops
+// and if no operation took very long.
 func (s *Summary) Stall() string {
 	longest, p99 := s.ServiceTime.Max, s.ServiceTime.P99
 	if s.Closed == nil || longest == nil || *longest <= stallOfP99**p99 ||

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Row is one operation in a list of all of them. Agents send rows in the encoding
-// of package gob.
+// Row is one operation in a list of operations. Agents send rows in the encoding of
+// package gob.
 type Row struct {
 	Started   time.Time     // intended start
 	Elapsed   time.Duration // response time, from the intended start
@@ -35,18 +35,17 @@ type Row struct {
 	Intended, Sent, Finished time.Duration
 }
 
-// JTLWriter writes results as CSV with the columns of JMeter's own default
-// (jmeter.save.saveservice), which its report generator reads. Elapsed is
-// JMeter's column name, but our response time: it includes the waiting before a
-// late send, which JMeter leaves out. With agents there is the column Hostname
-// besides, where JMeter has it.
+// JTLWriter writes rows as CSV with JMeter's default columns (jmeter.save.saveservice),
+// which its report generator reads. The column elapsed holds our response time: it
+// includes the waiting before a late send, which JMeter leaves out. With agents there is
+// the column Hostname, too, where JMeter has it.
 type JTLWriter struct {
 	out    *csv.Writer
 	row    []string
 	agents bool
 }
 
-// NewJTLWriter writes the header, for rows of agents if there are some.
+// NewJTLWriter writes the header, with the column Hostname for rows of agents.
 func NewJTLWriter(w io.Writer, agents bool) (*JTLWriter, error) {
 	j := &JTLWriter{out: csv.NewWriter(w), agents: agents}
 	return j, j.write("Hostname", "timeStamp", "elapsed", "label", "responseCode", "responseMessage",
@@ -57,7 +56,7 @@ func NewJTLWriter(w io.Writer, agents bool) (*JTLWriter, error) {
 // hostColumn is the number of columns before Hostname.
 const hostColumn = 15
 
-// write writes a line, with the host only where there are agents.
+// write writes a line, with the host if there are agents.
 func (j *JTLWriter) write(host string, columns ...string) error {
 	j.row = append(j.row[:0], columns[:hostColumn]...)
 	if j.agents {

@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// maxMoved is the share of a figure by which late sendings may have moved it.
+	// maxMoved is the share of a figure by which late sends may have moved it.
 	maxMoved = 0.05
-	// maxMovedByFew is the share of the median by which they may have moved a percentile
-	// further that stands on so few operations that it could lie there by chance.
+	// maxMovedByFew is the share of the median by which late sends may have moved a
+	// percentile further if it stands on so few operations that it could lie there by chance.
 	maxMovedByFew = 0.5
 	// chance is the 97.5th percentile of the normal distribution, for intervals of 95 %.
 	chance = 1.96
@@ -21,7 +21,7 @@ const (
 type Moved struct {
 	Quantile float64 `json:"quantile"` // 0: the mean; 1: the longest
 	By       float64 `json:"by"`       // how far it may be off, in seconds
-	Limit    float64 `json:"limit"`    // how far it may be off without harm, in seconds
+	Limit    float64 `json:"limit"`    // how far it may be off and still be good enough, in seconds
 }
 
 // String says how far the figure may be off.
@@ -35,14 +35,14 @@ func (m Moved) String() string {
 }
 
 // MovedByLateness returns the figures of the response times that may be off by more than 5 % because the
-// generator sent late of its own fault. A percentile may be off further, by up to half of the median, where
-// its own 95 % interval in this load reaches as far. There are none unless the mean or the 50th, 90th, 95th
-// or 99th percentile is one: others stand on so few operations that one late sending moves them.
+// generator itself sent late. A percentile may be off further, by up to half of the median, if its own 95 %
+// interval in this load reaches as far. It returns nothing unless the mean or the 50th, 90th, 95th or 99th
+// percentile is among them: the others stand on so few operations that one late send moves them.
 //
-// Response times run from the intended start, so each is too long by at most the
-// lateness of its operation. Of n operations let k be later than e. Without lateness a
-// percentile would be at least the response time k ranks below it, less e, whichever
-// operations were late. The bound is the smallest for any e.
+// Response times run from the intended start, so each is too long by at most the lateness
+// of its operation. Let k of n operations be later than e. Without lateness a percentile
+// would be at least the response time k ranks below it, less e, whichever operations were
+// late. The bound is the smallest one over all e.
 func (r *Results) MovedByLateness() []Moved {
 	response, lateness := r.Times(Response, All), r.Times(Lateness, All)
 	n := response.TotalCount()

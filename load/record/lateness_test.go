@@ -37,7 +37,7 @@ func TestLatenessIsJudgedByWhatItMoves(t *testing.T) {
 			if i*len(c.late)/c.n != (i+1)*len(c.late)/c.n { // spread evenly
 				sent += c.late[i*len(c.late)/c.n]
 			}
-			r.Add(Sample{Intended: due, Sent: sent,
+			r.Add(&Sample{Intended: due, Sent: sent,
 				Finished: sent + c.service + c.service/10*time.Duration(i*7%100)/100})
 		}
 		if got := r.MovedByLateness(); (got != nil) != c.matters {
@@ -53,7 +53,7 @@ func TestEveryFigureIsJudgedByItself(t *testing.T) {
 	for i := range 150 {
 		due := time.Duration(i) * 20 * ms
 		sent := due + map[int]time.Duration{40: 10 * ms, 110: 24 * ms}[i]
-		r.Add(Sample{Intended: due, Sent: sent, Finished: sent + 6*ms + time.Duration(i)*3*time.Microsecond})
+		r.Add(&Sample{Intended: due, Sent: sent, Finished: sent + 6*ms + time.Duration(i)*3*time.Microsecond})
 	}
 	var moved []float64
 	for _, m := range r.MovedByLateness() {

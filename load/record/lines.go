@@ -41,8 +41,8 @@ type line struct {
 	Received  int64     `json:"received"`
 	SentBytes int64     `json:"sent"`
 	URL       string    `json:"url,omitempty"`
-	// Follows: it is not the first step of its flow.
-	Follows bool            `json:"follows,omitempty"`
+
+	Follows bool            `json:"follows,omitempty"` // it is not the first step of its flow
 	Resent  bool            `json:"resent,omitempty"`
 	Noted   json.RawMessage `json:"noted,omitempty"`
 }

@@ -25,11 +25,10 @@ const (
 	outcomes    = iota
 )
 
-// names of the outcomes, by their number.
+// names returns the names of the outcomes, by their number.
 func names() [outcomes]string {
 	return [...]string{"ok", "failed", "bad-status", "rejected", "timeout", "refused", "unreachable", "reset",
-		"closed",
-		"malformed", "too-large", "tls", "exhausted", "other", "unfinished"}
+		"closed", "malformed", "too-large", "tls", "exhausted", "other", "unfinished"}
 }
 
 // Outcomes lists all outcomes.
@@ -55,15 +54,15 @@ func (o Outcome) GobEncode() ([]byte, error) { return []byte(o.String()), nil }
 // GobDecode reads a name.
 func (o *Outcome) GobDecode(name []byte) error {
 	var err error
-	*o, err = ParseOutcome(string(name))
+	*o, err = parseOutcome(string(name))
 	return err
 }
 
 // IsError reports whether the outcome counts as an error.
 func (o Outcome) IsError() bool { return o != OK && o != Unfinished }
 
-// ParseOutcome finds an outcome by its name.
-func ParseOutcome(name string) (Outcome, error) {
+// parseOutcome finds an outcome by its name.
+func parseOutcome(name string) (Outcome, error) {
 	for i, known := range names() {
 		if name == known {
 			return Outcome(i), nil

@@ -79,7 +79,7 @@ func TestTimesOfASample(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := newResults(t, two())
-			r.add(&c.s)
+			r.Add(&c.s)
 			for kind, want := range []time.Duration{c.response, c.service, c.lateness} {
 				if got := time.Duration(r.Times(Kind(kind), All).Max()); !near(got, want) {
 					t.Errorf("kind %d = %v, want %v", kind, got, want)
@@ -97,8 +97,8 @@ func TestTimesOfASample(t *testing.T) {
 
 func TestTimesOutsideAreCounted(t *testing.T) {
 	r := newResults(t, two())
-	r.add(&Sample{Intended: 10, Sent: 10, Finished: 5})                   // time went backwards, twice
-	r.add(&Sample{Intended: 0, Sent: time.Hour, Finished: 2 * time.Hour}) // all three too long
+	r.Add(&Sample{Intended: 10, Sent: 10, Finished: 5})                   // time went backwards, twice
+	r.Add(&Sample{Intended: 0, Sent: time.Hour, Finished: 2 * time.Hour}) // all three too long
 	if got := r.Counts(All).Clamped; got != 5 {
 		t.Errorf("%d times clamped, want 5", got)
 	}
@@ -109,9 +109,9 @@ func TestTimesOutsideAreCounted(t *testing.T) {
 
 func TestAchieved(t *testing.T) {
 	r := newResults(t, two())
-	r.add(&Sample{Intended: 9 * time.Second, Sent: 9 * time.Second, Finished: 11 * time.Second})
-	r.add(&Sample{Intended: 9 * time.Second, Sent: 10 * time.Second, Finished: 11 * time.Second})
-	r.add(&Sample{Intended: 9 * time.Second, Sent: 9 * time.Second, Finished: 11 * time.Second, Follows: true})
+	r.Add(&Sample{Intended: 9 * time.Second, Sent: 9 * time.Second, Finished: 11 * time.Second})
+	r.Add(&Sample{Intended: 9 * time.Second, Sent: 10 * time.Second, Finished: 11 * time.Second})
+	r.Add(&Sample{Intended: 9 * time.Second, Sent: 9 * time.Second, Finished: 11 * time.Second, Follows: true})
 	if got := r.Counts(0).Achieved; got != 1 || r.Sent(All) != 3 {
 		t.Errorf("%d achieved of %d, want the first step sent within 10 s", got, r.Sent(All))
 	}
@@ -192,7 +192,7 @@ func TestTickHandsOn(t *testing.T) {
 func TestResetLeavesNothing(t *testing.T) {
 	r := newResults(t, two())
 	r.From, r.To = time.Second, 2*time.Second
-	r.add(&Sample{Operation: 1, Outcome: Reset, Sent: time.Second, Finished: time.Hour})
+	r.Add(&Sample{Operation: 1, Outcome: Reset, Sent: time.Second, Finished: time.Hour})
 	r.Unsent(0, 1)
 	r.reset()
 	if r.From != 0 || r.To != 0 || r.Sent(All) != 0 || r.Counts(All) != (Counts{}) {
@@ -234,8 +234,8 @@ func TestMergeIsAdding(t *testing.T) {
 	for i := range 5000 {
 		s := Sample{Operation: i % 2, Outcome: Outcome(i % 3), Intended: time.Duration(i) * ms,
 			Sent: time.Duration(i+i%4) * ms, Finished: time.Duration(2*i+5) * ms}
-		[]*Results{a, b}[i/3%2].add(&s)
-		both.add(&s)
+		[]*Results{a, b}[i/3%2].Add(&s)
+		both.Add(&s)
 	}
 	sum := newResults(t, two())
 	for _, r := range []*Results{a, b} {
@@ -261,8 +261,8 @@ func TestMergeIsAdding(t *testing.T) {
 func TestRecordDoesNotAllocate(t *testing.T) {
 	r := newResults(t, two())
 	s := Sample{Finished: ms}
-	r.add(&s)
-	if n := testing.AllocsPerRun(100, func() { r.add(&s) }); n != 0 {
+	r.Add(&s)
+	if n := testing.AllocsPerRun(100, func() { r.Add(&s) }); n != 0 {
 		t.Errorf("%g allocations for one sample", n)
 	}
 }
@@ -278,13 +278,13 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestOutcomesHaveNames(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, o := range Outcomes() {
-		back, err := ParseOutcome(o.String())
+		back, err := parseOutcome(o.String())
 		if err != nil || back != o || seen[o.String()] {
 			t.Errorf("outcome %d is called %q, which is %v, %v", o, o, back, err)
 		}
 		seen[o.String()] = true
 	}
-	if _, err := ParseOutcome("fine"); err == nil {
+	if _, err := parseOutcome("fine"); err == nil {
 		t.Error("an unknown name is an outcome")
 	}
 	if OK.IsError() || Unfinished.IsError() || !Failed.IsError() {

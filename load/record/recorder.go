@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// buffers of a recorder bound its memory. One is being filled; the others wait
-// for Collect or come back from it.
+// buffers is the number of buffers of a recorder, which bounds its memory. One is being
+// filled; the others wait for Collect or come back from it.
 const buffers = 4
 
 // Recorder gathers the samples of one loop of the engine, interval by interval. It
@@ -20,7 +20,7 @@ type Recorder struct {
 	full    chan *Results
 	spare   chan *Results
 	tap     *Tap
-	cohorts *cohorts // nil: nobody wants them
+	cohorts *cohorts // nil: Options.Cohorts is not set
 }
 
 // NewRecorder makes a recorder. Its results have to be taken by Collect.
@@ -48,7 +48,7 @@ func (r *Recorder) Record(s Sample) {
 	if s.Finished >= r.end {
 		r.turn(s.Finished)
 	}
-	r.now.add(&s)
+	r.now.Add(&s)
 	if r.cohorts != nil {
 		r.cohorts.add(&s)
 	}
@@ -57,7 +57,7 @@ func (r *Recorder) Record(s Sample) {
 	}
 }
 
-// Cohorts returns what was counted by when it was due; nothing without Options.Cohorts. Call it after Close.
+// Cohorts returns the operations by their due time, or nothing without Options.Cohorts. Call it after Close.
 func (r *Recorder) Cohorts() lab.Cohorts {
 	if r.cohorts == nil {
 		return lab.Cohorts{}
@@ -65,14 +65,14 @@ func (r *Recorder) Cohorts() lab.Cohorts {
 	return r.cohorts.counted()
 }
 
-// Tapped reports whether somebody wants every sample.
+// Tapped reports whether the recorder has a Tap.
 func (r *Recorder) Tapped() bool { return r.tap != nil }
 
 // Unsent adds operations that were due and never sent.
 func (r *Recorder) Unsent(operation int, n int64) { r.now.Unsent(operation, n) }
 
-// Tick hands on the last interval if it is over, also when no operation finishes.
-// Now is the time since the beginning of the load.
+// Tick hands on the last interval if it is over, even if no operation finishes. Now is
+// the time since the beginning of the load.
 func (r *Recorder) Tick(now time.Duration) {
 	if now < r.end {
 		return
@@ -94,8 +94,8 @@ func (r *Recorder) Close(end time.Duration) {
 	close(r.full)
 }
 
-// turn begins a new interval. When Collect is behind and holds all buffers the
-// old interval goes on instead: the loop never waits and no sample is lost.
+// turn begins a new interval. If Collect is behind and holds all buffers, the old
+// interval goes on instead: the loop never waits and no sample is lost.
 func (r *Recorder) turn(now time.Duration) {
 	begin := now.Truncate(r.options.Interval)
 	if next := r.empty(); next != nil {

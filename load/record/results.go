@@ -18,27 +18,27 @@ const (
 	digits  = 3
 )
 
-// newHistogram has the geometry that all histograms share, so that they merge.
+// newHistogram returns a histogram with the common geometry, so that all of them merge.
 func newHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(lowest, highest, digits)
 }
 
-// Kind says what a histogram is of.
+// Kind is a kind of times in a histogram.
 type Kind uint8
 
 // The kinds of times.
 const (
-	// Response runs from the intended start to the end. It has the waiting that a
+	// Response runs from the intended start to the end. It includes the waiting that a
 	// stalled target causes: no coordinated omission (Tene 2013).
 	Response Kind = iota
 	// Service runs from the actual send to the end.
 	Service
-	// Lateness is how long the generator itself delayed the send: from the
-	// intended start, or from when a connection was free if none was, to the send.
+	// Lateness is the delay by the generator itself: from the intended start to the
+	// send, or from when a connection was free if it had to wait for one.
 	Lateness
 )
 
-// All stands for all operations where the number of one is asked for.
+// All stands for all operations in place of the number of one.
 const All = -1
 
 // Options of recording, the same for all that is to be merged.
@@ -48,16 +48,15 @@ type Options struct {
 	// Window is the duration of the schedule: flows begun within it are achieved.
 	// Zero: all are.
 	Window time.Duration
-	// Timeout is the time limit of an operation. One that timed out counts with
-	// at least that long.
+	// Timeout is the time limit of an operation. One that timed out counts with at
+	// least this time.
 	Timeout time.Duration
-	// LateAfter: an operation sent more than this after its intended start is
-	// late, whoever is to blame. Zero: one millisecond.
+	// LateAfter is the delay of a send beyond which an operation counts as late,
+	// whatever delayed it. Zero: one millisecond.
 	LateAfter time.Duration
-	// Interval is how long results are gathered before they are handed on. Zero: one
-	// second.
+	// Interval is the time after which results are handed on. Zero: one second.
 	Interval time.Duration
-	// Cohorts counts operations also by when they were due, within Window.
+	// Cohorts counts operations by their due time within Window, too.
 	Cohorts bool
 }
 
@@ -66,15 +65,14 @@ type Sample struct {
 	Operation int // index into Options.Operations
 	Outcome   Outcome
 	Intended  time.Duration // due time by the schedule
-	Free      time.Duration // when a connection was free for it; up to Intended: at once
+	Free      time.Duration // when a connection was free for it; up to Intended: it did not wait
 	Sent      time.Duration // actual send, or the attempt to connect
 	Finished  time.Duration // end of the answer, of waiting for it, or of the load
 	// Follows: it is not the first step of its flow, so the schedule did not ask
 	// for it and it does not count as achieved.
 	Follows bool
 	Lag     time.Duration // from when its flow was due until Intended
-	// Resent: it was sent again, since its first connection had ended before.
-	Resent bool
+	Resent  bool          // it was sent again, since its first connection had ended
 
 	// What follows is for lists of operations (Tap) and may be left out.
 
@@ -93,7 +91,7 @@ type cell struct {
 	response, service *hdrhistogram.Histogram
 }
 
-// Counts are the counts of an operation beside its outcomes.
+// Counts holds the counts of an operation beside its outcomes.
 type Counts struct {
 	Late     int64 // sent more than Options.LateAfter after the intended start
 	Unsent   int64 // due, but never sent
@@ -140,14 +138,15 @@ func (o Options) results() *Results {
 	}
 }
 
-// Add counts one operation. On the way of a load use a Recorder instead.
-func (r *Results) Add(s Sample) { r.add(&s) }
-
-// add counts one operation. It allocates only for the first of its kind.
-func (r *Results) add(s *Sample) {
+// Add counts one operation. It allocates only for the first of its kind. While a load is
+// played a Recorder calls it.
+func (r *Results) Add(s *Sample) {
 	c := &r.cells[s.Operation*outcomes+int(s.Outcome)]
 	if c.response == nil {
-		r.allocate(s.Operation, c)
+		c.response, c.service = newHistogram(), newHistogram()
+		if r.lateness[s.Operation] == nil {
+			r.lateness[s.Operation] = newHistogram()
+		}
 	}
 	response, service := s.Finished-s.Intended, s.Finished-s.Sent
 	if s.Outcome == Timeout {
@@ -167,16 +166,8 @@ func (r *Results) add(s *Sample) {
 	}
 }
 
-// allocate makes the histograms of a cell.
-func (r *Results) allocate(operation int, c *cell) {
-	c.response, c.service = newHistogram(), newHistogram()
-	if r.lateness[operation] == nil {
-		r.lateness[operation] = newHistogram()
-	}
-}
-
-// put records a time, at the edge of the histogram if it is outside, and
-// returns 1 then.
+// put records a time. It returns 1 if the time lay outside of the histogram and counts at
+// its edge.
 func put(h *hdrhistogram.Histogram, d time.Duration) (clamped int64) {
 	if uint64(d) > highest { // also negative ones
 		d, clamped = min(max(d, 0), highest), 1
@@ -217,7 +208,7 @@ func (c *Counts) add(other Counts) {
 	c.Resent += other.Resent
 }
 
-// merged adds from to into, which is made when it is needed.
+// merged adds one histogram to another, which it makes if needed, and returns the sum.
 func merged(into, from *hdrhistogram.Histogram) *hdrhistogram.Histogram {
 	if from == nil || from.TotalCount() == 0 {
 		return into
@@ -249,7 +240,7 @@ func (r *Results) reset() {
 // Operations returns the names of the operations, in the order of their index.
 func (r *Results) Operations() []string { return r.options.Operations }
 
-// Count returns how often an operation, or All, ended so.
+// Count returns how often an operation, or All, ended with an outcome.
 func (r *Results) Count(operation int, outcome Outcome) int64 {
 	var n int64
 	for _, i := range r.chosen(operation) {
@@ -260,7 +251,7 @@ func (r *Results) Count(operation int, outcome Outcome) int64 {
 	return n
 }
 
-// Sent returns how many operations, of one kind or All, were begun.
+// Sent returns how often an operation, or All, was begun.
 func (r *Results) Sent(operation int) int64 {
 	var n int64
 	for _, o := range Outcomes() {
@@ -281,8 +272,8 @@ func (r *Results) Counts(operation int) Counts {
 // Unsent adds operations that were due and never sent.
 func (r *Results) Unsent(operation int, n int64) { r.counts[operation].Unsent += n }
 
-// Times returns a histogram, in nanoseconds, of an operation or All, with the given
-// outcomes or all of them. Lateness is not told apart by outcome.
+// Times returns the histogram of an operation, or All, in nanoseconds, with the given
+// outcomes or all of them. Lateness has no outcomes.
 func (r *Results) Times(kind Kind, operation int, of ...Outcome) *hdrhistogram.Histogram {
 	sum := newHistogram()
 	if len(of) == 0 {
@@ -307,7 +298,7 @@ func (c cell) of(kind Kind) *hdrhistogram.Histogram {
 	return c.response
 }
 
-// chosen lists one operation, or all.
+// chosen returns the index of one operation, or of all.
 func (r *Results) chosen(operation int) []int {
 	if operation != All {
 		return []int{operation}

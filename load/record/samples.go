@@ -9,26 +9,26 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what is kept of bodies, so that a target that fails a million times in its
-// own words costs no memory.
+// Bounds of the samples, so that a target that fails a million times, each time with
+// another text, takes no memory.
 const (
-	mostSaid  = 3   // texts for a status
-	saidBytes = 200 // of a body
+	maxSamples  = 3   // for a status
+	sampleBytes = 200 // of a body
 )
 
-// Said are the beginnings of bodies that came with statuses nobody expected, by status: a
-// few that differ. They tell why.
-type Said map[int][]string
+// ErrorSamples holds the beginnings of a few different bodies that came with unexpected
+// statuses, by status. They say why the server failed.
+type ErrorSamples map[int][]string
 
-// Hear keeps the beginning of a body, unless enough is known of its status.
-func (s *Said) Hear(status int, body []byte) {
-	if len((*s)[status]) < mostSaid {
+// Add keeps the beginning of a body, unless there are enough samples for its status.
+func (s *ErrorSamples) Add(status int, body []byte) {
+	if len((*s)[status]) < maxSamples {
 		s.add(status, Excerpt(body))
 	}
 }
 
-// Merge adds what somebody else has heard.
-func (s *Said) Merge(other Said) {
+// Merge adds other samples.
+func (s *ErrorSamples) Merge(other ErrorSamples) {
 	*s = maps.Clone(*s)
 	for status, texts := range other {
 		for _, text := range texts {
@@ -37,18 +37,18 @@ func (s *Said) Merge(other Said) {
 	}
 }
 
-func (s *Said) add(status int, text string) {
-	if text == "" || len((*s)[status]) == mostSaid || slices.Contains((*s)[status], text) {
+func (s *ErrorSamples) add(status int, text string) {
+	if text == "" || len((*s)[status]) == maxSamples || slices.Contains((*s)[status], text) {
 		return
 	}
 	if *s == nil {
-		*s = Said{}
+		*s = ErrorSamples{}
 	}
 	(*s)[status] = append((*s)[status], text)
 }
 
-// Words returns what was said, one text each: "status 503 came with: busy".
-func (s Said) Words() []string {
+// Words returns a sentence for each sample: "status 503 came with: busy".
+func (s ErrorSamples) Words() []string {
 	var all []string
 	for _, status := range slices.Sorted(maps.Keys(s)) {
 		for _, text := range s[status] {
@@ -58,12 +58,11 @@ func (s Said) Words() []string {
 	return all
 }
 
-// Excerpt returns the beginning of a body on one line that can be printed. What is not text is
-// only called so.
+// Excerpt returns the beginning of a body on one line that can be printed, or "(not text)".
 func Excerpt(body []byte) string {
 	rest := ""
-	if len(body) > saidBytes {
-		body, rest = body[:saidBytes], "..."
+	if len(body) > sampleBytes {
+		body, rest = body[:sampleBytes], "..."
 		for i := 0; i < utf8.UTFMax && len(body) > 0 && !utf8.Valid(body); i++ {
 			body = body[:len(body)-1] // a letter was cut
 		}

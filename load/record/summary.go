@@ -6,12 +6,12 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// SummarySchema versions the document of `cleave load`. docs/schema holds its
+// summarySchema versions the document of `cleave load`. docs/schema holds its
 // JSON Schema.
-const SummarySchema = "cleave-load/1"
+const summarySchema = "cleave-load/1"
 
-// minTail is the smallest number of operations for p99.9: below 2,995 no 95 %
-// interval of order statistics around it is finite (Hahn and Meeker 1991, 5.2).
+// minTail is the smallest number of operations for p99.9. Below 2,995 operations no
+// 95 % interval of order statistics around it is finite (Hahn and Meeker 1991, 5.2).
 const minTail = 3000
 
 // Summary is the document of `cleave load`. Times are in seconds, rates in
@@ -20,15 +20,15 @@ type Summary struct {
 	Schema string `json:"schema"`
 	Target string `json:"target"`
 	Model  string `json:"model"` // the load in words: "open, poisson, 5000/s"
-	// OfferedRate is the rate of constant arrivals; of other schedules, and of a load that
-	// was broken off, it counts the flows that they held. It is null in a closed loop,
-	// which offers nothing. AchievedRate counts those begun while it lasted. A flow
-	// of one step is one operation.
+	// OfferedRate is the rate of constant arrivals. For other schedules, and for a load
+	// that was broken off, it is the number of flows in the schedule per second. It is
+	// null in a closed loop, which has no schedule. AchievedRate counts the flows that
+	// were begun within the duration. A flow of one step is one operation.
 	OfferedRate  *float64 `json:"offered_rate"`
 	AchievedRate float64  `json:"achieved_rate"`
 	Duration     float64  `json:"duration"` // of the schedule
-	// TransferRate is of the answers' bytes, heads and all, from the first moment of the
-	// schedule to the end of the last answer; null where that took no time.
+	// TransferRate counts all bytes of answers from the beginning of the schedule to the
+	// end of the last answer; null if that took no time.
 	TransferRate *float64 `json:"transfer_rate"`
 	Sent         int64    `json:"sent"`
 	OK           int64    `json:"ok"`
@@ -43,9 +43,9 @@ type Summary struct {
 	// Errors counts operations by how they failed; names are those of Outcome.
 	Errors map[string]int64 `json:"errors"`
 	// Said holds the bodies that the server sent with unexpected statuses.
-	Said Said `json:"said,omitempty"`
-	// ResponseTime is of all operations: one that timed out counts with its time
-	// limit, one in flight with its age. ResponseTimeOK is of good ones alone.
+	Said ErrorSamples `json:"said,omitempty"`
+	// ResponseTime describes all operations: one that timed out counts with its time
+	// limit, one in flight with its age. ResponseTimeOK describes the good ones.
 	ResponseTime   Percentiles `json:"response_time"`
 	ResponseTimeOK Percentiles `json:"response_time_ok"`
 	ServiceTime    Percentiles `json:"service_time"`
@@ -55,7 +55,7 @@ type Summary struct {
 	// Clamped times lay outside the histograms and count at their edge.
 	Clamped    int64       `json:"clamped"`
 	Operations []Operation `json:"operations"`
-	// Unchecked names the operations without an oracle: that the answers were
+	// Unchecked names the operations without an oracle: whether their answers were
 	// right is not known.
 	Unchecked []string    `json:"unchecked,omitempty"`
 	Closed    *ClosedLoop `json:"closed,omitempty"`
@@ -134,11 +134,11 @@ type Probe struct {
 
 // Summarize fills a summary from results. Offered is the number of operations
 // that the schedule held; pass nil for a closed loop. The rest (target, model,
-// generator, unchecked) is known to the caller only.
+// generator, unchecked) the caller fills in.
 func (r *Results) Summarize(duration time.Duration, offered *int64) Summary {
 	all := r.summarizeOne(All)
 	s := Summary{
-		Schema: SummarySchema, Duration: duration.Seconds(),
+		Schema: summarySchema, Duration: duration.Seconds(),
 		Sent: all.Sent, OK: all.OK, Unsent: all.Unsent, Late: all.Late, InFlight: all.InFlight, Errors: all.Errors,
 		ResponseTime:   all.ResponseTime,
 		ResponseTimeOK: PercentilesOf(r.Times(Response, All, OK)),
@@ -178,8 +178,8 @@ func (r *Results) summarizeOne(operation int) Operation {
 	return o
 }
 
-// PercentilesOf describes a histogram of nanoseconds. A percentile is the value
-// below or at which that share of the operations lies, to three digits.
+// PercentilesOf describes a histogram of nanoseconds. That share of the operations
+// lies at or below a percentile, which has three digits.
 func PercentilesOf(h *hdrhistogram.Histogram) Percentiles {
 	if h.TotalCount() == 0 {
 		return Percentiles{}

@@ -22,7 +22,7 @@ func stall(t *testing.T) *Results {
 		if due >= begin && due < end {
 			s.Free, s.Sent, s.Finished = end, end, end+100*time.Microsecond
 		}
-		r.add(&s)
+		r.Add(&s)
 	}
 	return r
 }
@@ -57,7 +57,7 @@ func TestStallIsNotOmitted(t *testing.T) {
 func TestCountsAddUp(t *testing.T) {
 	r := newResults(t, two())
 	for i := range 100 {
-		r.add(&Sample{Operation: i % 2, Outcome: Outcome(i % outcomes), Finished: time.Duration(i+1) * ms})
+		r.Add(&Sample{Operation: i % 2, Outcome: Outcome(i % outcomes), Finished: time.Duration(i+1) * ms})
 	}
 	r.Unsent(0, 3)
 	s := r.Summarize(10*time.Second, new(int64(103)))
@@ -140,6 +140,29 @@ func TestGeneratorLimits(t *testing.T) {
 				t.Errorf("limited by %q, and these figures may have moved: %v", by, s.Generator.Moved)
 			}
 		})
+	}
+}
+
+func TestAStallOfAClosedLoopIsNoted(t *testing.T) {
+	at := func(seconds float64) *float64 { return &seconds }
+	closed := &ClosedLoop{Users: 2}
+	for name, c := range map[string]struct {
+		s    Summary
+		want bool
+	}{
+		"a stall": {Summary{Closed: closed, Duration: 10,
+			ServiceTime: Percentiles{P99: at(0.01), Max: at(2)}}, true},
+		"an open loop": {Summary{Duration: 10, ServiceTime: Percentiles{P99: at(0.01), Max: at(2)}}, false},
+		"a heavy tail": {Summary{Closed: closed, Duration: 10,
+			ServiceTime: Percentiles{P99: at(0.3), Max: at(2)}}, false},
+		"short for a load": {Summary{Closed: closed, Duration: 300,
+			ServiceTime: Percentiles{P99: at(0.01), Max: at(2)}}, false},
+		"nothing was timed": {Summary{Closed: closed, Duration: 10}, false},
+	} {
+		if got := c.s.Stall(); strings.HasPrefix(got,
+			"one operation took 2 s, 200 times the 99th percentile") != c.want || (got != "") != c.want {
+			t.Errorf("%s: %q, want a stall told: %t", name, got, c.want)
+		}
 	}
 }
 

@@ -3,9 +3,9 @@ package record
 import "time"
 
 // Tap hands every sample of a recorder to a writer, in batches, so that the loop
-// writes nothing itself. Its memory is bounded and nothing is dropped: a loop
-// that is too far ahead of the writer waits, and the waiting is counted. It also
-// shows as lateness of the sends behind it.
+// itself writes nothing. Its memory is bounded and nothing is dropped: a loop that is
+// too far ahead of the writer waits. The waits are counted, and they show as lateness
+// of later sends.
 type Tap struct {
 	now     []Sample
 	full    chan []Sample
@@ -58,7 +58,7 @@ func (t *Tap) put(s *Sample) {
 	}
 }
 
-// hand hands on what there is.
+// hand hands the samples so far to the writer.
 func (t *Tap) hand() {
 	if len(t.now) == 0 {
 		return

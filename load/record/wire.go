@@ -10,8 +10,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// wire is how Results travel between engines: histograms as HdrHistogram V2
-// text, everything else as it is.
+// wire is the form of Results between engines: histograms as HdrHistogram V2 text,
+// everything else as it is.
 type wire struct {
 	From       time.Duration `json:"from_ns"`
 	To         time.Duration `json:"to_ns"`
@@ -26,8 +26,8 @@ type wired struct {
 	Outcomes map[string][2]string `json:"outcomes"` // response time, service time
 }
 
-// MarshalJSON writes results so that another engine can merge them without loss.
-// The options besides the operations' names do not travel.
+// MarshalJSON writes results so that another engine can merge them without loss. Of the
+// options it writes only the names of the operations.
 func (r *Results) MarshalJSON() ([]byte, error) {
 	w := wire{From: r.From, To: r.To}
 	for i, name := range r.options.Operations {
@@ -89,7 +89,7 @@ func (r *Results) unpack(operation int, one wired) error {
 		return err
 	}
 	for name, times := range one.Outcomes {
-		outcome, err := ParseOutcome(name)
+		outcome, err := parseOutcome(name)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func packed(h *hdrhistogram.Histogram) (string, error) {
 	return string(text), err
 }
 
-// unpacked reads a histogram and insists on our geometry: any other would lose
+// unpacked reads a histogram. It refuses any other geometry than ours, which would lose
 // values when it is merged.
 func unpacked(text string) (*hdrhistogram.Histogram, error) {
 	if text == "" {

@@ -71,26 +71,11 @@ func TestForeignResultsAreChecked(t *testing.T) {
 	}
 }
 
-func TestLines(t *testing.T) {
-	var text bytes.Buffer
-	writeRows(t, NewLineWriter(&text),
-		Row{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12500 * time.Microsecond, Operation: "get",
-			Status: "200", Received: 77},
-		Row{Started: time.UnixMilli(1_700_000_000_002), Elapsed: time.Second, Operation: "get", Outcome: Timeout,
-			Failure: "no \"answer\"\n"})
-	want := `{"started":"2023-11-14T22:13:20.001Z","operation":"get","outcome":"ok","response_time":0.0125,"status":"200","received":77,"sent":0}
-{"started":"2023-11-14T22:13:20.002Z","operation":"get","outcome":"timeout","response_time":1,"failure":"no \"answer\"\n","received":0,"sent":0}
-`
-	if text.String() != want {
-		t.Errorf("lines\n%s\nwant\n%s", text.String(), want)
-	}
-}
-
 func FuzzResults(f *testing.F) {
 	f.Add([]byte(`{"operations":[{"name":"a","outcomes":{"ok":["",""]}}]}`))
 	r, err := NewResults(two())
 	must(f, err)
-	r.Add(Sample{Finished: time.Second})
+	r.Add(&Sample{Finished: time.Second})
 	text, err := json.Marshal(r)
 	must(f, err)
 	f.Add(text)

@@ -27,7 +27,7 @@ func (g grid) add(rate float64, pass bool) {
 	g[rate] = t
 }
 
-// passes is the majority at a rate; a tie fails.
+// passes reports whether the majority of the trials at a rate passed; a tie fails.
 func (g grid) passes(rate float64) bool { return g[rate].passed > g[rate].failed }
 
 // decided reports whether the majority of n trials is known.
@@ -39,8 +39,8 @@ func (g grid) decided(rate float64, n int) bool {
 // rates lists the rates tried, in order.
 func (g grid) rates() []float64 { return slices.Sorted(maps.Keys(g)) }
 
-// around returns the bracket that has a rate as one of its ends and the nearest rate
-// that was decided the other way as the other.
+// around returns the bracket between a rate, which passes or does not, and the nearest rate above or below
+// of which the contrary is known.
 func (g grid) around(rate float64, pass bool) (low, high float64) {
 	rates := g.rates()
 	if pass {

@@ -45,7 +45,7 @@ func (q *queue) probe(_ context.Context, rate float64) (record.Probe, error) {
 			break
 		}
 		free = max(free, due) + q.service(random)
-		results.Add(record.Sample{Intended: due, Sent: due, Finished: free})
+		results.Add(&record.Sample{Intended: due, Sent: due, Finished: free})
 	}
 	s := results.Summarize(window, &offered)
 	pass, reasons := q.limit.Judge(&s)

@@ -11,23 +11,23 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Prober plays one fresh trial at a rate, in operations per second, and says
-// whether it met the objective. An error ends the search: it is for trials that
-// say nothing about the target.
+// Prober plays a new trial at a rate, in operations per second, and says whether it met
+// the objective. An error, which is for trials that say nothing about the target, ends
+// the search.
 type Prober func(ctx context.Context, rate float64) (record.Probe, error)
 
 // Options of a search. Rates are in operations per second.
 type Options struct {
 	Start float64 // believed to pass; the search goes down if it does not
 	Min   float64 // the search goes no lower; zero: a thousandth of Start
-	Max   float64 // no probe is above it; zero: MaxRate
+	Max   float64 // no probe is above it; zero: maxRate
 	// Resolution is the ratio of the bracket's ends at which the search stops;
 	// zero: 1.03.
 	Resolution float64
 	// MaxProbes bounds the search; zero: 100.
 	MaxProbes int
-	// Votes is how many trials decide near the bracket, by the median; zero: 3. With
-	// 1 the capacity is not confirmed a little below and above it.
+	// Votes is of how many trials the majority decides about a rate once the bracket is
+	// narrow; zero: 3. With 1 the capacity is not confirmed a little below and above it.
 	Votes int
 	// Short, if given, plays a trial of ShortShare of the length, which is enough where one
 	// decides: in a wide bracket, and a little below and above the capacity.
@@ -39,30 +39,29 @@ type Options struct {
 	Objective string
 }
 
-// MaxRate is the rate at which a search without another limit gives up doubling.
-const MaxRate = 10_000_000
+// maxRate is the rate at which a search without another limit gives up doubling.
+const maxRate = 10_000_000
 
 const (
-	// votes is how many trials decide near the bracket, where nothing else is said.
-	votes = 3
-	// usualResolution is where a search stops, where nothing else is said.
-	usualResolution = 1.03
+	votes           = 3    // the default of Options.Votes
+	usualResolution = 1.03 // the default of Options.Resolution
 
-	nearBy = 1.2 // ratio of the bracket's ends below which a rate is near
+	// nearBy is the ratio of the bracket's ends from which down one trial does not decide about a rate.
+	nearBy = 1.2
 
 	// The capacity is confirmed a little below and a little above it.
 	below, above = 0.95, 1.10
 
-	// roundedOff bounds the error of rates by their rounding.
+	// roundedOff bounds the relative error of a rate that tidy rounded.
 	roundedOff = 0.001
 )
 
 // ShortShare is the length of a short trial, in full ones.
 const ShortShare = 0.25
 
-// Loads is about how many loads of the length of a probe a search plays that begins within a factor
-// of two of the capacity: 10 at the resolution of 1.03, 12 at 1.01. With one vote all have their
-// full length, and nothing is confirmed.
+// Loads returns how long a search takes that begins within a factor of two of the capacity, in full trials
+// and roughly: 10 at the resolution of 1.03, 12 at 1.01. With one vote all have their full length, and
+// nothing is confirmed.
 func (o Options) Loads() float64 {
 	resolution, deciding := cmp.Or(o.Resolution, usualResolution), cmp.Or(o.Votes, votes)
 	halvings := func(from, to float64) float64 { return max(0, math.Log2(math.Log(from)/math.Log(to))) }
@@ -70,15 +69,15 @@ func (o Options) Loads() float64 {
 	if deciding == 1 {
 		return wide + near
 	}
-	majority := float64(deciding/2 + 1) // what fails needs it, what passes at once does not
-	const longer = 3                    // times the length of a probe
+	majority := float64(deciding/2 + 1) // of trials at a rate that fails; one that passes at once is believed
+	const longer = 3                    // full trials last as long as the one that confirms
 	return ShortShare*(wide+float64(deciding)+majority) + near*(1+majority)/2 + longer
 }
 
-// check fills in what is left out.
+// check fills in the defaults and refuses what no search can use.
 func (o Options) check() (Options, error) {
 	o.Min = cmp.Or(o.Min, o.Start/1000)
-	o.Max = cmp.Or(o.Max, MaxRate)
+	o.Max = cmp.Or(o.Max, maxRate)
 	o.Resolution = cmp.Or(o.Resolution, usualResolution)
 	o.MaxProbes = cmp.Or(o.MaxProbes, 100)
 	o.Votes = cmp.Or(o.Votes, votes)
@@ -143,7 +142,7 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 	}
 	if err == nil && o.Confirm != nil && s.low > 0 {
 		var short string
-		if short, err = s.hold(); short != "" {
+		if short, err = s.confirmLonger(); short != "" {
 			c.Reason, c.Monotone = strings.TrimPrefix(c.Reason+"; "+short, "; "), false
 		}
 	}
@@ -158,7 +157,7 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 		c.High = &s.high
 	}
 	if err == nil && c.Reason == "" {
-		c.Reason = s.open()
+		c.Reason = s.openEnd()
 	}
 	return c, err
 }
@@ -167,11 +166,11 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 // halving; one end may be missing at the limits of the search.
 func (s *search) bracket() error {
 	for rate := s.Start; ; {
-		pass, err := s.glance(rate)
+		pass, err := s.tryOnce(rate)
 		if err != nil {
 			return err
 		}
-		s.take(rate, pass)
+		s.moveEnd(rate, pass)
 		switch {
 		case s.low > 0 && !math.IsInf(s.high, 1):
 			return nil
@@ -185,8 +184,8 @@ func (s *search) bracket() error {
 	}
 }
 
-// take moves the end of the bracket that a decision concerns.
-func (s *search) take(rate float64, pass bool) {
+// moveEnd makes a rate an end of the bracket, where that becomes narrower.
+func (s *search) moveEnd(rate float64, pass bool) {
 	if pass {
 		s.low = max(s.low, rate)
 	} else {
@@ -204,34 +203,33 @@ func (s *search) settled() bool {
 		(s.low == 0 || s.sure(s.low)) && (math.IsInf(s.high, 1) || s.sure(s.high))
 }
 
-// sure reports whether the median is known at a rate, or a longer trial will tell.
+// sure reports whether the median at a rate is known, or need not be because a longer trial follows.
 func (s *search) sure(rate float64) bool {
 	t := s.grid[rate]
 	return s.grid.decided(rate, s.Votes) || s.Confirm != nil && t.passed > 0 && t.failed == 0
 }
 
-// narrow makes one step: it tries the geometric middle of a wide bracket, or has
-// the ends of a narrow one confirmed.
+// narrow makes one step: it tries the geometric middle of a wide bracket, or decides
+// about the ends of a narrow one.
 func (s *search) narrow() error {
 	if s.low == 0 || math.IsInf(s.high, 1) || s.high <= s.low*s.Resolution {
-		return s.secure()
+		return s.decideEnds()
 	}
 	rate := tidy(math.Sqrt(s.low * s.high))
-	decide := s.glance
+	decide := s.tryOnce
 	if s.high <= s.low*nearBy {
 		decide = func(rate float64) (bool, error) { return s.decide(s.probe, rate) }
 	}
 	pass, err := decide(rate)
 	if err == nil {
-		s.take(rate, pass)
+		s.moveEnd(rate, pass)
 	}
 	return err
 }
 
-// secure decides the ends of the bracket by the median. An end that one
-// unlucky trial had put there moves away and the search goes on from what the
-// grid knows.
-func (s *search) secure() error {
+// decideEnds decides about both ends of the bracket by the median. Where that overrules
+// the one trial that made a rate an end, the bracket becomes what the grid says now.
+func (s *search) decideEnds() error {
 	for _, rate := range []float64{s.low, s.high} {
 		if rate == 0 || math.IsInf(rate, 1) || s.sure(rate) {
 			continue
@@ -249,24 +247,24 @@ func (s *search) secure() error {
 	return nil
 }
 
-// reopen looks for an end that a changed decision left open.
+// reopen searches for the end that a changed decision left open.
 func (s *search) reopen() error {
 	for s.low == 0 && s.high > s.Min || math.IsInf(s.high, 1) && s.low < s.Max {
 		rate := max(s.high/2, s.Min)
 		if s.low > 0 {
 			rate = min(2*s.low, s.Max)
 		}
-		pass, err := s.glance(rate)
+		pass, err := s.tryOnce(rate)
 		if err != nil {
 			return err
 		}
-		s.take(rate, pass)
+		s.moveEnd(rate, pass)
 	}
 	return nil
 }
 
-// glance is the decision by what is known of a rate, or by one short trial.
-func (s *search) glance(rate float64) (bool, error) {
+// tryOnce decides about a rate by the trials played there, or by one short trial where there are none.
+func (s *search) tryOnce(rate float64) (bool, error) {
 	if s.grid[rate] == (tally{}) {
 		if err := s.play(s.Short, rate); err != nil {
 			return false, err
@@ -287,6 +285,7 @@ func (s *search) decide(probe Prober, rate float64) (bool, error) {
 	return s.grid.passes(rate), nil
 }
 
+// play plays one trial and counts it in the grid.
 func (s *search) play(probe Prober, rate float64) error {
 	if len(s.all) >= s.MaxProbes {
 		return errTooMany
@@ -298,7 +297,7 @@ func (s *search) play(probe Prober, rate float64) error {
 	return err
 }
 
-// ask plays one trial and keeps it.
+// ask plays one trial and keeps its probe.
 func (s *search) ask(probe Prober, rate float64) (record.Probe, error) {
 	if err := s.ctx.Err(); err != nil {
 		return record.Probe{}, fmt.Errorf("search stopped after %d probes: %w", len(s.all), err)
@@ -312,10 +311,10 @@ func (s *search) ask(probe Prober, rate float64) (record.Probe, error) {
 	return p, nil
 }
 
-// hold plays a longer trial at the capacity. Where it fails, the search steps down until
-// one passes, and looks between that and the last that failed: what fills up slowly does
-// not show in a short one. It returns what the steps were for.
-func (s *search) hold() (string, error) {
+// confirmLonger plays a longer trial at the capacity: what fills up slowly does not show
+// in a shorter one. Where it fails, the search steps down until one passes, and searches
+// between that and the last that failed. It returns why it had to, or nothing.
+func (s *search) confirmLonger() (string, error) {
 	found, step := s.low, math.Sqrt(s.Resolution)
 	s.low = 0
 	for rate := found; rate >= s.Min; {
@@ -347,7 +346,7 @@ func (s *search) hold() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		s.take(rate, p.Pass)
+		s.moveEnd(rate, p.Pass)
 	}
 	return fmt.Sprintf("%g/s passed, but did not hold in a longer load; %g/s did", found, s.low), nil
 }
@@ -388,8 +387,8 @@ func (s *search) notMonotone(rate float64) string {
 		rate, t.passed, t.passed+t.failed, s.low, s.grid)
 }
 
-// open says which end of the capacity was not found.
-func (s *search) open() string {
+// openEnd says which end of the capacity was not found, or nothing.
+func (s *search) openEnd() string {
 	switch {
 	case s.low == 0:
 		return fmt.Sprintf("no rate down to %g/s met the objective", s.Min)

@@ -26,10 +26,8 @@ func except(probe Prober, numbers ...int) Prober {
 	return func(ctx context.Context, rate float64) (record.Probe, error) {
 		p, err := probe(ctx, rate)
 		n++
-		for _, wrong := range numbers {
-			if n == wrong {
-				p.Pass = !p.Pass
-			}
+		if slices.Contains(numbers, n) {
+			p.Pass = !p.Pass
 		}
 		return p, err
 	}
@@ -352,9 +350,9 @@ func TestAShortTrialIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestLoadsTellHowManyAreComing: what a search is expected to play is what searches play on the
-// average, whose capacity lies anywhere between their first rate and twice it, or half of it.
-func TestLoadsTellHowManyAreComing(t *testing.T) {
+// TestLoadsIsWhatSearchesPlay on the average, whose capacity lies anywhere between their first rate and twice
+// it, or half of it.
+func TestLoadsIsWhatSearchesPlay(t *testing.T) {
 	for _, o := range []Options{{}, {Resolution: 1.01}, {Resolution: 1.1, Votes: 1}, {Resolution: 1.3, Votes: 1},
 		{Votes: 5}} {
 		o.Start = 1000

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// stage is a server of about 490/s that is loaded in virtual time, as a trial is.
+// stage is a server of about 490/s under load, in virtual time.
 type stage struct {
 	poisson bool
 	service func(*rand.Rand) time.Duration // of an operation
@@ -25,7 +25,7 @@ type stage struct {
 // serviceOf490 is the service time of a server of 490/s.
 const serviceOf490 = time.Second / 490
 
-// trial plays a load: a queue, first come first served, whose backlog is looked at every
+// trial plays a load: a queue, first come first served, whose backlog is sampled every
 // 100 ms.
 func (s *stage) trial(rate float64, length time.Duration) (record.Probe, error) {
 	s.seed++
@@ -59,7 +59,7 @@ func (s *stage) trial(rate float64, length time.Duration) (record.Probe, error) 
 		free = max(free, at) + s.service(random)
 		change(at, 1)
 		change(free, -1)
-		results.Add(record.Sample{Intended: at, Sent: at, Finished: free})
+		results.Add(&record.Sample{Intended: at, Sent: at, Finished: free})
 		if free-at > slowAt {
 			slow++
 		}
@@ -82,7 +82,7 @@ func (s *stage) trial(rate float64, length time.Duration) (record.Probe, error) 
 		ResponseTime: summary.ResponseTime}, nil
 }
 
-// lostBy says which share of slow operations loses a trial, and what is slow.
+// lostBy returns the share of slow operations from which on a trial cannot pass any more, and what is slow.
 func (s *stage) lostBy() (share float64, slow time.Duration) {
 	if s.limit.Terms[0].Metric == "p50" {
 		share = 0.5

@@ -16,7 +16,7 @@ type Protocol string
 
 // The protocols.
 const (
-	Auto  Protocol = ""      // http: HTTP/1.1; https: what the server picks
+	Auto  Protocol = ""      // http: HTTP/1.1; https: what the server picks of HTTP/2 and HTTP/1.1
 	HTTP1 Protocol = "http1" // HTTP/1.1
 	HTTP2 Protocol = "http2" // HTTP/2; in clear text by prior knowledge (h2c)
 	GRPC  Protocol = "grpc"  // unary calls
@@ -37,8 +37,7 @@ type Config struct {
 	// connection is encrypted, the host is what certificates, the header Host and
 	// :authority are about. It is not looked up.
 	URL string
-	// Address is the only one that is connected to. Unix, the path of a socket, is
-	// used instead where it is given.
+	// Address is the only one that is connected to, or instead Unix, the path of a socket.
 	Address netip.AddrPort
 	Unix    string
 	TLS     TLS
@@ -60,7 +59,7 @@ func (c *Config) Notes() []string {
 	return []string{"CERTIFICATES WERE NOT CHECKED: whoever answered need not have been " + c.URL}
 }
 
-// check names all mistakes and fills what follows from the rest.
+// check names all mistakes, and fills in what follows from other fields.
 func (c *Config) check() error {
 	var mistakes []error
 	refuse := func(wrong bool, format string, args ...any) {

@@ -97,15 +97,15 @@ type inquiry struct {
 	files  map[string]*descriptorpb.FileDescriptorProto
 }
 
-// said is the answer of a server, or the library's in its place, without the library's
-// frame around it.
-type said struct{ *status.Status }
+// statusError is the status of a call as an error, whether the server or the library made it: the library's
+// own error puts "rpc error" in front.
+type statusError struct{ *status.Status }
 
 // Error names code and message.
-func (s said) Error() string { return fmt.Sprintf("%s: %s", s.Code(), s.Message()) }
+func (s statusError) Error() string { return fmt.Sprintf("%s: %s", s.Code(), s.Message()) }
 
 // GRPCStatus lets the library find the code.
-func (s said) GRPCStatus() *status.Status { return s.Status }
+func (s statusError) GRPCStatus() *status.Status { return s.Status }
 
 // fromServer finds methods by asking the server, in the newest dialect that it
 // speaks; the messages of both are the same.
@@ -115,7 +115,7 @@ func fromServer(ctx context.Context, conn *grpc.ClientConn, names []string) (map
 	var last error
 	for _, version := range []string{"v1", "v1alpha"} {
 		methods, err := ask(ctx, conn, version, names)
-		var answer said
+		var answer statusError
 		switch {
 		case !errors.As(err, &answer):
 			return methods, err
@@ -141,7 +141,7 @@ func ask(
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
 		"/grpc.reflection."+version+".ServerReflection/ServerReflectionInfo")
 	if err != nil {
-		return nil, said{status.Convert(err)}
+		return nil, statusError{status.Convert(err)}
 	}
 	r := &inquiry{stream: stream, files: make(map[string]*descriptorpb.FileDescriptorProto)}
 	services, err := r.services()
@@ -174,13 +174,13 @@ func (r *inquiry) call(
 ) (*grpc_reflection_v1.ServerReflectionResponse, error) {
 	answer := new(grpc_reflection_v1.ServerReflectionResponse)
 	if err := r.stream.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
-		return nil, said{status.Convert(err)}
+		return nil, statusError{status.Convert(err)}
 	}
 	if err := r.stream.RecvMsg(answer); err != nil {
-		return nil, said{status.Convert(err)}
+		return nil, statusError{status.Convert(err)}
 	}
 	if e := answer.GetErrorResponse(); e != nil {
-		return nil, said{status.New(codes.Code(e.GetErrorCode()), e.GetErrorMessage())}
+		return nil, statusError{status.New(codes.Code(e.GetErrorCode()), e.GetErrorMessage())}
 	}
 	return answer, nil
 }
@@ -200,7 +200,7 @@ func (r *inquiry) services() ([]string, error) {
 	return names, nil
 }
 
-// fetch gets a file and all that it imports.
+// fetch gets a file and all that it imports, unless they are there.
 func (r *inquiry) fetch(request *grpc_reflection_v1.ServerReflectionRequest) error {
 	answer, err := r.call(request)
 	if err != nil {

@@ -59,16 +59,16 @@ func fields(all ...hpack.HeaderField) []byte {
 	return block.Bytes()
 }
 
-// serveBytes returns a server of HTTP/2 at a Unix socket that says this in answer to the
-// first request on a connection, and then no more.
-func serveBytes(f *testing.F, said *atomic.Pointer[[]byte]) net.Addr {
+// serveBytes returns a server of HTTP/2 at a Unix socket that sends these frames in answer to the first
+// request on a connection, and then no more.
+func serveBytes(f *testing.F, frames *atomic.Pointer[[]byte]) net.Addr {
 	f.Helper()
 	listener, err := net.Listen("unix", filepath.Join(f.TempDir(), "socket"))
 	must(f, err)
 	f.Cleanup(func() { _ = listener.Close() })
 	return accept(listener, func(conn net.Conn) {
 		speakFrames(conn, func(conn net.Conn, _ uint32) error {
-			_, _ = conn.Write(*said.Load())
+			_, _ = conn.Write(*frames.Load())
 			return errDone
 		})
 	})
@@ -81,10 +81,10 @@ const memoryOfLoad, memoryOfMessage, memoryPerByte = 64 << 20, 1 << 20, 4096
 // fuzz holds what must be true whatever a server says: the operation ends, with the
 // connection and not by its time limit, is recorded once, and takes bounded memory.
 func fuzz(f *testing.F, load func(t *testing.T, address net.Addr) *rig) {
-	var said atomic.Pointer[[]byte]
-	address := serveBytes(f, &said)
+	var answer atomic.Pointer[[]byte]
+	address := serveBytes(f, &answer)
 	f.Fuzz(func(t *testing.T, frames []byte) {
-		said.Store(&frames)
+		answer.Store(&frames)
 		r := load(t, address)
 		r.open(1)
 		r.config.Connections, r.config.Timeout = 1, time.Minute

@@ -83,7 +83,7 @@ func (l *grpcLink) establish() error {
 	return err
 }
 
-// client returns the library's client; it has not connected yet where it is new.
+// client returns the library's client, a new one where there is none; that has not connected yet.
 func (l *grpcLink) client() (*grpc.ClientConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,22 +163,21 @@ func (h *handshaker) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: h.TransportCredentials.Info().SecurityProtocol}
 }
 
-// Clone copies for another client.
+// Clone returns a copy for another client.
 func (h *handshaker) Clone() credentials.TransportCredentials {
 	return &handshaker{h.TransportCredentials.Clone(), h.link}
 }
 
-// trailers notes whether a status is the server's own: the library makes up others
-// with the same codes.
+// trailers notes whether a status is the server's own: the library makes others with the same codes itself.
 type trailers struct{}
 
-// trailerKey finds the note of a call.
+// trailerKey is the key of a context under which the call's *atomic.Bool is: whether the trailers came.
 type trailerKey struct{}
 
 // TagRPC changes nothing.
 func (trailers) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
-// HandleRPC waits for the trailers.
+// HandleRPC notes that the trailers have come.
 func (trailers) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	if _, is := event.(*stats.InTrailer); is {
 		if seen, ok := ctx.Value(trailerKey{}).(*atomic.Bool); ok {
@@ -231,7 +230,7 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 	err = conn.Invoke(ctx, method.path, message, &x.body, options...)
 	x.received = int64(len(x.body))
 	if err != nil && (!answered.Load() || ctx.Err() != nil || tooLarge(err)) {
-		x.fail(outcomeOfGRPC(err, w), said{status.Convert(err)}.Error())
+		x.fail(outcomeOfGRPC(err, w), statusError{status.Convert(err)}.Error())
 		return
 	}
 	x.answer.Status, x.answer.Header = int(status.Code(err)), append(lines(before), lines(behind)...)

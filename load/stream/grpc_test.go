@@ -28,8 +28,7 @@ import (
 
 const checkMethod = "grpc.health.v1.Health/Check"
 
-// serveGRPC starts a server of the health service, which knows the services "shop"
-// and "new".
+// serveGRPC starts a server of the health service, which knows the services "shop" and "new".
 // Calls pass through the interceptor; describe says how the server describes itself.
 func serveGRPC(
 	t *testing.T, secure *tls.Config, intercept grpc.UnaryServerInterceptor, describe func(*grpc.Server),
@@ -69,7 +68,7 @@ func newCall(t *testing.T, url string, address net.Addr) *rig {
 	return r
 }
 
-// protoSet returns the health service's description in a file, with others' where all.
+// protoSet returns the file of descriptors of the health service.
 func protoSet(t *testing.T) []byte {
 	t.Helper()
 	set := &descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{

@@ -57,7 +57,7 @@ func (l *http1Link) connect(ctx context.Context) error {
 	return l.hold(conn, w)
 }
 
-// hold puts a new connection to use, unless all is over.
+// hold puts a new connection to use, unless the load was given up.
 func (l *http1Link) hold(conn net.Conn, w *wire) error {
 	socket, ok := w.Conn.(syscall.Conn)
 	if !ok {
@@ -157,7 +157,7 @@ func (l *http1Link) lose(x *exchange, err error) {
 	l.abandon()
 }
 
-// hangUp ends the connection in good order.
+// hangUp closes the connection, TLS first.
 func (l *http1Link) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +167,7 @@ func (l *http1Link) hangUp() {
 	}
 }
 
-// abandon ends the connection without a word: there may be nobody to hear it.
+// abandon closes the socket without the end of TLS: the server may not read any more.
 func (l *http1Link) abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +177,7 @@ func (l *http1Link) abandon() {
 	}
 }
 
-// abort ends the connection under whoever uses it.
+// abort closes the connection also while a flow uses it.
 func (l *http1Link) abort() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

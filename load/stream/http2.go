@@ -91,7 +91,7 @@ func (l *http2Link) dial() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.base.Err(); err != nil { // all is over, and nobody would close it
+	if err := l.base.Err(); err != nil { // abort has been, so nothing would close it
 		conn.Close()
 		return err
 	}
@@ -99,9 +99,8 @@ func (l *http2Link) dial() error {
 	return nil
 }
 
-// exchange sends a request and reads its answer. One that the server cannot have
-// seen, because it or the connection said so, is sent again on a new connection,
-// once.
+// exchange sends a request and reads its answer. One that the server cannot have seen, which its frames or
+// the end of the connection show, is sent again on a new connection, once.
 func (l *http2Link) exchange(ctx context.Context, x *exchange) {
 	for again := true; ; again = false {
 		conn := l.current()

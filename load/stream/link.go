@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// link is a place in the pool: a connection, or room for one. On HTTP/1.1 it
+// link is an entry of the pool: a connection, or room for one. On HTTP/1.1 it
 // serves one flow at a time; otherwise several, from several goroutines.
 type link interface {
 	// stands reports whether there is a connection that can be used.
@@ -22,7 +22,7 @@ type link interface {
 	// exchange sends the step of the exchange's session and receives its answer, within
 	// the exchange's limit. The context is that of the whole load.
 	exchange(ctx context.Context, x *exchange)
-	// hangUp ends the connection, as a client does who needs it no more.
+	// hangUp closes the connection, as a client does that needs it no more.
 	hangUp()
 	// abort ends it with whatever is in flight, from any goroutine.
 	abort()
@@ -43,7 +43,7 @@ type exchange struct {
 	// waited: the server permitted no further stream, so that until sent the target
 	// was waited for, not this engine.
 	waited bool
-	// unanswered: the connection stood before, and ended without a word.
+	// unanswered: the connection ended before a byte of the answer came.
 	unanswered bool
 	resent     bool           // it is sent for the second time
 	outcome    record.Outcome // OK: there is an answer to be judged

@@ -22,7 +22,7 @@ type loop struct {
 	abandoned   atomic.Bool  // what is in flight is given up
 	interrupted atomic.Bool  // the caller's context ended
 	ended       atomic.Int64 // flows that ended or think
-	puzzled     atomic.Bool  // there is an example of a complaint
+	explained   atomic.Bool  // example is given
 
 	mu      sync.Mutex // guards what follows
 	next    time.Duration
@@ -32,11 +32,11 @@ type loop struct {
 	asleep  engine.Agenda[*place]
 	looking time.Duration // when the pacer looks again by itself
 	stopped bool          // no step is begun any more
-	held    int64
-	cut     int64
-	endedAt []int64 // values of ended at multiples of engine.EndedEvery
-	example string
-	said    record.Said
+	held    int64         // flows begun later than they were due, because of the highest rate
+	cut     int64         // flows that the end left unfinished
+	endedAt []int64       // values of ended at multiples of engine.EndedEvery
+	example string        // a complaint about an answer
+	said    record.ErrorSamples
 
 	recording sync.Mutex // guards the recorder
 }
@@ -51,7 +51,7 @@ func (l *loop) advance() {
 	}
 }
 
-// from returns when the flow that is next may begin; ok is false when there is none.
+// from returns when the next flow may begin; ok is false when there is none.
 // The caller holds mu.
 func (l *loop) from() (at time.Duration, ok bool) {
 	if !l.more || l.next >= l.config.Duration {
@@ -60,7 +60,7 @@ func (l *loop) from() (at time.Duration, ok bool) {
 	return max(l.config.Pacing.Slot(l.next), l.limit.From()), true
 }
 
-// assign gives a place the flow that is next. The caller holds mu.
+// assign gives a place the next flow. The caller holds mu.
 func (l *loop) assign(p *place, now time.Duration) {
 	p.due = l.next
 	if l.limit.From() > l.config.Pacing.Slot(l.next) {
@@ -71,8 +71,8 @@ func (l *loop) assign(p *place, now time.Duration) {
 	l.advance()
 }
 
-// await waits for a flow of an open loop; false is the end. Whoever comes late
-// takes what is due without the pacer.
+// await waits for a flow of an open loop; false is the end. A place that becomes free
+// when a flow is already due takes it without the pacer.
 func (l *loop) await(p *place) bool {
 	l.mu.Lock()
 	if l.stopped {
@@ -149,7 +149,7 @@ func (l *loop) permits() bool {
 	return true
 }
 
-// turn does what is due and returns when to look again. over: no step is begun
+// turn wakes the places that have something to do, and returns when to look again. over: no step is begun
 // any more.
 func (l *loop) turn() (again time.Duration, over bool) {
 	l.mu.Lock()
@@ -161,7 +161,7 @@ func (l *loop) turn() (again time.Duration, over bool) {
 		l.config.Duration = min(l.config.Duration, l.end)
 	}
 	for len(l.asleep) > 0 && l.asleep[0].Due <= now {
-		l.asleep.Pop().Who.wake <- true // never blocks: who sleeps has an empty channel
+		l.asleep.Pop().Who.wake <- true // never blocks: the channel of a place asleep is empty
 	}
 	at, ok := l.from()
 	for ; ok && at <= now && len(l.idle) > 0; at, ok = l.from() {
@@ -216,15 +216,15 @@ func (l *loop) record(s record.Sample) {
 	l.recording.Unlock()
 }
 
-// explain keeps the first complaint as an example.
+// explain keeps the first complaint as the example.
 func (l *loop) explain(complaint string) {
-	if complaint == "" || l.puzzled.Load() {
+	if complaint == "" || l.explained.Load() {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.example == "" {
 		l.example = complaint
-		l.puzzled.Store(true)
+		l.explained.Store(true)
 	}
 }

@@ -47,8 +47,8 @@ func (p *place) serve() {
 	}
 }
 
-// live is the life of a user, who begins at a time and thinks between flows. Its
-// sums are for Little's law: from the first operation to the end of the last.
+// live plays the flows of a user of a closed loop, who begins at a time and thinks between flows. Its sums
+// are for Little's law: from the first operation to the end of the last.
 func (p *place) live(begin, think time.Duration) {
 	p.due = begin
 	last, began := begin, false
@@ -74,7 +74,7 @@ func (p *place) live(begin, think time.Duration) {
 }
 
 // flow plays a flow from its first step, which is due at p.due. It returns how the
-// last step ended and how long that has one think.
+// last step ended, and how long the user thinks after it.
 func (p *place) flow() (record.Outcome, time.Duration) {
 	defer p.leave()
 	p.flowDue = p.due
@@ -85,7 +85,7 @@ func (p *place) flow() (record.Outcome, time.Duration) {
 			return outcome, think
 		}
 		p.due = p.free + think
-		p.loop.ended.Add(1) // who thinks waits for nobody
+		p.loop.ended.Add(1) // a flow that thinks waits for nothing of the target
 		if !p.loop.sleep(p, p.due) {
 			p.loop.mu.Lock()
 			p.loop.cut++ // the end leaves it unfinished
@@ -115,10 +115,10 @@ func (p *place) step() record.Outcome {
 	switch {
 	case outcome == record.OK:
 		p.statuses[p.x.answer.Status]++
-		outcome, p.x.why = p.session.Judge(&p.x.answer, !l.puzzled.Load())
+		outcome, p.x.why = p.session.Judge(&p.x.answer, !l.explained.Load())
 		if outcome == record.BadStatus || outcome == record.Rejected {
 			l.mu.Lock()
-			l.said.Hear(p.x.answer.Status, p.x.answer.Text())
+			l.said.Add(p.x.answer.Status, p.x.answer.Text())
 			l.mu.Unlock()
 		}
 	case l.abandoned.Load():

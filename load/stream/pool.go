@@ -17,7 +17,7 @@ import (
 // dialing is how many connections are made at the same time before the load.
 const dialing = 16
 
-// pool is all connections, or rooms for them.
+// pool is all links of a load.
 type pool struct {
 	config *Config
 	dialer *dialer
@@ -26,7 +26,7 @@ type pool struct {
 	cancel context.CancelFunc
 }
 
-// newPool finds out what is spoken, and for gRPC what the methods look like. The
+// newPool finds out the protocol, and for gRPC the messages of the methods. The
 // caller's context bounds that; what is sent later ends with abort.
 func newPool(ctx context.Context, config *Config) (*pool, error) {
 	d, err := newDialer(config)
@@ -52,7 +52,7 @@ func newPool(ctx context.Context, config *Config) (*pool, error) {
 	return p, nil
 }
 
-// settle decides what is spoken where the configuration leaves it open.
+// settle decides on the protocol where the configuration leaves it open.
 func (p *pool) settle(ctx context.Context) error {
 	if p.config.Protocol != Auto {
 		return nil
@@ -95,7 +95,7 @@ func (p *pool) maker(ctx context.Context) (func() link, error) {
 	}, nil
 }
 
-// describe learns what the methods look like, before the load.
+// describe learns the messages of the methods, before the load.
 func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 	if p.config.ProtoSet != nil {
 		return fromProtoSet(p.config.ProtoSet, p.config.Methods)
@@ -118,7 +118,7 @@ func (p *pool) open(caller context.Context) error {
 		return p.try(ctx, p.links[0])
 	}
 	if err := p.try(ctx, p.links[0]); err != nil {
-		return err // the first says enough
+		return err // the others would fail alike
 	}
 	rest := make(chan link)
 	var all sync.WaitGroup

@@ -88,15 +88,15 @@ func newLoop(config *Config, pool *pool) (*loop, error) {
 	return l, nil
 }
 
-// crowd is all places, and a channel that is closed when none is at work.
-type crowd struct {
+// running is all places, and a channel that is closed when the goroutine of none runs any more.
+type running struct {
 	places []*place
 	gone   chan struct{}
 }
 
 // begin starts the goroutines of all places.
-func (l *loop) begin(pool *pool) crowd {
-	c := crowd{gone: make(chan struct{})}
+func (l *loop) begin(pool *pool) running {
+	c := running{gone: make(chan struct{})}
 	var all sync.WaitGroup
 	for i := range l.config.places() {
 		number := i % len(pool.links) // neighbours in the list of idle places are on different connections
@@ -156,7 +156,7 @@ func (l *loop) waitUntil(at time.Duration) error {
 
 // drain waits for operations in flight as long as they may take, and then gives
 // them up.
-func (l *loop) drain(ctx context.Context, c crowd, pool *pool) {
+func (l *loop) drain(ctx context.Context, c running, pool *pool) {
 	grace := time.NewTimer(l.config.Grace)
 	defer grace.Stop()
 	select {
@@ -171,7 +171,7 @@ func (l *loop) drain(ctx context.Context, c crowd, pool *pool) {
 }
 
 // report sums up, when nobody is at work any more.
-func (l *loop) report(c crowd, stopped time.Duration) engine.Report {
+func (l *loop) report(c running, stopped time.Duration) engine.Report {
 	r := engine.Report{
 		Start: l.start, Elapsed: l.clock(), Window: min(stopped, l.config.Duration),
 		HeldBack: l.held, Cut: l.cut, Skipped: l.config.Player.Skipped(), Ended: l.endedAt, Example: l.example,

@@ -18,7 +18,7 @@ func newWaiter() (*waiter, error) {
 	return &waiter{fd}, err
 }
 
-// wait sleeps for a time, or until somebody nudges.
+// wait sleeps for a time, or until a nudge.
 func (w *waiter) wait(d time.Duration) error {
 	fds := []unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}
 	limit := unix.NsecToTimespec(int64(max(d, 0)))
@@ -33,11 +33,11 @@ func (w *waiter) wait(d time.Duration) error {
 	return err
 }
 
-// nudge wakes who waits, or lets the next wait end at once.
+// nudge ends the wait that goes on, or otherwise the next one at once.
 func (w *waiter) nudge() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(w.fd, one[:]) // it can only fail when the counter is full: then it is nudged
+	_, _ = unix.Write(w.fd, one[:]) // it only fails when the counter is full: then it has been nudged
 }
 
 func (w *waiter) close() error { return unix.Close(w.fd) }

@@ -25,7 +25,7 @@ type dialer struct {
 	authority        string // host and port, as requests name them
 	timeout          time.Duration
 	connects         atomic.Int64
-	received         atomic.Int64 // bytes, encrypted where that is so
+	received         atomic.Int64 // bytes as they came, encrypted ones with TLS
 }
 
 // newDialer reads where to connect from a checked configuration.
@@ -77,10 +77,10 @@ var (
 	errNotHTTP2 = errors.New("what the server says is not HTTP/2")
 )
 
-// handshakeError is a failed handshake and what became of the connection below.
+// handshakeError is a failed handshake, and how the connection below it ended.
 type handshakeError struct {
 	error
-	below record.Outcome // OK where it is whole
+	below record.Outcome // OK where it did not end
 }
 
 // Error says that the connection stood.
@@ -89,8 +89,8 @@ func (h *handshakeError) Error() string { return "TLS handshake: " + h.error.Err
 // Unwrap is the handshake's own error.
 func (h *handshakeError) Unwrap() error { return h.error }
 
-// wire is a connection that counts bytes and remembers how it ended: libraries
-// above it say that in words of their own.
+// wire is a connection that counts bytes and remembers how it ended: the libraries above it give that as text
+// only.
 type wire struct {
 	net.Conn
 	dialer   *dialer
@@ -116,7 +116,8 @@ func (w *wire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// remember keeps the first end. That time ran out, or that we hung up, is none.
+// remember keeps how the connection ended first. A time limit that passed is no end, nor is that this side
+// closed it.
 func (w *wire) remember(err error) {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
 		return

@@ -17,34 +17,34 @@ import (
 )
 
 const (
-	// awaitEvery is the pause between two looks at a target that is not there yet.
+	// awaitEvery is the pause between two attempts to reach a target that is not there yet.
 	awaitEvery = 20 * time.Millisecond
-	// firstLook bounds the first look, and the one after a look that was cut off may take
-	// twice as long: a balancer that finds nobody behind it holds a request for a second.
-	firstLook = 100 * time.Millisecond
+	// firstTimeout is the time limit of the first attempt. It doubles after each attempt that
+	// timed out: a load balancer without a server behind it holds a request for a second.
+	firstTimeout = 100 * time.Millisecond
 )
 
-// Await waits until the target is there, at most for a time. With a path, a GET
-// of it has to be answered with a status below 400; without, a connection is
-// enough. Only permitted addresses are connected to.
+// Await waits until the target is there, for limit at most. With a path, a GET of it
+// must be answered with a status below 400; without a path, a connection is enough. It
+// connects to permitted addresses only.
 func (t *Trial) Await(ctx context.Context, path string, limit time.Duration) error {
 	until, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	var missing error
-	for patience := firstLook; ; {
-		err := t.look(until, path, patience)
+	for timeout := firstTimeout; ; {
+		err := t.probe(until, path, timeout)
 		if err == nil {
 			return nil
 		}
 		if explained := t.explain(err); explained != nil { // time changes neither certificate nor protocol
 			return explained
 		}
-		cut := errors.Is(err, context.DeadlineExceeded)
-		if missing == nil || !cut { // a look that was cut off says less than the one before
+		timedOut := errors.Is(err, context.DeadlineExceeded)
+		if missing == nil || !timedOut { // a time-out says less than the error before it
 			missing = err
 		}
-		if cut {
-			patience *= 2
+		if timedOut {
+			timeout *= 2
 		}
 		select {
 		case <-until.Done():
@@ -54,8 +54,8 @@ func (t *Trial) Await(ctx context.Context, path string, limit time.Duration) err
 	}
 }
 
-// look looks once, for a time at most.
-func (t *Trial) look(ctx context.Context, path string, limit time.Duration) (err error) {
+// probe makes one attempt to reach the target, for limit at most.
+func (t *Trial) probe(ctx context.Context, path string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if path == "" {
@@ -77,13 +77,13 @@ func (t *Trial) look(ctx context.Context, path string, limit time.Duration) (err
 	return badStatus(path, answer, said)
 }
 
-// badStatus is the error of an answer, with what it says.
+// badStatus returns the error of an answer, with the beginning of its body.
 func badStatus(path string, answer *http.Response, said string) error {
 	said = cmp.Or(said, "nothing more")
 	return fmt.Errorf("GET %s: status %s, and the answer says: %s", path, answer.Status, said)
 }
 
-// get asks for a path; of the body of the answer it returns what begins it.
+// get sends a GET of a path and returns the answer and the beginning of its body.
 func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, said string, err error) {
 	client := oneRequest(t.tlsConfig(),
 		func(ctx context.Context, _, _ string) (net.Conn, error) { return t.dial(ctx) })
@@ -95,7 +95,7 @@ func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, sa
 		return nil, "", err
 	}
 	const enough = 1 << 10                                     // bytes; an excerpt is shorter
-	body, _ := io.ReadAll(io.LimitReader(answer.Body, enough)) // a body that breaks off says what it said
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, enough)) // the beginning of a body that breaks off will do
 	return answer, record.Excerpt(body), answer.Body.Close()
 }
 
@@ -104,8 +104,8 @@ func (t *Trial) tlsConfig() *tls.Config {
 		ServerName: t.at.name}
 }
 
-// explain returns what to do about a target whose certificate or protocol is not what was expected; nil for
-// any other error.
+// explain returns an error that says what to do if the target has an unexpected certificate or protocol, and
+// nil for any other error.
 func (t *Trial) explain(err error) error {
 	var refused *tls.CertificateVerificationError
 	switch {
@@ -121,8 +121,8 @@ func (t *Trial) explain(err error) error {
 	return nil
 }
 
-// Warmup returns the trial for a shorter time: its users, all at once, or its mean
-// rate.
+// Warmup returns the trial with another duration: with all users at once, or with its
+// mean rate.
 func (t *Trial) Warmup(d time.Duration) (*Trial, error) {
 	l := scenario.Load{Duration: scenario.Duration(d), Users: t.model.users,
 		Think: scenario.Duration(t.model.think)}

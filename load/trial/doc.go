@@ -8,5 +8,5 @@
 // adds up what they did.
 //
 // Entry points: Spec.Prepare, Trial.Play, Trial.Search; Request.Scenario makes a
-// scenario of one URL; ReadArrivals reads recorded arrivals.
+// scenario of one URL.
 package trial

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clients returns what holds connections to the target, and how many of them there are.
+// clients returns the number of connections to the target, and whether to call them users or connections.
 func (t *Trial) clients() (what string, n int) {
 	if t.model.users > 0 {
 		return "users", t.model.users
@@ -14,7 +14,7 @@ func (t *Trial) clients() (what string, n int) {
 	return "connections", t.spec.Connections
 }
 
-// FilesError says that this process may not open as many files as a load needs.
+// FilesError is the error of a process that may not open as many files as a load needs.
 type FilesError struct {
 	What          string // connections or users
 	Asked, Needed int
@@ -28,12 +28,12 @@ func (f *FilesError) Error() string {
 		f.Asked, f.What, f.Needed, f.Limit, f.Needed, max(int(f.Limit)-otherFiles, 0), f.What)
 }
 
-// otherFiles is how many files a generator opens beside its connections: its loops',
-// its outputs, and connections that ask whether the target is there.
+// otherFiles is the number of files that a generator opens beside its connections: those of
+// its loops, its outputs, and connections that ask whether the target is there.
 const otherFiles = 40
 
-// checkFiles holds what the load needs against the hard limit; Go's runtime has raised
-// the soft one to it.
+// checkFiles compares the files that the load needs with the hard limit, to which Go's
+// runtime has raised the soft one.
 func (t *Trial) checkFiles() error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,24 +10,30 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// TestLatenessThatIsPermittedLimitsNobody: operations are sent 50 ms late, of the
-// generator's own fault.
+// summaryOf returns the summary of samples, as if a load of a spec had recorded them in three seconds.
+func summaryOf(t *testing.T, s Spec, samples []record.Sample) record.Summary {
+	t.Helper()
+	under := prepare(t, s)
+	results, err := record.NewResults(record.Options{Operations: under.Operations()})
+	must(t, err)
+	for i := range samples {
+		results.Add(&samples[i])
+	}
+	o := Outcome{Results: results, Report: engine.Report{Elapsed: 3 * time.Second}}
+	under.sumUp(&o)
+	return o.Summary
+}
+
+// TestLatenessThatIsPermittedLimitsNobody: the generator itself sends operations 50 ms late.
 func TestLatenessThatIsPermittedLimitsNobody(t *testing.T) {
 	for permitted, limited := range map[scenario.Duration]bool{0: true, 40 * ms: true, 100 * ms: false} {
 		spec := specFor(t, "http://127.0.0.1:1/")
 		spec.Lateness = permitted
-		under := prepare(t, spec)
-		results, err := record.NewResults(record.Options{Operations: under.Operations()})
-		must(t, err)
-		for range 10 {
-			const late = 50 * time.Millisecond
-			results.Add(record.Sample{Outcome: record.OK, Sent: late, Finished: late + time.Millisecond})
-		}
-		o := Outcome{Results: results, Report: engine.Report{Elapsed: time.Second}}
-		under.sumUp(&o)
-		if o.Summary.Generator.Limited != limited {
-			t.Errorf("%d ns permitted: limited %v by %q, want %v", permitted, o.Summary.Generator.Limited,
-				o.Summary.Generator.LimitedBy, limited)
+		const late = 50 * time.Millisecond
+		sample := record.Sample{Outcome: record.OK, Sent: late, Finished: late + time.Millisecond}
+		g := summaryOf(t, spec, slices.Repeat([]record.Sample{sample}, 10)).Generator
+		if g.Limited != limited {
+			t.Errorf("%d ns permitted: limited %v by %q, want %v", permitted, g.Limited, g.LimitedBy, limited)
 		}
 	}
 }
@@ -37,20 +44,17 @@ func TestLatenessThatMovesNoFigureLimitsNobody(t *testing.T) {
 	for late, limited := range map[time.Duration]bool{
 		900 * time.Microsecond: false, 2400 * time.Microsecond: false, 20 * time.Millisecond: true,
 	} {
-		under := prepare(t, specFor(t, "http://127.0.0.1:1/"))
-		results, err := record.NewResults(record.Options{Operations: under.Operations()})
-		must(t, err)
-		for i := range 150 {
+		samples := make([]record.Sample, 150)
+		for i := range samples {
 			var sent time.Duration
 			if i == 40 || i == 110 {
 				sent = late
 			}
-			results.Add(record.Sample{Sent: sent,
-				Finished: sent + 6*time.Millisecond + time.Duration(i)*3*time.Microsecond})
+			samples[i] = record.Sample{Sent: sent,
+				Finished: sent + 6*time.Millisecond + time.Duration(i)*3*time.Microsecond}
 		}
-		o := Outcome{Results: results, Report: engine.Report{Elapsed: 3 * time.Second}}
-		under.sumUp(&o)
-		if s := o.Summary; s.Generator.Limited != limited {
+		s := summaryOf(t, specFor(t, "http://127.0.0.1:1/"), samples)
+		if s.Generator.Limited != limited {
 			t.Errorf("%v late: limited %v by %q; notes %q", late, s.Generator.Limited, s.Generator.LimitedBy, s.Notes)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"time"
 
@@ -15,31 +14,31 @@ import (
 
 // Kinds of arrivals in an open loop.
 const (
-	Constant = "constant"
-	Poisson  = "poisson"
-	Jittered = lab.JitteredArrivals
+	constant = "constant"
+	poisson  = "poisson"
+	jittered = lab.JitteredArrivals
 )
 
-// DefaultDuration is how long flows are begun when nothing says so.
-const DefaultDuration = 10 * time.Second
+// defaultDuration is how long flows are begun if nothing says so.
+const defaultDuration = 10 * time.Second
 
-// longest bounds every time of a load, so that sums of some are times too.
+// longest bounds every time of a load, so that sums of several do not overflow.
 const longest = 7 * 24 * time.Hour
 
-// model is a scenario.Load that was understood.
+// model is the load model of a scenario.Load, ready to be played.
 type model struct {
 	open          schedule.Schedule // of an open loop
 	users         int               // of a closed loop; zero: open
 	think, rampUp time.Duration
 	duration      time.Duration // flows are begun before it
-	peak          float64       // highest rate that is planned, flows per second; zero: a closed loop has none
+	peak          float64       // highest planned rate, flows per second; zero in a closed loop
 	even          bool          // flows are due at that rate all the time, evenly spaced
 	text          string        // "open, poisson, 5000/s"
 }
 
-// newModel understands a load. Files are relative to dir.
+// newModel returns the model of a load. Files are relative to dir.
 func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
-	m := model{duration: cmp.Or(time.Duration(l.Duration), DefaultDuration)}
+	m := model{duration: cmp.Or(time.Duration(l.Duration), defaultDuration)}
 	given := modelsIn(l)
 	switch {
 	case len(given) == 0:
@@ -50,7 +49,7 @@ func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
 	case m.duration < 0:
 		return m, fmt.Errorf("the duration %v is not above zero", m.duration)
 	case m.duration > longest:
-		return m, fmt.Errorf("the duration %v is longer than %.0fh", m.duration, longest.Hours())
+		return m, tooLong("duration", m.duration)
 	case l.Users != 0:
 		return m, m.closed(l)
 	case l.Think != 0 || l.RampUp != 0:
@@ -62,7 +61,12 @@ func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
 	return m, m.setArrivals(l.Arrivals, seed)
 }
 
-// modelsIn names the load models that are given.
+// tooLong returns the error of a time of a load that is above the limit.
+func tooLong(what string, d time.Duration) error {
+	return fmt.Errorf("the %s %v is longer than %.0fh", what, d, longest.Hours())
+}
+
+// modelsIn returns the names of the load models that are given.
 func modelsIn(l scenario.Load) []string {
 	var given []string
 	for _, one := range []struct {
@@ -79,7 +83,7 @@ func modelsIn(l scenario.Load) []string {
 	return given
 }
 
-// closed reads users.
+// closed reads the users of a closed loop.
 func (m *model) closed(l scenario.Load) error {
 	m.users, m.think, m.rampUp = l.Users, time.Duration(l.Think), time.Duration(l.RampUp)
 	m.text = fmt.Sprintf("closed, %d users, think time %v, ramp-up %v", m.users, m.think, m.rampUp)
@@ -87,7 +91,7 @@ func (m *model) closed(l scenario.Load) error {
 	case m.users < 0 || m.think < 0 || m.rampUp < 0:
 		return fmt.Errorf("%d users, think time %v, ramp-up %v: none may be negative", m.users, m.think, m.rampUp)
 	case m.think > longest:
-		return fmt.Errorf("the think time %v is longer than %.0fh", m.think, longest.Hours())
+		return tooLong("think time", m.think)
 	case m.rampUp >= m.duration:
 		return fmt.Errorf("the ramp-up of %v is not shorter than the load of %v", m.rampUp, m.duration)
 	case l.Arrivals != "":
@@ -120,14 +124,14 @@ func (m *model) setOpen(l scenario.Load, dir string) error {
 // setArrivals spaces arrivals evenly, about evenly or at random.
 func (m *model) setArrivals(kind string, seed uint64) error {
 	switch kind {
-	case Poisson:
+	case poisson:
 		m.open, m.even = m.open.Random(seed), false
-	case Jittered:
+	case jittered:
 		m.open, m.even = m.open.Jittered(seed), false
-	case "", Constant:
-		kind = Constant
+	case "", constant:
+		kind = constant
 	default:
-		return fmt.Errorf("arrivals %q are unknown: use %s, %s or %s", kind, Constant, Jittered, Poisson)
+		return fmt.Errorf("arrivals %q are unknown: use %s, %s or %s", kind, constant, jittered, poisson)
 	}
 	m.text = fmt.Sprintf("open, %s, %s", kind, m.text)
 	return nil
@@ -162,8 +166,8 @@ func (m *model) stairs(s scenario.Stairs) error {
 		return err
 	}
 	each := time.Duration(s.Each)
-	if each > math.MaxInt64/time.Duration(s.Count) {
-		return fmt.Errorf("steps: %d steps of %v are too long", s.Count, each)
+	if each > longest/time.Duration(s.Count) {
+		return fmt.Errorf("steps: %d steps of %v are longer than %.0fh", s.Count, each, longest.Hours())
 	}
 	steps := make([]schedule.Step, s.Count)
 	for i := range steps {

@@ -69,7 +69,7 @@ func TestModels(t *testing.T) {
 
 func TestArrivalsAreRandomFromTheSeed(t *testing.T) {
 	l := scenario.Load{Spike: &scenario.Spike{Base: "100", Peak: "500", At: second, For: second},
-		Duration: 3 * second, Arrivals: Poisson}
+		Duration: 3 * second, Arrivals: poisson}
 	var counts [3][]int64
 	for i, seed := range []uint64{1, 1, 2} {
 		m, err := newModel(l, seed, "")
@@ -83,7 +83,7 @@ func TestArrivalsAreRandomFromTheSeed(t *testing.T) {
 
 // TestArrivalsCanBeJittered without a change of their number, whatever the rate does.
 func TestArrivalsCanBeJittered(t *testing.T) {
-	l := scenario.Load{Rate: "100", Duration: 3 * second, Arrivals: Jittered}
+	l := scenario.Load{Rate: "100", Duration: 3 * second, Arrivals: jittered}
 	m, err := newModel(l, 1, "")
 	counts := countsOf(m, 3)
 	if err != nil || !slices.Equal(counts, []int64{100, 100, 100}) || m.text != "open, jittered, 100/s" {
@@ -112,7 +112,10 @@ func TestMistakesOfModels(t *testing.T) {
 		"flat ramp": {scenario.Load{Ramp: &scenario.Ramp{From: "0", To: "0"}}, "no operation is ever due"},
 		"steps":     {scenario.Load{Steps: &scenario.Stairs{From: "1", By: "1"}}, "0 steps of 0s"},
 		"endless steps": {scenario.Load{Steps: &scenario.Stairs{From: "1", By: "1", Count: 9999,
-			Each: scenario.Duration(1 << 60)}}, "too long"},
+			Each: scenario.Duration(1 << 60)}}, "longer than 168h"},
+		"long steps": {scenario.Load{Steps: &scenario.Stairs{From: "1", By: "1", Count: 2, Each: 303_000 * second}},
+			"2 steps of 84h10m0s are longer than 168h"},
+		"long replay": {scenario.Load{Replay: "years.txt"}, "longer than 168h"},
 		"late spike": {scenario.Load{Spike: &scenario.Spike{Base: "1", Peak: "2", At: 9 * second,
 			For: 2 * second}}, "not within the load of 10s"},
 		"no replay":        {scenario.Load{Replay: "missing"}, "no such file"},
@@ -137,6 +140,7 @@ func TestReadArrivals(t *testing.T) {
 		{"seconds", "0.5\n0\n\n1e-9\n", []time.Duration{0, 1, 5e8}, ""},
 		{"no number", "0.5\nsoon\n", nil, "line 2"},
 		{"before the beginning", "-1\n", nil, `"-1" is not a time`},
+		{"more than a time can be", "9223372036.854776\n", nil, "is not a time"},
 		{"empty", "", nil, "the file is empty"},
 		{"lines", `{"started":"2026-01-01T00:00:01Z"}` + "\n" + `{"started":"2026-01-01T00:00:00.5Z"}`,
 			[]time.Duration{0, 5e8}, ""},
@@ -147,7 +151,7 @@ func TestReadArrivals(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := ReadArrivals(strings.NewReader(c.text))
+			got, err := readArrivals(strings.NewReader(c.text))
 			switch {
 			case c.err == "" && (err != nil || !slices.Equal(got, c.want)):
 				t.Errorf("arrivals %v, error %v, want %v", got, err, c.want)
@@ -175,7 +179,7 @@ func FuzzReadArrivals(f *testing.F) {
 	f.Add("timeStamp,elapsed\n1,2\n")
 	f.Add(`{"started":"2026-01-01T00:00:00Z"}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		times, err := ReadArrivals(strings.NewReader(text))
+		times, err := readArrivals(strings.NewReader(text))
 		if err != nil {
 			return
 		}

@@ -27,7 +27,7 @@ import (
 // Row does not end the load; it is returned in the end.
 type Hooks struct {
 	// Enough ends the load when it is set: nothing is begun any more, and what is in
-	// flight is answered.
+	// flight may end.
 	Enough *atomic.Bool
 	// Interval is the time between two calls of Second. Zero: one second.
 	Interval time.Duration
@@ -39,7 +39,7 @@ type Hooks struct {
 	Second func(Second) error
 	// Row is called with every operation, one at a time, beside the load.
 	Row func(record.Row) error
-	// Cohorts asks for those of the outcome.
+	// Cohorts asks for Outcome.Cohorts.
 	Cohorts bool
 }
 
@@ -48,19 +48,19 @@ type Outcome struct {
 	Summary record.Summary  `json:"summary"`
 	Results *record.Results `json:"results"`
 	Report  engine.Report   `json:"report"`
-	// Checks say, by operation, what answers were checked for, in words.
+	// Checks says, by operation, what answers were checked for, in words.
 	Checks []string `json:"checks"`
-	// Cores are the processors that the generator could use; zero: it keeps them
-	// busy by its user's wish.
+	// Cores is the number of processors that the generator could use; zero: it was to
+	// keep them busy (pacing spin), so that their use says nothing.
 	Cores float64 `json:"cores"`
-	// Notes hold what a reader has to know beside the report: they end up in the
-	// summary.
+	// Notes holds what a reader has to know beside the report. They go into the summary.
 	Notes []string `json:"notes,omitempty"`
-	// Cohorts are the operations by when they were due, where hooks ask for them.
+	// Cohorts holds the operations by their due time, if Hooks.Cohorts is set.
 	Cohorts *lab.Cohorts `json:"cohorts,omitempty"`
-	// Progress is for another trial that shall use no sequence and row again.
+	// Progress is the Spec.After of another trial that shall not use the same values and
+	// rows again.
 	Progress scenario.Progress `json:"progress,omitzero"`
-	// Backlog is how the flows that were due and not done piled up.
+	// Backlog is the growth of the number of flows that were due and not done.
 	Backlog search.Growth `json:"-"`
 }
 
@@ -199,7 +199,7 @@ func (p *performance) read(loop int, tap *record.Tap) {
 	}
 }
 
-// waits says when a list of operations held the load up.
+// waits returns a note if writing the list of operations delayed the load.
 func (p *performance) waits() []string {
 	var times int64
 	var waited time.Duration
@@ -214,8 +214,8 @@ func (p *performance) waits() []string {
 		times, waited.Round(time.Microsecond))}
 }
 
-// connected notes when the clock starts: when the last loop stands ready. The
-// hook of the caller is asked by the first loop.
+// connected returns what a loop calls when its connections are open. The first loop calls
+// the hook of the caller; the last one determines when the clock starts.
 func (p *performance) connected(loop int) func() error {
 	return func() error {
 		if loop == 0 && p.hooks.Connected != nil {
@@ -230,8 +230,8 @@ func (p *performance) connected(loop int) func() error {
 	}
 }
 
-// send plays the load on the engine for it and returns the processors that this
-// one may use.
+// send plays the load on the right engine and returns the number of processors that the
+// engine may use; see Outcome.Cores.
 func (p *performance) send() (engine.Report, float64, error) {
 	host := float64(runtime.NumCPU())
 	if p.streams() {
@@ -241,15 +241,15 @@ func (p *performance) send() (engine.Report, float64, error) {
 		return report, host, err
 	}
 	target, err := p.target()
-	configs := make([]engine.Config, len(p.recorders))
-	for i := range configs {
-		configs[i] = engine.Config{Target: target, Load: p.load(i)}
-	}
 	if err != nil {
 		for _, recorder := range p.recorders {
 			recorder.Close(0)
 		}
 		return engine.Report{}, 0, err
+	}
+	configs := make([]engine.Config, len(p.recorders))
+	for i := range configs {
+		configs[i] = engine.Config{Target: target, Load: p.load(i)}
 	}
 	reports, err := engine.RunAll(p.ctx, configs)
 	sum := reports[0]
@@ -278,7 +278,7 @@ func (p *performance) player(loop int) *scenario.Player {
 	return player
 }
 
-// goOn moves the progress behind this load, which has ended, and returns it.
+// goOn advances the progress past this load, which has ended, and returns it.
 func (p *performance) goOn() scenario.Progress {
 	p.progress.Loads++
 	for _, player := range p.players {
@@ -315,7 +315,7 @@ func (p *performance) streamConfig() stream.Config {
 	}
 }
 
-// describe returns the load as people read it.
+// describe returns the load in words.
 func (t *Trial) describe() string {
 	all := []string{t.model.text}
 	if t.Open() {

@@ -18,8 +18,8 @@ const (
 	reachWithin = 5 * time.Second
 )
 
-// reach connects to one of several addresses: each is tried in its order, when the one before has failed or
-// takes long, and the first connection that stands counts (RFC 8305, Happy Eyeballs).
+// reach connects to one of several addresses. It tries them in their order, the next one when the last one
+// has failed or takes long, and returns the first connection that succeeds (RFC 8305, Happy Eyeballs).
 func reach(ctx context.Context, addresses []netip.AddrPort) (connection net.Conn, err error) {
 	type attempt struct {
 		net.Conn
@@ -97,14 +97,17 @@ func (t *Trial) dial(ctx context.Context) (net.Conn, error) {
 	return connection, err
 }
 
-// address returns where all of a load goes: the address that answers, where the target has several.
+// address returns the address for the whole load: the first one that answers if the target has several.
 func (t *Trial) address(ctx context.Context) (netip.AddrPort, error) {
 	addresses := t.ticket.Addresses
 	if answers := t.answers.Load(); answers != nil {
 		return *answers, nil
 	}
-	if len(addresses) <= 1 {
-		return append(addresses, netip.AddrPort{})[0], nil // none: the target is a Unix socket
+	switch len(addresses) {
+	case 0: // the target is a Unix socket
+		return netip.AddrPort{}, nil
+	case 1:
+		return addresses[0], nil
 	}
 	answers, err := reachable(ctx, addresses)
 	if err != nil {

@@ -82,10 +82,9 @@ func TestTheProofComesFromAnAddressThatAnswers(t *testing.T) {
 		},
 		Fetch: func(_ context.Context, p consent.Proof) ([]byte, error) {
 			asked = p.Address
-			return []byte("0123456789abcdef"), nil
+			return []byte(token), nil
 		},
-		Allowed: []consent.Permission{{Host: "shop.test", Ports: []uint16{80}, Owner: "o", MaxRate: 200,
-			Hours: always(t), Expires: time.Now().Add(24 * time.Hour), Token: "0123456789abcdef"}},
+		Allowed: allowed(t, 200),
 	}
 	prepared := prepare(t, s)
 	if to, err := prepared.address(t.Context()); err != nil || to != asked || to.Addr() != second {

@@ -27,16 +27,16 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// replay reads recorded arrivals. A duration, if given, cuts off what is behind
-// it; without one the load ends a mean gap after the last arrival, so that its
-// rate is the recorded one.
+// replay reads recorded arrivals. A duration, if given, cuts off what comes later.
+// Without one the load ends a mean gap after the last arrival, so that its rate is the
+// recorded one.
 func (m *model) replay(path string, duration time.Duration) error {
 	file, err := inputfile.Open(path, maxReplay)
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	times, err := ReadArrivals(file)
+	times, err := readArrivals(file)
 	if err != nil {
 		return fmt.Errorf("replay %s: %w", path, err)
 	}
@@ -52,6 +52,9 @@ func (m *model) replay(path string, duration time.Duration) error {
 		m.duration = time.Second
 		if last := times[len(times)-1]; last > 0 {
 			m.duration = last + max(1, last/time.Duration(max(1, len(times)-1)))
+		}
+		if m.duration > longest {
+			return fmt.Errorf("%s: %w", path, tooLong("load of the recorded arrivals", m.duration))
 		}
 	}
 	m.peak = mostInASecond(times)
@@ -78,16 +81,16 @@ const (
 	maxLine     = 1 << 20 // bytes
 )
 
-// ReadArrivals reads recorded arrivals and returns them in order, as time since
-// the beginning. Three kinds of files are known by their first line:
+// readArrivals reads recorded arrivals and returns them in order, as times since the
+// beginning. The first line tells which of three kinds a file is:
 //
 //	0.25                      seconds since the beginning of the load, one a line
 //	{"started": "2026-...     what `cleave load --lines` writes
 //	timeStamp,elapsed,...     what `cleave load --jtl` and JMeter write
 //
-// Of the last two, time begins with the first arrival; later steps of flows are
-// left out where the file tells them apart.
-func ReadArrivals(in io.Reader) ([]time.Duration, error) {
+// The times of the last two begin with the first arrival. Later steps of flows are left
+// out if the file marks them.
+func readArrivals(in io.Reader) ([]time.Duration, error) {
 	buffered := bufio.NewReaderSize(in, maxLine)
 	first, err := buffered.Peek(1)
 	if errors.Is(err, io.EOF) {
@@ -131,7 +134,7 @@ func eachLine(in io.Reader, read func(line string) error) error {
 func arrivalsInSeconds(in io.Reader) (times []time.Duration, err error) {
 	err = eachLine(in, func(line string) error {
 		seconds, err := strconv.ParseFloat(line, 64)
-		if err != nil || !(seconds >= 0) || seconds > math.MaxInt64/1e9 {
+		if err != nil || !(seconds >= 0 && seconds < math.MaxInt64/1e9) {
 			return fmt.Errorf("%q is not a time: write seconds since the beginning, for example 0.25",
 				yamlfile.Excerpt(line))
 		}
@@ -185,9 +188,12 @@ func arrivalsOfTable(in io.Reader) ([]time.Duration, error) {
 		}
 		line, _ := table.FieldPos(column)
 		ms, err := strconv.ParseInt(row[column], 10, 64)
-		if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) || len(times) == maxArrivals {
-			return nil, fmt.Errorf("line %d: timeStamp %q is not a time in milliseconds, or there are more than %d",
-				line, yamlfile.Excerpt(row[column]), maxArrivals)
+		if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+			return nil, fmt.Errorf("line %d: timeStamp %q is not a time in milliseconds", line,
+				yamlfile.Excerpt(row[column]))
+		}
+		if len(times) == maxArrivals {
+			return nil, fmt.Errorf("line %d: more than %d arrivals", line, maxArrivals)
 		}
 		times = append(times, time.Duration(ms)*time.Millisecond)
 	}

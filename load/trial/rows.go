@@ -30,7 +30,7 @@ func newRowMaker(t *Trial) rowMaker {
 	return m
 }
 
-// url returns where an operation goes to; templates stay as they are written.
+// url returns the URL of an operation, with templates as they are written.
 func (t *Trial) url(operation string) string {
 	for _, flow := range t.spec.Scenario.Flows {
 		for _, step := range flow.Steps {

@@ -16,12 +16,12 @@ import (
 	"github.com/cleave-lab/cleave/load/search"
 )
 
-// attempts is how often a trial is played in which the client was the limit: on
-// a busy host that passes.
+// attempts is how often a trial is played if the client was the limit in it: on a busy
+// host that passes.
 const attempts = 5
 
-// ClientLimitError ends a search: the trials at a rate said nothing of the target,
-// because the client was the limit in all of them.
+// ClientLimitError ends a search: the client was the limit in all trials at a rate, so
+// they say nothing about the target.
 type ClientLimitError struct {
 	Rate float64 // flows per second
 	By   []string
@@ -39,35 +39,35 @@ type Quest struct {
 	// Resolution is the ratio of the highest rate that passed and the lowest that
 	// failed at which the search ends; zero: 1.03.
 	Resolution float64
-	// Votes is how many trials decide near the capacity; zero: 3, see package search.
+	// Votes is the number of trials that decide near the capacity; zero: 3, see package search.
 	Votes int
-	// Hooks are those of every trial that is played here.
+	// Hooks are those of every trial, unless Play is set.
 	Hooks Hooks
-	// Confirm asks for a longer trial at the rate that is found, and to step down where
-	// it does not hold. Where one trial decides, it is a short one then.
+	// Confirm asks for a longer trial at the rate that was found. The search steps down if
+	// that trial fails. Trials that decide alone are shorter ones then.
 	Confirm bool
-	// Play plays one trial of a load, with arrivals of its own seed; nil: here, where a
-	// trial ends when the objective cannot be met any more.
+	// Play plays one trial of a load, with arrivals of its own seed; nil: in this process,
+	// where a trial ends when the objective cannot be met any more.
 	Play func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error)
-	// Host, if given, is watched during every trial. One that fails while more than
-	// MaxSteal of the processors are withheld is played again: that makes times longer,
-	// so that a rate which passes in spite of it passes.
+	// Host, if given, is observed during every trial. A trial that fails while more than
+	// MaxSteal of the processors are withheld is played again. One that passes counts:
+	// withheld processors only make times longer.
 	Host     lab.Host
 	MaxSteal float64
-	// Settle, if given, is called after every trial: it waits until the target has
-	// done its work and returns how long that took after the last answer. A trial
-	// fails when it took longer than the objective lets any operation take.
+	// Settle, if given, is called after every trial. It waits until the target has done
+	// its work and returns the time from the last answer until then. A trial fails if
+	// that is longer than the objective lets any operation take.
 	Settle func(ctx context.Context) (time.Duration, error)
-	// Probed, if given, is told of every trial.
+	// Probed, if given, is called after every trial.
 	Probed func(probe record.Probe)
 }
 
-// Longer is how many times as long as the others the trial is that confirms a search.
+// Longer is the length of the trial that confirms a search, in lengths of the others.
 const Longer = 3
 
-// Search finds the highest open rate that meets the objective, beginning at the
-// trial's own. The outcome is that of the last trial at the capacity, or of the
-// lowest rate where none passed; its summary holds the capacity.
+// Search finds the highest open rate that meets the objective, beginning at the trial's
+// own rate. It returns the outcome of the last trial at the capacity, or of the lowest
+// rate if none passed, with the capacity in its summary.
 func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	if t.spec.Load.Rate == "" {
 		return Outcome{}, fmt.Errorf("a search needs a constant or poisson rate to begin with, not %s",
@@ -128,27 +128,25 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	return best, err
 }
 
-// shortest is the length from which on a trial can be a short one.
+// shortest is the least length of a short trial.
 const shortest = time.Second
 
 // playUntilLost plays the load until its end, or until the objective cannot be met any
 // more, whatever is still to come.
 func (t *Trial) playUntilLost(ctx context.Context, hooks Hooks, limit objective.Objective) (Outcome, error) {
-	watch, err := t.Watch(limit)
+	watch, err := t.newLossWatch(limit)
 	if err != nil {
 		return Outcome{}, err
 	}
 	second, enough := hooks.Second, new(atomic.Bool)
 	hooks.Enough = enough
 	hooks.Second = func(s Second) error {
-		if err := watch.total.Merge(s.Results); err != nil {
-			return err
-		}
-		if len(limit.Lost(watch.total, watch.planned)) > 0 {
+		reasons, err := watch.hopeless(s)
+		if err == nil && len(reasons) > 0 {
 			enough.Store(true)
 		}
-		if second == nil {
-			return nil
+		if err != nil || second == nil {
+			return err
 		}
 		return second(s)
 	}
@@ -163,8 +161,8 @@ func (q *Quest) probe(
 	var o Outcome
 	var reasons []string
 	var disturbed string
-	for range undisturbed {
-		steal, err := q.watch()
+	for range maxDisturbed {
+		steal, err := q.measureSteal()
 		if err != nil {
 			return o, record.Probe{}, err
 		}
@@ -173,12 +171,12 @@ func (q *Quest) probe(
 			return o, record.Probe{}, err
 		}
 		reasons, disturbed = q.missed(&o, settled), ""
-		if share := steal(); share > q.MaxSteal && len(reasons) > 0 {
-			disturbed = fmt.Sprintf("the hypervisor withheld %.1f %% of the processors, the gate is %.1f %%",
-				100*share, 100*q.MaxSteal)
-			continue
+		share := steal()
+		if share <= q.MaxSteal || len(reasons) == 0 {
+			break
 		}
-		break
+		disturbed = fmt.Sprintf("the hypervisor withheld %.1f %% of the processors, the gate is %.1f %%",
+			100*share, 100*q.MaxSteal)
 	}
 	return o, record.Probe{
 		Rate: rate, Achieved: o.Summary.AchievedRate, Pass: len(reasons) == 0, Reasons: reasons,
@@ -186,12 +184,12 @@ func (q *Quest) probe(
 	}, nil
 }
 
-// undisturbed is how often a trial is played at most that the host disturbs.
-const undisturbed = 3
+// maxDisturbed is how often a trial is played if the host disturbs it every time.
+const maxDisturbed = 3
 
-// watch begins to watch the host, and returns what tells which share of its processors was
-// withheld since.
-func (q *Quest) watch() (steal func() float64, err error) {
+// measureSteal begins to observe the host. It returns a function that ends that and returns the share of the
+// processors that was withheld.
+func (q *Quest) measureSteal() (steal func() float64, err error) {
 	if q.Host == nil {
 		return func() float64 { return 0 }, nil
 	}
@@ -206,20 +204,20 @@ func (q *Quest) watch() (steal func() float64, err error) {
 	}, nil
 }
 
-// digits writes three digits of a number, all of a large one's before the point.
-func digits(x float64) string {
+// threeDigits formats a number with three digits, or without decimals from 1000 on.
+func threeDigits(x float64) string {
 	if math.Abs(x) >= 1000 {
 		return fmt.Sprintf("%.0f", x)
 	}
 	return fmt.Sprintf("%.3g", x)
 }
 
-// missed says which parts of the objective a trial missed.
+// missed returns the parts of the objective that a trial missed.
 func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
 	_, reasons := q.Objective.Judge(&o.Summary)
 	if g := o.Backlog; g.Grows {
 		reasons = append(reasons, fmt.Sprintf("the backlog grows by %s operations per second [%s, %s]",
-			digits(g.Slope), digits(g.Low), digits(g.High)))
+			threeDigits(g.Slope), threeDigits(g.Low), threeDigits(g.High)))
 	}
 	if limit := q.Objective.LongestTime(longestSettle); settled > limit {
 		reasons = append(reasons, fmt.Sprintf("the work was done %v after the last answer, and no operation may "+
@@ -228,13 +226,13 @@ func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
 	return reasons
 }
 
-// longestSettle is how long a target may work after its last answer where the
-// objective limits no time.
+// longestSettle is how long a target may work after its last answer if the objective
+// limits no time.
 const longestSettle = time.Second
 
-// conclusive plays a trial until it tells whether the rate passes: the client was not the
-// limit, or could not have turned the answer. settled is how long the target worked
-// after its last answer.
+// conclusive plays a trial until it decides whether the rate passes: until the client was
+// not the limit, or could not have changed the verdict. settled is how long the target
+// worked after its last answer.
 func (q *Quest) conclusive(
 	ctx context.Context, load scenario.Load, rate float64, seed uint64,
 ) (o Outcome, settled time.Duration, err error) {
@@ -251,9 +249,9 @@ func (q *Quest) conclusive(
 		if !g.Limited {
 			return o, settled, nil
 		}
-		if !q.turned(&o, settled) {
+		if !q.mayHaveChanged(&o, settled) {
 			o.Summary.Notes = append(o.Summary.Notes,
-				"the client, though this could not turn the verdict on the rate: "+strings.Join(g.LimitedBy, "; "))
+				"the client, though this could not change the verdict on the rate: "+strings.Join(g.LimitedBy, "; "))
 			g.Limited, g.LimitedBy = false, nil
 			return o, settled, nil
 		}
@@ -261,22 +259,22 @@ func (q *Quest) conclusive(
 	return o, 0, &ClientLimitError{rate, o.Summary.Generator.LimitedBy}
 }
 
-// harmless is the share of the tightest time of an objective by which a client may send
-// late: what fails then does not fail for that.
+// harmless is the lateness of a client that does not make a trial fail, as a share of the
+// tightest time of the objective.
 const harmless = 0.05
 
-// turned reports whether a client at its limit may have turned what a trial says of its
-// rate. One that sends late makes times longer, since they count from when an operation
-// was due: a rate that passed in spite of that passed. One that failed did so if its
-// times are too long without the longest delay of the client, too, or if it sent 99 % of
-// the operations with a delay that is small beside what the objective grants. Times from
-// the actual sending do not hold what was late, an objective may count what was, and a
-// client that was short of processors or files says nothing either way.
-func (q *Quest) turned(o *Outcome, settled time.Duration) bool {
+// mayHaveChanged reports whether a client at its limit may have changed the verdict of a
+// trial on its rate. A client that sends late makes response times longer, since they run
+// from when an operation was due. So a trial that passed in spite of that has passed. One
+// that failed has failed if its times would be too long even without the longest delay of
+// the client, or if the client sent 99 % of the operations with a harmless delay. This
+// holds neither for terms on service times or late operations, nor for a client that was
+// short of processors or files.
+func (q *Quest) mayHaveChanged(o *Outcome, settled time.Duration) bool {
 	s := o.Summary
-	hangsOnIt := slices.ContainsFunc(q.Objective.Terms,
+	dependsOnSends := slices.ContainsFunc(q.Objective.Terms,
 		func(t objective.Term) bool { return strings.HasPrefix(t.Metric, "service.") || t.Metric == "late" })
-	if !s.Generator.OnlyLate() || hangsOnIt || s.SendLateness.Max == nil {
+	if !s.Generator.OnlyLate() || dependsOnSends || s.SendLateness.Max == nil {
 		return true
 	}
 	if len(q.missed(o, settled)) == 0 {

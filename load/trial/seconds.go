@@ -16,21 +16,20 @@ type Second struct {
 	CPU     time.Duration   `json:"cpu_ns"` // processor time that the generator used in it
 }
 
-// Seconds puts what several sources (loops, agents) did together, second by
-// second, and passes a second on when all sources have handed theirs in. Nothing
-// is lost when one is late: what it had to say comes later. Its methods may be
-// called from several goroutines.
+// Seconds merges what several sources (loops, agents) did, second by second, and passes
+// a second on when all sources have handed it in. A second that a source hands in late is
+// passed on later, and nothing is lost. Several goroutines may call its methods.
 type Seconds struct {
 	mu      sync.Mutex
 	each    func(Second) error
 	length  time.Duration     // of a second
 	waiting map[int64]*Second // by the number of the second
-	reached []int64           // seconds that a source has handed in
-	err     error             // the first: it says enough
+	reached []int64           // number of the last second that a source has handed in
+	err     error             // the first one
 }
 
-// NewSeconds passes seconds of a number of sources on to each, one at a time.
-// Each must not keep the results.
+// NewSeconds returns Seconds of a number of sources that calls each with one second at a
+// time. Each must not keep the results.
 func NewSeconds(sources int, each func(Second) error) *Seconds {
 	if each == nil {
 		each = func(Second) error { return nil }

@@ -21,14 +21,14 @@ import (
 // HTTP2 is the protocol to ask for: by ALPN with https, without TLS with http.
 const HTTP2 = "http2"
 
-// What is used where a spec says nothing.
+// Defaults of a Spec.
 const (
 	DefaultConnections = 64
 	DefaultTimeout     = 5 * time.Second
 	DefaultPacing      = "exact"
 )
 
-// What a load may ask for, so that a slip of the pen does not take the host's memory.
+// Limits of a Spec, so that a typing mistake does not take the host's memory.
 const (
 	maxLoops       = 64      // of one process
 	maxConnections = 200_000 // of all agents; users have one each
@@ -38,7 +38,7 @@ const (
 // Spec is a load as a user gives it. It is plain data, which agents get as JSON.
 type Spec struct {
 	Scenario scenario.File `json:"scenario"`
-	Dir      string        `json:"dir,omitempty"` // of the files that scenario and load name
+	Dir      string        `json:"dir,omitempty"` // folder of the files that scenario and load name
 	// Target replaces the scenario's: http://, https://, grpc:// (without TLS) or
 	// grpcs://.
 	Target string `json:"target,omitempty"`
@@ -58,21 +58,22 @@ type Spec struct {
 
 	// Loops is the number of sending threads, for plain HTTP/1.1. Zero: one.
 	Loops int `json:"loops,omitempty"`
-	// Part of Of agents, from zero: every Of-th flow and its share of users and
-	// connections. Of zero: the whole.
+	// Part is the number of this agent, from zero, of Of agents. It plays every Of-th flow
+	// with its share of users and connections. Of zero: one agent.
 	Part int `json:"part,omitempty"`
 	Of   int `json:"of,omitempty"`
 	// After is how far loads of other trials with the same scenario have come; see
 	// Outcome.Progress.
 	After scenario.Progress `json:"after,omitzero"`
 
-	// of an open loop, in all; zero: DefaultConnections
+	// Connections is the size of an open loop's pool, over all agents; zero: DefaultConnections.
 	Connections int `json:"connections,omitempty"`
-	// flows at a time on a connection of HTTP/2 or gRPC; zero: 32
+	// Streams is the number of flows at a time on a connection of HTTP/2 or gRPC; zero: 32.
 	Streams int               `json:"streams,omitempty"`
 	Timeout scenario.Duration `json:"timeout,omitempty"` // of an operation; zero: DefaultTimeout
 	Pacing  string            `json:"pacing,omitempty"`  // see engine.ParsePacing; empty: DefaultPacing
-	// that is permitted beside the pacing's, before the generator is the limit
+	// Lateness is permitted in addition to that of the pacing, before the generator counts
+	// as the limit.
 	Lateness scenario.Duration `json:"lateness,omitempty"`
 	// TraceShare is that of scenario.Origin.
 	TraceShare float64 `json:"trace_share,omitempty"`
@@ -110,8 +111,8 @@ func (s Spec) Prepare(ctx context.Context) (*Trial, error) {
 	return t, t.admit(ctx)
 }
 
-// Check is Prepare without a look at the target: the trial can be asked and can
-// join what agents did, but not be played.
+// Check is Prepare without permission to load the target. The trial can answer questions
+// and join what agents did, but it cannot be played.
 func (s Spec) Check() (*Trial, error) {
 	s.fill()
 	t := &Trial{spec: s, progress: &s.After, answers: new(atomic.Pointer[netip.AddrPort])}
@@ -174,7 +175,7 @@ func (t *Trial) checkShares() error {
 	case s.Timeout < 0:
 		return fmt.Errorf("the time limit %v is negative", time.Duration(s.Timeout))
 	case time.Duration(s.Timeout) > longest:
-		return fmt.Errorf("the time limit %v is longer than %.0fh", time.Duration(s.Timeout), longest.Hours())
+		return tooLong("time limit", time.Duration(s.Timeout))
 	case t.model.users > 0 && t.pacing.Lateness() > 0:
 		return fmt.Errorf("pacing %s belongs to an open loop: users act when they have thought", t.pacing)
 	}
@@ -209,8 +210,7 @@ func (t *Trial) checkProtocol() error {
 	return nil
 }
 
-// streams reports whether the engine of goroutines plays the load: whatever is
-// not plain HTTP/1.1.
+// streams reports whether package stream plays the load: everything but plain HTTP/1.1.
 func (t *Trial) streams() bool {
 	return t.at.secure() || t.spec.Protocol == HTTP2 || len(t.methods()) > 0
 }
@@ -228,7 +228,7 @@ func (t *Trial) methods() []string {
 	return all
 }
 
-// protocol returns what the engine of goroutines is to speak.
+// protocol returns the protocol for package stream.
 func (t *Trial) protocol() stream.Protocol {
 	if len(t.methods()) > 0 {
 		return stream.GRPC
@@ -239,8 +239,8 @@ func (t *Trial) protocol() stream.Protocol {
 // parts returns the number of loops among all agents.
 func (t *Trial) parts() int { return t.spec.Of * t.spec.Loops }
 
-// part returns the number of a loop among all. Together the loops of agent Part have
-// every Of-th flow.
+// part returns the number of a loop among all loops of all agents. Together the loops of
+// agent Part have every Of-th flow.
 func (t *Trial) part(loop int) int { return loop*t.spec.Of + t.spec.Part }
 
 // share returns a loop's share of a number.
@@ -252,8 +252,8 @@ func (t *Trial) share(n, loop int) int {
 	return share
 }
 
-// Due counts the flows that the schedule holds before growing times; it is not
-// safe for several goroutines.
+// Due counts the flows of the schedule that are due before a time. It is not safe for
+// several goroutines.
 type Due struct {
 	arrivals schedule.Arrivals
 	next     time.Duration
@@ -268,7 +268,7 @@ func (t *Trial) Due() *Due {
 	return d
 }
 
-// Before returns the number of flows due before a time, which never decreases from
+// Before returns the number of flows due before a time. The time must not decrease from
 // call to call.
 func (d *Due) Before(at time.Duration) int64 {
 	for d.more && d.next < at {
@@ -284,15 +284,14 @@ func (t *Trial) Open() bool { return t.model.users == 0 }
 // Duration returns how long flows are begun.
 func (t *Trial) Duration() time.Duration { return t.model.duration }
 
-// Longest returns how long the load may take until the last operation in flight is
-// given up.
+// Longest returns the longest time that the load can take until the last operation in
+// flight is given up.
 func (t *Trial) Longest() time.Duration { return t.model.duration + 2*time.Duration(t.spec.Timeout) }
 
 // Operations returns the names of the operations, in the order of all results.
 func (t *Trial) Operations() []string { return t.plan.Operations() }
 
-// maxRate returns the permitted highest rate of a search, in flows per second; zero
-// where none is set.
+// maxRate returns the highest permitted rate, in flows per second; zero: there is no limit.
 func (t *Trial) maxRate() float64 {
 	if t.ticket.Own {
 		return 0

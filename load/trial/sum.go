@@ -57,14 +57,14 @@ func (t *Trial) sumUp(o *Outcome) {
 	}
 	if g := o.Backlog; g.Grows {
 		s.Notes = append(s.Notes,
-			fmt.Sprintf("the target does not keep up: flows pile up by %s per second [%s, %s]", digits(g.Slope),
-				digits(g.Low), digits(g.High)))
+			fmt.Sprintf("the target does not keep up: flows pile up by %s per second [%s, %s]",
+				threeDigits(g.Slope), threeDigits(g.Low), threeDigits(g.High)))
 	}
 	s.Notes = append(s.Notes, o.Notes...)
 	o.Summary = s
 }
 
-// cores returns the cores that a generator must not use up.
+// cores returns the number of cores that a generator must not use up; 0 stands for no limit.
 func cores(n float64) float64 {
 	if n == 0 {
 		return math.Inf(1)
@@ -82,7 +82,7 @@ func skipped(s *record.Summary, by []int64) {
 	}
 }
 
-// noteReport says what else the engine has to tell.
+// noteReport notes what else the engine reports.
 func noteReport(s *record.Summary, r *engine.Report) {
 	s.Aborted = r.Stopped
 	note := func(n int64, format string) {
@@ -98,9 +98,9 @@ func noteReport(s *record.Summary, r *engine.Report) {
 	}
 }
 
-// littlesLaw holds the closed loop against its own numbers. All three sums are
-// over the users' own time, so that neither a ramp-up nor operations that
-// outlast the window count as a difference.
+// littlesLaw compares the closed loop with its own numbers. All three sums are over the
+// users' own time, so that neither a ramp-up nor operations that outlast the window count
+// as a difference.
 func (t *Trial) littlesLaw(o *Outcome) *record.ClosedLoop {
 	sent := float64(o.Results.Sent(record.All))
 	perUser := o.Report.UserTime.Seconds() / float64(t.users())
@@ -113,7 +113,7 @@ func (t *Trial) littlesLaw(o *Outcome) *record.ClosedLoop {
 	return &c
 }
 
-// users returns the users of this part.
+// users returns the number of users of this part.
 func (t *Trial) users() int {
 	n := 0
 	for loop := range t.spec.Loops {
@@ -122,7 +122,7 @@ func (t *Trial) users() int {
 	return n
 }
 
-// backlog returns the trend of flows due and not done.
+// backlog returns the trend of the number of flows that are due and not done.
 func (t *Trial) backlog(ended []int64) search.Growth {
 	values := make([]float64, len(ended))
 	due := t.Due()
@@ -133,8 +133,8 @@ func (t *Trial) backlog(ended []int64) search.Growth {
 		t.model.open.OfferedRate(t.model.duration)/float64(t.spec.Of))
 }
 
-// Join returns the outcome of several agents, with their names, that played parts of this
-// trial. Nothing is lost: histograms and counts add.
+// Join returns the outcome of several agents that played parts of this trial. Nothing is
+// lost: histograms and counts are added. names are those of the agents.
 func (t *Trial) Join(names []string, parts []Outcome) (Outcome, error) {
 	var sum Outcome
 	var busy []string
@@ -177,7 +177,7 @@ func (t *Trial) Join(names []string, parts []Outcome) (Outcome, error) {
 	return sum, nil
 }
 
-// peakMemory returns the most that was ever resident, in bytes.
+// peakMemory returns the highest resident memory of this process so far, in bytes.
 func peakMemory() (int64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -20,7 +20,7 @@ type destination struct {
 	name   string // host without brackets
 	port   uint16
 	host   string // for the header Host
-	path   string // in front of every step's path, without a slash at its end
+	path   string // goes before every step's path; without a slash at its end
 }
 
 // newDestination reads the URL of a target.
@@ -84,8 +84,8 @@ func (d destination) web() string {
 // origin is scheme and host, as engines want them.
 func (d destination) origin() string { return d.web() + "://" + d.host }
 
-// admit finds the addresses and asks whether they may be loaded. The name is
-// resolved once: no other addresses are ever connected to.
+// admit finds the addresses and asks whether they may be loaded. It resolves the name
+// once: the load never connects to other addresses.
 func (t *Trial) admit(ctx context.Context) error {
 	s := &t.spec
 	if s.Unix != "" {
@@ -113,8 +113,8 @@ func (t *Trial) admit(ctx context.Context) error {
 	return err
 }
 
-// lookUp finds the addresses of a name. The resolver gives IPv4 addresses in
-// IPv6 form, which the guard refuses from users.
+// lookUp finds the addresses of a name. The resolver returns IPv4 addresses in IPv6 form,
+// which the guard would refuse.
 func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	for i := range addresses {

@@ -80,8 +80,8 @@ func TestSummaryAddsUp(t *testing.T) {
 	url := serve(t, fine)
 	users := specFor(t, url)
 	users.Load = scenario.Load{Users: 3, Think: 10 * ms, Duration: 400 * ms}
-	poisson := specFor(t, url)
-	poisson.Load.Arrivals = Poisson
+	random := specFor(t, url)
+	random.Load.Arrivals = poisson
 	checked := specFor(t, url)
 	checked.Scenario.Flows[0].Steps[0].Expect = scenario.Expect{Body: []string{"fine"}}
 	loops := specFor(t, url)
@@ -90,7 +90,7 @@ func TestSummaryAddsUp(t *testing.T) {
 	apart.OneUse = true
 	secondUsers := users
 	secondUsers.Loops, users.Loops = 0, 2
-	for name, s := range map[string]Spec{"open": specFor(t, url), "users": users, "poisson": poisson,
+	for name, s := range map[string]Spec{"open": specFor(t, url), "users": users, "poisson": random,
 		"checked": checked, "loops": loops, "apart": apart, "one loop of users": secondUsers} {
 		t.Run(name, func(t *testing.T) {
 			o := play(t, s)
@@ -135,7 +135,6 @@ func TestTargetsNobodyPermittedGetNoLoad(t *testing.T) {
 // TestTheProofComesFromItsAddress: the name is only sent along, and a redirect is
 // not followed.
 func TestTheProofComesFromItsAddress(t *testing.T) {
-	const token = "0123456789abcdef"
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == consent.ProofPath && r.Host == "shop.test" {
 			_, _ = io.WriteString(w, token)
@@ -165,7 +164,7 @@ func TestMistakesOfASpec(t *testing.T) {
 			s.Load = scenario.Load{Users: 4, RampUp: 400 * ms, Duration: 400 * ms}
 		}, "ramp-up of 400ms is not shorter"},
 		"arrivals": {func(s *Spec) { s.Load.Arrivals = "uniform" }, `arrivals "uniform"`},
-		"arrivals of user": {func(s *Spec) { s.Load = scenario.Load{Users: 4, Arrivals: Poisson} },
+		"arrivals of user": {func(s *Spec) { s.Load = scenario.Load{Users: 4, Arrivals: poisson} },
 			"arrivals belong to an open loop"},
 		"think":  {func(s *Spec) { s.Load.Think = ms }, "belong to users"},
 		"oracle": {func(s *Spec) { s.Scenario.Flows[0].Steps[0].Expect.Status = "x" }, `"x"`},
@@ -295,11 +294,8 @@ func TestThePlanIsAskedFor(t *testing.T) {
 		Lookup: func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil
 		},
-		Fetch: func(context.Context, consent.Proof) ([]byte, error) { return []byte("0123456789abcdef"), nil },
-		Allowed: []consent.Permission{{
-			Host: "shop.test", Ports: []uint16{80}, Owner: "o", MaxRate: 199, Hours: always(t),
-			Expires: time.Now().Add(24 * time.Hour), Token: "0123456789abcdef",
-		}},
+		Fetch:   func(context.Context, consent.Proof) ([]byte, error) { return []byte(token), nil },
+		Allowed: allowed(t, 199),
 	}
 	if _, err := s.Prepare(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "200 operations per second are planned and 199 are permitted") {
@@ -311,11 +307,16 @@ func TestThePlanIsAskedFor(t *testing.T) {
 	}
 }
 
-func always(t *testing.T) consent.Hours {
+// token is what a permitted target serves as proof.
+const token = "0123456789abcdef"
+
+// allowed returns an allow list with shop.test, for a rate at any hour.
+func allowed(t *testing.T, rate float64) []consent.Permission {
 	t.Helper()
 	hours, err := consent.ParseHours("always")
 	must(t, err)
-	return hours
+	return []consent.Permission{{Host: "shop.test", Ports: []uint16{80}, Owner: "o", MaxRate: rate, Hours: hours,
+		Expires: time.Now().Add(24 * time.Hour), Token: token}}
 }
 
 func must(t testing.TB, err error) {

@@ -10,43 +10,51 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// patience is for how many seconds in a row an objective has to be missed before
+// patience is the number of seconds in a row in which the objective must be missed before
 // a load is broken off.
 const patience = 5
 
-// Watch says early that an objective is lost. A load is lost when what was
-// measured so far cannot be made up for by all that is still to come, or when
-// the objective was missed in each of five seconds in a row.
-type Watch struct {
+// lossWatch decides early that a load has lost its objective: when nothing that is still
+// to come can make up for what was measured so far, or when the objective was missed in
+// each of five seconds in a row.
+type lossWatch struct {
 	limit   objective.Objective
-	planned int64 // operations at most; zero: not known
+	planned int64 // highest number of operations; zero: not known
 	total   *record.Results
-	missed  int
+	missed  int // seconds in a row
 }
 
-// Watch begins to watch the trial, or all the parts of it together.
-func (t *Trial) Watch(limit objective.Objective) (*Watch, error) {
+// newLossWatch returns the watch of the trial, or of all its parts together.
+func (t *Trial) newLossWatch(limit objective.Objective) (*lossWatch, error) {
 	total, err := record.NewResults(record.Options{Operations: t.Operations()})
-	w := &Watch{limit: limit, total: total}
+	w := &lossWatch{limit: limit, total: total}
 	if t.Open() {
 		w.planned = t.Due().Before(t.model.duration) * int64(t.longest)
 	}
 	return w, err
 }
 
-// Second looks at one more second and returns why the load is lost; empty when it
-// is not.
-func (w *Watch) Second(s Second) (lost string, err error) {
+// hopeless adds one more second and returns the terms of the objective that cannot be met
+// any more, whatever is still to come.
+func (w *lossWatch) hopeless(s Second) ([]string, error) {
 	if err := w.total.Merge(s.Results); err != nil {
-		return "", err
+		return nil, err
 	}
+	return w.limit.Lost(w.total, w.planned), nil
+}
+
+// second adds one more second and returns why the load is lost; empty: it is not.
+func (w *lossWatch) second(s Second) (lost string, err error) {
+	reasons, err := w.hopeless(s)
 	at := fmt.Sprintf("after %.0f s ", s.Results.To.Seconds())
-	if reasons := w.limit.Lost(w.total, w.planned); len(reasons) > 0 {
+	switch {
+	case err != nil:
+		return "", err
+	case len(reasons) > 0:
 		return at + "the objective cannot be met any more: " + strings.Join(reasons, "; "), nil
 	}
 	summary := s.Results.Summarize(s.Results.To-s.Results.From, nil)
-	reasons := w.limit.Breached(&summary)
-	if len(reasons) == 0 {
+	if reasons = w.limit.Breached(&summary); len(reasons) == 0 {
 		w.missed = 0
 		return "", nil
 	}
@@ -57,24 +65,24 @@ func (w *Watch) Second(s Second) (lost string, err error) {
 		strings.Join(reasons, "; ")), nil
 }
 
-// AbortedError is why a load was broken off.
+// AbortedError is the error of a load that was broken off.
 type AbortedError struct{ Why string }
 
 // Error returns the reason.
 func (a *AbortedError) Error() string { return "the load was broken off " + a.Why }
 
-// Watched returns a context that ends when the objective is lost, if that is to
-// break the load off, and what has to see every second for it.
+// Watched returns a context and a function to call with every second of the load. If
+// abort is set, the context ends when the objective is lost.
 func (t *Trial) Watched(
 	ctx context.Context, limit objective.Objective, abort bool,
 ) (context.Context, func(Second) error, error) {
 	if !abort {
 		return ctx, func(Second) error { return nil }, nil
 	}
-	watch, err := t.Watch(limit)
+	watch, err := t.newLossWatch(limit)
 	watched, cancel := context.WithCancelCause(ctx)
 	return watched, func(s Second) error {
-		lost, err := watch.Second(s)
+		lost, err := watch.second(s)
 		if lost != "" {
 			cancel(&AbortedError{lost})
 		}
@@ -82,8 +90,8 @@ func (t *Trial) Watched(
 	}, err
 }
 
-// Aborted returns what Play returned under a context of Watched: that the load was
-// broken off is part of the outcome then and no error.
+// Aborted turns the error of a Play that was broken off by a context of Watched into a
+// part of the outcome. Other errors stay.
 func Aborted(watched context.Context, o Outcome, err error) (Outcome, error) {
 	var why *AbortedError
 	if !errors.As(context.Cause(watched), &why) || o.Results == nil {
@@ -93,8 +101,7 @@ func Aborted(watched context.Context, o Outcome, err error) (Outcome, error) {
 	return o, withoutCancellation(err)
 }
 
-// withoutCancellation returns the rest of joined errors without that of a
-// context.
+// withoutCancellation returns joined errors without those of a cancelled context.
 func withoutCancellation(err error) error {
 	var joined interface{ Unwrap() []error }
 	if !errors.As(err, &joined) {

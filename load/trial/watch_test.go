@@ -23,7 +23,7 @@ func secondOf(t *testing.T, number, n int, response time.Duration, outcome recor
 	must(t, err)
 	results.From, results.To = time.Duration(number-1)*time.Second, time.Duration(number)*time.Second
 	for range n {
-		results.Add(record.Sample{Outcome: outcome, Intended: results.From, Sent: results.From,
+		results.Add(&record.Sample{Outcome: outcome, Intended: results.From, Sent: results.From,
 			Finished: results.From + response})
 	}
 	return Second{Results: results}
@@ -68,11 +68,11 @@ func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 				s.Load = scenario.Load{Users: 4}
 			}
 			limit := objective.MustParse(c.objective)
-			watch, err := prepare(t, s).Watch(limit)
+			watch, err := prepare(t, s).newLossWatch(limit)
 			must(t, err)
 			lostIn, why := 0, ""
 			for i, p := range c.parts {
-				lost, err := watch.Second(secondOf(t, i+1, p.n, p.response, p.outcome))
+				lost, err := watch.second(secondOf(t, i+1, p.n, p.response, p.outcome))
 				must(t, err)
 				if lost != "" && lostIn == 0 {
 					lostIn, why = i+1, lost
