@@ -50,11 +50,12 @@ func (m *model) replay(path string, duration time.Duration) error {
 	m.duration = duration
 	if duration == 0 {
 		m.duration = time.Second
-		if last := times[len(times)-1]; last > 0 {
+		last := times[len(times)-1]
+		if last > 0 {
 			m.duration = last + max(1, last/time.Duration(max(1, len(times)-1)))
 		}
-		if m.duration > longest {
-			return fmt.Errorf("%s: %w", path, tooLong("load of the recorded arrivals", m.duration))
+		if max(last, m.duration) > longest { // the sum may be too much for a duration
+			return fmt.Errorf("%s: %w", path, tooLong("load of the recorded arrivals", max(last, m.duration)))
 		}
 	}
 	m.peak = mostInASecond(times)
