@@ -107,7 +107,7 @@ load URL -r 1 --search --objective p99<1s --resolution NaN | --resolution is NaN
 load URL -r 1 --search --objective p99<1s --resolution 1 | --resolution is 1, expected a ratio from 1.002
 load URL -r 1 --search --objective p99<1s --resolution Inf | --resolution is +Inf
 load URL --ramp 1:NaN                            | out of range
-load URL --steps 1:1:5:2562047h                  | too long
+load URL --steps 1:1:5:2562047h                  | longer than 168h
 load URL --steps 1:1:1000000000:1s               | use 1 to 10000 steps
 load URL --spike 1:2:2562047h:2562047h           | is not within the load
 load URL --replay pipe                           | pipe is a pipe
