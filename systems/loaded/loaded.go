@@ -125,10 +125,3 @@ func Searches(p lab.Point) bool {
 	_, search := p.Level(lab.FactorSearchFrom)
 	return search
 }
-
-// Paced reports whether operations come at a rate of their own.
-func Paced(p lab.Point) bool {
-	_, rate := p.Level(lab.FactorRate)
-	_, perMinute := p.Level(lab.FactorPerMinute)
-	return rate || perMinute
-}

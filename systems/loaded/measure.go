@@ -57,7 +57,8 @@ func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measur
 	if load.Sent > 0 {
 		found.Values[lab.FigureErrors] = ErrorShare(load)
 	}
-	if _, asked := lab.FindMetric(metrics, lab.Achieved, 0, ""); asked && Paced(p) && load.Offered > 0 {
+	_, asked := lab.FindMetric(metrics, lab.Achieved, 0, "")
+	if _, paced := p.Rate(); asked && paced && load.Offered > 0 {
 		found.Values[achievedShare] = min(load.Achieved/load.Offered, 1)
 	}
 	return found

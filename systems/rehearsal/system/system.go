@@ -116,7 +116,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 
 // pause returns the time between two operations of a point's load, in seconds; 0 in a closed loop.
 func pause(p lab.Point) float64 {
-	if rate, paced := p.Level(lab.FactorRate); paced {
+	if rate, paced := p.Rate(); paced {
 		return 1 / rate
 	}
 	return 0
@@ -129,7 +129,7 @@ func (s System) modelAt(p lab.Point) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rate, paced := p.Level(lab.FactorRate); paced {
+	if rate, paced := p.Rate(); paced {
 		m = m.AtRate(rate, m.RatedCPU())
 	} else {
 		m = m.AtCapacity()
@@ -228,20 +228,21 @@ const usualRate = 50
 // Steps implements lab.Explainable: components leave their units one after another, then other knobs turn.
 func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := rehearsal.Catalogue().Between(from, to)
-	designs, errDesign := s.placements(from, to)
-	if err := errors.Join(err, errDesign); err != nil {
+	groups, errFrom := s.groups(from)
+	wanted, errTo := s.groups(to)
+	if err := errors.Join(err, errFrom, errTo); err != nil {
 		return nil, nil, err
 	}
 	var steps []loaded.Step
-	for _, group := range designs[1] {
-		next := apart(designs[0], group)
-		if placement := written(next); placement != written(designs[0]) {
+	for _, group := range wanted {
+		next := apart(groups, group)
+		if placement := written(next); placement != written(groups) {
 			steps = append(steps, loaded.Step{Name: strings.ReplaceAll(strings.Join(group, "-"), " ", "-") + "-apart",
 				Sets: []loaded.Setting{{Name: rehearsal.KnobPlacement, Value: placement}}})
 		}
-		designs[0] = next
+		groups = next
 	}
-	if len(steps) > 0 { // the last arrives where the other variant is
+	if len(steps) > 0 { // the last step sets the placement as the other variant writes it
 		steps[len(steps)-1].Sets[0].Value = after[rehearsal.KnobPlacement]
 	}
 	for _, k := range rehearsal.Catalogue().Knobs {
@@ -251,20 +252,16 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	return loaded.Walk(from, to, steps)
 }
 
-// placements returns the groups of components of two variants.
-func (s System) placements(variants ...lab.Variant) (all [][][]string, err error) {
-	for _, v := range variants {
-		d, err := s.design(v)
-		if err != nil {
-			return nil, err
+// groups returns the groups of components that share a unit in a variant.
+func (s System) groups(v lab.Variant) (all [][]string, err error) {
+	d, err := s.design(v)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range d.Units {
+		if u.Store == nil {
+			all = append(all, u.Components)
 		}
-		var groups [][]string
-		for _, u := range d.Units {
-			if u.Store == nil {
-				groups = append(groups, slices.Clone(u.Components))
-			}
-		}
-		all = append(all, groups)
 	}
 	return all, nil
 }

@@ -64,21 +64,26 @@ func TestUnitsPlayTheCPUTimesOfTheRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Model = text.String()
-	cpu := map[float64]float64{}
-	for _, rate := range []float64{10, 100} {
-		layout, err := s.Layout(variant(rehearsal.AsIs),
-			lab.Point{Levels: map[string]float64{lab.FactorRate: rate}}, 1)
-		if err != nil {
-			t.Fatal(err)
+	for factor, perSecond := range map[string]float64{lab.FactorRate: 1, lab.FactorPerMinute: 60} {
+		cpu := map[float64]float64{}
+		for rate, pause := range map[float64]string{10: "0.1", 100: "0.01"} {
+			layout, err := s.Layout(variant(rehearsal.AsIs),
+				lab.Point{Levels: map[string]float64{factor: rate * perSecond}}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if job := layout.Units[0].Args[0]; !strings.Contains(job, `"pause_seconds":`+pause+`}`) {
+				t.Errorf("%s: at %g/s the job of a unit is %s, want a pause of %s s", factor, rate, job, pause)
+			}
+			played, err := model.Parse("", layout.Units[0].Files[rehearsal.ModelFile])
+			if err != nil {
+				t.Fatal(err)
+			}
+			cpu[rate] = played.Operations[0].Call.CPU.Seconds()
 		}
-		played, err := model.Parse("", layout.Units[0].Files[rehearsal.ModelFile])
-		if err != nil {
-			t.Fatal(err)
+		if ratio := cpu[10] / cpu[100]; ratio < 1.99 || ratio > 2.01 {
+			t.Errorf("%s: at 10/s a call takes %g s, at 100/s %g s, want half", factor, cpu[10], cpu[100])
 		}
-		cpu[rate] = played.Operations[0].Call.CPU.Seconds()
-	}
-	if ratio := cpu[10] / cpu[100]; ratio < 1.99 || ratio > 2.01 {
-		t.Errorf("at 10/s a call takes %g s, at 100/s %g s, want half", cpu[10], cpu[100])
 	}
 }
 

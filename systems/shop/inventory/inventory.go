@@ -177,12 +177,15 @@ func (c *Inventory) release(
 		return c.release(ctx, all, true)
 	}
 	outcomes, err := c.advance(ctx, all, known, StateReserved, StateReleased, put)
+	if err != nil {
+		return nil, err
+	}
 	for n, in := range all {
 		if known[in.GetOrderId()].state == "" {
 			outcomes[n] = steps.Outcome{}
 		}
 	}
-	return outcomes, err
+	return outcomes, nil
 }
 
 // step moves the lines of orders along with their state.

@@ -347,6 +347,29 @@ func words(outcomes []steps.Outcome) string {
 	return strings.Join(said, ", ")
 }
 
+// brokenMoves are tables whose reservations cannot be moved to another state.
+type brokenMoves struct{ inventory.Tables }
+
+var errPlanted = errors.New("planted")
+
+func (brokenMoves) Move(context.Context, []string, string, string, ...any) (int64, error) {
+	return 0, errPlanted
+}
+
+// TestABatchWithANewOrderFailsAsAWhole where its database does: no order has an outcome then.
+func TestABatchWithANewOrderFailsAsAWhole(t *testing.T) {
+	w := newWhole(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/shop.db"})
+	all := someOrders(2)
+	if _, err := w.inventory.Reserve(t.Context(), coordination.Reservation(all[0])); err != nil {
+		t.Fatal(err)
+	}
+	stock := inventory.New(w.db, brokenMoves{inventory.BySQL(w.db)})
+	outcomes, err := stock.ReleaseAll(t.Context(), ask(all, coordination.Step))
+	if outcomes != nil || !errors.Is(err, errPlanted) {
+		t.Errorf("outcomes %v, error %v", outcomes, err)
+	}
+}
+
 // TestBeginAllLeavesOutTakenKeys has keys that are on record, and one key twice.
 func TestBeginAllLeavesOutTakenKeys(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {

@@ -133,7 +133,7 @@ func (t *tally) times(found lab.Measured) {
 // pace adds how many orders became final in which time.
 func (t *tally) pace(values map[string]float64, p lab.Point, load lab.LoadReport) {
 	window := 0.0
-	if loaded.Paced(p) {
+	if _, paced := p.Rate(); paced {
 		window = load.Duration
 	}
 	values["completed_rate"], values["goodput"] = t.rates(window)

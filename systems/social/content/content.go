@@ -38,7 +38,7 @@ var _ pb.Texts = (*Texts)(nil)
 // NewTexts asks users who is mentioned, and short-urls for names of links.
 func NewTexts(users pb.Users, shorts pb.ShortURLs) *Texts { return &Texts{users, shorts} }
 
-// Prepare finds who is mentioned (who is not there is not) and shortens links.
+// Prepare finds the users who are mentioned and shortens links. Unknown names are ignored.
 func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, error) {
 	text := in.GetText()
 	if text == "" || len(text) > social.MaxText || !utf8.ValidString(text) {
@@ -71,9 +71,11 @@ func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, err
 			return nil, err
 		}
 		prepared.Links = shorts.GetLinks()
+		short := map[string]string{}
 		for _, l := range prepared.GetLinks() {
-			prepared.Text = strings.Replace(prepared.GetText(), l.GetUrl(), l.GetShort(), 1)
+			short[l.GetUrl()] = l.GetShort()
 		}
+		prepared.Text = link.ReplaceAllStringFunc(text, func(url string) string { return short[url] })
 	}
 	return prepared, nil
 }

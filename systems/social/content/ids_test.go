@@ -7,18 +7,24 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// TestNoTwoMakersMakeTheSameID: each has a number of its own, also where it was started anew. What one
-// makes grows.
-func TestNoTwoMakersMakeTheSameID(t *testing.T) {
-	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), "ids")
+// open returns a store of its own with a collection, until the test ends.
+func open(t *testing.T, collection document.Collection) document.Store {
+	t.Helper()
+	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), "content")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = store.Close() }()
-	if err := store.Declare(t.Context(), MakersCollection); err != nil {
+	t.Cleanup(func() { _ = store.Close() })
+	if err := store.Declare(t.Context(), collection); err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
+	return store
+}
+
+// TestNoTwoMakersMakeTheSameID: each has a number of its own, also where it was started anew. What one
+// makes grows.
+func TestNoTwoMakersMakeTheSameID(t *testing.T) {
+	store, seen := open(t, MakersCollection), map[string]bool{}
 	for maker := range 4 {
 		ids, err := OpenIDs(t.Context(), store)
 		if err != nil {

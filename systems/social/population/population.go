@@ -33,11 +33,15 @@ const (
 	decay, offset = 0.6, 10
 )
 
+// MostLinks returns how many links a population of so many users can have: half of all that are possible, so
+// that drawing them comes to an end.
+func MostLinks(users int) int { return max(0, users*(users-1)/4) }
+
 // New makes a population of so many users and links. Both ends of a link are drawn by
-// weight (Chung and Lu 2002), and none twice. There can be no more than half of all links.
+// weight (Chung and Lu 2002), and none twice.
 func New(users, links int) (*Population, error) {
-	if most := users * (users - 1) / 4; users < 2 || links < 0 || links > most {
-		return nil, fmt.Errorf("a population of %d users can have up to %d links, not %d", users, max(0, most),
+	if users < 2 || links < 0 || links > MostLinks(users) {
+		return nil, fmt.Errorf("a population of %d users can have up to %d links, not %d", users, MostLinks(users),
 			links)
 	}
 	p := &Population{Users: users, Friends: make([][]int, users+1)}

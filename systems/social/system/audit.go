@@ -114,7 +114,7 @@ func readHistory(v lab.Variant, p lab.Point, dir string) (*judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	people, err := sizeOf(p)
+	people, err := populationOf(p)
 	if err != nil {
 		return nil, err
 	}

@@ -130,6 +130,22 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
+// TestFewUsersHaveFewerLinks: a point that does not say how many gets as many as its users can have.
+func TestFewUsersHaveFewerLinks(t *testing.T) {
+	at := lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10}}
+	for users, want := range map[float64]int{20: 95, 79: 1540, 80: 1564, 962: 18_812, 2000: 39_110} {
+		at.Levels[Users] = users
+		if _, got := sizeOf(at); got != want {
+			t.Errorf("%g users have %d links, want %d", users, got, want)
+		}
+	}
+	at.Levels[Users], at.Levels[Links] = 20, 96
+	_, err := System{Generator: generator{}}.Layout(lab.Variant{Architecture: architecture.Monolith}, at, 5)
+	if err == nil || !strings.Contains(err.Error(), "has 96 links: 20 users can have up to 95") {
+		t.Errorf("96 links of 20 users: %v", err)
+	}
+}
+
 func TestOperationsOfAPoint(t *testing.T) {
 	for only, want := range map[float64][]string{0: {readHome, readUser, compose}, 1: {readHome}, 2: {readUser},
 		3: {compose}, 4: {logIn}} {

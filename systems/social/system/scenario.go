@@ -67,7 +67,7 @@ func userRows(users int, seed uint64) ([]byte, error) {
 // 60 % home timelines, 30 % user timelines and 10 % posts, each of which has as many mentions as
 // links, and as many media as there may be. Whom they mention exists. Logins come beside the mix.
 func scenario(p lab.Point, seed uint64) (json.RawMessage, map[string][]byte, error) {
-	users, _ := populationOf(p)
+	users, _ := sizeOf(p)
 	values := object{
 		"start": object{"integer": object{"from": 0, "to": farthest}},
 		"words": object{"text": object{"length": textLength}}, "medium": object{"text": object{"length": 18}},

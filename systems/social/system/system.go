@@ -105,18 +105,22 @@ const (
 	lastStage = 3
 )
 
-// populationOf returns that of a point.
-func populationOf(p lab.Point) (users, links int) {
-	users, links = usualUsers, usualLinks
+// sizeOf returns the size of the population at a point. Where the point does not say how many links there
+// are, each user has as many as in the benchmark's data, as far as few users can.
+func sizeOf(p lab.Point) (users, links int) {
+	users = usualUsers
 	if level, set := p.Level(Users); set {
 		users = int(level)
-		links = usualLinks * users / usualUsers // as many for each user
 	}
+	links = min(usualLinks*users/usualUsers, population.MostLinks(users))
 	if level, set := p.Level(Links); set {
 		links = int(level)
 	}
 	return users, links
 }
+
+// populationOf returns the population that a trial at a point has.
+func populationOf(p lab.Point) (*population.Population, error) { return population.New(sizeOf(p)) }
 
 // Layout implements lab.System.
 func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
@@ -128,7 +132,11 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		Services: services(design), Code: code(design)}
 	job := socialunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
 	filling := job
-	filling.Users, filling.Links = populationOf(p)
+	filling.Users, filling.Links = sizeOf(p)
+	if most := population.MostLinks(filling.Users); filling.Links > most {
+		return lab.Layout{}, fmt.Errorf("point %s has %d %s: %d users can have up to %d", p, filling.Links, Links,
+			filling.Users, most)
+	}
 	layout.Prepare = []lab.UnitSpec{kit.Unit("prepare", social.Name, filling)}
 	for i, u := range design.Units {
 		job.Unit = u.Name
@@ -241,6 +249,3 @@ func (s System) CheckTable() lab.CheckTable {
 func (s System) OnBackings(v lab.Variant, kinds []string) (map[string]string, error) {
 	return architecture.Backed(v, kinds)
 }
-
-// sizeOf returns the population that a trial had.
-func sizeOf(p lab.Point) (*population.Population, error) { return population.New(populationOf(p)) }

@@ -56,7 +56,7 @@ func newTrial(t *testing.T) *trial {
 	}
 	tr := &trial{design: design, address: "sqlite://" + t.TempDir(),
 		point: lab.Point{Levels: map[string]float64{Users: 20, Links: 40, lab.FactorRate: 10}}}
-	if tr.people, err = sizeOf(tr.point); err != nil {
+	if tr.people, err = populationOf(tr.point); err != nil {
 		t.Fatal(err)
 	}
 	if err := socialunit.Fill(t.Context(), design, tr.address, tr.people); err != nil {

@@ -22,3 +22,22 @@ func TestAPostWithoutMediaAsksNoThirdParty(t *testing.T) {
 		t.Errorf("with a medium: %v", err)
 	}
 }
+
+// TestLinksAreShortenedWhereTheyStand, also where one is the beginning of another's short link.
+func TestLinksAreShortenedWhereTheyStand(t *testing.T) {
+	texts := NewTexts(nil, NewShortURLs(open(t, ShortURLsCollection)))
+	got, err := texts.Prepare(t.Context(),
+		&pb.Text{Text: "see https://a.example/long, http://s and https://a.example/long"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := map[string]string{}
+	for _, l := range got.GetLinks() {
+		short[l.GetUrl()] = l.GetShort()
+	}
+	want := "see " + short["https://a.example/long,"] + " " + short["http://s"] + " and " +
+		short["https://a.example/long"]
+	if got.GetText() != want || len(short) != 3 {
+		t.Errorf("the text is %q, want %q", got.GetText(), want)
+	}
+}
