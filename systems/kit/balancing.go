@@ -28,8 +28,8 @@ func Balancing() lab.Knob {
 			TwoChoices:    "calls to the better of two replicas"}}
 }
 
-// CheckBalancing refuses a value of KnobBalancing that has no effect, since no unit that others of these call
-// has replicas, neither of the variant nor units of its role.
+// CheckBalancing refuses a value of KnobBalancing that has no effect: no unit that others call has replicas. A
+// unit has some if the variant adds them, or if another unit has the same role.
 func CheckBalancing(balancing string, v lab.Variant, units []lab.UnitSpec) error {
 	if balancing == RoundRobin {
 		return nil
@@ -50,6 +50,9 @@ func CheckBalancing(balancing string, v lab.Variant, units []lab.UnitSpec) error
 				called = append(called, role)
 			}
 		}
+	}
+	if len(called) == 0 {
+		return fmt.Errorf("%s %s has no effect: no unit calls another", KnobBalancing, balancing)
 	}
 	slices.Sort(called)
 	return fmt.Errorf("%s %s has no effect: no unit that others call has replicas; others call %s",

@@ -71,12 +71,12 @@ type Call struct {
 
 // Design is one way to play a model.
 type Design struct {
-	Model model.Model
-	Units []Unit
-	Calls []*Call // by their numbers, callers first
-	Roots []*Call // by operation
-	Bind  string  // what carries calls between units
-	Pool  int     // connections of a unit to each other one
+	Model   model.Model
+	Units   []Unit
+	Calls   []*Call // by their numbers, callers first
+	Roots   []*Call // by operation
+	Binding string  // what carries calls between units
+	Pool    int     // connections of a unit to each other one
 }
 
 // New returns the design of an architecture with some knobs turned.
@@ -85,7 +85,7 @@ func New(m model.Model, architecture string, turned map[string]string) (*Design,
 	if err != nil {
 		return nil, err
 	}
-	d := &Design{Model: m, Bind: settings[KnobCalls]}
+	d := &Design{Model: m, Binding: settings[KnobCalls]}
 	var poolErr, placeErr error
 	d.Pool, poolErr = kit.Number(settings, KnobPool, 1000)
 	d.Units, placeErr = Place(m, settings[KnobPlacement])

@@ -27,7 +27,8 @@ func (u *Unit) front(play func(context.Context, *score) error) http.Handler {
 				return front.Answer{}, err
 			}
 			if len(text) != request {
-				return front.Answer{}, &rpc.Problem{Kind: rpc.InvalidArgument, Detail: "the body has another length"}
+				return front.Answer{}, rpc.Problemf(rpc.InvalidArgument, "the body has %d bytes, the model says %d",
+					len(text), request)
 			}
 			return front.JSON(http.StatusOK, answer), play(ctx, s)
 		})
@@ -38,7 +39,7 @@ func (u *Unit) front(play func(context.Context, *score) error) http.Handler {
 	return f
 }
 
-// settled returns when no unit has anything under way: none has begun a call between two rounds of questions.
+// settled waits until no unit has anything under way: none has begun a call between two rounds of questions.
 func (u *Unit) settled(ctx context.Context) error {
 	for before := int64(-1); ; {
 		u.finish()

@@ -62,7 +62,7 @@ func (u *Unit) scoreOf(c *rehearsal.Call) *score {
 	return s
 }
 
-// filler returns a text of so many bytes.
+// filler returns a text of a length in bytes, rounded.
 func filler(bytes float64) string { return strings.Repeat("x", int(bytes+0.5)) }
 
 // play plays a call in this unit: half of its CPU time, its waiting, its stores, its calls, and the other
@@ -233,7 +233,8 @@ func (u *Unit) call(ctx context.Context, c *rehearsal.Call) error {
 	}
 	answer, err := u.parts[c.Unit].Play(ctx, &rehearsalpb.PlayRequest{Call: uint32(c.Number), Load: s.in})
 	if err == nil && len(answer.GetLoad()) != len(s.out) {
-		err = &rpc.Problem{Kind: rpc.Internal, Detail: "a call was answered with another number of bytes"}
+		err = rpc.Problemf(rpc.Internal, "call %d was answered with %d bytes, the model says %d", c.Number,
+			len(answer.GetLoad()), len(s.out))
 	}
 	return err
 }
@@ -256,11 +257,12 @@ func (u *Unit) enter(ctx context.Context, s *score) error {
 func (u *Unit) Play(ctx context.Context, in *rehearsalpb.PlayRequest) (*rehearsalpb.PlayResponse, error) {
 	number := int(in.GetCall())
 	if number >= len(u.scores) || u.scores[number].Unit != u.index {
-		return nil, &rpc.Problem{Kind: rpc.InvalidArgument, Detail: "this unit does not play the call"}
+		return nil, rpc.Problemf(rpc.InvalidArgument, "unit %s does not play call %d", u.Name, number)
 	}
 	s := u.scores[number]
 	if len(in.GetLoad()) != len(s.in) {
-		return nil, &rpc.Problem{Kind: rpc.InvalidArgument, Detail: "the request has another number of bytes"}
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the request of call %d has %d bytes, the model says %d",
+			number, len(in.GetLoad()), len(s.in))
 	}
 	if err := u.enter(ctx, s); err != nil {
 		return nil, err

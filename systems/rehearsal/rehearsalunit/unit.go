@@ -101,7 +101,7 @@ func Open(ctx context.Context, design *rehearsal.Design, name string, place Plac
 	u := &Unit{design: design, index: index, parts: map[int]rehearsalpb.Part{}, stations: map[string]*station{},
 		burner: newBurner(), sleeper: &sleeper{}, pause: min(place.Pause, longestPause),
 		frontCPU: make([]time.Duration, len(design.Roots)),
-		Unit: hosting.Unit{Name: name, Peer: place.Peer, Calls: hosting.Calls{Binding: design.Bind,
+		Unit: hosting.Unit{Name: name, Peer: place.Peer, Calls: hosting.Calls{Binding: design.Binding,
 			Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(problemOf)}}}
 	u.LogErrors()
 	if err := u.join(ctx, place.Dir); err != nil {

@@ -99,7 +99,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 				unit.Peers = append(unit.Peers, design.Units[other].Name)
 			}
 			if design.Plays(i, other) {
-				unit.Uses = append(unit.Uses, lab.Use{To: design.Units[other].Name, How: design.Bind})
+				unit.Uses = append(unit.Uses, lab.Use{To: design.Units[other].Name, How: design.Binding})
 			}
 		}
 		layout.Units = append(layout.Units, unit)

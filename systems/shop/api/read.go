@@ -96,8 +96,12 @@ func query(r *http.Request, names ...string) (url.Values, error) {
 		return nil, rpc.Problemf(rpc.InvalidArgument, "the query cannot be read")
 	}
 	for name, given := range values {
+		if len(names) == 0 {
+			return nil, rpc.Problemf(rpc.InvalidArgument, "this resource has no parameters: leave out %.60q", name)
+		}
 		if !slices.Contains(names, name) {
-			return nil, rpc.Problemf(rpc.InvalidArgument, "there is no parameter %q, use %v", name, names)
+			return nil, rpc.Problemf(rpc.InvalidArgument, "there is no parameter %.60q: use %s", name,
+				strings.Join(names, ", "))
 		}
 		if len(given) > 1 {
 			return nil, rpc.Problemf(rpc.InvalidArgument, "parameter %s is given %d times", name, len(given))

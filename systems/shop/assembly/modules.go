@@ -6,6 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
 	"github.com/cleave-lab/cleave/systems/shop/reference"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -29,7 +30,7 @@ func follow[Q, A any](
 // together returns what an order is carried through in one transaction, in this process.
 func (h *host) together() local.Components {
 	return local.Components{
-		Quote: h.Catalog.Quote, GetCustomers: h.Customers.GetCustomers,
+		Known:   coordination.Asked{Catalog: h.Catalog, Customers: h.Customers}.Of,
 		Reserve: follow(h, shop.ComponentInventory, shoppb.Inventory_Reserve_FullMethodName, h.stock.ReserveAll),
 		Charge:  follow(h, shop.ComponentPayments, shoppb.Payments_Charge_FullMethodName, h.accounts.ChargeAll),
 		Commit:  follow(h, shop.ComponentInventory, shoppb.Inventory_Commit_FullMethodName, h.stock.CommitAll),

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/batching"
 	"github.com/cleave-lab/cleave/systems/shop/cached"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/brokered"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
@@ -28,7 +29,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/reference"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
@@ -263,7 +263,7 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		h.Background = append(h.Background, all.Run)
 		return all, nil
 	case architecture.Brokered, architecture.Choreographed:
-		var known reacting.Reference = reference.Asked{Catalog: h.Catalog, Customers: h.Customers}
+		var known reacting.Reference = coordination.Asked{Catalog: h.Catalog, Customers: h.Customers}
 		if replica := h.replica(db); replica != nil {
 			known = replica
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
 	"github.com/cleave-lab/cleave/systems/shop/customers"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
@@ -97,7 +98,7 @@ func (b *bench) play(random *rand.Rand, number int) {
 func (b *bench) singly() local.Components {
 	c := b.components
 	return local.Components{
-		Quote: c.Catalog.Quote, GetCustomers: c.Customers.GetCustomers, Reserve: each(c.Inventory.Reserve),
+		Known: coordination.Asked{Catalog: c.Catalog, Customers: c.Customers}.Of, Reserve: each(c.Inventory.Reserve),
 		Charge: each(c.Payments.Charge), Commit: each(c.Inventory.Commit), Ship: each(c.Shipping.Ship),
 		Recall: c.Shipping.Recall, Restock: c.Inventory.Restock, Refund: c.Payments.Refund,
 	}

@@ -32,7 +32,7 @@ func code(d architecture.Design) map[string]int {
 	if d.OverBroker() {
 		packages = append(packages, own+"coordination/reacting")
 	}
-	if d.OverBroker() || d.Reference == architecture.Replicated {
+	if d.Reference == architecture.Replicated {
 		packages = append(packages, own+"reference")
 	}
 	if d.Access == architecture.ORM {

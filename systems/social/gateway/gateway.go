@@ -45,7 +45,7 @@ const (
 	maxBody = 16 << 10
 	// inFlight is how many requests may be open at once; more are refused.
 	inFlight = 2048
-	// usualCount is how many posts a read returns that does not say.
+	// usualCount is how many posts a read returns that does not say how many it wants.
 	usualCount = 10
 )
 
@@ -153,7 +153,7 @@ func (g gateway) login(ctx context.Context, r *http.Request) (front.Answer, erro
 	return answer(http.StatusOK, made, err)
 }
 
-// link makes a user follow another, or no longer.
+// link starts or ends that a user follows another.
 func (g gateway) link(
 	ctx context.Context, r *http.Request, change func(context.Context, *pb.FollowRequest) (*pb.Empty, error),
 ) (front.Answer, error) {
@@ -169,21 +169,25 @@ func (g gateway) resolve(ctx context.Context, r *http.Request) (front.Answer, er
 	return answer(http.StatusOK, found, err)
 }
 
-// timeline reads a part of one. Beside the posts the answer has their ids, in order.
+// timeline answers with a part of a timeline: its posts, and their ids in order.
 func timeline(
 	ctx context.Context, r *http.Request,
 	readFrom func(context.Context, *pb.TimelineRequest) (*pb.PostList, error),
 ) (front.Answer, error) {
 	in := pb.TimelineRequest{User: r.PathValue("user"), Before: r.URL.Query().Get("before")}
 	start, count := 0, usualCount
-	for name, value := range map[string]*int{"start": &start, "count": &count} {
-		if text := r.URL.Query().Get(name); text != "" {
+	for _, p := range []struct {
+		name  string
+		least int
+		value *int
+	}{{"start", 0, &start}, {"count", 1, &count}} {
+		if text := r.URL.Query().Get(p.name); text != "" {
 			n, err := strconv.Atoi(text)
-			if err != nil || n < 0 || n > social.MaxPage {
-				return front.Answer{}, rpc.Problemf(rpc.InvalidArgument, "%s is %.20q: use 0 to %d", name, text,
-					social.MaxPage)
+			if err != nil || n < p.least || n > social.MaxPage {
+				return front.Answer{}, rpc.Problemf(rpc.InvalidArgument, "%s is %.20q: use %d to %d", p.name, text,
+					p.least, social.MaxPage)
 			}
-			*value = n
+			*p.value = n
 		}
 	}
 	in.Start, in.Stop = int32(start), int32(start+count)
@@ -222,6 +226,7 @@ func read(r *http.Request, in proto.Message) error {
 	return nil
 }
 
+// answer returns the answer with a message, or the error where there is one.
 func answer(status int, out proto.Message, err error) (front.Answer, error) {
 	if err != nil {
 		return front.Answer{}, err

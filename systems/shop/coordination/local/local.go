@@ -7,7 +7,6 @@ package local
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -23,8 +22,8 @@ import (
 // process and on the database of the coordinator, else their work is not part of its
 // transaction.
 type Components struct {
-	Quote        func(context.Context, *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error)
-	GetCustomers func(context.Context, *shoppb.GetCustomersRequest) (*shoppb.GetCustomersResponse, error)
+	// Known looks up what orders are about.
+	Known func(context.Context, []*shoppb.Order) (coordination.Known, error)
 	// The steps, for batches of orders.
 	Reserve steps.Step[*shoppb.ReserveRequest]
 	Charge  steps.Step[*shoppb.ChargeRequest]
@@ -163,45 +162,13 @@ func (c *Coordinator) lookUp(ctx context.Context, all []*placing) error {
 	for i, p := range all {
 		wanted[i] = p.order
 	}
-	known := coordination.About(wanted)
-	ids := slices.Sorted(maps.Keys(known.Customers))
-	found, err := c.components.GetCustomers(ctx, &shoppb.GetCustomersRequest{CustomerIds: ids})
+	known, err := c.components.Known(ctx, wanted)
 	if err != nil {
 		return err
 	}
-	for _, customer := range found.GetCustomers() {
-		known.Customers[customer.GetCustomerId()] = customer
-	}
-	err = c.quote(ctx, known, slices.Sorted(maps.Keys(known.Products)))
-	unknown := shop.IsKind(err, shop.UnknownProduct)
-	if err != nil && !unknown {
-		return err
-	}
 	for _, p := range all {
-		p.err = nil
-		// a quote is for all or none: each asks for its own
-		if unknown && known.Customers[p.order.GetCustomerId()] != nil {
-			p.err = c.quote(ctx, known, coordination.ProductIDs(p.order))
-		}
-		if p.err == nil {
-			p.placed, p.customer, p.err = known.Price(p.order)
-		}
-		if p.err == nil {
+		if p.placed, p.customer, p.err = known.Price(p.order); p.err == nil {
 			p.placed.State = string(shop.StateConfirmed)
-		}
-	}
-	return nil
-}
-
-// quote looks up products.
-func (c *Coordinator) quote(ctx context.Context, known coordination.Known, ids []int64) error {
-	for part := range slices.Chunk(ids, shop.MaxLines) {
-		quote, err := c.components.Quote(ctx, &shoppb.QuoteRequest{ProductIds: part})
-		if err != nil {
-			return err
-		}
-		for _, product := range quote.GetProducts() {
-			known.Products[product.GetProductId()] = product
 		}
 	}
 	return nil

@@ -65,9 +65,9 @@ func on(db *database.DB, last coordination.Shipping) (*orders.Orders, *local.Coo
 	book := orders.NewBook(db, orders.BySQL(db))
 	stock, accounts := inventory.New(db, inventory.BySQL(db)), payments.New(db, payments.BySQL(db))
 	coordinator := local.New(db, book, local.Components{
-		Quote:        catalog.New(db, catalog.BySQL(db)).Quote,
-		GetCustomers: customers.New(customers.BySQL(db)).GetCustomers,
-		Reserve:      stock.ReserveAll, Charge: accounts.ChargeAll, Commit: stock.CommitAll, Ship: last.ShipAll,
+		Known: coordination.Asked{Catalog: catalog.New(db, catalog.BySQL(db)),
+			Customers: customers.New(customers.BySQL(db))}.Of,
+		Reserve: stock.ReserveAll, Charge: accounts.ChargeAll, Commit: stock.CommitAll, Ship: last.ShipAll,
 		Recall: last.Recall, Restock: stock.Restock, Refund: accounts.Refund,
 	})
 	return orders.New(book, coordinator), coordinator

@@ -1,13 +1,4 @@
-// Package reference is what the orders must know of the catalog's products and of the
-// customers before they take an order: names, prices, addresses. Asked calls their
-// owners for each order. Replica is a copy beside the orders, which events of the
-// catalog keep current: it costs no call, and may lag behind.
-//
-// The shop has no operation that changes a customer, so of these the replica has what
-// the seed gave it.
-//
-// Entry points: Asked, NewReplica.
-package reference
+package coordination
 
 import (
 	"context"
@@ -16,19 +7,18 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Asked asks the owners, wherever they are.
+// Asked asks the owners of the catalog and of the customers for what orders are about, wherever they are.
 type Asked struct {
 	Catalog   shop.Catalog
 	Customers shop.Customers
 }
 
 // Of looks up what some orders are about.
-func (a Asked) Of(ctx context.Context, orders []*shoppb.Order) (coordination.Known, error) {
-	k := coordination.About(orders)
+func (a Asked) Of(ctx context.Context, orders []*shoppb.Order) (Known, error) {
+	k := About(orders)
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(k.Customers)), shop.MaxPageSize) {
 		found, err := a.Customers.GetCustomers(ctx, &shoppb.GetCustomersRequest{CustomerIds: ids})
 		if err != nil {
