@@ -55,7 +55,7 @@ func (d *deployment) receiveSpans(ctx context.Context, specs []lab.UnitSpec) err
 	if err != nil {
 		return fmt.Errorf("start the pod to which units send their spans: %w", err)
 	}
-	go d.way.watch(d.told)
+	go d.way.watch(d.pods)
 	d.ReceiveSpans(d.way, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(spansPort)))
 	return nil
 }

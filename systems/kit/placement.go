@@ -69,7 +69,7 @@ func PlaceBehind(text, front, system string, components []string) (Units, error)
 		behind := slices.DeleteFunc(slices.Clone(group), func(c string) bool { return c == front })
 		switch {
 		case len(behind) == len(group):
-			units = append(units, Placed{joined(behind), behind})
+			units = append(units, Placed{UnitName(behind), behind})
 		case len(behind) == len(components):
 			units = slices.Insert(units, 0, Placed{system, behind})
 		default:
@@ -79,8 +79,8 @@ func PlaceBehind(text, front, system string, components []string) (Units, error)
 	return units, nil
 }
 
-// joined returns the name of a unit: all components where they are few, else the first.
-func joined(components []string) string {
+// UnitName names a unit after its components: all of up to three, else the first and how many more there are.
+func UnitName(components []string) string {
 	if len(components) > 3 {
 		return fmt.Sprintf("%s-and-%d", components[0], len(components)-1)
 	}
@@ -99,7 +99,7 @@ func (u Units) Names() []string {
 	return all
 }
 
-// Hosting returns the unit with a component, which one of them has.
+// Hosting returns the unit with a component, which one of the units must have.
 func (u Units) Hosting(component string) Placed {
 	return u[slices.IndexFunc(u, func(u Placed) bool { return slices.Contains(u.Components, component) })]
 }

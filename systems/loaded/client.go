@@ -14,7 +14,7 @@ func ClientParameters() []lab.Parameter {
 	}
 }
 
-// SetClient takes from the point how the generator connects, where it says so.
+// SetClient sets how the generator connects to what the point says of it.
 func SetClient(job *lab.LoadJob, p lab.Point) {
 	if connections, set := p.Level(lab.FactorConnections); set {
 		job.Client.Connections = int(connections)
@@ -30,13 +30,14 @@ func SetClient(job *lab.LoadJob, p lab.Point) {
 // Healthy returns the check of a front that answers at /health once all units are ready.
 func Healthy() lab.ReadyCheck { return lab.ReadyCheck{Path: "/health", Timeout: minute} }
 
-// CheckTable returns the columns of a check; faults are those beside the longest time without an answer.
+// CheckTable returns the columns of a check. Trials with faults also have the columns faults, and the longest
+// time without an answer.
 func CheckTable(columns []lab.CheckColumn, faults ...lab.CheckColumn) lab.CheckTable {
 	return lab.CheckTable{Most: MaxCount, Columns: columns, Faults: append(faults,
 		lab.CheckColumn{Title: "longest without an answer, s", Metric: lab.Outage, Digits: 2})}
 }
 
-// OutcomeColumns returns the columns of what clients were told under faults.
+// OutcomeColumns returns the columns of how the attempts of clients ended under faults.
 func OutcomeColumns() []lab.CheckColumn {
 	return []lab.CheckColumn{{Title: "refused", Count: CountRefused},
 		{Title: "of unknown outcome", Count: CountUnknown}, {Title: "found done", Count: CountRecovered}}

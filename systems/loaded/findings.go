@@ -8,17 +8,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Findings gather the findings of an audit.
+// Findings are the findings of an audit.
 type Findings struct {
-	// Counts say how often what was seen: what happened, and breaches of each rule.
+	// Counts holds what happened how often, and the number of breaches of each rule.
 	Counts   map[string]int64
 	Problems []string
 }
 
-// shownPerRule bounds the problems that are told one by one.
+// shownPerRule limits the problems that are listed of one rule.
 const shownPerRule = 5
 
-// Breach counts a breach of the rule that a count stands for, and tells the first few.
+// Breach counts a breach of the rule that a count stands for, and lists the first few.
 func (f *Findings) Breach(count, format string, args ...any) {
 	f.Counts[count]++
 	if f.Counts[count] <= shownPerRule {
@@ -33,7 +33,7 @@ const (
 	CountRecovered = "recovered" // of these, those that happened
 )
 
-// Ended counts an attempt by its end; right is the count of those that happened.
+// Ended counts an attempt by its end; right is the count of the attempts that happened.
 func (f *Findings) Ended(end, right string) {
 	switch end {
 	case EndedOK:
@@ -45,8 +45,8 @@ func (f *Findings) Ended(end, right string) {
 	}
 }
 
-// Audit adds up: a breach of any of the rules makes a trial invalid. Where the count
-// named tested is 0, the verdict is unknown, and nothing is its message.
+// Audit returns the verdict: a breach of any of the rules makes a trial invalid. If the count named
+// tested is 0, the verdict is unknown, and nothing is its message.
 func (f *Findings) Audit(rules []string, tested, nothing string) lab.Audit {
 	audit := lab.Audit{Verdict: lab.AuditValid, Counts: f.Counts, Problems: f.Problems}
 	for _, rule := range rules {
@@ -70,8 +70,8 @@ func Unknown(err error) lab.Audit {
 	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
 }
 
-// Unplayed has the audit of trials that were not played to their end, for systems that are audited
-// while their databases run: nothing can be said of them.
+// Unplayed audits trials that were not played to their end, for systems that are audited while their
+// databases run: their verdict is unknown.
 type Unplayed struct{}
 
 // Audit implements lab.System.

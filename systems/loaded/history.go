@@ -39,8 +39,8 @@ type Attempt[N any] struct {
 	Line int64 `json:"-"`
 }
 
-// FirstAnswer returns how long after a moment, in seconds, the first operation of all loads was
-// answered rightly; false where none was.
+// FirstAnswer returns the seconds from a moment to the first right answer in the history, and whether there is
+// one.
 func FirstAnswer(path string, since time.Time) (seconds float64, found bool, err error) {
 	stop := errors.New("found")
 	err = eachAttempt(path, func(a Attempt[struct{}]) error {
@@ -63,7 +63,7 @@ func AddOutage(found lab.Measured, left lab.Leftover) error {
 	if len(left.Faults) == 0 {
 		return nil
 	}
-	var right []int64 // when there was an answer
+	var right []int64 // the moments of right answers
 	begin, end := int64(math.MaxInt64), int64(0)
 	err := EachAttempt(filepath.Join(left.Dir, History), func(a Attempt[struct{}]) {
 		if a.WarmUp {
@@ -86,7 +86,7 @@ func AddOutage(found lab.Measured, left lab.Leftover) error {
 	return nil
 }
 
-// EachAttempt reads the history line by line.
+// EachAttempt calls each with every line of the history, in order.
 func EachAttempt[N any](path string, each func(Attempt[N])) error {
 	return eachAttempt(path, func(a Attempt[N]) error {
 		each(a)

@@ -7,9 +7,9 @@ import (
 // LeastAchieved is the share of the offered rate below which a load was not achieved.
 const LeastAchieved = 0.99
 
-// With adds to an audit of a system what the generator has to say of the trial. A rate
-// that the system did not hold is a finding like any other; one that the generator could
-// not send says nothing of the system.
+// With adds what the generator reports of the trial to an audit of the system. That the system did
+// not hold a rate is a figure of the audit; where the generator could not send at the rate, a valid
+// audit becomes unknown.
 func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadReport) lab.Audit {
 	if judged.Figures == nil {
 		judged.Figures = map[string]float64{}
@@ -38,8 +38,8 @@ func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadRe
 	return judged
 }
 
-// Held reports whether what was offered was begun. One operation at the end may be
-// begun too late to count: in a short load at a low rate that is more than a share.
+// Held reports whether the offered rate was achieved, but for a share of it or for one operation:
+// one at the end may be begun too late to count, which in a short load is more than the share.
 func Held(load lab.LoadReport) bool {
 	missing := (load.Offered - load.Achieved) * load.Duration
 	return load.Achieved >= LeastAchieved*load.Offered || missing < 1.5

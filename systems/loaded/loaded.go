@@ -1,7 +1,7 @@
 // Package loaded is what systems under load have in common: the generator as a unit of
-// the layout, the factors that say how a trial is loaded, and what the generator's
-// report says for audits and metrics. What is sent, which unit is in front, and what is
-// right, each system says itself.
+// the layout, the factors that say how a trial is loaded, and what audits and metrics take from
+// the generator's report. Each system says itself what is sent, which unit is in front, and which
+// answers are right.
 //
 // Entry points: Base; With and Measured for what it has reported.
 package loaded
@@ -26,11 +26,11 @@ const (
 	minute = 60
 )
 
-// Over is the factor of a counted load: seconds over which its operations become due,
-// evenly; 0: all are at once.
+// Over is the factor of a counted load: the seconds over which its operations become due,
+// evenly; 0: all are due at once.
 const Over = "over"
 
-// Base is a system under load, but for the system.
+// Base is what a system under load is built on.
 type Base struct {
 	Generator lab.Generator
 	Load      lab.Load
@@ -39,7 +39,7 @@ type Base struct {
 }
 
 // Parameters returns the factors that say how a trial is loaded; a point sets one of them.
-// operations are the system's name of them, in the plural.
+// operations is what the system calls its operations, in the plural.
 func (b Base) Parameters(operations string) []lab.Parameter {
 	all := []lab.Parameter{
 		{Name: lab.FactorRate, Summary: operations + " per second of an open loop", Max: 1e7, Optional: true},
@@ -57,7 +57,7 @@ func (b Base) Parameters(operations string) []lab.Parameter {
 	)
 }
 
-// CheckPoint returns the point of a load of so many operations; see lab.Checkable.
+// CheckPoint returns the point of a counted load; see lab.Checkable.
 func (b Base) CheckPoint(operations int, over float64) lab.Point {
 	p := lab.Point{Name: b.Counted, Levels: map[string]float64{b.Counted: float64(operations)}}
 	if over > 0 {
@@ -110,7 +110,7 @@ func (b Base) SetLoad(job *lab.LoadJob, p lab.Point) error {
 	return nil
 }
 
-// Report reads what the generator handed in.
+// Report returns the report of the generator.
 func (b Base) Report(reports []lab.UnitReport) (lab.LoadReport, error) {
 	for _, r := range reports {
 		if r.Unit == lab.RoleGenerator {

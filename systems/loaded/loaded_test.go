@@ -15,7 +15,7 @@ func at(factor string, level float64) lab.Point {
 	return lab.Point{Name: "point", Levels: map[string]float64{factor: level}}
 }
 
-// noting is a generator that keeps the job which it was given.
+// noting is a generator that keeps the job that it was given.
 type noting struct{ job *lab.LoadJob }
 
 func (n noting) Unit(job lab.LoadJob) (lab.UnitSpec, error) {

@@ -7,9 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Measure returns what every system under load measures of a trial, and the report of its
-// generator: what clients saw, and outages. AddCost adds what the system used. A search plays many
-// loads: only its capacity counts.
+// Measure returns what every system under load measures of a trial, outages included, and the report
+// of its generator. AddCost adds what the system used.
 func (b Base) Measure(
 	metrics []lab.Metric, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, lab.LoadReport, error) {
@@ -27,8 +26,8 @@ func (b Base) Measure(
 	return found, load, AddOutage(found, left)
 }
 
-// AddCost adds memory, and processor time per operation where there were any. Roles apart are no
-// part of the system's cost.
+// AddCost adds memory and, if there were operations, processor time per operation. The roles apart
+// are no part of the system's cost.
 func AddCost(values map[string]float64, metered lab.Metered, operations int64, apart ...string) {
 	used := Used(metered, apart...)
 	values[peakMemory] = float64(used.PeakMemoryBytes)
@@ -64,8 +63,8 @@ func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measur
 	return found
 }
 
-// Used returns the sum of all roles but the generator and those apart: what runs in front
-// of a system, and what it stands on, is a part of its cost.
+// Used returns the sum of all roles but the generator and those apart: proxies in front of a system
+// and its backing services are a part of its cost.
 func Used(metered lab.Metered, apart ...string) lab.Usage {
 	var sum lab.Usage
 	for role, usage := range metered.Roles {

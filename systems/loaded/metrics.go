@@ -2,7 +2,7 @@ package loaded
 
 import "github.com/cleave-lab/cleave/lab"
 
-// Words are the words for a system's parts and its work in the titles of metrics.
+// Words holds what the titles of metrics call a system's parts and its work.
 type Words struct {
 	Operations string // what is answered, in the plural: "requests"
 	Flows      string // what the load begins, in the plural: "visits"

@@ -34,10 +34,11 @@ func Pair(name string, configuration, behind []string) []lab.UnitSpec {
 	return append(balancers, keepers...)
 }
 
+// member names the n-th of two, from 0.
 func member(name string, n int) string { return name + "-" + strconv.Itoa(n+1) }
 
-// accepts reports whether somebody takes connections at an address: only then keepalived
-// begins, since who is ready first has the address.
+// accepts returns nil if an address accepts connections. keepalived starts only then, since the
+// first HAProxy that is ready gets the address.
 func accepts(ctx context.Context, address string) error {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "tcp", address)
@@ -47,17 +48,18 @@ func accepts(ctx context.Context, address string) error {
 	return connection.Close()
 }
 
-// listeningEverywhere has HAProxy listen at every address of its node: one of them comes and
-// goes. It answers for itself there, whatever became of the units behind it.
+// listeningEverywhere returns a configuration with which HAProxy listens at every address of its
+// node, since the shared one comes and goes. It answers health checks of its own at the path
+// aliveness, whatever became of the units behind it.
 func listeningEverywhere(configuration []string) []string {
 	lines := slices.Clone(configuration)
 	at := slices.Index(lines, ProxyBind)
 	return slices.Replace(lines, at, at+1, "  bind *:{port}", "  monitor-uri "+aliveness)
 }
 
-// keepalived returns the unit beside the n-th HAProxy. It asks it every second, and its peer
-// takes the address over after it has heard nothing for about a second, or at once when it
-// is told. The address is offered to one peer by name: networks of clouds have no multicast.
+// keepalived returns the unit beside the n-th HAProxy, which it checks every second. Its peer takes
+// the address over after a second without a message, or at once if the message says so. Messages go
+// to that peer alone: networks of clouds have no multicast.
 func keepalived(name string, n int) lab.UnitSpec {
 	own, other := member(name, n), member(name, 1-n)
 	configuration := []string{

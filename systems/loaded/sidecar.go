@@ -58,7 +58,7 @@ func Sidecars(units []lab.UnitSpec, protocol Protocol) []lab.UnitSpec {
 // sidecarOf returns the name of the proxy beside a unit.
 func sidecarOf(unit string) string { return unit + "-" + RoleSidecar }
 
-// callThrough has a unit call these of its peers at the ports of its own proxy.
+// callThrough makes a unit call these of its peers at the ports of its own proxy.
 func callThrough(u *lab.UnitSpec, called []string) {
 	var addresses, others []string
 	u.Peers, u.Uses, u.Env = slices.Clone(u.Peers), slices.Clone(u.Uses), slices.Clone(u.Env)
@@ -74,9 +74,9 @@ func callThrough(u *lab.UnitSpec, called []string) {
 			}
 		}
 	}
-	through := strings.NewReplacer(addresses...)
+	replaced := strings.NewReplacer(addresses...)
 	for i, variable := range u.Env {
-		u.Env[i] = through.Replace(variable)
+		u.Env[i] = replaced.Replace(variable)
 	}
 	u.Env, u.Peers = append(u.Env, others...), append(u.Peers, called...)
 	u.Scalable = false // each of several would need a proxy of its own

@@ -16,8 +16,7 @@ const (
 // Setting is a knob, the architecture or the deployment, and its value.
 type Setting struct{ Name, Value string }
 
-// Step is a step from one variant to another: its settings become those of the variant at its end,
-// which has its name.
+// Step is a step from one variant to the next, which has the name of the step and its settings.
 type Step struct {
 	Name string
 	Sets []Setting
@@ -28,9 +27,8 @@ func Turn(name, value string) Step {
 	return Step{Name: name + "-" + value, Sets: []Setting{{name, value}}}
 }
 
-// Walk returns the variants on the way between two, and the steps between them. The first is
-// from, which has all its knobs; where the architecture changes, the last has the name of to's.
-// Steps that change nothing are left out.
+// Walk returns the variants from one to another, and the steps between them; those that change nothing are left
+// out. from must have all its knobs. If the architecture changes, the last variant has its name.
 func Walk(from, to lab.Variant, steps []Step) ([]lab.Variant, []lab.PathStep, error) {
 	from.Name = from.Architecture
 	stops := []lab.Variant{from}

@@ -60,11 +60,11 @@ type Unit struct {
 // too.
 type Call struct {
 	*model.Call
-	Number    int
-	Unit      int   // that plays it
-	Caller    *Call // nil: clients make it
-	Operation int   // of the model
-	Calls     []*Call
+	Number    int           // its index in Design.Calls
+	Unit      int           // index of the unit that plays it
+	Caller    *Call         // nil: clients make it
+	Operation int           // index of its operation in the model
+	Calls     []*Call       // that it makes
 	Visits    []model.Visit // of embedded stores
 	OfStore   bool          // it is a visit of a store that is a server
 }
@@ -105,7 +105,7 @@ func New(m model.Model, architecture string, turned map[string]string) (*Design,
 	return d, nil
 }
 
-// Place returns the units of a placement, with those of stores that are servers behind them.
+// Place returns the units of a placement, and then those of stores that are servers.
 func Place(m model.Model, placement string) ([]Unit, error) {
 	var units []Unit
 	if placement == AsIs {
@@ -138,19 +138,15 @@ func Place(m model.Model, placement string) ([]Unit, error) {
 	return units, nil
 }
 
-// grouped returns the unit of a group of components: one of the model as it is, or a new one, with the limits
-// of the unit that the first of them leaves.
+// grouped returns the unit of a group of components: that of the model with the same components, or a new one
+// with the limits of the unit that its first component leaves.
 func grouped(m model.Model, group []string) model.Unit {
 	from := m.Units[m.UnitOf(group[0])]
 	if len(group) == len(from.Components) &&
 		!slices.ContainsFunc(group, func(c string) bool { return !slices.Contains(from.Components, c) }) {
 		return from
 	}
-	name := strings.Join(group, "-")
-	if len(group) > 3 {
-		name = fmt.Sprintf("%s-and-%d", group[0], len(group)-1)
-	}
-	return model.Unit{Name: name, Components: group, Cores: from.Cores, Workers: from.Workers}
+	return model.Unit{Name: kit.UnitName(group), Components: group, Cores: from.Cores, Workers: from.Workers}
 }
 
 // unitName returns a name as deployments allow it: small letters, digits and hyphens.
@@ -164,7 +160,7 @@ func unitName(name string) string {
 	return cmp.Or(strings.Trim(clean, "-"), "unit")
 }
 
-// add adds a call and all below it.
+// add adds a call, its visits of servers and all calls that it makes.
 func (d *Design) add(of *model.Call, caller *Call, operation int) *Call {
 	c := &Call{Call: of, Number: len(d.Calls), Caller: caller, Operation: operation}
 	c.Unit = slices.IndexFunc(d.Units, func(u Unit) bool { return slices.Contains(u.Components, of.Component) })
@@ -175,7 +171,7 @@ func (d *Design) add(of *model.Call, caller *Call, operation int) *Call {
 			c.Visits = append(c.Visits, v)
 			continue
 		}
-		wait := v.Wait // with the CPU time of the server
+		wait := v.Wait // it includes the CPU time of the server
 		wait.Mean = max(0, wait.Mean-v.CPU.Mean)
 		visit := &Call{Number: len(d.Calls), Unit: at, Caller: c, Operation: operation, OfStore: true,
 			Call: &model.Call{Component: v.Store, Name: "visit", Count: 1, CPU: v.CPU, Wait: wait}}
@@ -195,19 +191,20 @@ func (d *Design) Index(name string) int {
 	return slices.IndexFunc(d.Units, func(u Unit) bool { return u.Name == name })
 }
 
-// Plays reports whether calls of one unit are played by another.
+// Plays reports whether one unit makes calls that another plays.
 func (d *Design) Plays(one, other int) bool {
 	return one != other && slices.ContainsFunc(d.Calls, func(c *Call) bool {
 		return c.Unit == other && c.Caller != nil && c.Caller.Unit == one
 	})
 }
 
-// Calling reports whether one unit calls another. The unit in front asks all others whether they are settled.
+// Calling reports whether one unit needs a client of another: it makes calls of it, or it is the unit in front,
+// which asks all others whether they are settled.
 func (d *Design) Calling(one, other int) bool {
 	return d.Plays(one, other) || one == d.Front() && one != other
 }
 
-// IsCalled reports whether other units make calls of a unit.
+// IsCalled reports whether other units make calls that a unit plays.
 func (d *Design) IsCalled(unit int) bool {
 	return slices.ContainsFunc(d.Calls, func(c *Call) bool {
 		return c.Unit == unit && c.Caller != nil && c.Caller.Unit != unit

@@ -1,8 +1,8 @@
-// Package front is the public interface of a system over HTTP, as far as it is the same for all:
-// bounds on the size, time and number of requests, and failures as problem documents (RFC 9457).
-// What resources there are, what their bodies are and what is done, the system says.
+// Package front is the part of a public interface over HTTP that all systems share: limits on the size, time
+// and number of requests, and failures as problem documents (RFC 9457). The system adds the resources and
+// their bodies.
 //
-// Entry points: New; Problems alone, for who has a mux of his own.
+// Entry points: New; Problems alone, for systems with a mux of their own.
 package front
 
 import (
@@ -22,14 +22,14 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Config says what is a system's own.
+// Config holds the settings of a system's front.
 type Config struct {
 	Problems
 	// Timeout is the deadline of every request: it crosses all bindings.
 	Timeout time.Duration
 	// MaxBody is the longest body, in bytes.
 	MaxBody int64
-	// InFlight is how many requests may be open at once, and more are refused; 0: any number.
+	// InFlight is how many requests may be open at once; more are refused. 0: any number.
 	InFlight int
 	// Healthy returns nil when a request would find all it needs; nil: it always does.
 	Healthy func(ctx context.Context) error
@@ -69,7 +69,7 @@ func New(config Config) *Front {
 	return f
 }
 
-// Handle registers a resource: who does its work, within the bounds of requests.
+// Handle registers a resource. Its work is limited as Do says, and its body in size.
 func (f *Front) Handle(pattern string, work func(ctx context.Context, r *http.Request) (Answer, error)) {
 	f.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != http.NoBody {
@@ -79,13 +79,14 @@ func (f *Front) Handle(pattern string, work func(ctx context.Context, r *http.Re
 	})
 }
 
-// HandleFunc registers a resource without bounds.
+// HandleFunc registers a resource without limits.
 func (f *Front) HandleFunc(pattern string, handler http.HandlerFunc) {
 	f.routes.HandleFunc(pattern, handler)
 	f.known.HandleFunc(pattern, handler)
 }
 
-// Do bounds a request in time, and with others in number. Its failure is logged as that of the operation.
+// Do does the work of a request within the timeout, unless too many requests are open. A failure is logged as
+// that of the operation.
 func (f *Front) Do(
 	ctx context.Context, operation string, work func(context.Context) (Answer, error),
 ) Answer {
@@ -115,9 +116,10 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.routes.ServeHTTP(w, r)
 }
 
-// unknown answers what no resource takes.
+// unknown refuses a request that no resource takes. The mux of the resources alone tells which methods the
+// path has.
 func (f *Front) unknown(w http.ResponseWriter, r *http.Request) {
-	r.Pattern = ""
+	r.Pattern = "" // logs and spans go by it, and "/" is no resource
 	handler, _ := f.known.Handler(r)
 	verdict := &silent{header: http.Header{}}
 	handler.ServeHTTP(verdict, r)
@@ -134,7 +136,7 @@ func (f *Front) refuse(w http.ResponseWriter, r *http.Request, why *rpc.Problem)
 	Write(w, f.Refusal(r.Pattern, why))
 }
 
-// silent swallows an answer but its header.
+// silent keeps the header of an answer and drops the rest.
 type silent struct{ header http.Header }
 
 func (s *silent) Header() http.Header         { return s.header }

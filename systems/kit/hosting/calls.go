@@ -99,7 +99,7 @@ func Balancing(value string) rpc.Balancing {
 	return rpc.RoundRobin
 }
 
-// greeting returns the first bytes of a connection over which units call. No client begins with them: clients
+// greeting returns the first bytes of a connection over which units call. A client never sends them: clients
 // speak HTTP/1.1, without TLS, and ask for other paths.
 func (c Calls) greeting() string {
 	switch {

@@ -39,9 +39,8 @@ type Host interface {
 	Traced() bool
 }
 
-// Join returns a component as a unit sees it: made here, and offered to other units, where this one
-// hosts it, else what calls the unit that does. Where the unit makes spans, they tell of each call to which
-// component it belongs.
+// Join returns a component as a unit sees it. A unit that hosts it makes it and offers it to other units; any
+// other unit gets a client. If the unit makes spans, those of calls name the component.
 func Join[C any](
 	h Host, component string, here func() C, offer func(grpc.ServiceRegistrar, C),
 	call func(grpc.ClientConnInterface) C, follow func(C, Begin) C,
@@ -76,9 +75,9 @@ type Unit struct {
 
 var _ Host = (*Unit)(nil)
 
-// NewUnit returns a unit with what settings add to its calls and to what it answers; calls have the rest. The
-// identity of its role, where it needs one, is in dir, its folder. Repeatable reports whether a method may be
-// carried out twice; nil: all may.
+// NewUnit returns a unit with these calls, to which the settings add an encoding, protection, guards and a
+// balancing; they also choose its log and its spans. dir is its folder, which holds the identity of its role
+// if calls are protected. Repeatable reports whether a method may be carried out twice; nil: all may.
 func NewUnit(
 	name, role, dir string, s kit.Settings, calls Calls, repeatable func(method string) bool,
 ) (u Unit, err error) {
@@ -104,7 +103,7 @@ func RequestLog(logging, unit string) *requestlog.Log {
 // Hosts implements Host.
 func (u *Unit) Hosts(component string) bool { return u.UnitOf(component) == u.Name }
 
-// Call implements Host. What keeps it from reaching the unit, Err says.
+// Call implements Host. Err returns why it failed.
 func (u *Unit) Call(component string) grpc.ClientConnInterface {
 	client, err := u.Client(u.UnitOf(component))
 	u.err = errors.Join(u.err, err)
@@ -147,8 +146,8 @@ func (u *Unit) Client(name string) (rpc.Client, error) {
 // Keep has Close close what the unit has opened.
 func (u *Unit) Keep(opened io.Closer) { u.opened = append(u.opened, opened) }
 
-// Healthy is nil when every unit that this one calls accepts connections: each opens what it needs
-// before it listens.
+// Healthy returns nil if every unit that this one calls accepts connections: a unit opens what it needs before
+// it listens.
 func (u *Unit) Healthy(ctx context.Context) error {
 	for name := range u.clients {
 		addresses, err := u.Peer(name)
@@ -165,7 +164,7 @@ func (u *Unit) Healthy(ctx context.Context) error {
 // drain is how long calls in flight have when a unit ends.
 const drain = 10 * time.Second
 
-// Serve answers the calls of other units until ctx ends, and then what is under way.
+// Serve answers the calls of other units until ctx ends, and then those that are under way.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	options := []rpc.Option{rpc.LogErrors(u.LogError)}
 	if u.Spans != nil {
@@ -181,8 +180,8 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	return rpc.Serve(ctx, u.Calls.Security.Listener(listener), server, drain)
 }
 
-// ServeBeside is Serve at an address where clients are served, too: the first bytes of a connection tell
-// whose it is.
+// ServeBeside is Serve at an address where clients serves clients, too: the first bytes of a connection tell
+// units from clients.
 func (u *Unit) ServeBeside(ctx context.Context, listener net.Listener,
 	clients func(context.Context, net.Listener) error,
 ) error {
@@ -195,14 +194,14 @@ func (u *Unit) ServeBeside(ctx context.Context, listener net.Listener,
 	served := make(chan error, 1)
 	go func() {
 		served <- u.Serve(ofCalls, calls)
-		endClients()
+		endClients() // the listener serves both or none
 	}()
 	err := clients(ofClients, others)
 	endCalls()
 	return errors.Join(err, <-served)
 }
 
-// Close closes what the unit has opened, the last first. It serves no more.
+// Close closes what the unit has opened, the last first. It is called when the unit no longer serves.
 func (u *Unit) Close() error {
 	var errs []error
 	for _, opened := range slices.Backward(u.opened) {
@@ -217,8 +216,8 @@ type Served interface {
 	Close() error
 }
 
-// Run opens a unit and has it serve until it is told to stop (by command, by SIGTERM, or because the
-// conductor is gone), and then report. Where open returns no unit, all was done by that.
+// Run opens a unit, which serves until it is told to stop (by command, by SIGTERM, or because the conductor is
+// gone) and then reports. If open returns no unit, open has done all the work.
 func Run(
 	channel *unit.Channel, open func(context.Context) (Served, error), report func(*unit.Channel) error,
 ) error {

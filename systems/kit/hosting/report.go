@@ -20,7 +20,7 @@ type Report struct {
 	Spans spans.Counts `json:"spans"`
 }
 
-// ReportOf returns the report of a unit, of which both may be nil.
+// ReportOf returns the report of a unit. Its guards and its tracer may be nil.
 func ReportOf(guards *resilient.Guards, tracer *spans.Provider) (r Report) {
 	r.Asked, r.Attempts = guards.Counts()
 	if tracer != nil {
@@ -37,8 +37,8 @@ func (u *Unit) Report(channel *unit.Channel) error {
 	return channel.Report(ReportOf(u.Calls.Guards, u.Spans))
 }
 
-// Reports reads what units have reported, in their last lives: all but the generator, and proxies, which
-// report nothing.
+// Reports reads the reports of a system's units, each of its last life. The generator's is left out, and
+// proxies have none.
 func Reports[R any](reports []lab.UnitReport) (all []R, err error) {
 	for _, r := range reports {
 		if r.Unit == lab.RoleGenerator || len(r.Data) == 0 {

@@ -17,8 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Tracer returns what makes the spans of a unit, for a share of the requests that begin there. It returns nil
-// if the share is 0.
+// Tracer returns the tracer of a unit, for a share of the requests that begin there; nil if the share is 0.
 func Tracer(share float64) *spans.Provider {
 	if share == 0 {
 		return nil
@@ -26,7 +25,7 @@ func Tracer(share float64) *spans.Provider {
 	return spans.NewProvider(share)
 }
 
-// Begin is told of a call, by its method as gRPC has it, and returns what ends it.
+// Begin begins what belongs to a call of a method, which is named as in gRPC, and returns what ends it.
 type Begin = func(ctx context.Context, method string) (inside context.Context, end func())
 
 // Followed returns a component as others in its unit call it, and as it is served to other units.
@@ -37,8 +36,8 @@ func Followed[C any](h Host, component string, made C, follow func(C, Begin) C) 
 	return follow(made, Called(component)), follow(made, answered(component))
 }
 
-// Called makes spans of the calls of a component that a unit hosts by others in the same unit: they tell what
-// of the unit's time belongs to which component. A request that is not traced pays for a look at its context.
+// Called makes a span of each call of a component by another one in the same unit: so the unit's time divides
+// into that of its components. A request that is not traced costs a look at its context.
 func Called(component string) Begin {
 	return func(ctx context.Context, method string) (context.Context, func()) {
 		ctx, part := spans.Begin(ctx, spans.Method(method), lab.SegmentBusiness)
@@ -50,8 +49,8 @@ func Called(component string) Begin {
 	}
 }
 
-// answered notes on the spans of other units' calls which component answers them: a unit with several has a
-// name of its own.
+// answered notes the component on the span of a call by another unit: the unit's name does not tell which of
+// several components answers.
 func answered(component string) Begin {
 	return func(ctx context.Context, _ string) (context.Context, func()) {
 		if answer := trace.SpanFromContext(ctx); answer.IsRecording() {
@@ -63,7 +62,8 @@ func answered(component string) Begin {
 
 func nothing() {}
 
-// HandOverSpans writes the spans of this process to its folder and hands them over; nothing for a nil tracer.
+// HandOverSpans writes the spans of this process to its folder and hands them over. With a nil tracer it does
+// nothing.
 func HandOverSpans(channel *unit.Channel, tracer *spans.Provider) error {
 	if tracer == nil {
 		return nil
@@ -82,8 +82,8 @@ func HandOverSpans(channel *unit.Channel, tracer *spans.Provider) error {
 	return channel.HandOver(spans.File(dir, name))
 }
 
-// KeepSpans copies the span files that the units of a trial have left to where somebody wants them: into a
-// folder that is named after its number, variant and point. Without a place to keep them it does nothing.
+// KeepSpans copies the span files of a trial into a new folder below place, named after the trial's number,
+// variant and point. If place is empty it does nothing.
 func KeepSpans(place string, v lab.Variant, p lab.Point, dir string) error {
 	if place == "" {
 		return nil

@@ -1,45 +1,12 @@
 package architecture
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/people"
 )
-
-func TestPlacements(t *testing.T) {
-	for text, want := range map[string]string{
-		"together": "people: persons addresses profiles",
-		"apart": "gateway: , persons: persons, addresses: addresses, profiles: " +
-			"profiles",
-		"gateway+persons,addresses+profiles": "gateway: persons, addresses-profiles: addresses profiles",
-		"addresses":                          "gateway: persons profiles, addresses: addresses",
-		"persons,profiles":                   "gateway: addresses, persons: persons, profiles: profiles",
-		"addresses+profiles,persons+gateway": "gateway: persons, addresses-profiles: addresses profiles",
-		"profiles+persons+addresses,gateway": "gateway: , profiles-persons-addresses: profiles persons addresses",
-		"gateway+profiles+persons+addresses": "people: profiles persons addresses",
-	} {
-		d, err := New(Services, map[string]string{KnobPlacement: text})
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		var units []string
-		for _, u := range d.Units {
-			units = append(units, u.Name+": "+strings.Trim(fmt.Sprint(u.Components), "[]"))
-		}
-		if got := strings.Join(units, ", "); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
-		for _, kind := range people.Kinds() {
-			if len(d.Hosting(string(kind)).Components) == 0 {
-				t.Errorf("%s: nobody keeps %s", text, kind)
-			}
-		}
-	}
-}
 
 func TestWhatCannotBeBuiltSaysWhy(t *testing.T) {
 	for _, c := range []struct {
@@ -63,21 +30,13 @@ func TestWhatCannotBeBuiltSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAnArchitecturesOwnValuesAreFirst(t *testing.T) {
-	for _, a := range Catalogue().All() {
-		d, err := New(a.Name, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, k := range a.Knobs {
-			settings, err := Catalogue().Settings(a.Name, nil)
-			if err != nil || k.Values[0] != settings[k.Name] {
-				t.Errorf("%s: %s is listed as %s and set to %s", a.Name, k.Name, k.Values[0], settings[k.Name])
-			}
-		}
-		if d.Pool != 8 || d.InFlight != 1024 || d.TwoHosts != (a.Name == ServicesTwoHosts) ||
-			(len(d.Units) == 1) != (a.Name == Monolith) {
-			t.Errorf("%s: %+v", a.Name, d)
+func TestDesigns(t *testing.T) {
+	for name, units := range map[string]string{Monolith: "people", Services: "gateway persons addresses profiles",
+		ServicesTwoHosts: "gateway persons addresses profiles"} {
+		d, err := New(name, nil)
+		if got := strings.Join(d.Names(), " "); err != nil || got != units || d.Pool != 8 || d.InFlight != 1024 ||
+			d.TwoHosts != (name == ServicesTwoHosts) {
+			t.Errorf("%s: %+v, %v, want the units %s", name, d, err, units)
 		}
 	}
 	d, err := New(Services, map[string]string{KnobDatabase: own})

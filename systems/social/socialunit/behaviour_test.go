@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -22,10 +21,7 @@ func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // TestBehaviour is the same in every architecture and with every knob.
 func TestBehaviour(t *testing.T) {
-	people, err := population.New(12, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	people := peopleOf(t, 12, 20)
 	for name, c := range map[string]struct {
 		architecture string
 		knobs        map[string]string
@@ -240,31 +236,14 @@ func nonsenseIsRefused(t *testing.T, n network) {
 
 // TestTheCacheIsAsked: what was read once is read from the cache.
 func TestTheCacheIsAsked(t *testing.T) {
-	people, err := population.New(3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	design, err := architecture.New(architecture.Monolith, map[string]string{"cache": "look-aside"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Key: testKey}
-	if err := Fill(t.Context(), design, place.Documents, people); err != nil {
-		t.Fatal(err)
-	}
-	u, err := Open(t.Context(), design, social.Name, place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = u.Close() }()
-	server := httptest.NewServer(u.Handler())
-	defer server.Close()
-	n := network{base: server.URL}
+	var unit *Unit
+	n := startWith(t, architecture.Monolith, map[string]string{"cache": "look-aside"}, peopleOf(t, 3, 1),
+		func(u *Unit) { unit = u })
 	n.compose(t, 1, "once")
 	for range 3 {
 		n.timeline(t, "/user-timelines/1")
 	}
-	if hits, misses := u.cache.Found(); hits != 2 || misses != 1 {
+	if hits, misses := unit.cache.Found(); hits != 2 || misses != 1 {
 		t.Errorf("%d hits and %d misses, want 2 and 1", hits, misses)
 	}
 }
@@ -272,10 +251,7 @@ func TestTheCacheIsAsked(t *testing.T) {
 // TestAnAnnouncementThatCannotBeReadHoldsNobodyUp: it becomes a dead letter, and a post that
 // is announced twice is in every home timeline once.
 func TestAnAnnouncementThatCannotBeReadHoldsNobodyUp(t *testing.T) {
-	people, err := population.New(12, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
+	people := peopleOf(t, 12, 20)
 	n := start(t, architecture.Monolith, map[string]string{"fan_out_by": "events"}, people)
 	client, err := openBroker(t.Context(), architecture.Design{Broker: architecture.NATS}, n.broker)
 	if err != nil {

@@ -43,11 +43,7 @@ func TestAHotUser(t *testing.T) {
 
 // TestAMonolithHasReplicas: each makes ids of its own, and reads what was posted at the other.
 func TestAMonolithHasReplicas(t *testing.T) {
-	people, err := population.New(3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := start(t, architecture.Monolith, nil, people)
+	first := start(t, architecture.Monolith, nil, peopleOf(t, 3, 1))
 	design, err := architecture.New(architecture.Monolith, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -79,10 +75,7 @@ func TestAMonolithHasReplicas(t *testing.T) {
 
 // TestUnitsLogRequests: a post has a line in the log of every unit that had a part in it.
 func TestUnitsLogRequests(t *testing.T) {
-	people, err := population.New(3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	people := peopleOf(t, 3, 1)
 	var said hostingtest.Output
 	units := map[string]bool{}
 	n := startWith(t, architecture.Services, map[string]string{kit.KnobLogging: kit.LogRequests}, people,
@@ -105,10 +98,7 @@ func TestUnitsLogRequests(t *testing.T) {
 
 // TestPostsAreTraced through all units, over each binding: the same components are called, wherever they are.
 func TestPostsAreTraced(t *testing.T) {
-	people, err := population.New(3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	people := peopleOf(t, 3, 1)
 	want := []string{"compose Composer/Compose", "front POST /posts", "home-timelines HomeTimelines/Add",
 		"media Media/Attach", "posts Posts/Store", "short-urls ShortURLs/Shorten",
 		"social-graph SocialGraph/Followers", "texts Texts/Prepare", "unique-ids UniqueIDs/Next",
@@ -164,11 +154,7 @@ func TestATimelineOfAMillion(t *testing.T) {
 		t.Skip("a million entries take up to minutes: CLEAVE_LARGE=1 go test ./systems/social/socialunit -run " +
 			"Million")
 	}
-	people, err := population.New(3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := start(t, architecture.Monolith, nil, people)
+	n := start(t, architecture.Monolith, nil, peopleOf(t, 3, 1))
 	id := n.compose(t, 2, "the post of them all")
 	store, err := OpenStore(t.Context(), n.documents, parts.HomeTimelinesName)
 	if err != nil {

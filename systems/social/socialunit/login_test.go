@@ -18,10 +18,7 @@ import (
 
 // TestTokens are checked in the same way in every architecture.
 func TestTokens(t *testing.T) {
-	people, err := population.New(3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	people := peopleOf(t, 3, 1)
 	for name, c := range map[string]struct {
 		architecture string
 		knobs        map[string]string

@@ -31,13 +31,23 @@ type network struct {
 	onRead                  bool // home timelines are gathered
 }
 
+// peopleOf returns a population.
+func peopleOf(t *testing.T, users, links int) *population.Population {
+	t.Helper()
+	people, err := population.New(users, links)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return people
+}
+
 // start joins all units of a design and fills its stores.
 func start(t *testing.T, name string, turned map[string]string, people *population.Population) network {
 	t.Helper()
 	return startWith(t, name, turned, people, func(*Unit) {})
 }
 
-// startWith is start with something done to each unit before it serves.
+// startWith is start, and calls change with each unit before it serves.
 func startWith(
 	t *testing.T, name string, turned map[string]string, people *population.Population, change func(*Unit),
 ) network {

@@ -3,7 +3,6 @@ package socialunit
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/parts"
-	"github.com/cleave-lab/cleave/systems/social/population"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 	"github.com/cleave-lab/cleave/systems/social/timelines"
 )
@@ -31,13 +29,10 @@ func (g slowGraph) Followers(ctx context.Context, in *pb.EdgeRequest) (*pb.UserI
 // TestSettledMeansThatNobodyFillsATimeline: RabbitMQ has handed out all announcements at once, to a unit
 // that works on them for seconds.
 func TestSettledMeansThatNobodyFillsATimeline(t *testing.T) {
-	people, err := population.New(12, 20)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var told atomic.Int64
 	n := startWith(t, architecture.Services,
-		map[string]string{"fan_out_by": "events", "broker": "rabbitmq", "calls": "http"}, people, func(u *Unit) {
+		map[string]string{"fan_out_by": "events", "broker": "rabbitmq", "calls": "http"}, peopleOf(t, 12, 20),
+		func(u *Unit) {
 			if slices.Contains(u.unit.Components, parts.HomeTimelinesName) {
 				u.parts.HomeTimelines = timelines.NewHome(u.stores[parts.HomeTimelinesName], nil,
 					slowGraph{u.parts.SocialGraph, &told}, u.parts.UserTimelines, u.parts.Posts, u.parts.Users)
@@ -47,11 +42,7 @@ func TestSettledMeansThatNobodyFillsATimeline(t *testing.T) {
 	for i := range posts {
 		n.compose(t, 1+i%3, fmt.Sprintf("post %d", i))
 	}
-	for ended := time.Now().Add(3 * time.Minute); time.Now().Before(ended); {
-		if status, _ := n.ask(t, "GET", SettledPath, ""); status == http.StatusNoContent {
-			break
-		}
-	}
+	n.settle(t)
 	if got := told.Load(); got != posts {
 		t.Errorf("settled, and %d of %d posts are in home timelines", got, posts)
 	}
