@@ -1,8 +1,7 @@
-// Package architecture says in which ways people can be built: which kinds of records
-// share a unit with the gateway or with each other, what carries the calls between
-// units, on how many hosts they are, and how and where records are kept. An architecture
-// is data: a name for a set of knobs, each of which can also be turned alone. It starts
-// nothing.
+// Package architecture defines how people can be built: which kinds of records share a unit
+// with the gateway or with each other, what carries the calls between units, on how many
+// hosts they are, and how and where records are kept. An architecture is data: a name for
+// a set of knobs, each of which can also be turned alone. It starts nothing.
 //
 // Entry points: Catalogue, New.
 package architecture
@@ -18,8 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/seal"
 )
 
-// The architectures, after section 4.1.2 of the study. In which deployment they are the
-// study's A1 to A4, its variants say.
+// The architectures, after section 4.1.2 of the study. Each of the study's A1 to A4 is one of them in a
+// deployment.
 const (
 	Monolith         = "monolith"
 	Services         = "services"
@@ -78,7 +77,7 @@ type Design struct {
 	InFlight int // requests that are open at once, in the gateway and at a database
 }
 
-// knobs returns what can be turned, with the value of most architectures first.
+// knobs returns the knobs, each with the value of most architectures first.
 func knobs() []lab.Knob {
 	return slices.Concat([]lab.Knob{
 		{Name: KnobPlacement, Values: []string{kit.Apart, kit.Together}, Free: true,

@@ -1,8 +1,7 @@
-// Package gateway is the public interface of people, the same in every architecture: a
-// record of a kind is created by POST /KIND and fetched by GET /KIND/ID, as JSON;
-// failures are problem documents (RFC 9457). A page at / does both in a browser. The
-// gateway checks the shape and size of what comes in; what a record is, package people
-// says, and who keeps it, its backend.
+// Package gateway is the public interface of people, the same in every architecture: POST /KIND
+// creates a record of a kind and GET /KIND/ID fetches it, as JSON; failures are problem documents
+// (RFC 9457). A page at / does both in a browser. The gateway checks the shape and size of
+// requests; package people defines the records, and the backend keeps them.
 //
 // Entry points: Serve and ServeLean.
 package gateway
@@ -36,9 +35,9 @@ const (
 	maxBody = 64 << 10
 )
 
-// Backend is what the gateway is in front of.
+// Backend is the system behind the gateway.
 type Backend struct {
-	// Keepers are who keeps the records of each kind.
+	// Keepers are the components that keep the records of each kind.
 	Keepers map[people.Kind]peoplepb.Records
 	// Healthy returns nil when a request would find all it needs.
 	Healthy func(ctx context.Context) error
@@ -139,7 +138,7 @@ func (g *gateway) fetch(ctx context.Context, kind people.Kind, id string) (front
 	return front.JSON(http.StatusOK, append(body, '}')), nil
 }
 
-// appendText appends a text as JSON. What most texts are made of stands for itself.
+// appendText appends a text as encoding/json writes it, without its cost if nothing is to be escaped.
 func appendText(dst []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 )
 
-// TestThePageCreatesAndFetches fills in every form of the page in Chromium.
+// TestThePageCreatesAndFetches fills in and sends every form of the page in Chromium.
 func TestThePageCreatesAndFetches(t *testing.T) {
 	testset.Need(t, "it opens the page in Chromium")
 	path, err := exec.LookPath("chromium")

@@ -48,7 +48,7 @@ const (
 	maxMessage = 1 << 20
 )
 
-// Run is a unit of people until it is told to stop, or makes the tables and ends.
+// Run runs a unit of people until it is told to stop, or makes the tables and ends.
 func Run(channel *unit.Channel, argument string) error {
 	var job Job
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
@@ -133,7 +133,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 // repeatable reports whether a call may be carried out twice: whoever creates twice has two records.
 func repeatable(method string) bool { return method == peoplepb.Records_Fetch_FullMethodName }
 
-// join opens what the unit keeps and, in front, calls the units that keep the rest.
+// join opens the stores of the unit and makes its components. The gateway's unit also gets clients of the other
+// units.
 func (u *Unit) join(ctx context.Context, place Place) error {
 	sealer, err := seal.New(u.design.Cipher, place.Key)
 	if err != nil {
@@ -158,8 +159,8 @@ func (u *Unit) join(ctx context.Context, place Place) error {
 
 func (u *Unit) front() bool { return u.Name == u.design.Front().Name }
 
-// Serve answers until ctx ends, and then what is under way: clients in front, else the
-// gateway.
+// Serve answers clients, or the gateway if the unit is behind it, until ctx ends, and then the requests that
+// are under way.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	if !u.front() {
 		return u.Unit.Serve(ctx, listener)

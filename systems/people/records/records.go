@@ -1,6 +1,6 @@
-// Package records is the components that keep records, one for each kind: they make their
-// ids, seal them and store them, and open what they fetch. They know neither who asks nor in
-// which unit they are.
+// Package records is the components that keep records, one for each kind: they make the
+// ids, seal the records and store them, and open those that they fetch. They know neither their
+// callers nor their unit.
 //
 // Entry points: New; Kinds for all that a unit has.
 package records
@@ -87,7 +87,7 @@ func (k Kinds) Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*peoplepb.
 	return keeper.Fetch(ctx, in)
 }
 
-// of returns who keeps records of a kind.
+// of returns the component that keeps records of a kind.
 func (k Kinds) of(kind string) (peoplepb.Records, error) {
 	keeper := k[people.Kind(kind)]
 	if keeper == nil {
@@ -112,13 +112,13 @@ func Unseal(sealer *seal.Sealer, kind people.Kind, id [16]byte, stored [][]byte)
 	return content.GetValues(), nil
 }
 
-// about returns what a sealed record belongs to.
+// about returns the kind and id that a sealed record is bound to.
 func about(kind people.Kind, id [16]byte) []byte {
 	return append(append(append(make([]byte, 0, len(kind)+1+len(id)), kind...), ' '), id[:]...)
 }
 
-// problem says what the errors of store and sealer mean for who asks. The causes hold
-// nothing of a record.
+// problem returns the problem that a caller is told for an error of store or sealer. The
+// causes hold nothing of a record.
 func problem(err error) error {
 	kinds := []struct {
 		err    error

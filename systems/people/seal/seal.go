@@ -1,6 +1,6 @@
-// Package seal makes a record unreadable for whoever has not the key: it is hashed with
-// SHA-256, and hash and record are encrypted with AES under a key of 16 bytes. It knows
-// neither records nor where they are kept.
+// Package seal makes a record unreadable without the key: it is hashed with SHA-256, and
+// hash and record are encrypted with AES under a key of 16 bytes. It knows neither
+// records nor where they are kept.
 //
 // The modes: GCM, which also notices every change, is the default. ECB is what the JVM
 // takes where a program says only "AES"; the study, a Scala program, names no mode. Equal
@@ -80,8 +80,8 @@ func New(mode string, key []byte) (*Sealer, error) {
 	return s, nil
 }
 
-// Seal seals a text. about is what it belongs to: it opens with the same only, so that
-// no record can be put in the place of another.
+// Seal seals a text. It opens only with the same about, so that no record can take the
+// place of another.
 func (s *Sealer) Seal(about, text []byte) []byte {
 	hash := digest(about, text)
 	plain := make([]byte, 0, len(hash)+len(text)+aes.BlockSize)
@@ -147,12 +147,12 @@ func (s *Sealer) decrypt(header, about, body []byte) ([]byte, error) {
 	return unpad(plain)
 }
 
-// bound returns what the encryption holds on to beside the text: header and owner.
+// bound returns the additional data that GCM authenticates: the header and about.
 func bound(header, about []byte) []byte {
 	return append(append(make([]byte, 0, len(header)+len(about)), header...), about...)
 }
 
-// digest returns the hash of a text and what it belongs to, with a length between them.
+// digest returns the hash of about and a text, with the length of about before them.
 func digest(about, text []byte) [sha256.Size]byte {
 	all := make([]byte, 0, 4+len(about)+len(text))
 	all = binary.BigEndian.AppendUint32(all, uint32(len(about)))

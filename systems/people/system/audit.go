@@ -31,8 +31,8 @@ const (
 	countReadable = "readable" // stored in plain text
 )
 
-// AuditLive implements lab.LiveAuditor: it holds what clients were told against what the
-// database holds, which it opens with the key of the trial.
+// AuditLive implements lab.LiveAuditor: it compares the answers to clients with the records in the
+// database, which it opens with the key of the trial.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
@@ -73,7 +73,7 @@ type judge struct {
 	created map[people.Kind]map[string]*created // by tag
 }
 
-// take takes a line of the history in. The generator has compared every answer with what
+// take takes in a line of the history. The generator has compared every answer with what
 // was created.
 func (j *judge) take(a loaded.Attempt[noted]) {
 	for _, kind := range people.Kinds() {
@@ -139,7 +139,7 @@ func (j *judge) readKind(
 	return err
 }
 
-// record judges one that is stored.
+// record judges a record that is stored.
 func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16]byte, stored [][]byte) {
 	j.Counts[countStored]++
 	values, err := records.Unseal(sealer, kind, key, stored)
@@ -171,7 +171,7 @@ func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16
 	c.stored++
 }
 
-// holdsTag looks for what is in every property of a record where it must not be read.
+// holdsTag looks for a record's tag, which every property has, in what is stored: that must be encrypted.
 func (j *judge) holdsTag(kind people.Kind, id, tag string, stored [][]byte) {
 	if slices.ContainsFunc(stored, func(column []byte) bool { return bytes.Contains(column, []byte(tag)) }) {
 		j.Breach(countReadable, "%s %s is stored in plain text", kind, id)

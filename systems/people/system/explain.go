@@ -11,7 +11,7 @@ import (
 )
 
 // Explanation implements lab.Explainable: from the study's monolith to its services, as
-// processes. --from and --to take a deployment too.
+// processes. --from and --to take a deployment, too.
 func (s System) Explanation() lab.Explanation {
 	return lab.Explanation{From: architecture.Monolith, To: architecture.Services, Rate: 50, Metrics: []string{
 		"response_time_p50", "response_time_mean", "response_time_p90", "cpu_per_operation", "peak_memory",
@@ -27,9 +27,9 @@ func (s System) Modelling() lab.Modelling {
 		}}
 }
 
-// Steps implements lab.Explainable. First comes the container, then the split, then what
-// else is turned, then the network between containers, and the second host last, as the
-// study puts its architectures beside each other.
+// Steps implements lab.Explainable. The order is that in which the study compares its architectures: first the
+// container, then the split and the other knobs, then the network between containers, and the second host
+// last.
 func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {

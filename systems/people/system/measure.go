@@ -92,7 +92,7 @@ func (p part) measure(values map[string]float64, metered lab.Metered) {
 	}
 }
 
-// processors returns how many the hosts of a part's units have; 0: one of them is not known.
+// processors returns the number of processors of the hosts of a part's units; 0 if a host does not tell.
 func (p part) processors(metered lab.Metered) (all int) {
 	hosts := map[lab.UnitHost]bool{}
 	for _, u := range metered.Units {

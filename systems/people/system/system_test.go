@@ -339,7 +339,7 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 	}
 }
 
-func TestWaysTakeOneStepAtATime(t *testing.T) {
+func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
 	steps := func(from, to lab.Variant) string {
 		stops, steps, err := System{}.Steps(from, to)
 		if err != nil {
@@ -358,7 +358,7 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 		}
 		last := stops[len(stops)-1]
 		if got := architecture.Catalogue().Changes(last, to); len(got) > 0 || last.Deployment != to.Deployment {
-			t.Errorf("the way ends before %v, in %s", got, last.Deployment)
+			t.Errorf("the last variant lacks %v, and is deployed in %s", got, last.Deployment)
 		}
 		return strings.Join(all, ", ")
 	}

@@ -228,7 +228,7 @@ func TestTheLoadHasTokens(t *testing.T) {
 	}
 }
 
-func TestWays(t *testing.T) {
+func TestSteps(t *testing.T) {
 	from := lab.Variant{Architecture: architecture.Monolith}
 	stops, steps, err := System{}.Steps(from, lab.Variant{Architecture: architecture.Services,
 		Knobs: map[string]string{"cache": "look-aside"}})
@@ -237,6 +237,6 @@ func TestWays(t *testing.T) {
 		t.Errorf("stops %+v, steps %+v, %v", stops, steps, err)
 	}
 	if _, _, err := (System{}).Steps(from, from); err == nil {
-		t.Error("there is a way from a variant to itself")
+		t.Error("steps lead from a variant to itself")
 	}
 }
