@@ -36,7 +36,7 @@ func (c *customers) read(t *testing.T) {
 		if len(page.Products) == 0 {
 			t.Fatalf("the page of order %s has no products: %+v", order, page)
 		}
-		c.remember(audit.Attempt{Operation: audit.OperationRead, Status: http.StatusOK,
+		c.remember(http.StatusOK, audit.Attempt{Operation: audit.OperationRead,
 			Price: &audit.Price{Product: product, Cents: page.Products[0].PriceCents}}, sent, page.Order)
 	}
 }

@@ -3,7 +3,6 @@ package assembly
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -14,16 +13,13 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // TestALookMissesNoOrder changes orders between the looks of one who waits until all
 // are final. He may look once more than needed, and never once too few.
 func TestALookMissesNoOrder(t *testing.T) {
-	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
-		DSN: filepath.Join(t.TempDir(), "orders.db")})
-	if err := schema.Create(t.Context(), db, shop.ComponentOrders); err != nil {
-		t.Fatal(err)
-	}
+	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite), shop.Seed{}, shop.ComponentOrders)
 	look := orderLook{}
 	for _, step := range []struct {
 		what  string
@@ -67,11 +63,7 @@ func TestALookMissesNoOrder(t *testing.T) {
 
 // TestASagaThatCompensatesIsWaitedFor although its order is cancelled, and so final.
 func TestASagaThatCompensatesIsWaitedFor(t *testing.T) {
-	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
-		DSN: filepath.Join(t.TempDir(), "orders.db")})
-	if err := schema.Create(t.Context(), db, shop.ComponentOrders, schema.Sagas); err != nil {
-		t.Fatal(err)
-	}
+	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite), shop.Seed{}, shop.ComponentOrders, schema.Sagas)
 	l := look{unit: &unit{design: architecture.Design{Coordination: architecture.Brokered}}}
 	for i, state := range []string{"confirmed", "recalling", "undone"} {
 		if _, err := db.Exec(t.Context(), "INSERT INTO sagas (order_id, state, journal) VALUES (?, ?, '')",

@@ -174,12 +174,12 @@ type customers struct {
 func newCustomers(base string) *customers { return &customers{client: newClient(base)} }
 
 // remember notes an attempt that was sent at a time and answered now.
-func (c *customers) remember(attempt audit.Attempt, sent time.Time, order api.Order) {
+func (c *customers) remember(status int, attempt audit.Attempt, sent time.Time, order api.Order) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	attempt.ID, attempt.Outcome = int64(len(c.history)), audit.OutcomeFail
+	attempt.Outcome = audit.OutcomeFail
 	attempt.ActualNS, attempt.CompleteNS = sent.UnixNano(), sent.Add(time.Since(sent)).UnixNano()
-	if attempt.Status < 300 {
+	if status < 300 {
 		attempt.Outcome, attempt.Order, attempt.State, attempt.Version = audit.OutcomeOK, order.OrderID,
 			order.State, order.Version
 	}
@@ -241,8 +241,7 @@ func (c *customers) send(t *testing.T, operation, key, path, body string) (order
 		return order
 	}
 	err = errors.Join(err, json.Unmarshal(got.body, &order))
-	attempt.Status = got.status
-	c.remember(attempt, sent, order)
+	c.remember(got.status, attempt, sent, order)
 	if err != nil {
 		t.Error(err)
 	}

@@ -38,8 +38,7 @@ func (c *customers) reprice(t *testing.T, n int) {
 			return
 		}
 		wanted.Version = price.Version
-		c.remember(audit.Attempt{Operation: audit.OperationPrice, Price: &wanted, Status: got.status}, sent,
-			api.Order{})
+		c.remember(got.status, audit.Attempt{Operation: audit.OperationPrice, Price: &wanted}, sent, api.Order{})
 	}
 }
 

@@ -4,8 +4,7 @@
 //
 // It reads tables by SQL and shares nothing with the components that it judges but
 // the declared states of an order. Its verdict is valid, invalid or unknown;
-// unknown is not valid. Entry points: Read for the databases, ReadHistory for the
-// attempts, Judge for the verdict.
+// unknown is not valid. Entry points: Read for the databases, Judge for the verdict.
 //
 // Rules by number: 1 no accepted order lost, 2 none doubled, 3 none from nowhere,
 // 4 all final, 5 money conserved, 6 stock conserved, 7 all steps or none, each after
@@ -89,10 +88,10 @@ func Judge(in Input) lab.Audit {
 	return j.verdict()
 }
 
-// shownPerRule bounds the problems that are told one by one.
+// shownPerRule bounds the problems of a rule that are named one by one.
 const shownPerRule = 5
 
-// judge gathers what it finds.
+// judge holds the evidence and what the rules have found so far.
 type judge struct {
 	Input
 	byKey    map[string][]*Order
@@ -102,7 +101,7 @@ type judge struct {
 	known    map[PriceVersion]int64 // when those who take orders had it for sure
 	broken   map[int]int64          // violations by rule
 	problems []string
-	unknown  []string // reasons why nothing can be said
+	unknown  []string // reasons why the verdict is unknown
 }
 
 // breach notes that a rule is broken.
@@ -123,7 +122,7 @@ func (j *judge) index() {
 	j.indexPrices()
 }
 
-// verdict adds up.
+// verdict returns the counts, the problems and what follows from them.
 func (j *judge) verdict() lab.Audit {
 	for _, rule := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14} {
 		j.counts[fmt.Sprintf("broken_i%d", rule)] = j.broken[rule]

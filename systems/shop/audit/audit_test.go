@@ -15,8 +15,8 @@ import (
 func good() Input {
 	attempt := func(id int64, op, key, order string, state shop.State, version int64) Attempt {
 		return Attempt{
-			ID: id, Operation: op, Key: key, Order: order, State: state, Version: version, Outcome: OutcomeOK,
-			Session: "s", IntendedNS: 10 * id, ActualNS: 10 * id, CompleteNS: 10*id + 5,
+			Operation: op, Key: key, Order: order, State: state, Version: version, Outcome: OutcomeOK,
+			Session: "s", ActualNS: 10 * id, CompleteNS: 10*id + 5,
 		}
 	}
 	return Input{
@@ -30,8 +30,8 @@ func good() Input {
 			attempt(4, OperationRead, "", "B", shop.StateConfirmed, 1),
 			attempt(5, OperationCancel, "", "B", shop.StateCancelled, 2),
 			attempt(6, OperationCreate, "a", "A", shop.StateConfirmed, 1),
-			{ID: 7, Operation: OperationCreate, Key: "timeout", Outcome: OutcomeInfo, ActualNS: 70, CompleteNS: 75},
-			{ID: 8, Operation: OperationCreate, Key: "bad", Outcome: OutcomeFail, ActualNS: 80, CompleteNS: 85},
+			{Operation: OperationCreate, Key: "timeout", Outcome: OutcomeInfo, ActualNS: 70, CompleteNS: 75},
+			{Operation: OperationCreate, Key: "bad", Outcome: OutcomeFail, ActualNS: 80, CompleteNS: 85},
 		},
 		State: State{
 			Orders: map[string]*Order{
@@ -247,9 +247,6 @@ func TestHarmless(t *testing.T) {
 		"sessions that lag behind each other": func(in *Input) {
 			in.History[3].Session = "other"
 			in.History[3].CompleteNS = 1000
-		},
-		"a fault": func(in *Input) {
-			in.History = append(in.History, Attempt{ID: 9, Operation: OperationFault})
 		},
 	}
 	for name, change := range cases {

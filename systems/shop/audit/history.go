@@ -21,32 +21,27 @@ const (
 	OperationCancel = "cancel"
 	OperationRead   = "read"
 	OperationPrice  = "price"
-	OperationFault  = "fault" // something was broken on purpose
 )
 
 // Attempt is one line of a history. Times are those of one clock, the client's; see Input.UnixClock.
 type Attempt struct {
-	ID        int64  `json:"id"`
-	Operation string `json:"op"`
-	Key       string `json:"key,omitempty"`   // idempotency key, create only
-	Asked     *Asked `json:"asked,omitempty"` // create only
+	Operation string
+	Key       string // idempotency key, create only
+	Asked     *Asked // create only
 	// Price is the price that was asked for, with the version of the answer; of a read what the answer showed.
-	Price *Price `json:"price,omitempty"`
+	Price *Price
 	// Session names who reads in turn: within one, orders do not go back in time.
-	Session    string  `json:"session,omitempty"`
-	IntendedNS int64   `json:"intended_ns"`
-	ActualNS   int64   `json:"actual_ns"`   // sent
-	CompleteNS int64   `json:"complete_ns"` // answered or given up
-	Outcome    Outcome `json:"outcome"`
+	Session    string
+	ActualNS   int64 // sent
+	CompleteNS int64 // answered or given up
+	Outcome    Outcome
 	// What the answer said, where there was one.
-	Order   string     `json:"order,omitempty"`
-	State   shop.State `json:"state,omitempty"`
-	Version int64      `json:"version,omitempty"`
-	Status  int        `json:"status,omitempty"`
-	Error   string     `json:"error,omitempty"`
+	Order   string
+	State   shop.State
+	Version int64
 }
 
-// Asked is the order that a client asked for.
+// Asked is the order that a client asked for, named as in the body of its request.
 type Asked struct {
 	Customer int64    `json:"customerId"`
 	Lines    []Wanted `json:"lines"`

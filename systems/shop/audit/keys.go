@@ -32,10 +32,6 @@ func (j *judge) checkKeys() {
 func (j *judge) told() map[string]*told {
 	attempted := map[string]*told{}
 	for _, attempt := range j.History {
-		if attempt.Operation == OperationFault {
-			j.counts["faults"]++
-			continue
-		}
 		if attempt.Operation != OperationCreate {
 			j.counts[attempt.Operation+"s"]++
 			continue

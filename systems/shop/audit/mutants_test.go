@@ -2,10 +2,8 @@ package audit_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,9 +19,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
@@ -41,7 +39,7 @@ type bench struct {
 	read        func(ctx context.Context, id string) (*shoppb.Order, error)
 	// coordination returns the coordination that coordinator makes of the orders.
 	coordination audit.Coordination
-	history      []audit.Attempt
+	history      shoptest.History
 }
 
 func newBench(t *testing.T) *bench {
@@ -61,14 +59,7 @@ func newBench(t *testing.T) *bench {
 // filled returns a fresh shop in a file of its own.
 func filled(t *testing.T) *database.DB {
 	t.Helper()
-	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
-		DSN: filepath.Join(t.TempDir(), "shop.db")})
-	ctx := context.Background()
-	if err := errors.Join(schema.Create(ctx, db, shop.Components()...),
-		schema.Load(ctx, db, seed(), shop.Components()...)); err != nil {
-		t.Fatal(err)
-	}
-	return db
+	return shoptest.Open(t, databasetest.Fresh(t, database.SQLite), seed(), shop.Components()...)
 }
 
 // play places, repeats, cancels and reads one order, as a client who records what it is
@@ -83,13 +74,14 @@ func (b *bench) play(random *rand.Rand, number int) {
 	var id string
 	for range 1 + number%2 {
 		created, err := service.CreateOrder(ctx, request)
-		id = b.note(audit.OperationCreate, request, created.GetOrder(), err)
+		b.history.Add(audit.OperationCreate, request, created.GetOrder(), err)
+		id = created.GetOrder().GetOrderId()
 	}
 	if number%4 == 0 && id != "" {
 		cancelled, err := service.CancelOrder(ctx, &shoppb.CancelOrderRequest{OrderId: id})
-		b.note(audit.OperationCancel, nil, cancelled, err)
+		b.history.Add(audit.OperationCancel, nil, cancelled, err)
 		seen, err := b.read(ctx, id)
-		b.note(audit.OperationRead, nil, seen, err)
+		b.history.Add(audit.OperationRead, nil, seen, err)
 	}
 }
 
@@ -113,26 +105,6 @@ func each[Q, O any](step func(context.Context, Q) (O, error)) steps.Step[Q] {
 		}
 		return outcomes, nil
 	}
-}
-
-// note records an attempt and returns the order's id.
-func (b *bench) note(
-	operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order, err error,
-) string {
-	now := int64(len(b.history))
-	attempt := audit.Attempt{
-		ID: now, Operation: operation, Key: asked.GetIdempotencyKey(), Asked: audit.AskedBy(asked),
-		Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
-		Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion(),
-	}
-	if err != nil {
-		attempt.Outcome = audit.OutcomeInfo
-		if shop.IsKind(err, shop.Conflict) || shop.IsKind(err, shop.KeyReused) {
-			attempt.Outcome = audit.OutcomeFail
-		}
-	}
-	b.history = append(b.history, attempt)
-	return order.GetOrderId()
 }
 
 func (b *bench) judge(t *testing.T) lab.Audit {

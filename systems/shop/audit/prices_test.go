@@ -12,7 +12,7 @@ import (
 // A and B and before C, and the orders have a replica that knew it at 28 µs.
 func repricedGood() Input {
 	in := good()
-	in.History = append(in.History, Attempt{ID: 9, Operation: OperationPrice, Outcome: OutcomeOK, ActualNS: 90,
+	in.History = append(in.History, Attempt{Operation: OperationPrice, Outcome: OutcomeOK, ActualNS: 90,
 		CompleteNS: 95, Price: &Price{1, 2, 150, 0}})
 	in.State.Prices = []Price{{1, 2, 150, 26}}
 	in.State.Products[0].PriceCents, in.State.Products[0].Version = 150, 2

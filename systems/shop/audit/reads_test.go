@@ -37,7 +37,7 @@ func TestReadsAreNoOlderThanPromised(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := repricedGood()
 			in.Reads, in.ClocksApart = c.reads, c.apart
-			in.History = append(in.History, Attempt{ID: 10, Operation: OperationRead, Outcome: OutcomeOK, Order: "A",
+			in.History = append(in.History, Attempt{Operation: OperationRead, Outcome: OutcomeOK, Order: "A",
 				ActualNS: 95 + c.after, CompleteNS: 99 + c.after, Price: &Price{Product: 1, Cents: c.cents}})
 			got := Judge(in)
 			if got.Counts["prices_read"] != 1 {

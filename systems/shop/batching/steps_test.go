@@ -1,7 +1,6 @@
 package batching_test
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -14,24 +13,14 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // seed: ten products of which there are 30 each, one customer who can pay 100 times.
 func seed() shop.Seed {
 	return shop.Seed{Customers: 1, Products: 10, Stock: 30, Balance: 1000, Random: 1}
-}
-
-func open(t *testing.T, config database.Config) *database.DB {
-	t.Helper()
-	db := databasetest.Open(t, config)
-	if err := errors.Join(schema.Create(t.Context(), db, shop.Components()...),
-		schema.Load(t.Context(), db, seed(), shop.Components()...)); err != nil {
-		t.Fatal(err)
-	}
-	return db
 }
 
 // atOnce calls n times at the same time and counts the answers by their kind.
@@ -80,7 +69,7 @@ func batched[C interface{ Batch() }](component C) C {
 // also where some are refused, come twice, or come too late.
 func TestStepsComeOut(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
-		db := open(t, fresh(t))
+		db := shoptest.Open(t, fresh(t), seed(), shop.Components()...)
 		ctx := t.Context()
 		// Two of each, as in two processes: they batch apart from each other.
 		stocks := []*inventory.Inventory{batched(inventory.New(db, inventory.BySQL(db))),

@@ -77,7 +77,7 @@ func judge(
 	}
 	history := make([]audit.Attempt, len(jobs))
 	for n, job := range jobs {
-		history[n] = audit.Attempt{ID: int64(n), Operation: audit.OperationCreate, Key: job.GetIdempotencyKey(),
+		history[n] = audit.Attempt{Operation: audit.OperationCreate, Key: job.GetIdempotencyKey(),
 			Asked: audit.AskedBy(job), Outcome: audit.OutcomeOK}
 	}
 	judged := audit.Judge(audit.Input{Seed: filled, Fresh: filled, History: history, State: state,

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
-	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
@@ -26,10 +26,7 @@ type book struct {
 
 func open(t *testing.T, config database.Config) book {
 	t.Helper()
-	b := book{db: databasetest.Open(t, config), final: map[string]int{}}
-	if err := schema.Create(t.Context(), b.db, shop.ComponentOrders); err != nil {
-		t.Fatal(err)
-	}
+	b := book{db: shoptest.Open(t, config, shop.Seed{}, shop.ComponentOrders), final: map[string]int{}}
 	b.Book = orders.NewBook(b.db, orders.BySQL(b.db)).Watch(func(id string) { b.final[id]++ })
 	return b
 }

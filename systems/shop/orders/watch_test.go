@@ -3,7 +3,6 @@ package orders_test
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -11,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
-	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // inState returns an order to be recorded.
@@ -30,11 +29,7 @@ type watched struct {
 
 func watch(t *testing.T) *watched {
 	t.Helper()
-	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
-		DSN: filepath.Join(t.TempDir(), "orders.db")})
-	if err := schema.Create(t.Context(), db, shop.ComponentOrders); err != nil {
-		t.Fatal(err)
-	}
+	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite), shop.Seed{}, shop.ComponentOrders)
 	w := &watched{Book: orders.NewBook(db, orders.BySQL(db)), db: db}
 	w.Watch(func(order string) { w.told = append(w.told, order) })
 	return w

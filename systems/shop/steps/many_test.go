@@ -18,9 +18,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/mapped"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
@@ -37,12 +37,8 @@ type whole struct {
 
 func newWhole(t *testing.T, config database.Config) *whole {
 	t.Helper()
-	w := &whole{db: databasetest.Open(t, config), refused: map[string]string{}}
 	seed := shop.Seed{Customers: 40, Products: 70, Stock: 10, Balance: 200}
-	if err := errors.Join(schema.Create(t.Context(), w.db, shop.Components()...),
-		schema.Load(t.Context(), w.db, seed, shop.Components()...)); err != nil {
-		t.Fatal(err)
-	}
+	w := &whole{db: shoptest.Open(t, config, seed, shop.Components()...), refused: map[string]string{}}
 	w.inventory = inventory.New(w.db, inventory.BySQL(w.db))
 	w.payments = payments.New(w.db, payments.BySQL(w.db))
 	w.shipping = shipping.New(w.db, shipping.BySQL(w.db))

@@ -13,9 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/mapped"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // parts are the components with steps, each on a database of its own: nothing is
@@ -34,18 +34,8 @@ const maxCases = 60
 
 func newParts(t *testing.T, open func(t testing.TB) database.Config) parts {
 	t.Helper()
-	ctx := context.Background()
-	owned := func(component string) *database.DB {
-		db := databasetest.Open(t, open(t))
-		if err := schema.Create(ctx, db, component); err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Load(ctx, db, shop.Seed{Customers: maxCases, Products: 2 * maxCases, Stock: 10,
-			Balance: 1000}, component); err != nil {
-			t.Fatal(err)
-		}
-		return db
-	}
+	seed := shop.Seed{Customers: maxCases, Products: 2 * maxCases, Stock: 10, Balance: 1000}
+	owned := func(component string) *database.DB { return shoptest.Open(t, open(t), seed, component) }
 	stock, accounts, parcels := owned(shop.ComponentInventory), owned(shop.ComponentPayments),
 		owned(shop.ComponentShipping)
 	return parts{inventory.New(stock, inventory.BySQL(stock)), payments.New(accounts, payments.BySQL(accounts)),

@@ -77,9 +77,8 @@ func history(attempts []attempt, views architecture.Views) []audit.Attempt {
 	all := make([]audit.Attempt, len(attempts))
 	for i, a := range attempts {
 		all[i] = audit.Attempt{
-			ID: a.Line, Order: a.Noted.Order, State: a.Noted.State,
-			IntendedNS: a.Begun + a.Intended, ActualNS: a.Begun + a.Sent, CompleteNS: a.Begun + a.Finished,
-			Outcome: audit.Outcome(a.End), Error: a.Outcome,
+			Order: a.Noted.Order, State: a.Noted.State, Outcome: audit.Outcome(a.End),
+			ActualNS: a.Begun + a.Sent, CompleteNS: a.Begun + a.Finished,
 		}
 		switch a.Operation {
 		case creating:

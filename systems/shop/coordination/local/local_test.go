@@ -18,9 +18,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
@@ -48,13 +48,8 @@ func (b *brokenShipping) Recall(ctx context.Context, in *shoppb.StepRequest) (*s
 // open makes a shop whose last step can be broken.
 func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *brokenShipping) {
 	t.Helper()
-	db := databasetest.Open(t, config)
-	ctx := context.Background()
 	seed := shop.Seed{Customers: 2, Products: 3, Stock: 10, Balance: 1_000_000}
-	if err := errors.Join(schema.Create(ctx, db, shop.Components()...),
-		schema.Load(ctx, db, seed, shop.Components()...)); err != nil {
-		t.Fatal(err)
-	}
+	db := shoptest.Open(t, config, seed, shop.Components()...)
 	last := &brokenShipping{Shipping: shipping.New(db, shipping.BySQL(db))}
 	service, _ := on(db, last)
 	return db, service, last

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
@@ -20,9 +21,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // seed: customer 1 can pay for a product, but not for all; three of each lie on
@@ -97,7 +98,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{unreliable: &unreliable{methods: map[string]func(context.Context, any) (any, error){}},
 		databases: map[string]*database.DB{}, clock: time.Now()}
 	for _, component := range shop.Components() {
-		w.databases[component] = open(t, component)
+		w.databases[component] = shoptest.Open(t, databasetest.Fresh(t, database.SQLite), seed(), component)
 	}
 	db := w.databases[shop.ComponentCatalog]
 	shoppb.OfferCatalog(w, catalog.New(db, catalog.BySQL(db)))
@@ -117,27 +118,6 @@ func newWorld(t *testing.T) *world {
 	w.saga.Batch()
 	w.saga.now = func() time.Time { return w.clock }
 	return w
-}
-
-func open(t *testing.T, component string) *database.DB {
-	t.Helper()
-	db, err := database.Open(t.Context(), database.Config{Driver: database.SQLite,
-		DSN: filepath.Join(t.TempDir(), component+".db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := schema.Create(t.Context(), db, component); err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Load(t.Context(), db, seed(), component); err != nil {
-		t.Fatal(err)
-	}
-	return db
 }
 
 // sum asks a component's database for a number.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -30,6 +29,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 func seed() shop.Seed {
@@ -119,7 +119,7 @@ type bench struct {
 	as      way
 	orders  *orders.Orders
 	catalog *catalog.Catalog
-	history []audit.Attempt
+	history shoptest.History
 }
 
 // way is a coordination over a broker.
@@ -158,13 +158,8 @@ type parts struct {
 
 func newBench(t *testing.T, as way, change func(*parts)) *bench {
 	t.Helper()
-	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
-		DSN: filepath.Join(t.TempDir(), "shop.db")})
-	all := append(shop.Components(), schema.Replica, schema.Sagas)
-	if err := errors.Join(schema.Create(t.Context(), db, all...),
-		schema.Load(t.Context(), db, seed(), all...)); err != nil {
-		t.Fatal(err)
-	}
+	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite), seed(),
+		append(shop.Components(), schema.Replica, schema.Sagas)...)
 	book, replica := orders.NewBook(db, orders.BySQL(db)), reference.NewReplica(db, reference.BySQL(db), nil)
 	p := parts{stock: inventory.New(db, inventory.BySQL(db)), payments: payments.New(db, payments.BySQL(db)),
 		shipping: shipping.New(db, shipping.BySQL(db)), keep: replica.Keep, db: db}
@@ -197,29 +192,18 @@ func (b *bench) place(t *testing.T, random *rand.Rand, number int) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.remember(audit.OperationCreate, request, created.GetOrder())
+	b.history.Add(audit.OperationCreate, request, created.GetOrder(), nil)
 	return created.GetOrder().GetOrderId()
-}
-
-func (b *bench) remember(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order) {
-	now := int64(len(b.history))
-	b.history = append(b.history, audit.Attempt{
-		ID: now, Operation: operation, Key: asked.GetIdempotencyKey(), Asked: audit.AskedBy(asked),
-		Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
-		Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion(),
-	})
 }
 
 // cancel has a customer try to cancel: only a confirmed order can be.
 func (b *bench) cancel(t *testing.T, id string) {
 	t.Helper()
 	cancelled, err := b.orders.CancelOrder(t.Context(), &shoppb.CancelOrderRequest{OrderId: id})
-	switch {
-	case err == nil:
-		b.remember(audit.OperationCancel, nil, cancelled)
-	case !shop.IsKind(err, shop.Conflict):
+	if err != nil && !shop.IsKind(err, shop.Conflict) {
 		t.Fatal(err)
 	}
+	b.history.Add(audit.OperationCancel, nil, cancelled, err)
 }
 
 // play has many orders on their way at once, and events in any order.

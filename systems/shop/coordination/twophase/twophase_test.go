@@ -22,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 func seed() shop.Seed {
@@ -79,7 +80,7 @@ type world struct {
 	coordinator *Coordinator
 	book        *orders.Book
 	mutate      func(shoppb.Participant) shoppb.Participant
-	history     []audit.Attempt
+	history     shoptest.History
 }
 
 func newWorld(t *testing.T, driver database.Driver) *world {
@@ -166,19 +167,8 @@ func (w *world) place(key string, quantity int64) (*shoppb.Order, error) {
 	request := &shoppb.CreateOrderRequest{IdempotencyKey: key, CustomerId: 1,
 		Lines: []*shoppb.Line{{ProductId: 1, Quantity: quantity}}}
 	answer, err := orders.New(w.book, w.coordinator).CreateOrder(context.Background(), request)
-	w.note(audit.OperationCreate, request, answer.GetOrder(), err)
+	w.history.Add(audit.OperationCreate, request, answer.GetOrder(), err)
 	return answer.GetOrder(), err
-}
-
-func (w *world) note(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order, err error) {
-	now := int64(len(w.history))
-	attempt := audit.Attempt{ID: now, Operation: operation, Key: asked.GetIdempotencyKey(),
-		Asked: audit.AskedBy(asked), Outcome: audit.OutcomeOK, ActualNS: 10 * now, CompleteNS: 10*now + 5,
-		Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion()}
-	if err != nil {
-		attempt.Outcome = audit.OutcomeInfo
-	}
-	w.history = append(w.history, attempt)
 }
 
 // judge audits the shop, with what is in doubt.
@@ -246,13 +236,13 @@ func (w *world) cancelLosing(t *testing.T, id string, fail int, after bool) {
 	t.Helper()
 	w.made, w.fail, w.after = 0, fail, after
 	cancelled, err := w.coordinator.Cancel(t.Context(), id)
-	w.note(audit.OperationCancel, nil, cancelled, err)
+	w.history.Add(audit.OperationCancel, nil, cancelled, err)
 	if decided := fail > len(Components()); (err == nil) != decided {
 		t.Errorf("call %d of a cancellation is lost: %v, error %v", fail, cancelled, err)
 	}
 	w.restart(t)
 	cancelled, err = w.coordinator.Cancel(t.Context(), id)
-	w.note(audit.OperationCancel, nil, cancelled, err)
+	w.history.Add(audit.OperationCancel, nil, cancelled, err)
 	if err != nil || cancelled.GetState() != string(shop.StateCancelled) {
 		t.Errorf("cancelled again: %v, error %v", cancelled, err)
 	}

@@ -1,0 +1,52 @@
+// Package shoptest gives tests of the shop databases and histories. It is for tests only.
+package shoptest
+
+import (
+	"testing"
+
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+)
+
+// Open returns an empty database in which it has made the tables of components and filled them from a seed. With
+// the zero seed they stay empty.
+func Open(t testing.TB, config database.Config, seed shop.Seed, of ...string) *database.DB {
+	t.Helper()
+	db := databasetest.Open(t, config)
+	err := schema.Create(t.Context(), db, of...)
+	if err == nil && seed != (shop.Seed{}) {
+		err = schema.Load(t.Context(), db, seed, of...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// History is what a client was told whose attempts follow each other, ten nanoseconds apart.
+type History []audit.Attempt
+
+// Add adds an attempt at an order, and what the shop answered. What was refused in vain, or for another reason than
+// the order itself, may have been carried out.
+func (h *History) Add(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order, err error) {
+	outcome := audit.OutcomeOK
+	switch {
+	case shop.IsKind(err, shop.Conflict), shop.IsKind(err, shop.KeyReused):
+		outcome = audit.OutcomeFail
+	case err != nil:
+		outcome = audit.OutcomeInfo
+	}
+	h.Append(audit.Attempt{Operation: operation, Key: asked.GetIdempotencyKey(), Asked: audit.AskedBy(asked),
+		Outcome: outcome, Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion()})
+}
+
+// Append adds an attempt and gives it its times.
+func (h *History) Append(a audit.Attempt) {
+	a.ActualNS = 10 * int64(len(*h))
+	a.CompleteNS = a.ActualNS + 5
+	*h = append(*h, a)
+}
