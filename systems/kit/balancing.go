@@ -28,8 +28,8 @@ func Balancing() lab.Knob {
 			TwoChoices:    "calls to the better of two replicas"}}
 }
 
-// CheckBalancing refuses a value of KnobBalancing that has no effect: no unit that others call has replicas. A
-// unit has some if the variant adds them, or if another unit has the same role.
+// CheckBalancing refuses a value of KnobBalancing that has no effect: no unit that others call has replicas.
+// A unit has some if the variant adds them, or if another unit has the same role.
 func CheckBalancing(balancing string, v lab.Variant, units []lab.UnitSpec) error {
 	if balancing == RoundRobin {
 		return nil

@@ -39,8 +39,8 @@ type Attempt[N any] struct {
 	Line int64 `json:"-"`
 }
 
-// FirstAnswer returns the seconds from a moment to the first right answer in the history, and whether there is
-// one.
+// FirstAnswer returns the seconds from a moment to the first right answer in the history, and whether there
+// is one.
 func FirstAnswer(path string, since time.Time) (seconds float64, found bool, err error) {
 	stop := errors.New("found")
 	err = eachAttempt(path, func(a Attempt[struct{}]) error {

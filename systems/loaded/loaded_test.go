@@ -9,25 +9,16 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
 func at(factor string, level float64) lab.Point {
 	return lab.Point{Name: "point", Levels: map[string]float64{factor: level}}
 }
 
-// noting is a generator that keeps the job that it was given.
-type noting struct{ job *lab.LoadJob }
-
-func (n noting) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
-	*n.job = job
-	return lab.UnitSpec{Runnable: lab.Runnable{Program: "load"}}, nil
-}
-
-func (n noting) Read(lab.UnitReport) (lab.LoadReport, error) { return lab.LoadReport{Sent: 3}, nil }
-
 func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
-	var job lab.LoadJob
-	b := Base{Generator: noting{&job}, Load: lab.Load{Duration: 7, Cores: []int{1}, Scenario: []byte("theirs")},
+	g := loadedtest.Generator{Report: lab.LoadReport{Sent: 3}}
+	b := Base{Generator: &g, Load: lab.Load{Duration: 7, Cores: []int{1}, Scenario: []byte("theirs")},
 		Counted: "orders"}
 	unit, err := b.Unit(lab.LoadJob{Load: lab.Load{Scenario: []byte("own")}, Seed: 4}, at(lab.FactorUsers, 5),
 		"shop")
@@ -38,16 +29,16 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 		unit.Peers[0] != "shop" || len(unit.Cores) != 1 || unit.Program != "load" {
 		t.Errorf("unit %+v", unit)
 	}
-	if job.Users != 5 || job.Duration != 7 || job.Unit != "shop" || job.History != History || job.Seed != 4 ||
-		string(job.Scenario) != "own" {
-		t.Errorf("job %+v", job)
+	if g.Job.Users != 5 || g.Job.Duration != 7 || g.Job.Unit != "shop" || g.Job.History != History ||
+		g.Job.Seed != 4 || string(g.Job.Scenario) != "own" {
+		t.Errorf("job %+v", g.Job)
 	}
 	counted := b.CheckPoint(9, 1.5)
-	if _, err := b.Unit(lab.LoadJob{}, counted, "shop"); err != nil || job.Count != 9 || job.Over != 2 ||
-		job.Duration != Longest {
-		t.Errorf("counted: %+v, %v", job, err)
+	if _, err := b.Unit(lab.LoadJob{}, counted, "shop"); err != nil || g.Job.Count != 9 || g.Job.Over != 2 ||
+		g.Job.Duration != Longest {
+		t.Errorf("counted: %+v, %v", g.Job, err)
 	}
-	if _, err := (Base{Generator: noting{&job}}).Unit(lab.LoadJob{}, counted, "shop"); err == nil {
+	if _, err := (Base{Generator: &g}).Unit(lab.LoadJob{}, counted, "shop"); err == nil {
 		t.Error("a load is counted where the system counts nothing")
 	}
 	if r, err := b.Report([]lab.UnitReport{{Unit: "shop"}}); err == nil {
@@ -61,17 +52,17 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 
 // TestAPointSaysHowTheGeneratorConnects, over what the study says of all points.
 func TestAPointSaysHowTheGeneratorConnects(t *testing.T) {
-	var job lab.LoadJob
-	b := Base{Generator: noting{&job}, Load: lab.Load{Client: lab.LoadClient{Connections: 64, HTTP2: true}}}
+	var g loadedtest.Generator
+	b := Base{Generator: &g, Load: lab.Load{Client: lab.LoadClient{Connections: 64, HTTP2: true}}}
 	p := at(lab.FactorRate, 100)
-	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || job.Client.Connections != 64 ||
-		job.Client.Threads != 0 {
-		t.Errorf("of a point that says nothing: %+v, %v", job.Client, err)
+	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || g.Job.Client.Connections != 64 ||
+		g.Job.Client.Threads != 0 {
+		t.Errorf("of a point that says nothing: %+v, %v", g.Job.Client, err)
 	}
 	p.Levels[lab.FactorConnections], p.Levels[lab.FactorThreads] = 256, 2
-	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || job.Client.Connections != 256 ||
-		job.Client.Threads != 2 || !job.Client.HTTP2 {
-		t.Errorf("the generator connects as %+v, %v", job.Client, err)
+	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || g.Job.Client.Connections != 256 ||
+		g.Job.Client.Threads != 2 || !g.Job.Client.HTTP2 {
+		t.Errorf("the generator connects as %+v, %v", g.Job.Client, err)
 	}
 }
 

@@ -27,8 +27,8 @@ func Turn(name, value string) Step {
 	return Step{Name: name + "-" + value, Sets: []Setting{{name, value}}}
 }
 
-// Walk returns the variants from one to another, and the steps between them; those that change nothing are left
-// out. from must have all its knobs. If the architecture changes, the last variant has its name.
+// Walk returns the variants from one to another, and the steps between them; those that change nothing are
+// left out. from must have all its knobs. If the architecture changes, the last variant has its name.
 func Walk(from, to lab.Variant, steps []Step) ([]lab.Variant, []lab.PathStep, error) {
 	from.Name = from.Architecture
 	stops := []lab.Variant{from}

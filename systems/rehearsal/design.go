@@ -198,8 +198,8 @@ func (d *Design) Plays(one, other int) bool {
 	})
 }
 
-// Calling reports whether one unit needs a client of another: it makes calls of it, or it is the unit in front,
-// which asks all others whether they are settled.
+// Calling reports whether one unit needs a client of another: it makes calls of it, or it is the unit in
+// front, which asks all others whether they are settled.
 func (d *Design) Calling(one, other int) bool {
 	return d.Plays(one, other) || one == d.Front() && one != other
 }

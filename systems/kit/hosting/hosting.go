@@ -146,8 +146,8 @@ func (u *Unit) Client(name string) (rpc.Client, error) {
 // Keep has Close close what the unit has opened.
 func (u *Unit) Keep(opened io.Closer) { u.opened = append(u.opened, opened) }
 
-// Healthy returns nil if every unit that this one calls accepts connections: a unit opens what it needs before
-// it listens.
+// Healthy returns nil if every unit that this one calls accepts connections: a unit opens what it needs
+// before it listens.
 func (u *Unit) Healthy(ctx context.Context) error {
 	for name := range u.clients {
 		addresses, err := u.Peer(name)
@@ -216,8 +216,8 @@ type Served interface {
 	Close() error
 }
 
-// Run opens a unit, which serves until it is told to stop (by command, by SIGTERM, or because the conductor is
-// gone) and then reports. If open returns no unit, open has done all the work.
+// Run opens a unit, which serves until it is told to stop (by command, by SIGTERM, or because the conductor
+// is gone) and then reports. If open returns no unit, open has done all the work.
 func Run(
 	channel *unit.Channel, open func(context.Context) (Served, error), report func(*unit.Channel) error,
 ) error {

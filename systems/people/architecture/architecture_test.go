@@ -31,7 +31,8 @@ func TestWhatCannotBeBuiltSaysWhy(t *testing.T) {
 }
 
 func TestDesigns(t *testing.T) {
-	for name, units := range map[string]string{Monolith: "people", Services: "gateway persons addresses profiles",
+	for name, units := range map[string]string{
+		Monolith: "people", Services: "gateway persons addresses profiles",
 		ServicesTwoHosts: "gateway persons addresses profiles"} {
 		d, err := New(name, nil)
 		if got := strings.Join(d.Names(), " "); err != nil || got != units || d.Pool != 8 || d.InFlight != 1024 ||

@@ -133,8 +133,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 // repeatable reports whether a call may be carried out twice: whoever creates twice has two records.
 func repeatable(method string) bool { return method == peoplepb.Records_Fetch_FullMethodName }
 
-// join opens the stores of the unit and makes its components. The gateway's unit also gets clients of the other
-// units.
+// join opens the stores of the unit and makes its components. The gateway's unit also gets clients of the
+// other units.
 func (u *Unit) join(ctx context.Context, place Place) error {
 	sealer, err := seal.New(u.design.Cipher, place.Key)
 	if err != nil {

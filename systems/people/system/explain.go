@@ -27,8 +27,8 @@ func (s System) Modelling() lab.Modelling {
 		}}
 }
 
-// Steps implements lab.Explainable. The order is that in which the study compares its architectures: first the
-// container, then the split and the other knobs, then the network between containers, and the second host
+// Steps implements lab.Explainable. The order is that in which the study compares its architectures: first
+// the container, then the split and the other knobs, then the network between containers, and the second host
 // last.
 func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := architecture.Catalogue().Between(from, to)

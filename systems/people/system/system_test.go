@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 	"github.com/cleave-lab/cleave/systems/people/peoplepb"
@@ -25,19 +26,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/records"
 	"github.com/cleave-lab/cleave/systems/people/seal"
 )
-
-// generator keeps the job that it was given, and reports what it was told to.
-type generator struct {
-	job    lab.LoadJob
-	report lab.LoadReport
-}
-
-func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
-	g.job = job
-	return lab.UnitSpec{Runnable: lab.Runnable{Program: "load"}}, nil
-}
-
-func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.report, nil }
 
 func point(levels map[string]float64) lab.Point { return lab.Point{Name: "point", Levels: levels} }
 
@@ -52,7 +40,7 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 		architecture.ServicesTwoHosts: "gateway@front persons@services addresses@services profiles@services " +
 			"generator@",
 	} {
-		g := &generator{}
+		g := &loadedtest.Generator{}
 		layout, err := System{Generator: g}.Layout(variant(name, lab.DockerHost, nil),
 			point(map[string]float64{lab.FactorUsers: 3}), 5)
 		if err != nil {
@@ -76,8 +64,8 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 			t.Errorf("%s: the database is on %q, and prepared on %q", name, layout.Services[0].Node,
 				layout.Prepare[0].Node)
 		}
-		if g.job.Users != 3 || g.job.Unit != layout.Units[0].Name || layout.Lead != lab.RoleGenerator {
-			t.Errorf("%s: job %+v", name, g.job)
+		if g.Job.Users != 3 || g.Job.Unit != layout.Units[0].Name || layout.Lead != lab.RoleGenerator {
+			t.Errorf("%s: job %+v", name, g.Job)
 		}
 	}
 }
@@ -85,7 +73,8 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 // TestUnitsGetWhatProtectsTheirCalls: the generator gets none of it.
 func TestUnitsGetWhatProtectsTheirCalls(t *testing.T) {
 	v := variant(architecture.Services, lab.Process, map[string]string{kit.KnobSecurity: kit.TLS})
-	layout, err := System{Generator: &generator{}}.Layout(v, point(map[string]float64{lab.FactorUsers: 3}), 5)
+	layout, err := System{Generator: &loadedtest.Generator{}}.Layout(v,
+		point(map[string]float64{lab.FactorUsers: 3}), 5)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +91,8 @@ func TestAChoiceNeedsReplicas(t *testing.T) {
 	for unit, refused := range map[string]bool{"": true, architecture.UnitGateway: true,
 		string(people.Persons): false} {
 		v.Replicas = map[string]int{unit: 2}
-		_, err := System{Generator: &generator{}}.Layout(v, point(map[string]float64{lab.FactorUsers: 3}), 5)
+		_, err := System{Generator: &loadedtest.Generator{}}.Layout(v,
+			point(map[string]float64{lab.FactorUsers: 3}), 5)
 		if (err != nil) != refused {
 			t.Errorf("two of %q: %v, want refused: %t", unit, err, refused)
 		}
@@ -256,7 +246,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 			stored: map[string][]byte{firstID: sealed(t, firstID, tag)},
 		}
 		c.spoil(&tr)
-		s := System{Generator: &generator{report: lab.LoadReport{Sent: 2, OK: 2}}}
+		s := System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 2, OK: 2}}}
 		got := s.AuditLive(t.Context(), variant(architecture.Monolith, lab.Process, nil),
 			point(map[string]float64{Records: 1}), tr.leave(t))
 		if got.Verdict != c.verdict || c.count != "" && got.Counts[c.count] != 1 {
@@ -301,7 +291,7 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 		"persons": back, "profiles": back} {
 		metered.Units = append(metered.Units, lab.UnitUsage{Unit: lab.Unit{Name: role, Role: role}, Host: host})
 	}
-	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5,
+	s := System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 8, OK: 5,
 		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 9}}}}}
 	measure := func(p lab.Point) map[string]float64 {
 		got, err := s.Measure(t.Context(), lab.Variant{}, p, metered,

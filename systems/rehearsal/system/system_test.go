@@ -12,29 +12,18 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
 
-// generator keeps the job that it was given.
-type generator struct{ job lab.LoadJob }
-
-func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
-	g.job = job
-	return lab.UnitSpec{Runnable: lab.Runnable{Program: "load"}}, nil
-}
-
-func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) {
-	return lab.LoadReport{Sent: 4, OK: 4}, nil
-}
-
 // played returns the system that plays the small shop.
-func played(t *testing.T) (System, *generator) {
+func played(t *testing.T) (System, *loadedtest.Generator) {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/shop.model.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &generator{}
+	g := &loadedtest.Generator{Report: lab.LoadReport{Sent: 4, OK: 4}}
 	return System{Generator: g, Model: string(text)}, g
 }
 
@@ -106,8 +95,8 @@ func TestLayout(t *testing.T) {
 	if got := strings.Join(units, ", "); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if g.job.Rate != 9 || g.job.Unit != "shop" || !strings.Contains(string(g.job.Scenario), `"weight":3`) {
-		t.Errorf("the load is %+v", g.job)
+	if g.Job.Rate != 9 || g.Job.Unit != "shop" || !strings.Contains(string(g.Job.Scenario), `"weight":3`) {
+		t.Errorf("the load is %+v", g.Job)
 	}
 }
 

@@ -63,7 +63,8 @@ func TestALookMissesNoOrder(t *testing.T) {
 
 // TestASagaThatCompensatesIsWaitedFor although its order is cancelled, and so final.
 func TestASagaThatCompensatesIsWaitedFor(t *testing.T) {
-	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite), shop.Seed{}, shop.ComponentOrders, schema.Sagas)
+	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite), shop.Seed{}, shop.ComponentOrders,
+		schema.Sagas)
 	l := look{unit: &unit{design: architecture.Design{Coordination: architecture.Brokered}}}
 	for i, state := range []string{"confirmed", "recalling", "undone"} {
 		if _, err := db.Exec(t.Context(), "INSERT INTO sagas (order_id, state, journal) VALUES (?, ?, '')",

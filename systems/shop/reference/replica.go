@@ -1,6 +1,6 @@
 // Package reference is a copy of what the orders must know of the catalog's products and of the customers
-// before they take an order: names, prices, addresses. It is beside the orders, and events of the catalog keep
-// it current: it costs no call, and may lag behind.
+// before they take an order: names, prices, addresses. It is beside the orders, and events of the catalog
+// keep it current: it costs no call, and may lag behind.
 //
 // The shop has no operation that changes a customer, so of these the replica has what the seed gave it.
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Open returns an empty database in which it has made the tables of components and filled them from a seed. With
-// the zero seed they stay empty.
+// Open returns an empty database in which it has made the tables of components and filled them from a seed.
+// With the zero seed they stay empty.
 func Open(t testing.TB, config database.Config, seed shop.Seed, of ...string) *database.DB {
 	t.Helper()
 	db := databasetest.Open(t, config)
@@ -30,8 +30,8 @@ func Open(t testing.TB, config database.Config, seed shop.Seed, of ...string) *d
 // History is what a client was told whose attempts follow each other, ten nanoseconds apart.
 type History []audit.Attempt
 
-// Add adds an attempt at an order, and what the shop answered. What was refused in vain, or for another reason than
-// the order itself, may have been carried out.
+// Add adds an attempt at an order, and what the shop answered. What was refused in vain, or for another
+// reason than the order itself, may have been carried out.
 func (h *History) Add(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order, err error) {
 	outcome := audit.OutcomeOK
 	switch {
@@ -41,7 +41,8 @@ func (h *History) Add(operation string, asked *shoppb.CreateOrderRequest, order 
 		outcome = audit.OutcomeInfo
 	}
 	h.Append(audit.Attempt{Operation: operation, Key: asked.GetIdempotencyKey(), Asked: audit.AskedBy(asked),
-		Outcome: outcome, Order: order.GetOrderId(), State: shop.State(order.GetState()), Version: order.GetVersion()})
+		Outcome: outcome, Order: order.GetOrderId(), State: shop.State(order.GetState()),
+		Version: order.GetVersion()})
 }
 
 // Append adds an attempt and gives it its times.

@@ -1,7 +1,6 @@
 package system
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
@@ -275,7 +275,7 @@ func TestMeasuresOfATrial(t *testing.T) {
 		Spectra: map[string][]lab.Quantile{lab.ServiceTime: {{Share: 1, Value: 2}}},
 	}
 	left := lab.Leftover{Dir: busy(t), Reports: reports, Addresses: prepared(t)}
-	s := System{Generator: &generator{says: says}, Load: lab.Load{WarmUp: 1}}
+	s := System{Generator: &loadedtest.Generator{Report: says}, Load: lab.Load{WarmUp: 1}}
 	measure := func(levels map[string]float64, left lab.Leftover) lab.Measured {
 		t.Helper()
 		got, err := s.Measure(t.Context(), variant(architecture.Monolith, nil), point(levels), metered, left)
@@ -317,14 +317,9 @@ func TestMeasuresOfATrial(t *testing.T) {
 // prepared returns a database with the shop's tables and no orders.
 func prepared(t *testing.T) map[string]string {
 	t.Helper()
-	design, err := architecture.New(architecture.Monolith, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	address := "sqlite://" + t.TempDir()
 	place := assembly.Place{Service: func(string) (string, error) { return address, nil }}
-	if err := assembly.Prepare(context.WithoutCancel(t.Context()), design, place,
-		seed(point(nil), 1)); err != nil {
+	if err := assembly.Prepare(t.Context(), monolith(t), place, seed(point(nil), 1)); err != nil {
 		t.Fatal(err)
 	}
 	return map[string]string{assembly.ServiceDatabase: address}
@@ -340,7 +335,7 @@ func TestWhatCannotBeReadIsNoMeasure(t *testing.T) {
 			{Unit: RoleGenerator}, {Unit: "shop", Data: json.RawMessage("[]")},
 		}},
 	} {
-		s := System{Generator: &generator{}}
+		s := System{Generator: &loadedtest.Generator{}}
 		if _, err := s.Measure(t.Context(), variant(architecture.Monolith, nil),
 			point(map[string]float64{lab.FactorRate: 1}), lab.Metered{}, left); err == nil {
 			t.Errorf("%s: no error", name)

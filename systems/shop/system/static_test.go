@@ -3,6 +3,7 @@ package system
 import (
 	"testing"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
@@ -69,12 +70,8 @@ func TestWhatIsMadeInServices(t *testing.T) {
 // TestAnORMIsInAProgramOfItsOwn has units by SQL without it.
 func TestAnORMIsInAProgramOfItsOwn(t *testing.T) {
 	for access, want := range map[string]string{"sql": "shop", "orm": "shop-orm"} {
-		layout, err := System{Generator: &generator{}}.Layout(
-			variant(architecture.Monolith, map[string]string{architecture.KnobAccess: access}),
-			point(map[string]float64{"rate": 1}), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		layout, _ := laidOut(t, variant(architecture.Monolith, map[string]string{architecture.KnobAccess: access}),
+			map[string]float64{lab.FactorRate: 1})
 		if got := layout.Units[0].Own; got != want {
 			t.Errorf("%s: units of %s, want %s", access, got, want)
 		}

@@ -13,25 +13,73 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
+	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// generator keeps the job that it was given, and reports what the test says.
-type generator struct {
-	job  lab.LoadJob
-	says lab.LoadReport
+// laidOut returns the layout of a variant at a point, and the job of its generator.
+func laidOut(t *testing.T, v lab.Variant, levels map[string]float64) (lab.Layout, lab.LoadJob) {
+	t.Helper()
+	var g loadedtest.Generator
+	layout, err := System{Generator: &g}.Layout(v, point(levels), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return layout, g.Job
 }
 
-func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
-	g.job = job
-	return lab.UnitSpec{Runnable: lab.Runnable{Program: "cleave"}}, nil
+// playedScenario is what tests read of a generator's scenario.
+type playedScenario struct {
+	Flows []struct {
+		Name   string
+		Weight float64
+		Steps  []struct {
+			Name, Request, Think string
+			Note                 []string
+			Expect               struct {
+				Status string
+				Body   []string
+				JSON   map[string]string
+			}
+		}
+	}
 }
 
-func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.says, nil }
+// scenarioAt returns the scenario of a variant at a point.
+func scenarioAt(t *testing.T, v lab.Variant, levels map[string]float64) (s playedScenario) {
+	t.Helper()
+	_, job := laidOut(t, v, levels)
+	if err := json.Unmarshal(job.Scenario, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// monolith returns the design of a monolith.
+func monolith(t *testing.T) architecture.Design {
+	t.Helper()
+	design, err := architecture.New(architecture.Monolith, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return design
+}
+
+// databaseAt opens the database of a monolith whose databases have an address.
+func databaseAt(t *testing.T, address string) *database.DB {
+	t.Helper()
+	where, err := database.ParsePlace(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return databasetest.Open(t, where.Config(monolith(t).DatabaseOf(shop.ComponentOrders), 1))
+}
 
 func point(levels map[string]float64) lab.Point { return lab.Point{Name: "p", Levels: levels} }
 
@@ -66,7 +114,7 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 				"generator"},
 			[]string{"postgres", "rabbitmq", "mongo"}, "orders"},
 	} {
-		g := &generator{}
+		g := &loadedtest.Generator{}
 		layout, err := System{Generator: g}.Layout(c.variant, point(map[string]float64{lab.FactorRate: 10}), 1)
 		if err != nil {
 			t.Errorf("%s: %v", c.variant.Name, err)
@@ -89,12 +137,12 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 		for _, s := range layout.Services {
 			services = append(services, s.Kind)
 		}
-		if settle := g.job.Settle; settle.Path != assembly.SettledPath || settle.Timeout == 0 {
+		if settle := g.Job.Settle; settle.Path != assembly.SettledPath || settle.Timeout == 0 {
 			t.Errorf("%s: settles by %+v", c.variant.Name, settle)
 		}
-		if !slices.Equal(units, c.units) || !slices.Equal(services, c.services) || g.job.Unit != c.front ||
+		if !slices.Equal(units, c.units) || !slices.Equal(services, c.services) || g.Job.Unit != c.front ||
 			layout.Lead != RoleGenerator {
-			t.Errorf("%s: units %v, services %v, front %s, lead %s", c.variant.Name, units, services, g.job.Unit,
+			t.Errorf("%s: units %v, services %v, front %s, lead %s", c.variant.Name, units, services, g.Job.Unit,
 				layout.Lead)
 		}
 		if len(layout.Prepare) != 1 || !strings.Contains(layout.Prepare[0].Args[0],
@@ -107,10 +155,7 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 // TestUnitsGetWhatProtectsTheirCalls: the generator and the balancer get none of it, replicas the same.
 func TestUnitsGetWhatProtectsTheirCalls(t *testing.T) {
 	v := variant(architecture.Sync, map[string]string{"security": "mtls", "replicas": "orders=2"})
-	layout, err := System{Generator: &generator{}}.Layout(v, point(map[string]float64{lab.FactorRate: 10}), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	layout, _ := laidOut(t, v, map[string]float64{lab.FactorRate: 10})
 	for _, u := range layout.Units {
 		ours := u.Name != RoleGenerator && !u.Foreign
 		if has := u.Files[hosting.IdentityFile(u.Role)] != nil; has != ours {
@@ -137,7 +182,7 @@ func TestPointsThatCannotBePlayed(t *testing.T) {
 		"no such thing": {variant("duolith", nil), map[string]float64{lab.FactorRate: 1},
 			`no architecture "duolith"`},
 	} {
-		_, err := System{Generator: &generator{}}.Layout(c.variant, point(c.levels), 1)
+		_, err := System{Generator: &loadedtest.Generator{}}.Layout(c.variant, point(c.levels), 1)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
@@ -156,15 +201,15 @@ func TestThePointSaysWhichLoadIsPlayed(t *testing.T) {
 		{map[string]float64{lab.FactorSearchFrom: 4},
 			lab.LoadJob{Rate: 4, Search: true, Load: lab.Load{Duration: 2}}},
 	} {
-		g := &generator{}
+		g := &loadedtest.Generator{}
 		s := System{Generator: g, Load: lab.Load{Duration: 7, Objective: "p99<1s",
 			Effort: lab.SearchEffort{Duration: 2}}}
 		if _, err := s.Layout(variant("monolith", nil), point(c.levels), 1); err != nil {
 			t.Fatal(err)
 		}
-		if g.job.Rate != c.want.Rate || g.job.Users != c.want.Users || g.job.Count != c.want.Count ||
-			g.job.Search != c.want.Search || g.job.Duration != c.want.Duration || g.job.Variant != "monolith" {
-			t.Errorf("%v: %+v, want %+v", c.levels, g.job, c.want)
+		if g.Job.Rate != c.want.Rate || g.Job.Users != c.want.Users || g.Job.Count != c.want.Count ||
+			g.Job.Search != c.want.Search || g.Job.Duration != c.want.Duration || g.Job.Variant != "monolith" {
+			t.Errorf("%v: %+v, want %+v", c.levels, g.Job, c.want)
 		}
 	}
 }
@@ -172,23 +217,8 @@ func TestThePointSaysWhichLoadIsPlayed(t *testing.T) {
 func TestTheWorkloadKnowsWhenAnOrderIsRight(t *testing.T) {
 	for name, want := range map[string]string{architecture.Monolith: "confirmed",
 		architecture.Async: "pending"} {
-		g := &generator{}
-		if _, err := (System{Generator: g}).Layout(variant(name, nil),
-			point(map[string]float64{lab.FactorUsers: 4, Products: 1}), 1); err != nil {
-			t.Fatal(err)
-		}
-		var scenario struct {
-			Flows []struct {
-				Steps []struct {
-					Expect struct{ JSON map[string]string }
-					Note   []string
-				}
-			}
-		}
-		if err := json.Unmarshal(g.job.Scenario, &scenario); err != nil {
-			t.Fatal(err)
-		}
-		if len(scenario.Flows) != 1 || scenario.Flows[0].Steps[0].Expect.JSON["state"] != want || g.job.Users != 4 {
+		scenario := scenarioAt(t, variant(name, nil), map[string]float64{lab.FactorUsers: 4, Products: 1})
+		if len(scenario.Flows) != 1 || scenario.Flows[0].Steps[0].Expect.JSON["state"] != want {
 			t.Errorf("%s: %+v, want one flow (there is one product) that expects %s", name, scenario, want)
 		}
 	}
@@ -197,38 +227,17 @@ func TestTheWorkloadKnowsWhenAnOrderIsRight(t *testing.T) {
 // TestCustomersTryAgainToCancel where orders are done after they were accepted.
 func TestCustomersTryAgainToCancel(t *testing.T) {
 	for name, want := range map[string]int{architecture.Sync: 1, architecture.Async: 2} {
-		g := &generator{}
-		levels := map[string]float64{Orders: 100, Cancelled: 20}
-		if _, err := (System{Generator: g}).Layout(variant(name, nil), point(levels), 1); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Count(string(g.job.Scenario), "/cancel"); got != want {
+		_, job := laidOut(t, variant(name, nil), map[string]float64{Orders: 100, Cancelled: 20})
+		if got := strings.Count(string(job.Scenario), "/cancel"); got != want {
 			t.Errorf("%s: an order is cancelled %d times, want %d", name, got, want)
 		}
 	}
 }
 
 func TestSomeOrdersAreCancelled(t *testing.T) {
-	g := &generator{}
-	levels := map[string]float64{Orders: 100, Cancelled: 20}
-	if _, err := (System{Generator: g}).Layout(variant(architecture.Sync, nil), point(levels), 1); err != nil {
-		t.Fatal(err)
-	}
-	var scenario struct {
-		Flows []struct {
-			Weight float64
-			Steps  []struct {
-				Request string
-				Expect  struct{ Body []string }
-				Note    []string
-			}
-		}
-	}
-	if err := json.Unmarshal(g.job.Scenario, &scenario); err != nil {
-		t.Fatal(err)
-	}
 	var all, cancelled float64
-	for _, flow := range scenario.Flows {
+	for _, flow := range scenarioAt(t, variant(architecture.Sync, nil),
+		map[string]float64{Orders: 100, Cancelled: 20}).Flows {
 		all += flow.Weight
 		for _, step := range flow.Steps {
 			if strings.HasSuffix(step.Request, "/cancel") {
@@ -257,24 +266,13 @@ func played(t *testing.T, history string) lab.Leftover {
 	if err := os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte(history), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	design, err := architecture.New(architecture.Monolith, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	address := "sqlite://" + dir + "/data"
 	place := assembly.Place{Service: func(string) (string, error) { return address, nil }}
-	if err := assembly.Prepare(t.Context(), design, place, seed(point(nil), 1)); err != nil {
-		t.Fatal(err)
-	}
-	where, err := database.ParsePlace(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := database.Open(t.Context(), where.Config(design.DatabaseOf("orders"), 1))
-	if err != nil {
-		t.Fatal(err)
-	}
 	fresh := seed(point(nil), 1)
+	if err := assembly.Prepare(t.Context(), monolith(t), place, fresh); err != nil {
+		t.Fatal(err)
+	}
+	db := databaseAt(t, address)
 	product, customer := fresh.Product(1), fresh.Customer(1)
 	price := strconv.FormatInt(product.PriceCents, 10)
 	for _, statement := range []string{
@@ -293,9 +291,6 @@ func played(t *testing.T, history string) lab.Leftover {
 		if _, err := db.Exec(t.Context(), statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
 		}
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
 	}
 	return lab.Leftover{Dir: dir, Addresses: map[string]string{"database": address},
 		Reports: []lab.UnitReport{{Unit: RoleGenerator}}, Seed: 1}
@@ -345,7 +340,7 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 			"I8: order " + playedID + " was seen confirmed (version 0) and later pending"},
 		"no history": {"{", good, nil, lab.AuditUnknown, "line 1"},
 	} {
-		s := System{Generator: &generator{says: c.load}}
+		s := System{Generator: &loadedtest.Generator{Report: c.load}}
 		got := s.AuditLive(t.Context(), variant("monolith", nil), point(c.levels), played(t, c.history))
 		if got.Verdict != c.want || !strings.Contains(strings.Join(got.Problems, "\n"), c.says) {
 			t.Errorf("%s: %s %v, want %s with %q", name, got.Verdict, got.Problems, c.want, c.says)
@@ -360,25 +355,12 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 // clocks can be as far apart.
 func TestClocksOfHostsReachTheAudit(t *testing.T) {
 	left := played(t, line("k1", "ok"))
-	where, err := database.ParsePlace(left.Addresses["database"])
-	if err != nil {
+	db := databaseAt(t, left.Addresses["database"])
+	if _, err := db.Exec(t.Context(), "UPDATE payments SET journal = 'captured1'"); err != nil {
 		t.Fatal(err)
 	}
-	design, err := architecture.New(architecture.Monolith, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	db, err := database.Open(t.Context(), where.Config(design.DatabaseOf("payments"), 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = db.Exec(t.Context(), "UPDATE payments SET journal = 'captured1'"); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s := System{Generator: &generator{says: lab.LoadReport{Offered: 10, Achieved: 10, Sent: 1, OK: 1}}}
+	s := System{Generator: &loadedtest.Generator{
+		Report: lab.LoadReport{Offered: 10, Achieved: 10, Sent: 1, OK: 1}}}
 	for apart, want := range map[time.Duration]lab.AuditVerdict{0: lab.AuditInvalid,
 		time.Microsecond: lab.AuditValid} {
 		left.ClocksApart = apart
@@ -401,7 +383,8 @@ func TestAChoiceNeedsReplicas(t *testing.T) {
 		v := variant(architecture.Sync, map[string]string{kit.KnobBalancing: kit.LeastRequests})
 		maps.Copy(v.Knobs, c.knobs)
 		v.Replicas = c.replicas
-		_, err := System{Generator: &generator{}}.Layout(v, point(map[string]float64{lab.FactorRate: 10}), 1)
+		_, err := System{Generator: &loadedtest.Generator{}}.Layout(v,
+			point(map[string]float64{lab.FactorRate: 10}), 1)
 		if (err != nil) != c.refused {
 			t.Errorf("knobs %v, replicas %v: %v, want refused: %t", c.knobs, c.replicas, err, c.refused)
 		}
@@ -423,11 +406,7 @@ func TestWhatCanBeReplicated(t *testing.T) {
 		{architecture.SyncTuned, map[string]string{architecture.KnobBinding: string(architecture.HTTPLeanUnix)},
 			nil},
 	} {
-		l, err := System{Generator: &generator{}}.Layout(variant(c.architecture, c.knobs),
-			point(map[string]float64{lab.FactorRate: 10}), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l, _ := laidOut(t, variant(c.architecture, c.knobs), map[string]float64{lab.FactorRate: 10})
 		var got []string
 		for _, unit := range l.Units {
 			if unit.Scalable {

@@ -1,13 +1,13 @@
 package system
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
@@ -15,21 +15,8 @@ import (
 
 // TestPricesChangeBeforeOrders of the same product, and what clients were told of them reaches the audit.
 func TestPricesChangeBeforeOrders(t *testing.T) {
-	g := &generator{}
 	levels := map[string]float64{Orders: 100, Cancelled: 20, Repriced: 10}
-	if _, err := (System{Generator: g}).Layout(variant(architecture.Sync, nil), point(levels), 1); err != nil {
-		t.Fatal(err)
-	}
-	var scenario struct {
-		Flows []struct {
-			Name   string
-			Weight float64
-			Steps  []struct{ Name, Request string }
-		}
-	}
-	if err := json.Unmarshal(g.job.Scenario, &scenario); err != nil {
-		t.Fatal(err)
-	}
+	scenario := scenarioAt(t, variant(architecture.Sync, nil), levels)
 	sum := 0.0
 	for _, flow := range scenario.Flows {
 		sum += flow.Weight
@@ -40,8 +27,8 @@ func TestPricesChangeBeforeOrders(t *testing.T) {
 		t.Errorf("%+v, want ten of a hundred orders after a change of the price", scenario.Flows)
 	}
 	levels[Repriced] = 80
-	if _, err := (System{Generator: g}).Layout(variant(architecture.Sync, nil), point(levels), 1); err == nil ||
-		!strings.Contains(err.Error(), "leave 10 percent") {
+	if _, err := (System{Generator: &loadedtest.Generator{}}).Layout(variant(architecture.Sync, nil),
+		point(levels), 1); err == nil || !strings.Contains(err.Error(), "leave 10 percent") {
 		t.Errorf("%v, want more changes and cancellations than orders refused", err)
 	}
 	told := history([]attempt{{Operation: repricing, End: "ok",
@@ -54,25 +41,8 @@ func TestPricesChangeBeforeOrders(t *testing.T) {
 
 // TestPagesAreReadBehindOrders as often as a point says, and what they show reaches the audit.
 func TestPagesAreReadBehindOrders(t *testing.T) {
-	g := &generator{}
 	levels := map[string]float64{lab.FactorRate: 10, Cancelled: 20, Repriced: 10, Reads: 3}
-	if _, err := (System{Generator: g}).Layout(variant(architecture.Async, nil), point(levels), 1); err != nil {
-		t.Fatal(err)
-	}
-	var scenario struct {
-		Flows []struct {
-			Name  string
-			Steps []struct {
-				Name, Request, Think string
-				Note                 []string
-				Expect               struct{ Status string }
-			}
-		}
-	}
-	if err := json.Unmarshal(g.job.Scenario, &scenario); err != nil {
-		t.Fatal(err)
-	}
-	for _, flow := range scenario.Flows {
+	for _, flow := range scenarioAt(t, variant(architecture.Async, nil), levels).Flows {
 		product := "product"
 		if flow.Name == "two lines" {
 			product = "left"
@@ -89,8 +59,8 @@ func TestPagesAreReadBehindOrders(t *testing.T) {
 		}
 	}
 	levels[Reads] = 1.5
-	if _, err := (System{Generator: g}).Layout(variant(architecture.Sync, nil), point(levels), 1); err == nil ||
-		!strings.Contains(err.Error(), "whole number") {
+	if _, err := (System{Generator: &loadedtest.Generator{}}).Layout(variant(architecture.Sync, nil),
+		point(levels), 1); err == nil || !strings.Contains(err.Error(), "whole number") {
 		t.Errorf("%v, want half a page refused", err)
 	}
 	told := history([]attempt{{Operation: paging, End: "ok", Noted: noted{Order: "A", Left: 3, Shown: "250"}},

@@ -12,6 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/parts"
@@ -34,7 +35,7 @@ func TestAChoiceNeedsReplicas(t *testing.T) {
 	at := lab.Point{Name: "p", Levels: map[string]float64{lab.FactorUsers: 3}}
 	for unit, refused := range map[string]bool{"": true, architecture.UnitFront: true, parts.PostsName: false} {
 		v.Replicas = map[string]int{unit: 2}
-		if _, err := (System{Generator: generator{}}).Layout(v, at, 5); (err != nil) != refused {
+		if _, err := (System{Generator: &loadedtest.Generator{}}).Layout(v, at, 5); (err != nil) != refused {
 			t.Errorf("two of %q: %v, want refused: %t", unit, err, refused)
 		}
 	}
@@ -44,7 +45,7 @@ func TestAChoiceNeedsReplicas(t *testing.T) {
 func TestAThirdPartyIsNoCost(t *testing.T) {
 	v := lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"media_check": "third-party",
 		"sidecar": "haproxy"}}
-	s := System{Generator: generator{}}
+	s := System{Generator: played()}
 	layout, err := s.Layout(v, lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10}}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +76,8 @@ func TestAThirdPartyIsNoCost(t *testing.T) {
 }
 
 func TestLayouts(t *testing.T) {
-	var job lab.LoadJob
-	s := System{Generator: generator{&job}}
+	var g loadedtest.Generator
+	s := System{Generator: &g}
 	point := lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10}}
 	for name, c := range map[string]struct {
 		variant  lab.Variant
@@ -121,9 +122,9 @@ func TestLayouts(t *testing.T) {
 				}
 			}
 			slices.Sort(scalable)
-			if len(layout.Units) != c.units || job.Unit != c.front || !slices.Equal(services, c.services) ||
+			if len(layout.Units) != c.units || g.Job.Unit != c.front || !slices.Equal(services, c.services) ||
 				!slices.Equal(scalable, c.scalable) {
-				t.Errorf("%d units, %s in front, services %v, scalable %v", len(layout.Units), job.Unit, services,
+				t.Errorf("%d units, %s in front, services %v, scalable %v", len(layout.Units), g.Job.Unit, services,
 					scalable)
 			}
 		})
@@ -140,7 +141,8 @@ func TestFewUsersHaveFewerLinks(t *testing.T) {
 		}
 	}
 	at.Levels[Users], at.Levels[Links] = 20, 96
-	_, err := System{Generator: generator{}}.Layout(lab.Variant{Architecture: architecture.Monolith}, at, 5)
+	_, err := System{Generator: &loadedtest.Generator{}}.Layout(
+		lab.Variant{Architecture: architecture.Monolith}, at, 5)
 	if err == nil || !strings.Contains(err.Error(), "has 96 links: 20 users can have up to 95") {
 		t.Errorf("96 links of 20 users: %v", err)
 	}
@@ -196,8 +198,8 @@ func weightsAt(t *testing.T, levels map[string]float64) map[string]float64 {
 // TestTheLoadHasTokens of all users, which the unit in front takes, and no other has the key but that where
 // users log in.
 func TestTheLoadHasTokens(t *testing.T) {
-	var job lab.LoadJob
-	layout, err := System{Generator: generator{&job}}.Layout(lab.Variant{Architecture: architecture.Services},
+	var g loadedtest.Generator
+	layout, err := System{Generator: &g}.Layout(lab.Variant{Architecture: architecture.Services},
 		lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10, Users: 20, Links: 40}}, 7)
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +217,7 @@ func TestTheLoadHasTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(job.Files["users.csv"])), "\n")
+	lines := strings.Split(strings.TrimSpace(string(g.Job.Files["users.csv"])), "\n")
 	if len(lines) != 21 {
 		t.Fatalf("%d lines for 20 users", len(lines))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/graph"
 	"github.com/cleave-lab/cleave/systems/social/parts"
@@ -20,19 +21,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/socialunit"
 )
 
-// generator is one that played nothing.
-type generator struct{ job *lab.LoadJob }
-
-func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
-	if g.job != nil {
-		*g.job = job
-	}
-	return lab.UnitSpec{Runnable: lab.Runnable{Program: "load"}}, nil
-}
-
-func (generator) Read(lab.UnitReport) (lab.LoadReport, error) {
-	return lab.LoadReport{Sent: 10, OK: 10, Duration: 1,
-		Measures: []lab.Measure{{Quantity: lab.ResponseTime, Quantile: 0.5, Value: 0.002}}}, nil
+// played returns a generator that has made ten requests.
+func played() *loadedtest.Generator {
+	return &loadedtest.Generator{Report: lab.LoadReport{Sent: 10, OK: 10, Duration: 1,
+		Measures: []lab.Measure{{Quantity: lab.ResponseTime, Quantile: 0.5, Value: 0.002}}}}
 }
 
 // trial is what is left of one that nobody has played: a small network, its stores, and
@@ -131,7 +123,7 @@ func (tr *trial) audit(t *testing.T) lab.Audit {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	return System{Generator: generator{}}.AuditLive(context.Background(),
+	return System{Generator: played()}.AuditLive(context.Background(),
 		lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left)
 }
 

@@ -17,8 +17,9 @@ func (b *bench) reprice(t *testing.T, random *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.history.Append(audit.Attempt{Operation: audit.OperationPrice, Outcome: audit.OutcomeOK, Price: &audit.Price{
-		Product: price.GetProductId(), Version: price.GetVersion(), Cents: price.GetPriceCents()}})
+	b.history.Append(audit.Attempt{Operation: audit.OperationPrice, Outcome: audit.OutcomeOK,
+		Price: &audit.Price{Product: price.GetProductId(), Version: price.GetVersion(),
+			Cents: price.GetPriceCents()}})
 }
 
 // losesChanges leaves out every third change.
