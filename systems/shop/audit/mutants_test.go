@@ -92,7 +92,7 @@ func (b *bench) singly() local.Components {
 	return local.Components{
 		Known:   coordination.Asked{Catalog: c.Catalog, Customers: c.Customers}.Of,
 		Reserve: each(c.Inventory.Reserve), Charge: each(c.Payments.Charge), Commit: each(c.Inventory.Commit),
-		Ship: each(c.Shipping.Ship),
+		Ship:   each(c.Shipping.Ship),
 		Recall: c.Shipping.Recall, Restock: c.Inventory.Restock, Refund: c.Payments.Refund,
 	}
 }

@@ -27,11 +27,11 @@ func Open(t testing.TB, config database.Config, seed shop.Seed, of ...string) *d
 	return db
 }
 
-// History is what a client was told whose attempts follow each other, ten nanoseconds apart.
+// History holds the attempts of a client, one after the other.
 type History []audit.Attempt
 
-// Add adds an attempt at an order, and what the shop answered. What was refused in vain, or for another
-// reason than the order itself, may have been carried out.
+// Add adds an attempt at an order, with the shop's answer. After a conflict or a reused key nothing was carried
+// out; after any other error that is unknown.
 func (h *History) Add(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order, err error) {
 	outcome := audit.OutcomeOK
 	switch {
@@ -45,7 +45,7 @@ func (h *History) Add(operation string, asked *shoppb.CreateOrderRequest, order 
 		Version: order.GetVersion()})
 }
 
-// Append adds an attempt and gives it its times.
+// Append adds an attempt and sets its times, ten nanoseconds after the one before.
 func (h *History) Append(a audit.Attempt) {
 	a.ActualNS = 10 * int64(len(*h))
 	a.CompleteNS = a.ActualNS + 5
