@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -43,11 +41,11 @@ func TestGoodCommandsAreValid(t *testing.T) {
 			}
 		},
 	} {
-		in := goodCommands()
-		change(&in)
-		if got := Judge(in); got.Verdict != lab.AuditValid {
-			t.Errorf("rejected %s: %s: %q", name, got.Verdict, got.Problems)
-		}
+		t.Run("rejected "+name, func(t *testing.T) {
+			in := goodCommands()
+			change(&in)
+			expectVerdict(t, in, lab.AuditValid, "")
+		})
 	}
 }
 
@@ -79,12 +77,10 @@ func TestBadCommandsAreFound(t *testing.T) {
 		"a saga of nothing": {func(in *Input) { in.Sagas["Z"] = "confirmed" },
 			"I7: there is a saga that is confirmed for order Z, which is not on record"},
 	} {
-		in := goodCommands()
-		c.spoil(&in)
-		got := Judge(in)
-		found := slices.ContainsFunc(got.Problems, func(p string) bool { return strings.HasPrefix(p, c.problem) })
-		if got.Verdict != lab.AuditInvalid || !found {
-			t.Errorf("%s: %s: %q, want invalid with %q", name, got.Verdict, got.Problems, c.problem)
-		}
+		t.Run(name, func(t *testing.T) {
+			in := goodCommands()
+			c.spoil(&in)
+			expectVerdict(t, in, lab.AuditInvalid, c.problem)
+		})
 	}
 }

@@ -1,8 +1,6 @@
 package audit
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -60,11 +58,11 @@ func TestGoodEventsAreValid(t *testing.T) {
 	}
 	for name, change := range map[string]func(in *Input){"by the stock": func(*Input) {}, "at once": atOnce,
 		"by the payments": byMoney} {
-		in := goodEvents()
-		change(&in)
-		if got := Judge(in); got.Verdict != lab.AuditValid {
-			t.Errorf("rejected %s: %s: %q", name, got.Verdict, got.Problems)
-		}
+		t.Run("rejected "+name, func(t *testing.T) {
+			in := goodEvents()
+			change(&in)
+			expectVerdict(t, in, lab.AuditValid, "")
+		})
 	}
 }
 
@@ -124,11 +122,7 @@ func TestBadEventsAreFound(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			in := goodEvents()
 			c.spoil(&in)
-			got := Judge(in)
-			found := slices.ContainsFunc(got.Problems, func(p string) bool { return strings.HasPrefix(p, c.problem) })
-			if got.Verdict != lab.AuditInvalid || !found {
-				t.Errorf("%s: %q, want invalid with %q", got.Verdict, got.Problems, c.problem)
-			}
+			expectVerdict(t, in, lab.AuditInvalid, c.problem)
 		})
 	}
 }
@@ -138,7 +132,5 @@ func TestNobodyWaited(t *testing.T) {
 	in := goodEvents()
 	in.Drained, in.Views = false, &Views{}
 	clear(in.Inboxes["orders"].Had)
-	if got := Judge(in); got.Verdict != lab.AuditValid {
-		t.Errorf("%s: %q", got.Verdict, got.Problems)
-	}
+	expectVerdict(t, in, lab.AuditValid, "")
 }
