@@ -1,9 +1,8 @@
-// Package architecture says in which ways the shop can be built: which components
-// share a unit, what carries their calls, who owns which data, and how an order is
-// carried through them. An architecture is data: a name that stands for a set of
-// knobs, each of which can also be turned alone. What cannot work together is
-// refused with the reason. It starts nothing; package assembly builds what a
-// Design says.
+// Package architecture holds the designs of the shop: which components share a unit,
+// what carries their calls, who owns which data, and how the steps of an order are
+// coordinated. An architecture is data: a name that stands for a set of knobs, each of
+// which can also be turned alone. Settings that cannot work together are refused with
+// the reason. It starts nothing; package assembly builds a Design.
 //
 // Entry points: All, New, Paths.
 package architecture
@@ -44,17 +43,17 @@ const tuned = "-tuned"
 // Data says in which databases the components keep their tables.
 type Data string
 
-// The ways to own data.
+// The values of Data.
 const (
 	SharedData   Data = "shared"    // all components in one database
 	OwnSchemas   Data = "schemas"   // one database of PostgreSQL, a schema per component
 	OwnDatabases Data = "databases" // one server, a database (a file of SQLite) per component
 )
 
-// Coordination is how an order is carried through the components.
+// Coordination is how the steps of an order are coordinated.
 type Coordination string
 
-// The ways to coordinate.
+// The values of Coordination.
 const (
 	ACID          Coordination = "acid"                // one local transaction
 	Orchestrated  Coordination = "orchestrated"        // a saga that the orders drive
@@ -66,7 +65,7 @@ const (
 // Publishing is how events get from a component's database to the broker.
 type Publishing string
 
-// The ways to publish.
+// The values of Publishing.
 const (
 	Outbox    Publishing = "outbox"     // recorded in the transaction, published from there
 	DualWrite Publishing = "dual-write" // committed, then published without a record: unsafe
@@ -75,29 +74,29 @@ const (
 // Views names the source of the read side's answers.
 type Views string
 
-// The read sides.
+// The values of Views.
 const (
-	FromTables    Views = "tables"    // those of the write side: several owners are asked for one answer
+	FromTables    Views = "tables"    // those of the write side: one answer takes calls to several owners
 	FromDocuments Views = "documents" // read models that events keep up to date
 	FromCache     Views = "cached"    // tables, behind a cache in the unit that clients ask
 )
 
-// Reference is where the orders have what they know of catalog and customers from.
+// Reference is the source of the names, prices and addresses that the orders need.
 type Reference string
 
-// The ways to know it.
+// The values of Reference.
 const (
-	Asked      Reference = "asked"      // a call for each order
-	Replicated Reference = "replicated" // a copy of their own, which events keep current
+	Asked      Reference = "asked"      // calls of catalog and customers for each order
+	Replicated Reference = "replicated" // a copy of their own, which events keep up to date
 )
 
 // Access is how the components reach their tables.
 type Access string
 
-// The ways to reach them.
+// The values of Access.
 const (
 	SQL Access = "sql" // statements written by hand, one for many rows
-	ORM Access = "orm" // those that gorm makes of structs
+	ORM Access = "orm" // statements that gorm makes from structs
 )
 
 // The databases.
@@ -121,7 +120,7 @@ type Unit struct {
 	Replicas   int
 }
 
-// Design is one way to build the shop.
+// Design is a complete description of how a shop is built.
 type Design struct {
 	Architecture string
 	Units        []Unit
@@ -179,7 +178,7 @@ func presets() []kit.Preset {
 			KnobCoordination: string(coordination), KnobViews: string(views),
 		}
 	}
-	told := func(binding Binding) map[string]string {
+	byEvents := func(binding Binding) map[string]string {
 		settings := services(Choreographed, binding, FromDocuments)
 		settings[KnobReference] = string(Replicated)
 		return settings
@@ -202,9 +201,9 @@ func presets() []kit.Preset {
 			Settings: services(Orchestrated, GRPC, FromTables)},
 		{Name: Async, Summary: "a unit and a database per component, events over a broker, a choreographed saga, " +
 			"read models (CQRS)",
-			Settings: told(HTTP)},
+			Settings: byEvents(HTTP)},
 		{Name: AsyncDFS, Summary: "the same, its databases on a replicated file system",
-			Settings: on(lab.DiskReplicated, told(HTTP))},
+			Settings: on(lab.DiskReplicated, byEvents(HTTP))},
 		{Name: MonolithTuned,
 			Summary:  "monolith with batches: orders that come at the same time share the transaction",
 			Settings: better(map[string]string{KnobBinding: string(HTTPLean)})},
@@ -214,12 +213,12 @@ func presets() []kit.Preset {
 			Summary:  "sync-grpc with our gRPC binding, batches, and a runtime that shares the host",
 			Settings: better(services(Orchestrated, GRPCLean, FromTables))},
 		{Name: AsyncTuned, Summary: "async with our HTTP binding, batches, and a runtime that shares the host",
-			Settings: better(told(HTTPLean))},
+			Settings: better(byEvents(HTTPLean))},
 	}
 }
 
 // New returns the design of an architecture with some knobs turned. Its error names
-// everything that cannot be.
+// every mistake.
 func New(name string, turned map[string]string) (Design, error) {
 	d, err := read(name, turned)
 	if err != nil {
@@ -231,7 +230,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	return d, nil
 }
 
-// read returns what an architecture and some knobs say, whether it can be built or not.
+// read returns the design of an architecture with some knobs turned, whether it can be built or not.
 func read(name string, turned map[string]string) (Design, error) {
 	settings, err := catalogue().Settings(name, turned)
 	if err != nil {
@@ -244,7 +243,7 @@ func read(name string, turned map[string]string) (Design, error) {
 	return d, nil
 }
 
-// design reads the settings. Whether it can be built is another question.
+// design returns the design of all knobs' settings, whether it can be built or not.
 func design(name string, settings map[string]string) (Design, error) {
 	d := Design{
 		Architecture: name, Binding: Binding(settings[KnobBinding]),
@@ -256,7 +255,7 @@ func design(name string, settings map[string]string) (Design, error) {
 		Pair:       settings[KnobBalancer] == balancerPair,
 		Batching:   settings[KnobBatching] == batchingOn, SharedHost: settings[KnobRuntime] == runtimeSharedHost,
 	}
-	if d.OverBroker() || d.Told().Reference {
+	if d.OverBroker() || d.Reference == Replicated {
 		d.Broker = settings[KnobBroker]
 	}
 	if d.Views == FromDocuments {
@@ -271,8 +270,7 @@ func design(name string, settings map[string]string) (Design, error) {
 	return d, errors.Join(mistakes[:]...)
 }
 
-// place puts components into units. Read models answered from tables live with
-// the component whose tables they are.
+// place puts components into units. Read models are components of their own only where they are documents.
 func place(text string, views Views) ([]Unit, error) {
 	placeable := Placeable()
 	if views != FromDocuments {
@@ -317,22 +315,23 @@ func replicate(units []Unit, settings map[string]string) error {
 	return errors.Join(mistakes...)
 }
 
-// Told returns what the design uses events for. Where there is anything it has a broker.
-func (d Design) Told() events.Told {
-	return events.Told{Saga: d.Coordination == Choreographed, Commands: d.Coordination == Brokered,
+// EventPurposes returns what the design uses events for.
+func (d Design) EventPurposes() events.Purposes {
+	return events.Purposes{Saga: d.Coordination == Choreographed, Commands: d.Coordination == Brokered,
 		Views: d.Views == FromDocuments, Reference: d.Reference == Replicated}
 }
 
-// OverBroker reports whether orders are carried on over the broker: clients are answered while theirs is
-// pending.
+// OverBroker reports whether the steps of an order go over the broker: clients are answered while their order
+// is pending.
 func (d Design) OverBroker() bool {
 	return d.Coordination == Brokered || d.Coordination == Choreographed
 }
 
-// NeedsBroker reports whether a unit has to do with events.
+// NeedsBroker reports whether a unit publishes or takes events.
 func (d Design) NeedsBroker(unit Unit) bool {
-	return d.OverBroker() || d.Told().Reference && (slices.Contains(unit.Components, shop.ComponentCatalog) ||
-		slices.Contains(unit.Components, shop.ComponentOrders))
+	return d.OverBroker() || d.Reference == Replicated &&
+		(slices.Contains(unit.Components, shop.ComponentCatalog) ||
+			slices.Contains(unit.Components, shop.ComponentOrders))
 }
 
 // Hosting returns the unit that hosts a component.
@@ -357,9 +356,9 @@ func (d Design) DatabaseOf(component string) string {
 	return component
 }
 
-// OpenedBy names what a unit opens to work with the tables of a component that it
-// hosts. It is what holds them; but one transaction takes one connection, so where
-// an order is one over several schemas, all those of the unit are opened as one.
+// OpenedBy names the database that a unit opens for the tables of a component that it
+// hosts: DatabaseOf, as a rule. One transaction takes one connection; so where an order
+// is one transaction over several schemas, the unit opens all its schemas as one.
 // Components do not notice: their tables have different names.
 func (d Design) OpenedBy(unit Unit, component string) string {
 	if d.Data != OwnSchemas || d.Coordination != ACID {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -29,11 +30,11 @@ type Path struct {
 	Steps []lab.PathStep
 }
 
-// Paths returns the ways from one variant to another, each stop of which can be built.
-// The first takes the changes in the order in which a team would make them; when
+// Paths returns one or two paths from one variant to another. Every stop can be built.
+// The first path takes the changes in the order in which a team would make them; when
 // things are joined again instead of split, in the opposite order. The second
 // takes the same changes in the order that is most unlike the first; it is missing
-// where there is no other order.
+// if there is no other order.
 //
 // Every step turns one knob. Two are turned together only where no order of
 // single turns can be built; where even that leads nowhere, the error says so. A
@@ -41,8 +42,8 @@ type Path struct {
 // its own: it comes with the knob that gives it an effect. Coordination goes
 // through its values one by one, as each adds to the one before.
 //
-// What is tuned is turned last: a way from a stock architecture to a tuned one passes
-// the stock one of the same kind, and turns what tunes it where that has an effect.
+// Tuning comes last: a path from a stock architecture to a tuned one passes the stock
+// one of the same kind, and then turns the knobs that tune it where they have an effect.
 func Paths(from, to lab.Variant) ([]Path, error) {
 	s, err := newSearch(from, to)
 	if err != nil {
@@ -60,10 +61,10 @@ func asTyped(v lab.Variant) string {
 	return text
 }
 
-// order returns that in which teams change a shop: what needs no other code first, then
-// one transaction becomes a saga, the data are divided, the units part, and events
-// and read models come; what is tuned comes last. A value says which step of a knob is
-// meant.
+// order returns the settings in the order in which teams change a shop: first what needs
+// no other code, then one transaction becomes a saga, the data are divided, the units
+// part, and events and read models come; tuning comes last. A setting with a value is the
+// step to that value alone.
 func order() []setting {
 	first := []setting{
 		{kit.KnobLogging, ""}, {kit.KnobSpans, ""},
@@ -83,7 +84,7 @@ func order() []setting {
 	}...)
 }
 
-// spelledOut returns a variant's settings, all knobs, and the design they make.
+// spelledOut returns the settings of all knobs of a variant, and its design.
 func spelledOut(v lab.Variant) (map[string]string, Design, error) {
 	d, err := New(v.Architecture, v.Knobs)
 	if err != nil {
@@ -124,9 +125,9 @@ func isStock(knob, value string) bool {
 	return true
 }
 
-// align makes the settings of idle knobs equal in two variants. A binding without
-// effect on one side becomes what first says of the other's. What is turned by itself
-// keeps its values, where it has an effect on one side only.
+// align makes the settings of idle knobs equal in two variants. A binding that is idle
+// on one side becomes first of the binding on the other side. A knob that is turned by
+// itself keeps its values if it is idle on one side only.
 func align(from, to map[string]string, before, after Design, first func(binding string) string) {
 	for _, k := range knobs() {
 		idle, idleThen := before.idle(k.Name), after.idle(k.Name)
@@ -149,7 +150,7 @@ func isTurnedByItself(knob string) bool {
 	return knob == KnobRuntime || knob == KnobPublishing || kit.IsOfCalls(knob)
 }
 
-// changes returns what lies between two settings.
+// changes returns the single changes that lead from one setting of all knobs to another.
 func changes(from, to map[string]string) []lab.KnobChange {
 	var found []lab.KnobChange
 	for _, k := range knobs() {
@@ -169,8 +170,8 @@ func changes(from, to map[string]string) []lab.KnobChange {
 	return found
 }
 
-// byStock returns the values from one binding to another. Where only one of them is lean,
-// the way passes its stock counterpart.
+// byStock returns the values from one binding to another. If only one of them is lean,
+// its stock counterpart is between.
 func byStock(from, to Binding) []string {
 	if from.isLean() == to.isLean() {
 		return []string{string(from), string(to)}
@@ -182,22 +183,22 @@ func byStock(from, to Binding) []string {
 }
 
 // awakened returns the knobs that have an effect in one design and had none in another,
-// each with its setting. How many messages a consumer may hold comes with the broker, a
-// balancer with replicas, and neither is told; nor is what is turned by itself.
+// each with its setting. It leaves out the prefetch, which comes with the broker, the
+// balancer, which comes with replicas, and knobs that are turned by themselves.
 func awakened(was, is Design, settings map[string]string) string {
 	var found []string
-	untold := []string{KnobPrefetch, KnobBalancer}
+	implied := []string{KnobPrefetch, KnobBalancer}
 	for _, k := range knobs() {
-		if was.idle(k.Name) && !is.idle(k.Name) && !slices.Contains(untold, k.Name) && !isTurnedByItself(k.Name) {
+		if was.idle(k.Name) && !is.idle(k.Name) && !slices.Contains(implied, k.Name) && !isTurnedByItself(k.Name) {
 			found = append(found, k.Name+" "+settings[k.Name])
 		}
 	}
 	return strings.Join(found, ", ")
 }
 
-// Differences returns the knobs in which one variant differs from another, each from its value there to its
-// value here; none where one of them cannot be built. As on a path, a knob without effect on one side is none
-// of them; one that begins to have an effect comes with the last.
+// Differences returns the knobs in which two variants differ, each with its value in the first and in the
+// second; none if one of the variants cannot be built. As on a path, a knob without effect on one side is
+// left out; knobs that begin to have an effect are named with the last difference.
 func Differences(from, to lab.Variant) []lab.KnobChange {
 	start, before, err := spelledOut(from)
 	end, after, err2 := spelledOut(to)
@@ -251,8 +252,8 @@ func between(values []string, from, to string) []string {
 	return part
 }
 
-// choose finds the architecture of which settings are nearest, with the knobs that
-// are to be turned. What several are equally near to goes to the one preferred.
+// choose returns the variant with given settings that turns the fewest knobs of its architecture. If several
+// turn as few, it is the one preferred.
 func choose(settings map[string]string, preferred ...string) (lab.Variant, error) {
 	d, err := design("", settings)
 	if err == nil {
@@ -283,8 +284,8 @@ func choose(settings map[string]string, preferred ...string) (lab.Variant, error
 	return best, nil
 }
 
-// name is short for a variant: its architecture and the values of the knobs turned in
-// it. Backing services that stay the same on the whole way are left out.
+// name returns a short name of a variant: its architecture and the values of its turned
+// knobs. Backing services that stay the same on the whole path are left out.
 func name(v lab.Variant, onTheWay []lab.KnobChange) string {
 	words := []string{v.Architecture}
 	for _, k := range knobs() {
@@ -293,7 +294,7 @@ func name(v lab.Variant, onTheWay []lab.KnobChange) string {
 		if !turned || !changes && slices.Contains([]string{KnobDatabase, KnobBroker, KnobDocuments}, k.Name) {
 			continue
 		}
-		if !speaks(value) {
+		if !isSelfExplanatory(value) {
 			words = append(words, k.Name)
 		}
 		words = append(words, value)
@@ -301,11 +302,15 @@ func name(v lab.Variant, onTheWay []lab.KnobChange) string {
 	return strings.NewReplacer(",", ".", "=", ".", "+", "-").Replace(strings.Join(words, "-"))
 }
 
-// speaks reports whether a value tells by itself which knob it belongs to.
-func speaks(value string) bool {
+// isSelfExplanatory reports whether a value shows which knob it belongs to: no other knob has it, and it is
+// neither a number nor "default".
+func isSelfExplanatory(value string) bool {
+	if _, err := strconv.ParseFloat(value, 64); err == nil || value == runtimeDefault {
+		return false
+	}
 	owners := 0
 	for _, k := range knobs() {
-		if slices.Contains(k.Values, value) && value > "9" && value != runtimeDefault {
+		if slices.Contains(k.Values, value) {
 			owners++
 		}
 	}

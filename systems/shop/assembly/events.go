@@ -29,7 +29,7 @@ import (
 
 // topology returns what the events of a design need of a broker.
 func topology(design architecture.Design) broker.Topology {
-	return events.Topology(design.Told())
+	return events.Topology(design.EventPurposes())
 }
 
 // Declare makes what a design needs of broker and document store where it is

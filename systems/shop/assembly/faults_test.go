@@ -258,7 +258,7 @@ func (s shopOf) expectSettled(t *testing.T, clients *customers) {
 	if got.Verdict != lab.AuditValid {
 		t.Errorf("%s: %v", got.Verdict, got.Problems)
 	}
-	for _, queue := range events.Topology(s.design.Told()).Queues {
+	for _, queue := range events.Topology(s.design.EventPurposes()).Queues {
 		expectPoisonOnly(t, around.Broker, broker.DeadLetters(queue.Name))
 	}
 }
@@ -313,9 +313,9 @@ func (s shopOf) judge(
 func (s shopOf) inboxes(t *testing.T, open func(string) *database.DB) map[string]audit.Inbox {
 	t.Helper()
 	all := map[string]audit.Inbox{}
-	told := s.design.Told()
-	told.Views = false
-	for _, queue := range events.Topology(told).Queues {
+	purposes := s.design.EventPurposes()
+	purposes.Views = false
+	for _, queue := range events.Topology(purposes).Queues {
 		var err error
 		all[queue.Name], err = audit.ReadInbox(t.Context(), open(queue.Name), queue.Name, queue.Types)
 		must(t, err)
@@ -380,7 +380,7 @@ func expectPoisonOnly(t *testing.T, client broker.Client, queue string) {
 func (s shopOf) left(t *testing.T, open func(string) *database.DB, client broker.Client) map[string]int64 {
 	t.Helper()
 	left := map[string]int64{}
-	for _, queue := range events.Topology(s.design.Told()).Queues {
+	for _, queue := range events.Topology(s.design.EventPurposes()).Queues {
 		depth, err := client.Depth(t.Context(), queue.Name)
 		must(t, err)
 		left[queue.Name] = int64(depth.Ready + max(0, depth.Unacked))

@@ -220,8 +220,8 @@ func TestBadIsFound(t *testing.T) {
 	}
 }
 
-// expectVerdict judges a trial, and wants a verdict and a problem that begins with a text. A valid trial has no
-// problems, whatever the text.
+// expectVerdict judges a trial, and wants a verdict and a problem that begins with a text. A valid trial has
+// no problems, whatever the text.
 func expectVerdict(t *testing.T, in Input, verdict lab.AuditVerdict, problem string) {
 	t.Helper()
 	got := Judge(in)

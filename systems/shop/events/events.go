@@ -1,5 +1,5 @@
-// Package events puts the events of the shop on their way and reads them: what
-// type, name and key each has, and who takes which. What they say is in shoppb.
+// Package events encodes and decodes the events of the shop: the type, id and key of each,
+// and which component takes which. Their content is in shoppb.
 // It neither carries them (binding/event does) nor reacts to them (coordination/
 // choreographed, coordination/brokered and the read models do).
 //
@@ -22,7 +22,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// The types of events, by which the broker goes. Each follows from the name of its message: see typeOf.
+// The types of events, by which the broker routes them. Each follows from the name of its message: see
+// typeOf.
 const (
 	OrderPlaced     = "order.placed"
 	StockReserved   = "stock.reserved"
@@ -91,9 +92,8 @@ func empty(kind string) Event {
 	return e
 }
 
-// Encode makes a message of an event that happens now. Its id follows from what it
-// says, so that a repetition has the same. Events of one order, and of one product,
-// have one key.
+// Encode returns the message of an event that happens now. Its id follows from its content, so that a
+// repetition has the same id. Events of one order, and of one product, have the same key.
 func Encode(e Event, now time.Time) (broker.Message, error) {
 	m := broker.Message{Type: typeOf(e)}
 	switch e := e.(type) {
@@ -121,8 +121,8 @@ func Encode(e Event, now time.Time) (broker.Message, error) {
 	return m, nil
 }
 
-// Decode reads an event from a message. What is no event of the shop, or says
-// nothing that can be acted on, is an error.
+// Decode reads an event from a message. It refuses events that the shop does not have, and orders without
+// lines.
 func Decode(m broker.Message) (Event, error) {
 	e := empty(m.Type)
 	if e == nil {
@@ -140,25 +140,24 @@ func Decode(m broker.Message) (Event, error) {
 	return e, nil
 }
 
-// deliveryLimit is how often an event is handed to a component that cannot take it
-// before it is a dead letter. A part that does not answer is waited for and does
-// not count.
+// deliveryLimit is how often an event is delivered to a component that fails to handle it, before it becomes
+// a dead letter. Deliveries to a component that cannot be reached do not count.
 const deliveryLimit = 6
 
-// Told lists the purposes of a shop's events.
-type Told struct {
-	Saga      bool // the components carry orders on when they are told
-	Commands  bool // the components carry orders on when the orders command it
+// Purposes says what a shop uses events for.
+type Purposes struct {
+	Saga      bool // each component reacts to the step before its own
+	Commands  bool // the orders command each step
 	Views     bool // read models are kept up to date
-	Reference bool // the orders keep what they know of the catalog current
+	Reference bool // the orders keep a copy of the catalog up to date
 }
 
-// Topology says which component takes which events, each from a queue of its name.
-// What nobody is told of nobody takes.
-func Topology(told Told) broker.Topology {
+// Topology returns the queues of the components, each named after its component, with the types of events
+// that it takes.
+func Topology(purposes Purposes) broker.Topology {
 	t := broker.Topology{Exchange: shop.Name}
 	var ofOrders []string
-	if told.Saga {
+	if purposes.Saga {
 		t.Queues = append(t.Queues,
 			broker.Queue{Name: shop.ComponentInventory, Types: []string{OrderPlaced, PaymentDeclined, OrderConfirmed,
 				OrderCancelled}},
@@ -166,7 +165,7 @@ func Topology(told Told) broker.Topology {
 			broker.Queue{Name: shop.ComponentShipping, Types: []string{PaymentCaptured, OrderCancelled}})
 		ofOrders = []string{StockRefused, PaymentDeclined, OrderShipped}
 	}
-	if told.Commands {
+	if purposes.Commands {
 		t.Queues = append(t.Queues,
 			broker.Queue{Name: shop.ComponentInventory, Types: []string{ReserveStock, CommitStock, ReleaseStock,
 				ReturnStock}},
@@ -175,13 +174,13 @@ func Topology(told Told) broker.Topology {
 		ofOrders = []string{StockReserved, StockRefused, PaymentCaptured, PaymentDeclined, StockCommitted,
 			OrderShipped, StockReleased, OrderRecalled, StockReturned, PaymentRefunded}
 	}
-	if told.Reference {
+	if purposes.Reference {
 		ofOrders = append(ofOrders, ProductRepriced)
 	}
 	if len(ofOrders) > 0 {
 		t.Queues = append(t.Queues, broker.Queue{Name: shop.ComponentOrders, Types: ofOrders})
 	}
-	if told.Views {
+	if purposes.Views {
 		t.Queues = append(t.Queues,
 			broker.Queue{Name: shop.ComponentOrderViews, Types: []string{OrderPlaced, OrderConfirmed, OrderRejected,
 				OrderCancelled}},

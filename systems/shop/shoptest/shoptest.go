@@ -30,8 +30,8 @@ func Open(t testing.TB, config database.Config, seed shop.Seed, of ...string) *d
 // History holds the attempts of a client, one after the other.
 type History []audit.Attempt
 
-// Add adds an attempt at an order, with the shop's answer. After a conflict or a reused key nothing was carried
-// out; after any other error that is unknown.
+// Add adds an attempt at an order, with the shop's answer. After a conflict or a reused key nothing was
+// carried out; after any other error that is unknown.
 func (h *History) Add(operation string, asked *shoppb.CreateOrderRequest, order *shoppb.Order, err error) {
 	outcome := audit.OutcomeOK
 	switch {

@@ -25,8 +25,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
-// AuditLive implements lab.LiveAuditor: it holds what clients were told against
-// what the databases hold.
+// AuditLive implements lab.LiveAuditor: it compares the answers to clients with the
+// databases.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	return withCompletion(s.base().With(audit.Judge(in), shop.Name, p, load), load, attempts, left)
 }
 
-// gather reads all that the audit needs but the history, which is read beside it.
+// gather reads the audit's input except the history, which AuditLive reads meanwhile.
 func gather(
 	ctx context.Context, design architecture.Design, p lab.Point, left lab.Leftover,
 ) (in audit.Input, err error) {
@@ -55,7 +55,7 @@ func gather(
 		return in, err
 	}
 	defer func() { err = errors.Join(err, databases.Close()) }()
-	// The units have ended: what is not final now, will not be.
+	// The units have ended: an order that is not final now will never be.
 	in.Seed, in.Drained, in.UnixClock = seed(p, left.Seed), true, true
 	in.Fresh, in.ClocksApart = in.Seed, left.ClocksApart
 	in.Coordination, in.Reads = audit.Coordination(design.Coordination), reads(design)
@@ -80,15 +80,15 @@ func gather(
 	return in, err
 }
 
-// inboxes returns what components were told by events. Read models note nothing: their
+// inboxes returns the events that components have received. Read models have no inbox: their
 // documents carry versions.
 func inboxes(
 	ctx context.Context, design architecture.Design, databases assembly.Databases,
 ) (map[string]audit.Inbox, error) {
-	told := design.Told()
-	told.Views = false
+	purposes := design.EventPurposes()
+	purposes.Views = false
 	all := map[string]audit.Inbox{}
-	for _, queue := range events.Topology(told).Queues {
+	for _, queue := range events.Topology(purposes).Queues {
 		inbox, err := audit.ReadInbox(ctx, databases[queue.Name], queue.Name, queue.Types)
 		if err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func inboxes(
 	return all, nil
 }
 
-// replica returns when the replica of a design that has one had each price.
+// replica returns when the replica got each price; nil if the design has no replica.
 func replica(design architecture.Design, left lab.Leftover) (*audit.Replica, error) {
 	if design.Reference != architecture.Replicated {
 		return nil, nil
@@ -196,7 +196,7 @@ func countMessages(
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	topology := events.Topology(design.Told())
+	topology := events.Topology(design.EventPurposes())
 	if err := client.Declare(ctx, topology); err != nil {
 		return err
 	}

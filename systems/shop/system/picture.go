@@ -32,8 +32,8 @@ func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 	views := hosts(shop.ComponentOrderViews, shop.ComponentStockViews)
 	reacts := hosts(shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments,
 		shop.ComponentShipping)
-	tells := d.Told().Reference && hosts(shop.ComponentCatalog)
-	if d.NeedsBroker(unit) && (views || reacts || tells) {
+	publishes := d.Reference == architecture.Replicated && hosts(shop.ComponentCatalog)
+	if d.NeedsBroker(unit) && (views || reacts || publishes) {
 		all = append(all, lab.Use{To: assembly.ServiceBroker, How: "events"})
 	}
 	if d.Documents != "" && views {

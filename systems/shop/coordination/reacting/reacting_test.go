@@ -125,7 +125,7 @@ type bench struct {
 // way is a coordination over a broker.
 type way struct {
 	coordination audit.Coordination
-	told         events.Told
+	purposes     events.Purposes
 	begin        func(*database.DB, *orders.Book, reacting.Sender, reacting.Reference) *reacting.Coordinator
 	inventory    func(*database.DB, reacting.Stock, reacting.Sender, bool) reacting.Handler
 	payments     func(*database.DB, coordination.Payments, reacting.Sender) reacting.Handler
@@ -136,13 +136,13 @@ type way struct {
 type keep = func(context.Context, []*shoppb.ProductRepriced) error
 
 func withEvents() way {
-	return way{audit.Choreographed, events.Told{Saga: true, Reference: true}, choreographed.New,
+	return way{audit.Choreographed, events.Purposes{Saga: true, Reference: true}, choreographed.New,
 		choreographed.Inventory, choreographed.Payments, choreographed.Shipping, choreographed.Orders}
 }
 
 func withCommands() way {
-	return way{audit.Brokered, events.Told{Commands: true, Reference: true}, brokered.New, brokered.Inventory,
-		brokered.Payments, brokered.Shipping, brokered.Orders}
+	return way{audit.Brokered, events.Purposes{Commands: true, Reference: true}, brokered.New,
+		brokered.Inventory, brokered.Payments, brokered.Shipping, brokered.Orders}
 }
 
 // parts are the components; a mutant changes some.
@@ -164,7 +164,7 @@ func newBench(t *testing.T, as way, change func(*parts)) *bench {
 	p := parts{stock: inventory.New(db, inventory.BySQL(db)), payments: payments.New(db, payments.BySQL(db)),
 		shipping: shipping.New(db, shipping.BySQL(db)), keep: replica.Keep, db: db}
 	change(&p)
-	b := &bus{db: db, topology: events.Topology(as.told),
+	b := &bus{db: db, topology: events.Topology(as.purposes),
 		seen: map[[3]string]bool{}, last: map[[2]string][]string{}}
 	b.handlers = map[string]func(context.Context, []broker.Message) error{
 		shop.ComponentInventory: as.inventory(db, p.stock, b, false),
@@ -289,7 +289,7 @@ func expectPairs(t *testing.T, seen map[[3]string]bool) {
 		events.PaymentDeclined: {events.OrderConfirmed, events.OrderCancelled, events.OrderShipped},
 		events.StockRefused:    {events.PaymentDeclined, events.OrderShipped},
 	}
-	for _, queue := range events.Topology(events.Told{Saga: true}).Queues {
+	for _, queue := range events.Topology(events.Purposes{Saga: true}).Queues {
 		for _, one := range queue.Types {
 			for _, other := range queue.Types {
 				if slices.Contains(apart[one], other) || slices.Contains(apart[other], one) {
