@@ -56,7 +56,7 @@ func (a api) orderPage(ctx context.Context, id string) (OrderPage, error) {
 	return page, nil
 }
 
-// unless returns an error that is not of a kind.
+// unless returns an error unless it is of a kind.
 func unless(kind rpc.Kind, err error) error {
 	if shop.IsKind(err, kind) {
 		return nil

@@ -95,7 +95,7 @@ func (h *host) sender(db *database.DB) reacting.Sender {
 	return made
 }
 
-// replica returns the copy of what the orders know; nil where they ask.
+// replica returns the orders' copy of catalog and customers; nil if they have none.
 func (h *host) replica(db *database.DB) *reference.Replica {
 	if h.design.Reference != architecture.Replicated {
 		return nil
@@ -103,7 +103,7 @@ func (h *host) replica(db *database.DB) *reference.Replica {
 	return reference.NewReplica(db, h.stores.Replica(db), h.shown())
 }
 
-// shown returns what is told that a read model or a replica shows a change; nil where nobody asks.
+// shown returns the function to call when a read model or a replica shows a change; nil if nobody watches.
 func (h *host) shown() func(document string, version, occurredUnixUs int64) {
 	if h.around.Watcher == nil {
 		return nil
@@ -111,8 +111,8 @@ func (h *host) shown() func(document string, version, occurredUnixUs int64) {
 	return h.around.Watcher.Shown
 }
 
-// telling has the catalog tell of its changes where the orders have a replica.
-func (h *host) telling(db *database.DB) shop.Catalog {
+// catalog returns the catalog, which publishes its changes if the orders have a replica.
+func (h *host) catalog(db *database.DB) shop.Catalog {
 	component := catalog.New(db, h.stores.Catalog(db))
 	if h.design.Reference == architecture.Replicated {
 		sender := h.sender(db)
@@ -127,7 +127,7 @@ func (h *host) telling(db *database.DB) shop.Catalog {
 	return component
 }
 
-// reactions returns the reactions of the components to messages, each on its database.
+// reactions makes the components' handlers of messages, each on its database.
 type reactions struct {
 	inventory func(*database.DB, reacting.Stock, reacting.Sender, bool) reacting.Handler
 	payments  func(*database.DB, coordination.Payments, reacting.Sender) reacting.Handler

@@ -76,14 +76,14 @@ func (u *unit) report() Report {
 	return r
 }
 
-// lookers are handles of the databases for those who only look on: what they do is
-// not counted as the unit's work.
+// lookers holds database handles of the drain, whose statements do not count as the
+// unit's work.
 type lookers struct {
 	mu     sync.Mutex
 	opened map[string]*database.DB
 }
 
-// looker is such a handle; it is opened when it is first needed.
+// looker returns the handle of a database. It opens the handle when it is first needed.
 func (u *unit) looker(ctx context.Context, name string) (*database.DB, error) {
 	u.lookers.mu.Lock()
 	defer u.lookers.mu.Unlock()

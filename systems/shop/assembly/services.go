@@ -85,7 +85,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		return Hosted{}, fmt.Errorf("unit %s needs broker %q and documents %q, and has not got both", unit.Name,
 			design.Broker, design.Documents)
 	}
-	h.Catalog = place(&h, shop.ComponentCatalog, h.telling, shoppb.OfferCatalog, h.prices,
+	h.Catalog = place(&h, shop.ComponentCatalog, h.catalog, shoppb.OfferCatalog, h.prices,
 		shoppb.FollowCatalog)
 	h.Customers = place(&h, shop.ComponentCustomers,
 		func(db *database.DB) shop.Customers { return customers.New(stores.Customers(db)) },

@@ -346,7 +346,7 @@ func (u *unit) serve(ctx context.Context, hosted Hosted) error {
 	return api.Serve(ctx, listener, u.withSettled(ctx, kitfront.Traced(public, u.Spans, publicComponent)))
 }
 
-// healthy is nil when all that the unit needs answers.
+// healthy returns nil if the databases and units that this one needs answer.
 func (u *unit) healthy(ctx context.Context) error {
 	for _, db := range u.opened {
 		if err := db.Ping(ctx); err != nil {

@@ -1,11 +1,10 @@
 // Package cached answers reads of products and of stock from a cache in the unit that
-// clients ask, and asks the owners for what is not there (cache-aside). What many
-// customers look at is kept; orders and shipments are not, since hardly two look at the
-// same and who does wants them as they are.
+// clients ask, and asks the owners for what is not there (cache-aside). It does not keep
+// orders and shipments: few customers read the same one, and those need its current state.
 //
-// What is older than TimeToLive is asked for again, counted from before its owner was
-// asked: so an answer was true at some moment of the last TimeToLive. Where an owner is in
-// this unit, what it is asked to change is forgotten.
+// An entry is asked for again after TimeToLive, counted from before its owner was asked:
+// so an answer was true at some moment of the last TimeToLive. A change of a price by
+// this unit's own catalog drops the entry at once.
 //
 // Entry points: NewCatalog, NewStockViews.
 package cached
@@ -35,7 +34,7 @@ type Catalog struct {
 	here     bool
 }
 
-// NewCatalog puts a cache in front of a catalog; here says that it is in this unit.
+// NewCatalog puts a cache in front of a catalog. here: the catalog is in this unit.
 func NewCatalog(owner shop.Catalog, here bool) Catalog {
 	return Catalog{owner, newCache[*shoppb.Product](), here}
 }
@@ -47,7 +46,7 @@ func (c Catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (
 	})
 }
 
-// Reprice implements shop.Catalog. Whether it failed or not: the price may be another.
+// Reprice implements shop.Catalog. Even after an error the price may have changed.
 func (c Catalog) Reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
 	price, err := c.Catalog.Reprice(ctx, in)
 	if c.here {
@@ -85,18 +84,18 @@ type entry[M proto.Message] struct {
 func newCache[M proto.Message]() *cache[M] {
 	kept, err := lru.New[int64, entry[M]](capacity)
 	if err != nil {
-		panic(err) // the capacity is none
+		panic(err) // the capacity is above zero
 	}
 	return &cache[M]{kept}
 }
 
-// get returns what is kept, or else what the owner answers, and keeps that. Failures are
-// not kept.
+// get returns the kept answer, or else asks the owner and keeps its answer. It keeps no
+// failures.
 func (c *cache[M]) get(product int64, ask func() (M, error)) (M, error) {
 	now := time.Now()
 	found, is := c.kept.Get(product)
 	if is && now.Sub(found.asked) < TimeToLive {
-		return proto.CloneOf(found.answer), nil // who gets a message may change it
+		return proto.CloneOf(found.answer), nil // the caller may change it
 	}
 	answer, err := ask()
 	if err == nil {

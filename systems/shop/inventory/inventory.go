@@ -41,12 +41,12 @@ func New(db *database.DB, tables Tables) *Inventory {
 	return c
 }
 
-// The ways that stock goes.
+// The shifts of stock between its columns.
 var (
-	take   = Shift{onHand, reserved} // from the shelf
+	take   = Shift{onHand, reserved}
 	sell   = Shift{reserved, sold}
-	put    = Shift{reserved, onHand} // back, from the reserved
-	unsell = Shift{sold, onHand}     // back, from the sold
+	put    = Shift{reserved, onHand}
+	unsell = Shift{sold, onHand}
 )
 
 // Batch has forward steps that are asked for at the same time share a transaction. It is called before the

@@ -30,39 +30,39 @@ func NewBook(db *database.DB, tables Tables) *Book {
 	return &Book{db: db, tables: tables, ledger: steps.NewLedger(db, tables, "record")}
 }
 
-// Watch has final called with the id of every order after the commit that made it
-// final, in the goroutine that committed. It must be quick. The book is not in use
-// yet.
+// Watch sets a function that is called with the id of every order after the commit that
+// made it final, in the goroutine that committed. It must be quick. Watch is called
+// before the book is used.
 func (b *Book) Watch(final func(order string)) *Book {
 	b.final = final
 	return b
 }
 
-// tellFinal tells who watches that an order is final, once that is committed.
+// tellFinal calls the watcher with the id of an order, after the commit.
 func (b *Book) tellFinal(ctx context.Context, order string) {
 	if b.final != nil {
 		b.db.AfterCommit(ctx, func() { b.final(order) })
 	}
 }
 
-// Beginning is a new order that is to be written. Until its lease, in microseconds since
-// 1970, whoever carries it on has it for himself; 0: nobody does.
+// Beginning is a new order that is to be written. Until its lease ends, in microseconds
+// since 1970, only its writer works on it; 0: there is no lease.
 type Beginning struct {
 	Order *shoppb.Order
 	Lease int64
 }
 
-// GetOrderId makes it what asks for a step.
+// GetOrderId implements steps.OfOrder.
 func (b Beginning) GetOrderId() string { return b.Order.GetOrderId() }
 
-// Record writes a new order in the state that it has. It fails with ErrKeyTaken
-// where its key is on record, whoever came first; an order whose writer has not
-// committed yet is waited for.
+// Record writes a new order in the state that it has. It fails with ErrKeyTaken if its
+// key is on record, after waiting for a writer of the same key that has not committed
+// yet.
 func (b *Book) Record(ctx context.Context, order *shoppb.Order) error {
 	return b.Begin(ctx, Beginning{Order: order})
 }
 
-// Begin is Record for an order that somebody carries on.
+// Begin is Record for an order under a lease.
 func (b *Book) Begin(ctx context.Context, begun Beginning) error {
 	_, err := steps.One(ctx, begun, b.BeginAll)
 	return err

@@ -45,13 +45,13 @@ func (u Underway) Within(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithDeadline(ctx, time.UnixMicro(u.Lease).Add(-Margin))
 }
 
-// What the journal of an order says beside its states.
+// The entries of an order's journal that are not states.
 const (
-	entryTurned = "turned" // it goes back
-	entryUndone = "undone" // what it had done, is
+	entryTurned = "turned" // its steps are going to be compensated
+	entryUndone = "undone" // all its steps are compensated
 )
 
-// GetOrderId makes it what asks for a step.
+// GetOrderId implements steps.OfOrder.
 func (u Underway) GetOrderId() string { return u.Order }
 
 // Turn writes down that a pending order goes back, before its first compensation.

@@ -1,13 +1,13 @@
-// Package steps keeps how far each order has come in one component, so that a
-// repeated step changes nothing and a step after its compensation is refused; and
-// what it has gone through, in journals (journal.go). It knows states by name only;
-// what a step does is the component's matter.
+// Package steps keeps the state of each order in one component, so that a repeated
+// step changes nothing and a step after its compensation is refused; and the states
+// that it went through, in journals (journal.go). It knows states by name only; the
+// component does the work of a step.
 //
-// A step is implemented once, for a batch of orders, and one order is a batch of one.
-// What the orders of a batch differ in must be known before anything is written: so a
-// batch looks first, and who is refused leaves no trace among the others. One order
-// alone needs no look. How many rows its statements change says whether it went the
-// usual way; where not, it looks then, and its refusal undoes the transaction.
+// A step is implemented once, for a batch of orders; one order is a batch of one.
+// Several orders are read before anything is written, so that the refused ones leave no
+// trace among the others. One order alone is not read first: the number of rows that
+// its statements change shows whether its state was the expected one. If not, it is
+// read then, and its refusal undoes the transaction.
 //
 // Entry points: Do, One and Alone; Ledger, on Rows; Table and Amounts, which are SQL.
 package steps
@@ -27,14 +27,13 @@ import (
 // Most is how many orders one statement names.
 const Most = 64
 
-// Outcome is the result of a step for one order. It was taken, now or before, or it is
-// refused and has left no trace.
+// Outcome is the result of a step for one order: taken, or refused without a trace.
 type Outcome struct {
-	Repeat bool
+	Repeat bool  // it was taken before
 	Err    error // why it is refused
 }
 
-// Answer returns what the step of one order answers.
+// Answer returns the answer to the request of one order.
 func (o Outcome) Answer() (*shoppb.StepResponse, error) {
 	if o.Err != nil {
 		return nil, o.Err
@@ -42,19 +41,19 @@ func (o Outcome) Answer() (*shoppb.StepResponse, error) {
 	return &shoppb.StepResponse{Repeat: o.Repeat}, nil
 }
 
-// Step is a step for a batch of orders: what came of each, in their order.
+// Step takes a step for a batch of orders and returns their outcomes, in their order.
 type Step[Q any] func(ctx context.Context, all []Q) ([]Outcome, error)
 
-// Take is a Step for orders that differ, in the transaction that the context carries.
-// look says that there is a batch, see the package.
+// Take is a Step for distinct orders, in the transaction that the context carries.
+// look: there are several, which must be read first; see the package.
 type Take[Q any] func(ctx context.Context, all []Q, look bool) ([]Outcome, error)
 
 // OfOrder is a request for a step.
 type OfOrder interface{ GetOrderId() string }
 
 // Do takes a step for a batch of orders in one transaction, which the refusal of a
-// single order undoes. Those that fail the check, if any, are refused, and one that is in
-// the batch again repeats its first; take gets the others.
+// single order undoes. It refuses orders that fail the check, if there is one. An order
+// that is in the batch again gets the outcome of its first request; take gets the rest.
 func Do[Q OfOrder](
 	ctx context.Context, db *database.DB, doing string, all []Q, check func(Q) error, take Take[Q],
 ) ([]Outcome, error) {

@@ -66,13 +66,13 @@ func NewCoordinator(
 // before the first order.
 func (c *Coordinator) Batch() { c.place = batching.New(c.db, c.placeAll).Do }
 
-// placing is an order that is being placed, and then what came of it.
+// placing is a request to place an order, and its result.
 type placing struct {
 	order  *shoppb.Order
 	placed *shoppb.Order
 }
 
-// GetOrderId makes it what asks for a step.
+// GetOrderId implements steps.OfOrder.
 func (p *placing) GetOrderId() string { return p.order.GetOrderId() }
 
 // Key names the order among those of a batch; see batching.Keyed.
