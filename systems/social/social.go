@@ -1,16 +1,16 @@
 // Package social is a network of posts and timelines in the shape of the social network of
 // DeathStarBench (Gan et al. 2019), which Fama's study drives: users follow users, compose
 // posts with mentions, links and media, and read what those have posted whom they follow.
-// It is written once; in which architecture it runs is decided where it is assembled.
+// It is written once, and runs in every architecture.
 //
-// Here is the vocabulary: limits, and how calls fail (ProblemOf). It knows no store, no
-// socket and no architecture.
+// This package holds the vocabulary: limits, and how calls fail (ProblemOf). It knows no
+// store, no socket and no architecture.
 //
-// The messages between components, and what a component is to the others, are in socialpb, their
-// names in parts; graph, content, posts, timelines and compose are the components, session
-// has the tokens of users, gateway is the public interface; architecture says in which ways all
-// that can be joined, socialunit joins it, population makes users and links, and system is the
-// whole as a system under test.
+// The messages between components, and the components' interfaces, are in socialpb, their names in
+// parts; graph, content, posts, timelines and compose are the components, session has the tokens of
+// users, gateway is the public interface; architecture holds the designs, socialunit joins the
+// components of a unit, population makes users and links, and system is the whole as a system under
+// test.
 package social
 
 import (

@@ -79,10 +79,8 @@ func (u *unit) drain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
 	if StageOf(u.kind) != front {
-		return u.await(limited, 1, func(ctx context.Context) (bool,
-			error) {
-			return u.messagesLeft(ctx, StageOf(u.kind))
-		})
+		return u.await(limited, 1,
+			func(ctx context.Context) (bool, error) { return u.messagesLeft(ctx, StageOf(u.kind)) })
 	}
 	if u.design.Publishing == architecture.DualWrite && u.requests.settledSince() {
 		return nil // what is not final will never be
@@ -121,8 +119,8 @@ func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) 
 	}
 }
 
-// look tells at the front whether work is left: an order that is not final, somebody who drives one, or an
-// event on its way to a stage up to last.
+// look checks at the front whether work is left: an order that is not final, a coordinator that works on one,
+// or an event on its way to a stage up to last.
 type look struct {
 	unit   *unit
 	last   int
@@ -160,7 +158,7 @@ func (l *look) left(ctx context.Context) (bool, error) {
 	return l.onItsWay(ctx)
 }
 
-// driven reports whether somebody drives an order, or its saga.
+// driven reports whether a coordinator works on an order or its saga.
 func (l *look) driven(ctx context.Context, db *database.DB) (bool, error) {
 	count, err := orders.CountUnderway(ctx, db)
 	if err == nil && count == 0 && l.unit.design.Coordination == architecture.Brokered {
@@ -169,7 +167,7 @@ func (l *look) driven(ctx context.Context, db *database.DB) (bool, error) {
 	return count > 0, err
 }
 
-// moving reports whether open orders may still become final. Those whose events are lost never do.
+// moving reports whether open orders may still become final. Orders whose events are lost never do.
 func (l *look) moving(ctx context.Context) (bool, error) {
 	more, err := l.onItsWay(ctx)
 	if err != nil || more {
@@ -183,7 +181,7 @@ func (l *look) moving(ctx context.Context) (bool, error) {
 	return l.still < stuckLooks, nil
 }
 
-// onItsWay reports whether an event is on its way, or somebody works on one.
+// onItsWay reports whether an event is on its way, or a unit works on one.
 func (l *look) onItsWay(ctx context.Context) (bool, error) {
 	more, err := l.unit.messagesLeft(ctx, l.last)
 	if err != nil || more || !l.asks {
@@ -260,7 +258,7 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 	return false, nil
 }
 
-// waiting returns what a queue holds; what the client cannot know is left out.
+// waiting returns the messages of a queue, as far as the client knows them.
 func waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
 
 // SettledPath is a path of the units that take orders, for who measures. The answer, 204, comes as soon as

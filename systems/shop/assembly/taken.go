@@ -37,13 +37,12 @@ func (u *unit) taken(ctx context.Context) (int64, error) {
 	return event.Taken(u.around.Broker), nil
 }
 
-// takenByAll adds up what this unit and all others that have to do with events have taken in; event.Working:
-// one of them works.
+// takenByAll returns how many messages all units with events have taken in; event.Working: one of them works.
 func (u *unit) takenByAll(ctx context.Context) (int64, error) {
 	sum, err := u.taken(ctx)
 	for _, kind := range u.design.Units {
 		reacts := u.design.Reference == architecture.Replicated &&
-			slices.Contains(kind.Components, shop.ComponentCatalog) || // it tells
+			slices.Contains(kind.Components, shop.ComponentCatalog) || // it publishes
 			slices.ContainsFunc(topology(u.design).Queues, func(q broker.Queue) bool {
 				return slices.Contains(kind.Components, q.Name)
 			})
@@ -122,5 +121,5 @@ func (u *unit) answerTaken(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		text = err.Error()
 	}
-	_, _ = io.WriteString(w, text) // who asked asks again
+	_, _ = io.WriteString(w, text) // the caller asks again
 }

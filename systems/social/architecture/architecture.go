@@ -1,6 +1,6 @@
-// Package architecture says in which ways social can be built: which components share a
-// unit, what carries calls between units, whether posts are cached, and when home timelines
-// are filled. An architecture is data: a name for a set of knobs, each of which can also be
+// Package architecture holds the designs of social: which components share a unit, what
+// carries calls between units, whether posts are cached, and when home timelines are
+// filled. An architecture is data: a name for a set of knobs, each of which can also be
 // turned alone. It starts nothing.
 //
 // Entry points: Catalogue, New.
@@ -64,7 +64,7 @@ const (
 // UnitFront is the unit with the public interface.
 const UnitFront = "front"
 
-// Design is one way to build social.
+// Design is a complete description of how social is built.
 type Design struct {
 	kit.Units // the first has the public interface
 	kit.Settings
@@ -72,12 +72,12 @@ type Design struct {
 	Calls      string
 	Cache      bool   // posts are cached, look-aside
 	CacheStore string // kind of the cache
-	Timelines  bool   // the unit that keeps timelines has their newest ids in memory, too
+	Timelines  bool   // the unit that keeps timelines also has their newest ids in memory
 	OnRead     bool   // home timelines are gathered when they are read
 	Broker     string // kind of the broker by which home timelines are filled; empty: by calls
 	Documents  string // kind of the document store
 	Nginx      bool   // nginx is in front
-	ThirdParty bool   // somebody else looks at media, for whom posts wait
+	ThirdParty bool   // posts wait for another company's service that checks media
 }
 
 func knobs() []lab.Knob {
@@ -125,8 +125,8 @@ func Catalogue() kit.Catalogue {
 	}}
 }
 
-// Backed returns the knobs that put an architecture on these kinds of backings: a cache is used
-// then, and a broker announces posts.
+// Backed returns the knobs that put an architecture on these kinds of backings. A cache among them
+// turns caching on, and a broker turns events on.
 func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
 	turned, err := Catalogue().OnBackings(v, kinds, KnobDocuments, KnobBroker, KnobCacheStore)
 	if turned[KnobCacheStore] != "" {
@@ -195,9 +195,9 @@ func (d Design) Needs(part string) []string {
 	return nil
 }
 
-// SpeaksToBroker reports whether a unit announces posts, is told of them, or is asked whether
-// all have been taken.
-func (d Design) SpeaksToBroker(unit kit.Placed) bool {
+// NeedsBroker reports whether a unit announces posts, takes announcements, or is asked whether all
+// were taken.
+func (d Design) NeedsBroker(unit kit.Placed) bool {
 	has := func(part string) bool { return slices.Contains(unit.Components, part) }
 	return d.Broker != "" && (unit.Name == d.Front().Name || has(parts.ComposerName) ||
 		has(parts.HomeTimelinesName))
@@ -209,14 +209,14 @@ func (d Design) HasKey(unit kit.Placed) bool {
 	return unit.Name == d.Front().Name || slices.Contains(unit.Components, parts.UsersName)
 }
 
-// AsksThirdParty reports whether a unit waits for who looks at media.
+// AsksThirdParty reports whether a unit calls the third party that checks media.
 func (d Design) AsksThirdParty(unit kit.Placed) bool {
 	return d.ThirdParty && slices.Contains(unit.Components, parts.MediaName)
 }
 
-// Replicable reports whether a unit may run several times. Who measures asks one replica of the front
-// whether all posts have been entered, and RabbitMQ does not tell it what the others of its kind are
-// entering. A cache of timelines sees only what its own process writes.
+// Replicable reports whether a unit may have replicas. The load generator asks one replica of the front
+// whether all posts have been entered, and RabbitMQ does not tell that replica what the others are entering.
+// A cache of timelines sees only what its own process writes.
 func (d Design) Replicable(unit kit.Placed) bool {
 	if d.Timelines && slices.ContainsFunc(unit.Components, d.hasTimelines) {
 		return false

@@ -1,5 +1,5 @@
-// Package compose is the component that joins the parts of a post and enters it where it
-// belongs.
+// Package compose is the component that joins the parts of a post and enters the post into
+// timelines.
 //
 // Entry point: New.
 package compose

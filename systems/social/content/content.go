@@ -1,4 +1,4 @@
-// Package content is the components that make the parts of a post: unique ids, texts with
+// Package content holds the components that make the parts of a post: unique ids, texts with
 // mentions and links, short names of links, media.
 //
 // Entry points: OpenIDs, NewTexts, NewShortURLs, NewMedia.
@@ -27,7 +27,7 @@ var (
 	link    = regexp.MustCompile(`https?://[^\s]+`)
 )
 
-// Texts is the component of that name.
+// Texts is the component texts.
 type Texts struct {
 	users  pb.Users
 	shorts pb.ShortURLs
@@ -82,7 +82,7 @@ func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, err
 
 const shortsName = "short_urls"
 
-// ShortURLsCollection is where links are kept by their short names.
+// ShortURLsCollection holds links by their short names.
 var ShortURLsCollection = document.Collection{Name: shortsName}
 
 // shortBase is in front of short names.
@@ -129,19 +129,19 @@ func (s *ShortURLs) Resolve(ctx context.Context, in *pb.Link) (*pb.Link, error) 
 	return &pb.Link{Url: body.URL}, err
 }
 
-// Media is the component of that name.
+// Media is the component media.
 type Media struct {
-	third *thirdparty.Client // of who looks at media, too; nil: nobody
+	third *thirdparty.Client // nil: no third party checks media
 }
 
 var _ pb.Media = (*Media)(nil)
 
-// NewMedia checks what is attached. With a third party it waits for its word, too.
+// NewMedia checks media itself, and has a third party check them too, unless that is nil.
 func NewMedia(third *thirdparty.Client) *Media { return &Media{third} }
 
 var mediumID = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
 
-// Attach checks what shall be attached; the media themselves are somewhere else.
+// Attach checks the names and types of media; their contents are stored elsewhere.
 func (m *Media) Attach(ctx context.Context, in *pb.MediaList) (*pb.MediaList, error) {
 	if n := len(in.GetMedia()); n > social.MaxMedia {
 		return nil, rpc.Problemf(rpc.InvalidArgument, "%d media are attached: use at most %d", n,

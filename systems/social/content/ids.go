@@ -13,11 +13,11 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// MakersCollection is where replicas of unique-ids enter the numbers that they have taken.
+// MakersCollection holds the numbers that replicas of unique-ids have taken.
 var MakersCollection = document.Collection{Name: "makers"}
 
-// IDs is the component unique-ids: a clock, a count and who made it make an id that is greater
-// than all that this replica made before, and that no other makes.
+// IDs is the component unique-ids. An id consists of the time, a count and the number of the replica: it is
+// greater than all ids that this replica made before, and no other replica makes it.
 type IDs struct {
 	maker uint64
 	mu    sync.Mutex
@@ -34,8 +34,8 @@ const (
 )
 
 // OpenIDs takes a number that no replica has had, in a store that has their collection, and makes
-// ids with it. A replica that starts anew takes another, so that it repeats no id even where the
-// clock was set back. No deployer can give it: replicas that a platform adds are all told the same.
+// ids with it. A replica that starts again takes another number, so that it repeats no id even if the
+// clock was set back. The deployer cannot assign numbers: all replicas that a platform adds get the same job.
 func OpenIDs(ctx context.Context, store document.Store) (*IDs, error) {
 	for maker := range uint64(1 << makerBits) {
 		taken, err := store.Upsert(ctx, MakersCollection.Name, document.Document{

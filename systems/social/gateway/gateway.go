@@ -12,8 +12,8 @@
 // TOKEN" with the token of that user, which a login returns. The gateway checks it, as the benchmark's
 // does: in every architecture a token is checked once per request.
 //
-// Failures are problem documents (RFC 9457). The gateway checks the shape and size of what comes in;
-// all else is the matter of the components.
+// Failures are problem documents (RFC 9457). The gateway checks the shape and size of requests; the
+// components check the rest.
 //
 // Entry points: NewHandler, Serve.
 package gateway
@@ -49,14 +49,14 @@ const (
 	usualCount = 10
 )
 
-// Backend is what the gateway is in front of.
+// Backend holds what the gateway calls.
 type Backend struct {
 	Parts *parts.All
 	// Signer checks tokens.
 	Signer *session.Signer
-	// Healthy returns nil when a request would find all it needs.
+	// Healthy returns nil if all that a request needs answers.
 	Healthy func(ctx context.Context) error
-	// LogError is told of failures of the system itself.
+	// LogError is called with failures of the system itself.
 	LogError func(error)
 }
 

@@ -55,7 +55,7 @@ func EdgeDocument(from, to string) document.Document {
 	return document.Document{ID: from + ">" + to, Version: 1, Body: body}
 }
 
-// Users is the component of that name.
+// Users is the component users.
 type Users struct {
 	store  document.Store
 	signer *session.Signer
@@ -66,7 +66,7 @@ var _ pb.Users = (*Users)(nil)
 // NewUsers keeps users in a store that has their collection. The signer signs the tokens of logins.
 func NewUsers(store document.Store, signer *session.Signer) *Users { return &Users{store, signer} }
 
-// Register makes a user of a name that nobody has.
+// Register makes a user with a new name and id.
 func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User, error) {
 	if err := social.CheckName(in.GetName()); err != nil {
 		return nil, err
@@ -158,12 +158,12 @@ var _ pb.SocialGraph = (*Graph)(nil)
 // NewGraph keeps links in a store that has their collection.
 func NewGraph(store document.Store, users pb.Users) *Graph { return &Graph{store, users} }
 
-// Follow makes a user follow another. Whoever does so already goes on.
+// Follow makes a user follow another. If the user does already, nothing changes.
 func (g *Graph) Follow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, error) {
 	return g.link(ctx, in, EdgeDocument(in.GetFollower(), in.GetFollowee()))
 }
 
-// Unfollow makes a user follow another no longer. Whoever does not goes on so. Posts that have come into
+// Unfollow makes a user follow another no longer. If the user does not, nothing changes. Posts that are in
 // the home timeline of the user stay there.
 func (g *Graph) Unfollow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, error) {
 	ended := EdgeDocument(in.GetFollower(), in.GetFollowee())
@@ -171,7 +171,7 @@ func (g *Graph) Unfollow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, 
 	return g.link(ctx, in, ended)
 }
 
-// link writes a link as it shall be, unless it is so.
+// link writes the new state of a link, unless it has that state.
 func (g *Graph) link(ctx context.Context, in *pb.FollowRequest, edge document.Document) (*pb.Empty, error) {
 	from, to := in.GetFollower(), in.GetFollowee()
 	for _, id := range []string{from, to} {
@@ -185,7 +185,7 @@ func (g *Graph) link(ctx context.Context, in *pb.FollowRequest, edge document.Do
 	if _, err := g.users.Find(ctx, &pb.FindRequest{Names: []string{from, to}, All: true}); err != nil {
 		return nil, err
 	}
-	for { // again where somebody else has changed it meanwhile
+	for { // again if another request has changed it meanwhile
 		was, err := g.store.Get(ctx, edgesName, edge.ID)
 		never := errors.Is(err, document.ErrNotFound)
 		if err != nil && !never {

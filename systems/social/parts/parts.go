@@ -1,4 +1,4 @@
-// Package parts names the components of social. What each is to the others, social.proto says.
+// Package parts names the components of social. Their interfaces are in social.proto.
 package parts
 
 import pb "github.com/cleave-lab/cleave/systems/social/socialpb"
@@ -17,7 +17,7 @@ const (
 	ComposerName      = "compose"
 )
 
-// Names lists them, those that others stand on first.
+// Names returns the components, each after those that it uses.
 func Names() []string {
 	return []string{
 		UsersName, SocialGraphName, UniqueIDsName, ShortURLsName, TextsName, MediaName, PostsName,
@@ -26,7 +26,7 @@ func Names() []string {
 	}
 }
 
-// All has every component, as one unit sees it: its own, and those that call other units.
+// All holds every component as one unit sees it: its own, and clients of other units'.
 type All struct {
 	Users         pb.Users
 	SocialGraph   pb.SocialGraph

@@ -19,11 +19,11 @@ import (
 // Population is a network. Users are numbered from 1 on.
 type Population struct {
 	Users int
-	// Friends are, by user, those who follow the user and whom the user follows, in order.
+	// Friends holds, by user, the users with a link to that user, in order.
 	Friends [][]int
 }
 
-// seed of all populations: one of the same size is the same.
+// seed makes populations of the same size the same.
 const seed = 962_18812
 
 const (

@@ -36,7 +36,7 @@ var _ pb.Posts = (*Posts)(nil)
 // New keeps posts in a store that has their collection, and what was read in a cache.
 func New(store document.Store, c *cache.Cache) *Posts { return &Posts{store, c} }
 
-// Store keeps a post. Once more it does nothing.
+// Store keeps a post. A repetition changes nothing.
 func (p *Posts) Store(ctx context.Context, in *pb.Post) (*pb.Empty, error) {
 	if err := social.CheckPost(in.GetId()); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (p *Posts) Store(ctx context.Context, in *pb.Post) (*pb.Empty, error) {
 	return &pb.Empty{}, err
 }
 
-// Read returns posts in the order of the ids. A cache that fails is done without.
+// Read returns posts in the order of the ids. If the cache fails, it reads the store alone.
 func (p *Posts) Read(ctx context.Context, in *pb.PostIDs) (*pb.PostList, error) {
 	if len(in.GetIds()) > document.MaxPage {
 		return nil, rpc.Problemf(rpc.InvalidArgument, "%d posts are asked for: use at most %d",
@@ -79,7 +79,7 @@ func (p *Posts) Read(ctx context.Context, in *pb.PostIDs) (*pb.PostList, error) 
 	return &answer, nil
 }
 
-// fromCache takes what the cache has, and returns the ids of what it has not.
+// fromCache adds the cached posts to found, and returns the ids of the others.
 func (p *Posts) fromCache(ctx context.Context, ids []string, found map[string]*pb.Post) (missing []string) {
 	if p.cache == nil {
 		return ids

@@ -1,5 +1,5 @@
 // Package session signs and checks the tokens of users who have logged in: JSON Web Tokens, signed with HMAC
-// and SHA-256. Whoever has the key checks a token without asking anybody. A token cannot be ended before it
+// and SHA-256. A unit with the key checks a token without a call. A token cannot be revoked before it
 // expires.
 //
 // Entry point: NewSigner.
@@ -38,7 +38,7 @@ func NewSigner(key []byte) (*Signer, error) {
 		jwt.WithExpirationRequired())}, nil
 }
 
-// claims are what a token says of its user.
+// claims are the contents of a token.
 type claims struct {
 	Name string `json:"name"`
 	jwt.RegisteredClaims

@@ -22,26 +22,26 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// SettledPath is asked by who measures, where home timelines are filled by events: it is
-// answered with 204 as soon as no announced post waits in the broker, and no unit fills a timeline.
-// It is no part of the public interface.
+// SettledPath is the path that the load generator asks where events fill home timelines. It answers with 204
+// as soon as no announced post waits in the broker, and no unit fills a timeline. It is not part of the
+// public interface.
 const SettledPath = "/settled"
 
-// Queue is where posts wait until home timelines have them.
+// Queue holds announced posts until home timelines have them.
 const Queue = parts.HomeTimelinesName
 
 // posted is the type of a message that announces a post.
 const posted = "post.composed"
 
 const (
-	// lookAgain is how long to wait before the broker is asked once more.
+	// lookAgain is the time between two questions to the broker.
 	lookAgain = 10 * time.Millisecond
-	// settleWithin is how long one question is held back; whoever measures asks again.
+	// settleWithin is how long a request for SettledPath waits; the load generator repeats it.
 	settleWithin = 5 * time.Second
-	// drainWithin is how long a unit that ends goes on filling timelines with what waits.
+	// drainWithin is how long a unit that ends goes on filling timelines with posts that wait.
 	drainWithin = 10 * time.Second
-	// quietLooks is how often in a row nothing must be found where the broker does not tell what it
-	// has handed out: a message on its way to a unit is seen nowhere.
+	// quietLooks is how often in a row nothing must be found if the broker does not know which messages it
+	// has delivered: a message on its way to a unit is seen nowhere.
 	quietLooks = 3
 )
 
@@ -67,8 +67,7 @@ type announcer struct{ broker broker.Client }
 
 var _ compose.FanOut = announcer{}
 
-// Add returns when the broker has the entry on its disk: home timelines will have it, some
-// time later.
+// Add returns when the broker has the entry on its disk. Home timelines get it some time later.
 func (a announcer) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
 	body, err := proto.Marshal(in)
 	if err == nil {
@@ -77,9 +76,9 @@ func (a announcer) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
 	return &pb.Empty{}, err
 }
 
-// take enters posts that were announced into home timelines; it is an event.Handler. One that comes
-// once more does nothing. What fails is waited out: the message is not to blame, unless it cannot be
-// read.
+// take enters announced posts into home timelines; it is an event.Handler. A repeated post changes nothing.
+// An error of the component makes the broker deliver the message again later; a message that cannot be read
+// fails.
 func (u *Unit) take(ctx context.Context, messages []broker.Message) error {
 	for _, message := range messages {
 		var entry pb.Entry
@@ -93,8 +92,8 @@ func (u *Unit) take(ctx context.Context, messages []broker.Message) error {
 	return nil
 }
 
-// look returns how many announced posts have been entered by all units that fill home timelines,
-// or event.Working while one waits or is being entered. sure: the broker itself knows.
+// look returns how many announced posts the units that fill home timelines have entered, or event.Working
+// while one waits or is being entered. sure: the broker itself knows that none is.
 func (u *Unit) look(ctx context.Context) (taken int64, sure bool, err error) {
 	depth, err := u.broker.Depth(ctx, Queue)
 	if err != nil || depth.Ready > 0 || depth.Unacked > 0 {
@@ -117,8 +116,7 @@ func (u *Unit) look(ctx context.Context) (taken int64, sure bool, err error) {
 	return taken, false, nil
 }
 
-// settled waits until no announced post waits, and none is being entered by this unit or by those
-// that it asks.
+// settled waits until no announced post waits, and neither this unit nor a filler enters one.
 func (u *Unit) settled(ctx context.Context) error {
 	before, quiet := int64(event.Working), 0
 	for {
@@ -174,14 +172,14 @@ func (u *Unit) answerSettled(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), settleWithin)
 	defer cancel()
 	if err := u.settled(ctx); err != nil {
-		http.Error(w, "posts wait for their timelines", http.StatusServiceUnavailable)
+		http.Error(w, "posts wait for their timelines: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// takeAnnounced fills home timelines with posts that are announced. The function that it
-// returns ends that, after those that still wait: who announced them has ended before.
+// takeAnnounced fills home timelines with announced posts in the background. end stops that after the posts
+// that still wait; the units that announce posts have ended before.
 func (u *Unit) takeAnnounced(ctx context.Context) (end func()) {
 	taking, stop := context.WithCancel(context.WithoutCancel(ctx))
 	subscriber := event.Subscriber{Source: u.broker, Queue: Queue, Handle: u.take}

@@ -71,7 +71,7 @@ const (
 	pool = 64
 )
 
-// Run is a unit of social until it is told to stop, or fills the stores and ends.
+// Run runs a unit of social until it is told to stop, or fills the stores and ends.
 func Run(channel *unit.Channel, argument string) error {
 	var job Job
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
@@ -108,7 +108,7 @@ func Run(channel *unit.Channel, argument string) error {
 	}, func(channel *unit.Channel) error { return u.Report(channel) })
 }
 
-// readKey returns the key of tokens from the folder of a unit; none where it was given none.
+// readKey returns the key of tokens from the folder of a unit; nil if there is none.
 func readKey(dir string) ([]byte, error) {
 	key, err := os.ReadFile(filepath.Join(dir, KeyFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +117,7 @@ func readKey(dir string) ([]byte, error) {
 	return key, err
 }
 
-// Place is where a unit finds what it needs.
+// Place holds the addresses and files that a unit needs.
 type Place struct {
 	Documents, Cache, Broker string // addresses
 	Dir                      string // the unit's folder
@@ -171,8 +171,8 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	return u, nil
 }
 
-// repeatable reports whether a call may be carried out twice. Whoever composes twice has two posts, and a
-// second registration of a user is refused.
+// repeatable reports whether a call may be carried out twice. Composing twice would make two posts, and
+// registering a user twice is refused.
 func repeatable(method string) bool {
 	return method != pb.Composer_Compose_FullMethodName && method != pb.Users_Register_FullMethodName
 }
@@ -211,7 +211,7 @@ func (u *Unit) open(ctx context.Context) (err error) {
 		u.third = thirdparty.NewClient(address)
 		u.Keep(u.third)
 	}
-	if u.design.SpeaksToBroker(u.unit) {
+	if u.design.NeedsBroker(u.unit) {
 		if u.broker, err = openBroker(ctx, u.design, u.place.Broker); err != nil {
 			return err
 		}
@@ -221,8 +221,8 @@ func (u *Unit) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// join makes a component of this unit, or calls that of another. What it stands on comes before it
-// in parts.Names.
+// join makes a component of this unit, or a client of another unit's. The components that it uses come before
+// it in parts.Names.
 func (u *Unit) join(part string) {
 	all, store := u.parts, u.stores[part]
 	switch part {
@@ -294,8 +294,8 @@ func (u *Unit) Handler() http.Handler {
 	})
 }
 
-// Serve answers until ctx ends, and then what is under way: clients in front, and other units that call this
-// one.
+// Serve answers clients, if the unit is in front, and other units that call it, until ctx ends. Then it
+// finishes the requests in flight.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	if u.broker != nil && u.Hosts(parts.HomeTimelinesName) {
 		defer u.takeAnnounced(ctx)()
@@ -313,7 +313,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	return clients(ctx, listener)
 }
 
-// OpenStore opens the documents of a component: each has a database of its own.
+// OpenStore opens the document store of a component: each has a database of its own.
 func OpenStore(ctx context.Context, address, part string) (document.Store, error) {
 	store, err := document.OpenAt(ctx, address, social.Name+"_"+strings.ReplaceAll(part, "-", "_"))
 	if err != nil {
@@ -325,7 +325,7 @@ func OpenStore(ctx context.Context, address, part string) (document.Store, error
 	return store, nil
 }
 
-// CollectionOf returns what a component keeps.
+// CollectionOf returns the collection of a component that keeps documents.
 func CollectionOf(part string) document.Collection {
 	return map[string]document.Collection{
 		parts.UsersName: graph.UsersCollection, parts.SocialGraphName: graph.EdgesCollection,

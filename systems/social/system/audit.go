@@ -22,14 +22,14 @@ import (
 
 // What an audit counts.
 const (
-	countPosted    = "posted"    // acknowledged
-	countDelivered = "delivered" // entries of them in home timelines
-	countLost      = "lost"      // acknowledged, and not stored or not in a timeline that it belongs to
-	countMisplaced = "misplaced" // in the timeline of somebody whom it is not for
-	countMadeUp    = "made_up"   // stored, or in a timeline, and never asked for, or refused
+	countPosted    = "posted"    // acknowledged posts
+	countDelivered = "delivered" // entries of posts in home timelines
+	countLost      = "lost"      // acknowledged posts that are not stored, or not in a timeline where they belong
+	countMisplaced = "misplaced" // posts in a timeline where they do not belong
+	countMadeUp    = "made_up"   // posts that are stored, or in a timeline, and never asked for, or refused
 	countWrong     = "wrong"     // reads whose posts are not those of the timeline, or not in its order
 	countShort     = "short"     // reads that lack posts which were acknowledged before
-	countStale     = "stale"     // the same of home timelines, where events fill them
+	countStale     = "stale"     // such reads of home timelines that events fill
 	countRead      = "read"      // timelines that were read
 	countLoggedIn  = "logged_in" // users, with a token
 )
@@ -39,8 +39,8 @@ func broken() []string {
 	return []string{countLost, countMisplaced, countMadeUp, countWrong, countShort}
 }
 
-// AuditLive implements lab.LiveAuditor: it holds what clients were told against what the
-// stores hold, and every timeline that was read against what had been acknowledged by then.
+// AuditLive implements lab.LiveAuditor: it compares the answers to clients with the
+// stores, and every timeline that was read with the posts that had been acknowledged by then.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	return s.base().With(audit, "system", p, load)
 }
 
-// noted is what the scenario notes: texts.
+// noted holds the notes of the scenario: texts.
 type noted struct {
 	User  string `json:"user.id"`
 	ID    string `json:"id"`
@@ -75,17 +75,17 @@ type noted struct {
 	IDs   string `json:"ids"` // JSON
 }
 
-// post is one that is stored, or was acknowledged.
+// post is a post that is stored, or was acknowledged.
 type post struct {
 	id               string
 	author           int
-	sent, finished   int64 // nanoseconds since 1970, of the client; 0: no client was told of it
+	sent, finished   int64 // nanoseconds since 1970, by the client's clock; 0: no client had an answer
 	acknowledged     bool
 	stored, ownEntry bool
 	home             map[int]bool // whose home timelines have it
 }
 
-// read is one of a timeline.
+// read is a read of a timeline.
 type read struct {
 	home           bool
 	user, start    int
@@ -94,21 +94,20 @@ type read struct {
 	line           int64
 }
 
-// judge gathers what it finds.
+// judge holds the evidence and the findings.
 type judge struct {
 	loaded.Findings
 	design architecture.Design
 	people *population.Population
 	posts  map[string]*post
-	open   map[int]int // by author, attempts of which nobody knows what became
-	links  int         // that are stored
+	open   map[int]int // by author, attempts of unknown outcome
+	links  int         // stored links
 	reads  []read
-	// behind is by how many seconds, at least, each read of a home timeline was behind what had
-	// been acknowledged.
+	// behind is how many seconds, at least, each read of a home timeline was behind the acknowledged posts.
 	behind []float64
 }
 
-// readHistory returns a judge who knows what clients did in a trial.
+// readHistory returns a judge with the history of a trial.
 func readHistory(v lab.Variant, p lab.Point, dir string) (*judge, error) {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
@@ -123,7 +122,7 @@ func readHistory(v lab.Variant, p lab.Point, dir string) (*judge, error) {
 	return j, loaded.EachAttempt(filepath.Join(dir, loaded.History), j.take)
 }
 
-// take takes a line of the history in.
+// take adds a line of the history.
 func (j *judge) take(a loaded.Attempt[noted]) {
 	if a.Operation == logIn && a.End == loaded.EndedOK {
 		j.Counts[countLoggedIn]++
@@ -187,7 +186,7 @@ func (j *judge) readStores(ctx context.Context, address string) error {
 	return nil
 }
 
-// linked takes a link in. No client makes or ends one.
+// linked adds a stored link. No client makes or ends one.
 func (j *judge) linked(d document.Document) error {
 	var body struct{ Follower, Followee string }
 	if err := json.Unmarshal(d.Body, &body); err != nil || body.Follower == "" { // it was ended
@@ -213,8 +212,7 @@ func eachDocument(ctx context.Context, address, part string, take func(document.
 	return document.Each(ctx, store, socialunit.CollectionOf(part).Name, take)
 }
 
-// stored takes a post in. One that no client was told of must be one of those of which
-// nobody knows what became.
+// stored adds a stored post. If no client had an answer, it must belong to an attempt of unknown outcome.
 func (j *judge) stored(d document.Document) error {
 	var body struct{ Author struct{ ID string } }
 	if err := json.Unmarshal(d.Body, &body); err != nil {
@@ -285,7 +283,7 @@ func (j *judge) inHomeTimeline(d document.Document) error {
 	return nil
 }
 
-// whole holds that an acknowledged post is everywhere where it belongs.
+// whole checks that an acknowledged post is everywhere where it belongs.
 func (j *judge) whole(id string, p *post) {
 	if !p.acknowledged {
 		return
@@ -307,8 +305,8 @@ func (j *judge) whole(id string, p *post) {
 	}
 }
 
-// judgeReads holds every read against what was posted. What was acknowledged before it was
-// sent must be in it; what was sent after it had ended cannot be.
+// judgeReads compares every read with the posts. A post that was acknowledged before the read was
+// sent must be in it; a post that was sent after the read had ended cannot be.
 func (j *judge) judgeReads() {
 	byAuthor := map[int][]*post{} // in the order of acknowledgement
 	for _, p := range j.posts {
@@ -348,9 +346,9 @@ func (j *judge) judgeReads() {
 	}
 }
 
-// fresh holds that a read has what had been acknowledged when it was sent: before the first
-// post that it has, the timeline has as many others as were to be left out (start), and no
-// newer ones. Where events fill home timelines, one that lacks some is stale, and no breach.
+// fresh checks that a read has the posts that had been acknowledged when it was sent: the timeline has as
+// many posts before the first one of the read as the read left out (start), and no more. A home timeline that
+// events fill may lack some: then it is stale, which is no breach.
 func (j *judge) fresh(r read, authors []int, byAuthor map[int][]*post) {
 	var newer []int64 // when those were acknowledged that are newer than the first
 	known := 0

@@ -207,15 +207,15 @@ func uses(design architecture.Design, u kit.Placed, peers []string) []lab.Use {
 	if design.Cache && slices.Contains(u.Components, parts.PostsName) {
 		used = append(used, lab.Use{To: socialunit.ServiceCache})
 	}
-	if design.SpeaksToBroker(u) {
+	if design.NeedsBroker(u) {
 		used = append(used, lab.Use{To: socialunit.ServiceBroker, How: "events"})
 	}
 	return used
 }
 
-// stage returns when a unit of a design ends: the one in front first and, where announced posts may wait for
-// home timelines, those before what they call. What they call in the unit in front is gone by then: a load
-// that has settled leaves no post that waits.
+// stage returns when a unit of a design ends: first the one in front; with a broker, the unit that fills home
+// timelines before the units that it calls. It cannot call the unit in front any more: a load that has
+// settled leaves no post that waits.
 func stage(design architecture.Design, unit int) int {
 	switch {
 	case unit == 0:

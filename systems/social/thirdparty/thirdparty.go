@@ -1,5 +1,5 @@
-// Package thirdparty stands in for somebody else's service that looks at media before they are shown, and
-// is its client. It is the bottleneck that waits: whoever calls it is slow without using a processor, and
+// Package thirdparty stands in for another company's service that checks media before they are shown, and
+// holds the client for it. It is a bottleneck that waits: its callers are slow without using a processor, and
 // can do more only with more connections, so with more replicas.
 //
 // Entry points: Service, NewClient.
@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// Name is that of its unit, and the role of what it uses: no part of the system's cost.
+	// Name is the name of its unit, and the role of its usage, which is not part of the system's cost.
 	Name = "third-party"
-	// Connections are what it grants each of its clients.
+	// Connections is the number of connections of each client.
 	Connections = 4
-	// Takes is how long it takes for a post.
+	// Takes is how long the check of a post takes.
 	Takes = 100 * time.Millisecond
-	// path is asked about the media of a post. The stand-in looks at none.
+	// path is the path for the media of a post. The stand-in does not read them.
 	path = "/looks"
 	// drain is how long requests in flight have when it ends.
 	drain = 10 * time.Second
@@ -49,7 +49,7 @@ func (Service) Serve(ctx context.Context, listener net.Listener) error {
 // Close implements hosting.Served.
 func (Service) Close() error { return nil }
 
-// Client calls it over HTTP, on as many connections as it grants.
+// Client calls the service over HTTP, on up to Connections connections.
 type Client struct {
 	http *http.Client
 	url  string
@@ -61,7 +61,7 @@ func NewClient(address string) *Client {
 		MaxIdleConnsPerHost: Connections}}, "http://" + address + path}
 }
 
-// Look waits for a connection, and for the answer.
+// Look asks for a check. It waits for a connection, and for the answer.
 func (c *Client) Look(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, http.NoBody)
 	if err != nil {

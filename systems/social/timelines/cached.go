@@ -17,9 +17,8 @@ const (
 	stripes = 1024
 )
 
-// Cache holds the newest ids of timelines in this process, up to as many as one read may ask for. Whoever
-// writes entries adds them here after the store has them, so a cache is right only in the one process that
-// writes a store.
+// Cache holds the newest ids of timelines in this process, up to as many as one read may ask for. Entries are
+// added here after the store has them, so a cache is right only in the one process that writes a store.
 type Cache struct {
 	mu    sync.Mutex
 	lists *simplelru.LRU[string, []string] // by owner; ids in rising order
@@ -29,7 +28,7 @@ type Cache struct {
 	seed    maphash.Seed
 }
 
-// NewCache returns a cache that is empty.
+// NewCache returns an empty cache.
 func NewCache() *Cache {
 	lists, err := simplelru.NewLRU[string, []string](cachedTimelines, nil)
 	if err != nil {
@@ -83,7 +82,7 @@ func (c *Cache) add(post string, users ...string) {
 	}
 }
 
-// forget drops the timelines of users of whose entries nobody knows whether the store has them.
+// forget drops the timelines of users whose last entry may be missing in the store.
 func (c *Cache) forget(users ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

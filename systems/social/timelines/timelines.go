@@ -1,7 +1,7 @@
-// Package timelines is the components that know which posts stand in whose timelines. That
-// of a user has what the user has posted; the home timeline has what those have posted whom
-// the user follows, and is either filled when they post or gathered when it is read. The ids
-// of posts are in a store, with or without a cache in front of it.
+// Package timelines holds the components with the timelines of users. A user timeline has
+// the user's own posts; a home timeline has the posts of all whom the user follows, and is
+// either filled when they post or gathered when it is read. The ids of posts are in a
+// store, with or without a cache in front of it.
 //
 // Entry points: NewUser, NewHome, with NewCache; Collections for their stores.
 package timelines
@@ -26,8 +26,8 @@ var (
 	HomeCollection = document.Collection{Name: "home_timelines", Indexed: []string{owner}}
 )
 
-// entry returns one as it is stored. Its id begins with that of the post, so that entries are
-// in the order of time.
+// entry returns the document of a post in a user's timeline. Its id begins with the id of the post, so that
+// entries are in the order of time.
 func entry(post, user string) document.Document {
 	body, _ := json.Marshal(map[string]string{owner: user}) // a text cannot fail
 	return document.Document{ID: post + "." + user, Version: 1, Body: body}
@@ -39,14 +39,14 @@ func PostOf(id string) string {
 	return post
 }
 
-// entries are those of all timelines of one kind.
+// entries holds the entries of all timelines of one kind.
 type entries struct {
 	store      document.Store
 	collection string
 	cache      *Cache // nil: none
 }
 
-// enter enters a post into the timelines of users. Once more it does nothing.
+// enter enters a post into the timelines of users. A repetition changes nothing.
 func (e entries) enter(ctx context.Context, post string, users ...string) error {
 	all := make([]document.Document, len(users))
 	for i, user := range users {
@@ -73,7 +73,7 @@ func (e entries) latest(ctx context.Context, user, before string, limit int) ([]
 	})
 }
 
-// stored returns what latest does, from the store.
+// stored is latest without the cache.
 func (e entries) stored(ctx context.Context, user, before string, limit int) ([]string, error) {
 	found, err := e.store.Find(ctx, e.collection, document.Query{Field: owner, Value: user, After: before,
 		Descending: true, Limit: limit})
@@ -87,7 +87,7 @@ func (e entries) stored(ctx context.Context, user, before string, limit int) ([]
 	return ids, nil
 }
 
-// check refuses a request for what no timeline has.
+// check refuses a request for a part that no timeline can have.
 func check(in *pb.TimelineRequest) error {
 	if err := social.CheckUser(in.GetUser()); err != nil {
 		return err
@@ -105,13 +105,13 @@ func check(in *pb.TimelineRequest) error {
 	return nil
 }
 
-// reader reads the posts of ids that a timeline has.
+// reader reads the posts of a timeline.
 type reader struct {
 	posts pb.Posts
 	users pb.Users
 }
 
-// read returns the posts from start on. Whose timeline is empty may not be there.
+// read returns the posts from start on. For an empty timeline it checks that there is such a user.
 func (r reader) read(ctx context.Context, in *pb.TimelineRequest, ids []string) (*pb.PostList, error) {
 	if len(ids) == 0 {
 		if _, err := r.users.Find(ctx, &pb.FindRequest{Names: []string{in.GetUser()}, All: true}); err != nil {
@@ -137,7 +137,7 @@ func NewUser(store document.Store, cache *Cache, posts pb.Posts, users pb.Users)
 	return &User{entries{store, UserCollection.Name, cache}, reader{posts, users}}
 }
 
-// Add enters a post of the user. Once more it does nothing.
+// Add enters a post of the user. A repetition changes nothing.
 func (t *User) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
 	return &pb.Empty{}, t.enter(ctx, in.GetPost(), in.GetUser())
 }
@@ -196,8 +196,8 @@ func NewHome(
 	return &Home{entries{store, HomeCollection.Name, cache}, graph, userTimelines, reader{posts, users}}
 }
 
-// Add enters a post into the home timelines of all who follow the author. Once more it
-// does nothing. When it returns without an error all have it.
+// Add enters a post into the home timelines of all who follow the author: all have it when Add returns
+// without an error. A repetition changes nothing.
 func (t *Home) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
 	if t.store == nil {
 		return &pb.Empty{}, nil
