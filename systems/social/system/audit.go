@@ -24,7 +24,7 @@ import (
 const (
 	countPosted    = "posted"    // acknowledged posts
 	countDelivered = "delivered" // entries of posts in home timelines
-	countLost      = "lost"      // acknowledged posts that are not stored, or not in a timeline where they belong
+	countLost      = "lost"      // acknowledged posts that are not stored, or lack in a timeline
 	countMisplaced = "misplaced" // posts in a timeline where they do not belong
 	countMadeUp    = "made_up"   // posts that are stored, or in a timeline, and never asked for, or refused
 	countWrong     = "wrong"     // reads whose posts are not those of the timeline, or not in its order
