@@ -56,8 +56,7 @@ type Unit struct {
 	Store *model.Store
 }
 
-// Call is a call of the model with its place in a design. The visits of a store that is a server are calls,
-// too.
+// Call is a call of the model with its unit in a design. The visits of a store that is a server are calls too.
 type Call struct {
 	*model.Call
 	Number    int           // its index in Design.Calls
@@ -69,7 +68,7 @@ type Call struct {
 	OfStore   bool          // it is a visit of a store that is a server
 }
 
-// Design is one way to play a model.
+// Design is a complete description of how a model is played.
 type Design struct {
 	Model   model.Model
 	Units   []Unit
@@ -88,7 +87,7 @@ func New(m model.Model, architecture string, turned map[string]string) (*Design,
 	d := &Design{Model: m, Binding: settings[KnobCalls]}
 	var poolErr, placeErr error
 	d.Pool, poolErr = kit.Number(settings, KnobPool, 1000)
-	d.Units, placeErr = Place(m, settings[KnobPlacement])
+	d.Units, placeErr = place(m, settings[KnobPlacement])
 	if err := errors.Join(poolErr, placeErr); err != nil {
 		return nil, fmt.Errorf("architecture %s: %w", architecture, err)
 	}
@@ -105,8 +104,8 @@ func New(m model.Model, architecture string, turned map[string]string) (*Design,
 	return d, nil
 }
 
-// Place returns the units of a placement, and then those of stores that are servers.
-func Place(m model.Model, placement string) ([]Unit, error) {
+// place returns the units of a placement, and then those of stores that are servers.
+func place(m model.Model, placement string) ([]Unit, error) {
 	var units []Unit
 	if placement == AsIs {
 		for _, u := range m.Units {

@@ -120,7 +120,7 @@ func TestUnitNames(t *testing.T) {
 	m := model.Model{Units: []model.Unit{{Name: "A b", Components: []string{"x"}},
 		{Name: "a_B", Components: []string{"y"}}, {Name: "generator", Components: []string{"z"}},
 		{Name: "--", Components: []string{"w"}}}}
-	units, err := Place(m, AsIs)
+	units, err := place(m, AsIs)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,8 @@
 // Package rehearsal plays a model of a system: its units burn the CPU time, wait, send the bytes and make the
-// calls that the model says, in any placement of the model's components. So a split or a merge can be
-// measured before anybody builds it.
+// calls of the model, in any placement of the model's components. So a split or a merge can be measured before
+// anybody builds it.
 //
-// Here is the design: which components share a unit, and every call of the model with its place in it. It
+// This package holds the design: which components share a unit, and every call of the model with its unit. It
 // starts nothing and measures nothing. rehearsalunit plays a unit, system is the whole as a system under
 // test.
 //
@@ -23,15 +23,15 @@ type Job struct {
 	Architecture string            `json:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty"`
 	Unit         string            `json:"unit"`
-	// Pause is the time between two operations of the load, in seconds; 0: there is none. The unit measures what
-	// its program takes itself at that pace: one that falls idle takes more.
+	// Pause is the time between two operations of the load, in seconds; 0: there is none. The unit measures its
+	// own CPU time at that pace: a program that falls idle takes more.
 	Pause float64 `json:"pause_seconds,omitempty"`
 }
 
 // ModelFile is the file in the folder of a unit that holds the model.
 const ModelFile = "model.yaml"
 
-// SettledPath answers a client when nothing is under way any more.
+// SettledPath is the path that answers when no unit works any more.
 const SettledPath = "/settled"
 
 // Path returns the path under which clients call an operation of the model.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -130,13 +131,12 @@ func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 				if got.Served != got.Done || call.Caller != nil && got.Made != got.Served {
 					t.Errorf("%s of %s: %+v", call.Name, call.Component, got)
 				}
-				want, whole := int64(0), true
+				want, whole := float64(operations), true
 				for at := call; at != nil; at = at.Caller {
-					whole = whole && at.Count == float64(int64(at.Count))
+					want, whole = want*at.Count, whole && at.Count == math.Trunc(at.Count)
 				}
-				if want = operations * int64(call.Count); whole && got.Served-before[i].Served != want {
-					t.Errorf("%s of %s was played %d times, want %d", call.Name, call.Component,
-						got.Served-before[i].Served, want)
+				if played := got.Served - before[i].Served; whole && float64(played) != want {
+					t.Errorf("%s of %s was played %d times, want %g", call.Name, call.Component, played, want)
 				}
 			}
 			for i, u := range r.units {
@@ -163,13 +163,13 @@ func TestRequestsOfAnotherSizeAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	load := r.units[0].scores[0].in
+	load := r.units[0].calls[0].in
 	refused("a load that is too long", 0, load+"x")
 	refused("a load that is too short", 0, load[1:])
 	refused("a call that there is not", len(r.design.Calls), "")
 	for _, c := range r.design.Calls {
 		if c.Unit != 0 {
-			refused("a call of another unit", c.Number, r.units[0].scores[c.Number].in)
+			refused("a call of another unit", c.Number, r.units[0].calls[c.Number].in)
 		}
 	}
 	for call, tally := range r.units[0].Account().Calls {

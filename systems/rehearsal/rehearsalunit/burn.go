@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// spinsPerTest of so many steps each, about a millisecond, tell how fast this host is.
+	// spinsPerTest spins of stepsPerSpin steps, about a millisecond each, measure the speed of this host.
 	spinsPerTest = 25
 	stepsPerSpin = 500_000
 	// One burn in sampledBurns is measured.
 	sampledBurns = 32
 )
 
-// burner uses CPU time: it computes as many steps as took that time when the unit began. As the work of a
-// program, these take longer beside other work on the same core.
+// burner uses CPU time: it computes as many steps as took that time when the unit began. Like the work of any
+// program, they take longer beside other work on the same core.
 type burner struct {
 	steps       float64 // per second of CPU time
 	burns       atomic.Int64
@@ -49,7 +49,7 @@ func (b *burner) burn(cpu time.Duration) {
 	b.asked.Add(int64(cpu))
 }
 
-// spin computes so many steps, each of which needs the one before.
+// spin computes a number of steps, each of which needs the one before.
 func spin(steps int) uint64 {
 	x := uint64(88172645463325252)
 	for range steps {

@@ -20,38 +20,38 @@ import (
 )
 
 const (
-	// probes are sent to all entries of a unit together, but fewProbes to each at least, with the pauses of the
-	// load between them up to longestPause: a program that falls idle takes more CPU time for the same work.
-	// warmProbes before them warm up.
+	// probes are sent to all entries of a unit together, but at least fewProbes to each, with the pauses of the
+	// load between them, up to longestPause: a program that falls idle takes more CPU time for the same work.
+	// Each entry gets warmProbes more first, which are not measured.
 	probes, fewProbes, warmProbes = 100, 20, 5
 	longestPause                  = 10 * time.Millisecond
-	// The first probedEntries of each kind, operations and calls of other units, are measured. Others are taken
-	// for their mean: a unit has to begin in seconds.
+	// The first probedEntries of each kind, operations and calls of other units, are measured. The others count
+	// as their mean: a unit has to begin in seconds.
 	probedEntries = 20
-	// dryWait bounds waits while probes are sent.
-	dryWait = time.Millisecond
+	// probeWait bounds waits while probes are sent.
+	probeWait = time.Millisecond
 )
 
-// calibrate measures the CPU time that this program itself takes: for all that happens in the unit when a
-// client or another unit calls it, but for computing and for the transport between units, and for a call of a
-// store that is a unit. The model has all of it in the CPU time of calls.
+// calibrate measures the CPU time that this program itself takes when a client or another unit calls it,
+// without burning and the transport between units, and for a call of a store that is a unit. The model has
+// all of it in the CPU time of calls.
 func (u *Unit) calibrate(ctx context.Context) error {
-	var entries []*score
-	for _, s := range u.scores {
-		if s.Unit == u.index && s.Caller != nil && s.Caller.Unit != u.index && !s.OfStore {
-			entries = append(entries, s)
+	var entries []*preparedCall
+	for _, p := range u.calls {
+		if p.Unit == u.index && p.Caller != nil && p.Caller.Unit != u.index && !p.OfStore {
+			entries = append(entries, p)
 		}
 	}
 	few := min(probedEntries, len(entries))
 	u.each = max(fewProbes, probes/max(1, few))
-	u.dry = true
+	u.probing = true
 	defer func() {
 		u.finish()
-		u.dry = false
+		u.probing = false
 	}()
 	if u.index == u.design.Front() {
 		u.each = max(fewProbes, probes/(min(probedEntries, len(u.design.Roots))+few))
-		if err := u.probed(ctx, u.serveDry, u.probeFront); err != nil {
+		if err := u.probed(ctx, u.serveProbes, u.probeFront); err != nil {
 			return err
 		}
 	}
@@ -69,8 +69,8 @@ func (u *Unit) calibrate(ctx context.Context) error {
 	}, u.probeStore)
 }
 
-// probeEntries measures what the unit takes for calls of others.
-func (u *Unit) probeEntries(ctx context.Context, entries []*score) error {
+// probeEntries measures the CPU time of calls by other units.
+func (u *Unit) probeEntries(ctx context.Context, entries []*preparedCall) error {
 	if len(entries) == 0 {
 		return nil
 	}
@@ -79,23 +79,23 @@ func (u *Unit) probeEntries(ctx context.Context, entries []*score) error {
 		return err
 	}
 	sum := time.Duration(0)
-	for i, s := range entries {
+	for i, p := range entries {
 		own := sum / probedEntries
 		if i < probedEntries {
-			took, _, err := u.metered(func() error { return u.play(ctx, s) })
+			took, _, err := u.metered(func() error { return u.play(ctx, p) })
 			if err != nil {
 				return err
 			}
 			own = max(0, took-idle)
 			sum += own
 		}
-		u.leaveOut(s, own)
+		u.leaveOut(p, own)
 	}
 	return nil
 }
 
-// leaveOut takes CPU time off the calls of an entry in this unit, in proportion to what they have.
-func (u *Unit) leaveOut(entry *score, own time.Duration) {
+// leaveOut takes CPU time off the calls of an entry in this unit, in proportion to their own.
+func (u *Unit) leaveOut(entry *preparedCall, own time.Duration) {
 	var sum func(c *rehearsal.Call) float64
 	sum = func(c *rehearsal.Call) float64 {
 		all := c.CPU.Seconds() + c.Background.Seconds()
@@ -112,7 +112,7 @@ func (u *Unit) leaveOut(entry *score, own time.Duration) {
 	}
 	var scale func(c *rehearsal.Call)
 	scale = func(c *rehearsal.Call) {
-		u.scores[c.Number].share = max(0, 1-own.Seconds()/whole)
+		u.calls[c.Number].share = max(0, 1-own.Seconds()/whole)
 		for _, called := range c.Calls {
 			if called.Unit == u.index && !called.OfStore {
 				scale(called)
@@ -138,8 +138,8 @@ func (u *Unit) probed(ctx context.Context, serve func(context.Context, net.Liste
 	return errors.Join(err, <-served)
 }
 
-// serveDry serves the interface for clients.
-func (u *Unit) serveDry(ctx context.Context, listener net.Listener) error {
+// serveProbes serves the interface for clients, without a limit of workers.
+func (u *Unit) serveProbes(ctx context.Context, listener net.Listener) error {
 	return unit.ServeFront(ctx, listener, u.front(u.play), requestTimeout)
 }
 
@@ -156,7 +156,7 @@ func (u *Unit) probeFront(_ context.Context, address string) error {
 			}
 			sum += u.frontCPU[i]
 		}
-		u.leaveOut(u.scores[root.Number], u.frontCPU[i])
+		u.leaveOut(u.calls[root.Number], u.frontCPU[i])
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
 	return max(0, process-sender), err
 }
 
-// rest makes the pause between two probes. It keeps its thread: a timer of the runtime would take CPU time.
+// rest pauses between two probes. It keeps its thread: a timer of the runtime would take CPU time.
 func (u *Unit) rest() {
 	if u.pause > 0 {
 		pause := unix.NsecToTimespec(int64(u.pause))

@@ -15,10 +15,10 @@ import (
 
 // playing returns a unit that plays these calls, each in the place of its number.
 func playing(calls ...*rehearsal.Call) *Unit {
-	u := &Unit{dry: true, each: 1, burner: &burner{}, sleeper: &sleeper{}}
+	u := &Unit{probing: true, each: 1, burner: &burner{}, sleeper: &sleeper{}}
 	for i, c := range calls {
 		c.Number = i
-		u.scores = append(u.scores, u.scoreOf(c))
+		u.calls = append(u.calls, u.prepare(c))
 	}
 	return u
 }
@@ -35,9 +35,9 @@ func TestWhatTheProgramTakesIsLeftOut(t *testing.T) {
 	entry, other := taking(10*time.Millisecond, 1, inside, outside), taking(time.Second, 1)
 	for own, want := range map[time.Duration]float64{4 * time.Millisecond: 0.8, time.Second: 0} {
 		u := playing(entry, inside, outside, other)
-		u.leaveOut(u.scores[0], own)
+		u.leaveOut(u.calls[0], own)
 		for i, share := range []float64{want, want, 1, 1} {
-			if got := u.scores[i].share; math.Abs(got-share) > 1e-9 {
+			if got := u.calls[i].share; math.Abs(got-share) > 1e-9 {
 				t.Errorf("%v of 20ms: call %d computes %g of its CPU time, want %g", own, i, got, share)
 			}
 		}
@@ -78,14 +78,14 @@ func TestAUnitWithManyEntriesProbesSome(t *testing.T) {
 		calls = append(calls, taking(time.Second, 1))
 	}
 	u := playing(calls...)
-	u.scores[probedEntries].visits = []visit{{store: &station{workers: make(chan struct{})},
+	u.calls[probedEntries].visits = []visit{{store: &embeddedStore{workers: make(chan struct{})},
 		wait: model.Distribution{}.Points()}}
 	ended, end := context.WithCancel(t.Context())
 	end()
-	if err := u.probeEntries(ended, u.scores); err != nil {
+	if err := u.probeEntries(ended, u.calls); err != nil {
 		t.Errorf("all %d entries are probed: %v", len(calls), err)
 	}
-	if err := u.probeEntries(ended, u.scores[probedEntries:]); err == nil {
+	if err := u.probeEntries(ended, u.calls[probedEntries:]); err == nil {
 		t.Error("an entry that is probed waits for no worker")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
 
-// counts keeps numbers in a mapped file. The kernel keeps these when the unit is killed, so that what it did
-// in an earlier life counts.
+// counts keeps numbers in a mapped file. The kernel keeps them when the unit is killed, so that a restarted
+// unit goes on counting.
 type counts struct {
 	memory  []byte
 	numbers []atomic.Int64
@@ -28,7 +28,7 @@ const (
 )
 
 // openCounts opens the numbers in a folder, or makes them.
-func openCounts(dir string, calls int) (_ *counts, err error) {
+func openCounts(dir string, calls int) (*counts, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "counts"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the counts: %w", err)

@@ -12,15 +12,15 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal/rehearsalpb"
 )
 
-// front returns the interface for clients: PUT /operations/NUMBER plays an operation, and /settled answers
-// when nothing is under way any more.
-func (u *Unit) front(play func(context.Context, *score) error) http.Handler {
+// front returns the interface for clients: PUT /operations/NUMBER plays an operation, and GET /settled
+// answers when no unit works any more.
+func (u *Unit) front(play func(context.Context, *preparedCall) error) http.Handler {
 	f := front.New(front.Config{
 		Problems: front.Problems{Types: "urn:cleave:rehearsal:", Of: problemOf, LogError: u.logIf},
 		Timeout:  requestTimeout, MaxBody: maxMessage, Healthy: u.settled})
 	for i, root := range u.design.Roots {
-		s := u.scores[root.Number]
-		request, answer := len(rehearsal.Body(s.In)), rehearsal.Body(s.Out)
+		p := u.calls[root.Number]
+		request, answer := len(rehearsal.Body(p.In)), rehearsal.Body(p.Out)
 		f.Handle("PUT "+rehearsal.Path(i), func(ctx context.Context, r *http.Request) (front.Answer, error) {
 			text, err := front.ReadBody(r)
 			if err != nil {
@@ -30,7 +30,7 @@ func (u *Unit) front(play func(context.Context, *score) error) http.Handler {
 				return front.Answer{}, rpc.Problemf(rpc.InvalidArgument, "the body has %d bytes, the model says %d",
 					len(text), request)
 			}
-			return front.JSON(http.StatusOK, answer), play(ctx, s)
+			return front.JSON(http.StatusOK, answer), play(ctx, p)
 		})
 	}
 	f.Handle("GET "+rehearsal.SettledPath, func(ctx context.Context, _ *http.Request) (front.Answer, error) {
@@ -39,7 +39,7 @@ func (u *Unit) front(play func(context.Context, *score) error) http.Handler {
 	return f
 }
 
-// settled waits until no unit has anything under way: none has begun a call between two rounds of questions.
+// settled waits until no unit works any more: none has begun a call between two rounds of questions.
 func (u *Unit) settled(ctx context.Context) error {
 	for before := int64(-1); ; {
 		u.finish()

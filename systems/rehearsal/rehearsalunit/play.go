@@ -35,107 +35,107 @@ func (v values) draw() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// score is a call as this unit plays it.
-type score struct {
+// preparedCall is a call with all that a unit needs to play or make it.
+type preparedCall struct {
 	*rehearsal.Call
 	cpu, wait, background values
 	visits                []visit // of embedded stores
 	in, out               string
-	// share is the share of the CPU time that is left to compute: the program itself takes the rest.
+	// share is the share of the CPU time that remains to be burned: the program itself takes the rest.
 	share float64
 }
 
 // visit is the work of a call at an embedded store.
 type visit struct {
 	model.Visit
-	store *station
+	store *embeddedStore
 	wait  values
 }
 
-// scoreOf prepares a call.
-func (u *Unit) scoreOf(c *rehearsal.Call) *score {
-	s := &score{Call: c, cpu: c.CPU.Points(), wait: c.Wait.Points(), background: c.Background.Points(),
+// prepare returns a call of the design as a preparedCall.
+func (u *Unit) prepare(c *rehearsal.Call) *preparedCall {
+	p := &preparedCall{Call: c, cpu: c.CPU.Points(), wait: c.Wait.Points(), background: c.Background.Points(),
 		in: filler(c.In), out: filler(c.Out), share: 1}
 	for _, v := range c.Visits {
-		s.visits = append(s.visits, visit{v, u.stations[v.Store], v.Wait.Points()})
+		p.visits = append(p.visits, visit{v, u.stores[v.Store], v.Wait.Points()})
 	}
-	return s
+	return p
 }
 
 // filler returns a text of a length in bytes, rounded.
 func filler(bytes float64) string { return strings.Repeat("x", int(bytes+0.5)) }
 
 // play plays a call in this unit: half of its CPU time, its waiting, its stores, its calls, and the other
-// half. While probes are sent nothing is computed, asked of other units, or counted.
-func (u *Unit) play(ctx context.Context, s *score) error {
-	cpu, background := s.cpu.draw(), s.background.draw()
-	if !u.dry {
-		u.counts.add(s.Number, served)
+// half. While probes are sent it burns no CPU time, calls no other unit, and counts nothing.
+func (u *Unit) play(ctx context.Context, p *preparedCall) error {
+	cpu, background := p.cpu.draw(), p.background.draw()
+	if !u.probing {
+		u.counts.add(p.Number, served)
 		u.counts.demanded().Add(int64(cpu + background))
 	}
-	cpu, background = u.withoutOwn(s, cpu, background)
+	cpu, background = u.withoutOwn(p, cpu, background)
 	u.burner.burn(cpu / 2)
-	wait := s.wait.draw()
-	if s.OfStore {
+	wait := p.wait.draw()
+	if p.OfStore {
 		wait -= u.storeWait
 	}
-	if err := u.sleeper.sleep(u.dried(wait)); err != nil {
+	if err := u.sleeper.sleep(u.shortened(wait)); err != nil {
 		return err
 	}
-	for _, v := range s.visits {
-		if err := v.store.visit(ctx, v, u.dried(v.wait.draw())); err != nil {
+	for _, v := range p.visits {
+		if err := v.store.visit(ctx, v, u.shortened(v.wait.draw())); err != nil {
 			return err
 		}
 	}
-	if err := u.playCalls(ctx, s.Calls); err != nil {
+	if err := u.playCalls(ctx, p.Calls); err != nil {
 		return err
 	}
 	u.burner.burn(cpu - cpu/2)
 	if background > 0 {
-		u.begin(func() { u.burner.burn(background) })
+		u.inBackground(func() { u.burner.burn(background) })
 	}
-	if !u.dry {
-		u.counts.add(s.Number, done)
+	if !u.probing {
+		u.counts.add(p.Number, done)
 	}
 	return nil
 }
 
-// dried returns a wait: while probes are sent it is short.
-func (u *Unit) dried(wait time.Duration) time.Duration {
-	if u.dry {
-		return min(wait, dryWait)
+// shortened returns a wait, which is at most probeWait while probes are sent.
+func (u *Unit) shortened(wait time.Duration) time.Duration {
+	if u.probing {
+		return min(wait, probeWait)
 	}
 	return wait
 }
 
-// withoutOwn returns the CPU time of a call that is left to compute: this program itself takes the rest, and
-// some more for calls of stores that are units. The model has the latter in the CPU time of both sides.
-func (u *Unit) withoutOwn(s *score, cpu, background time.Duration) (time.Duration, time.Duration) {
-	if u.dry {
+// withoutOwn returns the CPU time of a call without the time that this program itself takes: for the call,
+// and for calls of stores that are units. The model has the latter in the CPU time of both sides.
+func (u *Unit) withoutOwn(p *preparedCall, cpu, background time.Duration) (time.Duration, time.Duration) {
+	if u.probing {
 		return 0, 0
 	}
 	own := time.Duration(0)
-	if s.OfStore {
+	if p.OfStore {
 		own += u.storeCPU
 	}
-	for _, c := range s.Calls {
+	for _, c := range p.Calls {
 		if c.OfStore && c.Unit != u.index {
 			own += u.storeCPU
 		}
 	}
-	left := func(of time.Duration) time.Duration { return time.Duration(s.share * float64(of)) }
+	left := func(of time.Duration) time.Duration { return time.Duration(p.share * float64(of)) }
 	less := min(own, left(background))
 	return max(0, left(cpu)-(own-less)), left(background) - less
 }
 
-// playCalls plays calls in their order. One that is parallel begins together with the call before it.
+// playCalls makes calls in their order. A parallel call begins together with the call before it.
 func (u *Unit) playCalls(ctx context.Context, calls []*rehearsal.Call) error {
 	for i := 0; i < len(calls); {
 		c := calls[i]
 		i++
 		if c.Async {
 			for range executions(c.Count) {
-				u.begin(func() { u.logIf(u.call(context.WithoutCancel(ctx), c)) })
+				u.inBackground(func() { u.logIf(u.call(context.WithoutCancel(ctx), c)) })
 			}
 			continue
 		}
@@ -156,18 +156,18 @@ func (u *Unit) playCalls(ctx context.Context, calls []*rehearsal.Call) error {
 	return nil
 }
 
-// begin starts work that nobody waits for.
-func (u *Unit) begin(work func()) {
-	u.aside.Add(1)
+// inBackground starts work that no caller waits for.
+func (u *Unit) inBackground(work func()) {
+	u.background.Add(1)
 	go func() {
-		defer u.aside.Add(-1)
+		defer u.background.Add(-1)
 		work()
 	}()
 }
 
-// finish waits for the work that nobody waits for.
+// finish waits for the work in the background.
 func (u *Unit) finish() {
-	for u.aside.Load() > 0 {
+	for u.background.Load() > 0 {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -182,7 +182,7 @@ func (u *Unit) repeat(ctx context.Context, c *rehearsal.Call) error {
 	return nil
 }
 
-// fork makes calls that begin together. The executions of the first follow each other unless it is parallel,
+// fork makes calls that begin together. The executions of the first follow each other unless it is parallel
 // too.
 func (u *Unit) fork(ctx context.Context, first *rehearsal.Call, together []*rehearsal.Call) error {
 	var all sync.WaitGroup
@@ -219,30 +219,30 @@ func executions(count float64) int {
 	return whole
 }
 
-// call makes a call once: in this unit, or over the binding.
+// call makes a call once, in this unit or over the binding.
 func (u *Unit) call(ctx context.Context, c *rehearsal.Call) error {
-	s := u.scores[c.Number]
-	if u.dry && c.Unit != u.index {
+	p := u.calls[c.Number]
+	if u.probing && c.Unit != u.index {
 		return nil
 	}
-	if !u.dry {
+	if !u.probing {
 		u.counts.add(c.Number, made)
 	}
 	if c.Unit == u.index {
-		return u.play(ctx, s)
+		return u.play(ctx, p)
 	}
-	answer, err := u.parts[c.Unit].Play(ctx, &rehearsalpb.PlayRequest{Call: uint32(c.Number), Load: s.in})
-	if err == nil && len(answer.GetLoad()) != len(s.out) {
+	answer, err := u.parts[c.Unit].Play(ctx, &rehearsalpb.PlayRequest{Call: uint32(c.Number), Load: p.in})
+	if err == nil && len(answer.GetLoad()) != len(p.out) {
 		err = rpc.Problemf(rpc.Internal, "call %d was answered with %d bytes, the model says %d", c.Number,
-			len(answer.GetLoad()), len(s.out))
+			len(answer.GetLoad()), len(p.out))
 	}
 	return err
 }
 
-// enter plays a call that comes from outside of the unit. It waits until a worker is free.
-func (u *Unit) enter(ctx context.Context, s *score) error {
+// enter plays a call from a client or another unit. It waits until a worker is free.
+func (u *Unit) enter(ctx context.Context, p *preparedCall) error {
 	if u.workers == nil {
-		return u.play(ctx, s)
+		return u.play(ctx, p)
 	}
 	select {
 	case u.workers <- struct{}{}:
@@ -250,22 +250,22 @@ func (u *Unit) enter(ctx context.Context, s *score) error {
 		return ctx.Err()
 	}
 	defer func() { <-u.workers }()
-	return u.play(ctx, s)
+	return u.play(ctx, p)
 }
 
 // Play implements rehearsalpb.Part.
 func (u *Unit) Play(ctx context.Context, in *rehearsalpb.PlayRequest) (*rehearsalpb.PlayResponse, error) {
 	number := int(in.GetCall())
-	if number >= len(u.scores) || u.scores[number].Unit != u.index {
+	if number >= len(u.calls) || u.calls[number].Unit != u.index {
 		return nil, rpc.Problemf(rpc.InvalidArgument, "unit %s does not play call %d", u.Name, number)
 	}
-	s := u.scores[number]
-	if len(in.GetLoad()) != len(s.in) {
+	p := u.calls[number]
+	if len(in.GetLoad()) != len(p.in) {
 		return nil, rpc.Problemf(rpc.InvalidArgument, "the request of call %d has %d bytes, the model says %d",
-			number, len(in.GetLoad()), len(s.in))
+			number, len(in.GetLoad()), len(p.in))
 	}
-	if err := u.enter(ctx, s); err != nil {
+	if err := u.enter(ctx, p); err != nil {
 		return nil, err
 	}
-	return &rehearsalpb.PlayResponse{Load: s.out}, nil
+	return &rehearsalpb.PlayResponse{Load: p.out}, nil
 }

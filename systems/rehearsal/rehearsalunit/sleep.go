@@ -30,7 +30,7 @@ type timer struct {
 	file       *os.File // reading it waits without a thread
 }
 
-// sleep waits so long, or not at all if that is less than nothing.
+// sleep waits for a time; a negative one is none.
 func (s *sleeper) sleep(wait time.Duration) error {
 	if wait <= 0 {
 		return nil
@@ -62,7 +62,7 @@ func (s *sleeper) sleep(wait time.Duration) error {
 	return nil
 }
 
-// take returns a timer that nobody uses.
+// take returns a free timer, or a new one.
 func (s *sleeper) take() (*timer, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *sleeper) take() (*timer, error) {
 	return &timer{descriptor, os.NewFile(uintptr(descriptor), "timer")}, nil
 }
 
-// Close closes the timers that nobody uses.
+// Close closes the free timers.
 func (s *sleeper) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package rehearsalunit is the rehearsal's part of the unit program: it plays the components of a model that
-// are placed in the unit, or a store.
+// share the unit, or a store.
 //
 // Entry points: Run for the unit program; Open, whoever joins units by hand, as tests do.
 package rehearsalunit
@@ -55,7 +55,7 @@ func Run(channel *unit.Channel, argument string) error {
 		return err
 	}
 	var u *Unit
-	return hosting.Run(channel, func(ctx context.Context) (_ hosting.Served, err error) {
+	return hosting.Run(channel, func(ctx context.Context) (served hosting.Served, err error) {
 		u, err = Open(ctx, design, job.Unit, Place{Dir: dir, Peer: unit.PeerAddress,
 			Pause: time.Duration(job.Pause * float64(time.Second))})
 		return u, err
@@ -115,7 +115,7 @@ func problemOf(err error) *rpc.Problem {
 	return rpc.ProblemOf(err, "a store does not answer; try again", "this could not be played")
 }
 
-// join opens what the unit keeps, and calls the other units.
+// join opens the unit's files and stores, and makes clients of the other units.
 func (u *Unit) join(ctx context.Context, dir string) error {
 	var err error
 	if u.counts, err = openCounts(dir, len(u.design.Calls)); err != nil {
@@ -130,15 +130,15 @@ func (u *Unit) join(ctx context.Context, dir string) error {
 		if s.Server {
 			continue
 		}
-		u.stations[s.Name], err = openStation(ctx, dir, fmt.Sprintf("store-%d", i), s.Workers,
+		u.stores[s.Name], err = openStore(ctx, dir, fmt.Sprintf("store-%d", i), s.Workers,
 			u.design.Keeps(u.index, s.Name), u.sleeper)
 		if err != nil {
 			return err
 		}
-		u.Keep(u.stations[s.Name])
+		u.Keep(u.stores[s.Name])
 	}
 	for _, c := range u.design.Calls {
-		u.scores = append(u.scores, u.scoreOf(c))
+		u.calls = append(u.calls, u.prepare(c))
 	}
 	for i, other := range u.design.Units {
 		if !u.design.Calling(u.index, i) {
@@ -154,11 +154,11 @@ func (u *Unit) join(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Serve answers other units, and clients if it is in front, until ctx ends. Then it answers what is under
-// way.
+// Serve answers other units, and clients if it is in front, until ctx ends. Then it finishes the requests in
+// flight and the work in the background.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	if err := u.calibrate(ctx); err != nil {
-		return errors.Join(fmt.Errorf("unit %s: measure what it takes itself: %w", u.Name, err), listener.Close())
+		return errors.Join(fmt.Errorf("unit %s: measure its own CPU time: %w", u.Name, err), listener.Close())
 	}
 	err := u.serve(ctx, listener)
 	u.finish()

@@ -21,12 +21,12 @@ const (
 	countOff      = "off_the_model" // calls that were made more or less often than the model says
 )
 
-// A count may be off what the model says by so many standard deviations. One call in a billion is farther off
-// by chance.
+// deviations is how many standard deviations a count may differ from the model. One count in a billion differs
+// by more by chance.
 const deviations = 6
 
-// AuditLive implements lab.LiveAuditor: what clients tried and what each unit has made and played of each
-// call is held against the other, and against the model. What is counted survives the death of a unit.
+// AuditLive implements lab.LiveAuditor: it compares what clients tried, what units made and what units played
+// with each other, and with the model. The counts survive the death of a unit.
 func (s System) AuditLive(_ context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s System) AuditLive(_ context.Context, v lab.Variant, p lab.Point, left la
 	return s.base().With(j.Audit(rules, countAnswered, "no operation was answered"), "system", p, load)
 }
 
-// accounts adds up what all units report.
+// accounts returns the sum of the reports of all units.
 func accounts(reports []lab.UnitReport) (sum rehearsal.Account, err error) {
 	for _, report := range reports {
 		if report.Unit == lab.RoleGenerator {
@@ -83,13 +83,13 @@ func accounts(reports []lab.UnitReport) (sum rehearsal.Account, err error) {
 // tried counts the attempts of clients at an operation.
 type tried struct{ all, right int64 }
 
-// judge holds the counts of a trial and what it finds.
+// judge holds the counts of a trial and the findings.
 type judge struct {
 	loaded.Findings
 	design *rehearsal.Design
 	sum    []rehearsal.Tally
 	tried  map[string]*tried
-	failed bool // some attempt was not answered rightly: then calls of it may be cut short
+	failed bool // an attempt was not answered rightly: its calls may be cut short
 }
 
 // take counts an attempt of the history.
@@ -108,7 +108,7 @@ func (j *judge) take(a loaded.Attempt[struct{}]) {
 	}
 }
 
-// judge holds the counts of a call against those of its callers, and against the model.
+// judge compares the counts of a call with those of its callers, and with the model.
 func (j *judge) judge(c *rehearsal.Call) {
 	t := j.sum[c.Number]
 	j.Counts[countCalls] += t.Served

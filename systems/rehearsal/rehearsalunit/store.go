@@ -10,43 +10,43 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// stationRows is the number of rows of a store.
-const stationRows = 1000
+// storeRows is the number of rows of a store.
+const storeRows = 1000
 
-// station is an embedded store of this unit: it serves no more visits at once than its workers.
-type station struct {
+// embeddedStore is a store inside this unit. It serves no more visits at once than it has workers.
+type embeddedStore struct {
 	workers chan struct{} // nil: no limit
 	sleeper *sleeper
 	db      *database.DB // nil: it never commits
 }
 
-// openStation makes a store in a folder. Only one that commits has a database.
-func openStation(
-	ctx context.Context, dir, name string, workers int, commits bool, s *sleeper,
-) (*station, error) {
-	st := &station{sleeper: s}
+// openStore makes a store. If it commits, it has a database in a folder.
+func openStore(
+	ctx context.Context, dir, name string, workers int, commits bool, sleeper *sleeper,
+) (*embeddedStore, error) {
+	s := &embeddedStore{sleeper: sleeper}
 	if workers > 0 {
-		st.workers = make(chan struct{}, workers)
+		s.workers = make(chan struct{}, workers)
 	}
 	if !commits {
-		return st, nil
+		return s, nil
 	}
 	var err error
-	st.db, err = database.OpenSQLite(ctx, database.Config{DSN: filepath.Join(dir, name+".sqlite")})
+	s.db, err = database.OpenSQLite(ctx, database.Config{DSN: filepath.Join(dir, name+".sqlite")})
 	if err != nil {
 		return nil, fmt.Errorf("open the store %s: %w", name, err)
 	}
-	return st, st.db.Do(ctx, func(ctx context.Context) error {
-		_, err := st.db.Exec(ctx, "CREATE TABLE IF NOT EXISTS entry (id INTEGER PRIMARY KEY, n INTEGER, load TEXT)")
-		for id := 0; id < stationRows && err == nil; id++ {
-			_, err = st.db.Exec(ctx, "INSERT OR IGNORE INTO entry VALUES (?, 0, ?)", id, filler(100))
+	return s, s.db.Do(ctx, func(ctx context.Context) error {
+		_, err := s.db.Exec(ctx, "CREATE TABLE IF NOT EXISTS entry (id INTEGER PRIMARY KEY, n INTEGER, load TEXT)")
+		for id := 0; id < storeRows && err == nil; id++ {
+			_, err = s.db.Exec(ctx, "INSERT OR IGNORE INTO entry VALUES (?, 0, ?)", id, filler(100))
 		}
 		return err
 	})
 }
 
 // visit spends the time of a visit.
-func (s *station) visit(ctx context.Context, v visit, wait time.Duration) error {
+func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) error {
 	if s.workers != nil {
 		select {
 		case s.workers <- struct{}{}:
@@ -72,10 +72,10 @@ func (s *station) visit(ctx context.Context, v visit, wait time.Duration) error 
 }
 
 // commit changes so many rows in one transaction.
-func (s *station) commit(ctx context.Context, statements int) error {
+func (s *embeddedStore) commit(ctx context.Context, statements int) error {
 	return s.db.Do(ctx, func(ctx context.Context) error {
 		for range statements {
-			_, err := s.db.Exec(ctx, "UPDATE entry SET n = n + 1 WHERE id = ?", rand.IntN(stationRows))
+			_, err := s.db.Exec(ctx, "UPDATE entry SET n = n + 1 WHERE id = ?", rand.IntN(storeRows))
 			if err != nil {
 				return err
 			}
@@ -85,7 +85,7 @@ func (s *station) commit(ctx context.Context, statements int) error {
 }
 
 // Close closes the database, if any.
-func (s *station) Close() error {
+func (s *embeddedStore) Close() error {
 	if s.db == nil {
 		return nil
 	}
