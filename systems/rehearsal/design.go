@@ -56,7 +56,8 @@ type Unit struct {
 	Store *model.Store
 }
 
-// Call is a call of the model with its unit in a design. The visits of a store that is a server are calls too.
+// Call is a call of the model with its unit in a design. The visits of a store that is a server are calls
+// too.
 type Call struct {
 	*model.Call
 	Number    int           // its index in Design.Calls

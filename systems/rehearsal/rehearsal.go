@@ -1,6 +1,6 @@
 // Package rehearsal plays a model of a system: its units burn the CPU time, wait, send the bytes and make the
-// calls of the model, in any placement of the model's components. So a split or a merge can be measured before
-// anybody builds it.
+// calls of the model, in any placement of the model's components. So a split or a merge can be measured
+// before anybody builds it.
 //
 // This package holds the design: which components share a unit, and every call of the model with its unit. It
 // starts nothing and measures nothing. rehearsalunit plays a unit, system is the whole as a system under

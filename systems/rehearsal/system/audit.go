@@ -21,8 +21,8 @@ const (
 	countOff      = "off_the_model" // calls that were made more or less often than the model says
 )
 
-// deviations is how many standard deviations a count may differ from the model. One count in a billion differs
-// by more by chance.
+// deviations is how many standard deviations a count may differ from the model. One count in a billion
+// differs by more by chance.
 const deviations = 6
 
 // AuditLive implements lab.LiveAuditor: it compares what clients tried, what units made and what units played
