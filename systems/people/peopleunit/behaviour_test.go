@@ -56,9 +56,7 @@ func startAt(
 ) *system {
 	t.Helper()
 	design, err := architecture.New(name, knobs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &system{design: design, folder: folder, database: database, key: key,
 		tracers: map[string]*spans.Provider{}}
 	addresses := map[string]string{}
@@ -79,9 +77,7 @@ func startAt(
 			u.Log = requestlog.New(&s.requests, unit)
 		}
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		addresses[unit] = listener.Addr().String()
 		serving.Go(func() {
 			if err := u.Serve(ctx, listener); err != nil {
@@ -108,19 +104,13 @@ func (s *system) ask(
 ) (status int, mediaType, answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	request.Header.Set("Content-Type", contentType)
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return response.StatusCode, response.Header.Get("Content-Type"), string(text)
 }
 
@@ -140,9 +130,7 @@ func recordOf(kind people.Kind) map[string]string {
 func (s *system) create(t *testing.T, kind people.Kind) string {
 	t.Helper()
 	body, err := json.Marshal(recordOf(kind))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	status, _, answer := s.ask(t, "POST", "/"+string(kind), "application/json", string(body))
 	var made struct{ ID string }
 	if err := json.Unmarshal([]byte(answer), &made); err != nil || status != http.StatusCreated {
@@ -209,9 +197,7 @@ func createsAndFetches(t *testing.T, s *system) {
 		id := s.create(t, kind)
 		status, _, answer := s.ask(t, "GET", "/"+string(kind)+"/"+id, "", "")
 		got := map[string]string{}
-		if err := json.Unmarshal([]byte(answer), &got); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(answer), &got))
 		want := recordOf(kind)
 		want["id"] = id
 		if status != http.StatusOK || !maps.Equal(got, want) {
@@ -291,22 +277,16 @@ func TestWhatCannotBeOpenedSaysWhy(t *testing.T) { eachBuild(t, tellsWhatIsSpoil
 func tellsWhatIsSpoiled(t *testing.T, s *system) {
 	for _, kind := range people.Kinds() {
 		store, err := wide.Open(t.Context(), s.database, wide.Options{Keyspace: s.design.DatabaseOf(kind)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		table := records.Table(kind)
-		if err := store.CreateTables(t.Context(), table); err != nil {
-			t.Fatal(err)
-		}
+		must(t, store.CreateTables(t.Context(), table))
 		spoil := func(change func(sealed []byte) []byte) string {
 			id := uuid.MustParse(s.create(t, kind))
 			found, err := store.Get(t.Context(), table.Name, id)
 			if err == nil {
 				err = store.Insert(t.Context(), table.Name, id, change(bytes.Clone(found[0])))
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return fmt.Sprintf("/%s/%s", kind, id)
 		}
 		tampered := spoil(func(sealed []byte) []byte { sealed[len(sealed)-1] ^= 1; return sealed })
@@ -314,9 +294,7 @@ func tellsWhatIsSpoiled(t *testing.T, s *system) {
 		other := s.create(t, kind)
 		moved := spoil(func([]byte) []byte {
 			found, err := store.Get(t.Context(), table.Name, uuid.MustParse(other))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return found[0]
 		})
 		s.refuses(t, "a tampered record", people.Tampered, 500, "GET", tampered, "", "")
@@ -372,9 +350,7 @@ func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
 		default:
 		}
 	}
-	if err := body.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, body.Close())
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
@@ -416,9 +392,7 @@ func TestAKeyIsReadFromTheUnitsFolder(t *testing.T) {
 	}
 	for text, good := range map[string]bool{"000102030405060708090a0b0c0d0e0f\n": true, "00": false,
 		"cafecafecafecafecafecafecafecafx": false} {
-		if err := os.WriteFile(filepath.Join(dir, KeyFile), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, KeyFile), []byte(text), 0o600))
 		_, err := readKey(dir)
 		if (err == nil) != good {
 			t.Errorf("%q: %v", text, err)
@@ -431,12 +405,18 @@ func TestAKeyIsReadFromTheUnitsFolder(t *testing.T) {
 
 func TestAUnitThatCannotBeOpenedSaysWhy(t *testing.T) {
 	design, err := architecture.New(architecture.Monolith, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = Open(t.Context(), design, architecture.UnitAll, Place{Database: "sqlite://" + t.TempDir(),
 		Key: []byte("short")})
 	if err == nil || !strings.HasPrefix(err.Error(), "unit people: ") {
 		t.Errorf("%v, want why the unit people cannot be opened", err)
+	}
+}
+
+// must ends the test after an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -97,14 +97,10 @@ func TestFrontsTraceAlike(t *testing.T) {
 func TestOnlyFetchingIsRetried(t *testing.T) {
 	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries,
 		kit.KnobBalancing: kit.TwoChoices})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	u, err := Open(t.Context(), design, architecture.UnitGateway, Place{Key: make([]byte, 16),
 		Peer: func(string) (string, error) { return hostingtest.Nobody(t), nil }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = u.Close() }() // it has made no connection
 	persons, ctx := u.keepers[people.Persons], t.Context()
 	for what, c := range map[string]struct {
@@ -125,19 +121,13 @@ func TestOnlyFetchingIsRetried(t *testing.T) {
 func (s *system) told(t *testing.T, line, body string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = connection.Close() }()
 	_, err = fmt.Fprintf(connection, "%s HTTP/1.1\r\nHost: people\r\nConnection: close\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", line, len(body), body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer, err := io.ReadAll(connection)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	head, text, _ := strings.Cut(string(answer), "\r\n\r\n")
 	lines := strings.Split(head, "\r\n")
 	fields := slices.DeleteFunc(lines[1:], func(field string) bool { return strings.HasPrefix(field, "Date: ") })

@@ -22,9 +22,7 @@ func TestOnCassandra(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { refusesNonsense(t, s) })
 	t.Run("spoiled", func(t *testing.T) { tellsWhatIsSpoiled(t, s) })
 	id := s.create(t, "profiles")
-	if err := errors.Join(instance.Kill(), instance.Restart(context.Background())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(instance.Kill(), instance.Restart(context.Background())))
 	// the client looks for the server that was away
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		status, _, answer := s.ask(t, "GET", "/profiles/"+id, "", "")

@@ -23,9 +23,7 @@ func TestThePageCreatesAndFetches(t *testing.T) {
 		t.Fatal("chromium is not installed: type: apt-get install chromium")
 	}
 	folder, err := os.MkdirTemp("", "cleave-browser-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { // processes of the browser write into it for a moment after it has ended
 		end := time.Now().Add(time.Minute)
 		for err := os.RemoveAll(folder); err != nil; err = os.RemoveAll(folder) {
@@ -46,9 +44,7 @@ func TestThePageCreatesAndFetches(t *testing.T) {
 	t.Cleanup(cancel)
 	run := func(actions ...chromedp.Action) {
 		t.Helper()
-		if err := chromedp.Run(ctx, actions...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, chromedp.Run(ctx, actions...))
 	}
 	run(chromedp.Navigate(s.url), chromedp.WaitVisible("#create-profiles button"))
 	for _, kind := range people.Kinds() {

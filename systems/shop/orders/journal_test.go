@@ -39,9 +39,7 @@ func TestJournalTellsTheWayOfAnOrder(t *testing.T) {
 		alone, others := b.begin(t, "alone", 100), []orders.Underway{b.begin(t, "one", 100),
 			b.begin(t, "other", 100)}
 		together := errors.Join(came(t, b.db, others, b.ArriveAll)...)
-		if err := errors.Join(err, together, b.Arrive(ctx, refused), b.Arrive(ctx, alone)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err, together, b.Arrive(ctx, refused), b.Arrive(ctx, alone)))
 		if err := b.Arrive(ctx, alone); !errors.Is(err, orders.ErrOvertaken) {
 			t.Errorf("arrived twice: %v", err)
 		}
@@ -78,9 +76,7 @@ func TestJournalGoesByTheLock(t *testing.T) {
 				_, err := b.Turn(ctx, u, &shoppb.Rejection{Kind: "declined"})
 				return err
 			})
-			if err := errors.Join(err, <-arrived); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errors.Join(err, <-arrived))
 			b.expectJournal(t, u.Order, "pending turned turned confirmed ")
 			if b.goesBack(t, u.Order) {
 				return
@@ -102,9 +98,7 @@ func (b book) goesBack(t *testing.T, id string) bool {
 	last := 0
 	for _, moment := range regexp.MustCompile(`\d+`).FindAllString(journal, -1) {
 		at, err := strconv.Atoi(moment)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if at < last {
 			t.Logf("the clock goes back by %d µs: %s", last-at, journal)
 			return true

@@ -43,9 +43,7 @@ func pending(key string) *shoppb.Order {
 func (b book) begin(t *testing.T, key string, lease int64) orders.Underway {
 	t.Helper()
 	order := pending(key)
-	if err := b.Begin(t.Context(), orders.Beginning{Order: order, Lease: lease}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Begin(t.Context(), orders.Beginning{Order: order, Lease: lease}))
 	return orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: lease}
 }
 
@@ -53,13 +51,9 @@ func (b book) begin(t *testing.T, key string, lease int64) orders.Underway {
 func (b book) expect(t *testing.T, id string, state shop.State, finals int, underway int64) {
 	t.Helper()
 	order, err := b.Get(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	left, err := orders.CountUnderway(t.Context(), b.db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if order.GetState() != string(state) || b.final[id] != finals || left != underway {
 		t.Errorf("order %v, told final %d times, %d under way; want %s, %d, %d", order, b.final[id], left, state,
 			finals, underway)
@@ -84,9 +78,7 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 			t.Fatalf("after the lease: %v, %v", found, err)
 		}
 		holder, err := b.Take(ctx, found[0], 200)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, turned := b.Turn(ctx, late, reason)
 		_, taken := b.Take(ctx, late, 300)
 		if arrived := b.Arrive(ctx, late); !errors.Is(arrived, orders.ErrOvertaken) ||
@@ -104,9 +96,7 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 			found[0].Reason.GetDetail() != "d" {
 			t.Errorf("an order that goes back: %v, %v", found, err)
 		}
-		if err := b.Arrive(ctx, holder); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Arrive(ctx, holder))
 		b.expect(t, late.Order, shop.StateRejected, 1, 0)
 	})
 }
@@ -124,9 +114,7 @@ func came[Q any](
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return errs
 }
 
@@ -144,9 +132,7 @@ func TestManyBeginAndArrive(t *testing.T) {
 		}
 		begin := func(some []orders.Beginning) []error { return came(t, b.db, some, b.BeginAll) }
 		arrive := func(some []orders.Underway) []error { return came(t, b.db, some, b.ArriveAll) }
-		if err := errors.Join(begin(begun)...); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(begin(begun)...))
 		b.expect(t, all[7].Order, shop.StatePending, 0, 40)
 		again := []orders.Beginning{{Order: pending("new"), Lease: 1},
 			{Order: pending(begun[3].Order.GetIdempotencyKey()), Lease: 1}}
@@ -182,9 +168,7 @@ func TestACancelledOrderIsHeldUntilItIsUndone(t *testing.T) {
 	if _, _, err := b.BeginCancel(ctx, order.Order, 200); !shop.IsKind(err, shop.Conflict) {
 		t.Errorf("a pending order: %v", err)
 	}
-	if err := b.Arrive(ctx, order); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Arrive(ctx, order))
 	undone, moved, err := b.BeginCancel(ctx, order.Order, 200)
 	if err != nil || !moved {
 		t.Fatalf("moved %v, %v", moved, err)
@@ -196,8 +180,14 @@ func TestACancelledOrderIsHeldUntilItIsUndone(t *testing.T) {
 	if found, err := b.Abandoned(ctx, 201, 1); err != nil || len(found) != 1 || found[0] != undone {
 		t.Errorf("abandoned: %v, %v", found, err)
 	}
-	if err := b.EndCancel(ctx, undone); err != nil {
+	must(t, b.EndCancel(ctx, undone))
+	b.expect(t, order.Order, shop.StateCancelled, 1, 0)
+}
+
+// must ends the test after an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
 		t.Fatal(err)
 	}
-	b.expect(t, order.Order, shop.StateCancelled, 1, 0)
 }

@@ -48,16 +48,12 @@ func trial(t *testing.T, attempts []tried, observed ...string) string {
 			"finished_ns":   a.answered * ms,
 			"begun_unix_ns": begun, "warm_up": a.warmUp, "noted": map[string]string{"order": a.order, "key": a.key},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		text.Write(append(line, '\n'))
 	}
 	for name, content := range map[string]string{loaded.History: text.String(),
 		"orders.observed": strings.Join(observed, "\n") + "\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	return dir
 }
@@ -101,9 +97,7 @@ func near(t *testing.T, what string, got, want float64) {
 func historyIn(t *testing.T, dir string) ([]attempt, string) {
 	t.Helper()
 	attempts, err := readAttempts(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return attempts, dir
 }
 
@@ -124,9 +118,7 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			attempts, dir := historyIn(t, busy(t))
 			orders, err := count(attempts, dir, c.ids)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := orders.completions()
 			if len(got) != len(c.want) {
 				t.Fatalf("completion times %v, want %v", got, c.want)
@@ -157,9 +149,7 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 func TestALoadWithoutATimeEndsWithItsLastOrder(t *testing.T) {
 	attempts, dir := historyIn(t, busy(t))
 	orders, err := count(attempts, dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	completed, good := orders.rates(0)
 	near(t, "completed per second", completed, 3/1.2)
 	near(t, "goodput", good, 3/1.2)
@@ -184,9 +174,7 @@ func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 		t.Error("a trial without a history is read")
 	}
 	unreadable := t.TempDir()
-	if err := os.Mkdir(filepath.Join(unreadable, "orders.observed"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(unreadable, "orders.observed"), 0o700))
 	got = withCompletion(valid(), lab.LoadReport{}, attempts, lab.Leftover{Dir: unreadable})
 	if got.Verdict != lab.AuditUnknown {
 		t.Errorf("%s where observations cannot be read", got.Verdict)
@@ -240,9 +228,7 @@ func TestSpectraSayNoMoreThanTheyKnow(t *testing.T) {
 func reported(t *testing.T, unit string, r assembly.Report) lab.UnitReport {
 	t.Helper()
 	data, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lab.UnitReport{Unit: unit, Data: data}
 }
 
@@ -279,9 +265,7 @@ func TestMeasuresOfATrial(t *testing.T) {
 	measure := func(levels map[string]float64, left lab.Leftover) lab.Measured {
 		t.Helper()
 		got, err := s.Measure(t.Context(), variant(architecture.Monolith, nil), point(levels), metered, left)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return got
 	}
 	got := measure(map[string]float64{lab.FactorRate: 6}, left)
@@ -319,9 +303,7 @@ func prepared(t *testing.T) map[string]string {
 	t.Helper()
 	address := "sqlite://" + t.TempDir()
 	place := assembly.Place{Service: func(string) (string, error) { return address, nil }}
-	if err := assembly.Prepare(t.Context(), monolith(t), place, seed(point(nil), 1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, assembly.Prepare(t.Context(), monolith(t), place, seed(point(nil), 1)))
 	return map[string]string{assembly.ServiceDatabase: address}
 }
 

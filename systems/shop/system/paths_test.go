@@ -44,9 +44,7 @@ func written(t *testing.T, begins map[string]int64) (dir string) {
 	for order, begin := range begins {
 		traced(p, order, begin)
 	}
-	if err := p.Write(dir, "shop"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Write(dir, "shop"))
 	return dir
 }
 
@@ -133,9 +131,7 @@ func TestOrdersThatCannotBeFollowed(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "spans-shop.jsonl"), []byte("?\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "spans-shop.jsonl"), []byte("?\n"), 0o600))
 	if _, err := paths(dir, nil); err == nil {
 		t.Error("a file of something else goes unnoticed")
 	}

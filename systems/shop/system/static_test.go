@@ -23,9 +23,7 @@ func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 	for _, name := range []string{architecture.Monolith, architecture.Sync, architecture.SyncGRPC,
 		architecture.Async} {
 		design, err := architecture.New(name, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		lines := code(design)
 		if lines["systems/shop/orders"] == 0 {
 			t.Errorf("%s has no orders: %v", name, lines)
@@ -55,9 +53,7 @@ func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 
 func TestWhatIsMadeInServices(t *testing.T) {
 	design, err := architecture.New(architecture.Async, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	counts := map[string][2]int{}
 	for _, service := range services(design) {
 		counts[service.Name] = [2]int{len(service.Holds.Tables), len(service.Holds.Queues)}

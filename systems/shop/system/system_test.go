@@ -28,9 +28,7 @@ func laidOut(t *testing.T, v lab.Variant, levels map[string]float64) (lab.Layout
 	t.Helper()
 	var g loadedtest.Generator
 	layout, err := System{Generator: &g}.Layout(v, point(levels), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return layout, g.Job
 }
 
@@ -55,9 +53,7 @@ type playedScenario struct {
 func scenarioAt(t *testing.T, v lab.Variant, levels map[string]float64) (s playedScenario) {
 	t.Helper()
 	_, job := laidOut(t, v, levels)
-	if err := json.Unmarshal(job.Scenario, &s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(job.Scenario, &s))
 	return s
 }
 
@@ -65,9 +61,7 @@ func scenarioAt(t *testing.T, v lab.Variant, levels map[string]float64) (s playe
 func monolith(t *testing.T) architecture.Design {
 	t.Helper()
 	design, err := architecture.New(architecture.Monolith, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return design
 }
 
@@ -75,9 +69,7 @@ func monolith(t *testing.T) architecture.Design {
 func databaseAt(t *testing.T, address string) *database.DB {
 	t.Helper()
 	where, err := database.ParsePlace(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return databasetest.Open(t, where.Config(monolith(t).DatabaseOf(shop.ComponentOrders), 1))
 }
 
@@ -263,15 +255,11 @@ const playedID = "0199aaaa-0000-7000-8000-000000000001"
 func played(t *testing.T, history string) lab.Leftover {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte(history), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte(history), 0o600))
 	address := "sqlite://" + dir + "/data"
 	place := assembly.Place{Service: func(string) (string, error) { return address, nil }}
 	fresh := seed(point(nil), 1)
-	if err := assembly.Prepare(t.Context(), monolith(t), place, fresh); err != nil {
-		t.Fatal(err)
-	}
+	must(t, assembly.Prepare(t.Context(), monolith(t), place, fresh))
 	db := databaseAt(t, address)
 	product, customer := fresh.Product(1), fresh.Customer(1)
 	price := strconv.FormatInt(product.PriceCents, 10)
@@ -416,5 +404,13 @@ func TestWhatCanBeReplicated(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s %v: %v can be replicated, want %v", c.architecture, c.knobs, got, c.want)
 		}
+	}
+}
+
+// must ends the test after an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

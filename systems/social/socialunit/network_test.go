@@ -35,9 +35,7 @@ type network struct {
 func peopleOf(t *testing.T, users, links int) *population.Population {
 	t.Helper()
 	people, err := population.New(users, links)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return people
 }
 
@@ -60,9 +58,7 @@ func startWith(
 	if design.Broker != "" {
 		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
 	}
-	if err := Fill(t.Context(), design, place.Documents, people); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Fill(t.Context(), design, place.Documents, people))
 	listeners := map[string]net.Listener{}
 	place.Dir = hostingtest.Identities(t, design.Security, design.Names()...)
 	for _, u := range design.Units {
@@ -118,13 +114,9 @@ func tokenFor(t *testing.T, path, body string) string {
 func signed(t *testing.T, key []byte, user *pb.User, expires time.Time) string {
 	t.Helper()
 	signer, err := session.NewSigner(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	token, err := signer.Sign(user, expires)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
@@ -138,22 +130,16 @@ func (n network) ask(t *testing.T, method, path, body string) (int, string) {
 func (n network) askWith(t *testing.T, authorization, method, path, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, n.base+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("Authorization", authorization)
 	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer.StatusCode, string(text)
 }
 
