@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -103,8 +102,7 @@ func TestPagesAreNoOlderThanTheirSource(t *testing.T) {
 func TestReadModelsShowTheCopy(t *testing.T) {
 	testset.Need(t, "it plays a shop of events")
 	t.Parallel()
-	_, public := start(t, designOf(t, architecture.Async, nil),
-		eventParts{wrap: func(c broker.Client) broker.Client { return silent{c} }})
+	_, public := start(t, designOf(t, architecture.Async, nil), eventParts{wrap: losesPrices})
 	clients := newCustomers(public)
 	clients.reprice(t, 1)
 	changed := clients.history[0].Price.Product

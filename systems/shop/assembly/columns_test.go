@@ -23,14 +23,13 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
-// A changed column is one that somebody has changed in the databases of a trial that is
-// over.
+// changedColumn is a change of a value in the databases after a trial, and the audit's
+// answer.
 type changedColumn struct {
-	where string // the rows to choose from: a condition on the table; all where empty
-	says  string // what the audit says of it, beside whose row it is; the column's name where empty
-	to    any    // the new value; nil: another one of its kind
-	// verdict is invalid where empty.
-	verdict lab.AuditVerdict
+	where   string           // the rows to choose from: a condition on the table; empty: all
+	says    string           // the audit's words, beside the row's owner; empty: the column's name
+	to      any              // the new value; nil: another one of its kind
+	verdict lab.AuditVerdict // empty: invalid
 }
 
 // judgedColumns returns the columns that the audit judges. Long because it is a table.
@@ -113,7 +112,7 @@ func judgedColumns() map[string]changedColumn {
 	}
 }
 
-// unjudgedColumns returns the unjudged columns that no audit of what was asked and told can judge, and why.
+// unjudgedColumns returns the columns that the audit cannot judge, and why.
 func unjudgedColumns() map[string]string {
 	return map[string]string{
 		"orders.lease_until_us": "says who works on an order until when, and is empty in the end: whoever audits " +
@@ -202,7 +201,7 @@ func TestEveryColumnIsJudged(t *testing.T) {
 	}
 }
 
-// finished is a shop in which nothing is on its way any more.
+// finished is a shop in which no message is on its way any more.
 type finished struct {
 	shop      shopOf
 	clients   *customers
@@ -218,14 +217,14 @@ func (f finished) judge(t *testing.T) lab.Audit {
 	return audit.Judge(f.shop.recorded(t, f.open, f.clients))
 }
 
-// place is who keeps a table, whose its rows are in the words of the audit, and the
-// columns that name a row.
+// place describes the rows of a table.
 type place struct {
-	component, owner string
-	keys             []string
+	component string   // that keeps the table
+	owner     string   // the audit's word for what the first key names
+	keys      []string // columns that identify a row
 }
 
-// places of all tables. Whose a row is, is in its first key.
+// placesOfTables returns the places of all tables.
 func placesOfTables() map[string]place {
 	return map[string]place{
 		"orders":          {shop.ComponentOrders, "order", []string{"order_id"}},

@@ -27,7 +27,7 @@ func (s *seen) known(parameter, value string, random *rand.Rand) string {
 }
 
 // learn remembers what an answer tells.
-func (s *seen) learn(made request, got response) {
+func (s *seen) learn(made request, got reply) {
 	if got.status >= http.StatusBadRequest {
 		return
 	}

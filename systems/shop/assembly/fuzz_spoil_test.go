@@ -21,7 +21,7 @@ func (f *fuzzer) spoil(made *request) {
 	ways[f.random.IntN(len(ways))](made)
 }
 
-// strange are texts that no number and no id is.
+// strange returns texts that are no number and no id.
 func strange() []string {
 	return []string{"0", "-1", "01", "+1", "1.0", "1e3", "x", " ", "..", ".", "%", "a/b", "é", "\x00",
 		"9223372036854775808", "null", strings.Repeat("y", 300)}
@@ -36,8 +36,8 @@ func (f *fuzzer) spoilPath(made *request) {
 	}
 }
 
-// oddNumber is a number in a spelling that the validator takes and JSON or the
-// shop do not.
+// oddNumber reports whether a text is a number in a spelling that the validator takes and
+// JSON or the shop do not.
 func oddNumber(text string) bool { return slices.Contains([]string{"01", "+1", "1.0", "1e3"}, text) }
 
 func (f *fuzzer) spoilQuery(made *request) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -55,10 +54,8 @@ func newFuzzer(baseURL string, text []byte, seed uint64) (*fuzzer, error) {
 	}
 	f := &fuzzer{
 		base: baseURL, document: document, random: rand.New(rand.NewPCG(seed, 0)), statuses: map[string]int{},
-		client: &http.Client{CheckRedirect: func(*http.Request,
-			[]*http.Request) error {
-			return http.ErrUseLastResponse
-		}},
+		client: &http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	for path, item := range document.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -92,27 +89,12 @@ func (f *fuzzer) step() error {
 	return nil
 }
 
-// response is an answer, read to its end.
-type response struct {
-	status int
-	header http.Header
-	body   []byte
-}
-
-func (f *fuzzer) send(made request) (response, error) {
+func (f *fuzzer) send(made request) (reply, error) {
 	sent, err := made.build(f.base)
 	if err != nil {
-		return response{}, err
+		return reply{}, err
 	}
-	got, err := f.client.Do(sent)
-	if err != nil {
-		return response{}, err
-	}
-	body, err := io.ReadAll(got.Body)
-	if closing := got.Body.Close(); err == nil {
-		err = closing
-	}
-	return response{got.StatusCode, got.Header, body}, err
+	return roundTrip(f.client, sent)
 }
 
 // allows reports whether the document allows a request.
@@ -125,8 +107,8 @@ func (f *fuzzer) allows(made request) bool {
 	return err == nil
 }
 
-// judge holds an answer to the document.
-func judge(made request, allowed bool, got response) error {
+// judge returns how an answer breaks the document; nil: it does not.
+func judge(made request, allowed bool, got reply) error {
 	sent, err := made.build("http://shop.invalid")
 	if err != nil {
 		return err

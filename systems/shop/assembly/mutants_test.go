@@ -2,6 +2,7 @@ package assembly_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// rarely says yes once in a while, beginning with the n-th time.
+// rarely is true every so many times.
 type rarely struct {
 	every int64
 	count atomic.Int64
@@ -25,23 +26,24 @@ type rarely struct {
 
 func (r *rarely) now() bool { return r.count.Add(1)%r.every == 0 }
 
-// unconfirmed takes a publication for done that the broker never had.
-type unconfirmed struct {
+// losing takes publications for done that the broker never had.
+type losing struct {
 	broker.Client
-	lose *rarely
+	lose func(broker.Message) bool
 }
 
-func (u unconfirmed) Publish(ctx context.Context, messages ...broker.Message) error {
-	var sent []broker.Message
-	for _, m := range messages {
-		if !u.lose.now() {
-			sent = append(sent, m)
-		}
-	}
+func (l losing) Publish(ctx context.Context, messages ...broker.Message) error {
+	sent := slices.DeleteFunc(slices.Clone(messages), l.lose)
 	if len(sent) == 0 {
 		return nil
 	}
-	return u.Client.Publish(ctx, sent...)
+	return l.Client.Publish(ctx, sent...)
+}
+
+// losesSome returns a client that loses every tenth message.
+func losesSome(c broker.Client) broker.Client {
+	tenth := &rarely{every: 10}
+	return losing{c, func(broker.Message) bool { return tenth.now() }}
 }
 
 // hasty acknowledges deliveries before they are handled, and dies in between.
@@ -59,8 +61,8 @@ func (h hasty) Consume(ctx context.Context, subscription broker.Subscription, ha
 	})
 }
 
-// ghostly tells, of some orders that are placed, what is not true: as a relay does whose
-// transaction is rolled back after it has published.
+// ghostly publishes untrue events of some orders, as a relay does whose transaction is
+// rolled back after it has published.
 type ghostly struct {
 	broker.Client
 	tell   *rarely
@@ -134,17 +136,14 @@ func TestEventMutantsAreCaught(t *testing.T) {
 		rules  string // those of which one must notice
 		around eventParts
 	}{
-		"a publication is not confirmed": {"I4 I10", eventParts{wrap: func(c broker.Client) broker.Client {
-			return unconfirmed{c, &rarely{every: 10}}
-		}}},
+		"a publication is not confirmed": {"I4 I10", eventParts{wrap: losesSome}},
 		"acknowledged before it is handled": {"I4 I9 I10", eventParts{wrap: func(c broker.Client) broker.Client {
 			return hasty{c, &rarely{every: 10}}
 		}}},
 		"told and not committed": {"I10", eventParts{wrap: func(c broker.Client) broker.Client {
 			return ghostly{c, &rarely{every: 5}, cancelledOrder}
 		}}},
-		"a command is not confirmed": {"I4 I10", eventParts{commands: true,
-			wrap: func(c broker.Client) broker.Client { return unconfirmed{c, &rarely{every: 10}} }}},
+		"a command is not confirmed": {"I4 I10", eventParts{commands: true, wrap: losesSome}},
 		"commanded and not committed": {"I10", eventParts{commands: true,
 			wrap: func(c broker.Client) broker.Client { return ghostly{c, &rarely{every: 5}, recallOrder} }}},
 		"an update of a read model is lost": {"I9",

@@ -102,8 +102,8 @@ func (s *running) place(t *testing.T, product, quantity int64) string {
 	return order.OrderID
 }
 
-// hastily asks whether all is done, and wants no answer within a while.
-func (s *running) hastily(t *testing.T, within time.Duration, while string) {
+// expectUnsettled asks whether all is done, and wants no answer within a time.
+func (s *running) expectUnsettled(t *testing.T, within time.Duration, while string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
@@ -251,7 +251,8 @@ func TestSettledIsHeldBack(t *testing.T) {
 		lease     any
 	}{{"2", "pending", nil}, {"1", "paid", nil}, {"3", "cancelled", 1}} {
 		set(open.id, open.state, open.lease)
-		s.hastily(t, 100*time.Millisecond, fmt.Sprintf("an order is %s with lease %v", open.state, open.lease))
+		s.expectUnsettled(t, 100*time.Millisecond,
+			fmt.Sprintf("an order is %s with lease %v", open.state, open.lease))
 		set(open.id, "confirmed", nil)
 		s.settle(t)
 	}
@@ -289,7 +290,7 @@ func TestSettledMeansThatNoUnitWorks(t *testing.T) {
 		if got := s.do(t, http.MethodPost, "/orders/"+id+"/cancel", nil, ""); got.status != http.StatusOK {
 			t.Errorf("cancel: %d %s", got.status, got.body)
 		}
-		s.hastily(t, time.Second, fmt.Sprintf("a payment is %q", state(ctx)))
+		s.expectUnsettled(t, time.Second, fmt.Sprintf("a payment is %q", state(ctx)))
 		return nil
 	}))
 	s.settle(t)

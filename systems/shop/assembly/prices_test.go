@@ -1,7 +1,6 @@
 package assembly_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -98,27 +97,16 @@ func (s shopOf) judgeAll(t *testing.T, clients *customers) lab.Audit {
 	return s.judge(t, open, looking.Documents, clients)
 }
 
-// silent loses the changes of prices that it is to publish.
-type silent struct{ broker.Client }
-
-func (s silent) Publish(ctx context.Context, messages ...broker.Message) error {
-	var sent []broker.Message
-	for _, m := range messages {
-		if m.Type != events.ProductRepriced {
-			sent = append(sent, m)
-		}
-	}
-	if len(sent) == 0 {
-		return nil
-	}
-	return s.Client.Publish(ctx, sent...)
+// losesPrices returns a client that loses the changes of prices.
+func losesPrices(c broker.Client) broker.Client {
+	return losing{c, func(m broker.Message) bool { return m.Type == events.ProductRepriced }}
 }
 
 // TestAReplicaThatIsNotToldIsCaught by the copy itself and by the inbox.
 func TestAReplicaThatIsNotToldIsCaught(t *testing.T) {
 	t.Parallel()
 	running, public := start(t, designOf(t, architecture.Sync, knobs("reference", "replicated")),
-		eventParts{wrap: func(c broker.Client) broker.Client { return silent{c} }})
+		eventParts{wrap: losesPrices})
 	clients := newCustomers(public)
 	clients.order(t, 4)
 	clients.reprice(t, 3)

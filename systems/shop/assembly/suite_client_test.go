@@ -3,8 +3,10 @@ package assembly_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -73,18 +75,18 @@ func (c *client) send(method, path string, header http.Header, body string) (rep
 	if err != nil {
 		return reply{}, err
 	}
-	for name, values := range header {
-		request.Header[name] = values
-	}
-	response, err := c.http.Do(request)
+	maps.Copy(request.Header, header)
+	return roundTrip(c.http, request)
+}
+
+// roundTrip sends a request and reads the answer to its end.
+func roundTrip(client *http.Client, request *http.Request) (reply, error) {
+	response, err := client.Do(request)
 	if err != nil {
 		return reply{}, err
 	}
 	text, err := io.ReadAll(response.Body)
-	if err := response.Body.Close(); err != nil {
-		return reply{}, err
-	}
-	return reply{response.StatusCode, response.Header, text}, err
+	return reply{response.StatusCode, response.Header, text}, errors.Join(err, response.Body.Close())
 }
 
 func (c *client) do(t testing.TB, method, path string, header http.Header, body string) reply {
