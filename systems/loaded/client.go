@@ -2,8 +2,8 @@ package loaded
 
 import "github.com/cleave-lab/cleave/lab"
 
-// ClientParameters returns the factors that say how the generator connects.
-func ClientParameters() []lab.Parameter {
+// clientParameters returns the factors that say how the generator connects.
+func clientParameters() []lab.Parameter {
 	return []lab.Parameter{
 		{Name: lab.FactorConnections, Summary: "connections of the generator, in an open loop", Min: 1, Max: 20_000,
 			Optional: true},

@@ -56,10 +56,10 @@ func FirstAnswer(path string, since time.Time) (seconds float64, found bool, err
 	return seconds, found, err
 }
 
-// AddOutage measures what clients saw of the faults of a trial: the longest time without a
+// addOutage measures what clients saw of the faults of a trial: the longest time without a
 // right answer, from when the first operation of the measured load was to begin until the
 // last was over. Without faults it would be the time between two operations.
-func AddOutage(found lab.Measured, left lab.Leftover) error {
+func addOutage(found lab.Measured, left lab.Leftover) error {
 	if len(left.Faults) == 0 {
 		return nil
 	}

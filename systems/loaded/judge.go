@@ -4,8 +4,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// LeastAchieved is the share of the offered rate below which a load was not achieved.
-const LeastAchieved = 0.99
+// leastAchieved is the share of the offered rate below which a load was not achieved.
+const leastAchieved = 0.99
 
 // With adds what the generator reports of the trial to an audit of the system. That the system did
 // not hold a rate is a figure of the audit; where the generator could not send at the rate, a valid
@@ -16,7 +16,7 @@ func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadRe
 	}
 	judged.Figures[lab.FigureAchieved] = load.Achieved
 	if load.Sent > 0 {
-		judged.Figures[lab.FigureErrors] = ErrorShare(load)
+		judged.Figures[lab.FigureErrors] = errorShare(load)
 	}
 	if _, counted := p.Level(b.Counted); Searches(p) || counted { // then no rate was to be held
 		return judged
@@ -42,8 +42,8 @@ func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadRe
 // one at the end may be begun too late to count, which in a short load is more than the share.
 func Held(load lab.LoadReport) bool {
 	missing := (load.Offered - load.Achieved) * load.Duration
-	return load.Achieved >= LeastAchieved*load.Offered || missing < 1.5
+	return load.Achieved >= leastAchieved*load.Offered || missing < 1.5
 }
 
-// ErrorShare returns the share of the operations sent that were not answered rightly.
-func ErrorShare(load lab.LoadReport) float64 { return 1 - float64(load.OK)/float64(load.Sent) }
+// errorShare returns the share of the operations sent that were not answered rightly.
+func errorShare(load lab.LoadReport) float64 { return 1 - float64(load.OK)/float64(load.Sent) }

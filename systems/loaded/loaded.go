@@ -48,7 +48,7 @@ func (b Base) Parameters(operations string) []lab.Parameter {
 		{Name: lab.FactorSearchFrom, Summary: operations +
 			" per second at which the search for the capacity begins", Max: 1e7, Optional: true},
 	}
-	all = append(all, ClientParameters()...)
+	all = append(all, clientParameters()...)
 	return append(all,
 		lab.Parameter{Name: b.Counted, Summary: "so many " + operations + ", as fast as they are answered",
 			Max: MaxCount, Optional: true},

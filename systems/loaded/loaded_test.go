@@ -158,7 +158,7 @@ func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 		}
 		for _, faults := range [][]lab.FaultRecord{nil, make([]lab.FaultRecord, 1)} {
 			found := lab.Measured{Values: map[string]float64{}}
-			err := AddOutage(found, lab.Leftover{Dir: dir, Faults: faults})
+			err := addOutage(found, lab.Leftover{Dir: dir, Faults: faults})
 			if got, has := found.Values[lab.Outage]; err != nil || has != (faults != nil && c.want > 0) ||
 				has && got != c.want {
 				t.Errorf("%s, %d faults: %g s, %t (%v); want %g", name, len(faults), got, has, err, c.want)

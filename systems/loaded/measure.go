@@ -23,7 +23,7 @@ func (b Base) Measure(
 	if _, counted := p.Level(b.Counted); counted && metered.WindowSeconds > 0 { // its duration is a limit
 		found.Values[lab.Goodput] = float64(load.OK) / metered.WindowSeconds
 	}
-	return found, load, AddOutage(found, left)
+	return found, load, addOutage(found, left)
 }
 
 // AddCost adds memory and, if there were operations, processor time per operation. The roles apart
@@ -54,7 +54,7 @@ func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measur
 	found.Course, found.Cohorts = load.Course, load.Cohorts
 	found.Operations, found.Remarks, found.Late = load.Operations, load.Remarks, load.Late
 	if load.Sent > 0 {
-		found.Values[lab.FigureErrors] = ErrorShare(load)
+		found.Values[lab.FigureErrors] = errorShare(load)
 	}
 	_, asked := lab.FindMetric(metrics, lab.Achieved, 0, "")
 	if _, paced := p.Rate(); asked && paced && load.Offered > 0 {

@@ -148,11 +148,6 @@ type Design struct {
 	kit.Settings
 }
 
-// Placeable returns what can be put into units: components and read models.
-func Placeable() []string {
-	return append(shop.Components(), shop.ComponentOrderViews, shop.ComponentStockViews)
-}
-
 // catalogue returns the architectures of the shop.
 func catalogue() kit.Catalogue {
 	return kit.Catalogue{System: "the " + shop.Name, Knobs: knobs(), Presets: presets()}
@@ -272,9 +267,9 @@ func design(name string, settings map[string]string) (Design, error) {
 
 // place puts components into units. Read models are components of their own only where they are documents.
 func place(text string, views Views) ([]Unit, error) {
-	placeable := Placeable()
-	if views != FromDocuments {
-		placeable = shop.Components()
+	placeable := shop.Components()
+	if views == FromDocuments {
+		placeable = append(placeable, shop.ComponentOrderViews, shop.ComponentStockViews)
 	}
 	groups, err := kit.Place(text, placeable)
 	var units []Unit

@@ -40,9 +40,9 @@ type (
 	}
 )
 
-// Priced returns a copy of an order with names, prices and total. The products are in
+// withPrices returns a copy of an order with names, prices and total. The products are in
 // the order of its lines.
-func Priced(order *shoppb.Order, products []*shoppb.Product) *shoppb.Order {
+func withPrices(order *shoppb.Order, products []*shoppb.Product) *shoppb.Order {
 	priced := proto.CloneOf(order)
 	priced.TotalCents = 0
 	for i, line := range priced.Lines {
@@ -52,14 +52,14 @@ func Priced(order *shoppb.Order, products []*shoppb.Product) *shoppb.Order {
 	return priced
 }
 
-// Known holds the customers and products that some orders are about, by
-// their ids. Those that there are not are nil.
+// Known holds the customers and products of some orders, by their ids. An id that does
+// not exist has nil.
 type Known struct {
 	Customers map[int64]*shoppb.Customer
 	Products  map[int64]*shoppb.Product
 }
 
-// About is Known of some orders, before anything is.
+// About returns the ids of some orders' customers and products, all without a value yet.
 func About(orders []*shoppb.Order) Known {
 	k := Known{Customers: map[int64]*shoppb.Customer{}, Products: map[int64]*shoppb.Product{}}
 	for _, order := range orders {
@@ -71,7 +71,7 @@ func About(orders []*shoppb.Order) Known {
 	return k
 }
 
-// Price is Priced by what is known, and the customer; or it is UnknownCustomer or
+// Price returns an order with its prices, and its customer. It fails with UnknownCustomer or
 // UnknownProduct.
 func (k Known) Price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, error) {
 	customer := k.Customers[order.GetCustomerId()]
@@ -79,12 +79,12 @@ func (k Known) Price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, erro
 		return nil, nil, rpc.Problemf(shop.UnknownCustomer, "there is no customer %d", order.GetCustomerId())
 	}
 	products := make([]*shoppb.Product, len(order.GetLines()))
-	for i, id := range ProductIDs(order) {
+	for i, id := range productIDs(order) {
 		if products[i] = k.Products[id]; products[i] == nil {
 			return nil, nil, rpc.Problemf(shop.UnknownProduct, "there is no product %d", id)
 		}
 	}
-	return Priced(order, products), customer, nil
+	return withPrices(order, products), customer, nil
 }
 
 // Rejected returns a copy of an order that is rejected for a reason.
@@ -94,7 +94,8 @@ func Rejected(order *shoppb.Order, reason *shoppb.Rejection) *shoppb.Order {
 	return rejected
 }
 
-// LookUp asks what must be known before an order is taken, and returns it priced, and its customer.
+// LookUp asks for the customer and the products of an order, and returns the order with its prices, and its
+// customer.
 func LookUp(
 	ctx context.Context, catalog shop.Catalog, customers shop.Customers, order *shoppb.Order,
 ) (*shoppb.Order, *shoppb.Customer, error) {
@@ -102,11 +103,11 @@ func LookUp(
 	if err != nil {
 		return nil, nil, err
 	}
-	quote, err := catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: ProductIDs(order)})
+	quote, err := catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: productIDs(order)})
 	if err != nil {
 		return nil, nil, err
 	}
-	return Priced(order, quote.GetProducts()), customer, nil
+	return withPrices(order, quote.GetProducts()), customer, nil
 }
 
 // Refuse records a new order that err, a rule of the shop, rejects. It returns any other error.
@@ -119,8 +120,8 @@ func Refuse(ctx context.Context, book *orders.Book, order *shoppb.Order, err err
 	return rejected, book.Record(ctx, rejected)
 }
 
-// ProductIDs lists the products of an order's lines.
-func ProductIDs(order *shoppb.Order) []int64 {
+// productIDs lists the products of an order's lines.
+func productIDs(order *shoppb.Order) []int64 {
 	ids := make([]int64, len(order.GetLines()))
 	for i, line := range order.GetLines() {
 		ids[i] = line.GetProductId()
@@ -128,7 +129,7 @@ func ProductIDs(order *shoppb.Order) []int64 {
 	return ids
 }
 
-// Lines returns the lines of an order as the inventory wants them.
+// Lines returns the lines of an order for a request to the inventory.
 func Lines(order *shoppb.Order) []*shoppb.Line {
 	lines := make([]*shoppb.Line, len(order.GetLines()))
 	for i, line := range order.GetLines() {
