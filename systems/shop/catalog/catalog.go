@@ -1,5 +1,5 @@
-// Package catalog is the component that knows what is sold: names, prices and the
-// search by name. It knows no stock.
+// Package catalog is the component of products: their names and prices, and the search
+// by name. It knows no stock.
 package catalog
 
 import (
@@ -105,12 +105,12 @@ type cursor struct {
 	product int64
 }
 
-// String returns the cursor as clients see it.
+// String returns the text that clients get.
 func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(c.product, 10) + " " + c.name))
 }
 
-// parseCursor reads a cursor; without one, it is just before the prefix.
+// parseCursor reads a cursor. An empty text is the cursor just before the prefix.
 func parseCursor(text, prefix string) (cursor, error) {
 	if text == "" {
 		return cursor{name: prefix}, nil

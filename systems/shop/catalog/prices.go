@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Tell has tell called with every change of a price, in the transaction that makes it.
-// It is called before the first change.
+// Tell sets a function that is called with every change of a price, in the transaction
+// that makes it. Tell is called before the first change.
 func (c *Catalog) Tell(tell func(context.Context, *shoppb.ProductRepriced) error) { c.tell = tell }
 
 // Reprice implements shop.Catalog.
@@ -28,8 +28,8 @@ func (c *Catalog) Reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shop
 }
 
 // reprice locks the product's row, if its price is another, before it reads: changes of
-// one product are told in the order of their versions. The moment is read before, so no
-// order that carries the new price is older.
+// one product are published in the order of their versions. The clock is read first, so
+// that no order with the new price is older.
 func (c *Catalog) reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
 	id, cents, now := in.GetProductId(), in.GetPriceCents(), time.Now().UnixMicro()
 	changed, err := c.tables.Reprice(ctx, id, cents)

@@ -8,8 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Tables are those of the catalog. BySQL makes them of statements that are written here; somebody else may
-// make them of others.
+// Tables are the tables of the catalog. BySQL implements them in SQL, package mapped by an ORM.
 type Tables interface {
 	// Products returns products. Unknown ones are left out.
 	Products(ctx context.Context, ids []int64) ([]Product, error)
@@ -18,8 +17,8 @@ type Tables interface {
 	// Beyond returns the first products, in the order of their names, that are after a name and a product and
 	// before a text.
 	Beyond(ctx context.Context, name string, product int64, before string, limit int) ([]Product, error)
-	// Reprice gives a product another price and a new version, and returns 0 where it has that price or is
-	// unknown. It locks what it changes.
+	// Reprice gives a product another price and a new version. It returns 0 if the product has that price or is
+	// unknown.
 	Reprice(ctx context.Context, id, cents int64) (changed int64, err error)
 	// Note writes down a price.
 	Note(ctx context.Context, price Price) error
@@ -34,7 +33,7 @@ type Product struct {
 	Version    int64
 }
 
-// shown returns what others see of it.
+// shown returns the message of a product.
 func (p Product) shown() *shoppb.Product {
 	return &shoppb.Product{ProductId: p.ProductID, Name: p.Name, PriceCents: p.PriceCents}
 }
@@ -47,7 +46,7 @@ type Price struct {
 	ChangedUs  int64 // microseconds since 1970
 }
 
-// bySQL implements Tables. Of products it reads what is shown and the version.
+// bySQL implements Tables. It does not read search names.
 type bySQL struct {
 	db     *database.DB
 	quotes []string // SELECT by number of products
@@ -94,7 +93,7 @@ func (t bySQL) Note(ctx context.Context, price Price) error {
 	return err
 }
 
-// scanInto returns what appends rows to products.
+// scanInto returns a function that appends rows to products.
 func scanInto(products *[]Product) func(database.Row) error {
 	return func(row database.Row) error {
 		var p Product

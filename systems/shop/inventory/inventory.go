@@ -1,6 +1,6 @@
-// Package inventory is the component that holds the stock. What lies on the shelf
-// is either reserved and then sold, or goes back: on hand, reserved and sold always
-// add up to what there was. It knows no orders beyond their ids.
+// Package inventory is the component that holds the stock. Items are on hand, then
+// reserved, then sold, or go back: the three numbers always add up to the first stock.
+// It knows no orders beyond their ids.
 package inventory
 
 import (
@@ -134,7 +134,7 @@ func (c *Inventory) reserve(
 	return outcomes, err
 }
 
-// outOfStock says that there is enough for some of the lines only.
+// outOfStock returns the refusal of lines of which only some are in stock.
 func outOfStock(lines []*shoppb.Line, there int) error {
 	if len(lines) == 1 {
 		return rpc.Problemf(shop.OutOfStock, "product %d: the shelf does not hold %d", lines[0].GetProductId(),
@@ -153,7 +153,7 @@ func (c *Inventory) ReleaseAll(ctx context.Context, all []*shoppb.StepRequest) (
 	return steps.Do(ctx, c.db, "release", all, nil, c.release)
 }
 
-// release forbids the reservations that have not come, and gives the others back.
+// release gives reservations back, and forbids those that have not come.
 func (c *Inventory) release(
 	ctx context.Context, all []*shoppb.StepRequest, look bool,
 ) ([]steps.Outcome, error) {
@@ -202,7 +202,7 @@ func (c *Inventory) step(
 	return steps.Do(ctx, c.db, doing, all, nil, take)
 }
 
-// advance is step for orders that are known, and locked.
+// advance is step for orders whose rows are read and locked.
 func (c *Inventory) advance(
 	ctx context.Context, all []*shoppb.StepRequest, known map[string]reservation, from, to string,
 	shift Shift,

@@ -10,16 +10,16 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// What the steps look at before they write.
+// The steps read these rows before they write.
 
-// reservation holds what an order has reserved. It has no state where there is none; one
-// that was released before it came has no product.
+// reservation is the reservation of an order. It has no state if there is none; one that
+// was released before it came has no product.
 type reservation struct {
 	state string
 	lines []*shoppb.Line
 }
 
-// reservations reads, and locks, what orders have reserved.
+// reservations reads and locks the reservations of orders.
 func (c *Inventory) reservations(ctx context.Context, orders []string) (map[string]reservation, error) {
 	rows, err := c.tables.Reserved(ctx, orders)
 	found := map[string]reservation{}
@@ -35,8 +35,7 @@ func (c *Inventory) reservations(ctx context.Context, orders []string) (map[stri
 // shelf holds the numbers on hand, by product.
 type shelf map[int64]int64
 
-// onHand reads, and locks, what is on hand of the products that orders want, but for
-// those that are known.
+// onHand reads and locks the numbers on hand of the products of orders that are not known.
 func (c *Inventory) onHand(
 	ctx context.Context, all []*shoppb.ReserveRequest, known map[string]reservation,
 ) (shelf, error) {
@@ -51,8 +50,8 @@ func (c *Inventory) onHand(
 	return c.tables.OnHand(ctx, slices.Sorted(maps.Keys(wanted)))
 }
 
-// take takes all lines of an order from the shelf, or none, and returns for how many
-// there was enough.
+// take takes all lines of an order from the shelf, or none, and returns how many lines the
+// shelf covered.
 func (s shelf) take(lines []*shoppb.Line) (there int) {
 	for _, line := range lines {
 		if s[line.GetProductId()] >= line.GetQuantity() {
@@ -73,8 +72,8 @@ type Level struct {
 	Version int64
 }
 
-// Levels reads what there is of products, in the transaction that the context
-// carries, if any. Unknown products are left out.
+// Levels reads the stock of products, in the transaction that the context carries, if any.
+// Unknown products are left out.
 func (c *Inventory) Levels(ctx context.Context, products []int64) ([]Level, error) {
 	rows, err := c.tables.Stock(ctx, products)
 	if err != nil {

@@ -8,19 +8,18 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Tables are those of the inventory. BySQL makes them of statements that are written here; somebody else may
-// make them of others.
+// Tables are the tables of the inventory. BySQL implements them in SQL, package mapped by an ORM.
 type Tables interface {
-	// Those of the reservations; each Row is a Reservation.
+	// Rows are Reservations.
 	steps.Rows
-	// Reserved returns the reservations of orders line by line, which nobody else changes in this transaction.
+	// Reserved returns the reservations of orders line by line, and locks their rows.
 	Reserved(ctx context.Context, orders []string) ([]Reservation, error)
-	// OnHand returns what is on hand of products, which nobody else changes in this transaction.
+	// OnHand returns the numbers on hand of products, and locks their rows.
 	OnHand(ctx context.Context, products []int64) (map[int64]int64, error)
-	// Shift moves amounts, by product, and reports whether there was enough of all; else it has moved some, and
-	// there was enough of that many. It locks the products in their order.
-	Shift(ctx context.Context, way Shift, amounts map[int64]int64) (enough bool, moved int64, err error)
-	// Stock reads what there is of products. Unknown ones are left out.
+	// Shift moves amounts, by product, and reports whether there was enough of all; else it has moved as many as
+	// it returns. It locks the products in their order.
+	Shift(ctx context.Context, shift Shift, amounts map[int64]int64) (enough bool, moved int64, err error)
+	// Stock reads the stock of products. Unknown ones are left out.
 	Stock(ctx context.Context, products []int64) ([]Stock, error)
 }
 
@@ -48,10 +47,10 @@ type Stock struct {
 	Version   int64
 }
 
-// TableName names it, where others would be in the plural.
+// TableName returns the name of the table for gorm, whose rule is the plural.
 func (Stock) TableName() string { return "stock" }
 
-// Shift is a way that stock goes: from a column to another.
+// Shift moves stock from one column to another.
 type Shift struct{ From, To string }
 
 // The columns of the stock.
@@ -86,9 +85,9 @@ func BySQL(db *database.DB) Tables {
 			"SELECT product_id, on_hand, reserved, sold, version FROM stock WHERE product_id IN", ""),
 		shifts: map[Shift]steps.Amounts{},
 	}
-	for _, way := range []Shift{take, sell, put, unsell} {
-		t.shifts[way] = steps.NewAmounts(db, "stock", "product_id", way.From+" = "+way.From+" - ?, "+
-			way.To+" = "+way.To+" + ?, version = version + 1", way.From)
+	for _, s := range []Shift{take, sell, put, unsell} {
+		t.shifts[s] = steps.NewAmounts(db, "stock", "product_id",
+			s.From+" = "+s.From+" - ?, "+s.To+" = "+s.To+" + ?, version = version + 1", s.From)
 	}
 	return t
 }
@@ -109,9 +108,9 @@ func (t bySQL) OnHand(ctx context.Context, products []int64) (map[int64]int64, e
 }
 
 func (t bySQL) Shift(
-	ctx context.Context, way Shift, amounts map[int64]int64,
+	ctx context.Context, shift Shift, amounts map[int64]int64,
 ) (enough bool, moved int64, err error) {
-	return t.shifts[way].Move(ctx, amounts)
+	return t.shifts[shift].Move(ctx, amounts)
 }
 
 func (t bySQL) Stock(ctx context.Context, products []int64) ([]Stock, error) {

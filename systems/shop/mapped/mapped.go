@@ -1,11 +1,10 @@
 // Package mapped keeps the data of the shop's components with an ORM, gorm, written as its documentation
-// shows: rows are structs, statements are built of their fields at every call, an order comes with its lines
-// by a query for these, and each of several rows that are changed has a statement of its own. Which rows are
-// changed when, and what is refused, is the components' matter, here as in SQL.
+// shows: rows are structs, statements are built of their fields at every call, the lines of orders come by a
+// second query, and each of several rows that change has a statement of its own. The components decide which
+// rows change and what is refused, as with SQL.
 //
-// The tables are those of package schema, filled as ever: nothing is migrated. Outboxes, inboxes and the
-// record of sagas are no stores of the components and stay what they are. Only programs whose units need it
-// have this package.
+// The tables are those of package schema, with the same seed: nothing is migrated. Outboxes, inboxes and the
+// table of sagas do not use the ORM. Only programs whose units need it have this package.
 //
 // Entry point: Stores.
 package mapped
@@ -34,31 +33,31 @@ import (
 // Stores makes the tables of the components in their databases.
 type Stores struct{}
 
-// Catalog returns the catalog's.
+// Catalog returns the tables of the catalog.
 func (Stores) Catalog(db *database.DB) catalog.Tables { return products{open(db)} }
 
-// Customers returns that of the customers.
+// Customers returns the table of the customers.
 func (Stores) Customers(db *database.DB) customers.Table { return buyers{open(db)} }
 
-// Inventory returns the inventory's.
+// Inventory returns the tables of the inventory.
 func (Stores) Inventory(db *database.DB) inventory.Tables {
 	return stock{ledger[inventory.Reservation]{open(db)}}
 }
 
-// Payments returns those of the payments.
+// Payments returns the tables of the payments.
 func (Stores) Payments(db *database.DB) payments.Tables {
 	return accounts{ledger[payments.Payment]{open(db)}}
 }
 
-// Shipping returns that of the shipments.
+// Shipping returns the table of the shipments.
 func (Stores) Shipping(db *database.DB) shipping.Table {
 	return parcels{ledger[shipping.Shipment]{open(db)}}
 }
 
-// Orders returns those of the orders.
+// Orders returns the tables of the orders.
 func (Stores) Orders(db *database.DB) orders.Tables { return book{ledger[orders.Order]{open(db)}} }
 
-// Replica returns those of what the orders know.
+// Replica returns the tables of the orders' replica.
 func (Stores) Replica(db *database.DB) reference.Tables { return replica{open(db)} }
 
 // store is a database as gorm sees it.
@@ -67,7 +66,7 @@ type store struct {
 	orm *gorm.DB
 }
 
-// open puts gorm on a database that is open. It dials nothing, so that nothing can fail.
+// open puts gorm on an open database. It makes no connection, so it cannot fail.
 func open(db *database.DB) store {
 	pool := db.Pool()
 	var dialect gorm.Dialector = sqlite{pool}
@@ -94,16 +93,16 @@ func open(db *database.DB) store {
 	return store{db, orm}
 }
 
-// read returns what reads, in the transaction that the context carries, if any.
+// read returns a session for reading, in the transaction that the context carries, if any.
 func (s store) read(ctx context.Context) *gorm.DB { return s.orm.WithContext(ctx) }
 
-// locked returns what reads rows, in the order of a key, that nobody else changes in this transaction.
+// locked returns a session that locks the rows that it reads, in the order of a key.
 func (s store) locked(ctx context.Context, key string) *gorm.DB {
 	return s.read(ctx).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order(key)
 }
 
-// change runs a statement in a transaction of its own or as a part of that which the context carries, and
-// returns how many rows it has changed.
+// change runs a statement in the transaction that the context carries, or in one of its own, and returns how
+// many rows it has changed.
 func (s store) change(ctx context.Context, work func(tx *gorm.DB) *gorm.DB) (rows int64, err error) {
 	err = s.db.Do(ctx, func(ctx context.Context) error {
 		done := work(s.read(ctx))
@@ -113,10 +112,10 @@ func (s store) change(ctx context.Context, work func(tx *gorm.DB) *gorm.DB) (row
 	return rows, err
 }
 
-// appended is the journal with an entry at its end.
+// appended returns the expression of the journal with a new entry.
 func (s store) appended(entry string) clause.Expr { return gorm.Expr(s.db.Appended("journal"), entry) }
 
-// found reports whether a row that was asked for is there.
+// found reports whether a query has found its row.
 func found(err error) (bool, error) {
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return false, nil

@@ -116,7 +116,7 @@ func (t book) OfCustomer(
 		Order("order_id DESC").Limit(limit))
 }
 
-// withLines returns what reads orders with their lines, which a second query brings.
+// withLines returns a session that reads orders with their lines by a second query.
 func (t book) withLines(ctx context.Context) *gorm.DB {
 	return t.read(ctx).Preload("Lines", func(tx *gorm.DB) *gorm.DB { return tx.Order("line") })
 }

@@ -16,8 +16,8 @@ import (
 var ErrKeyTaken = errors.New("the idempotency key belongs to an order already")
 
 // Book is the record of all orders: their content, their state, and which states
-// may follow. It drives nothing. Each change is implemented for a batch of orders, as
-// package steps says.
+// may follow. It drives nothing. Each change is implemented for a batch of orders; see
+// package steps.
 type Book struct {
 	db     *database.DB
 	tables Tables
@@ -73,8 +73,8 @@ func (b *Book) BeginAll(ctx context.Context, all []Beginning) ([]steps.Outcome, 
 	return steps.Do(ctx, b.db, "record", all, nil, b.begin)
 }
 
-// begin needs no look: the ids are new, so that those which are on record after the
-// INSERT have been written by it.
+// begin needs no look: the ids are new, so that the INSERT has written all that are on
+// record after it.
 func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outcome, error) {
 	rows := make([]steps.Row, len(all))
 	for i, begun := range all {
@@ -114,17 +114,16 @@ func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outc
 	return outcomes, b.tables.InsertLines(ctx, lines)
 }
 
-// Advance moves an order from one state to a later one, and reports whether it
-// did: not where the order is in that state already. The states between are taken
-// to be passed in the same moment. Any other state of the order is a Conflict.
-// rejection is why, where the order becomes rejected.
+// Advance moves an order from one state to a later one, and skips the states between. It
+// reports false if the order is in that state already. Any other state is a Conflict.
+// rejection is the reason if the order becomes rejected.
 func (b *Book) Advance(
 	ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection,
 ) (bool, error) {
 	return b.advanceOne(ctx, id, from, to, rejection, nil)
 }
 
-// advanceOne moves an order that then nobody holds, or that has a lease.
+// advanceOne is Advance with the new lease of the order; nil: none.
 func (b *Book) advanceOne(
 	ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection, lease any,
 ) (bool, error) {

@@ -10,14 +10,15 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// What coordinates a two-phase commit writes down its decision in the row of the order: the state is where
-// the order has come to, and the lease stays until all participants have heard of it.
+// The coordinator of a two-phase commit writes its decision into the row of the order: the state is the
+// decision, and the lease stays until all participants have got it.
 
-// ErrBusy means that somebody works on an order and is not done with it.
+// ErrBusy means that another coordinator works on an order.
 var ErrBusy = errors.New("somebody else works on the order")
 
-// Decide writes down the state that an order gets, and why it is rejected, if it is. Others may have taken it
-// over: then it fails with ErrOvertaken. What is rejected nobody needs to hear of, so that the lease ends.
+// Decide writes down the state of an order, and the reason if it is rejected. If another coordinator has
+// taken the order over, it fails with ErrOvertaken. A rejection ends the lease, since no participant needs to
+// get it.
 func (b *Book) Decide(ctx context.Context, u Underway, to shop.State, reason *shoppb.Rejection) error {
 	lease := any(u.Lease)
 	if to == shop.StateRejected {
@@ -34,13 +35,13 @@ func (b *Book) Decide(ctx context.Context, u Underway, to shop.State, reason *sh
 	return nil
 }
 
-// Forget ends the lease of an order: all participants have heard of the decision.
+// Forget ends the lease of an order: all participants have got the decision.
 func (b *Book) Forget(ctx context.Context, u Underway) error {
 	return b.held(ctx, "forget", u, Change{Columns: []Column{{columnLease, nil}}})
 }
 
-// Hold takes the lease of a confirmed order that nobody works on, else it fails with ErrBusy or, where the
-// order is in another state, as Advance does; it reports whether the order is cancelled already.
+// Hold takes the lease of a confirmed order, and reports whether the order is cancelled already. It fails
+// with ErrBusy if the order has a lease, and in any other state as Advance does.
 func (b *Book) Hold(ctx context.Context, id string, lease int64) (u Underway, cancelled bool, err error) {
 	u = Underway{Order: id, State: shop.StateConfirmed, Lease: lease}
 	held, err := b.tables.Hold(ctx, id, shop.StateConfirmed, lease)
@@ -60,7 +61,7 @@ func (b *Book) Hold(ctx context.Context, id string, lease int64) (u Underway, ca
 	return u, false, ErrBusy
 }
 
-// Standing returns the state of an order and its lease, 0 where it has none; "" where it is not on record.
+// Standing returns the state of an order, empty if it is not on record, and its lease, 0 if it has none.
 func (b *Book) Standing(ctx context.Context, id string) (u Underway, err error) {
 	if u, err = b.tables.Standing(ctx, id); err != nil {
 		err = fmt.Errorf("look how order %s stands: %w", id, err)

@@ -1,5 +1,5 @@
 // Package orders is the component that takes orders: it keeps them in a Book,
-// makes a repeated request the same order, and hands each new one to a
+// answers a repeated request with the same order, and hands each new one to a
 // Coordinator, which carries it through the other components. It knows none of
 // them itself.
 package orders
@@ -19,14 +19,14 @@ import (
 
 // Coordinator carries orders through the steps of the other components.
 type Coordinator interface {
-	// Place takes an order that nobody has on record yet, with key, customer and
-	// unpriced lines, in state pending. It records it, carries it as far as it does
-	// before it answers, and returns it as it is on record then: final, rejected
-	// too, or pending. It does not change its argument.
+	// Place takes a new order with key, customer and unpriced lines, in state pending.
+	// It records the order, takes some or all of its steps, and returns it as it is on
+	// record then: final, which includes rejected, or pending. It does not change its
+	// argument.
 	//
-	// It fails with ErrKeyTaken when the key is on record; the order then has left no
+	// It fails with ErrKeyTaken if the key is on record; the order then has left no
 	// trace. After any other error the order is on record and will become final, or
-	// it has left no trace; repeating the request tells.
+	// it has left no trace; repeating the request shows which.
 	Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error)
 	// Cancel undoes a confirmed order and returns it as it is on record then.
 	// Repeating it changes nothing; any other state is a Conflict.
@@ -67,7 +67,7 @@ func (o *Orders) CreateOrder(
 	return &shoppb.CreateOrderResponse{Order: placed}, nil
 }
 
-// draft returns a new order as it was asked for. Its id rises with time.
+// draft returns the new order of a request. Its id rises with time.
 func draft(in *shoppb.CreateOrderRequest) (*shoppb.Order, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -97,7 +97,7 @@ func (o *Orders) replay(ctx context.Context, asked *shoppb.Order) (*shoppb.Creat
 	return &shoppb.CreateOrderResponse{Order: known, Replayed: true}, nil
 }
 
-// sameContent compares what customers decide.
+// sameContent compares the customers and the lines of two orders.
 func sameContent(a, b *shoppb.Order) bool {
 	if a.GetCustomerId() != b.GetCustomerId() || len(a.GetLines()) != len(b.GetLines()) {
 		return false

@@ -8,23 +8,22 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Tables are those of the orders. BySQL makes them of statements that are written here; somebody else may
-// make them of others.
+// Tables are the tables of the orders. BySQL implements them in SQL, package mapped by an ORM.
 type Tables interface {
-	// Those of the orders; each Row is an Order, and neither its id nor its key may be there. Move has the
-	// values of the columns rejection_kind, rejection_detail and lease_until_us, and makes a new version.
+	// Rows are Orders. Insert skips those whose id or key is there. Move takes the values of the columns
+	// rejection_kind, rejection_detail and lease_until_us, and makes a new version.
 	steps.Rows
 	// InsertLines writes the lines of new orders.
 	InsertLines(ctx context.Context, lines []OrderLine) error
-	// Arrive writes the final state of orders of which the lease is the known one, and ends it.
+	// Arrive writes the final state of orders that still have the known lease, and ends it.
 	Arrive(ctx context.Context, all []Underway, to shop.State) (moved int64, err error)
-	// Leases returns the leases of orders that somebody holds, and that nobody else changes in this transaction.
+	// Leases returns the leases of orders, and locks their rows. Orders without a lease are left out.
 	Leases(ctx context.Context, orders []string) (map[string]int64, error)
-	// Change changes the row of an order of which lease and state are the known ones.
+	// Change changes the row of an order that still has the known lease and state.
 	Change(ctx context.Context, u Underway, change Change) (changed int64, err error)
-	// Hold gives a lease to an order in a state, where nobody has one.
+	// Hold gives a lease to an order in a state, unless it has one.
 	Hold(ctx context.Context, id string, in shop.State, lease int64) (held int64, err error)
-	// Standing returns the state of an order and its lease, 0 where it has none; "" where it is not on record.
+	// Standing returns the state of an order, empty if it is not on record, and its lease, 0 if it has none.
 	Standing(ctx context.Context, id string) (Underway, error)
 	// Abandoned lists orders whose lease was over at a moment, the longest first.
 	Abandoned(ctx context.Context, now int64, limit int) ([]Underway, error)
@@ -76,7 +75,7 @@ func (o Order) Values(to []any) []any {
 		o.RejectionDetail, o.Version, o.CreatedUnixUs, lease, o.Journal)
 }
 
-// Shown returns what others see of an order.
+// Shown returns the message of an order.
 func (o Order) Shown() *shoppb.Order {
 	shown := &shoppb.Order{OrderId: o.OrderID, IdempotencyKey: o.IdempotencyKey, CustomerId: o.CustomerID,
 		TotalCents: o.TotalCents, State: o.State, Version: o.Version, CreatedUnixUs: o.CreatedUnixUs}
@@ -90,7 +89,7 @@ func (o Order) Shown() *shoppb.Order {
 	return shown
 }
 
-// Underway returns how an order goes on.
+// Underway returns the state of work on an order.
 func (o Order) Underway() Underway {
 	u := Underway{Order: o.OrderID, State: shop.State(o.State)}
 	if o.LeaseUntilUs != nil {
@@ -112,11 +111,11 @@ type OrderLine struct {
 	UnitPriceCents int64
 }
 
-// Change is what changes in the row of an order.
+// Change is a change of an order's row.
 type Change struct {
 	Columns    []Column
 	NewVersion bool
-	Entry      string // what the journal gains; empty: nothing
+	Entry      string // added to the journal; may be empty
 }
 
 // Column is a column with its new value.
@@ -133,7 +132,7 @@ const (
 	columnDetail = "rejection_detail"
 )
 
-// because returns the columns that say why an order is rejected, empty where it is not.
+// because returns the columns with the reason of a rejection, empty without one.
 func because(reason *shoppb.Rejection) []Column {
 	return []Column{{columnKind, reason.GetKind()}, {columnDetail, reason.GetDetail()}}
 }

@@ -17,26 +17,25 @@ import (
 var ErrOvertaken error = rpc.Problemf(rpc.DeadlineExceeded,
 	"the time for this order was up, and it was taken over")
 
-// Underway is an order that is not where it is going, and who works on it. It is
-// kept in the row of the order itself: so an order and how it goes on change in one
-// statement, and what is on its way needs no second record. The lease is also what
-// tells its holder from a predecessor who is late: each step of the record is
-// refused to all others.
+// Underway is an order that a coordinator works on, or has abandoned. It is kept in
+// the row of the order itself: so the order and its progress change in one statement,
+// and need no second record. The lease also identifies its holder: the book refuses
+// the changes of a late predecessor.
 type Underway struct {
 	Order string
-	// State is pending for an order on its way, cancelled for one that is being undone.
+	// State is pending for an order that is being placed, cancelled for one that is being undone.
 	State shop.State
-	// Reason is set where a pending order goes back, to be rejected.
+	// Reason is set if a pending order is going to be rejected.
 	Reason *shoppb.Rejection
-	// Lease is until when nobody else works on the order, in microseconds since 1970.
+	// Lease is until when no other coordinator works on the order, in microseconds since 1970.
 	Lease int64
 }
 
 const (
-	// Lease limits the time for which an order belongs to who works on it.
+	// Lease limits the time for which an order belongs to one coordinator.
 	Lease = 5 * time.Second
 	// Margin separates the end of work on an order from the end of its lease, so that the last step is over
-	// when somebody else takes over.
+	// when another coordinator takes over.
 	Margin = time.Second
 )
 
@@ -54,16 +53,15 @@ const (
 // GetOrderId implements steps.OfOrder.
 func (u Underway) GetOrderId() string { return u.Order }
 
-// Turn writes down that a pending order goes back, before its first compensation.
+// Turn writes down that a pending order is going to be rejected, before its first compensation.
 func (b *Book) Turn(ctx context.Context, u Underway, reason *shoppb.Rejection) (Underway, error) {
 	err := b.held(ctx, "turn", u, Change{Columns: because(reason), Entry: steps.Entry(entryTurned)})
 	u.Reason = reason
 	return u, err
 }
 
-// Arrive writes the final state of a pending order, which then nobody holds: it is
-// rejected where it has turned back, else confirmed. The states between are passed
-// in that moment.
+// Arrive writes the final state of a pending order and ends its lease: it is rejected if
+// it has a reason, else confirmed. It skips the states between.
 func (b *Book) Arrive(ctx context.Context, u Underway) error {
 	_, err := steps.One(ctx, u, b.ArriveAll)
 	return err
@@ -113,8 +111,8 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 		})
 }
 
-// BeginCancel makes a confirmed order cancelled, for the holder of the lease to
-// undo. It reports whether it did, and fails, as Advance does.
+// BeginCancel makes a confirmed order cancelled; the holder of the lease undoes it. Its
+// other results are those of Advance.
 func (b *Book) BeginCancel(ctx context.Context, id string, lease int64) (Underway, bool, error) {
 	moved, err := b.advanceOne(ctx, id, shop.StateConfirmed, shop.StateCancelled, nil, lease)
 	return Underway{Order: id, State: shop.StateCancelled, Lease: lease}, moved, err
@@ -125,21 +123,21 @@ func (b *Book) EndCancel(ctx context.Context, u Underway) error {
 	return b.held(ctx, "end", u, Change{Columns: []Column{{columnLease, nil}}, Entry: steps.Entry(entryUndone)})
 }
 
-// Take extends the lease of an order that nobody holds, for who calls.
+// Take takes over an order whose lease is over: it gets a new lease.
 func (b *Book) Take(ctx context.Context, u Underway, lease int64) (Underway, error) {
 	err := b.held(ctx, "take", u, Change{Columns: []Column{{columnLease, lease}}})
 	u.Lease = lease
 	return u, err
 }
 
-// held changes an order where the state and the lease are still those that are known.
+// held changes an order if its state and its lease are still the known ones.
 func (b *Book) held(ctx context.Context, doing string, u Underway, change Change) error {
 	changed, err := b.tables.Change(ctx, u, change)
 	if err == nil && changed != 1 {
 		err = ErrOvertaken
 	}
 	if err != nil {
-		return fmt.Errorf("%s the way of order %s: %w", doing, u.Order, err)
+		return fmt.Errorf("%s order %s: %w", doing, u.Order, err)
 	}
 	return nil
 }
@@ -154,7 +152,7 @@ func (b *Book) Abandoned(ctx context.Context, now int64, limit int) ([]Underway,
 	return found, nil
 }
 
-// CountUnderway returns how many orders are not where they are going.
+// CountUnderway returns how many orders have a lease.
 func CountUnderway(ctx context.Context, db *database.DB) (count int64, err error) {
 	_, err = db.One(ctx, []any{&count}, "SELECT COUNT(*) FROM orders WHERE lease_until_us IS NOT NULL")
 	return count, err

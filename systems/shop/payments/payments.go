@@ -1,6 +1,6 @@
 // Package payments is the component that holds the customers' accounts. An amount
 // is captured, and may be refunded: balances and captured amounts always add up to
-// what there was. It knows no orders beyond their ids.
+// the first balances. It knows no orders beyond their ids.
 package payments
 
 import (
@@ -20,7 +20,7 @@ import (
 // The states of a payment.
 const (
 	StateCaptured = "captured"
-	StateVoided   = "voided"   // forbidden before it came
+	StateVoided   = "voided"   // forbidden before it was captured
 	StateRefunded = "refunded" // given back after it was captured
 )
 
@@ -62,7 +62,7 @@ func (c *Payments) ChargeAll(ctx context.Context, all []*shoppb.ChargeRequest) (
 	return steps.Do(ctx, c.db, "charge", all, check, c.charge)
 }
 
-// charge takes what orders cost from balances.
+// charge takes the amounts of orders from the balances.
 func (c *Payments) charge(
 	ctx context.Context, all []*shoppb.ChargeRequest, look bool,
 ) ([]steps.Outcome, error) {
@@ -112,8 +112,7 @@ func (c *Payments) charge(
 	return outcomes, err
 }
 
-// balancesOf reads, and locks, the balances of all who pay, but for the orders that are
-// known.
+// balancesOf reads and locks the balances of the customers of orders that are not known.
 func (c *Payments) balancesOf(
 	ctx context.Context, all []*shoppb.ChargeRequest, known map[string]string,
 ) (map[int64]int64, error) {
@@ -126,7 +125,7 @@ func (c *Payments) balancesOf(
 	return c.tables.Balances(ctx, slices.Sorted(maps.Keys(paying)))
 }
 
-// covers says why the balances, in cents, do not cover an amount, if they do not.
+// covers returns nil if the balances, in cents, cover an amount, or the reason why not.
 func covers(balances map[int64]int64, customer, amount int64) error {
 	balance, known := balances[customer]
 	switch {
@@ -138,7 +137,7 @@ func covers(balances map[int64]int64, customer, amount int64) error {
 	return nil
 }
 
-// notCovered says why an amount could not be taken.
+// notCovered returns the reason why an amount could not be taken.
 func (c *Payments) notCovered(ctx context.Context, in *shoppb.ChargeRequest) error {
 	if _, err := c.GetAccount(ctx, &shoppb.GetAccountRequest{CustomerId: in.GetCustomerId()}); err != nil {
 		return err
@@ -175,7 +174,7 @@ func (c *Payments) VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]st
 	return steps.Do(ctx, c.db, "void", all, nil, c.void)
 }
 
-// void forbids the payments that have not come.
+// void forbids the payments that were not captured.
 func (c *Payments) void(
 	ctx context.Context, all []*shoppb.StepRequest, look bool,
 ) (outcomes []steps.Outcome, err error) {

@@ -7,17 +7,16 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Tables are those of the payments. BySQL makes them of statements that are written here; somebody else may
-// make them of others.
+// Tables are the tables of the payments. BySQL implements them in SQL, package mapped by an ORM.
 type Tables interface {
-	// Those of the payments; each Row is a Payment.
+	// Rows are Payments.
 	steps.Rows
-	// Balances returns the balances of customers, which nobody else changes in this transaction.
+	// Balances returns the balances of customers, and locks their rows.
 	Balances(ctx context.Context, customers []int64) (map[int64]int64, error)
 	// Balance returns the balance of a customer, in cents, and whether there is an account.
 	Balance(ctx context.Context, customer int64) (cents int64, found bool, err error)
-	// Debit takes amounts from balances, by customer, and reports whether all covered theirs; else it has taken
-	// some, and that many did. It locks the accounts in their order.
+	// Debit takes amounts from balances, by customer, and reports whether all balances were enough; else it has
+	// taken moved of the amounts. It locks the accounts in their order.
 	Debit(ctx context.Context, amounts map[int64]int64) (enough bool, moved int64, err error)
 	// Refund gives the amount of a payment back and returns how many accounts it has changed.
 	Refund(ctx context.Context, order string) (changed int64, err error)

@@ -51,8 +51,7 @@ func (c *Shipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Sh
 }
 
 // ShipAll is Ship for a batch of orders. It needs no look: one statement decides about
-// each. Those that are shipped already stay as they are; which these were, it does not
-// say.
+// each. It does not report which orders were shipped already.
 func (c *Shipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]steps.Outcome, error) {
 	return steps.DoStatement(ctx, c.db, "ship", all, c.ship)
 }

@@ -7,10 +7,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Table is that of the shipments. BySQL makes it of statements that are written here; somebody else may make
-// it of others.
+// Table is the table of the shipments. BySQL implements it in SQL, package mapped by an ORM.
 type Table interface {
-	// Each Row is a Shipment.
+	// Rows are Shipments.
 	steps.Rows
 	// Shipment returns the shipment of an order, and whether there is one.
 	Shipment(ctx context.Context, order string) (shipment Shipment, found bool, err error)

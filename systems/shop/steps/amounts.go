@@ -10,20 +10,20 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Amounts moves amounts from a column of rows to others, where there is enough.
+// Amounts moves amounts from one column to another, in rows that have enough.
 type Amounts struct {
 	db    *database.DB
 	uses  int      // of an amount, in the assignments
 	texts []string // by number of rows
 }
 
-// manyAmounts is how many rows one statement moves for many orders. It looks through all
-// of them for each, so that more would cost more than a second statement. One order is
-// one statement.
+// manyAmounts is how many rows one statement changes for many orders. The database looks
+// through all amounts for each row, so that more would cost more than a second statement.
+// One order is one statement.
 const manyAmounts = 32
 
 // NewAmounts makes the statements for a table. set are their assignments, in which ?
-// is the amount; only rows are changed of which the column from holds that much.
+// is the amount. They change only rows whose column from is at least the amount.
 func NewAmounts(db *database.DB, table, key, set, from string) Amounts {
 	return Amounts{db: db, uses: strings.Count(set, "?"),
 		texts: database.Texts(shop.MaxLines, func(n int) string {
@@ -37,10 +37,10 @@ func NewAmounts(db *database.DB, table, key, set, from string) Amounts {
 		})}
 }
 
-// Move moves amounts, by the keys of their rows, and reports whether there was enough of
-// all; else it has moved some, and there was enough of that many. One statement is one
-// round trip whatever the number of rows, and it locks them in the order of their keys,
-// so that two orders do not wait for each other in a circle.
+// Move moves amounts, by the keys of their rows, and reports whether all rows had enough;
+// else it has moved the amounts of as many rows as it returns. One statement is one round
+// trip whatever the number of rows, and locks them in the order of their keys, so that two
+// orders do not wait for each other in a circle.
 func (a Amounts) Move(ctx context.Context, amounts map[int64]int64) (enough bool, moved int64, err error) {
 	most := manyAmounts
 	if len(amounts) <= shop.MaxLines {

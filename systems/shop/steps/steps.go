@@ -74,8 +74,8 @@ func Do[Q OfOrder](
 	})
 }
 
-// DoStatement is Do for a step that is one statement for one order, and leaves nothing
-// where it is refused: that needs no transaction.
+// DoStatement is Do for a step that is a single statement for one order, and changes
+// nothing if it is refused: one order needs no transaction.
 func DoStatement[Q OfOrder](
 	ctx context.Context, db *database.DB, doing string, all []Q, take Take[Q],
 ) ([]Outcome, error) {
@@ -85,7 +85,8 @@ func DoStatement[Q OfOrder](
 	return each(doing, all, nil, func(fit []Q, look bool) ([]Outcome, error) { return take(ctx, fit, look) })
 }
 
-// each takes a step for those that are fit for it.
+// each takes a step for the distinct orders that pass the check, and returns the outcomes
+// of all.
 func each[Q OfOrder](
 	doing string, all []Q, check func(Q) error, take func(fit []Q, look bool) ([]Outcome, error),
 ) ([]Outcome, error) {
@@ -135,10 +136,10 @@ func One[Q any](ctx context.Context, in Q, step Step[Q]) (*shoppb.StepResponse, 
 	return outcomes[0].Answer()
 }
 
-// Ask is a step as one order asks for it.
+// Ask takes a step for one order.
 type Ask[Q any] = func(ctx context.Context, in Q) (*shoppb.StepResponse, error)
 
-// Alone returns what takes a step for each order apart.
+// Alone returns an Ask that takes a step for each order apart, in a batch of one.
 func Alone[Q any](step Step[Q]) Ask[Q] {
 	return func(ctx context.Context, in Q) (*shoppb.StepResponse, error) { return One(ctx, in, step) }
 }
@@ -157,7 +158,7 @@ func Single(
 	})
 }
 
-// IDs returns the orders that ask.
+// IDs returns the ids of the requests' orders.
 func IDs[Q OfOrder](all []Q) []string {
 	ids := make([]string, len(all))
 	for i, in := range all {
@@ -166,7 +167,7 @@ func IDs[Q OfOrder](all []Q) []string {
 	return ids
 }
 
-// Ledger is the record of how far each order has come, on the rows of a table.
+// Ledger keeps the state of each order in the rows of a table.
 type Ledger struct {
 	Rows
 	db   *database.DB
@@ -178,8 +179,9 @@ func NewLedger(db *database.DB, rows Rows, what string) Ledger {
 	return Ledger{Rows: rows, db: db, what: what}
 }
 
-// Begin writes the first rows of orders, and reports whether all orders are new here. After a look they are,
-// or others got in the way. refused are orders that a look has refused: they, too, must still be new.
+// Begin writes the first rows of orders, and reports whether all orders are new. After a look they are; if
+// not, the transaction is tried again. refused are orders that a look has refused: they must still be new
+// too.
 func (l Ledger) Begin(ctx context.Context, rows []Row, refused []string, look bool) (fresh bool, err error) {
 	if err := l.stillNew(ctx, refused); err != nil {
 		return false, err
@@ -191,8 +193,8 @@ func (l Ledger) Begin(ctx context.Context, rows []Row, refused []string, look bo
 	return added == int64(len(rows)), err
 }
 
-// stillNew returns an error, at which the transaction is tried again, where one of the orders has come since
-// a look: a step that waited for stock or money may find that its own twin has taken the last of it.
+// stillNew returns an error, at which the transaction is tried again, if one of the orders has come since a
+// look: a step that waited for stock or money may find that its own repetition has taken the last of it.
 func (l Ledger) stillNew(ctx context.Context, orders []string) error {
 	states, err := l.States(ctx, orders)
 	if err == nil && len(states) > 0 {
@@ -201,8 +203,8 @@ func (l Ledger) stillNew(ctx context.Context, orders []string) error {
 	return err
 }
 
-// Advance moves one order from one state to the next. It is a Repeat where the order
-// was there already, and a Conflict in any other state.
+// Advance moves one order from one state to the next. It is a Repeat if the order is in
+// the next state already, and a Conflict in any other.
 func (l Ledger) Advance(ctx context.Context, order, from, to string) (Outcome, error) {
 	moved, err := l.Move(ctx, []string{order}, from, to)
 	if err != nil || moved > 0 {
@@ -212,9 +214,9 @@ func (l Ledger) Advance(ctx context.Context, order, from, to string) (Outcome, e
 	return l.Came(order, states[order], to), err
 }
 
-// Came returns the outcome of a step for an order that has come before, or should have: a
-// Repeat in one of the states that the step leads to, else a Conflict. It has no state
-// where it has not come.
+// Came returns the outcome of a step for an order that cannot be moved: a Repeat if it is
+// in one of the states to which the step leads, else a Conflict. An order that has not come
+// has no state.
 func (l Ledger) Came(order, state string, to ...string) Outcome {
 	switch {
 	case state == "":

@@ -8,13 +8,12 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// Rows are those of a table with the columns order_id, state and journal, in which all rows of an order have
-// the same state and journal. A Table changes them by SQL; a component may have something else that does.
+// Rows are the rows of a table with the columns order_id, state and journal, in which all rows of an order
+// have the same state and journal. Table implements them in SQL, package mapped by an ORM.
 type Rows interface {
-	// Insert writes rows of which the key is not there yet, and returns how many.
+	// Insert writes rows whose key is not there yet, and returns how many.
 	Insert(ctx context.Context, rows []Row) (added int64, err error)
-	// States returns the states of orders, which nobody else changes in this transaction. Orders that have not
-	// come are left out.
+	// States returns the states of orders, and locks their rows. Orders without a row are left out.
 	States(ctx context.Context, orders []string) (map[string]string, error)
 	// Move moves the orders that are in one state to the next and returns how many rows it has changed. also are
 	// values of other columns that come with a move.
@@ -23,7 +22,7 @@ type Rows interface {
 
 // Row is a row that a component writes.
 type Row interface {
-	// Values appends the columns, in the order in which the component has named them to Table.Of.
+	// Values appends the values of the columns, in the order of Table.Of.
 	Values(to []any) []any
 }
 
@@ -48,7 +47,7 @@ func NewTable(db *database.DB, name string, also ...string) Table {
 	}
 }
 
-// Of returns the table with the columns that Insert writes, at most so many rows in a statement.
+// Of returns the table with the columns that Insert writes, with at most so many rows in a statement.
 func (t Table) Of(most int, columns ...string) Table {
 	t.columns = len(columns)
 	t.insert = database.Texts(most, func(rows int) string {

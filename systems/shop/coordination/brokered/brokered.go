@@ -15,13 +15,13 @@
 //	           PaymentRefunded
 //	others     a command: take its step      -> the reply
 //
-// The steps and their order are those of package orchestrated; nobody waits for a reply. OrderPlaced,
+// The steps and their order are those of package orchestrated; no thread waits for a reply. OrderPlaced,
 // OrderConfirmed, OrderRejected and OrderCancelled are for read models alone. A component knows its commands
 // and their replies, and no message of another component.
 //
-// How far a saga has come is a row beside the order, in the table sagas. A reply moves it on in the
-// transaction that sends the next command, so that a reply for which the saga does not wait (any more) has no
-// effect. Package reacting says how messages are taken.
+// The state of a saga is a row of the table sagas. A reply moves it on in the transaction that sends the next
+// command, so that a reply for which the saga does not wait, or not any more, has no effect. Package reacting
+// describes how messages are taken.
 //
 // Entry points: New for the coordinator; Inventory, Payments, Shipping and Orders for the reactions.
 package brokered
@@ -66,7 +66,7 @@ func New(
 }
 
 // Orders makes the reactions of the orders to replies, on their database: each moves a saga from one state to
-// the next, and sends its next command. keep takes in what the catalog tells, where anybody is told.
+// the next, and sends its next command. keep keeps changes of the catalog, if the orders have a replica.
 func Orders(
 	db *database.DB, book *orders.Book, sender reacting.Sender,
 	keep func(ctx context.Context, changes []*shoppb.ProductRepriced) error,
@@ -101,7 +101,7 @@ func Orders(
 	)
 }
 
-// reply makes the reaction to replies of a type: they move their sagas, and next is what is told then.
+// reply makes the reaction to replies of a type: they move their sagas, which then send next.
 func reply[E events.OfOrder](
 	move steps.Step[*shoppb.StepRequest], next func(e E) events.Event,
 ) reacting.Reaction {

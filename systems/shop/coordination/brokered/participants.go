@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Inventory makes the reactions of the inventory to its commands, on its database. With views it also tells
-// what there is of each product that a transaction has changed, once.
+// Inventory makes the reactions of the inventory to its commands, on its database. With views it also
+// publishes the stock of each product that a transaction has changed, once.
 func Inventory(
 	db *database.DB, component reacting.Stock, sender reacting.Sender, views bool,
 ) reacting.Handler {

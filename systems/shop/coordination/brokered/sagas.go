@@ -21,7 +21,7 @@ const (
 	confirmed, rejected, undone = "confirmed", "rejected", "undone"
 )
 
-// sagas is the record of how far the saga of each order has come.
+// sagas keeps the state of the saga of each order.
 type sagas struct {
 	db     *database.DB
 	ledger steps.Ledger
@@ -60,8 +60,8 @@ func (s sagas) undo(ctx context.Context, order string) error {
 	return err
 }
 
-// move returns the step from one state to the next. It is a Conflict for an order in any other state: its
-// saga does not wait for the reply.
+// move returns the step from one state to the next. For a saga in any other state it is a Conflict: the saga
+// does not wait for the reply.
 func (s sagas) move(from, to string) steps.Step[*shoppb.StepRequest] {
 	return func(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
 		return steps.DoStatement(ctx, s.db, "move the saga of", all,

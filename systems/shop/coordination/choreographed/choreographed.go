@@ -1,6 +1,6 @@
 // Package choreographed carries an order through components that have databases of
-// their own, without anybody who drives it: a saga in which each component reacts
-// to the events of the others and tells its own.
+// their own in a saga without a coordinator: each component reacts to the events of
+// the others and publishes its own.
 //
 //	orders     takes an order                        -> OrderPlaced
 //	inventory  OrderPlaced: reserves                 -> StockReserved or StockRefused
@@ -15,8 +15,8 @@
 //
 // Package reacting says what a reaction is.
 //
-// Nobody is asked on the way: what the orders know of catalog and customers they look up
-// before they take an order, and an event carries what the next one needs.
+// No component calls another: the orders look up customer and products before they take
+// an order, and an event carries what the next component needs.
 //
 // Entry points: New for the coordinator; Inventory, Payments, Shipping and Orders
 // for the reactions.
@@ -56,7 +56,7 @@ func New(
 }
 
 // Inventory makes the reactions of the inventory, on its database. With views it
-// also tells what there is of each product that a transaction has changed, once.
+// also publishes the stock of each product that a transaction has changed, once.
 func Inventory(
 	db *database.DB, component reacting.Stock, sender reacting.Sender, views bool,
 ) reacting.Handler {
@@ -108,9 +108,9 @@ func Shipping(db *database.DB, component coordination.Shipping, sender reacting.
 	)
 }
 
-// Orders makes the reactions of the orders, on their database: they bring pending orders
-// to their end. The states between are passed in that moment. keep takes in what the
-// catalog tells, where anybody is told.
+// Orders makes the reactions of the orders, on their database: they confirm or reject
+// pending orders, which skip the states between. keep keeps changes of the catalog, if the
+// orders have a replica.
 func Orders(
 	db *database.DB, book *orders.Book, sender reacting.Sender,
 	keep func(ctx context.Context, changes []*shoppb.ProductRepriced) error,

@@ -1,7 +1,7 @@
 // Package local carries orders through all components in one transaction of the
 // database that they share: an order is confirmed as a whole, or no trace is left but
-// its rejection. Nobody ever sees an order between pending and final. Orders that come
-// at the same time may share the transaction.
+// its rejection. No order is ever seen before it is final. Orders that come at the same
+// time may share the transaction.
 package local
 
 import (
@@ -18,18 +18,17 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Components are the components of an order. Those that it changes are in this
-// process and on the database of the coordinator, else their work is not part of its
-// transaction.
+// Components are the components of an order. The steps are in this process and on the
+// database of the coordinator, else they would not be part of its transaction.
 type Components struct {
-	// Known looks up what orders are about.
+	// Known looks up the customers and products of orders.
 	Known func(context.Context, []*shoppb.Order) (coordination.Known, error)
 	// The steps, for batches of orders.
 	Reserve steps.Step[*shoppb.ReserveRequest]
 	Charge  steps.Step[*shoppb.ChargeRequest]
 	Commit  steps.Step[*shoppb.StepRequest]
 	Ship    steps.Step[*shoppb.ShipRequest]
-	// What undoes them.
+	// Their compensations.
 	Recall, Restock, Refund steps.Ask[*shoppb.StepRequest]
 }
 
@@ -58,8 +57,8 @@ func (c *Coordinator) Batch() { c.place = batching.New(c.db, c.placeAll).Do }
 type placing struct {
 	order    *shoppb.Order
 	customer *shoppb.Customer
-	placed   *shoppb.Order // what came of it
-	err      error         // or why nothing did
+	placed   *shoppb.Order // the result
+	err      error         // or why there is none
 }
 
 // Key names the order among those of a batch; see batching.Keyed.
@@ -77,11 +76,11 @@ func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.O
 // errRefused undoes the transaction of orders of which some are refused.
 var errRefused = errors.New("an order is refused")
 
-// placeAll places a batch of orders in one transaction. Where some are refused, it is
-// undone and the others are placed without them: an order that is refused leaves no
-// trace in any component. What refused it may be undone, too: so it is placed once more,
-// alone, before its caller hears of it. An order whose key is on record leaves no trace
-// among others; alone, it undoes the transaction.
+// placeAll places a batch of orders in one transaction. If some are refused, it is
+// undone and the others are placed without them: a refused order leaves no trace in any
+// component. The order that took the last of the stock may be undone too: so a refused
+// one is placed once more, alone, before its caller gets an answer. An order whose key is
+// on record leaves no trace among others; alone, it undoes the transaction.
 func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Outcome, error) {
 	left := all
 	refused := func(p *placing) bool {
@@ -131,7 +130,7 @@ func (c *Coordinator) carryOut(ctx context.Context, all []*placing, refused func
 	return nil
 }
 
-// take takes a step for the orders that go on, and notes who is refused.
+// take takes a step for the orders without an error, and notes their errors.
 func take[Q any](ctx context.Context, all []*placing, step steps.Step[Q], asks func(*placing) Q) error {
 	going := slices.DeleteFunc(slices.Clone(all), func(p *placing) bool { return p.err != nil })
 	asked := make([]Q, len(going))
@@ -145,7 +144,7 @@ func take[Q any](ctx context.Context, all []*placing, step steps.Step[Q], asks f
 	return err
 }
 
-// placed asks with an order as it is placed.
+// placed makes a request of a placing's order.
 func placed[Q any](asks func(*shoppb.Order) Q) func(*placing) Q {
 	return func(p *placing) Q { return asks(p.placed) }
 }
@@ -156,7 +155,7 @@ func shipment(p *placing) *shoppb.ShipRequest {
 	return coordination.Shipment(p.placed, p.customer)
 }
 
-// lookUp asks what must be known of orders before they are taken, and prices them.
+// lookUp looks up the customers and products of orders, and prices them.
 func (c *Coordinator) lookUp(ctx context.Context, all []*placing) error {
 	wanted := make([]*shoppb.Order, len(all))
 	for i, p := range all {
@@ -193,7 +192,7 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 	return cancelled, err
 }
 
-// undo takes back the steps of a confirmed order, the last first.
+// undo compensates the steps of a confirmed order, the last first.
 func (c *Coordinator) undo(ctx context.Context, step *shoppb.StepRequest) error {
 	for _, back := range []steps.Ask[*shoppb.StepRequest]{c.components.Recall, c.components.Restock,
 		c.components.Refund} {

@@ -1,21 +1,20 @@
 // Package orchestrated carries an order through components that have databases of
-// their own: a saga (Garcia-Molina and Salem 1987) that one place drives. Each
-// step commits where it happens; a step that the rules of the shop refuse is
-// followed by the compensations of those before it, the last first.
+// their own: a saga (Garcia-Molina and Salem 1987) that the orders drive. Each step
+// commits in its component's database; when the rules of the shop refuse a step, the
+// steps before it are compensated, the last first.
 //
 // The saga's log is the row of the order itself. It holds what a successor needs:
-// that the order is on its way, where to, and until when somebody works on it. How
-// far it has come is not written down, because every step can be repeated: so a
-// saga costs its order one more commit, that of the final state. Whoever works on a
-// saga holds its lease; when a lease runs out, Recover takes the saga over and
-// repeats its steps from the first. No step takes longer than the lease, so two
-// never work on one saga, and the record refuses whoever has lost his lease.
+// that the order is not final, whether it goes back, and the end of the lease. The
+// steps that were taken are not written down, because every step can be repeated: so
+// a saga costs its order one more commit, that of the final state. A coordinator that
+// works on a saga holds its lease; when a lease runs out, Recover takes the saga over
+// and repeats its steps from the first. No step takes longer than the lease, so two
+// never work on one saga, and the book refuses a coordinator that has lost its lease.
 //
-// The steps before Charge can be undone, Charge may be refused, and the steps after
-// it cannot be: an order that is paid is carried forward whatever happens.
+// The steps before Charge can be undone, Charge may be refused, and the steps after it
+// cannot be refused: a paid order is always carried forward.
 //
-// Others may see an order pending and its stock reserved before it is confirmed or
-// rejected: a saga is not isolated.
+// Others may see a pending order and its reserved stock: a saga is not isolated.
 package orchestrated
 
 import (
@@ -64,7 +63,7 @@ func (c *Coordinator) Batch() {
 func (c *Coordinator) lease() int64 { return c.now().Add(orders.Lease).UnixMicro() }
 
 // Place implements orders.Coordinator. Once the order is on record its saga goes
-// on when the caller gives up: an order that is half done helps nobody.
+// on even if the caller gives up.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
 	priced, customer, err := coordination.LookUp(ctx, c.components.Catalog, c.components.Customers, order)
 	if err != nil {
@@ -80,8 +79,8 @@ func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.O
 	return c.forward(ctx, saga, priced, customer)
 }
 
-// forward takes all steps and confirms the order, or turns back where one is
-// refused. After another error the saga stays on record.
+// forward takes all steps and confirms the order, or compensates them and rejects it
+// if one is refused. After another error the saga stays on record.
 func (c *Coordinator) forward(
 	ctx context.Context, saga orders.Underway, order *shoppb.Order, customer *shoppb.Customer,
 ) (*shoppb.Order, error) {
@@ -103,7 +102,7 @@ func (c *Coordinator) forward(
 	return arrived(order), nil
 }
 
-// arrived returns a pending or rejected copy of an order as it is on record at its end.
+// arrived returns a copy of a pending or rejected order with its final state and version.
 func arrived(order *shoppb.Order) *shoppb.Order {
 	final := proto.CloneOf(order)
 	if final.State == string(shop.StatePending) {
@@ -135,7 +134,7 @@ func (c *Coordinator) takeSteps(ctx context.Context, order *shoppb.Order, custom
 	)
 }
 
-// takeBack undoes what the steps before a refusal have done, or may have done.
+// takeBack compensates the steps before a refusal, whether or not they were taken.
 func (c *Coordinator) takeBack(ctx context.Context, id string) error {
 	step := &shoppb.StepRequest{OrderId: id}
 	return inTurn(
@@ -145,7 +144,7 @@ func (c *Coordinator) takeBack(ctx context.Context, id string) error {
 }
 
 // Cancel implements orders.Coordinator. The order counts as cancelled once that
-// is on record; what is left of the work then happens here or in Recover.
+// is on record; its compensations follow here or in Recover.
 func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, error) {
 	saga, moved, err := c.book.BeginCancel(ctx, id, c.lease())
 	if err != nil {
@@ -183,8 +182,8 @@ func inTurn(steps ...func() error) error {
 // atOnce is how many abandoned sagas are looked up together.
 const atOnce = 100
 
-// Recover takes over sagas whose lease is over, and returns how many it brought to
-// their end and what kept it from others. Those stay on record.
+// Recover takes over sagas whose lease is over. It returns how many it ended, and the
+// errors of the others, which stay on record.
 func (c *Coordinator) Recover(ctx context.Context) (ended int, err error) {
 	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro(), atOnce)
 	errs := []error{err}
@@ -229,8 +228,8 @@ func (c *Coordinator) resume(ctx context.Context, saga orders.Underway) error {
 	return err
 }
 
-// Run recovers abandoned sagas until the context ends. logError is told what
-// fails; it is tried again.
+// Run recovers abandoned sagas until the context ends. It passes errors to logError, and
+// tries again.
 func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
 	ticker := time.NewTicker(orders.Lease / 5)
 	defer ticker.Stop()

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Coordinator implements orders.Coordinator: it takes an order and tells so, and
-// answers that it is pending.
+// Coordinator implements orders.Coordinator: it records an order, publishes that, and
+// answers that the order is pending.
 type Coordinator struct {
 	db        *database.DB
 	book      *orders.Book
@@ -24,29 +24,29 @@ type Coordinator struct {
 	place     steps.Ask[*placing]
 }
 
-// Saga is how new and cancelled orders are carried on: by what is told of them, in the transaction
-// that the context carries.
+// Saga returns the events that carry new and cancelled orders on, in the transaction that the
+// context carries.
 type Saga struct {
-	// Begin begins with orders that are on record now, and returns what is told.
+	// Begin begins the sagas of orders that were just recorded.
 	Begin func(ctx context.Context, all []Taken) ([]events.Event, error)
-	// Undo is that for an order which is cancelled now.
+	// Undo begins the compensations of an order that was just cancelled.
 	Undo func(ctx context.Context, cancelled *shoppb.Order) ([]events.Event, error)
 }
 
-// Taken is an order that was taken: it is pending.
+// Taken is a new order that was not rejected: it is pending.
 type Taken struct {
 	Order    *shoppb.Order
 	Customer *shoppb.Customer
 }
 
-// Placed returns the event of it.
+// Placed returns its event.
 func (t Taken) Placed() *shoppb.OrderPlaced {
 	return &shoppb.OrderPlaced{Order: t.Order, Recipient: t.Customer.GetName(), Address: t.Customer.GetAddress()}
 }
 
-// Reference tells the orders of catalog and customers; see package reference.
+// Reference knows customers and products; see coordination.Asked and package reference.
 type Reference interface {
-	// Of looks up what some orders are about.
+	// Of looks up the customers and products of orders.
 	Of(ctx context.Context, orders []*shoppb.Order) (coordination.Known, error)
 }
 
@@ -85,8 +85,8 @@ func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.O
 	return p.placed, err
 }
 
-// placeAll takes orders: it prices them, writes them down and tells of those whose keys
-// are not on record, in one transaction.
+// placeAll prices orders, records those whose keys are new, and publishes that, in one
+// transaction.
 func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Outcome, error) {
 	wanted := make([]*shoppb.Order, len(all))
 	for i, p := range all {
@@ -126,8 +126,8 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 		})
 }
 
-// price returns an order as it is taken, with its customer. It is rejected, and without a customer, where
-// there is no such customer or product.
+// price returns an order with its prices, and its customer. If there is no such customer or product, it
+// returns the rejected order and no customer.
 func price(k coordination.Known, order *shoppb.Order) (*shoppb.Order, *shoppb.Customer) {
 	placed, customer, err := k.Price(order)
 	if why, refused := shop.Rejects(err); refused {
@@ -137,7 +137,7 @@ func price(k coordination.Known, order *shoppb.Order) (*shoppb.Order, *shoppb.Cu
 }
 
 // Cancel implements orders.Coordinator. The order counts as cancelled once that is
-// on record; the components undo their steps when they are told.
+// on record; the components undo their steps when they get its events.
 func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, error) {
 	var cancelled *shoppb.Order
 	err := c.db.Do(ctx, func(ctx context.Context) error {

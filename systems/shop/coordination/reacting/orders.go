@@ -11,27 +11,27 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Confirmed returns the event of a pending order that is confirmed now.
+// Confirmed returns the event of a pending order that was just confirmed.
 func Confirmed(order *shoppb.Order) *shoppb.OrderConfirmed {
 	return &shoppb.OrderConfirmed{Order: advanced(order, shop.StateConfirmed, nil)}
 }
 
-// Reject makes a pending order rejected and returns the event of it; nil where the order has gone past that.
+// Reject rejects a pending order and returns its event; nil if the order is in another state.
 func (s Scope) Reject(
 	ctx context.Context, book *orders.Book, order *shoppb.Order, why *shoppb.Rejection,
 ) (events.Event, error) {
-	taken, err := s.Take(ctx, order, func(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse,
-		error) {
+	reject := func(ctx context.Context, in *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 		_, err := book.Advance(ctx, in.GetOrderId(), shop.StatePending, shop.StateRejected, why)
 		return nil, err
-	})
+	}
+	taken, err := s.Take(ctx, order, reject)
 	if err != nil || !taken {
 		return nil, err
 	}
 	return &shoppb.OrderRejected{Order: advanced(order, shop.StateRejected, why)}, nil
 }
 
-// Keep makes the reaction to changes of prices: keep takes them in.
+// Keep makes the reaction to changes of prices.
 func Keep(keep func(ctx context.Context, changes []*shoppb.ProductRepriced) error) Reaction {
 	return About(func(ctx context.Context, _ Scope, changes []*shoppb.ProductRepriced) ([]events.Event, error) {
 		return nil, keep(ctx, changes)

@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Carried is an event that carries an order on, with the place that it is shipped to.
+// Carried is an event that carries an order on, with its recipient and address.
 type Carried interface {
 	events.OfOrder
 	GetRecipient() string

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Take takes the steps of a component, in the transaction that the context carries.
+// Take takes the steps of a component in the transaction that the context carries.
 type Take func(ctx context.Context, in *shoppb.PrepareRequest) error
 
 // Participant implements shoppb.Participant for the components of a unit.
@@ -27,10 +27,10 @@ type member struct {
 
 var _ shoppb.Participant = (*Participant)(nil)
 
-// NewParticipant makes one without components.
+// NewParticipant returns a participant without components.
 func NewParticipant() *Participant { return &Participant{components: map[string]member{}} }
 
-// Add lets a component take part. It is called before the first order.
+// Add adds a component. It is called before the first order.
 func (p *Participant) Add(component string, db *database.DB, take Take) {
 	p.components[component] = member{db, take}
 }
@@ -74,11 +74,12 @@ func Shipping(parcels shop.Shipping) Take {
 	}
 }
 
-// of returns the component that a call is about.
+// of returns a component of the unit.
 func (p *Participant) of(component string) (member, error) {
 	m, hosted := p.components[component]
 	if !hosted {
-		return m, rpc.Problemf(rpc.InvalidArgument, "%q takes part in no transaction here", component)
+		return m, rpc.Problemf(rpc.InvalidArgument, "this unit has no component %q that takes part in transactions",
+			component)
 	}
 	return m, nil
 }
@@ -101,8 +102,7 @@ func (p *Participant) End(ctx context.Context, in *shoppb.EndRequest) (*shoppb.S
 	return &shoppb.StepResponse{}, err
 }
 
-// InDoubt implements shoppb.Participant. Components that share a database tell theirs from the others' by
-// name.
+// InDoubt implements shoppb.Participant. Components that share a database know their transactions by name.
 func (p *Participant) InDoubt(
 	ctx context.Context, in *shoppb.InDoubtRequest,
 ) (*shoppb.InDoubtResponse, error) {

@@ -12,9 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Run brings to an end what others have left, at once and then again and again until the context ends.
-// logError is told what fails; it is tried again. Orders may wait for locks of transactions that are in
-// doubt, so that these end beside them.
+// Run ends abandoned orders and transactions in doubt, at once and then again and again until the context
+// ends. It passes errors to logError, and tries again. Orders may wait for locks of transactions that are in
+// doubt: so both go on side by side.
 func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
 	var beside sync.WaitGroup
 	beside.Go(func() { repeat(ctx, c.Resolve, logError) })
@@ -22,7 +22,7 @@ func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
 	beside.Wait()
 }
 
-// repeat does something at once and then again and again.
+// repeat calls do at once and then again and again.
 func repeat(ctx context.Context, do func(context.Context) error, logError func(error)) {
 	ticker := time.NewTicker(orders.Lease / 5)
 	defer ticker.Stop()
@@ -38,8 +38,7 @@ func repeat(ctx context.Context, do func(context.Context) error, logError func(e
 	}
 }
 
-// Recover takes over orders whose lease is over. Those that something keeps it from stay, and that is
-// returned.
+// Recover takes over orders whose lease is over. It returns the errors of those that it could not end.
 func (c *Coordinator) Recover(ctx context.Context) error {
 	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro(), atOnce)
 	errs := []error{err}
@@ -57,25 +56,25 @@ func (c *Coordinator) Recover(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Resolve ends the transactions that are in doubt and about which there is, or cannot be any more, a
-// decision.
+// Resolve ends the transactions in doubt that have a decision, or can have none any more.
 func (c *Coordinator) Resolve(ctx context.Context) error {
 	errs := make([]error, len(Components()))
 	var all sync.WaitGroup
-	for n, component := range Components() { // none waits for another that does not answer
+	for n, component := range Components() { // a component that does not answer delays no other
 		all.Go(func() { errs[n] = c.resolve(ctx, component) })
 	}
 	all.Wait()
 	return errors.Join(errs...)
 }
 
-// resume tells the decision about an order again; without one it makes another attempt.
+// resume repeats the decision about an order to the participants; without a decision it makes another
+// attempt.
 func (c *Coordinator) resume(ctx context.Context, u orders.Underway) error {
 	within, stop := context.WithTimeout(ctx, orders.Lease-orders.Margin)
 	defer stop()
 	switch u.State {
 	case shop.StateConfirmed:
-		// Or a cancellation was left: of that nothing is prepared under this name.
+		// Or a cancellation was abandoned: nothing of it is prepared under this name.
 		return c.finish(within, u, attempt{u.Order, placing, u.Lease})
 	case shop.StateCancelled:
 		return c.finish(within, u, attempt{u.Order, cancelling, u.Lease})
@@ -117,7 +116,7 @@ func (c *Coordinator) resolve(ctx context.Context, component string) error {
 			open, err = false, c.abandon(ctx, a)
 		}
 		if errors.Is(err, orders.ErrOvertaken) {
-			continue // somebody has taken the order over, and ends it
+			continue // another coordinator has taken the order over, and ends it
 		}
 		if err == nil && !open {
 			err = c.end(ctx, a, commit, []string{component})
@@ -127,9 +126,8 @@ func (c *Coordinator) resolve(ctx context.Context, component string) error {
 	return errors.Join(errs...)
 }
 
-// abandon takes the lease away from an attempt that has had its time, so that nothing can be decided about
-// it any more. The order waits for Recover; meanwhile what was prepared for it keeps others from their
-// rows.
+// abandon takes the lease away from an attempt whose time is over, so that nothing can be decided about it
+// any more. It does not wait for Recover: the prepared transactions keep other orders from their rows.
 func (c *Coordinator) abandon(ctx context.Context, a attempt) error {
 	u := orders.Underway{Order: a.order, State: shop.StatePending, Lease: a.lease}
 	if a.kind == cancelling {
@@ -139,10 +137,9 @@ func (c *Coordinator) abandon(ctx context.Context, a attempt) error {
 	return err
 }
 
-// decided returns what was decided about an attempt: to commit it, or not; or it is open as long as its
-// lease is on record and it may still be decided. An attempt that has lost its lease cannot be: it is
-// rolled back. So is one whose decision is forgotten: all participants have committed that, and this is
-// another's late repetition.
+// decided returns the decision about an attempt: to commit, or not. It is open while the attempt has its
+// lease and may still be decided. An attempt that has lost its lease is rolled back. So is one whose decision
+// is forgotten: all participants have committed it, and this transaction is a late repetition.
 func (c *Coordinator) decided(ctx context.Context, a attempt) (commit, open bool, err error) {
 	u, err := c.book.Standing(ctx, a.order)
 	if err != nil || u.Lease != a.lease {
