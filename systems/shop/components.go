@@ -4,18 +4,17 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// The components, as they see each other; shop.proto says what each call does. For all of them
-// holds:
+// The components, as they see each other; shop.proto describes each call. For all of them:
 //
 //   - A call either returns an answer or an error that ProblemOf understands; the
 //     kind and detail of a Problem are the same over every binding.
 //   - Deadline and cancellation of the context reach the callee.
-//   - A message belongs to whoever received it; who passed it on no longer
-//     changes it. In one process, no copy is made.
+//   - A message belongs to its receiver; the sender no longer changes it. In one
+//     process, no copy is made.
 //   - The mutating calls of Inventory, Payments and Shipping are steps: each is
 //     idempotent per order, and after its compensation it is refused with Conflict.
-//   - A step joins the transaction that the context carries, where there is one
-//     and the component shares its database; else it commits before it answers.
+//   - A step joins the transaction that the context carries, if there is one on
+//     the component's database; else it commits before it answers.
 //   - After Unavailable or DeadlineExceeded a call may have been carried out or
 //     not; repeating it is safe.
 type (
@@ -29,7 +28,7 @@ type (
 	StockViews = shoppb.StockViews
 )
 
-// Parts are all components, as one unit sees them: its own, and those that call other units.
+// Parts are all components, as one unit sees them: its own, and clients of other units'.
 type Parts struct {
 	Catalog    Catalog
 	Customers  Customers

@@ -44,8 +44,8 @@ func IsKind(err error, kind rpc.Kind) bool {
 	return problem != nil && problem.Kind == kind
 }
 
-// Rejects says whether an error is one of the rules by which the shop refuses an
-// order for good, and then why. Every other error leaves the order open.
+// Rejects reports whether an error is one of the rules by which the shop refuses an
+// order for good, and the reason. Every other error leaves the order open.
 func Rejects(err error) (*shoppb.Rejection, bool) {
 	problem := ProblemOf(err)
 	if problem == nil {

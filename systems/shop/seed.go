@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Seed says how large a fresh shop is. The same seed always makes the same shop.
+// Seed is the size of a fresh shop. The same seed always makes the same shop.
 type Seed struct {
 	Customers int64  `json:"customers"`     // numbered from 1
 	Products  int64  `json:"products"`      // numbered from 1

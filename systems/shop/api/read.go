@@ -58,8 +58,8 @@ func withoutPackage(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// depth returns how deep objects and arrays are nested in a text, JSON or not. It looks
-// before the decoder does, which would follow any depth.
+// depth returns how deep objects and arrays are nested in a text, JSON or not. It is
+// called before the decoder, which would follow any depth.
 func depth(text []byte) int {
 	deepest, now := 0, 0
 	inString := false

@@ -47,7 +47,7 @@ type Surroundings struct {
 	Documents document.Store
 	// Tracer makes spans of what is traced elsewhere; nil makes none.
 	Tracer trace.TracerProvider
-	// Watcher is told what happens to orders and read models; nil where nobody asks.
+	// Watcher is called when orders become final and read models show changes; it may be nil.
 	Watcher Watcher
 	// Mapped makes the tables of components by an ORM; nil in programs that have none.
 	Mapped Stores
@@ -56,12 +56,12 @@ type Surroundings struct {
 	Process string
 }
 
-// Watcher is told what happened, right after it did. Its methods must be quick.
+// Watcher observes orders and read models. Its methods must be quick.
 type Watcher interface {
-	// Final is told that an order is final: its commit has just returned.
+	// Final is called when the commit that made an order final has just returned.
 	Final(order string)
-	// Shown is told that a read model's document shows a change, by its version and
-	// when it happened, in microseconds since 1970; or something newer.
+	// Shown is called when a read model's document shows a version, which was made in
+	// microseconds since 1970, or a newer one.
 	Shown(document string, version, occurredUnixUs int64)
 }
 
@@ -114,7 +114,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 	return h.Hosted, refused
 }
 
-// book returns the book of orders, whose watcher is told of final orders.
+// book returns the book of orders, with the watcher.
 func (h *host) book(db *database.DB) *orders.Book {
 	book := orders.NewBook(db, h.stores.Orders(db))
 	if h.around.Watcher != nil {
@@ -152,8 +152,7 @@ func (h *host) shipping(db *database.DB) shop.Shipping {
 	return h.parcels
 }
 
-// What orders ask for before they are taken forms batches in the unit that asks.
-
+// prices returns a client of the catalog in another unit, which forms batches if the design has them.
 func (h *host) prices(binding grpc.ClientConnInterface) shop.Catalog {
 	if h.batches() {
 		return batching.NewCatalog(shoppb.CallCatalog(binding))
@@ -161,6 +160,7 @@ func (h *host) prices(binding grpc.ClientConnInterface) shop.Catalog {
 	return shoppb.CallCatalog(binding)
 }
 
+// buyers is prices for the customers.
 func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
 	if h.batches() {
 		return batching.NewCustomers(shoppb.CallCustomers(binding))
@@ -168,8 +168,8 @@ func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
 	return shoppb.CallCustomers(binding)
 }
 
-// placeViews joins the components of the read side: those of tables with the owners of the tables, those of
-// documents with the unit that hosts the views.
+// placeViews places the components of the read side: views of tables beside the owners of the tables, views
+// of documents in their own units.
 func (h *host) placeViews() {
 	if h.design.Views == architecture.FromDocuments {
 		h.StockViews = hosting.Join(h, shop.ComponentStockViews,
@@ -189,8 +189,8 @@ func (h *host) placeViews() {
 		}, shoppb.OfferOrderViews, shoppb.CallOrderViews, shoppb.FollowOrderViews)
 }
 
-// readAhead lets the unit that clients ask answer from a cache, or from the orders' copy of the catalog. It
-// comes last, since orders are priced by neither.
+// readAhead lets the unit in front answer from a cache, or from the orders' copy of the catalog. It comes
+// last, because the prices of orders come from neither.
 func (h *host) readAhead() {
 	replica := h.replica(h.around.Database(shop.ComponentOrders))
 	switch {
@@ -210,13 +210,13 @@ type host struct {
 	around Surroundings
 	stores Stores
 
-	// Where this unit hosts them.
+	// nil if another unit hosts them.
 	stock    *inventory.Inventory
 	accounts *payments.Payments
 	parcels  *shipping.Shipping
 
 	senders map[*database.DB]reacting.Sender
-	// Who takes part in transactions of several databases, by component.
+	// The participants of two-phase commits, by component.
 	participants map[string]shoppb.Participant
 }
 

@@ -23,11 +23,11 @@ type Stores interface {
 	Payments(db *database.DB) payments.Tables
 	Shipping(db *database.DB) shipping.Table
 	Orders(db *database.DB) orders.Tables
-	// Replica makes those of what the orders know.
+	// Replica makes the tables of the orders' replica.
 	Replica(db *database.DB) reference.Tables
 }
 
-// stores returns what a design has its tables from.
+// stores returns the Stores of a design.
 func (s Surroundings) stores(design architecture.Design) (Stores, error) {
 	switch {
 	case design.Access == architecture.SQL:

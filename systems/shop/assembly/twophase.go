@@ -12,8 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// takePart registers the components of this unit as participants of transactions that the orders
-// coordinate.
+// takePart makes the components of this unit participants of two-phase commits.
 func (h *host) takePart() {
 	if h.design.Coordination != architecture.TwoPhase {
 		return
@@ -36,7 +35,7 @@ func (h *host) takePart() {
 	}
 }
 
-// coordinated returns all participants: those of this unit, and those that it calls.
+// coordinated returns all participants: this unit's, and clients of other units'.
 func (h *host) coordinated() map[string]shoppb.Participant {
 	for _, component := range twophase.Components() {
 		if h.participants[component] == nil {

@@ -1,18 +1,18 @@
 // Package batching carries out calls of one kind that come at the same time as one
-// batch: group commit for steps, one call for reads. Nobody waits for company: a call
-// that comes while no other is under way is carried out alone, at once.
+// batch: group commit for steps, one call for reads. No call waits for others: a call
+// that comes while no other is being carried out is carried out alone, at once.
 //
-// Steps form batches where they are taken, in one transaction of the component's
-// database: one commit, and a few statements, for all of them. Where the caller has
-// opened the transaction itself, there is nothing to share. Reads form batches where
-// they are asked for: one call to the other unit, and one statement there, for all who
-// ask. What they get was read after they asked.
+// Steps form batches in their component, in one transaction of its database: one
+// commit, and a few statements, for all of them. If the caller has opened the
+// transaction itself, the step is taken in it, alone. Reads form batches in the unit
+// that asks: one call to the other unit, and one statement there, for all of them. Each
+// gets what was read after it asked.
 //
-// Each call of a batch has its own outcome. Where a batch fails as a whole, nothing of it
-// stays, and its calls are carried out one by one: what is wrong with one is not the
-// others' fault. Calls must be fit for that: see package steps.
+// Each call of a batch has its own outcome. If a batch fails as a whole, nothing of it
+// stays, and its calls are carried out one by one, so that one bad call does not make
+// the others fail. Calls must be fit for that: see package steps.
 //
-// Entry points: Batcher; NewCatalog and NewCustomers for those who ask them.
+// Entry points: Batcher; NewCatalog and NewCustomers for units that call these.
 package batching
 
 import (
@@ -34,21 +34,21 @@ const (
 	// most is how many calls one transaction carries out.
 	most = 32
 	// underWay is how many calls or batches of one kind there are at a time. With one,
-	// batches are largest: two need half as many statements again for each call.
+	// batches are largest: with two, each call took half as many statements again.
 	underWay = 1
 )
 
-// Batcher carries out calls of one kind. Q is what a call asks for.
+// Batcher carries out calls of one kind, with requests of type Q.
 type Batcher[Q any] struct {
-	db  *database.DB  // nil for what changes nothing here
-	all steps.Step[Q] // what changes something, in one transaction
+	db  *database.DB  // nil: the calls are reads of another unit
+	all steps.Step[Q] // carries out a batch
 
 	mu      sync.Mutex
 	waiting []*call[Q]
 	busy    int
 }
 
-// call is one that waits for the others of its batch.
+// call is a call that waits for its batch.
 type call[Q any] struct {
 	ctx     context.Context
 	asks    Q
@@ -59,14 +59,13 @@ type call[Q any] struct {
 // ErrAlone is the outcome of a call that is to be carried out once more, alone.
 var ErrAlone = errors.New("the batch could not be carried out as one")
 
-// New makes a batcher on the database of what it carries out; nil for what changes
-// nothing and is asked of another unit.
+// New makes a batcher of steps on a database, or with nil of reads of another unit.
 func New[Q any](db *database.DB, all steps.Step[Q]) *Batcher[Q] {
 	return &Batcher[Q]{db: db, all: all}
 }
 
-// Do carries out a call together with others, or alone: as a batch of one. Whoever
-// gives up may find it carried out nevertheless.
+// Do carries out a call together with others, or alone: as a batch of one. After its
+// context has ended, the call may still be carried out.
 func (b *Batcher[Q]) Do(ctx context.Context, asks Q) (*shoppb.StepResponse, error) {
 	if b.db != nil && b.db.InTransaction(ctx) {
 		return steps.One(ctx, asks, b.all)
@@ -93,7 +92,7 @@ func (b *Batcher[Q]) Do(ctx context.Context, asks Q) (*shoppb.StepResponse, erro
 	}
 }
 
-// next passes the turn on to who waits, if anybody.
+// next carries out the calls that wait, if there are any, and ends the turn.
 func (b *Batcher[Q]) next() {
 	group := b.take()
 	if group == nil {
@@ -106,7 +105,7 @@ func (b *Batcher[Q]) next() {
 	}()
 }
 
-// take returns the next batch; where nobody waits, the turn is over.
+// take returns the next batch. If no call waits, it ends the turn and returns nil.
 func (b *Batcher[Q]) take() []*call[Q] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,8 +119,8 @@ func (b *Batcher[Q]) take() []*call[Q] {
 	return group
 }
 
-// Keyed is what a call may ask with: whatever of the batch is about this key, such as
-// a message that it tells, belongs to this call's trace.
+// Keyed is a request with a key: the parts of the batch about this key, such as a message
+// that it publishes, belong to the trace of its call.
 type Keyed interface{ Key() string }
 
 // carryOut carries out a batch and hands every call its outcome.
@@ -148,8 +147,8 @@ func (b *Batcher[Q]) carryOut(group []*call[Q]) {
 	}
 }
 
-// longest returns a context with the latest deadline of a batch's calls, or without one where a call has
-// none. A call with less time stops waiting by itself (Do) and takes nothing from the others.
+// longest returns a context with the latest deadline of a batch's calls, or without a deadline if a call has
+// none. A call with less time stops waiting by itself, in Do.
 func longest[Q any](group []*call[Q]) (context.Context, context.CancelFunc) {
 	var latest time.Time
 	for _, c := range group {

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// read is a call that reads, and its answer. A batch of which one cannot be answered
-// fails: alone, each is told why.
+// read is a call that reads, and its answer. If one of a batch cannot be answered, the
+// batch fails: carried out alone, each call gets its own error.
 type read[I, O any] struct {
 	asks   I
 	answer O
@@ -47,7 +47,7 @@ func (c *prices) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.Qu
 	return ask(ctx, c.quotes, in)
 }
 
-// quoteAll prices at once what all of a group ask for.
+// quoteAll asks for the products of a group at once.
 func (c *prices) quoteAll(ctx context.Context, group []*quote) (outcomes []steps.Outcome, err error) {
 	outcomes = make([]steps.Outcome, len(group))
 	if len(group) == 1 {
@@ -75,14 +75,14 @@ func (c *prices) quoteAll(ctx context.Context, group []*quote) (outcomes []steps
 	}
 	for _, q := range group {
 		q.answer = &shoppb.QuoteResponse{}
-		for _, id := range q.asks.GetProductIds() { // who gets a message may change it
+		for _, id := range q.asks.GetProductIds() { // the caller may change the message
 			q.answer.Products = append(q.answer.Products, proto.CloneOf(priced[id]))
 		}
 	}
 	return outcomes, nil
 }
 
-// NewCustomers batches the customers who are asked for in another unit.
+// NewCustomers batches the customers that are asked of another unit.
 func NewCustomers(component shop.Customers) shop.Customers {
 	c := &buyers{Customers: component}
 	c.known = New(nil, c.getAll)
@@ -101,7 +101,7 @@ func (c *buyers) GetCustomer(ctx context.Context, in *shoppb.GetCustomerRequest)
 	return ask(ctx, c.known, in)
 }
 
-// getAll asks at once for all whom a group wants to know.
+// getAll asks for the customers of a group at once.
 func (c *buyers) getAll(ctx context.Context, group []*buyer) (outcomes []steps.Outcome, err error) {
 	outcomes = make([]steps.Outcome, len(group))
 	if len(group) == 1 {
@@ -122,7 +122,7 @@ func (c *buyers) getAll(ctx context.Context, group []*buyer) (outcomes []steps.O
 	}
 	for i, b := range group {
 		if customer := wanted[b.asks.GetCustomerId()]; customer != nil {
-			b.answer = proto.CloneOf(customer) // who gets a message may change it
+			b.answer = proto.CloneOf(customer) // the caller may change the message
 		} else {
 			outcomes[i].Err = ErrAlone
 		}

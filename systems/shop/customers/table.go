@@ -8,8 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Table is that of the customers. BySQL makes it of statements that are written here; somebody else may make
-// it of others.
+// Table is the table of the customers. BySQL implements it in SQL, package mapped by an ORM.
 type Table interface {
 	// Customer returns a customer, and whether it is known.
 	Customer(ctx context.Context, id int64) (customer Customer, found bool, err error)
@@ -25,7 +24,7 @@ type Customer struct {
 	Address    string
 }
 
-// shown returns what others see of it.
+// shown returns the message of a customer.
 func (c Customer) shown() *shoppb.Customer {
 	return &shoppb.Customer{CustomerId: c.CustomerID, Name: c.Name, Email: c.Email, Address: c.Address}
 }

@@ -1,15 +1,15 @@
-// Package observation is how the shop is observed without being asked: each unit
-// writes down, in a file of its own, when its commits made orders final and when
-// its read models showed changes. All times are of the host's clock, as those of
-// the load are, so that who reads the files can say how long an order took from
-// its intended start to its final state, and how long a read model lagged behind.
+// Package observation observes the shop without requests: each unit writes, in a file
+// of its own, when its commits made orders final and when its read models showed
+// changes. All times are from the host's clock, as the load's are: so the files show
+// how long an order took from its intended start to its final state, and how long a
+// read model lagged behind.
 //
-// To note something costs well under a microsecond and no call of the kernel: a
-// goroutine writes several times a second what has come together. A unit that is
-// killed loses the notes of the last moments, and may leave half a line.
+// A note costs well under a microsecond and no system call: a goroutine writes all
+// notes several times a second. A unit that is killed loses its last notes, and may
+// leave half a line.
 //
-// Entry points: Open for units, Read for who measures. What the notes mean for a
-// trial is the business of package system.
+// Entry points: Open for units, Read for the conductor. Package system evaluates the
+// notes.
 package observation
 
 import (
@@ -79,9 +79,8 @@ func (l *Log) Final(order string) {
 	l.end(appendNumber(line, now))
 }
 
-// Shown notes that a document of a read model now shows a change, or a later one.
-// version is that of the document with the change, occurredUnixUs when the change
-// was made, in microseconds since 1970.
+// Shown notes that a document of a read model now shows a version, or a later one.
+// occurredUnixUs is when that version was made, in microseconds since 1970.
 func (l *Log) Shown(document string, version, occurredUnixUs int64) {
 	now := time.Now().UnixNano()
 	l.mu.Lock()
@@ -93,8 +92,7 @@ func appendNumber(line []byte, n int64) []byte {
 	return strconv.AppendInt(append(line, ' '), n, 10)
 }
 
-// end ends a line and gives the lock back. Where there is much to be written the
-// writer is woken.
+// end ends a line and gives the lock back. It wakes the writer if there is much to write.
 func (l *Log) end(line []byte) {
 	l.notes = append(line, '\n')
 	much := len(l.notes) >= enough
@@ -126,7 +124,7 @@ func (l *Log) keepWriting() error {
 	}
 }
 
-// write writes what was noted until now. Notes go on meanwhile.
+// write writes the notes so far. Others may be added meanwhile.
 func (l *Log) write() error {
 	l.mu.Lock()
 	notes := l.notes
@@ -142,7 +140,7 @@ func (l *Log) write() error {
 	return err
 }
 
-// Close writes what is left. Nothing may be noted any more.
+// Close writes the last notes. No more may be added.
 func (l *Log) Close() error {
 	close(l.stop)
 	if err := errors.Join(<-l.ended, l.file.Close()); err != nil {

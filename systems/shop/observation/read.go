@@ -15,10 +15,10 @@ import (
 type Observations struct {
 	// Finals are the moments at which orders became final, by the order's id.
 	Finals map[string]int64
-	// Showings say when read models showed changes. What came twice counts once, when
-	// it came first.
+	// Showings are the times at which read models showed changes. Of repeated changes the
+	// first counts.
 	Showings map[Change]Showing
-	// Torn counts lines that cannot be read: a unit was killed in their midst.
+	// Torn counts lines that cannot be read: a unit was killed while it wrote them.
 	Torn int
 }
 
@@ -61,7 +61,7 @@ func (o *Observations) read(path string) (err error) {
 	return lines.Err()
 }
 
-// take takes one line in and reports whether it is whole.
+// take adds a line, and reports whether it is whole.
 func (o *Observations) take(words []string) bool {
 	last, whole := moment(words[len(words)-1])
 	switch {

@@ -49,16 +49,15 @@ type Reason struct {
 }
 
 // Documents implements shop.OrderViews on documents that events keep up to date.
-// An order is there when its first event has come. An older version of it never
-// replaces a newer one, so that who reads it twice sees it go forward only.
+// An order is there when its first event has come. An older version never replaces a
+// newer one, so that a client never sees an order go back.
 type Documents struct {
 	readmodel.Model // its Apply takes the events about orders
 }
 
 var _ shop.OrderViews = Documents{}
 
-// FromDocuments makes views of a store that knows the Collection. shown is told of every event that is
-// applied, see readmodel.New.
+// FromDocuments makes views of a store that knows the Collection. For shown see readmodel.New.
 func FromDocuments(store document.Store, shown readmodel.Shown) Documents {
 	return Documents{readmodel.New(store, Collection().Name, write, shown)}
 }

@@ -1,8 +1,8 @@
 // Package readmodel keeps documents up to date with events, for the read models of
-// the shop. A newer version of a document replaces an older one and never the other
-// way round, so events may come late, twice and in any order, and no inbox is needed.
+// the shop. Only a newer version of a document replaces an older one, so events may
+// come late, twice and in any order, and no inbox is needed.
 //
-// It knows neither which events there are nor what the documents say.
+// It knows neither the events nor the contents of the documents.
 //
 // Entry points: New, and Times for the documents.
 package readmodel
@@ -26,16 +26,15 @@ type Model struct {
 	shown      Shown
 }
 
-// Write makes the document that an event tells of; now is when it is applied.
+// Write makes the document of an event that is applied now.
 type Write func(e events.Event, now time.Time) (document.Document, error)
 
-// Shown is told that a document, whose name begins with the collection's, shows what
-// an event tells, or something newer: with the version that the event makes and when
-// the event happened. It must be quick.
+// Shown is called for every event: the document, whose name begins with the collection,
+// shows this version, or a newer one. It must be quick.
 type Shown func(document string, version, occurredUnixUs int64)
 
 // New makes the model of a collection that the store knows. shown is called for every event once its document
-// is written; nil: nobody asks.
+// is written; it may be nil.
 func New(store document.Store, collection string, write Write, shown Shown) Model {
 	return Model{store, collection, write, shown}
 }
@@ -67,8 +66,8 @@ type change struct {
 	occurredUnixUs int64
 }
 
-// Times stand in every document, in microseconds of Unix time: what lies between
-// them is how stale the document was.
+// Times stand in every document, in microseconds since 1970: their difference is how
+// stale the document was.
 type Times struct {
 	OccurredUnixUs int64 `json:"occurredUnixUs"` // when the event happened
 	AppliedUnixUs  int64 `json:"appliedUnixUs"`  // when it was applied here
@@ -79,8 +78,8 @@ func TimesOf(e events.Event, now time.Time) Times {
 	return Times{e.GetHappening().GetOccurredUnixUs(), now.UnixMicro()}
 }
 
-// Apply takes events: an event.Handler that needs no inbox, because versions tell
-// what is old. Of several about one document it writes the newest.
+// Apply takes events. It is an event.Handler that needs no inbox, because documents have
+// versions. It writes only the newest of several versions of a document.
 func (m Model) Apply(ctx context.Context, messages []broker.Message) error {
 	changes := make([]change, len(messages))
 	newest := map[string]document.Document{}

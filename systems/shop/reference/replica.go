@@ -1,8 +1,8 @@
-// Package reference is a copy of what the orders must know of the catalog's products and of the customers
-// before they take an order: names, prices, addresses. It is beside the orders, and events of the catalog
-// keep it current: it costs no call, and may lag behind.
+// Package reference is the orders' copy of the catalog's products and of the customers: names, prices,
+// addresses. It is in the database of the orders, and events of the catalog keep it up to date: it costs no
+// call, and may lag behind.
 //
-// The shop has no operation that changes a customer, so of these the replica has what the seed gave it.
+// The shop has no operation that changes a customer, so the replica has customers as the seed made them.
 //
 // Entry point: NewReplica.
 package reference
@@ -23,13 +23,12 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Products begins the names of the replica's products as Shown is told them; their
-// numbers follow.
+// Products is the beginning of the documents' names for Shown; the number of the product
+// follows.
 const Products = "known_products/"
 
-// Shown is told, after the commit, that the replica has a product as an event tells of
-// it, or newer: with the version that the event makes and when it happened. It must be
-// quick.
+// Shown is called for every event after its commit: the replica has this version of a
+// product, or a newer one. It must be quick.
 type Shown func(document string, version, occurredUnixUs int64)
 
 // Replica is a copy on the database of the orders.
@@ -39,12 +38,12 @@ type Replica struct {
 	shown  Shown
 }
 
-// NewReplica makes the copy on the tables of a database. shown may be nil: nobody asks.
+// NewReplica makes the copy on the tables of a database. shown may be nil.
 func NewReplica(db *database.DB, tables Tables, shown Shown) *Replica {
 	return &Replica{db: db, tables: tables, shown: shown}
 }
 
-// Of looks up what some orders are about.
+// Of looks up the customers and products of orders.
 func (r *Replica) Of(ctx context.Context, orders []*shoppb.Order) (coordination.Known, error) {
 	k := coordination.About(orders)
 	err := r.customersInto(ctx, k.Customers)
@@ -54,7 +53,7 @@ func (r *Replica) Of(ctx context.Context, orders []*shoppb.Order) (coordination.
 	return k, err
 }
 
-// customersInto fills in those that are wanted and known.
+// customersInto fills in the wanted customers that are known.
 func (r *Replica) customersInto(ctx context.Context, wanted map[int64]*shoppb.Customer) error {
 	rows, err := r.tables.Customers(ctx, slices.Sorted(maps.Keys(wanted)))
 	if err != nil {
@@ -66,7 +65,7 @@ func (r *Replica) customersInto(ctx context.Context, wanted map[int64]*shoppb.Cu
 	return nil
 }
 
-// productsInto fills in those that are wanted and known.
+// productsInto fills in the wanted products that are known.
 func (r *Replica) productsInto(ctx context.Context, wanted map[int64]*shoppb.Product) error {
 	rows, err := r.tables.Products(ctx, slices.Sorted(maps.Keys(wanted)))
 	if err != nil {
@@ -79,7 +78,7 @@ func (r *Replica) productsInto(ctx context.Context, wanted map[int64]*shoppb.Pro
 	return nil
 }
 
-// Quote is shop.Catalog's, by what the replica knows.
+// Quote answers as shop.Catalog does, from the replica.
 func (r *Replica) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
 	known := map[int64]*shoppb.Product{}
 	for _, id := range in.GetProductIds() {
@@ -98,7 +97,7 @@ func (r *Replica) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.Q
 	return quote, nil
 }
 
-// GetCustomer is shop.Customers', by what the replica knows: without the mail address.
+// GetCustomer answers as shop.Customers does, from the replica: without the mail address.
 func (r *Replica) GetCustomer(ctx context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error) {
 	known := map[int64]*shoppb.Customer{in.GetCustomerId(): nil}
 	if err := r.customersInto(ctx, known); err != nil {
@@ -110,9 +109,8 @@ func (r *Replica) GetCustomer(ctx context.Context, in *shoppb.GetCustomerRequest
 	return known[in.GetCustomerId()], nil
 }
 
-// Keep takes changes in, in the transaction that the context carries. A newer version
-// replaces an older one and never the other way round, so they may come late, twice and
-// in any order.
+// Keep applies changes in the transaction that the context carries. Only a newer version
+// replaces an older one, so changes may come late, twice and in any order.
 func (r *Replica) Keep(ctx context.Context, changes []*shoppb.ProductRepriced) error {
 	newest := map[int64]*shoppb.Price{}
 	for _, change := range changes {

@@ -7,13 +7,12 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Tables are those of the replica. BySQL makes them of statements that are written here; somebody else may
-// make them of others.
+// Tables are the tables of the replica. BySQL implements them in SQL, package mapped by an ORM.
 type Tables interface {
-	// Products and Customers return those that the replica has of some.
+	// Products and Customers return rows by their ids. Unknown ones are left out.
 	Products(ctx context.Context, ids []int64) ([]KnownProduct, error)
 	Customers(ctx context.Context, ids []int64) ([]KnownCustomer, error)
-	// Reprice gives a product another price where its version is older.
+	// Reprice gives a product a price and a version, unless it has that version or a newer one.
 	Reprice(ctx context.Context, id, cents, version int64) error
 }
 
@@ -32,7 +31,7 @@ type KnownCustomer struct {
 	Address    string
 }
 
-// bySQL implements Tables. Of products it does not read the version.
+// bySQL implements Tables. It does not read the versions of products.
 type bySQL struct {
 	db                  *database.DB
 	products, customers []string // SELECT by number of rows

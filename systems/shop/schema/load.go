@@ -9,19 +9,18 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Replica names what the orders know of catalog and customers without asking them:
-// tables beside those of the orders, where events keep them current. It counts
-// as a component here.
+// Replica names the orders' copy of catalog and customers: tables beside their own, which
+// events keep up to date. It counts as a component here.
 const Replica = "replica"
 
-// Sagas names the record of the sagas that the orders drive over the broker: a table beside those of the
-// orders. It counts as a component here.
+// Sagas names the table of the sagas that the orders drive over the broker, beside their own tables. It
+// counts as a component here.
 const Sagas = "sagas"
 
-// batch is how many rows one INSERT brings.
+// batch is how many rows one INSERT has.
 const batch = 500
 
-// table is one that a fresh shop has rows in.
+// table is a table that a fresh shop has rows in.
 type table struct {
 	component string
 	name      string
@@ -64,8 +63,8 @@ func seeded(seed shop.Seed) []table {
 	}
 }
 
-// Load fills the empty tables of the components, in one transaction. Tables that
-// are not empty are an error.
+// Load fills the tables of the components, in one transaction. It fails if they are not
+// empty.
 func Load(ctx context.Context, db *database.DB, seed shop.Seed, components ...string) error {
 	if err := seed.Check(); err != nil {
 		return err

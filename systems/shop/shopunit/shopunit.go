@@ -1,6 +1,5 @@
 // Package shopunit is the shop's part of the unit program: it joins a unit with the
-// services and the channel that a deployer gives it. What a unit does is the matter of
-// assembly.
+// services and the channel that a deployer gives it. Package assembly makes the unit.
 package shopunit
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Run is a unit of the shop until it is told to stop (by command, by SIGTERM,
+// Run runs a unit of the shop until it is told to stop (by command, by SIGTERM,
 // or because the conductor is gone), or prepares its databases and ends.
 func Run(channel *unit.Channel, argument string) error { return RunMapped(channel, argument, nil) }
 

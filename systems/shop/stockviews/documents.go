@@ -33,8 +33,7 @@ type Documents struct {
 
 var _ shop.StockViews = Documents{}
 
-// FromDocuments makes views of a store that knows the Collection. shown is told of every event that is
-// applied, see readmodel.New.
+// FromDocuments makes views of a store that knows the Collection. For shown see readmodel.New.
 func FromDocuments(store document.Store, shown readmodel.Shown) Documents {
 	return Documents{readmodel.New(store, Collection().Name, write, shown)}
 }
@@ -72,7 +71,7 @@ func (v Documents) GetStock(ctx context.Context, in *shoppb.GetStockRequest) (*s
 		Sold: body.Sold}, nil
 }
 
-// Fill writes the stock of a fresh shop, which no event tells.
+// Fill writes the stock of a fresh shop, which has no events.
 func Fill(ctx context.Context, store document.Store, seed shop.Seed) error {
 	body, err := json.Marshal(Body{OnHand: seed.Stock})
 	if err != nil {

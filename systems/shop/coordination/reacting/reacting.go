@@ -1,10 +1,10 @@
-// Package reacting is what sagas over a broker have in common, whoever leads them: how a component
-// reacts to messages, and how the orders take a new order and answer that it is pending. Each
-// reaction is one local transaction: the component's step, what it tells (the outbox) and that it
-// was told (the inbox). Messages may come late, twice and in any order: a step that an order has
-// gone past is refused by the component and left out here. A refusal is made final in the component
-// that refused, so that the same message, come again, is not answered otherwise. With dual writes in
-// the place of the outbox, what a reaction tells is not in the transaction and may be lost.
+// Package reacting holds what both kinds of sagas over a broker need: how a component reacts to
+// messages, and how the orders take a new order and answer that it is pending. Each reaction is one
+// local transaction: the component's step, the events that it publishes (the outbox) and the note of
+// the message (the inbox). Messages may come late, twice and in any order: the component refuses a
+// step that comes too late, and the reaction then does nothing. A refusal by the rules of the shop is
+// made final in the component, so that a repetition of the message gets the same answer. With dual
+// writes in the place of the outbox, events are not part of the transaction and may be lost.
 //
 // It knows no message of a saga by name; packages choreographed and brokered do.
 //
@@ -29,13 +29,13 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Sender puts events on their way as part of the transaction that the context carries:
-// an outbox, or dual writes.
+// Sender publishes events with the transaction that the context carries: an outbox, or
+// dual writes.
 type Sender interface {
 	Add(ctx context.Context, messages ...broker.Message) error
 }
 
-// Tell sends events; nil ones are none.
+// Tell publishes events. It skips nil ones.
 func Tell(ctx context.Context, sender Sender, all ...events.Event) error {
 	messages := make([]broker.Message, 0, len(all))
 	now := time.Now()
@@ -64,8 +64,8 @@ func decode(messages []broker.Message) ([]events.Event, error) {
 	return all, nil
 }
 
-// Reaction is the reaction of a component to events of one type, with the event that follows;
-// nil events are none.
+// Reaction is the reaction of a component to events of one type. It returns the events that
+// follow; nil ones are skipped.
 type Reaction struct {
 	takes func(e events.Event) bool
 	to    func(ctx context.Context, s Scope, group []events.Event) (told []events.Event, err error)
@@ -90,7 +90,7 @@ func About[E events.Event](
 	}
 }
 
-// Single makes a reaction to events of type E one by one: it is for what is rare.
+// Single makes a reaction to events of type E one by one, for rare events.
 func Single[E events.Event](to func(ctx context.Context, s Scope, e E) (events.Event, error)) Reaction {
 	return About(func(ctx context.Context, s Scope, group []E) ([]events.Event, error) {
 		told := make([]events.Event, len(group))
@@ -108,26 +108,24 @@ func Single[E events.Event](to func(ctx context.Context, s Scope, e E) (events.E
 type Step[E events.OfOrder, Q any] struct {
 	Take steps.Step[Q]
 	Asks func(e E) Q
-	// Done is the event where the step was taken, now or before; nil: nothing. Where
-	// the order has gone past it, nothing is told either.
+	// Done returns the event that follows if the step was taken, now or before; nil: no
+	// event does. None follows if the step came too late.
 	Done func(e E) events.Event
-	// Refused is the event where the rules of the shop refuse it. Forbid then makes
-	// that final: the same event, come again, is not answered otherwise.
+	// Refused returns the event that follows if the rules of the shop refuse the step.
+	// Forbid then makes that final, so that a repetition gets the same answer.
 	Refused func(e E, why *shoppb.Rejection) events.Event
 	Forbid  steps.Step[*shoppb.StepRequest]
 }
 
-// Reaction returns it as one.
+// Reaction returns the reaction.
 func (r Step[E, Q]) Reaction() Reaction {
 	return About(func(ctx context.Context, s Scope, group []E) (told []events.Event, err error) {
 		asked := make([]Q, len(group))
 		for i, e := range group {
 			asked[i] = r.Asks(e)
 		}
-		outcomes, err := s.ask(ctx, len(group), func(ctx context.Context) ([]steps.Outcome,
-			error) {
-			return r.Take(ctx, asked)
-		})
+		outcomes, err := s.ask(ctx, len(group),
+			func(ctx context.Context) ([]steps.Outcome, error) { return r.Take(ctx, asked) })
 		if err != nil {
 			return nil, err
 		}
@@ -159,8 +157,8 @@ func (r Step[E, Q]) Reaction() Reaction {
 // Handler takes the messages of one transaction.
 type Handler = func(ctx context.Context, messages []broker.Message) error
 
-// Handle joins reactions with the sender of their events. also, if any, sees
-// what came after the reactions to it, and tells of it too.
+// Handle joins reactions with the sender of their events. also, if there is one, gets
+// the events after the reactions to them, and returns more events to publish.
 func Handle(
 	db *database.DB, sender Sender, also func(ctx context.Context, came []events.Event) ([]events.Event, error),
 	all ...Reaction,
@@ -186,15 +184,15 @@ func Handle(
 	}
 }
 
-// reactions are all that a component does about events.
+// reactions holds all reactions of a component.
 type reactions struct {
 	db     *database.DB
 	all    []Reaction
 	lately caution
 }
 
-// to reacts to the events of one transaction, type after type: those of one that wait
-// beside others may be older, which no step minds.
+// to reacts to the events of one transaction, type after type. That may change their
+// order, which no step minds.
 func (r *reactions) to(ctx context.Context, left []events.Event) (told []events.Event, err error) {
 	s := Scope{db: r.db, caution: &r.lately, careful: r.lately.spend()}
 	for _, reaction := range r.all {
@@ -223,10 +221,10 @@ func (r *reactions) to(ctx context.Context, left []events.Event) (told []events.
 	return told, nil
 }
 
-// caution says how steps of single orders are taken. One that is refused undoes its
-// transaction, so it needs a savepoint, that it can be undone without those of other
-// messages: two more round trips to the database. They are spent only when a step was
-// refused lately; the first refusal costs a second attempt of its transaction.
+// caution decides whether steps of single orders get a savepoint. A refused step undoes
+// its transaction, unless it has a savepoint, which takes two more round trips to the
+// database. They are made only if a step was refused lately; the first refusal costs a
+// second attempt of its transaction.
 type caution struct{ left atomic.Int64 }
 
 // cautious is how many transactions are careful after a refusal.
@@ -239,11 +237,11 @@ func (c *caution) spend() bool { return c.left.Load() > 0 && c.left.Add(-1) >= 0
 type Scope struct {
 	db      *database.DB
 	caution *caution
-	careful bool // a step that is refused can be undone alone
+	careful bool // a refused step is undone alone, by a savepoint
 }
 
-// ask takes a step for so many orders. Its outcomes are refusals by the rules of the
-// shop, or say that the order has gone past the step (Conflict); other errors are its own.
+// ask takes a step for a number of orders. The errors of its outcomes are refusals by the
+// rules of the shop, or Conflicts of steps that came too late; ask returns other errors.
 func (s Scope) ask(
 	ctx context.Context, orders int, step func(ctx context.Context) ([]steps.Outcome, error),
 ) (outcomes []steps.Outcome, err error) {
@@ -279,8 +277,8 @@ func (s Scope) ask(
 	return outcomes, nil
 }
 
-// Take takes steps for an order that no rule of the shop refuses, and reports whether
-// it did: not where the order has gone past them.
+// Take takes steps for an order that no rule of the shop refuses. It reports false if they
+// came too late.
 func (s Scope) Take(
 	ctx context.Context, order *shoppb.Order, all ...func(context.Context,
 		*shoppb.StepRequest) (*shoppb.StepResponse, error),

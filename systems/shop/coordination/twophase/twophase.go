@@ -1,9 +1,8 @@
 // Package twophase carries an order through components that have databases of their own in one distributed
 // transaction: a two-phase commit (Gray 1978) that the orders coordinate. Each component takes its steps in
 // a transaction of its own and prepares it: durable, with its locks, and not to be seen yet. When all are
-// prepared, the coordinator writes down its decision, and has all commit. Nobody sees a step without the
-// others for longer than these commits take; the price is that the rows of an order stay locked over all of
-// it.
+// prepared, the coordinator writes down its decision, and has all commit. Only while these commits take place
+// can a step be seen without the others; the price is that the rows of an order stay locked all the time.
 //
 // What was prepared and has no decision is rolled back (presumed abort). The row of the order is the log:
 // an order is on record, pending, before its first step, with a lease that names the attempt; its state
@@ -41,7 +40,7 @@ const (
 	atOnce = 100
 	// sideBySide is how many of them are carried on at the same time.
 	sideBySide = 8
-	// busyPause is how long a cancellation waits before it looks again for an order that somebody works on.
+	// busyPause is how long a cancellation waits before it looks again at an order that has a lease.
 	busyPause = 20 * time.Millisecond
 )
 
@@ -118,8 +117,8 @@ func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.O
 	return c.forward(ctx, u, priced, customer)
 }
 
-// forward prepares all steps of a pending order, decides, and tells. An order about which nothing could be
-// decided stays on record, pending.
+// forward prepares all steps of a pending order, decides, and sends the decision to the participants. An
+// order without a decision stays on record, pending.
 func (c *Coordinator) forward(
 	ctx context.Context, u orders.Underway, order *shoppb.Order, customer *shoppb.Customer,
 ) (*shoppb.Order, error) {
@@ -141,14 +140,14 @@ func (c *Coordinator) forward(
 	}
 	if !refused {
 		u.State = to
-		_ = c.finish(ctx, u, a) // it is decided: Run tells again
+		_ = c.finish(ctx, u, a) // it is decided: Run repeats it
 	}
 	final.State = string(to)
 	final.Version++
 	return final, nil
 }
 
-// prepare has all participants prepare an attempt. Where one does not, all that were asked roll back.
+// prepare has all participants prepare an attempt. If one does not, all that were asked roll back.
 func (c *Coordinator) prepare(ctx context.Context, a attempt, in *shoppb.PrepareRequest) error {
 	for n, component := range Components() {
 		ask := &shoppb.PrepareRequest{Component: component, Transaction: a.in(component), Cancel: in.GetCancel()}
@@ -163,7 +162,7 @@ func (c *Coordinator) prepare(ctx context.Context, a attempt, in *shoppb.Prepare
 		if _, err := c.participants[component].Prepare(ctx, ask); err != nil {
 			undoing, cancel := context.WithTimeout(context.WithoutCancel(ctx), orders.Margin)
 			defer cancel()
-			_ = c.end(undoing, a, false, Components()[:n+1]) // who does not hear of it is asked by Run
+			_ = c.end(undoing, a, false, Components()[:n+1]) // Run asks those that it does not reach
 			return err
 		}
 	}
@@ -208,7 +207,7 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 	return c.book.Get(ctx, id)
 }
 
-// hold takes the lease of an order, and waits while somebody else has it.
+// hold takes the lease of an order, and waits while another coordinator has it.
 func (c *Coordinator) hold(ctx context.Context, id string) (u orders.Underway, cancelled bool, err error) {
 	ctx, stop := context.WithTimeout(ctx, 2*orders.Lease)
 	defer stop()
@@ -224,19 +223,19 @@ func (c *Coordinator) hold(ctx context.Context, id string) (u orders.Underway, c
 	}
 }
 
-// undo takes back the steps of a confirmed order, or none of them.
+// undo undoes all steps of a confirmed order, or none of them.
 func (c *Coordinator) undo(ctx context.Context, u orders.Underway) error {
 	a := attempt{u.Order, cancelling, u.Lease}
 	err := c.prepare(ctx, a, &shoppb.PrepareRequest{Cancel: &shoppb.StepRequest{OrderId: u.Order}})
 	if err != nil {
 		releasing, cancel := context.WithTimeout(context.WithoutCancel(ctx), orders.Margin) // its time may be over
 		defer cancel()
-		return errors.Join(err, c.book.Forget(releasing, u)) // nobody holds it any more
+		return errors.Join(err, c.book.Forget(releasing, u)) // which ends the lease
 	}
 	if err := c.book.Decide(ctx, u, shop.StateCancelled, nil); err != nil {
 		return err
 	}
 	u.State = shop.StateCancelled
-	_ = c.finish(ctx, u, a) // it is decided: Run tells again
+	_ = c.finish(ctx, u, a) // it is decided: Run repeats it
 	return nil
 }
