@@ -28,39 +28,37 @@ import (
 // Input holds what a trial has left behind.
 type Input struct {
 	Seed shop.Seed
-	// Fresh is the state in which the shop began: the seed, as a rule.
+	// Fresh is the state of the shop before the trial: the seed, as a rule.
 	Fresh   Fresh
 	History []Attempt
-	// UnixClock says that the times of the history are those since 1970, as those on
-	// record are.
+	// UnixClock: the times of the history count from 1970, as the times on record do.
 	UnixClock bool
 	State     State
-	// Coordination is how the steps of the orders were coordinated. Where it is empty the
+	// Coordination is how the steps of the orders were coordinated. If it is empty the
 	// order of the steps, and so the verdict, is unknown.
 	Coordination Coordination
-	// Replica holds what was seen of the copy by which orders were priced; nil: they were priced by the
-	// catalog.
+	// Replica holds the observations of the copy that priced the orders; nil: the catalog priced them.
 	Replica *Replica
-	// Reads says where what clients read of prices comes from; nil: from their owner.
+	// Reads is the source of the prices that clients read; nil: the catalog.
 	Reads *Reads
 	// ClocksApart is how far apart the clocks of two units can be; 0: they share one. Steps
-	// of different units whose moments are closer may have come in either order.
+	// of different units whose times are closer may have come in either order.
 	ClocksApart time.Duration
-	// Drained says that the system had its full time to finish: what is not final
-	// now, is stuck. Otherwise it makes the verdict unknown.
+	// Drained: the system had its full time to finish, so that an order that is not final
+	// is stuck. Otherwise such an order makes the verdict unknown.
 	Drained bool
-	// Left counts what must be zero in the end, by name: saga rows, outbox rows,
+	// Left are counts that must be zero in the end, by name: saga rows, outbox rows,
 	// ready and unacknowledged messages.
 	Left map[string]int64
-	// Views are the read models, where there are any beside the tables.
+	// Views are the read models; nil: clients read the tables.
 	Views *Views
-	// Sagas are the states of the sagas, by order, where the orders drive them over the broker.
+	// Sagas are the states of the sagas, by order, if the orders drive them over the broker.
 	Sagas map[string]string
-	// Inboxes are those of the components that are told by events, by name.
+	// Inboxes are the inboxes of the components that take events, by name.
 	Inboxes map[string]Inbox
 }
 
-// Fresh says what products and customers are in a shop that nobody has used.
+// Fresh holds the products and customers of a shop that was never used.
 type Fresh interface {
 	Product(id int64) shop.SeedProduct
 	Customer(id int64) shop.SeedCustomer
@@ -96,9 +94,9 @@ type judge struct {
 	Input
 	byKey    map[string][]*Order
 	counts   map[string]int64
-	prices   map[int64][]Price      // of each product, by version: [0] is what the shop began with
+	prices   map[int64][]Price      // of each product, by version: [0] is the first price
 	answered map[PriceVersion]int64 // when the client that changed a price had its answer
-	known    map[PriceVersion]int64 // when those who take orders had it for sure
+	known    map[PriceVersion]int64 // from when on orders must have had the price
 	broken   map[int]int64          // violations by rule
 	problems []string
 	unknown  []string // reasons why the verdict is unknown

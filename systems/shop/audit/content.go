@@ -13,12 +13,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// clockSlack is how far the wall clock may be set while a trial lasts before moments
-// on record seem wrong.
+// clockSlack is how far the wall clock may be set during a trial.
 const clockSlack = time.Minute
 
-// checkContent holds what is on record of every order against what its client asked
-// for and what the shop began with: rule 13.
+// checkContent compares the rows of every order with its client's request and with the
+// fresh shop: rule 13.
 func (j *judge) checkContent() {
 	asked := j.asked()
 	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
@@ -40,8 +39,8 @@ func (j *judge) checkContent() {
 	}
 }
 
-// column notes a value that is not the one that it must be. whose is a row's owner,
-// such as "order 17"; column is "table.column".
+// column notes a wrong value. whose is a row's owner, such as "order 17"; column is
+// "table.column".
 func (j *judge) column(whose, column string, got, want any) { j.compare(13, whose, column, got, want) }
 
 // compare is column for another rule.
@@ -51,15 +50,15 @@ func (j *judge) compare(rule int, whose, column string, got, want any) {
 	}
 }
 
-// request holds what clients have asked for with a key, and when: nanoseconds.
+// request is what clients have asked for with a key, and when, in nanoseconds.
 type request struct {
 	what        *Asked
 	first, last int64
 	answered    bool
 }
 
-// asked gathers what was asked for by key. A key that was refused may have come with
-// other content: it does not count where another attempt does.
+// asked returns the requests by key. A refused attempt may have had other content: it
+// counts only if the key has no other attempt.
 func (j *judge) asked() map[string]request {
 	found := map[string]request{}
 	for _, a := range j.History {
@@ -78,7 +77,7 @@ func (j *judge) asked() map[string]request {
 	return found
 }
 
-// checkRequest compares an order with what was asked for.
+// checkRequest compares an order with its request.
 func (j *judge) checkRequest(order *Order, r request) {
 	whose := "order " + order.ID
 	if r.what == nil {
@@ -106,8 +105,8 @@ func (j *judge) checkRequest(order *Order, r request) {
 }
 
 // checkLines compares the prices and names of an order's lines, and their sum, with the
-// catalog, and returns what the order may cost. An order that was rejected before it was
-// priced has none of them.
+// catalog, and returns the possible totals. An order that was rejected before it was
+// priced has no prices and names.
 func (j *judge) checkLines(order *Order) (totals []int64) {
 	lines := j.State.Lines[order.ID]
 	priced := order.State != shop.StateRejected || order.TotalCents != 0
@@ -128,7 +127,7 @@ func (j *judge) checkLines(order *Order) (totals []int64) {
 	return []int64{total}
 }
 
-// checkReason judges why an order was rejected, and that no other one has a reason.
+// checkReason judges the reason of a rejection, and that no other order has one.
 func (j *judge) checkReason(order *Order, totals []int64) {
 	whose := "order " + order.ID
 	if order.State != shop.StateRejected {
@@ -150,8 +149,8 @@ func (j *judge) checkReason(order *Order, totals []int64) {
 	}
 }
 
-// reasons returns those for which an order that costs one of totals may be rejected, in the
-// words that its customer is told, by kind.
+// reasons returns the possible reasons, by kind, for rejecting an order with one of the
+// totals, in the words of the answer to its customer.
 func (j *judge) reasons(order *Order, totals []int64) map[rpc.Kind][]string {
 	lines := j.State.Lines[order.ID]
 	found := map[rpc.Kind][]string{shop.Declined: each(totals, func(total int64) string {
@@ -175,8 +174,8 @@ func (j *judge) reasons(order *Order, totals []int64) map[rpc.Kind][]string {
 	return found
 }
 
-// checkVersion counts the states that an order came into: each is a version. Where the
-// journal does not tell, checkCourses says so.
+// checkVersion compares an order's version with the number of its states. checkCourses
+// notes a journal that cannot be read.
 func (j *judge) checkVersion(order *Order) {
 	entries, err := row{what: record, state: string(order.State), journal: order.Journal}.entries()
 	if err != nil {
@@ -186,8 +185,8 @@ func (j *judge) checkVersion(order *Order) {
 	j.column("order "+order.ID, "orders.version", order.Version, int64(len(entries)))
 }
 
-// checkStepsOf compares what is on record of the steps of a final order with the order:
-// rules 5 and 6 compare the sums of those that are not rejected.
+// checkStepsOf compares the rows of the steps of a final order with the order: rules 5
+// and 6 compare the sums of orders that are not rejected.
 func (j *judge) checkStepsOf(order *Order) {
 	whose := "order " + order.ID
 	lines, reserved := j.State.Lines[order.ID], j.State.Reservations[order.ID]
@@ -224,8 +223,8 @@ func forbidden(rows []Line) bool {
 	return len(rows) == 1 && rows[0].Product == 0 && rows[0].Quantity == 0 && rows[0].Number == 0
 }
 
-// checkSeeded compares what nobody changes with what the shop began with: customers, all
-// but the prices of the catalog, and whose the stock and the accounts are. Rule 13.
+// checkSeeded compares the columns that never change with the fresh shop: customers,
+// products without their prices, and the keys of stock and accounts. Rule 13.
 func (j *judge) checkSeeded() {
 	products := map[string][]Product{"products": j.State.Products}
 	customers := map[string][]Customer{"customers": j.State.Customers}

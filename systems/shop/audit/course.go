@@ -9,11 +9,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Coordination is how the steps of an order were coordinated: it says in which
-// order they must have come.
+// Coordination is how the steps of an order were coordinated, which decides their order.
 type Coordination string
 
-// The coordinations of which the audit knows what they promise.
+// The coordinations that the audit knows.
 const (
 	ACID          Coordination = "acid"
 	Orchestrated  Coordination = "orchestrated"
@@ -22,16 +21,16 @@ const (
 	TwoPhase      Coordination = "two-phase"
 )
 
-// chains returns what must have come one after the other, as far as an order has it, in
-// the words of the journals. The second value is false where nothing is known.
+// chains returns entries of journals that must follow each other, if an order has them.
+// The second value is false if the coordination is not known.
 //
 // A saga takes its steps in the order in which they depend on each other, and undoes
-// them in the reverse one, by calls as by commands. With events a cancellation is told to all components at
-// once: among its compensations there is no order. In one transaction an order is
-// on record as confirmed before its steps, which nobody sees. Who cancels it may have
-// waited for that transaction's end: a cancellation comes after the confirmation by
-// the row that both change, and after no other step by the clock. A two-phase commit has
-// components prepare one after the other, what they want most last, and decides then.
+// them in the reverse order, by calls as by commands. With events all components get a
+// cancellation at once: its compensations have no order. In one transaction an order is
+// recorded as confirmed before its steps, which is not visible. A cancellation may have
+// waited for that transaction's end: it follows the confirmation in the row that both
+// change, and no other step by the clock. In a two-phase commit the components prepare
+// one after the other, the most wanted rows last; then it decides.
 func (c Coordination) chains() ([][]string, bool) {
 	var chains []string
 	switch c {
@@ -65,8 +64,8 @@ func (c Coordination) chains() ([][]string, bool) {
 	return words, len(words) > 0
 }
 
-// predecessors lists for each word of a step's journal those that it may follow
-// there; "" for nothing.
+// predecessors returns for each word of a step's journal the words that it may follow
+// there; "" for none.
 func predecessors() map[string][]string {
 	return map[string][]string{
 		"reserved": {""}, "committed": {"reserved"}, "released": {"reserved"}, "restocked": {"committed"},
@@ -75,7 +74,7 @@ func predecessors() map[string][]string {
 	}
 }
 
-// undoes reports whether a word is that of a compensation.
+// undoes reports whether a word is a compensation.
 func undoes(word string) bool {
 	switch word {
 	case "released", "restocked", "voided", "refunded", "recalled":
@@ -84,9 +83,8 @@ func undoes(word string) bool {
 	return false
 }
 
-// checkCourses judges in which order the steps and compensations of each order have
-// come: rule 7, and rule 8 for the states of its record. Where the journals do not
-// prove it, it is unknown.
+// checkCourses judges the sequence of the steps and compensations of each order: rule 7,
+// and rule 8 for the states of its record. If the journals do not prove it, it is unknown.
 func (j *judge) checkCourses() {
 	chains, known := j.Coordination.chains()
 	if !known {
@@ -119,7 +117,7 @@ func (j *judge) checkCourses() {
 	}
 }
 
-// ordersWithRows returns the ids of all that is on record somewhere.
+// ordersWithRows returns the ids of all orders that have a row in any table.
 func (j *judge) ordersWithRows() []string {
 	ids := slices.AppendSeq([]string(nil), maps.Keys(j.State.Orders))
 	ids = slices.AppendSeq(ids, maps.Keys(j.State.Reservations))
@@ -129,7 +127,7 @@ func (j *judge) ordersWithRows() []string {
 	return slices.Compact(ids)
 }
 
-// checkRow judges the journal of one row up to what is wrong with it.
+// checkRow judges the journal of one row up to its first mistake.
 func (j *judge) checkRow(id string, r row, entries []entry, after map[string][]string) {
 	if r.what == record {
 		j.checkPath(id, entries)
@@ -148,8 +146,8 @@ func (j *judge) checkRow(id string, r row, entries []entry, after map[string][]s
 	}
 }
 
-// forbids reports whether a compensation that is the first of its row is right: it
-// has moved nothing, of an order that was not confirmed, and no step comes any more.
+// forbids reports whether a compensation may be the first entry of its row: it has moved
+// nothing, its order was not confirmed, and no step follows.
 func (j *judge) forbids(id string, r row, before, word string) bool {
 	if before != "" || !r.nothing || word != "released" && word != "voided" && word != "recalled" {
 		return false
@@ -158,7 +156,7 @@ func (j *judge) forbids(id string, r row, before, word string) bool {
 	return order == nil || order.State != shop.StateConfirmed && order.State != shop.StateCancelled
 }
 
-// wrong says what is wrong with two entries that follow each other.
+// wrong returns the mistake in two entries that follow each other.
 func wrong(before, word string) string {
 	when := "first of all"
 	if before != "" {
@@ -175,18 +173,17 @@ func wrong(before, word string) string {
 	return when + ": without the step that comes before it, or twice"
 }
 
-// place is where an entry stands: in which journal, behind how many others, and its
-// moment.
+// place is the place of an entry: its journal, its number there, and its time.
 type place struct {
 	row  string
 	at   int
 	atUS int64
 }
 
-// checkChains holds the entries of an order, by word, against what its coordination
-// promises. Within a row their places tell, between rows their moments: a step that
-// begins when another is committed has read the clock later. Moments that are equal, or
-// closer than the clocks of two units can be apart, prove nothing.
+// checkChains compares the entries of an order, by word, with the chains of its
+// coordination. Within a row their places count, between rows their times: a step that
+// begins after another's commit has read the clock later. Times that are equal, or closer
+// than the clocks of two units can be apart, prove nothing.
 func (j *judge) checkChains(id string, found map[string]place, chains [][]string) {
 	for _, chain := range chains {
 		before := ""
@@ -215,7 +212,7 @@ func (j *judge) checkChains(id string, found map[string]place, chains [][]string
 	}
 }
 
-// misplaced names what is wrong where the second came before the first.
+// misplaced returns the mistake if the second entry came before the first.
 func misplaced(before, word string) string {
 	if undoes(before) && undoes(word) {
 		return "compensations not in the reverse order of their steps"

@@ -28,7 +28,7 @@ func (j *judge) checkKeys() {
 	}
 }
 
-// told gathers the attempts to create by key, and counts them, and those of other operations.
+// told returns the attempts to create orders by key, and counts all attempts.
 func (j *judge) told() map[string]*told {
 	attempted := map[string]*told{}
 	for _, attempt := range j.History {
@@ -88,8 +88,8 @@ func (j *judge) checkKey(key string, known told) {
 	}
 }
 
-// checkSequences follows what clients saw of each order: rule 8. Within a session,
-// one answer after the other; and from every answer to what is on record now.
+// checkSequences follows the states that clients saw of each order: rule 8. Within a
+// session, from one answer to the next; and from every answer to the record.
 func (j *judge) checkSequences() {
 	last := map[[2]string]Attempt{} // by session and order
 	for _, attempt := range j.observed() {
@@ -107,7 +107,7 @@ func (j *judge) checkSequences() {
 	}
 }
 
-// observed returns the answers that tell a state, in the order of their ends.
+// observed returns the answers with a state, in the order of their ends.
 func (j *judge) observed() []Attempt {
 	var all []Attempt
 	for _, attempt := range j.History {
@@ -125,7 +125,7 @@ func follows(before, after Attempt) bool {
 	return forward && before.State.MayReach(after.State)
 }
 
-// checkLeft judges what must be gone: rule 4.
+// checkLeft judges the counts that must be zero: rule 4.
 func (j *judge) checkLeft() {
 	for _, name := range slices.Sorted(maps.Keys(j.Left)) {
 		if n := j.Left[name]; n != 0 {
@@ -134,7 +134,7 @@ func (j *judge) checkLeft() {
 	}
 }
 
-// stuck notes what is not final. It breaks the rule only where it had its time.
+// stuck notes something that is not final. It breaks rule 4 only if the shop had its time to finish.
 func (j *judge) stuck(format string, args ...any) {
 	j.counts["stuck"]++
 	if j.Drained {

@@ -13,13 +13,13 @@ import (
 
 // Inbox lists the messages of one component.
 type Inbox struct {
-	// Takes are the types of events that are meant for it.
+	// Takes are the types of events that it takes.
 	Takes []string
-	// Had are the ids of those that it has taken in: <order>/<type>, product-<id>/<type>/<version>.
+	// Had are the ids of its messages: <order>/<type>, product-<id>/<type>/<version>.
 	Had map[string]bool
 }
 
-// ReadInbox reads the notes of a consumer.
+// ReadInbox reads the inbox of a consumer.
 func ReadInbox(ctx context.Context, db *database.DB, consumer string, takes []string) (Inbox, error) {
 	inbox := Inbox{Takes: takes, Had: map[string]bool{}}
 	err := db.Each(ctx, func(row database.Row) error {
@@ -34,7 +34,7 @@ func ReadInbox(ctx context.Context, db *database.DB, consumer string, takes []st
 	return inbox, nil
 }
 
-// The events that a choreographed order has caused once it is final, in their order, and that of a price.
+// The events of a choreographed order, in their order, and the event of a price.
 const (
 	repriced = "product.repriced"
 
@@ -43,7 +43,7 @@ const (
 	refusedStock, refusedMoney, rejected = "stock.refused", "payment.declined", "order.rejected"
 )
 
-// The commands of orders that drive a saga over the broker, in their order, and the replies that are no event
+// The commands of a saga over the broker, in their order, and the replies that are not among the events
 // above.
 const (
 	reserve, capture, commit, committed, ship = "reserve.stock", "capture.payment", "commit.stock",
@@ -53,14 +53,14 @@ const (
 		"stock.returned", "refund.payment", "payment.refunded"
 )
 
-// course lists the messages about an order, by what becomes of it.
+// course lists the messages about an order, by its final state.
 type course struct {
 	begun                []string // of every order that is not rejected at once
-	confirmed, cancelled []string // the latter beside the former
-	byStock, byMoney     []string // refused
+	confirmed, cancelled []string // a cancelled order has both
+	byStock, byMoney     []string // rejected by the inventory, by the payments
 }
 
-// told returns the messages by which orders are coordinated.
+// told returns the messages of a coordination.
 func (c Coordination) told() course {
 	if c == Brokered {
 		return course{
@@ -80,8 +80,8 @@ func (c Coordination) told() course {
 	}
 }
 
-// caused lists the messages of an order by what is on record of it: those that must
-// have been told, and others that may have been.
+// caused returns the messages that an order on record must have caused, and others that
+// it may have caused.
 func (j *judge) caused(order *Order) (must, may []string) {
 	told := j.Coordination.told()
 	switch order.State {
@@ -96,8 +96,8 @@ func (j *judge) caused(order *Order) (must, may []string) {
 		slices.Concat(told.confirmed, told.cancelled, told.byStock, told.byMoney)
 }
 
-// provoked lists the messages that the steps of an order which got stuck must have caused. The first word in
-// the journal of a step's row proves that the component has told one.
+// provoked returns the messages that the steps of a stuck order must have caused. The first word in the
+// journal of a step's row proves that the component has published one.
 func (j *judge) provoked(order string) (must []string) {
 	for _, r := range j.State.Reservations[order] {
 		must = append(must, provokedBy(r.Journal, "reserved", reserved, "released", refusedStock)...)
@@ -115,7 +115,7 @@ func (j *judge) provoked(order string) (must []string) {
 func provokedBy(journal, step, taken, refusal, refused string) []string {
 	entries, err := readJournal(journal)
 	switch {
-	case err != nil || len(entries) == 0: // checkCourses says so
+	case err != nil || len(entries) == 0: // checkCourses notes it
 	case entries[0].word == step:
 		return []string{taken}
 	case entries[0].word == refusal:
@@ -124,8 +124,8 @@ func provokedBy(journal, step, taken, refusal, refused string) []string {
 	return nil
 }
 
-// refused returns the messages of a rejected order: by the stock, by the payments, or at
-// once, which nobody but the read models is told.
+// refused returns the messages of an order that was rejected by the inventory, by the
+// payments, or at once, which causes messages to read models only.
 func (j *judge) refused(order *Order, told course) []string {
 	byStock := j.wasTold(order.ID, refusedStock)
 	byMoney := j.wasTold(order.ID, refusedMoney)
@@ -138,7 +138,7 @@ func (j *judge) refused(order *Order, told course) []string {
 	return []string{rejected}
 }
 
-// wasTold reports whether anybody was told an event.
+// wasTold reports whether any component got an event.
 func (j *judge) wasTold(order, kind string) bool {
 	for _, inbox := range j.Inboxes {
 		if inbox.Had[order+"/"+kind] {
@@ -148,9 +148,8 @@ func (j *judge) wasTold(order, kind string) bool {
 	return false
 }
 
-// checkMessages holds what components were told against what is on record: rule
-// 10. A change of which nobody was told is a zombie, a message about what never
-// happened a ghost.
+// checkMessages compares the inboxes with the orders on record: rule 10. A change without
+// its message is a zombie, a message without its change a ghost.
 func (j *judge) checkMessages() {
 	if !j.Drained {
 		return
@@ -187,7 +186,7 @@ func (j *judge) checkTold(consumer string, inbox Inbox, order *Order) {
 func (j *judge) checkGhost(consumer, id string) {
 	order, kind, about := strings.Cut(id, "/")
 	if strings.HasPrefix(kind, repriced) {
-		return // checkTellingOfPrices knows
+		return // see checkTellingOfPrices
 	}
 	if !about || j.State.Orders[order] == nil {
 		j.counts["ghosts"]++

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Replica holds what was seen of the copy of the catalog that the orders keep.
+// Replica holds the observations of the orders' copy of the catalog.
 type Replica struct {
-	// Shown is the time at which it had a price for sure, in nanoseconds since 1970; nil: nobody looked.
+	// Shown is when the copy certainly had a price, in nanoseconds since 1970; nil: it was not observed.
 	Shown map[PriceVersion]int64
 }
 
 // PriceVersion names a price of a product.
 type PriceVersion struct{ Product, Version int64 }
 
-// indexPrices puts the prices of each product in order, and says from when on orders must
-// know them: the replica had them, or their client was told.
+// indexPrices sorts the prices of each product, and notes from when on orders must know
+// them: the replica had them, or the client that changed them had its answer.
 func (j *judge) indexPrices() {
 	j.prices, j.answered = map[int64][]Price{}, map[PriceVersion]int64{}
 	for _, p := range j.State.Prices {
@@ -38,7 +38,7 @@ func (j *judge) indexPrices() {
 	}
 }
 
-// pricesOf returns all prices of a product, the first first.
+// pricesOf returns all prices of a product in their order.
 func (j *judge) pricesOf(product int64) []Price {
 	if all := j.prices[product]; all != nil {
 		return all
@@ -56,7 +56,7 @@ func (j *judge) repricings() (all []Attempt) {
 	return all
 }
 
-// checkPrices holds the prices on record against those that clients have asked for: rule 14.
+// checkPrices compares the prices on record with the requests of clients: rule 14.
 func (j *judge) checkPrices() {
 	j.counts["price_changes"] = int64(len(j.State.Prices))
 	asked := map[[2]int64][]Attempt{} // by product and price
@@ -91,15 +91,15 @@ func (j *judge) checkPrices() {
 	}
 }
 
-// during reports whether a moment on record may lie within an attempt.
+// during reports whether a time on record may lie within an attempt.
 func (j *judge) during(a Attempt, atUS int64) bool {
 	slack := int64(clockSlack + j.ClocksApart)
 	at := atUS * int64(time.Microsecond)
 	return at >= a.ActualNS-slack && (a.Outcome != OutcomeOK || at <= a.CompleteNS+slack)
 }
 
-// checkLast compares what a table says that a product costs with its last price: the
-// catalog's own rows, rule 13, and those of a replica when all is told, rule 14.
+// checkLast compares a product's price in a table with its last price: in the catalog,
+// rule 13, and in a replica that has got all changes, rule 14.
 func (j *judge) checkLast(whose, table string, p Product) {
 	rule := 13
 	if table != "products" {
@@ -112,8 +112,8 @@ func (j *judge) checkLast(whose, table string, p Product) {
 	j.compare(rule, whose, table+".version", p.Version, int64(len(all)))
 }
 
-// candidates returns the prices that an order may have for a product: those that were
-// valid when it was taken, or that the replica still had then. It was taken after its
+// candidates returns the prices that an order may have for a product: the prices that were
+// valid when it was priced, or that the replica still had then. It was priced after its
 // creation and before it was first written down.
 func (j *judge) candidates(order *Order, product int64) []Price {
 	all := j.pricesOf(product)
@@ -134,7 +134,7 @@ func (j *judge) candidates(order *Order, product int64) []Price {
 	return all[min(first, last):last]
 }
 
-// checkPriceOf judges the price in a line: rule 14, or 13 where the product never cost that.
+// checkPriceOf judges the price in a line: rule 14, or 13 if the product never had it.
 func (j *judge) checkPriceOf(order *Order, line Line) {
 	costs := func(p Price) bool { return p.Cents == line.PriceCents }
 	all, may := j.pricesOf(line.Product), j.candidates(order, line.Product)
@@ -148,7 +148,7 @@ func (j *judge) checkPriceOf(order *Order, line Line) {
 	}
 }
 
-// possibleTotals returns what an order that was never priced may cost.
+// possibleTotals returns the possible totals of an order that was never priced.
 func (j *judge) possibleTotals(order *Order) []int64 {
 	sums := map[int64]bool{0: true}
 	for _, line := range j.State.Lines[order.ID] {
@@ -163,7 +163,7 @@ func (j *judge) possibleTotals(order *Order) []int64 {
 	return slices.Sorted(maps.Keys(sums))
 }
 
-// checkTellingOfPrices holds what a component was told of prices against those on record: rule 10.
+// checkTellingOfPrices compares the prices in an inbox with the prices on record: rule 10.
 func (j *judge) checkTellingOfPrices(consumer string, inbox Inbox) {
 	want := map[string]bool{}
 	if slices.Contains(inbox.Takes, repriced) {

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Reads say what clients are shown of prices when they do not ask the owner.
+// Reads is the source of the prices that clients read, if it is not the catalog.
 type Reads struct {
-	// Replica says that the orders' copy of the catalog is read: what it has, it shows.
+	// Replica: clients read the orders' copy of the catalog.
 	Replica bool
-	// Lag is how long an answer may show what was replaced.
+	// Lag is how long an answer may show a replaced price.
 	Lag time.Duration
 }
 
-// checkReads holds the prices that clients were shown against those on record: rule 12. A
-// price that was replaced longer before it was asked for than its source may lag is too old,
-// and one that the product never had is somebody else's.
+// checkReads compares the prices that clients read with the prices on record: rule 12. A
+// price is too old if it was replaced longer before the request than its source may lag, and
+// wrong if the product never had it.
 func (j *judge) checkReads() {
 	var from Reads
 	if j.Reads != nil {

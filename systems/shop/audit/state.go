@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// InOne returns what Read takes where all components share a database.
+// InOne returns the argument of Read if all components share a database.
 func InOne(db *database.DB) map[string]*database.DB {
 	all := map[string]*database.DB{}
 	for _, component := range shop.Components() {
@@ -17,8 +17,8 @@ func InOne(db *database.DB) map[string]*database.DB {
 	return all
 }
 
-// State holds the content of the databases. The journal of a row lists the states that it
-// came into, each with its moment in microseconds since 1970.
+// State holds the content of the databases. The journal of a row lists its states, each
+// with its time in microseconds since 1970.
 type State struct {
 	Orders       map[string]*Order // by id
 	Lines        map[string][]Line // of orders, by order
@@ -30,7 +30,7 @@ type State struct {
 	Products     []Product
 	Prices       []Price // all but the first of each product
 	Customers    []Customer
-	// What the orders know of them: without search names and mail addresses.
+	// The orders' replica: without search names and mail addresses.
 	KnownProducts  []Product
 	KnownCustomers []Customer
 }
@@ -53,8 +53,8 @@ type Rejection struct {
 	Detail string `json:"detail"`
 }
 
-// Line is a product that an order wants or has reserved. State is that of a
-// reservation, as is Journal; PriceCents and Name are those of an order's line.
+// Line is a line of an order, or of a reservation. Only reservations have a State and a
+// Journal, only orders a PriceCents and a Name.
 type Line struct {
 	Product, Quantity, PriceCents int64
 	State, Journal                string
@@ -94,8 +94,8 @@ type Customer struct {
 // Account is the account of a customer.
 type Account struct{ Customer, BalanceCents int64 }
 
-// Read reads the databases of the components, by their names, each in one unchanging state; replicated says
-// that the orders keep what they know of catalog and customers beside their own tables.
+// Read reads the databases of the components, by their names, each in one transaction. replicated: the orders
+// have a replica of catalog and customers.
 func Read(ctx context.Context, from map[string]*database.DB, replicated bool) (State, error) {
 	s := State{
 		Orders: map[string]*Order{}, Lines: map[string][]Line{}, Reservations: map[string][]Line{},
@@ -122,7 +122,7 @@ func Read(ctx context.Context, from map[string]*database.DB, replicated bool) (S
 	return s, nil
 }
 
-// list reads all rows of a query; columns returns where the values of a row belong.
+// list reads all rows of a query; columns returns pointers to the fields of a row.
 func list[R any](ctx context.Context, db *database.DB, all *[]R, columns func(*R) []any, query string) error {
 	return db.Each(ctx, func(row database.Row) error {
 		var r R
@@ -132,7 +132,7 @@ func list[R any](ctx context.Context, db *database.DB, all *[]R, columns func(*R
 	}, query)
 }
 
-// listByOrder is list for rows that begin with the order to which they belong.
+// listByOrder is list for rows whose first column is their order.
 func listByOrder[R any](
 	ctx context.Context, db *database.DB, all map[string][]R, columns func(*R) []any, query string,
 ) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 )
 
-// Views are the read models: what clients are shown instead of the tables.
+// Views are the read models, which clients read instead of the tables.
 type Views struct {
 	Orders map[string]OrderView // by id
 	Stock  map[int64]StockView  // by product
@@ -45,7 +45,7 @@ type StockView struct {
 	Version  int64 `json:"-"`
 }
 
-// ReadViews reads the documents of both read models, as they are named.
+// ReadViews reads the documents of both read models, by their collections.
 func ReadViews(ctx context.Context, store document.Store, orders, stock document.Collection) (*Views, error) {
 	views := &Views{Orders: map[string]OrderView{}, Stock: map[int64]StockView{}}
 	if err := store.Declare(ctx, orders, stock); err != nil {
@@ -75,8 +75,8 @@ func ReadViews(ctx context.Context, store document.Store, orders, stock document
 	return views, nil
 }
 
-// checkViews compares the read models with the write side, row by row: rule 9.
-// Where nobody waited for the end, they may still be behind.
+// checkViews compares the read models with the tables, row by row: rule 9. They may be
+// behind if the shop had no time to finish.
 func (j *judge) checkViews() {
 	if j.Views == nil || !j.Drained {
 		return
@@ -118,7 +118,7 @@ func (j *judge) checkStockViews() {
 	}
 }
 
-// wantedView returns what the read model must say of an order.
+// wantedView returns the view that an order must have.
 func (j *judge) wantedView(order *Order) OrderView {
 	view := OrderView{
 		Customer: strconv.FormatInt(order.Customer, 10), Key: order.Key, TotalCents: order.TotalCents,
@@ -130,7 +130,7 @@ func (j *judge) wantedView(order *Order) OrderView {
 	return view
 }
 
-// fields are those in which a view is not as it must be.
+// fields are the wrong fields of a view.
 type fields []string
 
 func (f *fields) compare(name string, got, want any) {

@@ -120,7 +120,7 @@ func replica(design architecture.Design, left lab.Leftover) (*audit.Replica, err
 	return &audit.Replica{Shown: shown}, nil
 }
 
-// reads says what clients read of prices, and how old that may be; nil where their owner is asked.
+// reads returns the source of the prices that clients read; nil: the catalog.
 func reads(design architecture.Design) *audit.Reads {
 	switch {
 	case design.Views == architecture.FromCache:
@@ -146,7 +146,7 @@ func views(
 	return audit.ReadViews(ctx, store, orderviews.Collection(), stockviews.Collection())
 }
 
-// openAll opens the databases of a trial, for who only looks.
+// openAll opens the databases of a trial for reading.
 func openAll(ctx context.Context, v lab.Variant, left lab.Leftover) (assembly.Databases, error) {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
@@ -155,8 +155,8 @@ func openAll(ctx context.Context, v lab.Variant, left lab.Leftover) (assembly.Da
 	return assembly.OpenDatabases(ctx, design, left.Addresses[assembly.ServiceDatabase])
 }
 
-// remaining counts what must be empty in the end: sagas, events that were never
-// published, and messages that were never taken in, or given up.
+// remaining counts what must be empty in the end: sagas, events that were not published,
+// and messages that were not taken, or became dead letters.
 func remaining(
 	ctx context.Context, design architecture.Design, databases assembly.Databases, left lab.Leftover,
 ) (map[string]int64, error) {
@@ -187,7 +187,7 @@ func remaining(
 	return counts, countMessages(ctx, counts, design, left.Addresses[assembly.ServiceBroker])
 }
 
-// countMessages adds what the broker still holds, queue by queue.
+// countMessages adds the messages that the broker still holds, by queue.
 func countMessages(
 	ctx context.Context, counts map[string]int64, design architecture.Design, address string,
 ) (err error) {

@@ -7,11 +7,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// CheckPoint implements lab.Checkable. It is a shop in which everything happens: what
-// is popular sells out, some customers cannot pay, some think again, prices change, and all look
-// at what they have ordered. Of few orders most
-// are confirmed, too: a shelf holds the largest line, and an account more than most
-// orders cost.
+// CheckPoint implements lab.Checkable. Everything happens in its shop: popular products
+// sell out, some customers cannot pay, some cancel, prices change, and all read the pages of
+// their orders. Even of a few orders most are confirmed: a shelf holds the largest line, and
+// an account covers most orders.
 func (s System) CheckPoint(operations int, over float64) lab.Point {
 	orders := float64(operations)
 	p := s.base().CheckPoint(operations, over)

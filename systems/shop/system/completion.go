@@ -17,24 +17,24 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/reference"
 )
 
-// tally counts what became of the orders of a trial: what clients wrote down, joined
-// with what the units have observed. Times are nanoseconds since 1970.
+// tally holds the orders of a trial: the history of the clients, joined with the
+// observations of the units. Times are nanoseconds since 1970.
 type tally struct {
 	begun int64 // the measured load's beginning
 	// final are the measured load's orders that became final, the first first.
 	final []followed
-	// accepted counts the measured load's orders whose clients were answered rightly;
-	// open, those of them that never became final; unknown, those of which the client
-	// was told nothing, not even an id.
+	// accepted counts the measured load's orders that were answered rightly; open, the
+	// accepted orders that never became final; unknown, the orders whose client had no
+	// answer.
 	accepted, open, unknown int
-	// since counts all orders that became final after the measured load began, all
-	// those of the whole trial: a warm-up has orders too.
+	// since counts all orders that became final after the measured load began, all the
+	// orders of the whole trial: a warm-up has orders too.
 	since, all int
 	// Of changes made since begun: when read models showed them, and when the orders'
 	// replica of the catalog had them.
 	showings, replicated []observation.Showing
-	// pages counts those that the measured load read and that showed a price; stale has for how long it had
-	// been replaced, in seconds, where it had.
+	// pages counts the pages that the measured load read and that showed a price; stale has for how long the
+	// price had been replaced, in seconds, if it had.
 	pages int
 	stale []float64
 }
@@ -73,8 +73,8 @@ func count(attempts []attempt, dir string, ids map[string]string) (t tally, err 
 	return t, nil
 }
 
-// take takes one order of the measured load in. Where the client was not told its
-// id, ids may have it by the key.
+// take adds one order of the measured load. If its client had no answer, ids may have its
+// id by the key.
 func (t *tally) take(a attempt, ids map[string]string, finals map[string]int64) {
 	right := a.End == string(audit.OutcomeOK)
 	if right {
@@ -123,10 +123,9 @@ func staleness(showings []observation.Showing) []float64 {
 }
 
 // rates returns how many orders per second became final, and how many of them had been
-// answered rightly. An open load is judged by what was final while it lasted, window
-// seconds; what piles up and is done afterwards does not count. Where the load has
-// no time of its own (window is 0), or ends when clients stop asking, its time ends
-// with the last order that became final.
+// answered rightly. For an open load only orders count that became final while it lasted,
+// window seconds. If the load has no time of its own (window is 0), or ends when clients
+// stop asking, its time ends with the last order that became final.
 func (t *tally) rates(window float64) (completed, good float64) {
 	if len(t.final) == 0 {
 		return 0, 0
@@ -164,18 +163,18 @@ const (
 	// figureNeverFinal counts accepted orders that were never seen to become final:
 	// they have no time to completion.
 	figureNeverFinal = "orders_never_final"
-	// figureUnseen counts orders that are final on record and whose moment no unit has
-	// noted: a unit was killed between commit and note.
+	// figureUnseen counts orders that are final on record and that no unit has noted: a
+	// unit was killed between commit and note.
 	figureUnseen = "orders_final_unseen"
 )
 
-// mostBehind is how many seconds' worth of accepted orders may be open when an
-// open load ends: what is under way is no backlog.
+// mostBehind is how many seconds' worth of accepted orders may be open when an open load
+// ends without being a backlog.
 const mostBehind = 1
 
-// withCompletion adds which orders are missing in the times to completion. A rate
-// at which orders pile up, accepted or not, was not held. An order is open at the end where
-// it is so by every clock.
+// withCompletion adds the orders without a time to completion. A rate at which orders pile
+// up, accepted or not, was not held. An order counts as open at the end if it is open by
+// every clock.
 func withCompletion(
 	judged lab.Audit, load lab.LoadReport, attempts []attempt, left lab.Leftover,
 ) lab.Audit {
@@ -200,8 +199,8 @@ func withCompletion(
 	return judged
 }
 
-// spectrum returns the values at the shares that are kept. Of the shares above which
-// there is not even one value only the last is there. It sorts its argument.
+// spectrum returns the values at the kept shares. It leaves out shares above which there is
+// no value, except the last. It sorts its argument.
 func spectrum(values []float64) []lab.Quantile {
 	if len(values) == 0 {
 		return nil

@@ -11,9 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// costs adds what a completed order has cost. What was metered is divided by the
-// orders that became final since the metered window began; what the units have
-// counted since they were started, by all orders of the trial.
+// costs adds the costs of a completed order. Metered usage is divided by the orders that
+// became final since the metered window began; the units' own counts, which begin with
+// the units, by all orders of the trial.
 func (t *tally) costs(
 	ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover,
 ) error {
@@ -45,7 +45,7 @@ func (t *tally) costs(
 type expenses struct {
 	totals map[string]float64 // by metric
 	// syncsBefore is how often the database server had forced its files to the disk
-	// when the first unit was started; nil where it does not say.
+	// when the first unit was started; nil: it does not count that.
 	syncsBefore *int64
 }
 
@@ -67,9 +67,9 @@ func (e *expenses) take(said assembly.Report) {
 	}
 }
 
-// addSyncs adds how often the database server has forced its files to the disk
-// since then. It is asked when the units have ended: PostgreSQL tells of a session
-// when that is over.
+// addSyncs adds how often the database server has forced its files to the disk since
+// then. It is asked when the units have ended: PostgreSQL counts a session when that is
+// over.
 func (e *expenses) addSyncs(ctx context.Context, v lab.Variant, left lab.Leftover) (err error) {
 	if e.syncsBefore == nil {
 		return nil

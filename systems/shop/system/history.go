@@ -18,7 +18,7 @@ type attempt = loaded.Attempt[noted]
 type noted struct {
 	Key   string `json:"key"`
 	Order string `json:"order"`
-	// What was ordered: one product or two.
+	// The order: one product or two.
 	Customer int64 `json:"customer,string"`
 	Quantity int64 `json:"quantity,string"`
 	Product  int64 `json:"product,string"`
@@ -26,7 +26,7 @@ type noted struct {
 	Right    int64 `json:"right,string"`
 	// State is that of the order in the answer; empty: the answer has no order.
 	State shop.State `json:"state"`
-	// What a product was to cost, and the version that the answer told.
+	// The new price of a product, and the version in the answer.
 	Price   int64  `json:"price,string"`
 	Version string `json:"version"`
 	// Shown is the price of its first product on the page of the order; empty: none.
@@ -39,7 +39,7 @@ func readAttempts(dir string) (all []attempt, err error) {
 	return all, err
 }
 
-// asked returns what the client ordered; nil where it was not noted.
+// asked returns the client's order; nil: none was noted.
 func (n noted) asked() *audit.Asked {
 	if n.Customer == 0 {
 		return nil
@@ -53,7 +53,7 @@ func (n noted) asked() *audit.Asked {
 	return asked
 }
 
-// priced returns what the client wanted a product to cost; nil where it was not noted.
+// priced returns the price that the client gave a product; nil: none was noted.
 func (n noted) priced() *audit.Price {
 	if n.Price == 0 {
 		return nil
@@ -62,7 +62,7 @@ func (n noted) priced() *audit.Price {
 	return &audit.Price{Product: n.Product, Version: version, Cents: n.Price}
 }
 
-// shown returns what the page of an order said that its first product costs; nil where it was not noted.
+// shown returns the price of the first product on the page of an order; nil: none was noted.
 func (n noted) shown() *audit.Price {
 	cents, err := strconv.ParseInt(n.Shown, 10, 64)
 	if err != nil {
@@ -72,7 +72,7 @@ func (n noted) shown() *audit.Price {
 }
 
 // history translates attempts for the audit, all loads on one clock. Read models may lag behind
-// what a client was told by the components: reads from them are a session of their own.
+// the answers of the components: reads from them are a session of their own.
 func history(attempts []attempt, views architecture.Views) []audit.Attempt {
 	all := make([]audit.Attempt, len(attempts))
 	for i, a := range attempts {

@@ -74,7 +74,7 @@ func (s System) Measure(
 	if err := orders.costs(ctx, v, found.Values, metered, left); err != nil {
 		return found, err
 	}
-	// the report of a unit that was killed tells of its last life only
+	// the report of a unit that was killed covers its last life only
 	if len(left.Faults) == 0 && orders.all > 0 {
 		if found.Traffic, err = traffic(left.Reports, orders.all); err != nil {
 			return found, err
@@ -84,8 +84,8 @@ func (s System) Measure(
 	return found, errors.Join(err, hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 
-// reckon counts what became of the orders. The databases are asked only for the ids
-// of orders whose clients were not told them.
+// reckon returns the tally of the orders. It asks the databases only for the ids of
+// orders whose clients had no answer.
 func reckon(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) (t tally, err error) {
 	attempts, err := readAttempts(left.Dir)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 )
 
-// readStaleness runs from when the client that changed a price had its answer until a page was asked for
+// readStaleness is the time from the answer to the client that changed a price until the request for a page
 // that still showed the price before.
 const readStaleness = "read_staleness"
 
-// pageMetrics returns how stale the pages of orders are, from whatever they are answered.
+// pageMetrics returns the metrics of how stale the pages of orders are.
 func pageMetrics() []lab.Metric {
 	share := lab.Metric{Name: "stale_reads_share", Unit: "1", Better: lab.LowerIsBetter,
 		Title: "share of pages read that showed a price that had been replaced", Kind: lab.KindShare,
@@ -23,8 +23,8 @@ func pageMetrics() []lab.Metric {
 	return append([]lab.Metric{share}, since...)
 }
 
-// ages returns how many pages of the measured load showed a price, and for how long it had been replaced
-// where it had, in seconds. Prices that two changes have in common count as the newer.
+// ages returns how many pages of the measured load showed a price, and for how long the replaced ones among
+// these prices had been replaced, in seconds. A price that two changes have in common counts as the newer.
 func ages(attempts []attempt, filled shop.Seed) (pages int, stale []float64) {
 	changes := map[int64][]attempt{} // those with an answer, by product
 	for _, a := range attempts {
@@ -45,8 +45,8 @@ func ages(attempts []attempt, filled shop.Seed) (pages int, stale []float64) {
 	return pages, stale
 }
 
-// replaced returns when clients knew for sure that a price was no longer valid: in the far future where none
-// did.
+// replaced returns when the first client knew for sure that a price was no longer valid: in the far future if
+// none did.
 func replaced(shown *audit.Price, changes []attempt, filled shop.Seed) int64 {
 	version := int64(0)
 	if filled.Product(shown.Product).PriceCents == shown.Cents {

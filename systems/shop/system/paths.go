@@ -15,8 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// followed is an order whose client knows when it was sent, and whose end is known.
-// Times are nanoseconds since 1970.
+// followed is an order with the times of its request and its final state, in nanoseconds
+// since 1970.
 type followed struct {
 	order                 string
 	intended, sent, final int64
@@ -61,7 +61,7 @@ func paths(dir string, orders []followed) ([]lab.Path, error) {
 	return all, nil
 }
 
-// byOrder puts the spans of traces together, by the order that they have made.
+// byOrder returns the spans of traces by the order that they have made.
 func byOrder(records []spans.Record) map[string]criticalpath.Trace {
 	byTrace := map[trace.TraceID][]spans.Record{}
 	for _, r := range records {
@@ -100,7 +100,7 @@ func (f *followed) follow(t criticalpath.Trace) bool {
 	return true
 }
 
-// nearest returns the order whose time is next to that one.
+// nearest returns the order whose time is nearest to a time.
 func nearest(orders []followed, time int64) followed {
 	return slices.MinFunc(orders, func(a, b followed) int {
 		return cmp.Compare(max(a.took()-time, time-a.took()), max(b.took()-time, time-b.took()))

@@ -11,9 +11,8 @@ import (
 )
 
 // uses returns what a unit of a design calls: the unit in front all others, since it has the
-// public interface and asks for the steps of an order; each the databases of its
-// components; and where events carry orders, each the broker but those that neither make
-// nor await any.
+// public interface and asks for the steps of an order; each the databases of its components;
+// and the broker if it publishes or takes events.
 func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 	hosts := func(components ...string) bool {
 		return slices.ContainsFunc(components, func(c string) bool { return slices.Contains(unit.Components, c) })
@@ -42,8 +41,8 @@ func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 	return all
 }
 
-// traffic returns what units have sent since they were started, divided by the orders of the
-// trial.
+// traffic returns the messages and calls of units since they were started, divided by the
+// orders of the trial.
 func traffic(reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
 	var all []lab.Traffic
 	units, err := hosting.Reports[assembly.Report](reports)

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// code returns the lines of code of what a design is built from.
+// code returns the lines of code of the packages of a design.
 func code(d architecture.Design) map[string]int {
 	const own = "systems/shop/"
 	packages := []string{"systems/shop", own + "api", own + "assembly", own + "shopunit", own + "steps",
@@ -47,7 +47,7 @@ func code(d architecture.Design) map[string]int {
 	return lines.Of(packages...)
 }
 
-// services returns the backing services of a design, with what it makes in them.
+// services returns the backing services of a design, with the tables, queues and collections in them.
 func services(d architecture.Design) []lab.ServiceSpec {
 	all := []lab.ServiceSpec{{Name: assembly.ServiceDatabase, Kind: d.Database, Replicated: d.Replicated,
 		Holds: &lab.Holdings{Tables: assembly.Tables(d)}}}

@@ -18,9 +18,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// RoleGenerator is the role, and the name, of the unit that orders. Every other unit
-// has the role of its kind, such as "orders" or "shop", and every backing service
-// its own: so what each of them uses can be told.
+// RoleGenerator is the role, and the name, of the load generator. Every other unit has
+// the role of its kind, such as "orders" or "shop", and every backing service its own: so
+// usage is known for each.
 const RoleGenerator = lab.RoleGenerator
 
 // Factors of points, beside those that say how the shop is loaded.
@@ -86,7 +86,7 @@ func (s System) Describe() lab.SystemInfo {
 	}
 }
 
-// seed returns the shop that a point asks for.
+// seed returns the fresh shop of a point.
 func seed(p lab.Point, random uint64) shop.Seed {
 	level := func(name string, otherwise int64) int64 {
 		if value, set := p.Level(name); set {
@@ -101,8 +101,8 @@ func seed(p lab.Point, random uint64) shop.Seed {
 }
 
 const (
-	// settleTimeout is how long it may take after the last answer until all is done:
-	// what was accepted faster than it can be done piles up.
+	// settleTimeout is how long the shop may take after the last answer until all orders
+	// are final: orders that are accepted too fast pile up.
 	settleTimeout = 300
 	// descriptors are open in one process at most: connections of clients, units
 	// and databases.
@@ -148,7 +148,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 // socketsVolume is the folder in which units find each other's Unix sockets.
 const socketsVolume = "sockets"
 
-// program names what a unit is a process of: an ORM is in a program of its own.
+// program returns the program of a unit: an ORM is in a program of its own.
 func program(d architecture.Design) string {
 	if d.Access == architecture.ORM {
 		return shop.Name + "-orm"
@@ -156,7 +156,7 @@ func program(d architecture.Design) string {
 	return shop.Name
 }
 
-// units returns the processes of a design. Every unit knows where all others are.
+// units returns the units of a design. Every unit has the addresses of all others.
 func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	var instances []string
 	for _, kind := range d.Units {
@@ -192,7 +192,7 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 	return all, nil
 }
 
-// generator returns the unit that orders, at the unit in front.
+// generator returns the load generator, which sends to the unit in front.
 func (s System) generator(
 	v lab.Variant, p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64,
 ) (lab.UnitSpec, error) {

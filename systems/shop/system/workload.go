@@ -19,12 +19,12 @@ const popularity = 0.8
 // object is JSON.
 type object = map[string]any
 
-// workload returns the scenario of clients who order, as cleave-scenario/1: one order
-// of one or two lines, by a customer chosen evenly, of popular products. An order
-// is right when it is confirmed; where the answer comes before the order is done,
-// when it was accepted. A point may have some of them cancelled, and read again, and
-// before some the product of the order gets another price. Behind each the page of the
-// order may be read, several times. Long because it is one table of flows.
+// workload returns the scenario of clients, as cleave-scenario/1: orders of one or two
+// lines, by a customer chosen evenly, of popular products. An order is answered rightly
+// if it is confirmed, or accepted if the answer comes before it is final. At a point
+// some orders may be cancelled, and read again, and before some their product may get
+// another price. After each the page of the order may be read, several times. Long
+// because it is one table of flows.
 func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
 	cancelled, _ := p.Level(Cancelled)
 	repriced, _ := p.Level(Repriced)
@@ -108,7 +108,7 @@ func found(d architecture.Design) string {
 	return "200"
 }
 
-// looking returns the step that reads the page of an order, and notes what it shows of the first product.
+// looking returns the step that reads the page of an order, and notes the price of its first product.
 func looking(product string, d architecture.Design) object {
 	step := of(paging, "GET /orders/${order}/page", found(d))
 	step["extract"].(object)["shown"] = object{"regexp": `(?s)(?:^.*?"priceCents": ?|^)([0-9]*)`}
@@ -116,7 +116,7 @@ func looking(product string, d architecture.Design) object {
 	return step
 }
 
-// values returns what orders are made of.
+// values returns the values from which orders are made.
 func values(filled shop.Seed) object {
 	popular := func(from, to int64) object {
 		return object{"zipf": object{"from": from, "to": to, "exponent": popularity}}
@@ -133,15 +133,15 @@ func values(filled shop.Seed) object {
 	}
 }
 
-// least is how many percent of orders are neither cancelled nor come after a change of a price.
+// least is the least percentage of orders that are neither cancelled nor come after a change of a price.
 const least = 10
 
-// regret is how long a customer takes to think again, or to look at what was ordered: long enough for most
-// orders to be done. One that is not cannot be cancelled yet.
+// regret is how long a customer waits before cancelling or reading an order: long enough for most orders to
+// be final. An order that is not final cannot be cancelled.
 const regret = "300ms"
 
-// secondThought returns after how long customers try to cancel again. Where so many orders come all at once,
-// and are accepted before they are done, it is when half of them should be.
+// secondThought returns after how long customers try again to cancel. If many orders come at once, and are
+// accepted before they are final, it is when half of them should be final.
 func secondThought(d architecture.Design, orders float64) string {
 	backlog := 5 * time.Millisecond // half of what an order takes on a slow host
 	if d.Coordination == architecture.Brokered {
@@ -150,8 +150,8 @@ func secondThought(d architecture.Design, orders float64) string {
 	return min(time.Second+time.Duration(orders)*backlog, time.Minute).String()
 }
 
-// of returns a step with an order that was made. It notes the order's state, or "" where the answer
-// has none.
+// of returns a step with an order that was made. It notes the order's state, or "" if the answer has
+// none.
 func of(name, request, status string) object {
 	return object{
 		"name": name, "request": request, "expect": object{"status": status},
@@ -160,10 +160,10 @@ func of(name, request, status string) object {
 	}
 }
 
-// mostReads is how often the page of an order is read at most: a flow has few steps.
+// mostReads is the most reads of the page of an order: a flow has few steps.
 const mostReads = 99
 
-// What the workload calls its steps.
+// The names of the workload's steps.
 const (
 	creating, cancelling, reading = "create order", "cancel order", "read order"
 	paging, repricing             = "read page", "change price"
