@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Backed returns the knobs that a variant needs to stand on backing services of the given kinds: those that
-// it has no use for are left out. An unknown kind, or two for the same purpose, are an error.
+// Backed returns the knobs that put a variant on backing services of the given kinds. It leaves out kinds
+// that the variant does not use. An unknown kind, or two for the same purpose, are an error.
 func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
 	d, err := read(v.Architecture, v.Knobs)
 	if err != nil {

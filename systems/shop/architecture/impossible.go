@@ -60,7 +60,7 @@ func (d Design) impossible(turned map[string]string) []error {
 	return reasons
 }
 
-// refuseTwoPhase refuses what two-phase commit cannot be combined with.
+// refuseTwoPhase refuses settings that cannot be combined with two-phase commit.
 func (d Design) refuseTwoPhase(refuse func(when bool, format string, args ...any)) {
 	refuse(d.Data == SharedData, "coordination %s has nothing to coordinate: all components share a database; "+
 		"use data %s, or coordination %s", TwoPhase, OwnDatabases, ACID)
@@ -83,7 +83,7 @@ func (u Unit) hasAny(components ...string) bool {
 	return slices.ContainsFunc(components, func(c string) bool { return slices.Contains(u.Components, c) })
 }
 
-// withoutSchemas says why a database cannot hold several schemas.
+// withoutSchemas returns why a database cannot hold several schemas.
 func withoutSchemas(database string) string {
 	switch database {
 	case sqlite:
@@ -97,7 +97,7 @@ func withoutSchemas(database string) string {
 // Alone reports whether all components are in one process: no call leaves it.
 func (d Design) Alone() bool { return len(d.Units) == 1 }
 
-// driven names the units of the components that an order changes.
+// driven returns the units of the components that an order changes.
 func (d Design) driven() []string {
 	var units []string
 	for _, component := range []string{shop.ComponentInventory, shop.ComponentOrders, shop.ComponentPayments,

@@ -12,11 +12,11 @@ const (
 	runtimeSharedHost = "shared-host"
 )
 
-// SharesHost reports whether Go's runtime in a unit is to know that the host is not its
-// alone. Left to itself, it wakes threads on every processor for every bit of work, and
-// its monitor interrupts them: where there are other units, these are their processors.
-// Not where files of the unit make threads wait in the kernel: then it takes more
-// threads than work, and somebody who notices at once.
+// SharesHost reports whether Go's runtime in a unit is told that it shares the host. Left
+// to itself, it wakes threads on every processor for every bit of work, and its monitor
+// interrupts them: other units need these processors. A unit with files of its own is not
+// told: its threads wait in the kernel, so that it needs more threads, and a monitor that
+// notices that at once.
 func (d Design) SharesHost(unit Unit) bool {
 	return d.SharedHost && d.mayShare(unit)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// search is the space of a path: every stop is a set of changes that are done, as
-// bits in the order of the changes.
+// search holds the possible stops between two variants. Every stop is a set of changes
+// that are done, as bits in the order of the changes.
 type search struct {
 	from, to lab.Variant
 	settings map[string]string   // of from, with idle knobs as to has them
@@ -40,7 +40,7 @@ func newSearch(from, to lab.Variant) (*search, error) {
 	ranks := order()
 	if len(before.Units) > len(after.Units) || len(before.Units) == len(after.Units) &&
 		graded(before) > graded(after) {
-		slices.Reverse(ranks) // joined again: the same way back
+		slices.Reverse(ranks) // units are joined again: in the opposite order
 	}
 	slices.SortStableFunc(s.changes, func(a, b lab.KnobChange) int { return rank(ranks, a) - rank(ranks, b) })
 	for mask := range 1 << len(s.changes) {
@@ -57,12 +57,12 @@ func newSearch(from, to lab.Variant) (*search, error) {
 // all returns the set of all changes.
 func (s *search) all() int { return 1<<len(s.changes) - 1 }
 
-// graded says how far the coordination of a design is from one transaction.
+// graded returns how far the coordination of a design is from one transaction.
 func graded(d Design) int {
 	return slices.Index([]Coordination{ACID, Orchestrated, TwoPhase, Brokered, Choreographed}, d.Coordination)
 }
 
-// rank returns where a change stands in an order, also one that goes back.
+// rank returns the place of a change, in either direction, in an order.
 func rank(order []setting, c lab.KnobChange) int {
 	meant := setting{knob: c.Knob}
 	if c.Knob == KnobCoordination {
@@ -77,8 +77,8 @@ func rank(order []setting, c lab.KnobChange) int {
 	return slices.Index(order, meant)
 }
 
-// at returns the settings after some changes; false where a change of a knob is left
-// out that another one of it builds on.
+// at returns the settings after some changes; false if they lack a change on which
+// another change of the same knob builds.
 func (s *search) at(mask int) (map[string]string, bool) {
 	settings := maps.Clone(s.settings)
 	for i, c := range s.changes {
@@ -93,8 +93,7 @@ func (s *search) at(mask int) (map[string]string, bool) {
 	return settings, true
 }
 
-// tunesNothing reports whether settings have something tuned, added to calls, or unsafe, that has no effect
-// there.
+// tunesNothing reports whether settings have tuning, an addition to calls, or dual writes without an effect.
 func (s *search) tunesNothing(settings map[string]string) bool {
 	d, err := design("", settings)
 	return err == nil && slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
@@ -104,24 +103,24 @@ func (s *search) tunesNothing(settings map[string]string) bool {
 	})
 }
 
-// idles reports whether a knob has no effect in a design. A choice among replicas needs some: those of a
-// variant are not known to its design, and no way leads over variants that have them.
+// idles is idle, and knows that a choice among replicas needs some. A design does not know the replicas of
+// its variant; no path leads over variants that have some.
 func (d Design) idles(knob string) bool {
 	return d.idle(knob) || knob == kit.KnobBalancing && !slices.ContainsFunc(d.Units, Unit.isReplicated)
 }
 
-// costs of a way, the weightier first: turns that are made together, then what a
-// weigh function says.
+// costs are the costs of a way, the most important first: knobs that are turned together,
+// then the two of a weigh function.
 type costs [3]int
 
-// reached is the cheapest way to a stop so far: what it costs, and from where.
+// reached is the cheapest way to a stop so far: its costs, and the stop before.
 type reached struct {
 	costs costs
 	from  int
 }
 
-// best returns the cheapest way from no changes to all of them, as the sets on it; nil
-// where there is none. Sets grow, so one pass in rising order sees every way.
+// best returns the cheapest way from no changes to all of them, as its stops; nil if there
+// is none. Sets grow, so one pass in rising order sees every way.
 func (s *search) best(weigh func(done, turn int) (int, int)) []int {
 	ways := map[int]reached{0: {}}
 	for done := range s.all() {
@@ -147,7 +146,7 @@ func (s *search) best(weigh func(done, turn int) (int, int)) []int {
 	return on
 }
 
-// turns returns the changes, single or two together, that lead on to another stop.
+// turns returns the changes, single or two together, that lead to another stop.
 func (s *search) turns(done int) []int {
 	var found []int
 	for i := range s.changes {
@@ -161,7 +160,7 @@ func (s *search) turns(done int) []int {
 	return found
 }
 
-// asTeamsDo counts the changes that are made before one that should precede them.
+// asTeamsDo counts the changes done that teams make after those of a turn.
 func (s *search) asTeamsDo(done, turn int) (int, int) {
 	position := make([]int, len(s.changes))
 	for i := range position {
@@ -170,7 +169,7 @@ func (s *search) asTeamsDo(done, turn int) (int, int) {
 	return inversions(done, turn, position), 0
 }
 
-// inversions counts the changes done that another order has after those to come.
+// inversions counts the changes done whose position is after those of a turn.
 func inversions(done, turn int, position []int) int {
 	n := 0
 	for i := range position {
@@ -183,7 +182,7 @@ func inversions(done, turn int, position []int) int {
 	return n
 }
 
-// positions says at which step of a way each change is made.
+// positions returns the step of a way at which each change is made.
 func (s *search) positions(way []int) []int {
 	position := make([]int, len(s.changes))
 	for step := range len(way) - 1 {
@@ -196,7 +195,7 @@ func (s *search) positions(way []int) []int {
 	return position
 }
 
-// paths returns the way of a team and the one most unlike it, see Paths.
+// paths returns the path of a team and the one most unlike it; see Paths.
 func (s *search) paths() ([]Path, error) {
 	first := s.best(s.asTeamsDo)
 	if first == nil {
@@ -223,7 +222,7 @@ func (s *search) paths() ([]Path, error) {
 	return paths, nil
 }
 
-// path spells out a way. Its stops are deployed as its first.
+// path returns the path of a way. Its stops have the deployment of the first.
 func (s *search) path(way []int) Path {
 	var p Path
 	for i, mask := range way {
