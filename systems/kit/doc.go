@@ -1,4 +1,4 @@
-// Package kit is what systems are built from: a catalogue of architectures and knobs, the
+// Package kit holds what systems are built from: a catalogue of architectures and knobs, the
 // placement of components in units, and units of the system's own program. It knows no system,
 // no transport and no deployment.
 //

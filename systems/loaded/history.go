@@ -18,7 +18,7 @@ import (
 const (
 	EndedOK   = "ok"   // it happened
 	EndedFail = "fail" // it did not
-	EndedInfo = "info" // nobody knows
+	EndedInfo = "info" // unknown
 )
 
 // Attempt is a line of the generator's history: an operation that a client tried. Times

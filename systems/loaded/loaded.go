@@ -1,4 +1,4 @@
-// Package loaded is what systems under load have in common: the generator as a unit of
+// Package loaded holds what systems under load have in common: the generator as a unit of
 // the layout, the factors that say how a trial is loaded, and what audits and metrics take from
 // the generator's report. Each system says itself what is sent, which unit is in front, and which
 // answers are right.
@@ -30,7 +30,7 @@ const (
 // evenly; 0: all are due at once.
 const Over = "over"
 
-// Base is what a system under load is built on.
+// Base holds the load generator and the load of a system under load.
 type Base struct {
 	Generator lab.Generator
 	Load      lab.Load
@@ -39,7 +39,7 @@ type Base struct {
 }
 
 // Parameters returns the factors that say how a trial is loaded; a point sets one of them.
-// operations is what the system calls its operations, in the plural.
+// operations is the system's name for its operations, in the plural.
 func (b Base) Parameters(operations string) []lab.Parameter {
 	all := []lab.Parameter{
 		{Name: lab.FactorRate, Summary: operations + " per second of an open loop", Max: 1e7, Optional: true},

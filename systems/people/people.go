@@ -1,15 +1,14 @@
 // Package people is a small system after Flygare and Holmqvist 2017: persons, addresses
 // and profiles are created and fetched by an id; every record is hashed and encrypted
-// before it is stored. It is written once; in which architecture it runs is decided
-// where it is assembled.
+// before it is stored. It is written once, and runs in every architecture.
 //
-// Here is the vocabulary: the kinds of records with their properties, what a record may
-// hold, and how calls fail (ProblemOf). It knows no database, no socket and no
+// This package holds the vocabulary: the kinds of records with their properties, their
+// limits, and how calls fail (ProblemOf). It knows no database, no socket and no
 // architecture.
 //
 // The messages between units are in peoplepb; seal encrypts, records stores, gateway is
-// the public interface, architecture says in which ways all that can be joined,
-// peopleunit joins it, and system is the whole as a system under test.
+// the public interface, architecture holds the designs, peopleunit joins the components
+// of a unit, and system is the whole as a system under test.
 package people
 
 import (
@@ -34,7 +33,7 @@ const (
 // Kinds lists all kinds.
 func Kinds() []Kind { return []Kind{Persons, Addresses, Profiles} }
 
-// Properties returns the names of a record's values, in their order; none where the kind is
+// Properties returns the names of a record's values, in their order; none if the kind is
 // unknown. There are 2, 5 and 10 of them, as in the study.
 func (k Kind) Properties() []string {
 	switch k {

@@ -39,11 +39,11 @@ const (
 type Backend struct {
 	// Keepers are the components that keep the records of each kind.
 	Keepers map[people.Kind]peoplepb.Records
-	// Healthy returns nil when a request would find all it needs.
+	// Healthy returns nil if all that a request needs answers.
 	Healthy func(ctx context.Context) error
 	// InFlight is how many requests may be open at once; more are refused.
 	InFlight int
-	// LogError is told of failures of the system itself.
+	// LogError is called with failures of the system itself.
 	LogError func(error)
 	// Log has a line for every request; nil: none.
 	Log *requestlog.Log
@@ -51,7 +51,7 @@ type Backend struct {
 	Spans *spans.Provider
 }
 
-// component is what answers clients, as spans name it.
+// component is the gateway's name in spans.
 const component = "gateway"
 
 // observed returns a handler that also logs and traces requests.

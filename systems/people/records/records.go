@@ -1,4 +1,4 @@
-// Package records is the components that keep records, one for each kind: they make the
+// Package records holds the components that keep records, one for each kind: they make the
 // ids, seal the records and store them, and open those that they fetch. They know neither their
 // callers nor their unit.
 //
@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/seal"
 )
 
-// Table returns where records of a kind are.
+// Table returns the table of a kind's records.
 func Table(kind people.Kind) wide.Table {
 	return wide.Table{Name: string(kind), Columns: []string{"sealed"}}
 }
@@ -66,7 +66,7 @@ func (r *Records) Fetch(ctx context.Context, in *peoplepb.FetchRequest) (*people
 	return &peoplepb.FetchResponse{Values: values}, err
 }
 
-// Kinds is the components of a unit, by the kind of records that each keeps.
+// Kinds holds the components of a unit, by the kind of records that each keeps.
 type Kinds map[people.Kind]peoplepb.Records
 
 // Create implements peoplepb.Records.
@@ -96,7 +96,7 @@ func (k Kinds) of(kind string) (peoplepb.Records, error) {
 	return keeper, nil
 }
 
-// Unseal opens what is stored of a record.
+// Unseal opens a stored record.
 func Unseal(sealer *seal.Sealer, kind people.Kind, id [16]byte, stored [][]byte) ([]string, error) {
 	if len(stored) != 1 {
 		return nil, rpc.Problemf(people.Truncated, "a column of the record is missing")
@@ -117,8 +117,8 @@ func about(kind people.Kind, id [16]byte) []byte {
 	return append(append(append(make([]byte, 0, len(kind)+1+len(id)), kind...), ' '), id[:]...)
 }
 
-// problem returns the problem that a caller is told for an error of store or sealer. The
-// causes hold nothing of a record.
+// problem returns the problem for an error of store or sealer. Its causes hold nothing of
+// a record.
 func problem(err error) error {
 	kinds := []struct {
 		err    error

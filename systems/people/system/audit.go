@@ -22,7 +22,7 @@ import (
 
 // What an audit counts.
 const (
-	countCreated  = "created" // acknowledged
+	countCreated  = "created" // acknowledged records
 	countStored   = "stored"
 	countLost     = "lost"     // acknowledged, and not stored, or not found when it was fetched
 	countChanged  = "changed"  // stored, or answered, otherwise than created
@@ -54,7 +54,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	return s.base().With(audit, "system", p, load)
 }
 
-// noted is what the scenario notes of a creation.
+// noted holds the scenario's notes of a creation.
 type noted struct {
 	Tag string `json:"tag"`
 	ID  string `json:"id"`
@@ -62,19 +62,19 @@ type noted struct {
 
 // created is a record that a client asked for.
 type created struct {
-	id     string // empty: the client was not told
+	id     string // empty: the client had no answer
 	end    string
 	stored int
 }
 
-// judge gathers what it finds.
+// judge holds the evidence and the findings.
 type judge struct {
 	loaded.Findings
 	created map[people.Kind]map[string]*created // by tag
 }
 
-// take takes in a line of the history. The generator has compared every answer with what
-// was created.
+// take adds a line of the history. The generator has compared every answer with the created
+// record.
 func (j *judge) take(a loaded.Attempt[noted]) {
 	for _, kind := range people.Kinds() {
 		switch {
@@ -89,7 +89,7 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 	}
 }
 
-// read reads all that is stored.
+// read reads all stored records.
 func (j *judge) read(ctx context.Context, v lab.Variant, left lab.Leftover) error {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
@@ -139,7 +139,7 @@ func (j *judge) readKind(
 	return err
 }
 
-// record judges a record that is stored.
+// record judges a stored record.
 func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16]byte, stored [][]byte) {
 	j.Counts[countStored]++
 	values, err := records.Unseal(sealer, kind, key, stored)
@@ -171,7 +171,7 @@ func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16
 	c.stored++
 }
 
-// holdsTag looks for a record's tag, which every property has, in what is stored: that must be encrypted.
+// holdsTag looks for a record's tag, which every property has, in the stored bytes, which must be encrypted.
 func (j *judge) holdsTag(kind people.Kind, id, tag string, stored [][]byte) {
 	if slices.ContainsFunc(stored, func(column []byte) bool { return bytes.Contains(column, []byte(tag)) }) {
 		j.Breach(countReadable, "%s %s is stored in plain text", kind, id)

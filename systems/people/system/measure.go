@@ -74,7 +74,7 @@ func (s System) Measure(
 		hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 
-// measure adds what a part has used; nothing where the variant has no such part.
+// measure adds the usage of a part, if the variant has it.
 func (p part) measure(values map[string]float64, metered lab.Metered) {
 	var cpu, memory float64
 	units := 0
@@ -92,7 +92,7 @@ func (p part) measure(values map[string]float64, metered lab.Metered) {
 	}
 }
 
-// processors returns the number of processors of the hosts of a part's units; 0 if a host does not tell.
+// processors returns the number of processors of the hosts of a part's units; 0 if a host's is unknown.
 func (p part) processors(metered lab.Metered) (all int) {
 	hosts := map[lab.UnitHost]bool{}
 	for _, u := range metered.Units {

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/records"
 )
 
-// code returns the lines of code of what a design is built from.
+// code returns the lines of code of the packages of a design.
 func code(d architecture.Design) map[string]int {
 	const own = "systems/people/"
 	packages := []string{"systems/people", own + "gateway", own + "peopleunit", own + "records", own + "seal",

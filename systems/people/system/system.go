@@ -25,7 +25,7 @@ import (
 
 // Factors of points, beside those that say how the system is loaded.
 const (
-	Records = "records" // so many are created and fetched, as fast as it is answered
+	Records = "records" // the number of records that are created and fetched, as fast as they are answered
 	Case    = "case"    // the study's test case: 1 persons, 2 addresses, 3 profiles, 4 all of them
 )
 
