@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/api"
 )
 
-// testPrice: orders have the new price as soon as who takes them knows it, and those
-// before keep theirs.
+// testPrice: orders have the new price as soon as the orders' unit knows it, and older
+// orders keep theirs.
 func testPrice(t *testing.T, c *client) {
 	const customer, product = 190, 190
 	put := func(product int64, body string) reply {

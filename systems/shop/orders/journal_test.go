@@ -16,15 +16,18 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
+// journal reads the journal of an order.
+func (b book) journal(t *testing.T, id string) (journal string) {
+	t.Helper()
+	_, err := b.db.One(t.Context(), []any{&journal}, "SELECT journal FROM orders WHERE order_id = ?", id)
+	must(t, err)
+	return journal
+}
+
 // expectJournal wants these words in the journal of an order.
 func (b book) expectJournal(t *testing.T, id, want string) {
 	t.Helper()
-	var journal string
-	if _, err := b.db.One(t.Context(), []any{&journal}, "SELECT journal FROM orders WHERE order_id = ?",
-		id); err != nil {
-		t.Fatal(err)
-	}
-	if got := regexp.MustCompile(`\d+`).ReplaceAllString(journal, " "); got != want {
+	if got := regexp.MustCompile(`\d+`).ReplaceAllString(b.journal(t, id), " "); got != want {
 		t.Errorf("the journal of order %s says %q, want %q", id, got, want)
 	}
 }
@@ -90,12 +93,7 @@ func TestJournalGoesByTheLock(t *testing.T) {
 // before it.
 func (b book) goesBack(t *testing.T, id string) bool {
 	t.Helper()
-	var journal string
-	if _, err := b.db.One(t.Context(), []any{&journal}, "SELECT journal FROM orders WHERE order_id = ?",
-		id); err != nil {
-		t.Fatal(err)
-	}
-	last := 0
+	last, journal := 0, b.journal(t, id)
 	for _, moment := range regexp.MustCompile(`\d+`).FindAllString(journal, -1) {
 		at, err := strconv.Atoi(moment)
 		must(t, err)

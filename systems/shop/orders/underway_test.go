@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// book is a book whose orders tell when they are final.
+// book is a book that counts the calls of its watcher by order.
 type book struct {
 	*orders.Book
 	db    *database.DB
