@@ -23,8 +23,8 @@ type object = map[string]any
 // lines, by a customer chosen evenly, of popular products. An order is answered rightly
 // if it is confirmed, or accepted if the answer comes before it is final. At a point
 // some orders may be cancelled, and read again, and before some their product may get
-// another price. After each the page of the order may be read, several times. Long
-// because it is one table of flows.
+// another price. After each the page of the order may be read, several times.
+// Long because it is one table of flows.
 func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
 	cancelled, _ := p.Level(Cancelled)
 	repriced, _ := p.Level(Repriced)
