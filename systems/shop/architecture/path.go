@@ -302,10 +302,10 @@ func name(v lab.Variant, onTheWay []lab.KnobChange) string {
 	return strings.NewReplacer(",", ".", "=", ".", "+", "-").Replace(strings.Join(words, "-"))
 }
 
-// isSelfExplanatory reports whether a value shows which knob it belongs to: no other knob has it, and it is
-// neither a number nor "default".
+// isSelfExplanatory reports whether a value shows which knob it belongs to: no other knob has it, and it is not
+// a number.
 func isSelfExplanatory(value string) bool {
-	if _, err := strconv.ParseFloat(value, 64); err == nil || value == runtimeDefault {
+	if _, err := strconv.ParseFloat(value, 64); err == nil {
 		return false
 	}
 	owners := 0

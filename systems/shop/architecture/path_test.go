@@ -355,6 +355,14 @@ func TestWhereNoPathLeadsTheErrorSaysSo(t *testing.T) {
 	}
 }
 
+// TestNumbersHaveTheirKnobsInNames, as they do not show which knob they belong to.
+func TestNumbersHaveTheirKnobsInNames(t *testing.T) {
+	turned := map[string]string{KnobReplicas: "1", KnobCoordination: string(Orchestrated)}
+	if got := name(variant(MonolithHA, turned), nil); got != "monolith-ha-replicas-1-orchestrated" {
+		t.Errorf("the variant is called %s", got)
+	}
+}
+
 // TestThreeThatNeedEachOther cannot happen with the knobs there are: all stops
 // between are taken away.
 func TestThreeThatNeedEachOther(t *testing.T) {
