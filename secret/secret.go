@@ -19,31 +19,31 @@ import (
 // Prefix begins the names of the variables that stand for masked values.
 const Prefix = "CLEAVE_MASKED_"
 
-// leastConcealed is the length in bytes from which on a value is taken out of what
-// programs write: shorter ones stand in any text by chance.
+// leastConcealed is the length in bytes of the shortest value that Conceal replaces:
+// shorter ones stand in any text by chance.
 const leastConcealed = 6
 
-// Vault has the values of one run of the program. It is used by one goroutine.
+// Vault holds the secret values of one run of the program. It is used by one goroutine.
 type Vault struct {
 	environment func(name string) (string, bool)
 	masked      map[string]string // by the variable that stands for it
-	known       map[string]bool   // values to be concealed
+	concealed   map[string]bool   // values that Conceal replaces
 	warnings    []string
 }
 
 // NewVault makes a vault that looks variables up with the function, which may be
 // os.LookupEnv.
 func NewVault(environment func(name string) (string, bool)) *Vault {
-	return &Vault{environment: environment, masked: map[string]string{}, known: map[string]bool{}}
+	return &Vault{environment: environment, masked: map[string]string{}, concealed: map[string]bool{}}
 }
 
-// word is a part of a name: API_KEY, apiKey and api-key have the same two.
-var word = regexp.MustCompile(`[A-Z]+(?:[^a-zA-Z0-9]|$)|[A-Z]?[a-z0-9]+|[A-Z0-9]+`)
+// nameWord finds the words of a name: API_KEY, apiKey and api-key have the same two.
+var nameWord = regexp.MustCompile(`[A-Z]+(?:[^a-zA-Z0-9]|$)|[A-Z]?[a-z0-9]+|[A-Z0-9]+`)
 
-// Named reports whether a name, of a variable, a header or an option, is that of a
-// secret. The name of a file that holds one is not.
+// Named reports whether the name of a variable, a header or an option says that its value
+// is a secret. The name of a file that holds a secret does not.
 func Named(name string) bool {
-	words := word.FindAllString(name, -1)
+	words := nameWord.FindAllString(name, -1)
 	for i, w := range words {
 		words[i] = strings.ToUpper(strings.TrimRight(w, "_-. "))
 	}
@@ -62,8 +62,8 @@ func Named(name string) bool {
 	})
 }
 
-// Mask keeps a value and returns the variable that stands for it in what is written.
-// what and name say whose it is: "env" and "API_TOKEN" of a system.
+// Mask keeps a value and returns the variable that stands for it in what is written. The
+// warning says where the value stood: what is "system shop", name is "API_TOKEN".
 func (v *Vault) Mask(what, name, value string) string {
 	base := Prefix + strings.ToUpper(strings.Trim(notInNames.ReplaceAllString(name, "_"), "_"))
 	variable := base
@@ -78,7 +78,7 @@ func (v *Vault) Mask(what, name, value string) string {
 		variable = fmt.Sprintf("%s_%d", base, n)
 	}
 	v.masked[variable] = value
-	v.conceal(value)
+	v.addConcealed(value)
 	v.warnings = append(v.warnings, fmt.Sprintf("%s: the value of %s looks like a secret: plan and report "+
 		"show %s in its place, and a replay asks for that variable; better write ${NAME} of your environment, or "+
 		"use env_file",
@@ -89,18 +89,18 @@ func (v *Vault) Mask(what, name, value string) string {
 // notInNames are the characters that names of variables cannot have.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 
-// conceal notes a value, and what stands behind its first word: "Bearer abc" may
-// come back as abc.
-func (v *Vault) conceal(value string) {
+// addConcealed has Conceal replace a value, and what stands behind its first word:
+// "Bearer abc" may come back as abc.
+func (v *Vault) addConcealed(value string) {
 	_, rest, _ := strings.Cut(value, " ")
 	for _, text := range []string{value, rest} {
 		if len(text) >= leastConcealed {
-			v.known[text] = true
+			v.concealed[text] = true
 		}
 	}
 }
 
-// Warnings returns what people should know of the values that were masked, once.
+// Warnings returns a warning for each value that was masked since the last call.
 func (v *Vault) Warnings() []string {
 	warnings := v.warnings
 	v.warnings = nil
@@ -110,19 +110,22 @@ func (v *Vault) Warnings() []string {
 // passwordInURL finds the password of URLs: scheme://user:password@host.
 var passwordInURL = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s$][^@/\s]*)(@)`)
 
-// MaskURLs masks the passwords of all URLs in a text. form writes the reference to a
-// variable.
+// MaskURLs masks the passwords of all URLs in a text, but for those with a reference. form
+// writes the reference to a variable.
 func (v *Vault) MaskURLs(what, name, text string, form func(variable string) string) string {
 	return passwordInURL.ReplaceAllStringFunc(text, func(found string) string {
 		parts := passwordInURL.FindStringSubmatch(found)
+		if strings.Contains(parts[2], "${") {
+			return found // masked, the reference would not be filled
+		}
 		return parts[1] + form(v.Mask(what, name+"_PASSWORD", parts[2])) + parts[3]
 	})
 }
 
-// Reference returns how system files and plans write a reference: ${NAME}.
+// Reference returns the reference to a variable in system files and plans: ${NAME}.
 func Reference(variable string) string { return "${" + variable + "}" }
 
-// reference finds references, and the $${ that is a plain ${.
+// reference finds references, and $${, which stands for a plain ${.
 var reference = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // HasReference reports whether a text holds a reference.
@@ -134,9 +137,18 @@ func HasReference(text string) bool {
 // Fill replaces the references in a text by values: those at hand, the masked ones,
 // or those of the environment. The error is a MissingError.
 func (v *Vault) Fill(text string, atHand map[string]string) (string, error) {
+	return v.replace(text, reference, atHand)
+}
+
+// FillMasked replaces references to masked values only: in texts in which ${NAME}
+// has a meaning of its own, such as commands.
+func (v *Vault) FillMasked(text string) (string, error) { return v.replace(text, maskedReference, nil) }
+
+// replace replaces what a pattern of references finds by values.
+func (v *Vault) replace(text string, references *regexp.Regexp, atHand map[string]string) (string, error) {
 	missing := MissingError{}
-	filled := reference.ReplaceAllStringFunc(text, func(found string) string {
-		name := reference.FindStringSubmatch(found)[1]
+	filled := references.ReplaceAllStringFunc(text, func(found string) string {
+		name := references.FindStringSubmatch(found)[1]
 		if name == "" {
 			return "${"
 		}
@@ -152,36 +164,19 @@ func (v *Vault) Fill(text string, atHand map[string]string) (string, error) {
 	return filled, nil
 }
 
-// FillMasked replaces references to masked values only: in texts in which ${NAME}
-// has a meaning of its own, such as commands.
-func (v *Vault) FillMasked(text string) (string, error) {
-	missing := MissingError{}
-	filled := maskedReference.ReplaceAllStringFunc(text, func(found string) string {
-		name := found[2 : len(found)-1]
-		value, known := v.Value(name, nil)
-		if !known {
-			missing = append(missing, name)
-		}
-		return value
-	})
-	if len(missing) > 0 {
-		return "", missing
-	}
-	return filled, nil
-}
-
 // MaskedIn returns the variables of masked values to which a text refers.
 func MaskedIn(text string) []string {
 	var names []string
-	for _, found := range maskedReference.FindAllString(text, -1) {
-		names = append(names, found[2:len(found)-1])
+	for _, found := range maskedReference.FindAllStringSubmatch(text, -1) {
+		names = append(names, found[1])
 	}
 	return names
 }
 
-var maskedReference = regexp.MustCompile(`\$\{` + Prefix + `[A-Z0-9_]*\}`)
+// maskedReference finds references to masked values.
+var maskedReference = regexp.MustCompile(`\$\{(` + Prefix + `[A-Z0-9_]*)\}`)
 
-// Value returns the value of a variable, and whether there is one. It is concealed from now on.
+// Value returns the value of a variable, and whether there is one. Conceal replaces the value from now on.
 func (v *Vault) Value(name string, atHand map[string]string) (string, bool) {
 	value, known := atHand[name]
 	if !known {
@@ -190,13 +185,13 @@ func (v *Vault) Value(name string, atHand map[string]string) (string, bool) {
 	if !known {
 		value, known = v.environment(name)
 	}
-	v.conceal(value)
+	v.addConcealed(value)
 	return value, known
 }
 
-// Conceal takes all values that were handed out out of a text.
+// Conceal replaces all values that were masked or handed out in a text by asterisks.
 func (v *Vault) Conceal(text string) string {
-	longestFirst := slices.SortedFunc(maps.Keys(v.known), func(a, b string) int { return len(b) - len(a) })
+	longestFirst := slices.SortedFunc(maps.Keys(v.concealed), func(a, b string) int { return len(b) - len(a) })
 	for _, value := range longestFirst {
 		text = strings.ReplaceAll(text, value, "***")
 	}

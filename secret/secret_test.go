@@ -79,6 +79,7 @@ func TestPasswordsInURLs(t *testing.T) {
 		"postgres://me:hunter22@127.0.0.1/db":   "postgres://me:${CLEAVE_MASKED_DSN_PASSWORD}@127.0.0.1/db",
 		"a http://:hunter22@h b":                "a http://:${CLEAVE_MASKED_DSN_PASSWORD}@h b",
 		"http://me:${PW}@h/":                    "http://me:${PW}@h/",
+		"http://me:begin${PW}@h/":               "http://me:begin${PW}@h/",
 		"http://127.0.0.1:8080/a@b http://h:1/": "http://127.0.0.1:8080/a@b http://h:1/",
 	} {
 		if got := v.MaskURLs("a", "DSN", text, Reference); got != want {
