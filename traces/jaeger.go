@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,8 +47,8 @@ type (
 	}
 )
 
-// waits reports whether the span that is referred to waits for this one.
-func (r jaegerReference) waits() bool { return r.RefType == "CHILD_OF" }
+// isParent reports whether the span that is referred to waits for this one.
+func (r jaegerReference) isParent() bool { return r.RefType == "CHILD_OF" }
 
 // readJaeger reads an answer of Jaeger's query service.
 func readJaeger(document []byte, component string) ([]Span, error) {
@@ -58,10 +59,7 @@ func readJaeger(document []byte, component string) ([]Span, error) {
 	var all []Span
 	for _, t := range read.Data {
 		for _, s := range t.Spans {
-			service := t.Processes[s.ProcessID].ServiceName
-			if service == "" {
-				service = s.Process.ServiceName
-			}
+			service := cmp.Or(t.Processes[s.ProcessID].ServiceName, s.Process.ServiceName)
 			span, err := s.span(service, component)
 			if err != nil {
 				return nil, err
@@ -72,15 +70,15 @@ func readJaeger(document []byte, component string) ([]Span, error) {
 	return all, nil
 }
 
-// span returns the span in our form.
+// span returns the span as a Span.
 func (s jaegerSpan) span(service, component string) (Span, error) {
 	parent := s.ParentSpanID
-	if i := slices.IndexFunc(s.References, jaegerReference.waits); i >= 0 {
+	if i := slices.IndexFunc(s.References, jaegerReference.isParent); i >= 0 {
 		parent = s.References[i].SpanID
 	} else if len(s.References) > 0 {
 		parent = s.References[0].SpanID
 	}
-	ids, err := idsOf(s.TraceID, s.SpanID, parent)
+	record, err := recordOf(s.TraceID, s.SpanID, parent)
 	if err != nil {
 		return Span{}, err
 	}
@@ -94,11 +92,11 @@ func (s jaegerSpan) span(service, component string) (Span, error) {
 		}
 		return ""
 	}
-	ids.Start, ids.End = s.StartTime*1000, (s.StartTime+s.Duration)*1000
-	ids.Unit, ids.Role = service, roleNamed(tag("span.kind"))
-	ids.Name, ids.Kind = nameOf(s.OperationName, ids.Role, peerOf(tag)), kindOf(ids.Role, tag)
-	return Span{Record: ids, Component: tag(component),
-		Failed: tag("error") == "true" || tag("otel.status_code") == "ERROR"}, nil
+	record.Start, record.End = s.StartTime*1000, (s.StartTime+s.Duration)*1000
+	record.Unit, record.Role = service, roleNamed(tag("span.kind"))
+	span := newSpan(record, s.OperationName, peerOf(tag), component, tag)
+	span.Failed = tag("error") == "true" || tag("otel.status_code") == "ERROR"
+	return span, nil
 }
 
 // roleNamed returns the role of a span by its name, in any case.
@@ -116,9 +114,9 @@ func roleNamed(name string) trace.SpanKind {
 	return trace.SpanKindInternal
 }
 
-// idsOf returns a record with the IDs that hexadecimal digits stand for. Leading zeros may be missing, and so
-// may the parent.
-func idsOf(traceID, id, parent string) (record spans.Record, err error) {
+// recordOf returns a record with IDs in hexadecimal digits. Leading zeros may be missing, and so may the
+// parent.
+func recordOf(traceID, id, parent string) (record spans.Record, err error) {
 	record.Trace, err = trace.TraceIDFromHex(padded(traceID, 32))
 	if err == nil {
 		record.ID, err = trace.SpanIDFromHex(padded(id, 16))
@@ -133,7 +131,7 @@ func idsOf(traceID, id, parent string) (record spans.Record, err error) {
 	return record, nil
 }
 
-// padded returns hexadecimal digits with zeros before them, in small letters.
+// padded returns hexadecimal digits in lower case with leading zeros.
 func padded(digits string, width int) string {
 	return strings.Repeat("0", max(0, width-len(digits))) + strings.ToLower(digits)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -16,17 +17,23 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// keptAtOnce is how many spans a line of a kept file has at most.
-const keptAtOnce = 1000
+// spansPerLine is how many spans a line of a kept file has at most.
+const spansPerLine = 1000
 
-// keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below another. The
-// name of the new one is a number, which orders the trials, and the given name.
+// keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below another. Its name begins
+// with a number that is higher than those of the folders before, which orders the trials.
 func keepIn(folder, name string, set Set) error {
 	there, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep spans: %w", err)
 	}
-	dir := filepath.Join(folder, fmt.Sprintf("%03d-%s-spans", len(there)+1, name))
+	last := 0 // some may have been removed: their count would name a folder that is there
+	for _, entry := range there {
+		digits, _, _ := strings.Cut(entry.Name(), "-")
+		number, _ := strconv.Atoi(digits) // 0 of other folders
+		last = max(last, number)
+	}
+	dir := filepath.Join(folder, fmt.Sprintf("%03d-%s-spans", last+1, name))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}
@@ -40,14 +47,14 @@ func keepIn(folder, name string, set Set) error {
 		_, writing := out.Write(append(text, '\n'))
 		err = errors.Join(err, encoding, writing)
 	}
-	for some := range slices.Chunk(set.Spans, keptAtOnce) {
+	for some := range slices.Chunk(set.Spans, spansPerLine) {
 		write(toOTLP(some))
 	}
 	if set.Dropped > 0 {
-		lacking := ptrace.NewTraces()
-		lacking.ResourceSpans().AppendEmpty().Resource().Attributes().
+		dropped := ptrace.NewTraces()
+		dropped.ResourceSpans().AppendEmpty().Resource().Attributes().
 			PutStr(lab.DroppedAttribute, strconv.Itoa(set.Dropped))
-		write(lacking)
+		write(dropped)
 	}
 	if err = errors.Join(err, out.Flush(), file.Close()); err != nil {
 		return fmt.Errorf("keep spans: %w", err)

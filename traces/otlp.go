@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"unique"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -17,15 +16,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// inBase64 finds the IDs that Tempo writes as protobuf's own JSON does.
-func inBase64() *regexp.Regexp {
-	const base64 = `[A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{11}=`
-	return regexp.MustCompile(`"(traceId|spanId|parentSpanId)"(\s*:\s*)"(` + base64 + `)"`)
-}
-
-// inHex returns a document of Tempo with its IDs as OTLP writes them.
+// inHex returns a document of Tempo, which writes IDs in base64 as protobuf's own JSON does, with its IDs as
+// OTLP writes them.
 func inHex(document []byte) []byte {
-	ids := inBase64()
+	const inBase64 = `[A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{11}=`
+	ids := regexp.MustCompile(`"(traceId|spanId|parentSpanId)"(\s*:\s*)"(` + inBase64 + `)"`)
 	return ids.ReplaceAllFunc(document, func(member []byte) []byte {
 		parts := ids.FindSubmatch(member)
 		id, err := base64.StdEncoding.DecodeString(string(parts[3]))
@@ -50,7 +45,7 @@ func readOTLP(document []byte, component string) (all []Span, dropped int, err e
 	return fromOTLP(read, component), droppedOf(read), nil
 }
 
-// droppedOf returns how many spans an export says that its files lack.
+// droppedOf returns the number of dropped spans that an export names.
 func droppedOf(export ptrace.Traces) (all int) {
 	for _, resource := range export.ResourceSpans().All() {
 		n, err := strconv.Atoi(attribute(resource.Resource().Attributes(), lab.DroppedAttribute))
@@ -65,10 +60,10 @@ func droppedOf(export ptrace.Traces) (all int) {
 func fromOTLP(export ptrace.Traces, component string) []Span {
 	var all []Span
 	for _, resource := range export.ResourceSpans().All() {
-		unit := shared(attribute(resource.Resource().Attributes(), "service.name"))
+		service := attribute(resource.Resource().Attributes(), "service.name")
 		for _, scope := range resource.ScopeSpans().All() {
 			for _, s := range scope.Spans().All() {
-				all = append(all, ofOTLP(unit, s, component))
+				all = append(all, ofOTLP(service, s, component))
 			}
 		}
 	}
@@ -76,20 +71,17 @@ func fromOTLP(export ptrace.Traces, component string) []Span {
 }
 
 // ofOTLP returns a span of OTLP. The API numbers its kinds as the protocol does.
-func ofOTLP(unit string, s ptrace.Span, component string) Span {
-	role := trace.SpanKind(s.Kind())
+func ofOTLP(service string, s ptrace.Span, component string) Span {
 	named := func(keys ...string) string { return attribute(s.Attributes(), keys...) }
-	failed := s.Status().Code() == ptrace.StatusCodeError
-	return Span{Failed: failed, Component: shared(named(component)), Record: spans.Record{
+	span := newSpan(spans.Record{
 		Trace: trace.TraceID(s.TraceID()), ID: trace.SpanID(s.SpanID()), Parent: trace.SpanID(s.ParentSpanID()),
-		Unit: unit, Role: role, Name: shared(nameOf(s.Name(), role, peerOf(named))), Kind: kindOf(role, named),
-		Start: int64(s.StartTimestamp()), End: int64(s.EndTimestamp())}}
+		Unit: service, Role: trace.SpanKind(s.Kind()), Start: int64(s.StartTimestamp()),
+		End: int64(s.EndTimestamp())}, s.Name(), peerOf(named), component, named)
+	span.Failed = s.Status().Code() == ptrace.StatusCodeError
+	return span
 }
 
-// shared returns a text of which all spans share one copy, cut to the length that is kept.
-func shared(text string) string { return unique.Make(text[:min(len(text), maxName)]).Value() }
-
-// attribute returns the first of some attributes that is there.
+// attribute returns the first of some attributes that a span or a resource has.
 func attribute(of pcommon.Map, keys ...string) string {
 	for _, key := range keys {
 		if value, is := of.Get(key); is {
@@ -100,13 +92,13 @@ func attribute(of pcommon.Map, keys ...string) string {
 }
 
 // peerOf returns whom a client calls, by the semantic conventions of OpenTelemetry, old and new.
-func peerOf(attribute func(keys ...string) string) string {
+func peerOf(attribute attributes) string {
 	return attribute("peer.service", "server.address", "net.peer.name", "db.system.name", "db.system")
 }
 
-// kindOf returns what the self time of a span goes into: what the span says itself, as those of our systems
-// do, or what the same conventions say.
-func kindOf(role trace.SpanKind, attribute func(keys ...string) string) lab.SegmentKind {
+// kindOf returns the kind of a span's self time: the one that the span names itself, as those of our systems
+// do, or the one by the same conventions.
+func kindOf(role trace.SpanKind, attribute attributes) lab.SegmentKind {
 	own := lab.SegmentKind(attribute(lab.SegmentAttribute))
 	switch {
 	case slices.Contains(lab.SegmentKinds(), own):

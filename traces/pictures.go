@@ -17,31 +17,31 @@ import (
 type pictures struct {
 	traces []tree // without children
 	mean   criticalpath.Mean
-	asked  map[lab.Traffic]int // calls, by caller and callee
+	counts map[lab.Traffic]int // by caller, callee and what is counted
 }
 
 func (p *pictures) add(t tree, path []criticalpath.Stretch) {
 	p.traces = append(p.traces, tree{root: t.root, spans: t.spans})
 	p.mean.Add(path)
-	if p.asked == nil {
-		p.asked = map[lab.Traffic]int{}
+	if p.counts == nil {
+		p.counts = map[lab.Traffic]int{}
 	}
 	for _, s := range t.spans {
-		left := false // whether another service has recorded what it was asked
+		answered := false // whether the service that it calls has recorded the call
 		for _, child := range t.children[s.ID] {
 			if child.Unit != s.Unit {
-				left = true
-				p.asked[lab.Traffic{From: s.Unit, To: child.Unit, What: asked(child)}]++
+				answered = true
+				p.counts[lab.Traffic{From: s.Unit, To: child.Unit, What: counted(child)}]++
 			}
 		}
-		if at := strings.LastIndex(s.Name, " to "); !left && s.Role == trace.SpanKindClient && at >= 0 {
-			p.asked[lab.Traffic{From: s.Unit, To: s.Name[at+len(" to "):], What: asked(s)}]++
+		if at := strings.LastIndex(s.Name, " to "); !answered && s.Role == trace.SpanKindClient && at >= 0 {
+			p.counts[lab.Traffic{From: s.Unit, To: s.Name[at+len(" to "):], What: counted(s)}]++
 		}
 	}
 }
 
-// asked returns what is counted of a span that asks another service, or answers one.
-func asked(s *Span) string {
+// counted returns what a span between two services counts as.
+func counted(s *Span) string {
 	switch {
 	case s.Role == trace.SpanKindConsumer:
 		return "messages"
@@ -69,11 +69,11 @@ func (p *pictures) paths() []lab.Path {
 
 // traffic returns who asked whom how often per trace.
 func (p *pictures) traffic() []lab.Traffic {
-	all := slices.SortedFunc(maps.Keys(p.asked), func(a, b lab.Traffic) int {
+	all := slices.SortedFunc(maps.Keys(p.counts), func(a, b lab.Traffic) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.What, b.What))
 	})
 	for i, t := range all {
-		all[i].PerOperation = float64(p.asked[t]) / float64(len(p.traces))
+		all[i].PerOperation = float64(p.counts[t]) / float64(len(p.traces))
 	}
 	return all
 }

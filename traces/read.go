@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unique"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -22,9 +24,9 @@ const (
 	maxFile = 512 << 20
 	// maxSpans is how many spans a set may have.
 	maxSpans = 4_000_000
-	// maxName is the longest name of a span that is kept, in bytes.
+	// maxName is how much of the name of a span, a service or a component is kept, in bytes.
 	maxName = 200
-	// maxDropped is a number of dropped spans that no file can be right about.
+	// maxDropped is a number of dropped spans that is too large to be true.
 	maxDropped = 1e12
 )
 
@@ -32,20 +34,20 @@ const (
 type Span struct {
 	spans.Record
 	Failed    bool   // its status is an error
-	Component string // the part of the service, by the attribute that Read was told
+	Component string // the part of the service, by the attribute that the caller of Read names
 }
 
 // Set holds the content of files.
 type Set struct {
 	Spans []Span
 	Files int
-	// Dropped is how many spans the files say that they lack.
+	// Dropped is the number of spans that the files name as dropped.
 	Dropped int
 
 	component string
 }
 
-// ErrNone is in the error of Read if there are files, and no spans in them.
+// ErrNone is wrapped in the error of Read if files hold no spans.
 var ErrNone = errors.New("no spans")
 
 // Read reads the spans of a file, or of all files of a folder whose names end in .json, .jsonl or .ndjson.
@@ -156,13 +158,23 @@ func readDocument(document []byte, component string) (all []Span, dropped int, e
 		`(Tempo), "result" or "data" (Jaeger)`)
 }
 
-// nameOf returns the name of a span, for a client with whom it calls.
-func nameOf(name string, role trace.SpanKind, peer string) string {
-	if role == trace.SpanKindClient && peer != "" {
+// attributes returns the first of some attributes that a span has, and "" if it has none of them.
+type attributes func(keys ...string) string
+
+// newSpan returns the span of a record that holds IDs, times, the service and the role. The name of a client
+// says whom it calls. component is the attribute that names a component.
+func newSpan(record spans.Record, name, peer, component string, attribute attributes) Span {
+	if record.Role == trace.SpanKindClient && peer != "" {
 		name += " to " + peer
 	}
-	if len(name) > maxName {
-		name = name[:maxName]
+	record.Unit, record.Name, record.Kind = shared(record.Unit), shared(name), kindOf(record.Role, attribute)
+	return Span{Record: record, Component: shared(attribute(component))}
+}
+
+// shared returns a text of which all spans share one copy, cut to the length that is kept.
+func shared(text string) string {
+	if len(text) > maxName {
+		text = strings.ToValidUTF8(text[:maxName], "") // the cut may be within a character
 	}
-	return name
+	return unique.Make(text).Value()
 }

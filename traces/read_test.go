@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -91,7 +92,7 @@ func TestFormats(t *testing.T) {
 		{Service: "cart", Operation: "SELECT to mysql", Kind: lab.SegmentDatabase}: {Calls: 1, Self: 0.001,
 			Path: 0.001},
 	}
-	asked := []lab.Traffic{{From: "cart", To: "mysql", What: "statements", PerOperation: 1},
+	wantTraffic := []lab.Traffic{{From: "cart", To: "mysql", What: "statements", PerOperation: 1},
 		{From: "front", To: "cart", What: "calls", PerOperation: 1}}
 	for name, text := range formats {
 		t.Run(name, func(t *testing.T) {
@@ -116,8 +117,8 @@ func TestFormats(t *testing.T) {
 					t.Errorf("%v costs %+v, want %+v", part, is, w)
 				}
 			}
-			if traffic := drawn.traffic(); !slices.Equal(traffic, asked) {
-				t.Errorf("services ask %+v, want %+v", traffic, asked)
+			if traffic := drawn.traffic(); !slices.Equal(traffic, wantTraffic) {
+				t.Errorf("the traffic is %+v, want %+v", traffic, wantTraffic)
 			}
 			for _, path := range drawn.paths() {
 				last := path.Segments[len(path.Segments)-1]
@@ -126,6 +127,23 @@ func TestFormats(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTextsAreBounded: a span keeps whole characters of a long text, whatever the format.
+func TestTextsAreBounded(t *testing.T) {
+	long := "x" + strings.Repeat("é", maxName)
+	for format, text := range formats {
+		set, err := readText(t, strings.NewReplacer("front", long, "GET /cart", long).Replace(text))
+		if err != nil {
+			t.Fatalf("%s: %v", format, err)
+		}
+		first := set.Spans[0]
+		for _, kept := range []string{first.Unit, first.Name} {
+			if len(kept) != maxName-1 || !utf8.ValidString(kept) {
+				t.Errorf("%s: %d bytes are kept: %q, want %d", format, len(kept), kept, maxName-1)
+			}
+		}
 	}
 }
 

@@ -39,8 +39,8 @@ const (
 type Collector struct {
 	// Component is the attribute of spans that names a component of a service; empty: none does.
 	Component string
-	// Keep is a folder for the spans of all trials, each in a folder with Name in its name; empty: they are
-	// forgotten when they are summed up.
+	// Keep is a folder for the spans of all trials, each in a folder with Name in its name; empty: the spans are
+	// only summed up.
 	Keep, Name string
 }
 
@@ -63,7 +63,7 @@ type receiver struct {
 // Receive implements lab.Tracer.
 func (c Collector) Receive() lab.SpanReceiver {
 	r := &receiver{Collector: c, reading: make(chan struct{}, maxExports)}
-	calls := grpc.NewServer()
+	calls := grpc.NewServer(grpc.MaxRecvMsgSize(maxExport))
 	ptraceotlp.RegisterGRPCServer(calls, r)
 	posts := http.NewServeMux()
 	posts.HandleFunc("POST /v1/traces", r.post)

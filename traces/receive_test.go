@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -109,7 +110,9 @@ func TestSpansAreReceived(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := ptraceotlp.NewGRPCClient(connection).Export(ctx, export(4)); err != nil {
+	large := export(4) // than the 4 MiB that a server of gRPC takes by default
+	large.Traces().ResourceSpans().At(0).Resource().Attributes().PutStr("large", strings.Repeat("x", 5<<20))
+	if _, err := ptraceotlp.NewGRPCClient(connection).Export(ctx, large); err != nil {
 		t.Errorf("gRPC: %v", err)
 	}
 	_ = connection.Close()
@@ -155,19 +158,20 @@ func TestWhyNoSpansCameIsTold(t *testing.T) {
 // TestWhatIsNoExportIsRefused, also what unpacks to more than the limit.
 func TestWhatIsNoExportIsRefused(t *testing.T) {
 	r, address := listening(t, "127.0.0.1")
-	bomb := packed(t, make([]byte, maxExport+1))
-	for want, c := range map[string]struct {
+	large := make([]byte, maxExport+1)
+	for _, c := range []struct {
 		encoding string
 		body     []byte
+		want     string
 	}{
-		"the export is no gzip":         {"gzip", []byte("x")},
-		"the export has over 16777216":  {"gzip", bomb},
-		"the export has over 16777216 ": {"", make([]byte, maxExport+1)},
-		"EOF":                           {"", []byte("\x0a\xff")},
+		{"gzip", []byte("x"), "the export is no gzip"},
+		{"gzip", packed(t, large), "the export has over 16777216"},
+		{"", large, "the export has over 16777216"},
+		{"", []byte("\x0a\xff"), "EOF"},
 	} {
 		status, said := post(t, "http://"+address+"/v1/traces", "application/x-protobuf", c.encoding, c.body)
-		if status != http.StatusBadRequest || !strings.Contains(said, strings.TrimSpace(want)) {
-			t.Errorf("%d %.100s, want %q", status, said, want)
+		if status != http.StatusBadRequest || !strings.Contains(said, c.want) {
+			t.Errorf("%q: %d %.100s, want %q", c.encoding, status, said, c.want)
 		}
 	}
 	if got, err := r.Close(time.Unix(1, 0), time.Unix(1, 0)); err != nil || got.Spans != 0 {
@@ -206,20 +210,6 @@ func TestNoMoreIsKeptThanThereIsRoomFor(t *testing.T) {
 	}
 	if len(r.spans) != maxReceived || r.dropped != 2 {
 		t.Errorf("%d spans are kept, %d dropped", len(r.spans), r.dropped)
-	}
-}
-
-// TestTextsAreBounded: a span keeps no more of a text than a share, however long it is.
-func TestTextsAreBounded(t *testing.T) {
-	all := export(1).Traces()
-	resource := all.ResourceSpans().At(0)
-	long := strings.Repeat("x", 10*maxName)
-	resource.Resource().Attributes().PutStr("service.name", long)
-	resource.ScopeSpans().At(0).Spans().At(0).SetName(long)
-	var r receiver
-	r.keep(all)
-	if s := r.spans[0]; len(s.Unit) != maxName || len(s.Name) != maxName {
-		t.Errorf("it keeps %d bytes of the service and %d of the name, want %d", len(s.Unit), len(s.Name), maxName)
 	}
 }
 
@@ -310,6 +300,19 @@ func TestSpansOfKnownTruth(t *testing.T) {
 	}
 	if len(parts) != len(want) {
 		t.Errorf("it has %d parts, want %d", len(parts), len(want))
+	}
+}
+
+// TestKeptSpansAreNotOverwritten after somebody has removed a folder before them.
+func TestKeptSpansAreNotOverwritten(t *testing.T) {
+	folder := t.TempDir()
+	kept := filepath.Join(folder, "002-a-spans", "spans.jsonl")
+	if err := errors.Join(os.Mkdir(filepath.Dir(kept), 0o700), os.WriteFile(kept, []byte("kept"), 0o600),
+		keepIn(folder, "a", Set{})); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(kept); err != nil || string(text) != "kept" {
+		t.Errorf("the file holds %q (%v), want what was kept", text, err)
 	}
 }
 

@@ -21,15 +21,15 @@ const maxTrace = 100_000
 // Others is the operation of the spans of a service whose names are too many.
 const Others = "(other names)"
 
-// account is one trace, added up.
+// account holds the costs of the parts of one trace.
 type account struct {
 	start   int64 // nanoseconds since 1970
 	seconds float64
 	parts   map[lab.TracePart]lab.PartCost
 }
 
-// Summary returns what a set of spans says of each operation, from so many batches of its traces. The set is
-// used up: its spans are cut in place.
+// Summary sums up each operation of a set of spans, as the means of a number of batches of its traces. The set
+// cannot be used afterwards: its spans are cut in place.
 func Summary(name string, set Set, batches int) lab.TraceSet {
 	return summary(name, set, batches, func(tree, []criticalpath.Stretch) {})
 }
@@ -47,13 +47,13 @@ func summary(name string, set Set, batches int, show func(tree, []criticalpath.S
 	for _, part := range slices.SortedFunc(maps.Keys(operations), partOrder) {
 		of := operations[part]
 		sum.Operations = append(sum.Operations, lab.TracedOperation{Service: part.Service,
-			Operation: part.Operation, Traces: len(of), Batches: cutIn(of, batches)})
+			Operation: part.Operation, Traces: len(of), Batches: batchMeans(of, batches)})
 	}
 	return sum
 }
 
-// Trees returns the traces of a set that count, as trees, and how many spans and traces there are. The set is
-// used up.
+// Trees returns the traces of a set that count, as trees, and the numbers of spans and traces. The set cannot be
+// used afterwards.
 func Trees(name string, set Set) (trees []*lab.SpanNode, counts lab.TraceSet) {
 	counts = eachWhole(name, set, func(t tree) { trees = append(trees, t.node(t.root)) })
 	return trees, counts
@@ -66,7 +66,7 @@ func eachWhole(name string, set Set, visit func(tree)) lab.TraceSet {
 	for _, of := range byTrace(set.Spans) {
 		whole := dropDuplicates(of)
 		sum.Duplicates += len(of) - len(whole)
-		t, ok := grow(whole)
+		t, ok := newTree(whole)
 		if !ok || len(whole) > maxTrace || t.root.End <= t.root.Start {
 			sum.Broken++
 			continue
@@ -115,7 +115,7 @@ func dropDuplicates(of []*Span) []*Span {
 	})
 }
 
-// account adds up the spans of a trace with its path.
+// account returns the costs of the spans of a trace, and of the stretches of its critical path.
 func (t *tree) account(path []criticalpath.Stretch, names *partNames) account {
 	a := account{start: t.root.Start, seconds: seconds(t.root.End - t.root.Start),
 		parts: map[lab.TracePart]lab.PartCost{}}
@@ -146,16 +146,17 @@ func (a account) add(part lab.TracePart, cost lab.PartCost, weight float64) {
 	a.parts[part] = a.parts[part].Plus(cost, weight)
 }
 
-// cutIn returns the means of so many parts of equal size of the traces, in the order of their start. The
-// first traces are left out where the parts would differ in size. There are none of fewer traces than parts.
-func cutIn(of []account, parts int) []lab.TraceBatch {
-	size := len(of) / parts
+// batchMeans returns the means of a number of batches of traces in the order of their start. All batches have
+// the same size: the first traces are left out where the number is not a divisor of theirs. Fewer traces than
+// batches have no means.
+func batchMeans(of []account, number int) []lab.TraceBatch {
+	size := len(of) / number
 	if size == 0 {
 		return nil
 	}
 	slices.SortStableFunc(of, func(a, b account) int { return cmp.Compare(a.start, b.start) })
 	var batches []lab.TraceBatch
-	for some := range slices.Chunk(of[len(of)-size*parts:], size) {
+	for some := range slices.Chunk(of[len(of)-size*number:], size) {
 		mean := account{parts: map[lab.TracePart]lab.PartCost{}}
 		share := 1 / float64(size)
 		for _, one := range some {

@@ -19,8 +19,9 @@ type tree struct {
 	clipped  int
 }
 
-// grow makes the tree of a trace. whole is false where a span has no end, or not all hang on one.
-func grow(of []*Span) (t tree, whole bool) {
+// newTree returns the tree of the spans of a trace. whole is false where a span has no end, or where not all
+// are below one.
+func newTree(of []*Span) (t tree, whole bool) {
 	splitShared(of)
 	known := map[trace.SpanID]bool{}
 	for _, s := range of {
@@ -36,7 +37,7 @@ func grow(of []*Span) (t tree, whole bool) {
 		case t.root != nil:
 			return t, false
 		default:
-			t.root = s // its caller was not traced, or is somebody who exports no spans
+			t.root = s // its caller was not traced, or exports no spans
 			t.root.Parent = trace.SpanID{}
 		}
 	}
@@ -74,15 +75,17 @@ func splitShared(of []*Span) {
 	}
 }
 
-// apart reports whether nobody waits for a span: it hands over a message, or takes one in.
-func apart(s *Span) bool { return s.Role == trace.SpanKindProducer || s.Role == trace.SpanKindConsumer }
+// isMessage reports whether a span hands over a message, or takes one in: nobody waits for it.
+func isMessage(s *Span) bool {
+	return s.Role == trace.SpanKindProducer || s.Role == trace.SpanKindConsumer
+}
 
 // clip cuts every span to the time of its caller, which waits for it, from the first span on. Hosts' clocks
 // differ, and a caller may not have waited to the end.
 func (t *tree) clip() {
 	for _, s := range t.spans {
 		for _, child := range t.children[s.ID] {
-			if apart(child) || child.Start >= s.End || child.End <= s.Start {
+			if isMessage(child) || child.Start >= s.End || child.End <= s.Start {
 				continue
 			}
 			if child.Start < s.Start || child.End > s.End {
@@ -93,9 +96,9 @@ func (t *tree) clip() {
 	}
 }
 
-// self returns the nanoseconds of a span in which it waits for none of those that it called.
+// self returns the self time of a span: the nanoseconds in which it waits for none of its children.
 func (t *tree) self(s *Span) int64 {
-	children := slices.DeleteFunc(slices.Clone(t.children[s.ID]), apart)
+	children := slices.DeleteFunc(slices.Clone(t.children[s.ID]), isMessage)
 	slices.SortFunc(children, func(a, b *Span) int { return cmp.Compare(a.Start, b.Start) })
 	self, at := int64(0), s.Start
 	for _, child := range children {
@@ -108,7 +111,7 @@ func (t *tree) self(s *Span) int64 {
 // node returns a span with all below it.
 func (t *tree) node(s *Span) *lab.SpanNode {
 	n := &lab.SpanNode{Service: s.Unit, Component: s.Component, Name: s.Name, Kind: s.Kind, Start: s.Start,
-		End: s.End, Self: t.self(s), Async: apart(s),
+		End: s.End, Self: t.self(s), Async: isMessage(s),
 		Serves: s.Role == trace.SpanKindServer || s.Role == trace.SpanKindConsumer}
 	for _, child := range t.children[s.ID] {
 		n.Children = append(n.Children, t.node(child))

@@ -46,9 +46,9 @@ func readZipkin(document []byte, component string) ([]Span, error) {
 	return all, nil
 }
 
-// span returns the span in our form. A span without a kind is work inside of a service.
+// span returns the span as a Span. A span without a kind is work inside of a service.
 func (s zipkinSpan) span(component string) (Span, error) {
-	record, err := idsOf(s.TraceID, s.ID, s.ParentID)
+	record, err := recordOf(s.TraceID, s.ID, s.ParentID)
 	if err != nil {
 		return Span{}, err
 	}
@@ -62,8 +62,7 @@ func (s zipkinSpan) span(component string) (Span, error) {
 	}
 	record.Start, record.End = s.Timestamp*1000, (s.Timestamp+s.Duration)*1000
 	record.Unit, record.Role = s.LocalEndpoint.ServiceName, roleNamed(s.Kind)
-	record.Name = nameOf(s.Name, record.Role, s.RemoteEndpoint.ServiceName)
-	record.Kind = kindOf(record.Role, tag)
-	_, failed := s.Tags["error"]
-	return Span{Record: record, Failed: failed, Component: tag(component)}, nil
+	span := newSpan(record, s.Name, s.RemoteEndpoint.ServiceName, component, tag)
+	_, span.Failed = s.Tags["error"]
+	return span, nil
 }
