@@ -2,6 +2,8 @@ package model
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,22 +16,22 @@ import (
 type Distribution struct {
 	Mean   time.Duration `yaml:"mean"`
 	Source Source        `yaml:"source"`
-	N      int           `yaml:"samples,omitempty"` // values behind it
-	// Quantiles are the shape. Without any every value is the mean.
+	N      int           `yaml:"samples,omitempty"` // values that were measured
+	// Quantiles are the shape. Without any, every value is the mean.
 	Quantiles Quantiles `yaml:"quantiles,omitempty,flow"`
 }
 
 // Quantiles are the values of a distribution by their names: min, p50, p99.9, max.
 type Quantiles map[string]time.Duration
 
-// Point is a quantile: the value that a share of all values does not exceed.
+// Point is a point of a distribution: the value that a share of all values does not exceed.
 type Point struct {
 	Share   float64 // 0 to 1
 	Seconds float64
 }
 
-// shareOf returns the share that the name of a quantile stands for.
-func shareOf(name string) (float64, bool) {
+// quantileShare returns the share that the name of a quantile stands for, and whether it is one.
+func quantileShare(name string) (float64, bool) {
 	switch name {
 	case "min":
 		return 0, true
@@ -41,8 +43,8 @@ func shareOf(name string) (float64, bool) {
 	return percent / 100, is && err == nil && percent <= 100 && strings.Trim(digits, ".0123456789") == ""
 }
 
-// nameOf returns the name of the quantile of a share.
-func nameOf(share float64) string {
+// quantileName returns the name of the quantile of a share.
+func quantileName(share float64) string {
 	switch share {
 	case 0:
 		return "min"
@@ -52,11 +54,11 @@ func nameOf(share float64) string {
 	return "p" + strconv.FormatFloat(share*100, 'g', 6, 64)
 }
 
-// Points returns the quantiles by their share. Names that are none are left out.
+// Points returns the quantiles in the order of their shares, without those whose names are wrong.
 func (q Quantiles) Points() []Point {
 	var points []Point
 	for name, value := range q {
-		if share, is := shareOf(name); is {
+		if share, known := quantileShare(name); known {
 			points = append(points, Point{share, value.Seconds()})
 		}
 	}
@@ -64,19 +66,14 @@ func (q Quantiles) Points() []Point {
 	return points
 }
 
-// MarshalYAML implements yaml.Marshaler: in the order of the shares.
+// MarshalYAML implements yaml.Marshaler. It writes the quantiles in the order of their shares.
 func (q Quantiles) MarshalYAML() (any, error) {
 	node := &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
-	names := make([]string, 0, len(q))
-	for name := range q {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		first, _ := shareOf(a)
-		second, _ := shareOf(b)
+	for _, name := range slices.SortedFunc(maps.Keys(q), func(a, b string) int {
+		first, _ := quantileShare(a)
+		second, _ := quantileShare(b)
 		return cmp.Or(cmp.Compare(first, second), cmp.Compare(a, b))
-	})
-	for _, name := range names {
+	}) {
 		node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name},
 			&yaml.Node{Kind: yaml.ScalarNode, Value: q[name].String()})
 	}
@@ -118,10 +115,10 @@ func Moments(points []Point) (mean, square float64) {
 	return mean, square
 }
 
-// leastForTable is the lowest number of values that make a table of quantiles.
-const leastForTable = 20
+// leastForQuantiles is the lowest number of values that have quantiles.
+const leastForQuantiles = 20
 
-// Summarise returns the distribution of values in seconds. Few values have no quantiles.
+// Summarise returns the distribution of values in seconds.
 func Summarise(values []float64, source Source) Distribution {
 	if len(values) == 0 {
 		return Distribution{}
@@ -132,18 +129,17 @@ func Summarise(values []float64, source Source) Distribution {
 		sum += v
 	}
 	d := Distribution{Mean: duration(sum / float64(len(values))), Source: source, N: len(values)}
-	if d.Mean == 0 || len(values) < leastForTable {
+	if d.Mean == 0 || len(values) < leastForQuantiles {
 		return d
 	}
 	d.Quantiles = Quantiles{}
 	for _, share := range []float64{0, 0.25, 0.5, 0.75, 0.9, 0.99, 1} {
-		d.Quantiles[nameOf(share)] = duration(values[int(share*float64(len(values)-1)+0.5)])
+		d.Quantiles[quantileName(share)] = duration(values[int(share*float64(len(values)-1)+0.5)])
 	}
 	return d
 }
 
-// OfPoints returns the distribution of so many values of which some quantiles are known. One point alone is
-// the mean.
+// OfPoints returns the distribution of n values of which some points are known. A single point is the mean.
 func OfPoints(points []Point, source Source, n int) Distribution {
 	d := Distribution{Source: source, N: n}
 	if len(points) == 1 {
@@ -153,16 +149,20 @@ func OfPoints(points []Point, source Source, n int) Distribution {
 	mean, _ := Moments(points)
 	d.Mean, d.Quantiles = duration(mean), Quantiles{}
 	for _, p := range points {
-		d.Quantiles[nameOf(p.Share)] = duration(p.Seconds)
+		d.Quantiles[quantileName(p.Share)] = duration(p.Seconds)
 	}
 	return d
 }
 
-// duration returns seconds as a duration, in five digits: more would only be read.
-func duration(seconds float64) time.Duration {
+// duration returns seconds as a duration, in five digits: more would only be noise in a file that people
+// read.
+func duration(seconds float64) time.Duration { return rounded(time.Duration(seconds*1e9), 5) }
+
+// rounded returns a duration with a number of digits, the rest of which are zeros.
+func rounded(d time.Duration, digits int) time.Duration {
 	unit := time.Nanosecond
-	for seconds*1e9 > 1e5*float64(unit) {
+	for float64(d) > math.Pow10(digits)*float64(unit) {
 		unit *= 10
 	}
-	return time.Duration(seconds * 1e9).Round(unit)
+	return d.Round(unit)
 }

@@ -2,40 +2,43 @@ package model
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 )
 
-// The CPU time that was metered for a unit is divided over the time that its spans explain, in three levels:
-// business code and encoding use CPU all the time, so they get it first; what is left goes to statements and
-// to the time on the way to other units; and the rest to commits and to messages that are published, which
-// mostly wait for a disk. What is more than all of that no span has seen: requests that are read and written,
-// garbage collection. It belongs to the messages that the unit gets and sends, to each as much.
+// The CPU time that was metered for a unit is divided over the times of its spans, in three levels. Business
+// code and encoding use CPU all the time, so they get it first. What is left goes to statements and to the
+// time on the way to other units. The rest goes to commits and to messages that are published, which mostly
+// wait for a disk. A unit may have used more CPU time than its spans last: no span covers the reading and
+// writing of requests, and garbage collection. That part is divided equally over the messages that the unit
+// receives and sends.
 
-// share holds the fractions of span time of a unit that were CPU time.
-type share struct {
+// cpuShares holds the fractions of the span times of a unit that were CPU time.
+type cpuShares struct {
 	run, statements, commits float64
-	// message is the CPU time, in seconds, outside of spans for each message that comes or goes.
+	// message is the CPU time outside of spans, in seconds, of each message that the unit receives or sends.
 	message float64
 }
 
-// shareOf returns that of a unit; where nobody has metered it, an upper bound of business code.
-func (b *builder) shareOf(unit string) share {
+// sharesOf returns the shares of a unit. All business code of a unit that nobody has metered is taken for CPU
+// time, which is an upper bound.
+func (b *builder) sharesOf(unit string) cpuShares {
 	if s, metered := b.shares[unit]; metered {
 		return s
 	}
-	return share{run: 1}
+	return cpuShares{run: 1}
 }
 
-// spent holds the time that the spans of a unit explain, per operation, in seconds, and its messages.
-type spent struct{ run, statements, commits, messages float64 }
+// spanTimes holds the times of the spans of a unit, in seconds, and the number of its messages.
+type spanTimes struct{ run, statements, commits, messages float64 }
 
 // divide finds the shares of all units.
 func (b *builder) divide(operations []*node) {
-	sums := map[string]*spent{}
-	of := func(unit string) *spent {
+	sums := map[string]*spanTimes{}
+	of := func(unit string) *spanTimes {
 		if sums[unit] == nil {
-			sums[unit] = &spent{}
+			sums[unit] = &spanTimes{}
 		}
 		return sums[unit]
 	}
@@ -70,7 +73,7 @@ func (b *builder) divide(operations []*node) {
 	for store := range b.perStore {
 		b.perStore[store] /= traces
 	}
-	b.shares = map[string]share{}
+	b.shares = map[string]cpuShares{}
 	for _, unit := range slices.Sorted(maps.Keys(sums)) {
 		cpu, metered := b.CPU[unit]
 		if !metered {
@@ -78,7 +81,7 @@ func (b *builder) divide(operations []*node) {
 			continue
 		}
 		sum, left := sums[unit], cpu*traces
-		s := share{run: fill(&left, sum.run), statements: fill(&left, sum.statements),
+		s := cpuShares{run: fill(&left, sum.run), statements: fill(&left, sum.statements),
 			commits: fill(&left, sum.commits)}
 		if sum.messages > 0 {
 			s.message = left / sum.messages
@@ -87,23 +90,23 @@ func (b *builder) divide(operations []*node) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.CPU)) {
 		if sums[name] == nil && !b.stores[name].Server && b.CPU[name] > 1e-6 {
-			b.note("%s used %s CPU time per operation, which is in no call", name, spoken(duration(b.CPU[name])))
+			b.note("%s used %s CPU time per operation, which is in no call", name, formatTime(duration(b.CPU[name])))
 		}
 	}
 }
 
-// fill takes from what is left as much as there is room for, and returns that as a share of the room.
-func fill(left *float64, room float64) float64 {
-	if room <= 0 {
+// fill takes as much of what is left as a time can hold, and returns it as a share of that time.
+func fill(left *float64, time float64) float64 {
+	if time <= 0 {
 		return 0
 	}
-	taken := min(*left, room)
+	taken := min(*left, time)
 	*left -= taken
-	return taken / room
+	return taken / time
 }
 
-// eachNode visits all calls of operations, callers first.
-func eachNode(operations []*node) func(yield func(*node) bool) {
+// eachNode yields all calls of operations, callers first.
+func eachNode(operations []*node) iter.Seq[*node] {
 	return func(yield func(*node) bool) {
 		left := slices.Clone(operations)
 		for len(left) > 0 {
@@ -116,15 +119,15 @@ func eachNode(operations []*node) func(yield func(*node) bool) {
 	}
 }
 
-// call returns a node as the model has it.
+// call returns the call of the model that a node becomes.
 func (b *builder) call(n, caller *node) Call {
-	own, of := b.shareOf(n.unit), Trace
+	own, source := b.sharesOf(n.unit), Trace
 	if _, metered := b.shares[n.unit]; metered {
-		of = Meter
+		source = Meter
 	}
 	c := Call{Component: n.component, Name: n.name, Count: 1, Async: n.async, Parallel: n.together > n.apart,
 		Source: Trace, N: len(n.seen)}
-	c.CPU = n.distribution(of, func(e *execution) float64 {
+	c.CPU = n.distribution(source, func(e *execution) float64 {
 		cpu := own.run * e.run
 		for _, v := range e.visits {
 			cpu += own.statements*v.inStatements + own.commits*v.inCommits
@@ -134,12 +137,12 @@ func (b *builder) call(n, caller *node) Call {
 	c.Wait = n.distribution(Trace, func(e *execution) float64 { return e.wait + (1-own.run)*e.run })
 	c.Visits = b.visits(n, own)
 	if caller == nil {
-		c.Background = n.distribution(of, func(*execution) float64 { return own.message })
+		c.Background = n.distribution(source, func(*execution) float64 { return own.message })
 	} else {
 		c.Count = float64(len(n.seen)) / float64(len(caller.seen))
 	}
 	if n.crosses {
-		c.Hop = b.hop(n, of, own, b.shareOf(caller.unit))
+		c.Hop = n.hopCost(source, own, b.sharesOf(caller.unit))
 	}
 	slices.SortStableFunc(n.calls, func(x, y *node) int {
 		return cmp.Compare(float64(x.before)/float64(len(x.seen)), float64(y.before)/float64(len(y.seen)))
@@ -150,11 +153,11 @@ func (b *builder) call(n, caller *node) Call {
 	return c
 }
 
-// distribution returns that of what each execution has; none where all have 0.
-func (n *node) distribution(source Source, of func(*execution) float64) Distribution {
+// distribution returns the distribution of a value of all executions, in seconds; the zero one if all are 0.
+func (n *node) distribution(source Source, value func(*execution) float64) Distribution {
 	values := make([]float64, len(n.seen))
 	for i, e := range n.seen {
-		values[i] = of(e)
+		values[i] = value(e)
 	}
 	if slices.Max(values) == 0 {
 		return Distribution{}
@@ -162,8 +165,8 @@ func (n *node) distribution(source Source, of func(*execution) float64) Distribu
 	return Summarise(values, source)
 }
 
-// visits returns what a node does at stores.
-func (b *builder) visits(n *node, own share) (all []Visit) {
+// visits returns the work of a node at each store.
+func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 	for _, name := range slices.Sorted(maps.Keys(b.stores)) {
 		v := Visit{Store: name}
 		inStore := n.distribution(Meter, func(e *execution) float64 {
@@ -194,9 +197,9 @@ func (b *builder) visits(n *node, own share) (all []Visit) {
 	return all
 }
 
-// hop returns what a node takes because its caller is in another unit. The CPU time of messages outside
-// of spans lies between both sides: it is no waiting.
-func (b *builder) hop(n *node, of Source, own, caller share) *Hop {
+// hopCost returns the cost of a node that its caller in another unit causes. The CPU time of messages outside
+// of spans passes between both sides, so it is not waiting.
+func (n *node) hopCost(source Source, own, caller cpuShares) *Hop {
 	unseen, between := own.message+caller.message, caller.statements
 	if n.async {
 		between = caller.commits
@@ -205,7 +208,7 @@ func (b *builder) hop(n *node, of Source, own, caller share) *Hop {
 		return caller.run*e.hop.caller + own.run*e.hop.callee + between*e.hop.between
 	}
 	return &Hop{
-		CPU: n.distribution(of, func(e *execution) float64 { return cpu(e) + unseen }),
+		CPU: n.distribution(source, func(e *execution) float64 { return cpu(e) + unseen }),
 		Wait: n.distribution(Trace, func(e *execution) float64 {
 			whole := e.hop.caller + e.hop.callee + e.hop.between
 			return max(0, whole-cpu(e)-unseen)

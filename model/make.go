@@ -26,14 +26,14 @@ type Evidence struct {
 	DroppedSpans int
 	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: nobody metered.
 	CPU map[string]float64
-	// StoreOf returns the store that a component of a unit asks by a span; nil: see foreignStore.
+	// StoreOf returns the store that a component of a unit uses in a span; nil: see foreignStore.
 	StoreOf func(unit, component, span string) Store
 	// Transactions: BEGIN and COMMIT have spans, so that a change outside of both is a commit of its own.
 	Transactions bool
 	Measured     []Measurement
 }
 
-// foreignStore returns the store that a span names: whom its client calls, or a database of the unit.
+// foreignStore returns the store that a span of a client names, or else a database of the unit.
 func foreignStore(unit, _, span string) Store {
 	if _, peer, named := strings.Cut(span, " to "); named {
 		return Store{Name: peer, Kind: "database", Server: true}
@@ -41,20 +41,20 @@ func foreignStore(unit, _, span string) Store {
 	return Store{Name: unit + "-database", Kind: "database", Server: true}
 }
 
-// Make returns the model of a system. Every trace becomes executions of calls; a call of another component,
-// or of another service, is a call of its own, what else happens is its caller's work. notes say what the
-// model does not hold.
+// Make returns the model of a system. It turns every trace into executions of calls. A span in another
+// component or service than its caller begins a call; all other spans are work of their caller. notes say
+// what the model leaves out.
 func Make(from Evidence) (m Model, notes []string, err error) {
 	if from.StoreOf == nil {
 		from.StoreOf = foreignStore
 	}
 	b := builder{Evidence: from, units: map[string][]string{}, unitOf: map[string]string{},
-		stores: map[string]Store{}}
+		stores: map[string]Store{}, noted: map[string]bool{}}
 	roots := map[string]*node{}
 	for _, t := range from.Traces {
 		b.within = map[string]bool{}
 		root := b.root(roots, t)
-		e := root.execution(t.End)
+		e := root.begin(t.End)
 		root.times = append(root.times, seconds(t.End-t.Start))
 		b.walk(t, e, nil)
 	}
@@ -74,7 +74,7 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 		m.Stores = append(m.Stores, b.stores[name])
 	}
 	for _, root := range operations {
-		m.Operations = append(m.Operations, Operation{Name: root.operation(operations), Source: Trace,
+		m.Operations = append(m.Operations, Operation{Name: root.operationName(operations), Source: Trace,
 			Weight: float64(len(root.seen)), N: len(root.seen), Time: Summarise(root.times, Trace),
 			Call: b.call(root, nil)})
 	}
@@ -87,21 +87,17 @@ type builder struct {
 	units    map[string][]string // to their components, in order of appearance
 	unitOf   map[string]string   // components to units
 	stores   map[string]Store
-	within   map[string]bool  // the stores of a trace that are in a transaction
-	shares   map[string]share // of the CPU time of units; see divide
-	perStore map[string]float64
+	within   map[string]bool      // the stores of a trace that are in a transaction
+	shares   map[string]cpuShares // by unit; see divide
+	perStore map[string]float64   // time at the store per operation, in seconds
 	notes    []string
-	said     map[string]bool
+	noted    map[string]bool
 }
 
-// note notes something once.
+// note adds a note, once.
 func (b *builder) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if b.said == nil {
-		b.said = map[string]bool{}
-	}
-	if !b.said[text] {
-		b.said[text], b.notes = true, append(b.notes, text)
+	if text := fmt.Sprintf(format, args...); !b.noted[text] {
+		b.noted[text], b.notes = true, append(b.notes, text)
 	}
 }
 
@@ -114,8 +110,8 @@ type node struct {
 	seen                  []*execution
 	times                 []float64 // of an operation, in seconds
 	calls                 []*node
-	before                int // calls that the callers had made before, in sum
-	together, apart       int // executions that overlapped with the one before, and that did not
+	before                int // calls that its callers had made before it, summed over its executions
+	together, apart       int // executions that overlapped with the call before, and those that did not
 }
 
 // execution is one execution of a call. Times are in seconds.
@@ -136,13 +132,14 @@ type visit struct{ statements, commits, inStatements, inCommits float64 }
 // hop holds the time of an execution on its way: encoding on both sides, and the rest between.
 type hop struct{ caller, callee, between float64 }
 
-func (n *node) execution(end int64) *execution {
+// begin adds an execution that ends at a time.
+func (n *node) begin(end int64) *execution {
 	e := &execution{of: n, end: end}
 	n.seen = append(n.seen, e)
 	return e
 }
 
-// tidy returns a name that a model can hold.
+// tidy returns a name without characters, or a length, that model files do not allow.
 func tidy(name string) string {
 	name = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -156,14 +153,14 @@ func tidy(name string) string {
 	return cmp.Or(name, "(no name)")
 }
 
-// UnitName returns the name that a model has for the unit of a service.
+// UnitName returns the name of the unit of a service in a model.
 func UnitName(service string) string { return tidy(service) }
 
-// componentName returns a name without what separates components in placements.
+// componentName returns a name without the characters that separate components in placements.
 func componentName(name string) string { return strings.NewReplacer(",", "_", "+", "_").Replace(name) }
 
-// component returns what a span belongs to. One without an attribute belongs to that of its caller in the
-// same service, else to the service.
+// component returns the component and the unit of a span. A span without the attribute belongs to the
+// component of its caller in the same service, or else to a component with the name of the service.
 func (b *builder) component(s *lab.SpanNode, caller *node) (component, unit string) {
 	unit, component = tidy(s.Service), tidy(componentName(s.Component))
 	switch {
@@ -183,7 +180,7 @@ func (b *builder) component(s *lab.SpanNode, caller *node) (component, unit stri
 	return component, unit
 }
 
-// root returns the first call of the operation of a trace.
+// root returns the node of the first call of a trace, whose operation may have been seen before.
 func (b *builder) root(roots map[string]*node, t *lab.SpanNode) *node {
 	component, unit := b.component(t, nil)
 	key := component + "\x00" + tidy(t.Name)
@@ -193,9 +190,9 @@ func (b *builder) root(roots map[string]*node, t *lab.SpanNode) *node {
 	return roots[key]
 }
 
-// operation returns the name of the operation that begins with a node: that of the call, with its component
-// where another operation has the same.
-func (n *node) operation(all []*node) string {
+// operationName returns the name of the operation that begins with a node: that of the call, with its
+// component where another operation has the same name.
+func (n *node) operationName(all []*node) string {
 	for _, other := range all {
 		if other != n && other.name == n.name {
 			return tidy(n.component + " " + n.name)
@@ -204,7 +201,7 @@ func (n *node) operation(all []*node) string {
 	return n.name
 }
 
-// frequent returns the operations that were seen most often, those first.
+// frequent returns the operations that were seen most often, the most frequent first.
 func (b *builder) frequent(roots map[string]*node) []*node {
 	all := slices.SortedFunc(maps.Values(roots), func(a, b *node) int {
 		return cmp.Or(cmp.Compare(len(b.seen), len(a.seen)), cmp.Compare(a.component, b.component),
@@ -222,32 +219,32 @@ func (b *builder) frequent(roots map[string]*node) []*node {
 	return all
 }
 
-// way is the span of a client while it is walked.
-type way struct {
+// clientSpan is a client's span of a call to another unit, while walk is within it.
+type clientSpan struct {
 	hop
-	to *execution // in another unit; nil: none was seen
+	to *execution // the callee's; nil: none was seen
 }
 
-// end gives what the way took to the execution that it led to. Where there is none, the callee makes no
-// spans, or nobody took the message in.
-func (w *way) end(from *execution, async bool) {
+// end adds the times of the client's span to the execution of the callee. Without one, the callee records no
+// spans or nobody has received the message: the caller of a call has waited then.
+func (c *clientSpan) end(from *execution, async bool) {
 	switch {
-	case w.to != nil:
-		w.to.hop.caller += w.caller
-		w.to.hop.between += w.between
+	case c.to != nil:
+		c.to.hop.caller += c.caller
+		c.to.hop.between += c.between
 	case !async:
-		from.wait += w.between
-		from.run += w.caller
+		from.wait += c.between
+		from.run += c.caller
 	}
 }
 
-// walk adds a span to the execution that it belongs to, and all below it. way is that of the client around
-// it; nil: there is none.
-func (b *builder) walk(s *lab.SpanNode, e *execution, by *way) {
+// walk adds a span, and all below it, to the execution that it belongs to. by is the client's span around it;
+// nil: there is none.
+func (b *builder) walk(s *lab.SpanNode, e *execution, by *clientSpan) {
 	own := seconds(s.Self)
 	client := s.Kind == lab.SegmentTransport || s.Async && !s.Serves
 	if client && by == nil {
-		by = &way{}
+		by = &clientSpan{}
 		defer by.end(e, s.Async)
 	}
 	switch {
@@ -273,7 +270,7 @@ func (b *builder) walk(s *lab.SpanNode, e *execution, by *way) {
 	}
 }
 
-// visit adds a statement or a commit.
+// visit adds a statement or a commit to an execution.
 func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 	store := b.StoreOf(e.of.unit, e.of.component, s.Name)
 	store.Name, store.Kind = tidy(store.Name), tidy(store.Kind)
@@ -286,13 +283,14 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 	}
 	v := e.visits[store.Name]
 	if slices.ContainsFunc(s.Children, func(c *lab.SpanNode) bool { return c.Kind == lab.SegmentDatabase }) {
-		v.inStatements += own // a client around another one, whose statements count
+		v.inStatements += own // of a client around another one, whose statements count
 		return
 	}
 	verb, _, _ := strings.Cut(strings.ToUpper(s.Name), " ")
 	commits := verb == "COMMIT" ||
 		b.Transactions && !b.within[store.Name] && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, verb)
-	if ends := strings.EqualFold(s.Name, "ROLLBACK"); ends || verb == "BEGIN" || verb == "COMMIT" {
+	statement, _, _ := strings.Cut(s.Name, " to ") // a client's span names the store
+	if rollback := strings.EqualFold(statement, "ROLLBACK"); rollback || verb == "BEGIN" || verb == "COMMIT" {
 		b.within[store.Name] = verb == "BEGIN"
 	} else {
 		v.statements++
@@ -304,8 +302,8 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 	}
 }
 
-// callee returns the execution that a span begins; nil where it is a part of its caller's work.
-func (b *builder) callee(s *lab.SpanNode, from *execution, by *way) *execution {
+// callee returns the execution that a span begins; nil if the span is work of its caller.
+func (b *builder) callee(s *lab.SpanNode, from *execution, by *clientSpan) *execution {
 	if s.Kind == lab.SegmentDatabase {
 		return nil
 	}
@@ -327,7 +325,7 @@ func (b *builder) callee(s *lab.SpanNode, from *execution, by *way) *execution {
 		i, from.of.calls = len(from.of.calls), append(from.of.calls, &like)
 	}
 	n := from.of.calls[i]
-	e := n.execution(s.End)
+	e := n.begin(s.End)
 	n.before, from.made = n.before+from.made, from.made+1
 	if by != nil && n.crosses && by.to == nil {
 		by.to = e

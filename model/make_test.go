@@ -38,7 +38,7 @@ func async(s *lab.SpanNode) *lab.SpanNode {
 	return s
 }
 
-// of says which component of its service a span is.
+// of returns a span with the component of its service that it belongs to.
 func of(component string, s *lab.SpanNode) *lab.SpanNode {
 	s.Component = component
 	return s
@@ -207,12 +207,13 @@ func TestAChangeOutsideOfATransactionIsACommit(t *testing.T) {
 			of("stock", span("shop", "Stock", code, 200, 500, span("shop", "DELETE b", database, 200, 500))),
 			span("shop", "COMMIT", database, 500, 700), span("shop", "DELETE a", database, 700, 900))
 	}
-	for told, want := range map[bool]string{true: "3 3, 1 0", false: "3 1, 1 0"} {
-		m, _ := made(t, Evidence{Name: "changes", Traces: []*lab.SpanNode{trace(), trace()}, Transactions: told})
+	for transactions, want := range map[bool]string{true: "3 3, 1 0", false: "3 1, 1 0"} {
+		m, _ := made(t, Evidence{Name: "changes", Traces: []*lab.SpanNode{trace(), trace()},
+			Transactions: transactions})
 		own, below := m.Operations[0].Call.Visits[0], m.Operations[0].Call.Calls[0].Visits[0]
 		got := fmt.Sprintf("%g %g, %g %g", own.Statements, own.Commits, below.Statements, below.Commits)
 		if got != want {
-			t.Errorf("told %t: statements and commits are %s, want %s", told, got, want)
+			t.Errorf("transactions %t: statements and commits are %s, want %s", transactions, got, want)
 		}
 	}
 }
@@ -236,6 +237,13 @@ func TestWhatATraceLacks(t *testing.T) {
 	expectTime(t, "the bank", m.Operations[0].Call.Wait, 300)
 	if len(m.Stores) != 1 || m.Stores[0] != (Store{Name: "postgresql", Kind: "database", Server: true}) {
 		t.Errorf("stores %+v", m.Stores)
+	}
+
+	undone := span("shop", "GET /", code, 0, 500, span("shop", "UPDATE to mysql", database, 100, 200),
+		span("shop", "ROLLBACK to mysql", database, 200, 300))
+	m, _ = made(t, Evidence{Name: "undone", Traces: []*lab.SpanNode{undone}})
+	if v := m.Operations[0].Call.Visits[0]; v.Store != "mysql" || v.Statements != 1 || v.Commits != 0 {
+		t.Errorf("a rollback: %+v, want one statement", v)
 	}
 
 	twice := span("a", "GET /", code, 0, 500, of("x", span("a", "x", code, 0, 100)),

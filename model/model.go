@@ -28,7 +28,7 @@ type Source string
 const (
 	Meter Source = "meter"
 	Trace Source = "trace"
-	Guess Source = "guess" // of a person
+	Guess Source = "guess" // by a person
 )
 
 // Unit is a process of the system.
@@ -37,7 +37,7 @@ type Unit struct {
 	Components []string `yaml:"components,flow"`
 	Replicas   int      `yaml:"replicas,omitempty"` // default 1
 	Cores      float64  `yaml:"cores,omitempty"`    // the most that a replica can use; 0: no limit
-	// Workers is how many calls a replica works on at once, others wait; 0: no limit.
+	// Workers is the number of calls that a replica works on at once, while others wait; 0: no limit.
 	Workers int `yaml:"workers,omitempty"`
 }
 
@@ -48,7 +48,7 @@ type Store struct {
 	// Server: the store is a process of its own, which takes the CPU time of visits. Otherwise it is embedded:
 	// its CPU time is that of the calls.
 	Server bool `yaml:"server,omitempty"`
-	// Workers is how many visits the store serves at once, others wait; 0: no limit.
+	// Workers is the number of visits that the store serves at once, while others wait; 0: no limit.
 	Workers int `yaml:"workers,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type Store struct {
 type Operation struct {
 	Name   string  `yaml:"name"`
 	Weight float64 `yaml:"weight"` // its share of all operations is weight / sum of weights
-	// Time is from the beginning of the first call to its end, as it was measured.
+	// Time is the measured time from the beginning of the first call to its end.
 	Time   Distribution `yaml:"time,omitempty,flow"`
 	Source Source       `yaml:"source"`
 	N      int          `yaml:"samples,omitempty"`
@@ -125,7 +125,7 @@ type Measurement struct {
 	CPU Distribution `yaml:"cpu,flow"`
 }
 
-// MarshalYAML implements yaml.Marshaler: what is usual is left out.
+// MarshalYAML implements yaml.Marshaler. It leaves out the default number of replicas.
 func (u Unit) MarshalYAML() (any, error) {
 	type plain Unit
 	if u.Replicas == 1 {
@@ -134,7 +134,7 @@ func (u Unit) MarshalYAML() (any, error) {
 	return plain(u), nil
 }
 
-// MarshalYAML implements yaml.Marshaler: what is usual is left out.
+// MarshalYAML implements yaml.Marshaler. It leaves out the default count.
 func (c Call) MarshalYAML() (any, error) {
 	type plain Call
 	if c.Count == 1 {
@@ -152,13 +152,13 @@ func (m Model) Components() []string {
 	return all
 }
 
-// UnitOf returns the index of the unit that a component is in as the system is; -1 where it is in none.
+// UnitOf returns the index of the unit of a component in the system as it is; -1 if it is in none.
 func (m Model) UnitOf(component string) int {
 	return slices.IndexFunc(m.Units, func(u Unit) bool { return slices.Contains(u.Components, component) })
 }
 
-// Executions calls visit for a call and for all below it, callers first, with how often an operation makes
-// each in the mean.
+// Executions calls visit for a call and for all below it, callers first, with the mean number of times that
+// an operation makes each.
 func (c *Call) Executions(visit func(call *Call, times float64)) {
 	c.executions(1, visit)
 }

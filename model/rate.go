@@ -13,33 +13,33 @@ type RatedCPU struct {
 	Seconds float64 // the mean over the measurements
 }
 
-// SameRate reports whether two rates are so close that they are taken for the same, as are those of trials
-// that were to have the same.
+// SameRate reports whether two rates are so close that they count as the same: trials of one planned rate
+// differ a little.
 func SameRate(a, b float64) bool { return math.Abs(math.Log(a/b)) <= 0.1 }
 
 // RatedCPU returns the CPU time of an operation at each rate at which the system was measured as it is, in
 // the order of the rates.
 func (m Model) RatedCPU() (all []RatedCPU) {
 	measured := slices.DeleteFunc(slices.Clone(m.Measured),
-		func(of Measurement) bool { return of.Placement != "" || of.CPU.Mean == 0 || of.Users > 0 })
+		func(m Measurement) bool { return m.Placement != "" || m.CPU.Mean == 0 || m.Users > 0 })
 	slices.SortStableFunc(measured, func(a, b Measurement) int { return cmp.Compare(a.Rate, b.Rate) })
-	alike := 0.0 // measurements of the last rate
-	for _, of := range measured {
+	same := 0.0 // measurements of the last rate
+	for _, m := range measured {
 		last := len(all) - 1
-		if last < 0 || !SameRate(all[last].Rate, of.Rate) {
-			all, alike = append(all, RatedCPU{of.Rate, of.CPU.Seconds()}), 1
+		if last < 0 || !SameRate(all[last].Rate, m.Rate) {
+			all, same = append(all, RatedCPU{m.Rate, m.CPU.Seconds()}), 1
 			continue
 		}
-		alike++
-		all[last].Seconds += (of.CPU.Seconds() - all[last].Seconds) / alike
+		same++
+		all[last].Seconds += (m.CPU.Seconds() - all[last].Seconds) / same
 	}
 	return all
 }
 
-// AtRate returns the model with the CPU times that its calls take at a rate, by what was measured at others:
-// an idle host takes more CPU time for the same work, since it wakes up and finds its caches cold. Between
-// two rates the CPU time of an operation is linear in the logarithm of the rate; beyond the first and the
-// last it is theirs. If less than two rates were measured, the CPU times stay as they are.
+// AtRate returns the model with the CPU times that its calls take at a rate, estimated from those measured at
+// others: an idle host takes more CPU time for the same work, since it wakes up and finds its caches cold.
+// Between two rates the CPU time of an operation is linear in the logarithm of the rate; beyond the first or
+// the last it is constant. If fewer than two rates were measured, the CPU times stay as they are.
 func (m Model) AtRate(rate float64, measured []RatedCPU) Model {
 	explained := m.CPU()
 	if len(measured) < 2 || explained == 0 {
@@ -59,14 +59,14 @@ func (m Model) AtRate(rate float64, measured []RatedCPU) Model {
 	})
 }
 
-// AtCapacity returns the model with the CPU times of a host that never falls idle: those that were measured
-// with users who never pause, or else those of the highest rate.
+// AtCapacity returns the model with the CPU times on a host that is never idle: those that were measured with
+// users who never pause, or else those at the highest rate.
 func (m Model) AtCapacity() Model {
 	busy, trials := RatedCPU{Rate: math.MaxFloat64}, 0.0
-	for _, of := range m.Measured {
-		if of.Users > 0 && of.Placement == "" && of.CPU.Mean > 0 {
+	for _, one := range m.Measured {
+		if one.Users > 0 && one.Placement == "" && one.CPU.Mean > 0 {
 			trials++
-			busy.Seconds += (of.CPU.Seconds() - busy.Seconds) / trials
+			busy.Seconds += (one.CPU.Seconds() - busy.Seconds) / trials
 		}
 	}
 	if trials > 0 {
@@ -89,7 +89,7 @@ func interpolated(rate float64, measured []RatedCPU) float64 {
 	return low.Seconds + share*(high.Seconds-low.Seconds)
 }
 
-// Rewritten returns a copy of the model in which every call was changed.
+// Rewritten returns a copy of the model in which change has changed every call.
 func (m Model) Rewritten(change func(*Call)) Model {
 	var copied func(c Call) Call
 	copied = func(c Call) Call {
@@ -111,7 +111,7 @@ func (m Model) Rewritten(change func(*Call)) Model {
 	return m
 }
 
-// CPU returns the CPU time of an operation that the calls explain, in seconds.
+// CPU returns the CPU time of an operation in the mean over the mix, as the sum of its calls, in seconds.
 func (m Model) CPU() (sum float64) {
 	weights := m.weights()
 	for i := range m.Operations {

@@ -21,7 +21,7 @@ const (
 	maxText = 200
 	// maxCalls limits the mean number of calls of an operation.
 	maxCalls = 1e6
-	// longest is the longest time.
+	// longest is the longest time of a call or an operation.
 	longest = time.Hour
 )
 
@@ -40,7 +40,8 @@ func Parse(file string, data []byte) (Model, error) {
 	return m, r.Problems.OrNil()
 }
 
-// checker finds values that cannot be, and sets defaults. place is where a value stands in the file.
+// checker finds wrong values, and sets defaults. Its methods take the place of a value in the file, such as
+// units[0].name.
 type checker struct {
 	*yamlfile.Reader
 	lines      map[string]int
@@ -50,8 +51,8 @@ type checker struct {
 
 // given reports whether the file has a key.
 func (c *checker) given(place string) bool {
-	_, is := c.lines[place]
-	return is
+	_, has := c.lines[place]
+	return has
 }
 
 // expect notes a problem at a place unless the condition holds.
@@ -120,7 +121,7 @@ func (c *checker) unit(place string, u *Unit, known map[string]bool) {
 	known[u.Name] = true
 }
 
-// placement checks that groups of components name each at most once.
+// placement checks that a placement names each component at most once. left are those that it may name.
 func (c *checker) placement(place, text string, left []string) {
 	if text == "" {
 		return
@@ -206,18 +207,17 @@ func (c *checker) distribution(place string, d Distribution) {
 	c.expect(d.Mean >= 0 && d.Mean <= longest, place+".mean", "is %v, expected 0s to %v", d.Mean, longest)
 	for name, value := range d.Quantiles {
 		at := place + ".quantiles." + name
-		_, is := shareOf(name)
-		c.expect(is, at, "is no quantile: expected min, max, or a name such as p50 or p99.9")
+		_, known := quantileShare(name)
+		c.expect(known, at, "is no quantile: expected min, max, or a name such as p50 or p99.9")
 		c.expect(value >= 0 && value <= longest, at, "is %v, expected 0s to %v", value, longest)
 	}
-	before := Point{Share: math.Inf(-1)}
-	for _, p := range d.Quantiles.Points() {
-		c.expect(p.Share > before.Share, place+".quantiles", "names the quantile %s twice", nameOf(p.Share))
-		c.expect(p.Seconds >= before.Seconds, place+".quantiles", "fall: %s is below the one before it",
-			nameOf(p.Share))
+	points, before := d.Quantiles.Points(), Point{Share: math.Inf(-1)}
+	for _, p := range points {
+		name := quantileName(p.Share)
+		c.expect(p.Share > before.Share, place+".quantiles", "names the quantile %s twice", name)
+		c.expect(p.Seconds >= before.Seconds, place+".quantiles", "fall: %s is below the one before it", name)
 		before = p
 	}
-	points := d.Quantiles.Points()
 	if len(points) > 0 {
 		c.expect(d.Mean == 0 || points[len(points)-1].Seconds > 0, place+".quantiles",
 			"are all 0 and the mean is %v", d.Mean)

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -8,12 +9,15 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 const (
 	// fewSamples is the number of executions of a call below which their mean says little.
 	fewSamples = 30
-	// muchUnexplained is the share of an operation's time, or of the CPU time, that a model must explain.
+	// muchUnexplained is the share of an operation's time, or of its CPU time, by which a model may be off
+	// before it counts as weak.
 	muchUnexplained = 0.1
 )
 
@@ -38,7 +42,7 @@ func (m Model) Show(w io.Writer) error {
 	for _, o := range m.Operations {
 		fmt.Fprintf(w, "\n%s: %.3g %% of all operations", o.Name, 100*o.Weight/weights)
 		if o.Time.Mean > 0 {
-			fmt.Fprintf(w, ", %s in the mean (n %d)", spoken(o.Time.Mean), o.Time.N)
+			fmt.Fprintf(w, ", %s in the mean (n %d)", formatTime(o.Time.Mean), o.Time.N)
 		}
 		fmt.Fprint(w, "\n  Times are those of one execution.\n")
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -48,27 +52,29 @@ func (m Model) Show(w io.Writer) error {
 			return err
 		}
 	}
-	if len(m.Measured) > 0 {
-		fmt.Fprint(w, "\nMeasured\n")
-		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprint(table, "  placement\trate\ttime\tCPU per operation\toperations\n")
-		for _, t := range m.Measured {
-			placement := "as it is"
-			if t.Placement != "" {
-				placement = t.Placement
-			}
-			rate := fmt.Sprintf("%.4g/s", t.Rate)
-			if t.Users > 0 {
-				rate += fmt.Sprintf(" by %d users", t.Users)
-			}
-			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%d\n", placement, rate, spoken(t.Time.Mean),
-				spoken(t.CPU.Mean), t.Time.N)
-		}
-		if err := table.Flush(); err != nil {
-			return err
-		}
+	if err := showMeasured(w, m.Measured); err != nil {
+		return err
 	}
 	return showWeak(w, m.Weak())
+}
+
+// showMeasured writes a row for each trial of the system, if there are any.
+func showMeasured(w io.Writer, all []Measurement) error {
+	if len(all) == 0 {
+		return nil
+	}
+	fmt.Fprint(w, "\nMeasured\n")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(table, "  placement\trate\ttime\tCPU per operation\toperations\n")
+	for _, t := range all {
+		rate := lab.Plain(t.Rate) + "/s"
+		if t.Users > 0 {
+			rate += fmt.Sprintf(" by %d users", t.Users)
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%d\n", cmp.Or(t.Placement, "as it is"), rate,
+			formatTime(t.Time.Mean), formatTime(t.CPU.Mean), t.Time.N)
+	}
+	return table.Flush()
 }
 
 // showWeak lists what is missing or weak.
@@ -89,7 +95,8 @@ func (m Model) weights() (sum float64) {
 	return sum
 }
 
-// showCall writes a row for a call, and for each below it.
+// showCall writes a row for a call, and for each call that it makes. ofCaller is how often an operation makes
+// the caller.
 func showCall(w io.Writer, c *Call, depth int, ofCaller float64) {
 	how := ""
 	switch {
@@ -100,18 +107,18 @@ func showCall(w io.Writer, c *Call, depth int, ofCaller float64) {
 	}
 	var visits []string
 	for _, v := range c.Visits {
-		visits = append(visits, fmt.Sprintf("%s, %.3g st, %.3g co", spoken(v.Wait.Mean), v.Statements, v.Commits))
+		visits = append(visits, fmt.Sprintf("%s, %.3g st, %.3g co", formatTime(v.Wait.Mean), v.Statements, v.Commits))
 	}
 	hop := ""
 	if c.Hop != nil {
-		hop = fmt.Sprintf("%s CPU, %s", spoken(c.Hop.CPU.Mean), spoken(c.Hop.Wait.Mean))
+		hop = fmt.Sprintf("%s CPU, %s", formatTime(c.Hop.CPU.Mean), formatTime(c.Hop.Wait.Mean))
 	}
-	cpu := spoken(c.CPU.Mean)
+	cpu := formatTime(c.CPU.Mean)
 	if c.CPU.Source == Trace {
 		cpu = "<= " + cpu
 	}
 	if c.Background.Mean > 0 {
-		cpu += " + " + spoken(c.Background.Mean)
+		cpu += " + " + formatTime(c.Background.Mean)
 	}
 	name := c.Component + " " + c.Name
 	if strings.EqualFold(c.Component, c.Name) {
@@ -126,20 +133,21 @@ func showCall(w io.Writer, c *Call, depth int, ofCaller float64) {
 		source += ", n " + strconv.Itoa(c.N)
 	}
 	fmt.Fprintf(w, "%s%s%s\t%.3g\t%s\t%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth), name, how, times, cpu,
-		spoken(c.Wait.Mean), strings.Join(visits, "; "), hop, source)
+		formatTime(c.Wait.Mean), strings.Join(visits, "; "), hop, source)
 	for i := range c.Calls {
 		showCall(w, &c.Calls[i], depth+1, times)
 	}
 }
 
-// spoken returns a time in three digits.
-func spoken(d time.Duration) string {
+// formatTime returns a time with three digits and a unit.
+func formatTime(d time.Duration) string {
+	d = rounded(d, 3) // before the unit is chosen: 999.9 us are 1 ms
 	for _, unit := range []struct {
-		of   time.Duration
-		name string
+		length time.Duration
+		name   string
 	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "us"}} {
-		if d >= unit.of {
-			return fmt.Sprintf("%.3g %s", float64(d)/float64(unit.of), unit.name)
+		if d >= unit.length {
+			return fmt.Sprintf("%v %s", float64(d)/float64(unit.length), unit.name)
 		}
 	}
 	if d == 0 {
@@ -148,7 +156,7 @@ func spoken(d time.Duration) string {
 	return fmt.Sprintf("%d ns", d)
 }
 
-// Weak returns what the model lacks, and what in it rests on little.
+// Weak returns what the model lacks, and which of its numbers rest on few measurements.
 func (m Model) Weak() (weak []string) {
 	note := func(format string, args ...any) { weak = append(weak, fmt.Sprintf(format, args...)) }
 	cpu, metered, guessed, few := m.CPU(), true, 0, 0
@@ -163,7 +171,7 @@ func (m Model) Weak() (weak []string) {
 		})
 		measured, explained := o.Time.Seconds(), o.Call.explained()
 		if off := explained/measured - 1; measured > 0 && math.Abs(off) > muchUnexplained {
-			note("%s: its calls explain %s of %s (%+.0f %%)", o.Name, spoken(duration(explained)), spoken(o.Time.Mean),
+			note("%s: its calls explain %s of %s (%+.0f %%)", o.Name, formatTime(duration(explained)), formatTime(o.Time.Mean),
 				100*off)
 		}
 	}
@@ -185,8 +193,8 @@ func (m Model) Weak() (weak []string) {
 	}
 	for _, t := range m.Measured {
 		if off := cpu/t.CPU.Seconds() - 1; t.Placement == "" && t.CPU.Mean > 0 && math.Abs(off) > muchUnexplained {
-			note("at %.4g/s: its calls explain %s of %s CPU time per operation (%+.0f %%)", t.Rate,
-				spoken(duration(cpu)), spoken(t.CPU.Mean), 100*off)
+			note("at %s/s: its calls explain %s of %s CPU time per operation (%+.0f %%)", lab.Plain(t.Rate),
+				formatTime(duration(cpu)), formatTime(t.CPU.Mean), 100*off)
 		}
 	}
 	if len(m.Measured) == 0 {
@@ -195,7 +203,7 @@ func (m Model) Weak() (weak []string) {
 	return weak
 }
 
-// cpu returns the CPU time of one execution with its way and its visits, in seconds.
+// cpu returns the CPU time of one execution with its hop and its visits, in seconds.
 func (c *Call) cpu() float64 {
 	sum := c.CPU.Seconds() + c.Background.Seconds()
 	if c.Hop != nil {
@@ -207,8 +215,8 @@ func (c *Call) cpu() float64 {
 	return sum
 }
 
-// explained returns how long one execution takes its caller in the mean, in seconds, by what the model says:
-// of calls in parallel the longest counts.
+// explained returns the mean time, in seconds, that the caller of the call waits for one execution according
+// to the model. Of calls in parallel the longest counts.
 func (c *Call) explained() float64 {
 	sum := c.CPU.Seconds() + c.Wait.Seconds()
 	for _, v := range c.Visits {
@@ -217,15 +225,14 @@ func (c *Call) explained() float64 {
 	if c.Hop != nil {
 		sum += c.Hop.CPU.Seconds() + c.Hop.Wait.Seconds()
 	}
-	together := 0.0
+	together := 0.0 // of the last calls, which run in parallel
 	for i := range c.Calls {
 		callee := &c.Calls[i]
 		if callee.Async {
 			continue
 		}
 		if !callee.Parallel {
-			sum, together = sum+together, 0
-			together = callee.Count * callee.explained()
+			sum, together = sum+together, callee.Count*callee.explained()
 			continue
 		}
 		together = max(together, min(callee.Count, 1)*callee.explained())

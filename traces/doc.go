@@ -3,6 +3,6 @@
 //
 // It draws no conclusions from two sets: package report/analysis does.
 //
-// Entry points: Read for files and folders, Collector for the spans of trials; Summary and Trees for what they
-// say.
+// Entry points: Read for files and folders, Collector for the spans of trials; Summary and Trees for what
+// they say.
 package traces

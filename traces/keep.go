@@ -20,8 +20,8 @@ import (
 // spansPerLine is how many spans a line of a kept file has at most.
 const spansPerLine = 1000
 
-// keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below another. Its name begins
-// with a number that is higher than those of the folders before, which orders the trials.
+// keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below another. Its name
+// begins with a number that is higher than those of the folders before, which orders the trials.
 func keepIn(folder, name string, set Set) error {
 	there, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

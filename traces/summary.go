@@ -28,8 +28,8 @@ type account struct {
 	parts   map[lab.TracePart]lab.PartCost
 }
 
-// Summary sums up each operation of a set of spans, as the means of a number of batches of its traces. The set
-// cannot be used afterwards: its spans are cut in place.
+// Summary sums up each operation of a set of spans, as the means of a number of batches of its traces. The
+// set cannot be used afterwards: its spans are cut in place.
 func Summary(name string, set Set, batches int) lab.TraceSet {
 	return summary(name, set, batches, func(tree, []criticalpath.Stretch) {})
 }
@@ -52,8 +52,8 @@ func summary(name string, set Set, batches int, show func(tree, []criticalpath.S
 	return sum
 }
 
-// Trees returns the traces of a set that count, as trees, and the numbers of spans and traces. The set cannot be
-// used afterwards.
+// Trees returns the traces of a set that count, as trees, and the numbers of spans and traces. The set cannot
+// be used afterwards.
 func Trees(name string, set Set) (trees []*lab.SpanNode, counts lab.TraceSet) {
 	counts = eachWhole(name, set, func(t tree) { trees = append(trees, t.node(t.root)) })
 	return trees, counts
