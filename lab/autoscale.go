@@ -5,20 +5,19 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
-// Autoscale lets the platform of a deployment choose how often a unit runs.
+// Autoscale lets the platform of a deployment choose the number of replicas of a unit.
 type Autoscale struct {
 	// Max is the highest number of replicas; the unit begins with one.
 	Max int `json:"max" yaml:"max"`
-	// CPU is the share of its limit of processors that a replica shall use on average:
-	// where they use more, the platform adds some.
+	// CPU is the target for the mean usage of the replicas, as a share of their limit of processors: the
+	// platform adds replicas while they use more.
 	CPU float64 `json:"cpu" yaml:"cpu,share"`
 }
 
-// scaledBy is nil where a deployer's platform can scale what the variant leaves to it.
+// scaledBy returns nil if a deployer's platform can scale the units that the variant leaves to it.
 func (v Variant) scaledBy(d Deployer) error {
 	if len(v.Autoscale) == 0 {
 		return nil
@@ -45,8 +44,8 @@ type Arrival struct {
 	Ready float64 `json:"ready_seconds"`
 }
 
-// mostReplicas returns how many replicas of each unit there can be, by its name: as many as the
-// variant has, or as its platform may add.
+// mostReplicas returns the highest number of replicas of each unit, by its name: that of the variant, or the
+// one up to which its platform may add some.
 func (v Variant) mostReplicas() map[string]int {
 	most := maps.Clone(v.Replicas)
 	if most == nil {
@@ -58,7 +57,7 @@ func (v Variant) mostReplicas() map[string]int {
 	return most
 }
 
-// checkAutoscale refuses to have the platform scale what it cannot.
+// checkAutoscale returns an error for units that the platform cannot scale.
 func (v Variant) checkAutoscale(l Layout) error {
 	var mistakes []error
 	for _, name := range slices.Sorted(maps.Keys(v.Autoscale)) {
@@ -80,7 +79,7 @@ func (v Variant) checkAutoscale(l Layout) error {
 				"be asked for their reports: give it a number of replicas", name))
 		case at >= 0 && l.Units[at].Reached != ReachUsual:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s shall be called at its %s address, and replicas "+
-				"that come have one for all", name, l.Units[at].Reached))
+				"that the platform adds share one: give it a number of replicas", name, l.Units[at].Reached))
 		case at >= 0 && l.Units[at].Limits.CPU <= 0:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has no limit of processors, of which cpu is a "+
 				"share: give it one under limits", name))
@@ -89,14 +88,14 @@ func (v Variant) checkAutoscale(l Layout) error {
 	return errors.Join(mistakes...)
 }
 
-// autoscaling says which units the platform scales: "front: 1 to 3 replicas at 50 % of
-// their processors".
+// autoscaling describes the units that the platform scales: "front: 1 to 3 replicas at 50 % of its
+// processors".
 func (v Variant) autoscaling() []string {
 	var parts []string
 	for _, unit := range slices.Sorted(maps.Keys(v.Autoscale)) {
 		a := v.Autoscale[unit]
 		parts = append(parts, fmt.Sprintf("%s: 1 to %d replicas at %s %% of its processors", unit, a.Max,
-			strings.TrimSuffix(fmt.Sprintf("%.1f", 100*a.CPU), ".0")))
+			Plain(100*a.CPU)))
 	}
 	return parts
 }

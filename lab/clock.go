@@ -21,7 +21,7 @@ type Clocks struct {
 	After        []ClockReading `json:"after"`
 }
 
-// NewClocks says how far apart the clocks of a trial can be.
+// NewClocks returns the readings of a trial with the largest difference that two of its clocks can have.
 func NewClocks(before, after []ClockReading) *Clocks {
 	c := &Clocks{Before: before, After: after}
 	var behind, ahead float64 // the conductor's own clock is at 0
@@ -47,8 +47,7 @@ func (c *Clocks) CanMeasure(seconds float64) bool {
 	return c == nil || c.ApartSeconds <= clockShare*seconds
 }
 
-// KernelRun is the file that says which run of which kernel this is: who reads the same has
-// the same clock.
+// KernelRun is the file that identifies the running kernel: processes that read the same have the same clock.
 const KernelRun = "/proc/sys/kernel/random/boot_id"
 
 // ClockAnswer is the data of EventClock.

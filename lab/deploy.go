@@ -11,11 +11,11 @@ import (
 // between trials and is closed after the last.
 type Deployer interface {
 	Name() string
-	// Can returns what it can do beside running units.
+	// Can returns its capabilities beside running units.
 	Can() Capabilities
-	// Preflight refuses a layout that this host cannot carry (descriptors,
-	// processes, memory), before anything is started, with what to do about it. It waits for daemons and
-	// hosts up to limits of its own, and not after the end of ctx.
+	// Preflight refuses a layout for which this host lacks descriptors, processes or memory, before anything is
+	// started. The error says what to do. It waits for daemons and hosts up to limits of its own, and not after
+	// the end of ctx.
 	Preflight(ctx context.Context, layout Layout) error
 	// Deploy starts every unit. dir is a private, existing directory for what the
 	// deployment keeps on this host; Stop removes it. On error nothing is left running.
@@ -34,14 +34,13 @@ type Capabilities struct {
 	Faults []FaultKind
 	// Nodes returns the hosts of a layout that faults can be done to; nil: it has none.
 	Nodes func(layout Layout) []Node
-	// Links returns why the links of its hosts are not its to change; nil: it makes no hosts.
+	// Links returns nil if the links of its hosts can be shaped, or the reason why not; nil: it makes no hosts.
 	Links func() error
 	// Autoscale returns what this host lacks for a platform that adds replicas; nil: the platform adds none.
 	Autoscale func() error
-	// Disk says what the replicated disk is that it can put volumes on, such as "GlusterFS 10.3, 3 copies";
-	// nil: it has none.
+	// Disk describes the replicated disk for volumes, such as "GlusterFS 10.3, 3 copies"; nil: it has none.
 	Disk func() string
-	// Spans: the deployer has Layout.Spans listen where units reach it.
+	// Spans: the deployer makes Layout.Spans listen at an address that units reach.
 	Spans bool
 }
 
@@ -49,10 +48,10 @@ type Capabilities struct {
 type Node struct {
 	Name   string
 	Faults []FaultKind
-	Pinned []string // units that the layout wants there: they cannot go elsewhere
+	Pinned []string // units that the layout places there, which cannot move to other nodes
 }
 
-// Nodes are hosts to which the same faults can be done.
+// Nodes returns hosts to which the same faults can be done.
 func Nodes(names []string, faults ...FaultKind) (all []Node) {
 	for _, name := range names {
 		all = append(all, Node{Name: name, Faults: faults})
@@ -60,8 +59,8 @@ func Nodes(names []string, faults ...FaultKind) (all []Node) {
 	return all
 }
 
-// On returns a layout as a deployer has it: with the nodes that faults can be done to. One that
-// shall lie on a replicated disk is refused by a deployer that has none.
+// On returns the layout with the nodes of a deployer that faults can be done to. The error says that the
+// layout needs a replicated disk and the deployer has none.
 func (l Layout) On(d Deployer) (Layout, error) {
 	if nodes := d.Can().Nodes; nodes != nil {
 		l.Nodes = nodes(l)
@@ -73,7 +72,7 @@ func (l Layout) On(d Deployer) (Layout, error) {
 }
 
 // Node returns the node of a name, if there is one.
-func (l Layout) Node(name string) (node Node, is bool) {
+func (l Layout) Node(name string) (node Node, known bool) {
 	return first(l.Nodes, func(n Node) bool { return n.Name == name })
 }
 
@@ -87,7 +86,7 @@ const (
 	SSH          = "ssh"           // processes of hosts that the user names
 )
 
-// Deployments lists them.
+// Deployments lists the deployments that studies can name.
 func Deployments() []string {
 	return []string{Process, DockerHost, DockerBridge, Swarm, Kubernetes, SSH}
 }
@@ -99,8 +98,8 @@ type Endpoint struct {
 	Bind, Dial string
 }
 
-// Readiness tells how to see that a unit without our protocol can be used: by its log, then by a command. A
-// unit that has one starts before the others, as one with UnitSpec.Ready.
+// Readiness is the readiness check of a unit without our protocol: its log, then a command. A unit with one
+// starts before the others, as one with UnitSpec.Ready does.
 type Readiness struct {
 	// Log is a part of a line that the unit writes; empty: none.
 	Log string
@@ -110,24 +109,24 @@ type Readiness struct {
 	Command []string
 	// Healthy: until the health check of its container says so.
 	Healthy bool
-	// Within limits the wait for each; 0: as long as a server may take.
+	// Within limits the wait for each check; 0: the limit of servers.
 	Within time.Duration
 }
 
 // Awaited reports whether there is anything to wait for.
 func (r Readiness) Awaited() bool { return r.Log != "" || len(r.Command) > 0 || r.Healthy }
 
-// Reach is at which of its addresses a unit is called by its peers.
+// Reach selects the address at which the peers of a unit call it.
 type Reach string
 
 const (
-	// ReachUsual is the one that the deployment gives to peers: it stays when the unit is
-	// started again.
+	// ReachUsual is the address that the deployment gives to peers. It stays the same when the unit is started
+	// again.
 	ReachUsual Reach = ""
-	// ReachDirect is the unit's own, with nothing of the platform before it. Where another
-	// one is usual, the unit may have another address when it is started again.
+	// ReachDirect is the unit's own address, with nothing of the platform before it. Where the usual address is
+	// another one, it may change when the unit is started again.
 	ReachDirect Reach = "direct"
-	// ReachPublished is a port of the unit's node, from where the platform leads to the unit.
+	// ReachPublished is a port of the unit's node, which the platform forwards to the unit.
 	ReachPublished Reach = "published"
 )
 
@@ -209,7 +208,7 @@ type Unit struct {
 	// name ("--service": the word behind it, or behind "--service=") or by its number from 1 on; empty: by
 	// their folders, else by their ports.
 	NameBy string `json:"-"`
-	// Standby units do not run yet; who adds them says so (Autoscaled).
+	// Standby units do not run yet: the platform may add them (see Platform.Arrivals).
 	Standby bool `json:"-"`
 }
 

@@ -13,12 +13,12 @@ const (
 	DiskReplicated = "replicated"
 )
 
-// OnReplicatedDisk reports whether a part of the layout shall lie on a replicated disk.
+// OnReplicatedDisk reports whether a service of the layout needs a replicated disk.
 func (l Layout) OnReplicatedDisk() bool {
 	return slices.ContainsFunc(l.Services, func(s ServiceSpec) bool { return s.Replicated })
 }
 
-// CheckDisk returns why a deployer can put no volume on a replicated disk; nil: it can.
+// CheckDisk returns an error if a deployer has no replicated disk.
 func CheckDisk(d Deployer) error {
 	if d.Can().Disk != nil {
 		return nil

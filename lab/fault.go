@@ -24,9 +24,8 @@ type Fault struct {
 	Rate float64 `json:"rate_bytes_per_second,omitempty"`
 }
 
-// EveryUnit as a target stands for all units of the system, the one that loads it
-// left out. They have the fault one after another, and between two of them all is
-// well for as long as the fault lasts.
+// EveryUnit as a target stands for all units of the system, without the generator. They have the fault one
+// after another. Between two of them nothing is wrong for as long as the fault lasts.
 const EveryUnit = "every-unit"
 
 // FaultKind names what is done to a target.
@@ -58,7 +57,7 @@ const (
 	FaultUpdate FaultKind = "update"
 )
 
-// FaultKinds lists them.
+// FaultKinds lists the kinds of faults.
 func FaultKinds() []FaultKind {
 	return []FaultKind{FaultKill, FaultRestart, FaultPause, FaultCut, FaultSlow, FaultFill, FaultDrain,
 		FaultUpdate}
@@ -83,7 +82,7 @@ func (k FaultKind) DefaultHeal() float64 {
 	return 1
 }
 
-// Check says why the sizes of a fault cannot be; when it is and whose, it does not look at.
+// Check returns the mistake in the delay and the rate of a fault. It does not look at times and targets.
 func (f Fault) Check() error {
 	switch slow := f.Kind == FaultSlow; {
 	case !slow && (f.Delay != 0 || f.Rate != 0):
@@ -97,8 +96,8 @@ func (f Fault) Check() error {
 	return nil
 }
 
-// Readied has the units of a layout ready for the faults that they shall have, those of
-// backing services too, which are in it by now.
+// Readied returns the layout with the faults of each unit, so that deployers can prepare for them. Backing
+// services are among the units already.
 func (l Layout) Readied(faults []Fault) Layout {
 	l.Units = slices.Clone(l.Units)
 	for i, u := range l.Units {
@@ -132,7 +131,7 @@ type FaultRecord struct {
 // it begins and ends.
 type Harmer interface {
 	// Harm does a fault and returns when it has taken effect, with what was seen of that.
-	// From then on the unit's absence is no failure of the trial.
+	// From then on the trial does not fail because the unit is absent.
 	Harm(ctx context.Context, fault Fault) (proof string, err error)
 	// Heal undoes it and returns when the unit can be used again.
 	Heal(ctx context.Context, fault Fault) error
@@ -143,7 +142,7 @@ type Harmer interface {
 
 // Injector does faults to running trials.
 type Injector interface {
-	// Check says why faults cannot be done to a layout: a target that is not there.
+	// Check returns why faults cannot be done to a layout, such as a target that it does not have.
 	Check(faults []Fault, layout Layout) error
 	// Begin plays the faults, whose times count from now on, and returns at once.
 	// When ctx ends, nothing more is done, healing included.

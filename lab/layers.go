@@ -1,8 +1,6 @@
 package lab
 
-import (
-	"time"
-)
+import "time"
 
 // Layer is a part of a program, or of what it runs on, that CPU time is charged to.
 type Layer string
@@ -22,7 +20,7 @@ const (
 	LayerUnseen      Layer = "unseen"    // threads and programs of which there are no samples
 )
 
-// Layers lists them in this order.
+// Layers lists the layers in this order.
 func Layers() []Layer {
 	return []Layer{LayerApplication, LayerServer, LayerHTTP, LayerJSON, LayerStore, LayerLibraries, LayerRuntime,
 		LayerCollector, LayerCompiler, LayerKernel, LayerUnseen}
@@ -67,8 +65,7 @@ type Profiling struct {
 
 // Profiler turns on the profilers that runtimes bring, and reads what they have seen.
 type Profiler interface {
-	// Instrument is the layout with the profilers turned on. Units of other runtimes are
-	// not disturbed by it.
+	// Instrument returns the layout with the profilers turned on. It does not change units of other runtimes.
 	Instrument(layout Layout) Layout
 	// Layers reads the files that the units of an instrumented layout have handed over,
 	// and divides what the meter saw.
@@ -88,20 +85,20 @@ type ProfiledWindow struct {
 	Unsampled string
 }
 
-// Sampler is a Profiler that can also look at programs from outside: at those that bring no
+// Sampler is a Profiler that can also sample the stacks of programs from outside, for those without a
 // profiler of their own.
 type Sampler interface {
-	// Sample begins to look, where the layout has something to look at; nil: it has not.
+	// Sample begins to sample the programs of a layout; nil: there are none to sample.
 	Sample(layout Layout) (Sampling, error)
 }
 
-// Sampling is under way.
+// Sampling is the sampling of the programs of one trial.
 type Sampling interface {
-	// End ends it, and says what was seen of the processes that these threads belong to.
+	// End ends the sampling and returns the samples of the processes that these threads belong to.
 	End(threads []ThreadUse) []ProgramSamples
 }
 
-// ProgramSamples are the stacks of a process, as often as they were seen.
+// ProgramSamples holds the sampled stacks of a process.
 type ProgramSamples struct {
 	Unit, Role string
 	Own        string // where the program's own code begins: the path of its module
@@ -170,13 +167,13 @@ type RoleLayerTime struct {
 // LibraryCPU is the quantity of ProfiledMetric.
 const LibraryCPU = "library_cpu"
 
-// ProfiledMetric returns what profiled trials are compared in.
+// ProfiledMetric returns the metric that compares profiled trials.
 func ProfiledMetric() Metric {
 	return Metric{Name: "library_cpu_per_operation", Title: "CPU time in libraries per operation, by profile",
 		Unit: "s", Better: LowerIsBetter,
 		Kind: KindCost, Quantity: LibraryCPU, Per: PerOperation, Source: FromProfiler}
 }
 
-// ProfileVariable names, in the environment of a unit of ours, the file that it writes its
-// CPU profile to and hands over at its end; the unit is not profiled without it.
+// ProfileVariable is the environment variable with the file to which a unit of ours writes its CPU profile,
+// which it hands over at its end. Without it the unit is not profiled.
 const ProfileVariable = "CLEAVE_PROFILE"

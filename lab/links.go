@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// link gives the layout the links of hosts that the variant wants, for hosts that units are on.
+// link gives the layout the links of hosts of the variant. The error names a host that no unit is on.
 func (v Variant) link(l *Layout) error {
 	for _, host := range slices.Sorted(maps.Keys(v.Hosts)) {
 		if !slices.ContainsFunc(l.Units, func(u UnitSpec) bool { return u.Node == host }) {
@@ -22,7 +22,7 @@ func (v Variant) link(l *Layout) error {
 	return nil
 }
 
-// linkedBy is nil where the links of a deployer's hosts are its to change.
+// linkedBy returns nil if a deployer can shape the links of its hosts.
 func (v Variant) linkedBy(d Deployer) error {
 	if len(v.Hosts) == 0 {
 		return nil

@@ -58,8 +58,8 @@ type Load struct {
 	// WarmUpLimit, where above 0, lets the unrecorded load go on from WarmUp until it is
 	// steady, and ends it at this many seconds; see WarmUp.
 	WarmUpLimit float64 `json:"warm_up_limit_seconds,omitempty" yaml:"warm_up_limit,omitempty,span"`
-	// RampUp is over which the users of a closed loop begin, evenly, in seconds; it is a
-	// part of Duration.
+	// RampUp is the time over which the users of a closed loop begin evenly, in seconds. It is a part of
+	// Duration.
 	RampUp float64 `json:"ramp_up_seconds,omitempty" yaml:"ramp_up,omitempty,span"`
 	// Arrivals of open loops: "constant" (default), "poisson" or JitteredArrivals.
 	Arrivals string `json:"arrivals,omitempty"`
@@ -71,7 +71,8 @@ type Load struct {
 	// Effort limits the search for a capacity.
 	Effort SearchEffort `json:"search,omitzero" yaml:"search,omitempty"`
 	// Lateness is the delay, in seconds, beyond its own limit with which the generator may send 1 % of the
-	// operations before it counts as the limit. Medians and costs bear some; percentiles in the tail do not.
+	// operations before it counts as the limit. It hardly changes medians and costs, but percentiles in the
+	// tail.
 	Lateness float64 `json:"lateness_seconds,omitempty" yaml:"lateness,omitempty,span"`
 	// Cores are those of the generator; empty means any.
 	Cores []int `json:"cores,omitempty"`
@@ -79,13 +80,13 @@ type Load struct {
 	Client LoadClient `json:"client,omitzero"`
 }
 
-// Lengthened returns the load and its warm-up, so many times as long.
+// Lengthened returns the load with its times, those of the warm-up included, multiplied by a factor.
 func (l Load) Lengthened(times float64) Load {
 	l.Duration, l.WarmUp, l.WarmUpLimit = times*l.Duration, times*l.WarmUp, times*l.WarmUpLimit
 	return l
 }
 
-// LongestWarmUp returns how long the load before the measured one lasts at most, in seconds.
+// LongestWarmUp returns the longest time of the warm-up, in seconds.
 func (l Load) LongestWarmUp() float64 { return max(l.WarmUp, l.WarmUpLimit) }
 
 // LoadClient says how a generator connects.
@@ -95,15 +96,14 @@ type LoadClient struct {
 	Timeout     float64 `json:"timeout_seconds,omitempty"`
 	HTTP2       bool    `json:"http2,omitempty"` // in clear text with http://
 	Roots       []byte  `json:"roots,omitempty"` // certificates to trust, PEM; empty: the host's
-	// TraceShare is for which share of the flows services are asked to record spans; 0: nothing is said of
+	// TraceShare is the share of the flows whose spans services are asked to record; 0: requests do not mention
 	// traces.
 	TraceShare float64 `json:"trace_share,omitempty"`
 }
 
-// SearchEffort bounds what a search for the capacity costs. Zero values are those
-// of the load engine.
+// SearchEffort bounds the cost of a search for the capacity. Zero values are those of the load engine.
 type SearchEffort struct {
-	// Duration of each probe, in seconds; zero: as long as any load.
+	// Duration of each probe, in seconds; zero: that of the load.
 	Duration float64 `json:"duration_seconds,omitempty" yaml:"duration,omitempty,span"`
 	// Resolution is the ratio of the highest rate that passed and the lowest that
 	// failed at which a search ends.
@@ -132,18 +132,16 @@ type LoadJob struct {
 	Unit  string
 	Rate  float64 // flows per second
 	Users int
-	// Count is a load of so many flows, as fast as the generator's connections get
-	// them answered; it replaces Rate and Users, and Duration is its limit.
+	// Count is the number of flows of a load that sends as fast as the generator's connections get answers. It
+	// replaces Rate and Users, and Duration is its limit.
 	Count int
-	// Over spreads the flows of Count evenly over so many seconds; 0: all are due at
-	// once.
+	// Over is the time over which the flows of Count are due evenly, in seconds; 0: all are due at once.
 	Over float64
 	Seed uint64 // of every random choice
-	// Search asks for the highest rate that meets the objective. It begins between Rate
-	// and twice it, by Seed and Variant, so that searches do not all end on the same few
-	// rates.
+	// Search asks for the highest rate that meets the objective. It begins at a rate between Rate and twice Rate
+	// that Seed and Variant choose, so that searches do not all end on the same few rates.
 	Search  bool
-	Variant string // the name of what is searched for its capacity
+	Variant string // whose capacity is searched for
 	Ready   ReadyCheck
 	// Look says where to look if the target is not ready in time; empty: not known.
 	Look string
@@ -162,16 +160,15 @@ type LoadJob struct {
 	History string
 }
 
-// The time that units rest before a load, so that what they use then can be told: a small
-// part of what the load itself takes.
+// The time for which units rest before a load, so that their idle usage can be metered: a small share of the
+// load.
 const (
 	restShare    = 0.05
 	shortestRest = 200 * time.Millisecond
 	longestRest  = time.Second
 )
 
-// Rest returns how long the system rests before the load; 0 before a search, of which no costs
-// are told.
+// Rest returns how long the system rests before the load; 0 before a search, which measures no costs.
 func (j LoadJob) Rest() time.Duration {
 	if j.Search {
 		return 0
@@ -224,7 +221,7 @@ type LoadReport struct {
 	// Measures holds the measured numbers of the generator: response and service times, SendLateness,
 	// Goodput, Transfer, Requests, BadStatus, Capacity, Relief.
 	Measures []Measure
-	// Spectra are the distributions of response and service times; see Quantities.
+	// Spectra are the distributions of response and service times.
 	Spectra map[string][]Quantile
 	// Operations holds the results of each operation, in the order of the scenario.
 	Operations []OperationOutcome

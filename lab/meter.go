@@ -25,8 +25,8 @@ type Metering interface {
 	Stop() (Metered, error)
 }
 
-// ShortestIdle is the time before the first mark below which it is not told what units used
-// in it: reading all of them may take as long, and they have become ready just now.
+// ShortestIdle is the shortest time before the first mark of which the idle usage is recorded. In a shorter
+// one, reading the counters of all units may take as long, and the units have just become ready.
 const ShortestIdle = 150 * time.Millisecond
 
 // Metered holds the usage of a trial between its marks.
@@ -51,12 +51,12 @@ type Metered struct {
 	WindowSeconds       float64 `json:"window_seconds"`
 	OwnWindowCPUSeconds float64 `json:"own_window_cpu_seconds"`
 	OwnShare            float64 `json:"own_share"`
-	// IdleSeconds is the time in which the units were metered before the first mark, while all were ready and
-	// nobody asked anything of them (see UnitSpec.Rest); 0: they were not.
+	// IdleSeconds is the time before the first mark in which the units were metered while they were ready and
+	// idle (see UnitSpec.Rest); 0: they were not.
 	IdleSeconds float64 `json:"idle_seconds,omitempty"`
 	// Nodes holds the usage of the units on each node, by its name, where the deployment has nodes.
 	Nodes map[string]NodeUsage `json:"nodes,omitempty"`
-	// Sources say by role where the figures come from, and what cannot be told from there.
+	// Sources names, by role, where the figures come from and what is unknown there.
 	Sources map[string]string `json:"sources,omitempty"`
 	// Platform holds the figures of the deployment's platform itself for its units meanwhile.
 	Platform []PlatformUsage `json:"platform,omitempty"`
@@ -163,7 +163,7 @@ type UsageSample struct {
 	MemoryBytes int64
 }
 
-// Host tells what the machine is and how it fares.
+// Host describes the machine and its condition.
 type Host interface {
 	// Environment captures what the host is. Facts that cannot be had carry the reason.
 	Environment() Environment

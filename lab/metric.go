@@ -9,8 +9,8 @@ const (
 	HigherIsBetter Direction = "higher"
 )
 
-// Metric is a named quantity with its unit. What it measures is said by its fields:
-// reports ask these, and never the name.
+// Metric is a named quantity with its unit. Its fields describe what it measures: reports read these, and
+// never the name.
 type Metric struct {
 	Name   string     `json:"name"`
 	Title  string     `json:"title"`
@@ -26,28 +26,28 @@ type Metric struct {
 	// Per is the divisor of the quantity: PerOperation; empty: none.
 	Per    string       `json:"per,omitempty"`
 	Source MetricSource `json:"source,omitempty"`
-	// Clocks: it is a time from one unit's clock to another's. Where these may differ too
-	// much for that, it is not available (see Clocks.Tells).
+	// Clocks: the metric is a time from one unit's clock to another's. It is not available where the clocks may
+	// differ too much (see Clocks.CanMeasure).
 	Clocks bool `json:"clocks,omitempty"`
 	// Phrase is the name of the quantity in a sentence about the cost of an operation: "one order costs 11.0
 	// statements". Empty: the sentence leaves it out.
 	Phrase string `json:"phrase,omitempty"`
 }
 
-// MetricKind says what kind of number a metric is.
+// MetricKind is the kind of number of a metric.
 type MetricKind string
 
 // The kinds of metrics.
 const (
 	KindTime   MetricKind = "time"   // how long something takes, in seconds
-	KindRate   MetricKind = "rate"   // so many per second
+	KindRate   MetricKind = "rate"   // a number per second
 	KindShare  MetricKind = "share"  // 0 to 1
 	KindCost   MetricKind = "cost"   // processor time, in seconds
-	KindCount  MetricKind = "count"  // so many, or so many bytes
+	KindCount  MetricKind = "count"  // a number of things, or of bytes
 	KindMemory MetricKind = "memory" // held at once, in bytes
 )
 
-// MetricSource says who has measured a metric.
+// MetricSource names who measured a metric.
 type MetricSource string
 
 // The sources of metrics.
@@ -58,8 +58,7 @@ const (
 	FromProfiler  MetricSource = "profiler"  // samples of profiled trials, and the meter
 )
 
-// Quantities that mean the same in every system, beside those of Quantities that have
-// distributions.
+// Quantities that mean the same in every system. Those with distributions are in spectrum.go.
 const (
 	Elapsed  = "elapsed"  // start signal to last finish
 	CPU      = "cpu"      // time of processors
@@ -100,14 +99,15 @@ func (m Metric) Measured(measures []Measure) (float64, bool) {
 	return found.Value, measured
 }
 
-// FromDue reports whether it is a time from when operations were due, which late sendings make longer.
+// FromDue reports whether the metric is a time from the due times of operations, which grows if the generator
+// sends late.
 func (m Metric) FromDue() bool { return m.Quantity == ResponseTime || m.Quantity == CompletionTime }
 
 // PerOperation is the Per of a metric of single operations.
 const PerOperation = "operation"
 
-// JobMetrics returns the job metrics of a system that names none of its own: a job of known
-// size that is played once. They are in the order in which they are shown.
+// JobMetrics returns the metrics of a system that names none of its own: a job of known size that is played
+// once. They are in the order in which they are shown.
 func JobMetrics() []Metric {
 	return []Metric{
 		{Name: "elapsed", Title: "elapsed time, start signal to last finish", Unit: "s", Better: LowerIsBetter,

@@ -29,21 +29,21 @@ const aptInstall = "sudo apt-get install --no-install-recommends "
 // AptInstall returns the command that installs packages of Debian and Ubuntu.
 func AptInstall(packages ...string) string { return aptInstall + strings.Join(packages, " ") }
 
-// MissingPrograms returns a MissingError that names every program which is not in PATH, or nil where all are.
-// packages are those that bring them, by program; why says what the programs are for.
+// MissingPrograms returns a MissingError that names every program which is not in PATH, or nil if all are
+// there. packages holds the package of each program; why says what needs the programs.
 func MissingPrograms(why string, packages map[string]string) error {
-	var lost, from []string
+	var missing, needed []string
 	for _, program := range slices.Sorted(maps.Keys(packages)) {
 		if _, err := exec.LookPath(program); err != nil {
-			lost, from = append(lost, program), append(from, packages[program])
+			missing, needed = append(missing, program), append(needed, packages[program])
 		}
 	}
-	if len(lost) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
-	slices.Sort(from)
-	return &MissingError{What: why + " needs " + strings.Join(lost, ", ") + ", not found here",
-		Install: AptInstall(slices.Compact(from)...)}
+	slices.Sort(needed)
+	return &MissingError{What: why + " needs " + strings.Join(missing, ", ") + ", not found here",
+		Install: AptInstall(slices.Compact(needed)...)}
 }
 
 // InstallAll joins commands that install parts to one line. Packages come first, in one command; every other
@@ -70,7 +70,7 @@ func InstallAll(commands []string) string {
 	return line
 }
 
-// whereToMake is a comment in lines for a shell.
+// whereToMake is a comment for the shell behind commands that run make.
 const whereToMake = " # make: in the folder of Cleave's sources"
 
 // Lack is one part that a host lacks for a variant.
@@ -85,7 +85,7 @@ func Leaves(err error) []error {
 	var all []error
 	joined, is := err.(interface{ Unwrap() []error })
 	switch {
-	case is && errors.Join(joined.Unwrap()...).Error() == err.Error(): // it has no words of its own
+	case is && errors.Join(joined.Unwrap()...).Error() == err.Error(): // it has no text of its own
 		for _, one := range joined.Unwrap() {
 			all = append(all, Leaves(one)...)
 		}
@@ -108,7 +108,7 @@ type MissingPart struct {
 	Variants []string `json:"variants"`          // some with the points that need it: "two at p, q"
 }
 
-// MissingParts names every part once.
+// MissingParts returns every missing part once, with the variants that need it.
 func MissingParts(lacks []Lack) []MissingPart {
 	var parts []MissingPart
 	for _, lack := range lacks {
@@ -143,7 +143,7 @@ func variantOf(name string) string {
 	return name
 }
 
-// Lacking names the variants that need the part; all is how many the study has.
+// Lacking names the variants that need the part, of all that the study has.
 func (p MissingPart) Lacking(all int) string {
 	atPoints := func(name string) bool { return variantOf(name) != name }
 	if n := len(p.Variants); n > 1 && n == all && !slices.ContainsFunc(p.Variants, atPoints) {
@@ -162,7 +162,7 @@ func InstallParts(parts []MissingPart) string {
 	return InstallAll(commands)
 }
 
-// LackLines returns a line for each missing part of a study with so many variants: what cannot be tested
+// LackLines returns a line for each missing part of a study with a number of variants: what cannot be tested
 // here, why, which variants lack nothing else, and the command that installs the part. If there are several
 // commands, the last line installs all parts.
 func LackLines(lacks []Lack, variants int) []string {
@@ -177,10 +177,10 @@ func LackLines(lacks []Lack, variants int) []string {
 	}
 	for _, part := range parts {
 		line := UntestableHere(part.Lacking(variants), part.What)
-		alone := slices.DeleteFunc(slices.Clone(part.Variants),
+		lackOnlyThis := slices.DeleteFunc(slices.Clone(part.Variants),
 			func(name string) bool { return needs[variantOf(name)] > 1 })
-		if len(alone) > 0 && len(alone) < len(part.Variants) {
-			line += fmt.Sprintf(" (nothing else is missing for %s)", strings.Join(alone, ", "))
+		if len(lackOnlyThis) > 0 && len(lackOnlyThis) < len(part.Variants) {
+			line += fmt.Sprintf(" (nothing else is missing for %s)", strings.Join(lackOnlyThis, ", "))
 		}
 		if part.Install != "" {
 			line += ": type: " + part.Install

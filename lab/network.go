@@ -5,20 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
 
-// NetworkVariable is the environment variable that tells a generator of the network before
-// the system, as JSON.
+// NetworkVariable is the environment variable with the network between a generator and the system, as JSON.
 const NetworkVariable = "CLEAVE_NETWORK"
 
-// Network is the network between the generator and the system, where it is not that of the
-// deployment alone: a relay in the generator's process passes on what is sent. It stands
-// for the way from users to a cluster.
+// Network describes a network that a relay in the generator's process puts between the generator and the
+// system, such as the one between users and a cluster. Without it, there is only that of the deployment.
 type Network struct {
-	// Delay is the time by which requests and connections come later.
+	// Delay is the time by which requests and connections are delayed.
 	Delay float64 `json:"delay_seconds,omitempty" yaml:"delay,omitempty,span"`
 	// Rate is the highest rate, in bytes per second and in each direction, over all connections; 0: no limit.
 	Rate float64 `json:"rate_bytes_per_second,omitempty" yaml:"rate,omitempty,rate"`
@@ -31,12 +28,12 @@ func (n Network) String() string {
 		parts = append(parts, time.Duration(n.Delay*float64(time.Second)).String()+" later")
 	}
 	if n.Rate > 0 {
-		parts = append(parts, "at most "+strconv.FormatFloat(n.Rate/1e6, 'g', 3, 64)+" MB/s")
+		parts = append(parts, "at most "+Plain(n.Rate/1e6)+" MB/s")
 	}
 	return strings.Join(parts, ", ")
 }
 
-// networked puts the network of the variant before the system.
+// networked adds the network of the variant to the generator of a layout.
 func (v Variant) networked(l *Layout) error {
 	if v.Network == (Network{}) {
 		return nil

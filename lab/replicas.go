@@ -16,12 +16,11 @@ const (
 	AllUnits = "all"
 )
 
-// Scale returns a layout with as many replicas, the limits, nodes and network that the variant has. Every
-// replica is a unit of its own, with its own report, meter and faults: orders, orders-2,
-// orders-3. Whoever has such a unit as a peer gets the addresses of all, separated by
-// commas, where it would get one; in the files of a foreign unit a line with the address
-// is repeated for each. Of a unit that the platform scales all replicas are there that it
-// may add, on standby. All mistakes are named at once.
+// Scale returns a layout with the replicas, limits, nodes and network of the variant. Every replica is a unit
+// of its own, with its own report, meter and faults: orders, orders-2, orders-3. Units that have it as a peer
+// get the addresses of all replicas, separated by commas, in place of one. In the files of a foreign unit, a
+// line with the address is repeated for each replica. A unit that the platform scales has all replicas that
+// the platform may add, on standby. The error names all mistakes.
 func (v Variant) Scale(l Layout) (Layout, error) {
 	if len(v.Replicas)+len(v.Limits)+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale) == 0 &&
 		v.Network == (Network{}) {
@@ -49,15 +48,15 @@ func (v Variant) Scale(l Layout) (Layout, error) {
 	for _, group := range slices.Sorted(maps.Keys(most)) {
 		for i := range units {
 			_, scaled := v.Autoscale[group]
-			units[i].meet(group, replicaNames(group, most[group]), scaled)
+			units[i].addPeers(group, replicaNames(group, most[group]), scaled)
 		}
 	}
 	l.Units = units
 	return l, nil
 }
 
-// Scaling says which units run several times, what limits there are, who is on which node, and
-// the network: "2 x front; all: 0.2 processors". It is empty where nothing is to be said.
+// Scaling describes the replicas, limits, nodes and network of the variant: "2 x front; all: 0.2 processors".
+// It is empty if there are none.
 func (v Variant) Scaling() string {
 	var parts []string
 	for _, unit := range slices.Sorted(maps.Keys(v.Replicas)) {
@@ -81,7 +80,7 @@ func (v Variant) Scaling() string {
 	return strings.Join(parts, "; ")
 }
 
-// replicaNames returns the replica names of a unit that runs n times; 0 is once.
+// replicaNames returns the names of the n replicas of a unit; 0 stands for one.
 func replicaNames(unit string, n int) []string {
 	names := []string{unit}
 	for i := 2; i <= n; i++ {
@@ -90,7 +89,8 @@ func replicaNames(unit string, n int) []string {
 	return names
 }
 
-// checkReplicas refuses replicas of what is not in the layout, or cannot run twice.
+// checkReplicas returns an error for replicas of units that the layout does not have, or that cannot run
+// twice.
 func (v Variant) checkReplicas(l Layout) error {
 	var scalable []string
 	taken := map[string]bool{}
@@ -100,9 +100,9 @@ func (v Variant) checkReplicas(l Layout) error {
 			scalable = append(scalable, unit.Name)
 		}
 	}
-	can := "no unit of this variant can be replicated"
+	hint := "no unit of this variant can be replicated"
 	if len(scalable) > 0 {
-		can = "what can be replicated: " + strings.Join(scalable, ", ")
+		hint = "what can be replicated: " + strings.Join(scalable, ", ")
 	}
 	var mistakes []error
 	most := v.mostReplicas()
@@ -110,12 +110,12 @@ func (v Variant) checkReplicas(l Layout) error {
 		n := most[name]
 		switch {
 		case !taken[name]:
-			mistakes = append(mistakes, fmt.Errorf("replicas: there is no unit %q; %s", name, can))
+			mistakes = append(mistakes, fmt.Errorf("replicas: there is no unit %q; %s", name, hint))
 		case n < 1 || n > MaxReplicas:
 			mistakes = append(mistakes, fmt.Errorf("replicas: %s is %d: use 1 to %d", name, n, MaxReplicas))
 		case n > 1 && !slices.Contains(scalable, name):
 			mistakes = append(mistakes, fmt.Errorf("replicas: the unit %s keeps what others of its kind would not "+
-				"have, or is the only one of its kind; %s", name, can))
+				"have, or is the only one of its kind; %s", name, hint))
 		default:
 			for _, replica := range replicaNames(name, n)[1:] {
 				if taken[replica] {
@@ -136,8 +136,8 @@ func (v Variant) LimitsOf(unit string) Limits {
 	return v.Limits[AllUnits]
 }
 
-// limit gives units and backing services the limits of the variant; what is said of one
-// counts before what is said of all.
+// limit gives units and backing services the limits of the variant. The limits of a unit take precedence over
+// those of all.
 func (v Variant) limit(l *Layout) error {
 	l.Units = slices.Clone(l.Units)
 	for i := range l.Units {
@@ -147,31 +147,31 @@ func (v Variant) limit(l *Layout) error {
 	}
 	own := maps.Clone(v.Limits)
 	delete(own, AllUnits)
-	return each(l, "limits", own, func(u *UnitSpec, limits Limits) { u.Limits = limits },
+	return assign(l, "limits", own, func(u *UnitSpec, limits Limits) { u.Limits = limits },
 		func(s *ServiceSpec, limits Limits) { s.Limits = limits })
 }
 
-// place has units and backing services on the nodes of the variant.
+// place puts units and backing services on the nodes of the variant.
 func (v Variant) place(l *Layout) error {
-	return each(l, "nodes", v.Nodes, func(u *UnitSpec, node string) { u.Node = node },
+	return assign(l, "nodes", v.Nodes, func(u *UnitSpec, node string) { u.Node = node },
 		func(s *ServiceSpec, node string) { s.Node = node })
 }
 
-// each gives the units and backing services that a key of a variant names what is said of them there, and
-// refuses names of neither.
-func each[T any](
-	l *Layout, key string, said map[string]T, unit func(*UnitSpec, T), service func(*ServiceSpec, T),
+// assign gives units and backing services the values that a key of a variant has for their names. The error
+// lists names of neither.
+func assign[T any](
+	l *Layout, key string, values map[string]T, unit func(*UnitSpec, T), service func(*ServiceSpec, T),
 ) error {
-	left := maps.Clone(said)
+	left := maps.Clone(values)
 	l.Units, l.Services = slices.Clone(l.Units), slices.Clone(l.Services)
 	for i := range l.Units {
-		if value, has := said[l.Units[i].Name]; has {
+		if value, has := values[l.Units[i].Name]; has {
 			unit(&l.Units[i], value)
 			delete(left, l.Units[i].Name)
 		}
 	}
 	for i := range l.Services {
-		if value, has := said[l.Services[i].Name]; has {
+		if value, has := values[l.Services[i].Name]; has {
 			service(&l.Services[i], value)
 			delete(left, l.Services[i].Name)
 		}
@@ -183,9 +183,9 @@ func each[T any](
 		strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 }
 
-// meet gives a unit that has a group as its peer all replicas of it. Where the platform scales
-// it, all but the first are marked as ones that may not be there yet.
-func (u *UnitSpec) meet(group string, replicas []string, scaled bool) {
+// addPeers gives a unit whose peer is replicated the addresses of all replicas. If the platform scales the
+// peer, all but the first are marked as ones that may not be there yet.
+func (u *UnitSpec) addPeers(group string, replicas []string, scaled bool) {
 	at := slices.Index(u.Peers, group)
 	if at < 0 || len(replicas) == 1 {
 		return

@@ -119,6 +119,12 @@ func TestTheGeneratorIsToldOfTheNetworkBeforeTheSystem(t *testing.T) {
 	if got, want := v.Scaling(), "network before it: 2ms later, at most 12.5 MB/s"; got != want {
 		t.Errorf("the scaling is %q, want %q", got, want)
 	}
+	if got, want := (Network{Rate: 1.25e9}).String(), "at most 1250 MB/s"; got != want {
+		t.Errorf("a fast network is %q, want %q", got, want)
+	}
+	if got, want := (Limits{CPU: 0.5, Memory: 512 << 10}).String(), "0.5 processors, 0.5 MiB"; got != want {
+		t.Errorf("small limits are %q, want %q", got, want)
+	}
 	if unitNamed(t, before, "generator").Env != nil {
 		t.Error("the layout has changed")
 	}

@@ -26,8 +26,7 @@ type Study struct {
 	System   string    `json:"system" yaml:"system"`
 	Baseline string    `json:"baseline" yaml:"baseline"` // variant that the others are compared with
 	Variants []Variant `json:"variants"`
-	// Absent are variants that the study would compare, were they possible here, or
-	// asked for.
+	// Absent are variants of the study that are not played: this host cannot, or nobody asked for them.
 	Absent []AbsentVariant `json:"absent,omitempty"`
 	Points []Point         `json:"points"`
 	// Unasked are the names of points of the study that this run was not asked for.
@@ -83,9 +82,8 @@ type Design struct {
 	// Lengthen is the highest factor by which load and warm-up may become longer at a point at which trials
 	// are not steady; see StoppingRule. 0: they stay as planned.
 	Lengthen float64 `json:"lengthen,omitempty"`
-	// ProfiledBlocks is in how many of the blocks, from the first, every variant is played
-	// once more at every point, under the profilers of its runtimes. Such trials are not
-	// timed.
+	// ProfiledBlocks is the number of blocks, from the first, in which every variant is played once more at
+	// every point under the profilers of its runtimes. Such trials are not timed.
 	ProfiledBlocks int `json:"profiled_blocks,omitempty" yaml:"profiled_blocks,omitempty"`
 	// MaxRepeats limits the repeats of an invalid trial, and the further blocks for trials that did not count
 	// even so.
@@ -136,10 +134,10 @@ type AbsentVariant struct {
 	Unasked bool `json:"unasked,omitempty"`
 }
 
-// Untestable says that this host cannot play the variant, and why.
+// Untestable returns a sentence that says why this host cannot play the variant.
 func (v AbsentVariant) Untestable() string { return UntestableHere(v.Name, v.Reason) }
 
-// UntestableHere says that something cannot be tested on this host, and why.
+// UntestableHere returns a sentence that says why something cannot be tested on this host.
 func UntestableHere(what, why string) string { return what + ": untestable here: " + why }
 
 // Plan is a study expanded into trials in the order in which they are played.

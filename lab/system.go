@@ -12,8 +12,8 @@ import (
 type System interface {
 	// Describe names the system, its architectures and its parameters.
 	Describe() SystemInfo
-	// Layout says which units the variant consists of at a point. The point has
-	// passed Describe's limits. The seed fixes every random choice of the job.
+	// Layout returns the units of a variant at a point, which is within the limits of Describe. The seed fixes
+	// every random choice of the job.
 	Layout(v Variant, p Point, seed uint64) (Layout, error)
 	// Audit judges the reports that the units handed in after the job. It is
 	// called once per trial, also when reports are missing.
@@ -27,14 +27,13 @@ type SystemInfo struct {
 	Operation     string         `json:"operation"` // what one operation is: "round trip"
 	Architectures []Architecture `json:"architectures"`
 	Parameters    []Parameter    `json:"parameters"`
-	// Check says why a variant whose architecture and knobs exist cannot be all the
-	// same; nil: every combination can.
+	// Check returns why a variant is impossible although its architecture and knobs exist; nil: every
+	// combination is possible.
 	Check func(v Variant) error `json:"-"`
-	// Host says why this host cannot play a point at which others can; nil: it can play
-	// all.
+	// Host returns why this host cannot play a point that other hosts can; nil: it can play all points.
 	Host func(p Point) error `json:"-"`
-	// Changes says in which knobs one variant differs from another that it follows;
-	// nil: in the architecture, and in every knob that both have.
+	// Changes returns the knobs in which two variants that follow one another differ; nil: the architecture, and
+	// every knob that both have.
 	Changes func(from, to Variant) []KnobChange `json:"-"`
 	// Metrics lists the metrics that compare trials of the system, the headline first; empty means
 	// JobMetrics. A system that has some is a Measurer.
@@ -89,7 +88,7 @@ type Measured struct {
 	// Values are by the names of SystemInfo.Metrics. One that could not be
 	// measured is left out.
 	Values map[string]float64
-	// Spectra are the distributions behind them, by quantity; see Quantities.
+	// Spectra are the distributions behind them, by quantity.
 	Spectra map[string][]Quantile
 	// Operations holds the results of each operation; none where the load has only one.
 	Operations []OperationOutcome

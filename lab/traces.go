@@ -54,7 +54,7 @@ type PartCost struct {
 	Entered float64 `json:"entered"`         // of these, the ones without a caller in the same service
 	Self    float64 `json:"self_seconds"`    // in which no span that it waits for is under way
 	Waiting float64 `json:"waiting_seconds"` // in which one is
-	Path    float64 `json:"path_seconds"`    // on the critical path; all parts together make the operation's time
+	Path    float64 `json:"path_seconds"`    // on the critical path; all parts make the operation's time
 	Errors  float64 `json:"errors"`
 }
 
@@ -79,7 +79,8 @@ type SpanNode struct {
 	Serves bool
 	// Async: nobody waits for the span.
 	Async bool
-	// Start and End are nanoseconds since 1970. Self is how many of them the span waits for none that it called.
+	// Start and End are nanoseconds since 1970. Self is the self time: the nanoseconds in which the span waits
+	// for none that it called.
 	Start, End, Self int64
 	Children         []*SpanNode // in the order of their start
 }
@@ -98,7 +99,7 @@ type SpanReceiver interface {
 	// Serve receives from a listener instead, which units reach at an address.
 	Serve(listener net.Listener, address string) []string
 	// Close ends receiving. It sums up the traces that began between two moments; nil if it did not listen.
-	// What went wrong with receiving is no error, but part of the sum.
+	// A failure to receive spans is no error, but part of the sum.
 	Close(from, to time.Time) (*ReceivedTraces, error)
 }
 
@@ -121,7 +122,8 @@ type TraceComparison struct {
 	Before     TraceSet `json:"before"`
 	After      TraceSet `json:"after"`
 	Confidence float64  `json:"confidence"` // of the intervals
-	// Batches is into how many parts the traces of each operation are cut: the sample behind the intervals.
+	// Batches is the number of parts into which the traces of each operation are cut: the sample size of the
+	// intervals.
 	Batches int `json:"batches"`
 	TraceContrast
 }
@@ -130,7 +132,7 @@ type TraceComparison struct {
 type TraceContrast struct {
 	// Compared are the operations that both have, with the weights that both are given.
 	Compared []ComparedOperation `json:"compared"`
-	// Left says what one of them has and is not compared, and why.
+	// Left says what is in one of the sets and not compared, and why.
 	Left []string `json:"left"`
 	// Seconds is the time of an operation, and Ratio after / before of it.
 	Seconds TraceChange `json:"seconds"`

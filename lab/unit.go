@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -183,10 +182,10 @@ type Limits struct {
 func (l Limits) String() string {
 	var parts []string
 	if l.CPU > 0 {
-		parts = append(parts, strconv.FormatFloat(l.CPU, 'g', -1, 64)+" processors")
+		parts = append(parts, Plain(l.CPU)+" processors")
 	}
 	if l.Memory > 0 {
-		parts = append(parts, strconv.FormatInt(l.Memory>>20, 10)+" MiB")
+		parts = append(parts, Plain(float64(l.Memory)/(1<<20))+" MiB")
 	}
 	return strings.Join(parts, ", ")
 }

@@ -21,11 +21,11 @@ type Variant struct {
 	// replica of a unit can use, by its name, or all units but the lead (AllUnits). See Scale.
 	Replicas map[string]int    `json:"replicas,omitempty" yaml:"replicas,omitempty"`
 	Limits   map[string]Limits `json:"limits,omitempty" yaml:"limits,omitempty"`
-	// Nodes are the names of hosts of the deployment, by the names of the units that are there
-	// with all their replicas. Those of the same name share a host.
+	// Nodes holds the names of hosts of the deployment, by the names of the units that are there with all their
+	// replicas.
 	Nodes map[string]string `json:"nodes,omitempty" yaml:"nodes,omitempty"`
-	// Hosts are the links of such hosts, by their names: to and from each no more passes than the
-	// rate, and what is sent to its units comes later by the delay. Absent: as they are.
+	// Hosts holds the links of such hosts, by their names: the rate limits both directions, and the delay
+	// applies to what is sent to their units. Absent: the links stay as they are.
 	Hosts map[string]Network `json:"hosts,omitempty" yaml:"hosts,omitempty"`
 	// Autoscale are units whose replicas the platform adds, by their names.
 	Autoscale map[string]Autoscale `json:"autoscale,omitempty" yaml:"autoscale,omitempty"`
@@ -42,8 +42,8 @@ type Variant struct {
 	External *ExternalSystem `json:"external,omitempty"`
 }
 
-// SupportedBy is nil where a deployer can do what the variant asks of its platform: add replicas by
-// itself, change the links of hosts.
+// SupportedBy returns nil if a deployer can do what the variant asks of its platform: add replicas by itself,
+// shape the links of hosts.
 func (v Variant) SupportedBy(d Deployer) error { return errors.Join(v.scaledBy(d), v.linkedBy(d)) }
 
 // RunsAt reports whether the study measures the variant at the named point.

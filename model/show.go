@@ -107,7 +107,8 @@ func showCall(w io.Writer, c *Call, depth int, ofCaller float64) {
 	}
 	var visits []string
 	for _, v := range c.Visits {
-		visits = append(visits, fmt.Sprintf("%s, %.3g st, %.3g co", formatTime(v.Wait.Mean), v.Statements, v.Commits))
+		visits = append(visits, fmt.Sprintf("%s, %.3g st, %.3g co", formatTime(v.Wait.Mean), v.Statements,
+			v.Commits))
 	}
 	hop := ""
 	if c.Hop != nil {
@@ -171,8 +172,8 @@ func (m Model) Weak() (weak []string) {
 		})
 		measured, explained := o.Time.Seconds(), o.Call.explained()
 		if off := explained/measured - 1; measured > 0 && math.Abs(off) > muchUnexplained {
-			note("%s: its calls explain %s of %s (%+.0f %%)", o.Name, formatTime(duration(explained)), formatTime(o.Time.Mean),
-				100*off)
+			note("%s: its calls explain %s of %s (%+.0f %%)", o.Name, formatTime(duration(explained)),
+				formatTime(o.Time.Mean), 100*off)
 		}
 	}
 	if m.DroppedSpans > 0 {

@@ -57,7 +57,7 @@ type ListedTrial struct {
 	Damaged        string // why some of it cannot be read; empty: all can
 }
 
-// LeftOut counts what a list of runs, or of trials, leaves out of its folder.
+// LeftOut counts the entries of a folder that a list of runs, or of trials, does not show.
 type LeftOut struct {
 	Beyond int  // more of them than a list has
 	Unread int  // whose files were not read, since those of the others had as many bytes as are read for a list

@@ -1,7 +1,7 @@
 package lab
 
-// This file has what a System may implement beside System: a command that asks for it
-// works for every system that does.
+// This file holds the interfaces that a System may implement beside System. A command that needs one works
+// for every system that implements it.
 
 // Checkable is a System whose architectures `cleave check` can audit.
 type Checkable interface {
@@ -10,7 +10,7 @@ type Checkable interface {
 	// or, if over is above 0, due evenly within that many seconds. All that the rules of the system are about
 	// should happen there.
 	CheckPoint(operations int, over float64) Point
-	// CheckTable says what is shown of the audits.
+	// CheckTable returns the columns of the table of the audits.
 	CheckTable() CheckTable
 }
 
@@ -18,7 +18,7 @@ type Checkable interface {
 type CheckTable struct {
 	Most    int           // operations that a check can play
 	Columns []CheckColumn // beside the verdict and the backing services
-	// Faults are shown beside what was killed: what clients have noticed of it.
+	// Faults are the columns of the table of faults: what clients noticed of them.
 	Faults []CheckColumn
 }
 
@@ -32,13 +32,12 @@ type CheckColumn struct {
 // Lengthenable is a System whose load can last longer than its study says.
 type Lengthenable interface {
 	System
-	// Lengthened is the system under a load so many times as long, and its warm-up.
+	// Lengthened returns the system under a load, and a warm-up, whose times are multiplied by a factor.
 	Lengthened(times float64) System
 }
 
-// Explainable is a System of which `cleave explain` can tell where the cost from one
-// architecture to another comes from. It is under load: its points have FactorRate and
-// FactorSearchFrom.
+// Explainable is a System for which `cleave explain` can divide the difference between two architectures into
+// steps. It is under load: its points have FactorRate and FactorSearchFrom.
 type Explainable interface {
 	System
 	// Steps returns the steps from one variant to another, one knob at a time. The stops are their variants,
@@ -76,13 +75,13 @@ type Need struct {
 // Backed is a System that stands on backing services of several kinds.
 type Backed interface {
 	System
-	// OnBackings are the knobs that put a variant on backing services of these kinds
-	// in place of those that it has; kinds that it has no use for are left out. An
-	// unknown kind, two for one purpose, and a variant that cannot be are errors.
+	// OnBackings returns the knobs that put a variant on backing services of these kinds in place of its own. It
+	// ignores kinds that the variant has no use for. An unknown kind, two for one purpose, and an impossible
+	// variant are errors.
 	OnBackings(v Variant, kinds []string) (map[string]string, error)
 }
 
-// Modelled is a System whose units can follow every operation by spans, so that a model can be made of it.
+// Modelled is a System whose units can record spans of every operation, so that a model can be made of it.
 type Modelled interface {
 	System
 	// Modelling returns the default way to make a model.
