@@ -1,13 +1,13 @@
-// Package figures is what the benchmarks behind `make bench-*` share: it plays
-// what they compare in rounds, makes figures of the values, holds each against
-// its goal, prints the table and writes the JSON that all of them write.
+// Package figures is shared by the benchmarks behind `make bench-*`: it plays
+// the sides that they compare in rounds, makes figures of the values, holds each
+// against its goal, prints the table and writes the JSON file.
 //
-// A figure never stands alone: it has its unit, its range or interval, and the
-// number of rounds behind it. Two statistics are used. Median is of the rounds of
-// one side, with the least and the greatest of them; Ratio compares two sides
-// round by round and has the geometric mean of the rounds' ratios with its
-// interval. The package measures nothing itself and knows no system; what trials
-// of a system share is in internal/trials.
+// Every figure has its unit, its range or interval, and the number of rounds
+// behind it. There are two statistics. Median is the median over the rounds of
+// one side, with their minimum and maximum. Ratio compares two sides round by
+// round: it is the geometric mean of the rounds' ratios with its interval. The
+// package measures nothing itself and knows no system; internal/trials plays
+// trials of systems.
 //
 // Entry points: Play and Each for the rounds, Median and Ratio for the figures,
 // Figure.To for goals, Publish for table and file.
@@ -37,22 +37,21 @@ type Figure struct {
 	// Unit is that of Value, Low, High and the goals: seconds ("s") and so on; "1"
 	// has none.
 	Unit string `json:"unit"`
-	// N is the number of rounds behind it; the meter has windows instead.
+	// N is the number of rounds behind it; in the benchmark of the meter, that of windows.
 	N      int           `json:"n"`
 	Better lab.Direction `json:"better"`
 	// Must and Stretch are the goals; both are null where the figure has none.
 	Must    *float64 `json:"must"`
 	Stretch *float64 `json:"stretch"`
-	// Note says what the name leaves open, for people.
+	// Note explains the figure to people.
 	Note string `json:"note,omitempty"`
 }
 
-// Goal holds the value that a figure has to reach, and the one that it would be fine to reach, in the
-// unit of the figure.
+// Goal holds the value that a figure has to reach, and a better one, in the unit of the figure.
 type Goal struct{ Must, Stretch float64 }
 
-// Median returns a figure of one side: the median of its values with the least and the
-// greatest of them, one value per round, at least one, in the unit.
+// Median returns a figure of one side: the median of its values with their minimum and maximum. There is one
+// value per round, and at least one.
 func Median(name, unit string, better lab.Direction, values []float64) Figure {
 	return Figure{
 		Figure: name, Value: stats.Median(values), Low: slices.Min(values), High: slices.Max(values),
@@ -77,9 +76,8 @@ func (f Figure) To(goal Goal) Figure {
 	return f
 }
 
-// Reached says which goal the whole range or interval meets: "stretch", "must" or,
-// where not all of it does, "undecided", where none of it does, "missed". Without
-// a goal it is empty.
+// Reached returns the goal that the whole range or interval meets, "stretch" or "must". It returns
+// "undecided" if a part of it meets the lower goal, "missed" if no part does, and "" without a goal.
 func (f Figure) Reached() string {
 	if f.Must == nil || f.Stretch == nil {
 		return ""

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,9 +26,8 @@ func Publish(out io.Writer, path string, all []Figure) error {
 	return nil
 }
 
-// Print prints the table: a row per figure, its numbers in one unit that is easy
-// to read. Notes have a column where there are any. It is for people; programs
-// read what Write writes.
+// Print prints the table for people: a row per figure, its numbers in one readable unit, and a column of
+// notes if there are any.
 func Print(out io.Writer, all []Figure) {
 	header := []string{"figure", "value", "low", "high", "unit", "n", "must", "stretch", "goal"}
 	noted := slices.ContainsFunc(all, func(f Figure) bool { return f.Note != "" })
@@ -52,12 +50,7 @@ func Print(out io.Writer, all []Figure) {
 func (f Figure) cells() []string {
 	unit, factor := figure.Scale(f.Value, f.Unit)
 	unit = cmp.Or(unit, f.Unit)
-	number := func(value float64) string {
-		if value *= factor; math.Abs(value) >= 1e4 {
-			return fmt.Sprintf("%.0f", value) // a goal that is far away, not in powers of ten
-		}
-		return fmt.Sprintf("%.4g", value)
-	}
+	number := func(value float64) string { return lab.Plain(value * factor) }
 	sign := map[lab.Direction]string{lab.HigherIsBetter: ">= ", lab.LowerIsBetter: "<= "}[f.Better]
 	goal := func(value *float64) string {
 		if value == nil {
@@ -71,8 +64,8 @@ func (f Figure) cells() []string {
 	}
 }
 
-// Write writes all figures as JSON, a list even where there is none, and makes the
-// folder where it is missing.
+// Write writes all figures as JSON, as an empty list if there are none, into a folder that it makes if
+// needed.
 func Write(path string, all []Figure) error {
 	text, err := json.MarshalIndent(append([]Figure{}, all...), "", "  ")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Programs builds packages for the running test, whose result depends on their sources from now on.
+// Programs builds packages for the running test, and makes its result depend on their sources (see Follow).
 func Programs(output string, flags []string, packages ...string) error {
 	if err := Build(output, flags, packages...); err != nil {
 		return err
@@ -25,8 +25,8 @@ func Build(output string, flags []string, packages ...string) error {
 	return err
 }
 
-// Follow makes the result of the running test depend on the sources of packages: Go's cache of results knows
-// the folders that a test has read, and not what it has built of them.
+// Follow makes the result of the running test depend on the sources of packages, by reading their folders:
+// Go's cache of results knows the folders that a test has read, but not the programs that it has built.
 func Follow(packages ...string) error {
 	const ours = "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"
 	folders, err := toolchain(append([]string{"list", "-deps", "-f", ours}, packages...)...)
@@ -42,11 +42,11 @@ func Follow(packages ...string) error {
 func toolchain(words ...string) (string, error) {
 	command := exec.Command("go", words...)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
-	var complaints strings.Builder
-	command.Stderr = &complaints
+	var errOut strings.Builder
+	command.Stderr = &errOut
 	text, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("go %s: %w: %s", strings.Join(words, " "), err, complaints.String())
+		return "", fmt.Errorf("go %s: %w: %s", strings.Join(words, " "), err, errOut.String())
 	}
 	return string(text), nil
 }

@@ -15,22 +15,22 @@ import (
 // maxColumns is how long a line may be, in characters; a tab is one.
 const maxColumns = 110
 
-// tooWide finds the lines of a file that are longer than that, but for those that may be.
-func tooWide(path string, text []byte, may func(number int, line string) bool) []string {
+// tooWide finds the lines of a file that are longer and not exempt.
+func tooWide(path string, text []byte, exempt func(number int, line string) bool) []string {
 	var found []string
 	number := 0
 	for line := range strings.Lines(string(text)) {
 		number++
 		columns := utf8.RuneCountInString(strings.TrimRight(line, "\n"))
-		if columns > maxColumns && !may(number, line) {
+		if columns > maxColumns && !exempt(number, line) {
 			found = append(found, fmt.Sprintf("%s:%d has %d columns, more than %d", path, number, columns, maxColumns))
 		}
 	}
 	return found
 }
 
-// raw returns the lines of a Go file that a string in backquotes is on, which nobody can break.
-func raw(text []byte) map[int]bool {
+// rawLines returns the lines of a Go file with strings in backquotes, which cannot be broken.
+func rawLines(text []byte) map[int]bool {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(text))
 	var s scanner.Scanner
@@ -72,10 +72,10 @@ func TestLinesAreShort(t *testing.T) {
 	eachSource(t, func(path string, text []byte) {
 		inStrings := map[int]bool{}
 		if filepath.Ext(path) == ".go" {
-			inStrings = raw(text)
+			inStrings = rawLines(text)
 		}
-		may := func(number int, _ string) bool { return inStrings[number] }
-		for _, complaint := range tooWide(path, text, may) {
+		inString := func(number int, _ string) bool { return inStrings[number] }
+		for _, complaint := range tooWide(path, text, inString) {
 			t.Error(complaint)
 		}
 	})
@@ -90,7 +90,7 @@ func TestLinesAreShort(t *testing.T) {
 func TestWideLinesAreFound(t *testing.T) {
 	long := strings.Repeat("word ", 30)
 	source := "package p\n\nvar a = `" + long + "\n" + long + "`\n\nvar b = \"" + long + "\"\n"
-	inStrings := raw([]byte(source))
+	inStrings := rawLines([]byte(source))
 	found := tooWide("p.go", []byte(source), func(number int, _ string) bool { return inStrings[number] })
 	if !slices.Equal(found, []string{"p.go:6 has 160 columns, more than 110"}) {
 		t.Errorf("in a source: %q", found)

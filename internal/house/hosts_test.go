@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// hostRooms says who may know of a host what the seam keeps from all others: the number of
-// a process, that what runs is on this machine, and its files: what a unit writes there, others may
-// not find.
+// hostRooms lists the rooms that may use process numbers, loopback addresses and files of a host. To all
+// others, units may run on another host.
 func hostRooms() map[string][]string {
 	return map[string][]string{
 		"process number": {
@@ -53,7 +52,7 @@ func hostRooms() map[string][]string {
 	}
 }
 
-// hostThings finds what a Go file knows of the host.
+// hostThings finds the uses of such things in a Go file.
 func hostThings(path string, text []byte) map[string][]string {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, text, 0)
@@ -114,8 +113,8 @@ func TestOnlyTheSeamKnowsTheHost(t *testing.T) {
 			room := slices.IndexFunc(hostRooms()[what], func(room string) bool { return within(path, room) })
 			if room < 0 {
 				t.Errorf("%s: a %s belongs to a host. What runs elsewhere has none: ask the deployment, or take the "+
-					"address "+
-					"that the deployer gave (internal/house has the list of who may)", strings.Join(places, ", "), what)
+					"address that the deployer gave (internal/house has the list of who may)",
+					strings.Join(places, ", "), what)
 				continue
 			}
 			used[what+hostRooms()[what][room]] = true

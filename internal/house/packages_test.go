@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// vague names say nothing about what a package does.
+// vague returns names that say nothing about what a package does.
 func vague() []string {
 	return []string{"util", "utils", "common", "lib", "helper", "helpers", "misc", "shared", "base"}
 }

@@ -42,9 +42,8 @@ func TestEveryDeployerIsListedAndHeldToTheSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := 0
-	for _, folder := range deployers(t) {
-		found++
+	all := deployers(t)
+	for _, folder := range all {
 		if !strings.Contains(string(list), `"`+module+"/"+folder+`"`) {
 			t.Errorf("%s implements lab.Deployer and is not in the list of cmd/cleave/app.go", folder)
 		}
@@ -53,7 +52,7 @@ func TestEveryDeployerIsListedAndHeldToTheSuite(t *testing.T) {
 			t.Fatal(err)
 		}
 		held, suite := false, "deploytest.Suite"
-		if folder == "deploy/compose" { // whose units speak nothing
+		if folder == "deploy/compose" { // whose units speak no control protocol
 			suite = "deploytest.ForeignSuite"
 		}
 		for _, path := range tests {
@@ -67,8 +66,8 @@ func TestEveryDeployerIsListedAndHeldToTheSuite(t *testing.T) {
 			t.Errorf("%s does not pass %s in a test", folder, suite)
 		}
 	}
-	if found < 3 {
-		t.Errorf("%d deployers were found, want those of processes, containers and compose files", found)
+	if len(all) < 3 {
+		t.Errorf("deployers %q, want those of processes, containers and compose files among them", all)
 	}
 }
 

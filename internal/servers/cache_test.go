@@ -11,7 +11,7 @@ import (
 // cacheKeeper knows the words of the tests: caches do not list what they have.
 type cacheKeeper struct{}
 
-func (cacheKeeper) write(ctx context.Context, at door, word string) error {
+func (cacheKeeper) write(ctx context.Context, at target, word string) error {
 	client, err := cache.Open(ctx, at.URL(), cache.Options{})
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func (cacheKeeper) write(ctx context.Context, at door, word string) error {
 	return client.Close()
 }
 
-func (cacheKeeper) read(ctx context.Context, at door) ([]string, error) {
+func (cacheKeeper) read(ctx context.Context, at target) ([]string, error) {
 	client, err := cache.Open(ctx, at.URL(), cache.Options{})
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 type cassandraKeeper struct{}
 
 // open connects to the node, whatever it thinks of its address.
-func (cassandraKeeper) open(at door) (*gocql.Session, error) {
+func (cassandraKeeper) open(at target) (*gocql.Session, error) {
 	address, err := url.Parse(at.URL())
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (cassandraKeeper) open(at door) (*gocql.Session, error) {
 	return cluster.CreateSession()
 }
 
-func (k cassandraKeeper) write(ctx context.Context, at door, word string) error {
+func (k cassandraKeeper) write(ctx context.Context, at target, word string) error {
 	session, err := k.open(at)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (k cassandraKeeper) write(ctx context.Context, at door, word string) error 
 	return nil
 }
 
-func (k cassandraKeeper) read(ctx context.Context, at door) ([]string, error) {
+func (k cassandraKeeper) read(ctx context.Context, at target) ([]string, error) {
 	session, err := k.open(at)
 	if err != nil {
 		return nil, err

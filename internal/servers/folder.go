@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Folder makes a folder for a benchmark, into which servers can look, who are other users.
+// Folder makes a folder for a benchmark that servers can read, which run as other users.
 func Folder() (string, error) {
 	dir, err := os.MkdirTemp("", "cleave-bench-")
 	if err != nil {

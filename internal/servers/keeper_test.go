@@ -33,13 +33,13 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 )
 
-// door is where clients come to a server.
-type door interface {
+// target is the address of a server with the credentials of a client.
+type target interface {
 	URL() string
 	DSN(database string) string
 }
 
-// impostor comes to the door with a wrong password.
+// impostor is a target with a wrong password.
 type impostor struct{ *Instance }
 
 func (i impostor) URL() string {
@@ -59,13 +59,13 @@ func password(i *Instance) string {
 
 // keeper writes words into a server durably and reads all of them back.
 type keeper interface {
-	write(ctx context.Context, at door, word string) error
-	read(ctx context.Context, at door) ([]string, error)
+	write(ctx context.Context, at target, word string) error
+	read(ctx context.Context, at target) ([]string, error)
 }
 
 type sqlKeeper struct{ driver string }
 
-func (k sqlKeeper) open(ctx context.Context, at door) (*sql.DB, error) {
+func (k sqlKeeper) open(ctx context.Context, at target) (*sql.DB, error) {
 	place, err := database.ParsePlace(at.URL())
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (k sqlKeeper) open(ctx context.Context, at door) (*sql.DB, error) {
 	return db, err
 }
 
-func (k sqlKeeper) write(ctx context.Context, at door, word string) error {
+func (k sqlKeeper) write(ctx context.Context, at target, word string) error {
 	database, err := k.open(ctx, at)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (k sqlKeeper) write(ctx context.Context, at door, word string) error {
 	return err
 }
 
-func (k sqlKeeper) read(ctx context.Context, at door) ([]string, error) {
+func (k sqlKeeper) read(ctx context.Context, at target) ([]string, error) {
 	database, err := k.open(ctx, at)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (k sqlKeeper) read(ctx context.Context, at door) ([]string, error) {
 
 type rabbitKeeper struct{}
 
-func (rabbitKeeper) queue(at door, work func(*amqp.Channel, amqp.Queue) error) error {
+func (rabbitKeeper) queue(at target, work func(*amqp.Channel, amqp.Queue) error) error {
 	connection, err := amqp.Dial(at.DSN(""))
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (rabbitKeeper) queue(at door, work func(*amqp.Channel, amqp.Queue) error) e
 	return errors.Join(channel.Confirm(false), work(channel, queue))
 }
 
-func (k rabbitKeeper) write(ctx context.Context, at door, word string) error {
+func (k rabbitKeeper) write(ctx context.Context, at target, word string) error {
 	return k.queue(at, func(channel *amqp.Channel, queue amqp.Queue) error {
 		confirm, err := channel.PublishWithDeferredConfirmWithContext(ctx, "", queue.Name, true, false,
 			amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(word)})
@@ -149,7 +149,7 @@ func (k rabbitKeeper) write(ctx context.Context, at door, word string) error {
 // read looks at the messages without taking them, up to a mark that it puts
 // behind them: a queue that has just been recovered does not know yet how many
 // it has.
-func (k rabbitKeeper) read(ctx context.Context, at door) (words []string, err error) {
+func (k rabbitKeeper) read(ctx context.Context, at target) (words []string, err error) {
 	const mark = "."
 	if err := k.write(ctx, at, mark); err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (k rabbitKeeper) read(ctx context.Context, at door) (words []string, err er
 
 type natsKeeper struct{}
 
-func (natsKeeper) stream(ctx context.Context, at door, work func(js.JetStream, js.Stream) error) error {
+func (natsKeeper) stream(ctx context.Context, at target, work func(js.JetStream, js.Stream) error) error {
 	connection, err := natsclient.Connect(at.DSN(""))
 	if err != nil {
 		return err
@@ -189,14 +189,14 @@ func (natsKeeper) stream(ctx context.Context, at door, work func(js.JetStream, j
 	return work(client, stream)
 }
 
-func (k natsKeeper) write(ctx context.Context, at door, word string) error {
+func (k natsKeeper) write(ctx context.Context, at target, word string) error {
 	return k.stream(ctx, at, func(client js.JetStream, _ js.Stream) error {
 		_, err := client.Publish(ctx, "words", []byte(word))
 		return err
 	})
 }
 
-func (k natsKeeper) read(ctx context.Context, at door) (words []string, err error) {
+func (k natsKeeper) read(ctx context.Context, at target) (words []string, err error) {
 	err = k.stream(ctx, at, func(_ js.JetStream, stream js.Stream) error {
 		info, err := stream.Info(ctx)
 		if err != nil {
@@ -216,7 +216,7 @@ func (k natsKeeper) read(ctx context.Context, at door) (words []string, err erro
 
 type mongoKeeper struct{}
 
-func (mongoKeeper) collection(ctx context.Context, at door, work func(*mongo.Collection) error) error {
+func (mongoKeeper) collection(ctx context.Context, at target, work func(*mongo.Collection) error) error {
 	return inWords(ctx, at, func(client *mongo.Client) error {
 		journalled := true
 		return work(client.Database("words").Collection("words",
@@ -224,7 +224,7 @@ func (mongoKeeper) collection(ctx context.Context, at door, work func(*mongo.Col
 	})
 }
 
-func inWords(ctx context.Context, at door, work func(*mongo.Client) error) error {
+func inWords(ctx context.Context, at target, work func(*mongo.Client) error) error {
 	client, err := mongo.Connect(options.Client().ApplyURI(at.DSN("words")))
 	if err != nil {
 		return err
@@ -233,14 +233,14 @@ func inWords(ctx context.Context, at door, work func(*mongo.Client) error) error
 	return work(client)
 }
 
-func (k mongoKeeper) write(ctx context.Context, at door, word string) error {
+func (k mongoKeeper) write(ctx context.Context, at target, word string) error {
 	return k.collection(ctx, at, func(collection *mongo.Collection) error {
 		_, err := collection.InsertOne(ctx, bson.D{{Key: "_id", Value: word}})
 		return err
 	})
 }
 
-func (k mongoKeeper) read(ctx context.Context, at door) (words []string, err error) {
+func (k mongoKeeper) read(ctx context.Context, at target) (words []string, err error) {
 	err = k.collection(ctx, at, func(collection *mongo.Collection) error {
 		cursor, err := collection.Find(ctx, bson.D{})
 		if err != nil {

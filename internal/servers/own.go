@@ -9,19 +9,19 @@ import (
 	"github.com/cleave-lab/cleave/internal/gobuild"
 )
 
-// own has the unit programs that servers are (NATS is one). They are built without the race detector: what
-// it finds in them is not about those who call them.
-var own built
+// own holds the unit programs that are servers, such as NATS. They are built without the race detector: their
+// races are not the fault of the tests that use them.
+var own builtPrograms
 
-// built are programs that whoever needs them first builds from our sources, and that are kept until the end
-// of Main.
-type built struct {
+// builtPrograms holds programs that are built from our sources when they are first needed, and kept until the
+// end of Main.
+type builtPrograms struct {
 	mu     sync.Mutex
 	folder string
 }
 
-// with returns the folder that has the program.
-func (p *built) with(name string) (folder string, err error) {
+// folderWith returns the folder with a program.
+func (p *builtPrograms) folderWith(name string) (folder string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.folder == "" {
@@ -37,12 +37,12 @@ func (p *built) with(name string) (folder string, err error) {
 	if err != nil {
 		return "", err
 	}
-	// Its user may be another than ours.
+	// Servers may run as another user.
 	return p.folder, errors.Join(os.Chmod(p.folder, 0o755), os.Chmod(path, 0o755))
 }
 
-// end removes them.
-func (p *built) end() error {
+// end removes the programs.
+func (p *builtPrograms) end() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return os.RemoveAll(p.folder)

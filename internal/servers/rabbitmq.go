@@ -12,14 +12,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// QueueDepth is how many messages a queue of a broker holds.
+// QueueDepth holds the numbers of messages in a queue of a broker.
 type QueueDepth struct {
 	Ready   int // not handed to a consumer
 	Unacked int // handed out and not acknowledged
 }
 
-// depthsScript has the broker count. A quorum queue is asked through its log: the
-// figures that it publishes are up to five seconds old.
+// depthsScript makes the broker count the messages of its queues. It asks quorum queues through their logs:
+// the figures that they publish are up to five seconds old.
 const depthsScript = `[begin
   {resource, _, queue, Name} = amqqueue:get_name(Q),
   Count = fun(Query) -> {ok, Answer, _} = ra:consistent_query(amqqueue:get_pid(Q), Query), Answer end,
@@ -32,18 +32,18 @@ const depthsScript = `[begin
 end || Q <- rabbit_amqqueue:list()], done.
 `
 
-// mostChanges is how often the broker is asked again, since a queue is being made or removed.
-const mostChanges = 10
+// maxRetries is how often the broker is asked again if a queue was being made or removed.
+const maxRetries = 10
 
-// QueueDepths asks the broker itself: AMQP clients cannot see what others have not
-// acknowledged. It is asked by erl_call, which Erlang brings: rabbitmqctl would start another
-// virtual machine, half a second of a processor. RabbitMQ only.
+// QueueDepths returns the depths of all queues of a RabbitMQ, by their names. It asks the broker itself,
+// since AMQP clients cannot see unacknowledged messages of others, and by erl_call: rabbitmqctl would start
+// another virtual machine, for half a second of processor time.
 func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, error) {
 	if i.Kind != server.RabbitMQ {
-		return nil, fmt.Errorf("depths of all queues: %s has no queues of that kind", i.Kind)
+		return nil, fmt.Errorf("depths of all queues: the server is %s, want %s", i.Kind, server.RabbitMQ)
 	}
-	lines, is := "", false
-	for attempt := 0; !is; attempt++ {
+	lines, done := "", false
+	for attempt := 0; !done; attempt++ {
 		command := exec.CommandContext(ctx, "erl_call", "-n", server.RabbitNode, "-fetch_stdout", "-e")
 		command.Env, command.Stdin = i.environment(), strings.NewReader(depthsScript)
 		answer, err := command.Output()
@@ -54,8 +54,8 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 			}
 			return nil, fmt.Errorf("depths of all queues: %w", err)
 		}
-		lines, is = strings.CutSuffix(string(answer), "{ok, done}")
-		if changes := strings.Contains(string(answer), "noproc"); !is && (!changes || attempt == mostChanges) {
+		lines, done = strings.CutSuffix(string(answer), "{ok, done}")
+		if changes := strings.Contains(string(answer), "noproc"); !done && (!changes || attempt == maxRetries) {
 			return nil, fmt.Errorf("depths of all queues: the broker answers %q", answer)
 		}
 	}
@@ -64,7 +64,8 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 		var name string
 		var depth QueueDepth
 		if _, err := fmt.Sscanf(line, "%s %d %d", &name, &depth.Ready, &depth.Unacked); err != nil {
-			return nil, fmt.Errorf("depths of all queues: what is %q in the broker's answer?", line)
+			return nil, fmt.Errorf("depths of all queues: the broker answers the line %q, want QUEUE READY UNACKED: %w",
+				line, err)
 		}
 		depths[name] = depth
 	}

@@ -1,6 +1,5 @@
-// Package servers runs servers one by one, for tests and benchmarks that work on a server
-// without a trial around it. A server is the same unit as in a trial, and the same
-// deployer runs it (deploy/process).
+// Package servers runs single servers for tests and benchmarks, without a trial around them. A
+// server is the same unit as in a trial, and the same deployer runs it (deploy/process).
 //
 // A test binary that uses it must begin with Main, in TestMain: it is also the janitor
 // and the keeper of what it deploys.
@@ -22,13 +21,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// begunVariable is set where Main has run: without it the janitor of a test binary
-// would be all its tests again.
+// begunVariable is set by Main. A test binary without Main would run all its tests again as the janitor of
+// its servers.
 const begunVariable = "CLEAVE_TEST_SERVERS"
 
-// Main is the main function of a test binary: its tests, which run begins, or what a
-// deployer or one of them has started it for. parts are further programs that it can be,
-// by their first argument.
+// Main is the main function of a test binary. It runs the tests, or the part of a deployer that this process
+// was started as. parts holds further programs that the binary can be, by their first argument.
 func Main(run func() int, parts map[string]func(args []string) error) {
 	part := trials.Part(os.Args[1:])
 	if len(os.Args) > 1 && parts[os.Args[1]] != nil {
@@ -73,7 +71,7 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 	}
 	unit, programs := described.Unit(string(kind)), ""
 	if unit.Own != "" {
-		if programs, err = own.with(unit.Own); err != nil {
+		if programs, err = own.folderWith(unit.Own); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +110,7 @@ func Need(t testing.TB, kind server.Kind) {
 	}
 }
 
-// Started starts a server that ends with the test; without its program the test is skipped.
+// Started starts a server that ends with the test. It skips the test if the server's program is missing.
 func Started(t testing.TB, kind server.Kind, settings server.Settings) *Instance {
 	t.Helper()
 	Need(t, kind)
@@ -148,7 +146,7 @@ func (i *Instance) address(port string) string {
 	}
 	endpoint, err := i.deployment.Endpoint(unit)
 	if err != nil {
-		return err.Error() // whoever dials it says so
+		return err.Error() // a client that dials it reports it
 	}
 	return endpoint.Dial
 }
@@ -168,7 +166,7 @@ func (i *Instance) Units() []lab.Unit { return i.deployment.Units() }
 // Failed is closed when the server has ended although nobody asked for it.
 func (i *Instance) Failed() <-chan struct{} { return i.deployment.Failed() }
 
-// Failure says how it ended then.
+// Failure returns how the server ended then.
 func (i *Instance) Failure() error { return i.deployment.Failure() }
 
 // Kill ends the server as a crash would (kill -9). The data stay; Restart brings it back.

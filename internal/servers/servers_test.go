@@ -54,18 +54,8 @@ func keepers() map[server.Kind]keeper {
 	}
 }
 
-// eachKeeper runs a test on every server that keeps data.
-func eachKeeper(t *testing.T, test func(t *testing.T, instance *Instance, content keeper)) {
-	for kind, content := range keepers() {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			test(t, launchHere(t, kind), content)
-		})
-	}
-}
-
 // expect compares a server's content.
-func expect(t *testing.T, at door, content keeper, when string, want ...string) {
+func expect(t *testing.T, at target, content keeper, when string, want ...string) {
 	t.Helper()
 	got, err := content.read(within(t), at)
 	if err != nil {
@@ -86,38 +76,46 @@ func must(t *testing.T, err error) {
 // TestAServer: its content outlives a crash, but for that of a cache; nobody else gets at
 // it, its death is told, and nothing is left of it.
 func TestAServer(t *testing.T) {
-	eachKeeper(t, func(t *testing.T, instance *Instance, content keeper) {
-		ctx := within(t)
-		must(t, content.write(ctx, instance, "a"))
-		expectClosed(t, instance, content)
-		address, before := instance.Address(), pids(instance)
-		must(t, instance.Kill())
-		expectGone(t, before)
-		if err := instance.Kill(); err == nil || !strings.Contains(err.Error(), "has ended before it was killed") {
-			t.Errorf("Kill of the dead: %v", err)
-		}
-		must(t, instance.Restart(ctx))
-		if instance.Address() != address {
-			t.Errorf("address changed from %s to %s", address, instance.Address())
-		}
-		must(t, content.write(ctx, instance, "b"))
-		want := []string{"a", "b"}
-		if content == (cacheKeeper{}) {
-			want = want[1:]
-		}
-		expect(t, instance, content, "after kill -9", want...)
-		if standIn := strings.Contains(instance.About(), "stand-in"); standIn != (instance.StandIn != "") {
-			t.Errorf("about %q", instance.About())
-		}
-		expectDeathIsTold(t, instance)
-		after := pids(instance)
-		must(t, instance.Stop())
-		expectGone(t, after)
-		must(t, instance.Stop())
-		if _, err := os.Stat(instance.Volume()); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("its files are left: %v", err)
-		}
-	})
+	for kind, content := range keepers() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			expectServer(t, launchHere(t, kind), content)
+		})
+	}
+}
+
+func expectServer(t *testing.T, instance *Instance, content keeper) {
+	t.Helper()
+	ctx := within(t)
+	must(t, content.write(ctx, instance, "a"))
+	expectClosed(t, instance, content)
+	address, before := instance.Address(), pids(instance)
+	must(t, instance.Kill())
+	expectGone(t, before)
+	if err := instance.Kill(); err == nil || !strings.Contains(err.Error(), "has ended before it was killed") {
+		t.Errorf("Kill of the dead: %v", err)
+	}
+	must(t, instance.Restart(ctx))
+	if instance.Address() != address {
+		t.Errorf("address changed from %s to %s", address, instance.Address())
+	}
+	must(t, content.write(ctx, instance, "b"))
+	want := []string{"a", "b"}
+	if content == (cacheKeeper{}) {
+		want = want[1:]
+	}
+	expect(t, instance, content, "after kill -9", want...)
+	if standIn := strings.Contains(instance.About(), "stand-in"); standIn != (instance.StandIn != "") {
+		t.Errorf("about %q", instance.About())
+	}
+	expectDeathIsTold(t, instance)
+	after := pids(instance)
+	must(t, instance.Stop())
+	expectGone(t, after)
+	must(t, instance.Stop())
+	if _, err := os.Stat(instance.Volume()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its files are left: %v", err)
+	}
 }
 
 // expectClosed checks that nobody else gets at a server: no password where
@@ -154,9 +152,9 @@ func expectDeathIsTold(t *testing.T, instance *Instance) {
 	must(t, syscall.Kill(main, syscall.SIGKILL))
 	select {
 	case <-instance.Failed():
-		if want := string(instance.Kind) + " ended by signal: killed"; !strings.HasPrefix(instance.Failure().
-			Error(), want) {
-			t.Errorf("its death is told as %q, want %q and the log", instance.Failure(), want)
+		want := string(instance.Kind) + " ended by signal: killed"
+		if told := instance.Failure().Error(); !strings.HasPrefix(told, want) {
+			t.Errorf("its death is told as %q, want %q and the log", told, want)
 		}
 	case <-within(t).Done():
 		t.Error("nobody tells that it was killed")
@@ -261,7 +259,7 @@ func TestPortsAreKeptWhileTheServerIsDown(t *testing.T) {
 }
 
 func TestAServerIsSharedUntilTheEndOfItsProgram(t *testing.T) {
-	s := sharing{begun: map[string]*common{}}
+	s := sharedServers{begun: map[string]*sharedServer{}}
 	one, other := s.server(server.NATS, server.Settings{}), s.server(server.NATS, server.Settings{})
 	if one.err != nil || one != other {
 		t.Fatalf("%v; asked twice, there are two: %t", one.err, one != other)

@@ -11,25 +11,24 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 )
 
-// shared has the servers that tests of this program have together. They outlive tests, and
-// only Main can end them.
-var shared = sharing{begun: map[string]*common{}}
+// shared holds the servers that the tests of this program share. They outlive tests, and only Main ends them.
+var shared = sharedServers{begun: map[string]*sharedServer{}}
 
-type sharing struct {
+type sharedServers struct {
 	mu    sync.Mutex
-	begun map[string]*common // by kind and settings
+	begun map[string]*sharedServer // by kind and settings
 }
 
-// common is one of them, or why it is not there.
-type common struct {
+// sharedServer is a server, or the error of its start.
+type sharedServer struct {
 	instance *Instance
 	dir      string
 	err      error
 }
 
-// Shared returns a server that the first test to ask for one of its kind and settings starts, and
-// that ends with the program; without its own program tests are skipped. Tests keep to what
-// they have made there, and leave the server running.
+// Shared returns a server of a kind and settings, which the first test that asks for it starts, and which
+// ends with the test program. It skips the test if the server's program is missing. Tests use only what they
+// have made there, and leave the server running.
 func Shared(t testing.TB, kind server.Kind, settings server.Settings) *Instance {
 	t.Helper()
 	Need(t, kind)
@@ -40,12 +39,12 @@ func Shared(t testing.TB, kind server.Kind, settings server.Settings) *Instance 
 	return c.instance
 }
 
-func (s *sharing) server(kind server.Kind, settings server.Settings) *common {
+func (s *sharedServers) server(kind server.Kind, settings server.Settings) *sharedServer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := fmt.Sprint(kind, settings)
 	if s.begun[key] == nil {
-		c := &common{}
+		c := &sharedServer{}
 		// The paths of servers' sockets must be short.
 		if c.dir, c.err = os.MkdirTemp("", "cleave-db-"); c.err == nil {
 			c.instance, c.err = Start(context.Background(), kind, c.dir, settings)
@@ -55,8 +54,8 @@ func (s *sharing) server(kind server.Kind, settings server.Settings) *common {
 	return s.begun[key]
 }
 
-// end ends all of them and removes what they had.
-func (s *sharing) end() error {
+// end ends all shared servers and removes their folders.
+func (s *sharedServers) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var problems []error

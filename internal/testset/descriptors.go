@@ -8,21 +8,22 @@ import (
 	"time"
 )
 
-// CallWithoutDescriptors calls an address for whose listener, in this process, no descriptor is left
-// meanwhile.
+// CallWithoutDescriptors dials an address while this process, which listens there, has no file descriptor
+// left.
 func CallWithoutDescriptors(t testing.TB, address string) {
 	t.Helper()
-	giveBack := TakeDescriptors(t, 1) // the caller's
+	giveBack := TakeDescriptors(t, 1) // for the caller
 	defer giveBack()
 	caller, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond) // nobody tells that it could not be accepted
-	_ = caller.Close()                // nothing was said
+	time.Sleep(50 * time.Millisecond) // nothing tells when the listener has failed to accept it
+	_ = caller.Close()                // nothing was sent
 }
 
-// TakeDescriptors leaves this process so many file descriptors, until the test's end or a call of giveBack.
+// TakeDescriptors leaves this process a number of file descriptors, until the test's end or a call of
+// giveBack.
 func TakeDescriptors(t testing.TB, left int) (giveBack func()) {
 	t.Helper()
 	var usual syscall.Rlimit

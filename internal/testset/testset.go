@@ -1,9 +1,9 @@
-// Package testset says which tests run: those of `make test`, which need nothing but Go, or all of
-// `make test-all`, or also those of `make test-cluster`. Tests that cost more ask here, and are skipped with
-// the reason.
+// Package testset selects the tests that run: those of `make test`, which need nothing but Go, those of
+// `make test-all`, or also those of `make test-cluster`. Expensive tests call it, and it skips them with the
+// reason.
 //
-// An environment variable tells it, since Go's cache of test results knows which variables a test has read:
-// after `make test`, `make test-all` repeats only the packages that have asked.
+// The selection is in an environment variable, since Go's cache of test results knows which variables a test
+// has read: after `make test`, `make test-all` repeats only the packages that read it.
 //
 // Entry points: Need, NeedClusters, All.
 package testset

@@ -1,10 +1,8 @@
-// Package trials is what the benchmarks of systems share of a trial: the layout is
-// deployed, its job is played as the conductor plays it (run.Job), and everything is torn
-// down.
+// Package trials plays single trials for the benchmarks of systems: it deploys a layout, plays its job as the
+// conductor does (run.Job), and tears everything down.
 //
-// It makes no plan, keeps no record and plays nothing again: a trial that fails
-// ends a benchmark. What is measured and how often is the matter of the benchmark
-// and of internal/figures.
+// It makes no plan, keeps no record and repeats nothing: a trial that fails ends a benchmark. The benchmark
+// and internal/figures decide what is measured, and how often.
 //
 // Entry points: Main; Deployer, and Part for its processes; Play for one trial.
 package trials
@@ -24,15 +22,15 @@ import (
 	"github.com/cleave-lab/cleave/run"
 )
 
-// What a program that deploys is besides, as its first argument; see deploy/process.
+// The parts that a program which deploys must be able to play, as its first argument; see deploy/process.
 const (
 	janitorName = "janitor"
 	keeperName  = "keeper"
 )
 
-// Part returns what a deployer of Deployer has started this program for, by its
-// arguments without the program's name; nil: something else has. A test binary that
-// deploys needs it too, in TestMain: else its janitor is all its tests again.
+// Part returns the part that a deployer of Deployer has started this program as, by its arguments without the
+// program's name; nil: no deployer has started it. A test binary that deploys needs it too, in TestMain: its
+// janitor would otherwise run all tests again.
 func Part(args []string) func() error {
 	switch {
 	case len(args) == 2 && args[0] == janitorName:
@@ -49,8 +47,9 @@ func Part(args []string) func() error {
 	return nil
 }
 
-// Main is the main function of a benchmark: what a deployer, or the benchmark itself (parts), has
-// started this program for or, else, the benchmark until it is interrupted. It exits with 1 on errors.
+// Main is the main function of a benchmark. It plays the part that a deployer, or the benchmark itself
+// (parts), has started this program as, or else the benchmark until it is interrupted. It exits with 1 on
+// errors.
 func Main(
 	name string, bench func(ctx context.Context) error, parts ...func(args []string) func() error,
 ) {
@@ -71,10 +70,9 @@ func Main(
 	}
 }
 
-// Units returns the folder of the unit programs as a process with another directory can use
-// it. It must exist.
+// Units returns the absolute path of the folder of the unit programs. The error says that it is missing.
 func Units(path string) (string, error) {
-	info, err := os.Stat(path) // of no path too: that would be the working directory
+	info, err := os.Stat(path) // it refuses "", which Abs would take for the working directory
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is no folder", path)
 	}
@@ -84,8 +82,8 @@ func Units(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Deployer deploys the unit programs of a folder, or the one whose path is given, with this
-// program as janitor and keeper: its main function must begin with Part.
+// Deployer returns a deployer of the unit programs of a folder with this program as janitor and keeper: its
+// main function must begin with Part.
 func Deployer(units string) (*process.Deployer, error) {
 	own, err := os.Executable()
 	if err != nil {
