@@ -64,7 +64,7 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 		var name string
 		var depth QueueDepth
 		if _, err := fmt.Sscanf(line, "%s %d %d", &name, &depth.Ready, &depth.Unacked); err != nil {
-			return nil, fmt.Errorf("depths of all queues: the broker answers the line %q, want QUEUE READY UNACKED: %w",
+			return nil, fmt.Errorf("depths of all queues: the broker answers %q, want QUEUE READY UNACKED: %w",
 				line, err)
 		}
 		depths[name] = depth
