@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -14,10 +13,9 @@ import (
 	"time"
 )
 
-// arguments are command lines that no command can carry out, what the program ends
-// with, and what it says. own.yaml is a study, huge.yaml one of more than 100,000
-// trials, pipe a pipe that nobody writes to, folder a folder; URL is where nobody
-// listens.
+// argumentRows are command lines that no command can carry out, with a part of the message. own.yaml is a
+// study, huge.yaml one of more than 100,000 trials, pipe a pipe that nobody writes to, folder a folder, and
+// nobody listens at URL.
 const argumentRows = `
 run own.yaml --plan --blocks -1                  | blocks is -1, expected a whole number from 1 to 1000
 run own.yaml --plan --blocks 0                   | blocks is 0
@@ -168,8 +166,8 @@ explain shop -d 2562047h                         | expected 1s to 168h
 explain shop --from ''                           | --from is empty
 `
 
-// TestArgumentsThatNoCommandTakes: each ends the program at once, with the code for
-// bad arguments and with a word about what to do; nothing is played.
+// TestArgumentsThatNoCommandTakes: each ends the program at once, with the code for bad arguments and a
+// message about what to do. Nothing is played.
 func TestArgumentsThatNoCommandTakes(t *testing.T) {
 	dir := hostileFolder(t)
 	for row := range strings.Lines(strings.TrimSpace(argumentRows)) {
@@ -199,15 +197,14 @@ func TestArgumentsThatNoCommandTakes(t *testing.T) {
 func TestAFileToImportIsNamedAndNotPrinted(t *testing.T) {
 	dir := t.TempDir()
 	const secret = "4f0c1a8be6d9"
-	for name, text := range map[string]string{
+	files := map[string]string{
 		"plan.jmx": `<?xml version="1.0"?><jmeterTestPlan version="1.2"><hashTree><TestPlan testname="` + secret +
 			`"/></hashTree></jmeterTestPlan>`,
 		"shop.har": `{"log": {"version": "1.2", "entries": [], "comment": "` + secret + `"}}`,
 		"api.yaml": "openapi: 3.0.0\ninfo: {title: " + secret + ", version: 1}\npaths: {}\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	}
+	writeFiles(t, dir, files)
+	for name := range files {
 		code, said := ends(t, dir, "load", name, "-r", "1")
 		if code != exitBadPlan || !strings.Contains(said, "make one of it with cleave load import "+name) ||
 			strings.Contains(said, secret) || strings.Count(said, "\n") > 3 {
@@ -216,8 +213,8 @@ func TestAFileToImportIsNamedAndNotPrinted(t *testing.T) {
 	}
 }
 
-// ends runs cleave in a folder, with all the memory that it needs for its own
-// purposes and a minute of time: whoever waits for a pipe is killed.
+// ends runs cleave in a folder, with limited memory and time: one that waits for a pipe is killed after a
+// minute.
 func ends(t *testing.T, dir string, args ...string) (code int, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -225,17 +222,10 @@ func ends(t *testing.T, dir string, args ...string) (code int, said string) {
 	command := exec.CommandContext(ctx, "prlimit",
 		append([]string{"--as=8589934592", filepath.Join(binaries, "cleave")}, args...)...)
 	command.Dir = dir
-	var out bytes.Buffer
-	command.Stdout, command.Stderr = &out, &out
-	err := command.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return command.ProcessState.ExitCode(), out.String()
+	return ended(t, command)
 }
 
-// hostileFolder has what the rows name.
+// hostileFolder returns a folder with the files that the rows name.
 func hostileFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -247,7 +237,7 @@ func hostileFolder(t *testing.T) string {
 	for n := range 60 {
 		levels = append(levels, strconv.Itoa(n+1))
 	}
-	for name, text := range map[string]string{
+	writeFiles(t, dir, map[string]string{
 		"own.yaml": study + "points:\n  p: {neighbourhoods: 1, workers: 2, pings: 1}\n",
 		"huge.yaml": study + "design: {blocks: 1000}\nfactors:\n  neighbourhoods: [" +
 			strings.Join(levels, ", ") + "]\n  workers: [2]\n  pings: [1]\n",
@@ -257,11 +247,7 @@ func hostileFolder(t *testing.T) string {
 		"piped.yaml": "schema: cleave-scenario/1\nname: x\ntarget: http://127.0.0.1:1\ndata: {d: {csv: " +
 			"pipe}}\nflows: [{name: y, steps: [{request: GET /}]}]\n",
 		"piped-compose.yaml": "schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1\ncompose: pipe\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	if err := errors.Join(
 		syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700),
 		os.Mkdir(filepath.Join(dir, "broken-run"), 0o700),

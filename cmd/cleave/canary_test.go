@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"io/fs"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,8 +14,8 @@ import (
 	"time"
 )
 
-// canaries are secrets, one for every way in, and whether it may stand in command
-// lines: only what people have written into one.
+// canaries returns secrets, one for every way in, and whether it may be in command lines: only if the user
+// has written it into one.
 func canaries() map[string]bool {
 	return map[string]bool{
 		"canary-env-literal": false, "canary-env-file": false, "canary-env-reference": false,
@@ -27,8 +26,8 @@ func canaries() map[string]bool {
 	}
 }
 
-// canarySystem is a system file with a secret in every place; the server writes
-// down what it was given, dies of it, and is quoted.
+// canarySystem is a system file with a secret in every place. The server prints its arguments and variables
+// and then fails, so that cleave quotes its output.
 const canarySystem = `schema: cleave-system/1
 name: %s
 command: [server, -port, "{port}", -token, canary-argument-pair, --password=canary-argument-assigned, -tell,
@@ -92,8 +91,8 @@ func watchCommandLines(t *testing.T, root int) func() map[string]bool {
 // the process list meanwhile.
 func watched(t *testing.T, dir string, environment []string, args ...string) (code int, errOut string) {
 	t.Helper()
-	command := exec.Command(filepath.Join(binaries, "cleave"), args...)
-	command.Dir, command.Env = dir, environment
+	command := program(dir, args...)
+	command.Env = environment
 	var out, said bytes.Buffer
 	command.Stdout, command.Stderr = &out, &said
 	if err := command.Start(); err != nil {
@@ -115,26 +114,19 @@ func watched(t *testing.T, dir string, environment []string, args ...string) (co
 func TestNoSecretIsPublished(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	dir, servers := t.TempDir(), serverFolder(t)
-	for name, text := range map[string]string{
+	writeFiles(t, dir, map[string]string{
 		"a.yaml": fmt.Sprintf(canarySystem, "a"), "b.yaml": fmt.Sprintf(canarySystem, "b"),
 		"scenario.yaml": canaryScenario, "secrets.env": "# comment\nFROM_FILE=canary-env-file\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	poor := append(os.Environ(), "PATH="+servers+string(os.PathListSeparator)+os.Getenv("PATH"))
 	rich := append(slices.Clone(poor), "CANARY_REFERENCE=canary-env-reference",
 		"CANARY_HEADER=canary-header-reference")
 	_, errOut := watched(t, dir, rich, "compare", "a.yaml", "b.yaml", "--scenario", "scenario.yaml", "--rate",
 		"20", "--blocks", "1",
 		"-d", "2s", "--warm-up", "0s", "--no-gates", "--cores", "none", "--json", "out.json", "--full")
-	for _, want := range []string{"warning: system a: the value of API_TOKEN", "CLEAVE_MASKED_API_TOKEN",
-		"the value of Authorization", "the value of password", "exit status 3", "told: ***"} {
-		if !strings.Contains(errOut, want) {
-			t.Errorf("standard error does not say %q:\n%s", want, errOut)
-		}
-	}
+	expectTexts(t, "standard error", errOut, "warning: system a: the value of API_TOKEN",
+		"CLEAVE_MASKED_API_TOKEN", "the value of Authorization", "the value of password", "exit status 3",
+		"told: ***")
 	if n := strings.Count(errOut, "the value of Authorization"); n != 1 {
 		t.Errorf("it warns %d times of one value", n)
 	}
@@ -142,12 +134,11 @@ func TestNoSecretIsPublished(t *testing.T) {
 
 	latest := filepath.Join(dir, "results", "compare", "latest")
 	code, errOut := watched(t, dir, poor, "run", latest)
-	for _, want := range []string{"CANARY_REFERENCE is not set",
-		"masked when the plan was made: give it in the environment variable CLEAVE_MASKED_API_TOKEN"} {
-		if code != exitBadPlan || !strings.Contains(errOut, want) {
-			t.Errorf("without the values it ends with %d and does not say %q:\n%s", code, want, errOut)
-		}
+	if code != exitBadPlan {
+		t.Errorf("without the values it ends with %d, want %d", code, exitBadPlan)
 	}
+	expectTexts(t, "standard error without the values", errOut, "CANARY_REFERENCE is not set",
+		"masked when the plan was made: give it in the environment variable CLEAVE_MASKED_API_TOKEN")
 	given := append(slices.Clone(rich), "CLEAVE_MASKED_API_TOKEN=canary-env-literal",
 		"CLEAVE_MASKED_DATABASE_PASSWORD=canary-url-password",
 		"CLEAVE_MASKED_TOKEN=canary-argument-pair", "CLEAVE_MASKED_PASSWORD=canary-argument-assigned",
@@ -165,18 +156,15 @@ func TestNoSecretIsPublished(t *testing.T) {
 // were written by hand.
 func expectCleanFolder(t *testing.T, dir string) {
 	t.Helper()
-	files := 0
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || filepath.Dir(path) == dir && entry.Name() != "out.json" {
-			return err
-		}
-		files++
-		text, err := os.ReadFile(path)
-		expectNoCanary(t, path, text, false)
-		return err
+	files := contents(t, dir)
+	maps.DeleteFunc(files, func(path string, _ []byte) bool {
+		return filepath.Dir(path) == "." && path != "out.json"
 	})
-	if err != nil || files < 10 {
-		t.Errorf("looked at %d files, %v", files, err)
+	for path, text := range files {
+		expectNoCanary(t, path, text, false)
+	}
+	if len(files) < 10 {
+		t.Errorf("looked at %d files, want more", len(files))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,15 +34,8 @@ func rootIn(dir string) string { return filepath.Join(dir, filepath.Base(leftove
 // cleaved runs cleave with TMPDIR, through the wrapping command if there is one.
 func cleaved(t *testing.T, tmp string, wrap []string, arguments ...string) (code int, said string) {
 	t.Helper()
-	argv := append(append([]string{}, wrap...), filepath.Join(binaries, "cleave"))
-	command := exec.Command(argv[0], append(argv[1:], arguments...)...)
-	command.Env = append(os.Environ(), "TMPDIR="+tmp)
-	out, err := command.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return command.ProcessState.ExitCode(), string(out)
+	argv := slices.Concat(wrap, []string{filepath.Join(binaries, "cleave")}, arguments)
+	return ended(t, with(exec.Command(argv[0], argv[1:]...), "TMPDIR="+tmp))
 }
 
 // namespaces skips where this host does not let us make them, and returns the command
@@ -77,12 +71,7 @@ func TestCleanSparesTheLiving(t *testing.T) {
 			e.code()
 			argv := append(inside[1:], filepath.Join(binaries, "cleave"), "run", filepath.Join(e.dir, "long.yaml"),
 				"--blocks", "1", "--results", e.results)
-			e.Cmd = exec.Command(inside[0], argv...)
-			e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+own), &e.errOut
-			if err := e.Cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = e.Cmd.Process.Kill() })
+			e.startCommand(with(exec.Command(inside[0], argv...), "TMPDIR="+own))
 			label := until(t, "it has a private directory", func() (string, bool) {
 				entries, err := os.ReadDir(rootIn(own))
 				if err != nil || len(entries) != 1 {

@@ -84,17 +84,6 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 func killedOnCluster(t *testing.T, f *userstest.Cluster) {
 	conductor := onTheirs(t, f.Variables, nil,
 		"check shop --architecture sync --operations 20000 --backing mariadb --deploy kubernetes")
-	if err := conductor.Start(); err != nil {
-		t.Fatal(err)
-	}
-	await := func(what string, is func() bool) {
-		t.Helper()
-		for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s does not come: namespaces %q", what, namespacesOf(t, f))
-			}
-		}
-	}
 	pods := func() int {
 		var list struct{ Items []api.Object }
 		for _, name := range namespacesOf(t, f) {
@@ -105,16 +94,9 @@ func killedOnCluster(t *testing.T, f *userstest.Cluster) {
 		}
 		return len(list.Items)
 	}
-	await("a pod", func() bool { return pods() > 0 })
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = conductor.Wait() // killed, as it should be
-	await("the end of its namespace", func() bool { return len(namespacesOf(t, f)) == 0 })
-	out, err := onTheirs(t, f.Variables, nil, "clean").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "nothing to remove") {
-		t.Errorf("after that clean says (%v): %s", err, out)
-	}
+	killWhen(t, conductor, "there is a pod", func() bool { return pods() > 0 })
+	await(t, "its namespace is gone", func() bool { return len(namespacesOf(t, f)) == 0 })
+	expectSaid(t, onTheirs(t, f.Variables, nil, "clean"), exitFine, []string{"nothing to remove"})
 }
 
 // TestConsentOfAKubernetesOwner: a cluster that is not on this host gets no load without it,

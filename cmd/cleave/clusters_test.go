@@ -1,11 +1,8 @@
 package main
 
 import (
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -30,11 +27,7 @@ func needSwarm(t *testing.T) {
 // also under faults. TestTheSameRunsOnKubernetes does them to another architecture.
 func TestTheSameRunsOnASwarm(t *testing.T) {
 	needSwarm(t)
-	for _, c := range []struct {
-		name, args string
-		code       int
-		says       []string
-	}{
+	for _, c := range []commandCase{
 		{"a node is cut off and emptied, replicas are updated", "check shop --architecture async " +
 			"--operations 500 --deploy swarm --replicas inventory=2 --fault cut:node-3 " +
 			"--fault drain:node-3+2s --fault update:inventory", exitFine, []string{"async         valid", "4 of 4"}},
@@ -47,12 +40,9 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 			[]string{"it is a node, to which only these can be done: [cut kill drain]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
-			command.Dir = t.TempDir()
+			command := program(t.TempDir(), strings.Fields(c.args)...)
 			expectSaid(t, command, c.code, c.says)
-			if groups := nodeGroups(command); len(groups) > 0 {
-				t.Errorf("left are %q", groups)
-			}
+			expectNoNodes(t, command)
 		})
 	}
 }
@@ -62,54 +52,26 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 func TestTheNetworkIsExplainedOnSwarmAndKubernetes(t *testing.T) {
 	needSwarm(t)
 	needKubernetes(t)
-	command := exec.Command(filepath.Join(binaries, "cleave"), "explain", "network", "--quick", "--blocks", "1",
-		"--no-gates")
-	command.Dir = t.TempDir()
-	out, err := command.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	for _, want := range []string{"http-loopback", "http-overlay-across", "http-service-across",
+	command := program(t.TempDir(), "explain", "network", "--quick", "--blocks", "1", "--no-gates")
+	expectSaid(t, command, exitFine, []string{"http-loopback", "http-overlay-across", "http-service-across",
 		"http-pod-across", "http-swarm-published", "http-nodes", "grpc-unix",
-		"counted whatever else the host did"} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("it does not say %q:\n%s", want, out)
-		}
-	}
-	if groups := nodeGroups(command); len(groups) > 0 {
-		t.Errorf("left are %q", groups)
-	}
+		"counted whatever else the host did"})
+	expectNoNodes(t, command)
 }
 
 // TestNothingIsLeftOfASwarmWhoseConductorIsKilled while its daemons start.
 func TestNothingIsLeftOfASwarmWhoseConductorIsKilled(t *testing.T) {
 	needSwarm(t)
-	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync",
-		"--deploy", "swarm")
-	conductor.Dir = t.TempDir()
-	if err := conductor.Start(); err != nil {
-		t.Fatal(err)
-	}
-	await(t, "a swarm", func() bool { return len(nodeGroups(conductor)) > 0 })
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = conductor.Wait() // killed, as it should be
-	await(t, "the end of the swarm", func() bool { return len(nodeGroups(conductor)) == 0 })
-	out, err := exec.Command(filepath.Join(binaries, "cleave"), "clean").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "nothing to remove") {
-		t.Errorf("after that clean says (%v): %s", err, out)
-	}
+	expectNodesGo(t, lab.Swarm)
 }
 
-// await waits for something that takes a while.
-func await(t *testing.T, what string, there func() bool) {
+// expectNodesGo kills a conductor whose cluster has its first nodes, and waits until they are gone.
+func expectNodesGo(t *testing.T, deployment string) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !there(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not come for a minute", what)
-		}
-	}
+	conductor := program(t.TempDir(), "check", "shop", "--architecture", "sync", "--deploy", deployment)
+	killWhen(t, conductor, "there are nodes", func() bool { return len(nodeGroups(conductor)) > 0 })
+	await(t, "the nodes are gone", func() bool { return len(nodeGroups(conductor)) == 0 })
+	expectSaid(t, program("", "clean"), exitFine, []string{"nothing to remove"})
 }
 
 // TestFlagsOfClustersThatDoNothingAreRefused: those of a deployment that no variant has.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,32 +13,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// playedInWays is `cleave compare` with a small load; it returns the attempts at trials by the
-// names of their variants.
-func playedInWays(t *testing.T, dir string, args ...string) map[string][]lab.Trial {
+// playedComparison runs `cleave compare` with a small load, and returns the attempts at trials by the names
+// of their variants.
+func playedComparison(t *testing.T, dir string, args ...string) map[string][]lab.Trial {
 	t.Helper()
 	args = append([]string{"compare", "--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1",
 		"--no-gates", "--cores", "none"}, args...)
-	command := exec.Command(filepath.Join(binaries, "cleave"), args...)
-	command.Dir = dir
-	out, err := command.CombinedOutput()
-	if code := command.ProcessState.ExitCode(); code != exitFine && code != exitLoadNotReached {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	paths, err := filepath.Glob(filepath.Join(dir, "results", "compare", "latest", "trials", "*", "trial.json"))
-	if err != nil {
-		t.Fatal(err)
+	if code, printed := ended(t, program(dir, args...)); code != exitFine && code != exitLoadNotReached {
+		t.Fatalf("exit code %d\n%s", code, printed)
 	}
 	played := map[string][]lab.Trial{}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var trial lab.Trial
-		if err := json.Unmarshal(text, &trial); err != nil {
-			t.Fatal(err)
-		}
+	for _, trial := range trialsOf(t, filepath.Join(dir, "results")) {
 		played[trial.Variant] = append(played[trial.Variant], trial)
 	}
 	return played
@@ -73,7 +56,7 @@ func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "begin"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	played := playedInWays(t, dir, "web=./begin -host {host} -port {port}", "--deploy",
+	played := playedComparison(t, dir, "web=./begin -host {host} -port {port}", "--deploy",
 		"process,docker-host,docker-bridge")
 	expectAnswered(t, played, "web-process", "web-process.twin", "web-docker-host", "web-docker-bridge")
 	begun, err := os.ReadFile(filepath.Join(dir, "begun"))
@@ -92,9 +75,7 @@ func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 		"contained true, network 198"}; !slices.Equal(slices.Compact(places), want) {
 		t.Errorf("it ran %q, want %q", places, want)
 	}
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	expectNoContainers(t)
 }
 
 // someServer returns the command of a web server that other hosts have, too.
@@ -109,7 +90,7 @@ func someServer(t *testing.T) string {
 // TestACommandRunsOnAHostBySSH beside itself as a process of this one.
 func TestACommandRunsOnAHostBySSH(t *testing.T) {
 	server, h := someServer(t), sshHosts(t)
-	played := playedInWays(t, t.TempDir(), "web="+server, "--deploy", "process,ssh", "--hosts", "left")
+	played := playedComparison(t, t.TempDir(), "web="+server, "--deploy", "process,ssh", "--hosts", "left")
 	expectAnswered(t, played, "web-process", "web-ssh")
 	if nodes := played["web-ssh"][0].Metered.Nodes; len(nodes) != 1 {
 		t.Errorf("the nodes of web-ssh are %+v", nodes)
@@ -140,9 +121,7 @@ func TestDeployedComparisonsAreRefused(t *testing.T) {
 		{"no hosts", []string{"b=sleep {port}", "--deploy", "process,ssh"}, exitMissingPart, []string{"--hosts"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := exec.Command(filepath.Join(binaries, "cleave"),
-				append([]string{"compare", "--rate", "10"}, c.args...)...)
-			command.Dir = t.TempDir()
+			command := program(t.TempDir(), append([]string{"compare", "--rate", "10"}, c.args...)...)
 			expectSaid(t, command, c.code, c.says)
 		})
 	}

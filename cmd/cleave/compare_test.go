@@ -14,7 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.yaml.in/yaml/v3"
@@ -102,9 +101,8 @@ func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
 	servers, scratch := serverFolder(t), t.TempDir()
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	server := filepath.Join(servers, "server") + " -port {port} -stubborn -daemon " + pidFile
-	command := exec.Command(filepath.Join(binaries, "cleave"), "compare", "a="+server, "b="+server,
-		"--rate", "20", "-d", "60s", "--blocks", "1", "--cores", "none", "--results", t.TempDir())
-	command.Env = append(os.Environ(), "TMPDIR="+scratch)
+	command := with(program("", "compare", "a="+server, "b="+server, "--rate", "20", "-d", "60s", "--blocks",
+		"1", "--cores", "none", "--results", t.TempDir()), "TMPDIR="+scratch)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -118,38 +116,32 @@ func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
 		return slices.DeleteFunc(append(slices.Clone(tree), daemon),
 			func(pid int) bool { return syscall.Kill(pid, 0) != nil })
 	}
-	for deadline := time.Now().Add(patience); len(alive()) > 0 && time.Now().Before(deadline); {
-		time.Sleep(20 * time.Millisecond)
+	await(t, "all processes have ended", func() bool { return len(alive()) == 0 })
+	if len(tree) < 3 {
+		t.Errorf("it had the processes %v, want more", tree)
 	}
-	if left := alive(); len(left) > 0 || len(tree) < 3 {
-		t.Errorf("of %v and the daemon %d are left: %v", tree, daemon, left)
-	}
-	root := filepath.Join(scratch, filepath.Base(leftovers.Root()))
-	found, err := leftovers.Find(root)
 	// What was started since the tree was looked at ends a moment later.
-	for deadline := time.Now().Add(patience); err == nil && len(found.Left) > 0 && time.Now().Before(deadline); {
-		time.Sleep(20 * time.Millisecond)
-		found, err = leftovers.Find(root)
-	}
-	if err != nil || len(found.Left) > 0 {
-		t.Errorf("left over: %v, %v", found, err)
-	}
+	await(t, "nothing is left", func() bool {
+		found, err := leftovers.Find(rootIn(scratch))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found.Left) == 0
+	})
 }
 
 // awaitNumber waits for a file that holds a number.
 func awaitNumber(t *testing.T, path string) int {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if text, err := os.ReadFile(path); err == nil {
-			number, err := strconv.Atoi(string(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return number
-		}
+	text := until(t, path+" is there", func() (string, bool) {
+		text, err := os.ReadFile(path)
+		return string(text), err == nil
+	})
+	number, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatalf("%s does not come", path)
-	return 0
+	return number
 }
 
 // descendants lists the processes below one.
@@ -224,7 +216,6 @@ func TestPinning(t *testing.T) {
 
 // TestATrialMayLastAsLongAsItsSystemsStart: whichever of them, and each of the things that it waits for.
 func TestATrialMayLastAsLongAsItsSystemsStart(t *testing.T) {
-
 	quick, slow := external.Definition{Name: "quick"}, external.Definition{Name: "slow"}
 	quick.Ready.Timeout, slow.Ready.Timeout = 30, 600
 	slow.Ready.Log, slow.Ready.Command = "listening", []string{"curl"}

@@ -1,17 +1,13 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
@@ -45,17 +41,13 @@ func inContainer(t *testing.T) composeFixture {
 	address := launch.Loopback(ports.Numbers[0])
 	image := fmt.Sprintf("schema: cleave-system/1\nname: web\nimage: %s\nport: 8000\ncommand: [-host, "+
 		"0.0.0.0, -port, \"8000\"]\nready: {path: /}\n", composeImage)
-	for name, text := range map[string]string{
+	writeFiles(t, f.dir, map[string]string{
 		"web.yaml": fmt.Sprintf("schema: cleave-system/1\nname: web\nurl: http://%s/\ncompose: "+
 			"compose.yaml\ndeployment: compose\nready: {path: /}\n", address),
 		"image.yaml": image,
 		"compose.yaml": fmt.Sprintf("services:\n  front: {image: %q, command: [-host, 0.0.0.0, -port, "+
 			"\"80\"], ports: [%q]}\n", composeImage, address+":80"),
-	} {
-		if err := os.WriteFile(filepath.Join(f.dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	return f
 }
 
@@ -66,16 +58,22 @@ func (f composeFixture) plain() string {
 
 // compare is `cleave compare` of the container with the same program as a process.
 func (f composeFixture) compare(args ...string) *exec.Cmd {
-	all := append([]string{"compare", f.system, f.plain()}, args...)
-	command := exec.Command(filepath.Join(binaries, "cleave"), all...)
-	command.Dir = f.dir
-	return command
+	return program(f.dir, append([]string{"compare", f.system, f.plain()}, args...)...)
 }
 
-// told are labels of which containers has told a test: the others that have the same daemon go on.
+// told holds the labels whose leftovers containers has returned once: they fail one test, not all that use
+// the same daemon.
 var told sync.Map
 
-// containers lists what has the label of a cleave that has ended: beside the test others may go on.
+// expectNoContainers wants no cleave that has ended to have left something in Docker.
+func expectNoContainers(t *testing.T) {
+	t.Helper()
+	if left := containers(t); len(left) > 0 {
+		t.Errorf("%v are left", left)
+	}
+}
+
+// containers lists what has the label of a cleave that has ended: other tests may still run theirs.
 func containers(t *testing.T) []leftovers.Leftover {
 	t.Helper()
 	left := labelledInDocker(t, func(label string) bool {
@@ -89,7 +87,7 @@ func containers(t *testing.T) []leftovers.Leftover {
 	return left
 }
 
-// labelledInDocker lists what has a label of Cleave's that is wanted.
+// labelledInDocker lists what has a wanted label of Cleave's in Docker.
 func labelledInDocker(t *testing.T, wanted func(label string) bool) []leftovers.Leftover {
 	t.Helper()
 	found, err := leftovers.Docker(wanted)
@@ -123,15 +121,13 @@ func TestSystemsAreComparedOnKubernetes(t *testing.T) {
 
 // areComparedOn compares the image and a command on a cluster with the program as a process.
 func (f composeFixture) areComparedOn(t *testing.T, cluster string) {
-	text, err := os.ReadFile(filepath.Join(f.dir, "image.yaml"))
-	boxed := strings.Replace(string(text), "name: web", "name: boxed\ndeployment: "+cluster, 1)
-	command := "schema: cleave-system/1\nname: command\ncommand: " + someServer(t) + "\ndeployment: " + cluster
-	err = errors.Join(err, os.WriteFile(filepath.Join(f.dir, "boxed.yaml"), []byte(boxed), 0o644),
-		os.WriteFile(filepath.Join(f.dir, "command.yaml"), []byte(command), 0o644))
-	if err != nil {
-		t.Fatal(err)
-	}
-	played := playedInWays(t, f.dir, "boxed.yaml", "command.yaml", f.plain())
+	image := string(contents(t, f.dir)["image.yaml"])
+	writeFiles(t, f.dir, map[string]string{
+		"boxed.yaml": strings.Replace(image, "name: web", "name: boxed\ndeployment: "+cluster, 1),
+		"command.yaml": "schema: cleave-system/1\nname: command\ncommand: " + someServer(t) + "\ndeployment: " +
+			cluster,
+	})
+	played := playedComparison(t, f.dir, "boxed.yaml", "command.yaml", f.plain())
 	expectAnswered(t, played, "boxed", "boxed.twin", "command", "plain")
 	for _, name := range []string{"boxed", "command"} {
 		for _, trial := range played[name] {
@@ -140,34 +136,22 @@ func (f composeFixture) areComparedOn(t *testing.T, cluster string) {
 			}
 		}
 	}
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	expectNoContainers(t)
 }
 
 // isCompared compares the system with the process, and looks whether both were metered and nothing is left.
 func (f composeFixture) isCompared(t *testing.T) {
 	command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates",
 		"--cores", "none")
-	out, err := command.CombinedOutput()
-	if code := command.ProcessState.ExitCode(); code != 0 && code != exitLoadNotReached ||
-		!strings.Contains(string(out), "web against plain") {
-		t.Fatalf("%s: %v\n%s", f.system, err, out)
+	if code, printed := ended(t, command); code != exitFine && code != exitLoadNotReached ||
+		!strings.Contains(printed, "web against plain") {
+		t.Fatalf("%s: exit code %d\n%s", f.system, code, printed)
 	}
-	trials, err := filepath.Glob(filepath.Join(f.dir, "results", "compare", "latest", "trials", "*",
-		"trial.json"))
-	if err != nil || len(trials) < 3 { // web, its twin and plain
-		t.Fatalf("%s: trials %q, %v", f.system, trials, err)
+	trials := trialsOf(t, filepath.Join(f.dir, "results"))
+	if len(trials) < 3 { // web, its twin and plain
+		t.Fatalf("%s: %d trials, want 3", f.system, len(trials))
 	}
-	for _, path := range trials {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var trial lab.Trial
-		if err := json.Unmarshal(text, &trial); err != nil {
-			t.Fatal(err)
-		}
+	for _, trial := range trials {
 		// On a busy host it stays unknown whether the generator was the limit.
 		system := trial.Metered.Roles["system"]
 		if trial.Variant != "plain" && f.system == "web.yaml" {
@@ -178,9 +162,7 @@ func (f composeFixture) isCompared(t *testing.T) {
 			t.Errorf("%s: %s: %+v, metered %+v", f.system, trial.Variant, trial.Audit, system)
 		}
 	}
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%s: %v are left", f.system, left)
-	}
+	expectNoContainers(t)
 }
 
 // TestContainersOfADeadCleaveGo has a daemon of its own: other tests look whether a dead cleave has left
@@ -192,19 +174,7 @@ func TestContainersOfADeadCleaveGo(t *testing.T) {
 	}
 	f := inContainer(t)
 	command := f.compare("--rate", "20", "-d", "60s", "--blocks", "1", "--cores", "none")
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
 	all := func() []leftovers.Leftover { return labelledInDocker(t, func(string) bool { return true }) }
-	for deadline := time.Now().Add(patience); len(all()) == 0; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no container comes")
-		}
-	}
-	if err := command.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = command.Wait() // killed, as it should be
-	until(t, "no container is left, without a clean",
-		func() (struct{}, bool) { return struct{}{}, len(all()) == 0 })
+	killWhen(t, command, "there is a container", func() bool { return len(all()) > 0 })
+	await(t, "no container is left, without a clean", func() bool { return len(all()) == 0 })
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,14 +30,8 @@ func TestTheSameRunsInContainers(t *testing.T) {
 	t.Parallel()
 	dockertest.Shared(t)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "big.yaml"), []byte(bigInContainers), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		name, args string
-		code       int
-		says       []string
-	}{
+	writeFiles(t, dir, map[string]string{"big.yaml": bigInContainers})
+	for _, c := range []commandCase{
 		{"bridge", "check shop --architecture monolith-ha,sync --operations 100 --deploy docker-bridge", exitFine,
 			[]string{"monolith-ha   valid", "sync          valid"}},
 		{"host", "check shop --architecture async --operations 100 --deploy docker-host", exitFine,
@@ -61,15 +52,12 @@ func TestTheSameRunsInContainers(t *testing.T) {
 			[]string{`there is no deployment "moon"`, "docker-bridge"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
-			command.Dir = dir
+			command := program(dir, strings.Fields(c.args)...)
 			if strings.HasPrefix(c.name, "a user's server") {
-				command.Env = append(os.Environ(), "CLEAVE_USE_MARIADB=mariadb://u:p@127.0.0.1:9")
+				command = with(command, "CLEAVE_USE_MARIADB=mariadb://u:p@127.0.0.1:9")
 			}
 			expectSaid(t, command, c.code, c.says)
-			if left := containers(t); len(left) > 0 {
-				t.Errorf("left in Docker: %v", left)
-			}
+			expectNoContainers(t)
 		})
 	}
 }

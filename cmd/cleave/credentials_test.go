@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -58,22 +57,14 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 func expectRefused(t *testing.T, kind server.Kind, architecture, address, want string) {
 	t.Helper()
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", architecture,
-		"--backing", string(kind), "--results", e.dir)
-	e.Cmd.Env = append(os.Environ(), fmt.Sprintf("CLEAVE_USE_%s=%s://cleave:s3same@%s",
-		strings.ToUpper(string(kind)), scheme(kind), address))
-	e.Cmd.Stderr = &e.errOut
-	if err := e.Cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e.startCommand(with(program("", "check", "shop", "--architecture", architecture, "--backing", string(kind),
+		"--results", e.dir), fmt.Sprintf("CLEAVE_USE_%s=%s://cleave:s3same@%s", strings.ToUpper(string(kind)),
+		scheme(kind), address)))
 	if code := e.code(); code != exitFailed {
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
-	for _, words := range []string{fmt.Sprintf("use the %s server at %s", kind, address), want} {
-		if !strings.Contains(e.errOut.String(), words) {
-			t.Errorf("standard error does not say %q:\n%s", words, e.errOut.String())
-		}
-	}
+	expectTexts(t, "standard error", e.errOut.String(), fmt.Sprintf("use the %s server at %s", kind, address),
+		want)
 	if strings.Contains(e.errOut.String(), "s3same") {
 		t.Error("standard error has the password")
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -74,16 +73,13 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			needServers(t, c.needs...)
-			if _, err := exec.LookPath("haproxy"); err != nil && name == "haproxy" {
-				t.Skip("haproxy is not installed: type: apt-get install haproxy")
+			if name == "haproxy" {
+				needPrograms(t, name)
 			}
 			t.Parallel()
 			e := &experiment{t: t, dir: t.TempDir()}
-			file := filepath.Join(e.dir, "mortal.yaml")
-			if err := os.WriteFile(file, fmt.Appendf(nil, mortalStudy, c.architecture), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			arguments := []string{"run", file, "--results", e.dir}
+			writeFiles(t, e.dir, map[string]string{"mortal.yaml": fmt.Sprintf(mortalStudy, c.architecture)})
+			arguments := []string{"run", filepath.Join(e.dir, "mortal.yaml"), "--results", e.dir}
 			if c.backing != "" {
 				arguments = append(arguments, "--backing", c.backing)
 			}
@@ -117,10 +113,8 @@ func (e *experiment) killInLoad(label, mark, architecture string) {
 	front := map[string]string{"monolith": `"unit":"shop"`, "monolith-ha": "haproxy",
 		"async": `"unit":"orders"`}[architecture]
 	address := until(e.t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
-	until(e.t, "the shop is ready", func() (string, bool) {
-		return address, answersOK("http://" + address + "/health")
-	})
-	until(e.t, "the generator runs", func() (int, bool) { n := len(labelled(label, "--job")); return n, n > 0 })
+	await(e.t, "the shop is ready", func() bool { return answersOK("http://" + address + "/health") })
+	await(e.t, "the generator runs", func() bool { return len(labelled(label, "--job")) > 0 })
 	victims := keptOf(label, mark)
 	if len(victims) == 0 {
 		e.t.Fatalf("no process is called %q", mark)

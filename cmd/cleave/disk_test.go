@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,9 +17,9 @@ import (
 // mountsIn returns the points below a folder at which something is mounted.
 func mountsIn(t *testing.T, folder string) (points []string) {
 	t.Helper()
-	for _, line := range tableOf(t, "/proc/self/mountinfo") {
-		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], folder+"/") {
-			points = append(points, fields[4])
+	for point := range mounts(t) {
+		if strings.HasPrefix(point, folder+"/") {
+			points = append(points, point)
 		}
 	}
 	return points
@@ -67,18 +65,12 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	t.Parallel()
 	tmp := shortDir(t)
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "async-dfs",
-		"--operations", "5000", "--results", e.dir)
-	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.errOut
-	if err := e.Cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e.startCommand(with(program("", "check", "shop", "--architecture", "async-dfs", "--operations", "5000",
+		"--results", e.dir), "TMPDIR="+tmp))
 	label := e.label()
-	until(t, "the disk is mounted", func() ([]string, bool) {
-		points := mountsIn(t, tmp)
-		return points, len(points) == 3 // itself, the databases and the documents
-	})
-	until(t, "the generator runs", func() (int, bool) { n := len(labelled(label, "--job")); return n, n > 0 })
+	// the disk itself, the databases and the documents
+	await(t, "the disk is mounted", func() bool { return len(mountsIn(t, tmp)) == 3 })
+	await(t, "the generator runs", func() bool { return len(labelled(label, "--job")) > 0 })
 	helpers := slices.DeleteFunc(descendants(t, e.Process.Pid), func(pid int) bool {
 		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		return !strings.Contains(string(line), "\x00"+sweeperName+"\x00") &&

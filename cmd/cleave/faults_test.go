@@ -3,14 +3,11 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,27 +30,8 @@ func needServers(t *testing.T, kinds ...server.Kind) {
 	}
 }
 
-// trialsOf reads the records below a folder of results.
-func trialsOf(t *testing.T, results string) []lab.Trial {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(results, "*", "latest", "trials", "*", "trial.json"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no trials in %s (%v)", results, err)
-	}
-	var trials []lab.Trial
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		var trial lab.Trial
-		if err := errors.Join(err, json.Unmarshal(data, &trial)); err != nil {
-			t.Fatal(err)
-		}
-		trials = append(trials, trial)
-	}
-	return trials
-}
-
-// labelled lists the living processes that a cleave has started, by their command
-// line; those that are called like name only, where it is not empty.
+// labelled returns the command lines of the living processes that a cleave has started, by their numbers.
+// With a name, it returns only those that contain it.
 func labelled(label, name string) map[int]string {
 	found := map[int]string{}
 	processes, _ := filepath.Glob("/proc/[0-9]*")
@@ -74,9 +52,7 @@ func labelled(label, name string) map[int]string {
 // expectNobody waits until no process of the label is left.
 func expectNobody(t *testing.T, label string) {
 	t.Helper()
-	until(t, "no process of "+label+" is left", func() (struct{}, bool) {
-		return struct{}{}, len(labelled(label, "")) == 0
-	})
+	await(t, "no process of "+label+" is left", func() bool { return len(labelled(label, "")) == 0 })
 }
 
 // TestPartsAreKilledInMidLoad: whatever is killed with kill -9 while orders come in,
@@ -114,8 +90,8 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			needServers(t, c.needs...)
-			if _, err := exec.LookPath("haproxy"); err != nil && c.architecture == "monolith-ha" {
-				t.Skip("haproxy is not installed: type: apt-get install haproxy")
+			if c.architecture == "monolith-ha" {
+				needPrograms(t, "haproxy")
 			}
 			t.Parallel()
 			e := &experiment{t: t, dir: t.TempDir()}
@@ -164,9 +140,7 @@ func expectKilled(t *testing.T, trial lab.Trial, killed int) {
 // flight and no other.
 func TestOneOfTwoMayDie(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
-	if _, err := exec.LookPath("haproxy"); err != nil {
-		t.Skip("haproxy is not installed: type: apt-get install haproxy")
-	}
+	needPrograms(t, "haproxy")
 	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
 	e.start("check", "shop", "--operations", "600", "--architecture", "monolith-ha", "--fault",
@@ -187,11 +161,7 @@ func TestOneOfTwoMayDie(t *testing.T) {
 // goes to the other balancer and does not come back when the first is healed.
 func TestTheAddressOfAPairMoves(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
-	for _, program := range []string{"haproxy", "keepalived"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed: type: apt-get install %[1]s", program)
-		}
-	}
+	needPrograms(t, "haproxy", "keepalived")
 	if err := hosts.Missing(); err != nil {
 		t.Skip(err)
 	}
@@ -252,21 +222,16 @@ func TestBadClientsGetProblems(t *testing.T) {
 		"async": `"unit":"orders"`,
 	} {
 		t.Run(architecture, func(t *testing.T) {
-			if _, err := exec.LookPath("haproxy"); err != nil && front == "haproxy" {
-				t.Skip("haproxy is not installed: type: apt-get install haproxy")
+			if front == "haproxy" {
+				needPrograms(t, front)
 			}
 			t.Parallel()
 			e := &experiment{t: t, dir: t.TempDir()}
-			file := filepath.Join(e.dir, "front.yaml")
-			if err := os.WriteFile(file, fmt.Appendf(nil, frontStudy, architecture), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			e.start("run", file, "--results", e.dir)
+			writeFiles(t, e.dir, map[string]string{"front.yaml": fmt.Sprintf(frontStudy, architecture)})
+			e.start("run", filepath.Join(e.dir, "front.yaml"), "--results", e.dir)
 			label := e.label()
 			address := until(t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
-			until(t, "there is a shop behind it", func() (string, bool) {
-				return address, answersOK("http://" + address + "/health")
-			})
+			await(t, "there is a shop behind it", func() bool { return answersOK("http://" + address + "/health") })
 			large := `{"customerId":1,"lines":[{"productId":1,"quantity":1}]}` + strings.Repeat(" ", 128<<10)
 			expectProblem(t, address, large, len(large), http.StatusRequestEntityTooLarge, "body-too-large")
 			expectProblem(t, address, `{"customerId":1,`, 100, http.StatusRequestTimeout, "request-timeout")
@@ -345,21 +310,14 @@ func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
 	})
 	t.Parallel()
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--operations", "50000",
-		"--architecture", "monolith", "--results", e.dir)
-	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+disk), &e.errOut
-	if err := e.Cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = e.Process.Kill() })
+	e.startCommand(with(program("", "check", "shop", "--operations", "50000", "--architecture", "monolith",
+		"--results", e.dir), "TMPDIR="+disk))
 	label := e.label()
 	if code := e.code(); code != exitFailed {
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
-	if want := "the disk that holds " + disk; !strings.Contains(e.errOut.String(), want) ||
-		!strings.Contains(e.errOut.String(), "make room, or have another used with TMPDIR") {
-		t.Errorf("standard error does not say %q:\n%s", want, e.errOut.String())
-	}
+	expectTexts(t, "standard error", e.errOut.String(), "the disk that holds "+disk,
+		"make room, or have another used with TMPDIR")
 	expectNobody(t, label)
 	if left, err := os.ReadDir(disk); err != nil || len(left) > 0 {
 		t.Errorf("left on the disk: %v (%v)", left, err)

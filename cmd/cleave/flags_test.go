@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -218,7 +217,7 @@ func (p *proofs) spec(args ...string) string {
 
 // output returns what the program prints, and the files that there are then.
 func (p *proofs) output(args ...string) string {
-	said, ended := exec.Command(filepath.Join(binaries, "cleave"), args...).CombinedOutput()
+	code, printed := ended(p.t, program("", args...))
 	var files []string
 	if err := filepath.WalkDir(p.dir, func(path string, _ fs.DirEntry, err error) error {
 		files = append(files, path)
@@ -226,7 +225,7 @@ func (p *proofs) output(args ...string) string {
 	}); err != nil {
 		p.t.Fatal(err)
 	}
-	return fmt.Sprint(string(said), ended, files)
+	return fmt.Sprint(printed, code, files)
 }
 
 // question returns what predict is asked.
@@ -270,7 +269,7 @@ func proofFolder(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for name, text := range map[string]string{
+	writeFiles(t, dir, map[string]string{
 		"own.yaml": "schema: cleave-study/1\nname: own\ntitle: A test\nsystem: shop\nbaseline: a\nvariants:\n" +
 			"  a: {architecture: sync}\n  b: {architecture: sync-tuned}\n" +
 			"points: {p: {rate: 20}, q: {rate: 30}}\nload: {duration: 1s}\nquick: {blocks: 2}\n",
@@ -294,11 +293,7 @@ func proofFolder(t *testing.T) string {
 			"max_rate: 9/s,\n     hours: always, expires: " + time.Now().AddDate(0, 1, 0).Format(time.DateOnly) +
 			", token: 4f0c1a8be6d94c7fa1b2}\n",
 		"arrivals.txt": "0\n", "ca.pem": "none", "kept.yaml": "kept",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	compare := []string{"compare", "a=http://127.0.0.1:1/", "b=http://127.0.0.1:2/", "--rate", "10",
 		"--blocks", "3"}
 	sent := playedRun(t, filepath.Join(dir, "sent"), "compare", filepath.Join(dir, "x.yaml"),

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,12 +20,10 @@ func TestGranularityStudiesPlay(t *testing.T) {
 			results := t.TempDir()
 			// Half of the quick profile's 2 s. On a host with other work a trial may not count; it is audited all
 			// the same.
-			command := exec.Command(filepath.Join(binaries, "cleave"), "reproduce", name, "--quick", "--blocks", "1",
-				"--scale", "0.5", "--points", point, "--no-gates", "--results", results)
-			out, err := command.CombinedOutput()
-			var exit *exec.ExitError // of a variant of which no trial counts
-			if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == exitLoadNotReached) {
-				t.Fatalf("%v: %s", err, out)
+			code, printed := ended(t, program("", "reproduce", name, "--quick", "--blocks", "1", "--scale", "0.5",
+				"--points", point, "--no-gates", "--results", results))
+			if code != exitFine && code != exitLoadNotReached { // of a variant without a trial that counts
+				t.Fatalf("exit code %d: %s", code, printed)
 			}
 			folder, err := store.Open(filepath.Join(results, name, "latest"))
 			if err != nil {
@@ -37,12 +33,8 @@ func TestGranularityStudiesPlay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			trials, err := folder.Trials()
-			if err != nil {
-				t.Fatal(err)
-			}
 			audited := map[string]bool{}
-			for _, trial := range trials {
+			for _, trial := range trialsOf(t, results) {
 				// A busy host may make the generator the limit, of which no audit tells anything.
 				slow := strings.Contains(strings.Join(trial.Audit.Problems, " "), "the generator, not the system")
 				if trial.Audit.Verdict != lab.AuditValid && !slow {

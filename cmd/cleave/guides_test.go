@@ -64,9 +64,7 @@ func TestComposeGuides(t *testing.T) {
 		t.Run(guide, func(t *testing.T) {
 			t.Parallel()
 			followGuide(t, guide)
-			if left := containers(t); len(left) > 0 {
-				t.Errorf("%v are left", left)
-			}
+			expectNoContainers(t)
 		})
 	}
 }
@@ -95,9 +93,7 @@ func TestRecipes(t *testing.T) {
 		needKubernetes(t)
 		followGuide(t, "recipes/kubernetes", folder+"/httpbin.yaml")
 	})
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	expectNoContainers(t)
 }
 
 // followGuide writes the files of a guide into a folder that has some others, and runs its commands there.
@@ -124,9 +120,7 @@ func followGuide(t *testing.T, guide string, files ...string) {
 				follow(t, folder, strings.TrimSpace(line))
 			}
 		} else if file != "" {
-			if err := os.WriteFile(filepath.Join(folder, file), []byte(body), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFiles(t, folder, map[string]string{file: body})
 		}
 	}
 	if commands == 0 {
@@ -152,17 +146,12 @@ func follow(t *testing.T, folder, written string) {
 	command := exec.CommandContext(t.Context(), "sh", "-c", written+short)
 	command.Dir = folder
 	command.Env = append(os.Environ(), "PATH="+binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
-	out, err := command.CombinedOutput()
-	var exit *exec.ExitError
-	played := slices.Contains([]string{"explain", "compare"}, words[1])
-	if errors.As(err, &exit) && played && exit.ExitCode() == exitLoadNotReached {
-		return
-	}
-	if errors.As(err, &exit) && words[1] == "predict" && exit.ExitCode() == exitUndecided {
-		t.Logf("%s\n%s", written, out)
-		return
-	}
-	if err != nil {
-		t.Errorf("%s: %v\n%s", written, err, out)
+	switch code, printed := ended(t, command); {
+	case code == exitFine:
+	case code == exitLoadNotReached && slices.Contains([]string{"explain", "compare"}, words[1]):
+	case code == exitUndecided && words[1] == "predict":
+		t.Logf("%s\n%s", written, printed)
+	default:
+		t.Errorf("%s: exit code %d\n%s", written, code, printed)
 	}
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -32,11 +29,7 @@ func sshHosts(t *testing.T) *sshtest.Hosts {
 func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 	needServers(t, server.MariaDB, server.Cassandra)
 	h := sshHosts(t)
-	for _, c := range []struct {
-		name, args string
-		code       int
-		says       []string
-	}{
+	for _, c := range []commandCase{
 		{"a unit is killed", "check shop --architecture sync --backing mariadb --operations 300 --deploy ssh " +
 			"--hosts left,right --fault kill:inventory", exitFine,
 			[]string{"sync          valid", "1 of 1"}},
@@ -54,9 +47,7 @@ func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 			[]string{"the host nowhere.invalid: looking up", "check the name"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
-			command.Dir = t.TempDir()
-			expectSaid(t, command, c.code, c.says)
+			expectSaid(t, program(t.TempDir(), strings.Fields(c.args)...), c.code, c.says)
 			h.AwaitNothing(t, time.Second)
 		})
 	}
@@ -70,25 +61,19 @@ func TestCleanRemovesWhatIsLeftOnHostsBySSH(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Also(t, "apart", "HostName "+h.Hosts()[0].Address, "SetEnv TMPDIR="+folder)
-	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync",
-		"--backing", "mariadb", "--deploy", "ssh", "--hosts", "apart")
-	conductor.Dir = t.TempDir()
+	conductor := program(t.TempDir(), "check", "shop", "--architecture", "sync", "--backing", "mariadb",
+		"--deploy", "ssh", "--hosts", "apart")
 	if err := conductor.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "an agent", func() bool { return strings.Contains(strings.Join(h.Run(), "\n"), " sweeper ") })
+	await(t, "an agent runs", func() bool { return strings.Contains(strings.Join(h.Run(), "\n"), " sweeper ") })
 	for _, name := range []string{" sweeper ", " serve "} {
 		if err := h.Hosts()[0].Run(t.Context(), "sh", "-c", "kill -9 $(pgrep -f '[a]gent"+name+"')"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_ = conductor.Wait() // its host is gone
-	command := exec.Command(filepath.Join(binaries, "cleave"), "clean")
-	command.Env = append(os.Environ(), ssh.Variable+"=apart")
-	out, err := command.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), " on apart") {
-		t.Errorf("clean says (%v): %s", err, out)
-	}
+	expectSaid(t, with(program("", "clean"), ssh.Variable+"=apart"), exitFine, []string{" on apart"})
 	h.AwaitNothing(t, 10*time.Second)
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -131,15 +130,12 @@ func (v *victim) kill(
 	t.Helper()
 	tmp := shortDir(t)
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.Cmd = exec.Command(filepath.Join(binaries, "cleave"),
-		append(slices.Clone(v.arguments), "--results", filepath.Join(e.dir, "results"))...)
-	e.Cmd.Env, e.Cmd.Stderr = append(os.Environ(), "TMPDIR="+tmp), &e.errOut
-	e.Cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command := with(program("", append(slices.Clone(v.arguments), "--results",
+		filepath.Join(e.dir, "results"))...), "TMPDIR="+tmp)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	had := belongings{tmp: tmp, tree: map[launch.ID]bool{}, sockets: map[string]bool{}, memory: memoryFiles()}
 	begin := time.Now()
-	if err := e.Cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	e.startCommand(command)
 	had.label = e.label()
 	ended := make(chan struct{})
 	go func() {

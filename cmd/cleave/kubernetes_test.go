@@ -5,13 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // needKubernetes skips the test where no private cluster can be had, with the reason.
@@ -27,11 +27,7 @@ func needKubernetes(t *testing.T) {
 // anywhere, also under faults.
 func TestTheSameRunsOnKubernetes(t *testing.T) {
 	needKubernetes(t)
-	for _, c := range []struct {
-		name, args string
-		code       int
-		says       []string
-	}{
+	for _, c := range []commandCase{
 		{"a pod is killed, a node is cut off and emptied, replicas are updated", "check shop " +
 			"--architecture sync --operations 500 --backing mariadb --deploy kubernetes --replicas inventory=2 " +
 			"--fault kill:inventory --fault cut:node-2 --fault drain:node-2+2s --fault update:inventory", exitFine,
@@ -47,12 +43,9 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 			[]string{"it is a node, to which only these can be done: [cut kill drain]"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(c.args)...)
-			command.Dir = t.TempDir()
+			command := program(t.TempDir(), strings.Fields(c.args)...)
 			expectSaid(t, command, c.code, c.says)
-			if groups := nodeGroups(command); len(groups) > 0 {
-				t.Errorf("left are %q", groups)
-			}
+			expectNoNodes(t, command)
 		})
 	}
 }
@@ -67,46 +60,26 @@ func TestKubernetesAddsReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command(filepath.Join(binaries, "cleave"), "run", study)
-	command.Dir = t.TempDir()
-	out, _ := command.CombinedOutput() // the exit code tells
-	says := strings.Join(strings.Fields(string(out)), " ")
-	if code := command.ProcessState.ExitCode(); code != exitFine ||
+	code, printed := ended(t, program(t.TempDir(), "run", study))
+	says := strings.Join(strings.Fields(printed), " ")
+	if code != exitFine ||
 		!strings.Contains(says, "Autoscaling of home-timelines in scaled at computing added home-timelines-2") {
-		t.Errorf("exit code %d\n%s", code, out)
+		t.Errorf("exit code %d\n%s", code, printed)
 	}
 }
 
-// TestNothingIsLeftOfAClusterWhoseConductorIsKilled: the kernel ends the nodes, and the
-// sweeper removes the rest.
+// TestNothingIsLeftOfKubernetesWhoseConductorIsKilled: the kernel ends the nodes, and the sweeper removes the
+// rest.
 func TestNothingIsLeftOfKubernetesWhoseConductorIsKilled(t *testing.T) {
 	needKubernetes(t)
-	conductor := exec.Command(filepath.Join(binaries, "cleave"), "check", "shop", "--architecture", "sync",
-		"--deploy", "kubernetes")
-	conductor.Dir = t.TempDir()
-	if err := conductor.Start(); err != nil {
-		t.Fatal(err)
-	}
-	awaitNodes(t, conductor, true)
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = conductor.Wait() // killed, as it should be
-	awaitNodes(t, conductor, false)
-	out, err := exec.Command(filepath.Join(binaries, "cleave"), "clean").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "nothing to remove") {
-		t.Errorf("after that clean says (%v): %s", err, out)
-	}
+	expectNodesGo(t, lab.Kubernetes)
 }
 
-// awaitNodes waits until there are nodes, or none.
-func awaitNodes(t *testing.T, conductor *exec.Cmd, there bool) {
+// expectNoNodes wants nothing to be left of the nodes of a conductor's cluster.
+func expectNoNodes(t *testing.T, conductor *exec.Cmd) {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for ; (len(nodeGroups(conductor)) > 0) != there; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("a minute later the nodes are %q", nodeGroups(conductor))
-		}
+	if groups := nodeGroups(conductor); len(groups) > 0 {
+		t.Errorf("left are %q", groups)
 	}
 }
 

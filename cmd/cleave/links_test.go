@@ -1,10 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,27 +32,11 @@ design: {blocks: 1, noise_floor: [], max_repeats: 0}
 func playLinked(t *testing.T, study, deployment string, says ...string) lab.Trial {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "linked.yaml"), []byte(study), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFiles(t, dir, map[string]string{"linked.yaml": study})
 	// What is tested holds on a busy host, too.
-	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "linked.yaml", "--deploy", deployment,
-		"--full", "--no-gates")
-	command.Dir = dir
-	expectSaid(t, command, exitFine, append(says, "1 of 1 trial counted",
-		"Link of host-1 of far: 20ms later, at most 0.5 MB/s."))
-	paths, err := filepath.Glob(filepath.Join(dir, "results", "linked", "latest", "trials", "*", "trial.json"))
-	if err != nil || len(paths) != 1 {
-		t.Fatalf("trials %q, %v", paths, err)
-	}
-	var trial lab.Trial
-	text, err := os.ReadFile(paths[0])
-	if err == nil {
-		err = json.Unmarshal(text, &trial)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	expectSaid(t, program(dir, "run", "linked.yaml", "--deploy", deployment, "--full", "--no-gates"), exitFine,
+		append(says, "1 of 1 trial counted", "Link of host-1 of far: 20ms later, at most 0.5 MB/s."))
+	trial := trialsOf(t, filepath.Join(dir, "results"))[0]
 	if took := trial.Measures["service_time_p50"]; !strings.Contains(trial.Links["host-1"], "1 bytes took 2") ||
 		took < 0.02 {
 		t.Errorf("links %q, and half of the answers took less than %v s", trial.Links, took)
@@ -106,14 +86,9 @@ func TestLinksAreRefused(t *testing.T) {
 			dir := t.TempDir()
 			config := "{current-context: theirs, contexts: [{name: theirs, context: {cluster: c, user: u}}], " +
 				"clusters: [{name: c, cluster: {server: \"https://127.0.0.1:1\"}}], users: [{name: u}]}"
-			err := os.WriteFile(filepath.Join(dir, "linked.yaml"), []byte(linkedShop), 0o644)
-			if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600)); err != nil {
-				t.Fatal(err)
-			}
-			command := exec.Command(filepath.Join(binaries, "cleave"),
-				append([]string{"run", "linked.yaml"}, strings.Fields(c.args)...)...)
-			command.Dir, command.Env = dir, append(os.Environ(), "KUBECONFIG="+filepath.Join(dir, "config"))
-			expectSaid(t, command, exitBadPlan, []string{c.says})
+			writeFiles(t, dir, map[string]string{"linked.yaml": linkedShop, "config": config})
+			command := program(dir, append([]string{"run", "linked.yaml"}, strings.Fields(c.args)...)...)
+			expectSaid(t, with(command, "KUBECONFIG="+filepath.Join(dir, "config")), exitBadPlan, []string{c.says})
 		})
 	}
 }

@@ -29,7 +29,7 @@ import (
 func load(t *testing.T, arguments ...string) (code int, out, errOut string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	command := exec.Command(filepath.Join(binaries, "cleave"), append([]string{"load"}, arguments...)...)
+	command := program("", append([]string{"load"}, arguments...)...)
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
 	var exit *exec.ExitError
@@ -56,11 +56,7 @@ func TestLoadWritesItsDocuments(t *testing.T) {
 	if code != exitFine && code != exitLoadNotReached { // a busy host makes the client late
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 	}
-	for _, want := range []string{"response time", "service time", "p99.9", "to contain", "limit "} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the table does not say %q:\n%s", want, out)
-		}
-	}
+	expectTexts(t, "the table", out, "response time", "service time", "p99.9", "to contain", "limit ")
 	if !strings.Contains(errOut, "own cpu") {
 		t.Errorf("no line of progress:\n%s", errOut)
 	}
@@ -129,7 +125,7 @@ func TestLoadEndsWhenItIsTold(t *testing.T) {
 			if c.agents {
 				arguments = append(arguments, "--agents", "2")
 			}
-			command := exec.Command(filepath.Join(binaries, "cleave"), arguments...)
+			command := program("", arguments...)
 			var out bytes.Buffer
 			command.Stdout = &out
 			errOut, err := command.StderrPipe()
@@ -142,7 +138,7 @@ func TestLoadEndsWhenItIsTold(t *testing.T) {
 			if _, err := bufio.NewReader(errOut).ReadString('\n'); err != nil { // it is under way
 				t.Fatal(err)
 			}
-			agents := childrenOf(t, command.Process.Pid)
+			agents := descendants(t, command.Process.Pid)
 			if c.agents == (len(agents) == 0) {
 				t.Errorf("the load has the children %v", agents)
 			}
@@ -168,30 +164,12 @@ func TestLoadEndsWhenItIsTold(t *testing.T) {
 	}
 }
 
-// childrenOf lists the child processes of a process.
-func childrenOf(t *testing.T, pid int) []string {
+// awaitEnd waits until a process is gone, or is a zombie.
+func awaitEnd(t *testing.T, pid int) {
 	t.Helper()
-	var all []string
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, task := range tasks {
-		text, err := os.ReadFile(task)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, strings.Fields(string(text))...)
-	}
-	return all
-}
-
-// awaitEnd waits until a process is gone, or only waits for its parent.
-func awaitEnd(t *testing.T, pid string) {
-	t.Helper()
-	until(t, "process "+pid+" has ended", func() (struct{}, bool) {
-		status, err := os.ReadFile("/proc/" + pid + "/status")
-		return struct{}{}, err != nil || strings.Contains(string(status), "State:\tZ")
+	await(t, fmt.Sprintf("process %d has ended", pid), func() bool {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		return err != nil || strings.Contains(string(status), "State:\tZ")
 	})
 }
 
@@ -213,12 +191,8 @@ func TestLiveView(t *testing.T) {
 	if !again || strings.Count(first, "\n") != 5 || strings.Count(rest, "\n") != 5 {
 		t.Fatalf("the view is not drawn over itself: %q", out.String())
 	}
-	for _, want := range []string{"[###############---------------]", "2s left", "1/s, 2 in all", "p50 1.00 ms",
-		"reset 2", "own cpu 50 %"} {
-		if !strings.Contains(rest, want) {
-			t.Errorf("the view does not say %q: %q", want, rest)
-		}
-	}
+	expectTexts(t, "the view", rest, "[###############---------------]", "2s left", "1/s, 2 in all",
+		"p50 1.00 ms", "reset 2", "own cpu 50 %")
 }
 
 // TestTheDocumentedScenarioIsOne: what docs/load.md shows can be played.

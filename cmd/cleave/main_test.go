@@ -145,8 +145,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition answers a condition of a script: whether `make test-all` runs it, or whether this host can have
-// more hosts on it.
+// condition evaluates a condition of a script: "all" holds in `make test-all`, "hosts" where this host can
+// have more hosts on it.
 func condition(name string) (bool, error) {
 	switch name {
 	case "all":
@@ -157,25 +157,10 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("there is no condition %q", name)
 }
 
-// expectSaid runs a command to its end, and holds its exit code and what it says to this.
-func expectSaid(t *testing.T, command *exec.Cmd, code int, says []string) {
-	t.Helper()
-	out, _ := command.CombinedOutput() // the exit code tells
-	if got := command.ProcessState.ExitCode(); got != code {
-		t.Errorf("exit code %d, want %d\n%s", got, code, out)
-	}
-	for _, want := range says {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("it does not say %q:\n%s", want, out)
-		}
-	}
-}
-
-// onTheirs is cleave where these variables name a cluster of the user's, some of them changed.
+// onTheirs returns cleave with variables that name a cluster of the user's, some of them changed.
 func onTheirs(t *testing.T, variables, changed map[string]string, args string) *exec.Cmd {
 	t.Helper()
-	command := exec.Command(filepath.Join(binaries, "cleave"), strings.Fields(args)...)
-	command.Dir, command.Env = t.TempDir(), os.Environ()
+	command := with(program(t.TempDir(), strings.Fields(args)...))
 	for name, value := range variables {
 		if other, is := changed[name]; is {
 			value = other

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"bytes"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,19 +17,15 @@ func TestAModelOfContainers(t *testing.T) {
 	dockertest.Once(t, tracedImage, buildTraced)
 	dir := t.TempDir()
 	file := "name: traced" + strings.Replace(tracedFile, "WORK", "2ms", 1)
-	if err := os.WriteFile(filepath.Join(dir, "traced.yaml"), []byte(file), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	told := func(args ...string) string {
-		command := exec.CommandContext(t.Context(), filepath.Join(binaries, "cleave"), args...)
-		command.Dir = dir
-		text, err := command.CombinedOutput()
-		if err != nil {
-			t.Fatalf("cleave %s: %v\n%s", strings.Join(args, " "), err, text)
+	writeFiles(t, dir, map[string]string{"traced.yaml": file})
+	model := func(args ...string) string {
+		code, printed := ended(t, program(dir, append([]string{"model"}, args...)...))
+		if code != exitFine {
+			t.Fatalf("cleave model %s: exit code %d\n%s", strings.Join(args, " "), code, printed)
 		}
-		return string(text)
+		return printed
 	}
-	shown := told("model", "traced.yaml", "--url", "http://front:80/", "--rate", "20", "--duration", "2s",
+	shown := model("traced.yaml", "--url", "http://front:80/", "--rate", "20", "--duration", "2s",
 		"--warm-up", "1s", "--blocks", "2", "--no-gates", "--component", "module", "--out", "made.yaml")
 	for _, want := range []string{`unit front: front, inside\n`, `unit cart: cart, cart/inside\n`,
 		`unit prices: prices, prices/inside\n`, `GET /: 100 % of all operations, .* \(n \d+\)`,
@@ -47,13 +40,10 @@ func TestAModelOfContainers(t *testing.T) {
 	if strings.Contains(shown, "<=") {
 		t.Errorf("CPU times are self times:\n%s", shown)
 	}
-	told("model", "results/model/latest", "--out", "again.yaml")
-	made, err := os.ReadFile(filepath.Join(dir, "made.yaml"))
-	again, errAgain := os.ReadFile(filepath.Join(dir, "again.yaml"))
-	if err := errors.Join(err, errAgain); err != nil || string(made) != string(again) {
-		t.Errorf("the result folder makes another model (%v):\n%s", err, again)
+	model("results/model/latest", "--out", "again.yaml")
+	files := contents(t, dir)
+	if made, again := files["made.yaml"], files["again.yaml"]; len(made) == 0 || !bytes.Equal(made, again) {
+		t.Errorf("the result folder makes another model:\n%s\nwant\n%s", again, made)
 	}
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	expectNoContainers(t)
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,12 +22,10 @@ func TestModelsOfPeopleAndSocial(t *testing.T) {
 		wantCalls(t, m, "POST /"+kind, "gateway", kind+" Records/Create commits")
 		wantCalls(t, m, "GET /"+kind+"/{id}", "gateway", kind+" Records/Fetch")
 	}
-	var code *exec.ExitError
-	text, err := cleaveIn(t, dir, "rehearse", "people.yaml", "--split", "persons", "--blocks", "1", "--duration",
-		"1s", "--warm-up", "0s", "--rate", "40", "--no-gates")
-	played := err == nil || errors.As(err, &code) && code.ExitCode() >= exitLoadNotReached
-	if !played || err != nil && code.ExitCode() == exitInvariant {
-		t.Errorf("rehearse: %v\n%s", err, text)
+	code, printed := ended(t, program(dir, "rehearse", "people.yaml", "--split", "persons", "--blocks", "1",
+		"--duration", "1s", "--warm-up", "0s", "--rate", "40", "--no-gates"))
+	if code != exitFine && (code < exitLoadNotReached || code == exitInvariant) {
+		t.Errorf("rehearse: exit code %d\n%s", code, printed)
 	}
 	m = modelled(t, dir, "social")
 	if !slices.ContainsFunc(m.Stores, func(s model.Store) bool { return s.Name == "posts-documents" }) {
@@ -43,22 +39,14 @@ func TestModelsOfPeopleAndSocial(t *testing.T) {
 	wantCalls(t, m, "GET /user-timelines/{user}", "front", "user-timelines UserTimelines/Read")
 }
 
-// cleaveIn runs cleave in a folder.
-func cleaveIn(t *testing.T, dir string, args ...string) (string, error) {
-	command := exec.CommandContext(t.Context(), filepath.Join(binaries, "cleave"), args...)
-	command.Dir = dir
-	text, err := command.CombinedOutput()
-	return string(text), err
-}
-
 // modelled makes the model of a system in one process.
 func modelled(t *testing.T, dir, system string) model.Model {
 	t.Helper()
 	path := filepath.Join(dir, system+".yaml")
-	said, err := cleaveIn(t, dir, "model", system, "--architecture", "monolith", "--blocks", "1", "--duration",
-		"2s", "--warm-up", "1s", "--no-gates", "--out", path)
-	if err != nil {
-		t.Fatalf("model %s: %v\n%s", system, err, said)
+	code, printed := ended(t, program(dir, "model", system, "--architecture", "monolith", "--blocks", "1",
+		"--duration", "2s", "--warm-up", "1s", "--no-gates", "--out", path))
+	if code != exitFine {
+		t.Fatalf("model %s: exit code %d\n%s", system, code, printed)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -72,8 +60,8 @@ func modelled(t *testing.T, dir, system string) model.Model {
 	for _, measured := range m.Measured {
 		rates = append(rates, measured.Rate)
 	}
-	if slices.Sort(rates); !slices.Equal(rates, []float64{40, 120}) || strings.Contains(said, "note:") {
-		t.Errorf("%s was measured at %v operations per second, want 40 and 120:\n%s", system, rates, said)
+	if slices.Sort(rates); !slices.Equal(rates, []float64{40, 120}) || strings.Contains(printed, "note:") {
+		t.Errorf("%s was measured at %v operations per second, want 40 and 120:\n%s", system, rates, printed)
 	}
 	return m
 }

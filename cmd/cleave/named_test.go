@@ -2,11 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"io/fs"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -35,10 +32,8 @@ func startUsersServers(t *testing.T) usersServers {
 
 // cleave returns the program with these servers named.
 func (u usersServers) cleave(arguments ...string) *exec.Cmd {
-	command := exec.Command(filepath.Join(binaries, "cleave"), arguments...)
-	command.Env = append(os.Environ(), "CLEAVE_USE_POSTGRES="+u.database.URL(),
+	return with(program("", arguments...), "CLEAVE_USE_POSTGRES="+u.database.URL(),
 		"CLEAVE_USE_RABBITMQ="+u.broker.URL())
-	return command
 }
 
 // start starts it on a study.
@@ -46,16 +41,8 @@ func (u usersServers) start(study string) *experiment {
 	u.t.Helper()
 	e := &experiment{t: u.t, dir: u.t.TempDir()}
 	e.results = filepath.Join(e.dir, "results")
-	file := filepath.Join(e.dir, "study.yaml")
-	if err := os.WriteFile(file, []byte(study), 0o600); err != nil {
-		u.t.Fatal(err)
-	}
-	e.Cmd = u.cleave("run", file, "--results", e.results)
-	e.Cmd.Stderr = &e.errOut
-	if err := e.Cmd.Start(); err != nil {
-		u.t.Fatal(err)
-	}
-	u.t.Cleanup(func() { _ = e.Cmd.Process.Kill() })
+	writeFiles(u.t, e.dir, map[string]string{"study.yaml": study})
+	e.startCommand(u.cleave("run", filepath.Join(e.dir, "study.yaml"), "--results", e.results))
 	return e
 }
 
@@ -150,16 +137,8 @@ func TestServersOfTheUserAreShared(t *testing.T) {
 		t.Errorf("%d trials, and on the servers are left %v", len(played), left)
 	}
 	u.expectUntold("standard error", e.errOut.Bytes())
-	err := filepath.WalkDir(e.results, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
+	for path, text := range contents(t, e.results) {
 		u.expectUntold(path, text)
-		return err
-	})
-	if err != nil {
-		t.Error(err)
 	}
 }
 
@@ -182,8 +161,8 @@ func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
 	u := startUsersServers(t)
 	e := u.start(longEventStudy)
 	label := e.label()
-	until(t, "the generator runs", func() (struct{}, bool) {
-		return struct{}{}, len(labelled(label, `"unit":"orderviews"`)) > 0 && len(u.left()) > 2
+	await(t, "events are read", func() bool {
+		return len(labelled(label, `"unit":"orderviews"`)) > 0 && len(u.left()) > 2
 	})
 	for _, command := range labelled(label, "") {
 		u.expectUntold("a command line", []byte(command))
@@ -216,30 +195,19 @@ func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
 func TestDoctorAndRunSayWhetherTheUsersServersAnswer(t *testing.T) {
 	t.Parallel()
 	u := startUsersServers(t)
-	text, err := u.cleave("doctor").Output()
-	for _, want := range []string{"postgres 15", "your own (CLEAVE_USE_POSTGRES)", "rabbitmq 3",
-		"your own (CLEAVE_USE_RABBITMQ)"} {
-		if err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("doctor does not say %q (%v):\n%s", want, err, text)
-		}
+	code, printed := ended(t, u.cleave("doctor"))
+	if code != exitFine {
+		t.Errorf("doctor: exit code %d, want %d", code, exitFine)
 	}
-	u.expectUntold("doctor", text)
-	away := func(arguments ...string) (string, int) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		command := exec.CommandContext(ctx, filepath.Join(binaries, "cleave"), arguments...)
-		command.Env = append(os.Environ(), "CLEAVE_USE_RABBITMQ=amqp://user:s3same@127.0.0.1:9")
-		text, _ := command.CombinedOutput()
-		return string(text), command.ProcessState.ExitCode()
-	}
+	expectTexts(t, "doctor", printed, "postgres 15", "your own (CLEAVE_USE_POSTGRES)", "rabbitmq 3",
+		"your own (CLEAVE_USE_RABBITMQ)")
+	u.expectUntold("doctor", []byte(printed))
 	const missing = "no rabbitmq server answers at 127.0.0.1:9"
-	if text, code := away("doctor"); code != exitFine || !strings.Contains(text, missing) ||
-		strings.Contains(text, "s3same") {
-		t.Errorf("doctor: exit code %d, want %d and %q:\n%s", code, exitFine, missing, text)
-	}
-	text2, code := away("check", "shop", "--architecture", "async", "--backing", "rabbitmq", "--results",
-		t.TempDir())
-	if code != exitMissingPart || !strings.Contains(text2, missing) || strings.Contains(text2, "s3same") {
-		t.Errorf("check: exit code %d, want %d and %q:\n%s", code, exitMissingPart, missing, text2)
+	for want, args := range map[int][]string{exitFine: {"doctor"}, exitMissingPart: {"check", "shop",
+		"--architecture", "async", "--backing", "rabbitmq", "--results", t.TempDir()}} {
+		code, printed := ended(t, with(program("", args...), "CLEAVE_USE_RABBITMQ=amqp://user:s3same@127.0.0.1:9"))
+		if code != want || !strings.Contains(printed, missing) || strings.Contains(printed, "s3same") {
+			t.Errorf("%s: exit code %d, want %d and %q:\n%s", args[0], code, want, missing, printed)
+		}
 	}
 }

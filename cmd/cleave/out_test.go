@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -65,18 +64,15 @@ func TestALoadIsShownWhileItRuns(t *testing.T) {
 	defer ports.Close()
 	c, otlp := collector(t)
 	address := fmt.Sprintf("127.0.0.1:%d", ports.Numbers[0])
-	command := exec.Command(filepath.Join(binaries, "cleave"), "load", webShop(t), "-r", "50", "-d", "30s",
-		"--out", otlp, "--out", "prometheus="+address)
+	command := program("", "load", webShop(t), "-r", "50", "-d", "30s", "--out", otlp, "--out",
+		"prometheus="+address)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
 	text := scraped(address, "cleave_load_response_time_seconds")
-	for _, want := range []string{"cleave_load_operations_total ", `cleave_load_errors_total{error="timeout"} 0`,
-		`cleave_load_response_time_seconds{quantile="0.99"} `, "cleave_load_rate_due "} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it does not show %q:\n%s", want, text)
-		}
-	}
+	expectTexts(t, "Prometheus", text, "cleave_load_operations_total ",
+		`cleave_load_errors_total{error="timeout"} 0`, `cleave_load_response_time_seconds{quantile="0.99"} `,
+		"cleave_load_rate_due ")
 	if code, _, errOut := load(t, webShop(t), "-r", "50", "-d", "1s", "--out", "prometheus="+address); code !=
 		exitBadPlan || !strings.Contains(errOut, "address already in use") {
 		t.Errorf("an address that is taken: exit code %d, %s", code, errOut)
@@ -145,13 +141,10 @@ points: {orders: {orders: 40}}
 load: {duration: 1s}
 design: {blocks: 1, gates: {steal: 99%, calibration: 99%}}
 `
-	if err := os.WriteFile(filepath.Join(dir, "shown.yaml"), []byte(study), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "shown.yaml", "--out", otlp)
-	command.Dir = dir
-	if out, err := command.CombinedOutput(); err != nil || strings.Contains(string(out), "warning") {
-		t.Fatalf("%v\n%s", err, out)
+	writeFiles(t, dir, map[string]string{"shown.yaml": study})
+	code, printed := ended(t, program(dir, "run", "shown.yaml", "--out", otlp))
+	if code != exitFine || strings.Contains(printed, "warning") {
+		t.Fatalf("exit code %d\n%s", code, printed)
 	}
 	for path, wants := range map[string][]string{
 		"/v1/metrics": {"cleave.trials", "cleave.trial.completion_time", "cleave.trial.unit.cpu", "inventory"},

@@ -6,9 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -24,9 +22,8 @@ func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	t.Parallel()
 	dir := t.TempDir()
-	command := exec.Command(filepath.Join(binaries, "cleave"), "check", "people", "--operations", "600",
-		"--fault", "kill:every-unit", "--json", "out.json")
-	command.Dir = dir
+	command := program(dir, "check", "people", "--operations", "600", "--fault", "kill:every-unit", "--json",
+		"out.json")
 	var shown bytes.Buffer
 	command.Stdout, command.Stderr = &shown, &shown
 	if err := command.Start(); err != nil {
@@ -61,17 +58,11 @@ func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
 	for line := range lines() {
 		expectNone("a command line", []byte(line))
 	}
-	files := 0
-	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		files++
-		text, err := os.ReadFile(path)
+	files := contents(t, dir)
+	for path, text := range files {
 		expectNone(path, text)
-		return err
-	})
-	if err != nil || files < 3 {
-		t.Errorf("%d files: %v", files, err)
+	}
+	if len(files) < 3 {
+		t.Errorf("looked at %d files, want more", len(files))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -66,12 +65,8 @@ func playProfiled(t *testing.T, args ...string) {
 	dockertest.Once(t, composeImage, buildServer)
 	dockertest.Once(t, nodeImage, buildNode)
 	dir := t.TempDir()
-	for name, text := range map[string]string{"shop.yaml": profiledFile, "server.js": profiledServer} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	played := playedInWays(t, dir, append(args, "shop.yaml", "less=shop.yaml cart.cpu=0.5", "-d", "3s",
+	writeFiles(t, dir, map[string]string{"shop.yaml": profiledFile, "server.js": profiledServer})
+	played := playedComparison(t, dir, append(args, "shop.yaml", "less=shop.yaml cart.cpu=0.5", "-d", "3s",
 		"--profile=1")...)
 	for _, variant := range []string{"shop", "less"} {
 		trials := played[variant]
@@ -104,9 +99,7 @@ func playProfiled(t *testing.T, args ...string) {
 func TestServicesAreProfiled(t *testing.T) {
 	t.Parallel()
 	playProfiled(t)
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	expectNoContainers(t)
 }
 
 // TestServicesAreProfiledOnASwarm whose nodes this host is.

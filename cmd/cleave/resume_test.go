@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -33,22 +32,6 @@ steps: {variants: [one, events], metrics: [cpu_per_operation]}
 design: {blocks: 2, max_repeats: 0, gates: {steal: 99%, calibration: 99%}}
 `
 
-// contents returns all files below a folder.
-func contents(t *testing.T, dir string) map[string][]byte {
-	t.Helper()
-	files := map[string][]byte{}
-	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && !entry.IsDir() {
-			files[path], err = os.ReadFile(filepath.Join(dir, path))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
-}
-
 // TestAStudyOfTheShopGoesOnAfterAKill: what runs when cleave is killed in mid-load
 // ends by itself, their files go, the trials that were over stay as they are, each of the
 // others is played once, and the report is over all of them.
@@ -58,15 +41,11 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 	e := &experiment{t: t, dir: t.TempDir()}
 	e.results = filepath.Join(e.dir, "results")
 	file, folder := filepath.Join(e.dir, "shop.yaml"), filepath.Join(e.results, "long", "latest")
-	if err := os.WriteFile(file, []byte(shopStudy), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFiles(t, e.dir, map[string]string{"shop.yaml": shopStudy})
 	e.start("run", file, "--results", e.results)
 	label := e.label()
-	until(t, "two trials are done", func() (struct{}, bool) { return struct{}{}, len(e.trials()) == 2 })
-	until(t, "orders come in again", func() (struct{}, bool) {
-		return struct{}{}, len(labelled(label, "generator")) > 0
-	})
+	await(t, "two trials are done", func() bool { return len(e.trials()) == 2 })
+	await(t, "orders come in again", func() bool { return len(labelled(label, "generator")) > 0 })
 	if err := e.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -47,23 +47,15 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, replicas := range map[string]string{"one": "1", "two": "2"} {
-		path := filepath.Join(dir, name, "compose.yaml")
-		if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
 		text := strings.Replace(shopFile, "REPLICAS", replicas, 1)
 		if name == "two" { // whose image is built, of the same
 			text = strings.Replace(text, "  cart:\n", "  cart:\n    build: .\n    image: "+builtImage+"\n", 1)
-			dockerfile := []byte("FROM " + composeImage + "\nLABEL built=here\n")
-			if err := os.WriteFile(filepath.Join(filepath.Dir(path), "Dockerfile"), dockerfile, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			writeFiles(t, dir, map[string]string{
+				"two/Dockerfile": "FROM " + composeImage + "\nLABEL built=here\n"})
 		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFiles(t, dir, map[string]string{name + "/compose.yaml": text})
 	}
-	played := playedInWays(t, dir, "one/compose.yaml", "other=two/compose.yaml", "-d", "3s", "--build",
+	played := playedComparison(t, dir, "one/compose.yaml", "other=two/compose.yaml", "-d", "3s", "--build",
 		"--fault", "kill:cart@500ms+500ms")
 	inspect := exec.Command("docker", "inspect", "--format", "{{.Config.Labels}}", builtImage)
 	labels, err := inspect.CombinedOutput()
@@ -90,9 +82,7 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 	if err != nil || !strings.Contains(string(report), "cart") {
 		t.Errorf("the report does not name the services: %v", err)
 	}
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	expectNoContainers(t)
 }
 
 // shopManifests are the same as manifests of Kubernetes.
@@ -168,19 +158,9 @@ func playShop(t *testing.T, args ...string) {
 	const needs, volumes = "-needs, /data/filled", "volumes: {data: {}}"
 	calling := strings.NewReplacer(needs, needs+`, -calls, "http://prices:82/"`, volumes, pricesService+volumes,
 		"REPLICAS", "1")
-	text := "name: shop\n" + calling.Replace(shopFile)
-	err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte(text), 0o600)
-	if err == nil {
-		err = os.Mkdir(filepath.Join(dir, "k8s"), 0o700)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "k8s", "all.yaml"),
-			[]byte(calling.Replace(shopManifests)+pricesManifests), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	played := playedInWays(t, dir, append(args, "compose.yaml", "k8s", "-d", "5s", "--trace-share", "1",
+	writeFiles(t, dir, map[string]string{"compose.yaml": "name: shop\n" + calling.Replace(shopFile),
+		"k8s/all.yaml": calling.Replace(shopManifests) + pricesManifests})
+	played := playedComparison(t, dir, append(args, "compose.yaml", "k8s", "-d", "5s", "--trace-share", "1",
 		"--fault", "kill:cart@500ms+500ms")...)
 	for _, variant := range []string{"shop", "k8s"} {
 		if len(played[variant]) == 0 {
@@ -206,9 +186,7 @@ func playShop(t *testing.T, args ...string) {
 func TestManifestsAreComparedWithAComposeFile(t *testing.T) {
 	t.Parallel()
 	playShop(t)
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	expectNoContainers(t)
 }
 
 // TestServicesAreComparedOnASwarm of a compose file and of manifests.
@@ -273,13 +251,9 @@ spec: {type: NodePort, selector: {app: front}, ports: [{port: 80}]}
 func servicesOnTheirs(t *testing.T, variables map[string]string, deployment string) {
 	image := pushtest.Push(t, variables[registry.Variable], filepath.Join(serverFolder(t), "server"))
 	dir := t.TempDir()
-	for name, text := range map[string]string{"filled": "of this host",
+	writeFiles(t, dir, map[string]string{"filled": "of this host",
 		"shop.yaml": strings.ReplaceAll(theirCompose, "IMAGE", image),
-		"k8s.yaml":  strings.ReplaceAll(theirManifests, "IMAGE", image)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+		"k8s.yaml":  strings.ReplaceAll(theirManifests, "IMAGE", image)})
 	const compare = "compare one=shop.yaml k8s.yaml --rate 50 -d 1s --warm-up 100ms --blocks 1 --no-gates " +
 		"--deploy "
 	const share = " --trace-share 1"
@@ -292,15 +266,14 @@ func servicesOnTheirs(t *testing.T, variables map[string]string, deployment stri
 	command.Args, command.Dir = append(command.Args, "less=shop.yaml cart.cpu=0.5"), dir
 	if deployment == lab.Kubernetes {
 		own, err := os.Executable()
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(strings.NewReplacer("IMAGE", image,
-				`"http://cart:81/"`, `"http://prices:82/"`, "volumes: {data: {}}", strings.ReplaceAll(pricesService,
-					tracedImage, pushtest.Push(t, variables[registry.Variable], own))+"volumes: {data: {}}").
-				Replace(theirCompose)), 0o600)
-		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		const volumes = "volumes: {data: {}}"
+		pushed := pushtest.Push(t, variables[registry.Variable], own)
+		prices := strings.ReplaceAll(pricesService, tracedImage, pushed)
+		writeFiles(t, dir, map[string]string{"shop.yaml": strings.NewReplacer("IMAGE", image, `"http://cart:81/"`,
+			`"http://prices:82/"`, volumes, prices+volumes).Replace(theirCompose)})
 		command.Args = append(command.Args, strings.Fields(share)...)
 	}
 	expectSaid(t, command, exitFine, []string{"less", "k8s", "4 of 4 trials counted"})
@@ -333,21 +306,14 @@ func expectTheirs(t *testing.T, trials []lab.Trial) {
 // same files are enough for all of it.
 func TestComposeFilesAsArguments(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "k8s"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
+	writeFiles(t, dir, map[string]string{
 		"two.yaml": "name: two\nservices: {a: {image: a, ports: [\"8080:80\"]}, " +
 			"b: {image: b, ports: [\"81:81\"]}}",
 		"power.yaml":  "name: power\nservices: {a: {image: a, privileged: true, ports: [\"8080:80\"]}}",
 		"fine.yaml":   "name: fine\nservices: {a: {image: a:1, ports: [\"8080:80\"]}, db: {image: db}}",
 		"system.yaml": "schema: cleave-system/1\nname: s\nurl: http://b:81/\ncompose: two.yaml\n",
 		"k8s/a.yaml":  shopManifests,
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	for _, c := range []struct {
 		args []string
 		code int
@@ -378,9 +344,7 @@ func TestComposeFilesAsArguments(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			args := slices.Concat([]string{"compare", "--rate", "10"}, c.args)
-			command := exec.Command(filepath.Join(binaries, "cleave"), args...)
-			command.Dir = dir
-			expectSaid(t, command, c.code, c.says)
+			expectSaid(t, program(dir, args...), c.code, c.says)
 		})
 	}
 	for from, want := range map[string]string{
@@ -390,21 +354,12 @@ func TestComposeFilesAsArguments(t *testing.T) {
 			"name: k8s\nmanifests: k8s\nurl: http://front:80/\n",
 	} {
 		path := filepath.Join(dir, strings.TrimSuffix(from, ".yaml")+"-system.yaml")
-		command := exec.Command(filepath.Join(binaries, "cleave"), "init", "system", path, "--from", from)
-		command.Dir = dir
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		expectSaid(t, program(dir, "init", "system", path, "--from", from), exitFine, nil)
 		text, err := os.ReadFile(path)
 		if err != nil || !strings.HasSuffix(string(text), want) {
 			t.Errorf("it is (%v)\n%s\nwant the end\n%s", err, text, want)
 		}
-		command = exec.Command(filepath.Join(binaries, "cleave"), "compare", path, "fine.yaml db.cpu=1", "--rate",
-			"10", "--plan")
-		command.Dir = dir
-		if out, err := command.CombinedOutput(); err != nil {
-			t.Errorf("compare %s: %v\n%s", path, err, out)
-		}
+		expectSaid(t, program(dir, "compare", path, "fine.yaml db.cpu=1", "--rate", "10", "--plan"), exitFine, nil)
 	}
 }
 
@@ -413,20 +368,15 @@ func TestPlansOfOthersShowWhatServicesMayDo(t *testing.T) {
 	web := lab.ContainerSpec{Command: []string{"a b"}, Privileged: true, CapAdd: []string{"SYS_ADMIN"},
 		Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/etc"}}}
 	does := describeActions(lab.Study{Variants: []lab.Variant{{External: &lab.ExternalSystem{
+		Ready: lab.SystemReady{Command: []string{"./ready.sh", "{port}"}},
 		Audit: &lab.SystemAudit{Queries: []lab.AuditQuery{{In: "shop", SQL: "SELECT 1"}},
 			Databases: map[string]lab.AuditDatabase{
 				"shop": {At: "db:1", Name: "a", User: "me", PasswordFile: "/etc/x"}}},
 		Services: []lab.SystemService{{Name: "web", Image: "nginx", Container: web}, {Name: "db", Image: "db"}}}}}})
-	for _, want := range []string{
-		`start a container of the image nginx "a b" as web`, "give it /etc of this host",
+	expectTexts(t, "it", does, `start a container of the image nginx "a b" as web`, "give it /etc of this host",
 		"give it power over this host (privileged: true, its processes: false, SYS_ADMIN)",
-		"start a container of the image db as db",
-		`ask the database db:1/a as the user me, with the password of /etc/x: "SELECT 1"`,
-	} {
-		if !strings.Contains(does, want) {
-			t.Errorf("it does not say %q:\n%s", want, does)
-		}
-	}
+		"start a container of the image db as db", "run ./ready.sh {port} in a folder of its own",
+		`ask the database db:1/a as the user me, with the password of /etc/x: "SELECT 1"`)
 	if strings.Count(does, "power") != 1 {
 		t.Errorf("db has power over this host:\n%s", does)
 	}

@@ -61,10 +61,7 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 func killedOnSwarm(t *testing.T, f *userstest.Swarm, before deploytest.State) {
 	conductor := onTheirs(t, f.Variables, nil,
 		"check shop --architecture sync --operations 20000 --backing mariadb --deploy swarm")
-	if err := conductor.Start(); err != nil {
-		t.Fatal(err)
-	}
-	await(t, "a server", func() bool {
+	killWhen(t, conductor, "there is a server", func() bool {
 		var services []struct{ Spec struct{ Name string } }
 		f.Call(t, 0, http.MethodGet, "/services", nil, &services)
 		for _, service := range services {
@@ -74,13 +71,6 @@ func killedOnSwarm(t *testing.T, f *userstest.Swarm, before deploytest.State) {
 		}
 		return false
 	})
-	if err := conductor.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = conductor.Wait() // killed, as it should be
 	f.Unchanged(t, before)
-	out, err := onTheirs(t, f.Variables, nil, "clean").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "nothing to remove") {
-		t.Errorf("after that clean says (%v): %s", err, out)
-	}
+	expectSaid(t, onTheirs(t, f.Variables, nil, "clean"), exitFine, []string{"nothing to remove"})
 }

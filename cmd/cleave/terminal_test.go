@@ -1,12 +1,10 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,7 +44,7 @@ func TestNobodySteersTheTerminal(t *testing.T) {
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	file := hostileFiles(t, dir)
-	program := file("program.sh")
+	script := file("program.sh")
 	for name, arguments := range map[string][]string{
 		"unknown command":   {hostile},
 		"unknown flag":      {"load", "--" + hostile},
@@ -82,19 +80,12 @@ func TestNobodySteersTheTerminal(t *testing.T) {
 		"system file":    {"compare", file("system.yaml"), file("system.yaml"), "--rate", "1"},
 		"scenario file":  {"load", file("scenario.yaml")},
 		"no YAML":        {"run", file("raw.yaml")},
-		"program's words": {"compare", "a=" + program + " {port}", "b=" + program + " {port}", "--rate", "1",
+		"program's words": {"compare", "a=" + script + " {port}", "b=" + script + " {port}", "--rate", "1",
 			"--blocks", "1", "-d", "1s", "--warm-up", "0s", "--cores", "none", "--results", dir},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			command := exec.Command(filepath.Join(binaries, "cleave"), arguments...)
-			command.Dir = t.TempDir()
-			shown, err := command.CombinedOutput()
-			var exit *exec.ExitError
-			if err != nil && !errors.As(err, &exit) {
-				t.Fatal(err)
-			}
-			text := string(shown)
+			_, text := ended(t, program(t.TempDir(), arguments...))
 			if name == "what is expected" { // the live view draws with escapes of its own
 				text = strings.NewReplacer("\r\x1b[2K", "", "\x1b[5A", "").Replace(text)
 			}

@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -170,11 +169,9 @@ func TestSpansComeFromContainers(t *testing.T) {
 	dir := t.TempDir()
 	for name, work := range map[string]string{"old.yaml": "2ms", "new.yaml": "12ms"} {
 		text := "name: " + strings.TrimSuffix(name, ".yaml") + strings.Replace(tracedFile, "WORK", work, 1)
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFiles(t, dir, map[string]string{name: text})
 	}
-	played := playedInWays(t, dir, "old.yaml", "new.yaml", "--blocks", "2", "--warm-up", "1s",
+	played := playedComparison(t, dir, "old.yaml", "new.yaml", "--blocks", "2", "--warm-up", "1s",
 		"--rate", "20", "-d", "2s", "--trace-share", "1")
 	for _, variant := range []string{"old", "new"} {
 		for _, trial := range played[variant] {
@@ -187,19 +184,15 @@ func TestSpansComeFromContainers(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"service": "prices"`) {
 		t.Errorf("the services are not compared (%v)", err)
 	}
-	if left := containers(t); len(left) > 0 {
-		t.Errorf("%v are left", left)
-	}
+	expectNoContainers(t)
 }
 
 // TestSpansThatDoNotComeBackAreRefused wherever Cleave starts what may record some and is not told where to
 // send them; a URL sends them where its owner wants them. A Swarm of the user's is in servicesOnTheirs.
 func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	dir := t.TempDir()
-	text := "name: shop\nservices: {a: {image: a, ports: [\"8080:80\"]}}"
-	if err := os.WriteFile(filepath.Join(dir, "shop.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFiles(t, dir, map[string]string{
+		"shop.yaml": "name: shop\nservices: {a: {image: a, ports: [\"8080:80\"]}}"})
 	const sleeper = "sleep 100 {port}"
 	for name, c := range map[string]struct {
 		system, where string
@@ -211,10 +204,8 @@ func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 		"a URL":          {"http://127.0.0.1:8080/", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			command := exec.Command(filepath.Join(binaries, "cleave"), slices.Concat([]string{"compare",
-				"a=" + c.system, "b=" + c.system, "--rate", "10", "--trace-share", "1", "--plan"},
-				strings.Fields(c.where))...)
-			command.Dir = dir
+			command := program(dir, slices.Concat([]string{"compare", "a=" + c.system, "b=" + c.system, "--rate", "10",
+				"--trace-share", "1", "--plan"}, strings.Fields(c.where))...)
 			if c.says == "" {
 				expectSaid(t, command, exitFine, nil)
 				return

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -33,11 +31,8 @@ func TestARunShowsItselfUntilItsEnd(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	t.Parallel()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "shown.yaml"), []byte(shownStudy), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	command := exec.Command(filepath.Join(binaries, "cleave"), "run", "shown.yaml", "--serve=127.0.0.1:0")
-	command.Dir = dir
+	writeFiles(t, dir, map[string]string{"shown.yaml": shownStudy})
+	command := program(dir, "run", "shown.yaml", "--serve=127.0.0.1:0")
 	told, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

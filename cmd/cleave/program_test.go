@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 4 * time.Minute
+
+// program returns cleave with arguments, which runs in a folder.
+func program(dir string, args ...string) *exec.Cmd {
+	command := exec.Command(filepath.Join(binaries, "cleave"), args...)
+	command.Dir = dir
+	return command
+}
+
+// with adds variables to the environment of a command.
+func with(command *exec.Cmd, variables ...string) *exec.Cmd {
+	command.Env = append(os.Environ(), variables...)
+	return command
+}
+
+// ended runs a command to its end, and returns its exit code and what it printed.
+func ended(t *testing.T, command *exec.Cmd) (code int, printed string) {
+	t.Helper()
+	out, err := command.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return command.ProcessState.ExitCode(), string(out)
+}
+
+// expectSaid runs a command to its end, and wants this exit code and these texts in what it prints.
+func expectSaid(t *testing.T, command *exec.Cmd, code int, says []string) {
+	t.Helper()
+	got, printed := ended(t, command)
+	if got != code {
+		t.Errorf("exit code %d, want %d\n%s", got, code, printed)
+	}
+	expectTexts(t, "what it prints", printed, says...)
+}
+
+// expectTexts wants all of some texts in another one.
+func expectTexts(t *testing.T, what, text string, wanted ...string) {
+	t.Helper()
+	for _, want := range wanted {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s lacks %q:\n%s", what, want, text)
+		}
+	}
+}
+
+// commandCase is a command line with the exit code and the texts that it is to give.
+type commandCase struct {
+	name, args string
+	code       int
+	says       []string
+}
+
+// killWhen starts a cleave and kills it once something is so.
+func killWhen(t *testing.T, command *exec.Cmd, what string, is func() bool) {
+	t.Helper()
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, what, is)
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = command.Wait() // killed, as it should be
+}
+
+// until looks again and again until a state of the world is there, and returns it.
+func until[T any](t *testing.T, what string, look func() (T, bool)) T {
+	t.Helper()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(25 * time.Millisecond) {
+		if state, ok := look(); ok {
+			return state
+		}
+	}
+	t.Fatalf("waited %v until %s", patience, what)
+	panic("unreachable")
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	until(t, what, func() (struct{}, bool) { return struct{}{}, is() })
+}
+
+// needPrograms skips a test of programs that are not on this host.
+func needPrograms(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("%s is not installed: type: apt-get install %[1]s", name)
+		}
+	}
+}
+
+// writeFiles writes files into a folder, by their names, which may have folders.
+func writeFiles(t *testing.T, dir string, texts map[string]string) {
+	t.Helper()
+	for name, text := range texts {
+		path := filepath.Join(dir, name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// contents returns all regular files below a folder.
+func contents(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			files[path], err = os.ReadFile(filepath.Join(dir, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// savedTrials reads the records of the trials below a folder of results, as far as they are written.
+func savedTrials(t *testing.T, results string) (trials []lab.Trial) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(results, "*", "latest", "trials", "*", "trial.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		if strings.Contains(path, ".part/") {
+			continue // being written
+		}
+		data, err := os.ReadFile(path)
+		var trial lab.Trial
+		if err := errors.Join(err, json.Unmarshal(data, &trial)); err != nil {
+			t.Fatal(err)
+		}
+		trials = append(trials, trial)
+	}
+	return trials
+}
+
+// trialsOf reads the records below a folder of results, of which there are some.
+func trialsOf(t *testing.T, results string) []lab.Trial {
+	t.Helper()
+	trials := savedTrials(t, results)
+	if len(trials) == 0 {
+		t.Fatalf("no trials in %s", results)
+	}
+	return trials
+}
