@@ -47,15 +47,15 @@ func backings(scratch string) (map[string]lab.Backing, error) {
 	for _, b := range server.Backings(scratch) {
 		all[b.Kind()] = b
 	}
-	users, err := users()
-	for kind, b := range users {
+	servers, err := namedServers()
+	for kind, b := range servers {
 		all[kind] = b
 	}
 	return all, err
 }
 
-// users returns the servers that the user names, by the kinds whose place they take.
-func users() (map[string]named.Backing, error) {
+// namedServers returns the servers that the user names, by the kinds that they replace.
+func namedServers() (map[string]named.Backing, error) {
 	all, err := named.FromEnvironment(os.LookupEnv)
 	if err != nil {
 		return all, withCode(exitBadPlan, "%w", err)
@@ -88,7 +88,7 @@ func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, e
 	return system, nil
 }
 
-// systemNamed returns the system of that name, where it can do what T asks for.
+// systemNamed returns the system of that name if it implements T.
 func systemNamed[T lab.System](name string, c conditions) (T, bool) {
 	for _, system := range systems(c) {
 		if found, can := system.(T); can && system.Describe().Name == name {
@@ -99,7 +99,7 @@ func systemNamed[T lab.System](name string, c conditions) (T, bool) {
 	return none, false
 }
 
-// systemsThat returns the names of the systems that can do what T asks for.
+// systemsThat returns the names of the systems that implement T.
 func systemsThat[T lab.System]() []string {
 	var names []string
 	for _, system := range systems(conditions{}) {
@@ -156,16 +156,14 @@ func unitPrograms() error {
 	for _, part := range []struct{ name, path string }{{"the unit programs are", units},
 		{"host-agent, which keeps units, is", hostAgent(own)}} {
 		if _, err := os.Stat(part.path); err != nil {
-			return withCode(exitMissingPart, "%s not beside cleave (%s): unpack the whole archive, "+
-				"or build all with: make build",
-				part.name, part.path)
+			return withCode(exitMissingPart, "%s not beside cleave (%s): unpack the whole archive, or build all "+
+				"with: make build", part.name, part.path)
 		}
 	}
 	return nil
 }
 
-// deployers returns the deployments that this program brings. label marks all that
-// they start.
+// deployers returns the deployers of this program, by their names. All that they start carries the label.
 func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	users, err := usersCluster()
 	if err != nil {
@@ -207,7 +205,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// useColour follows NO_COLOR (no-color.org).
+// useColour reports whether to print in colour: on a terminal, unless NO_COLOR is set (no-color.org).
 func useColour(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == ""
 }

@@ -68,6 +68,7 @@ init system ''                                   | no such file
 init system missing/x.yaml | missing/x.yaml: no such file or directory: give another path
 init system pipe --force                         | no such device or address
 init bogus                                       | no file to begin with for "bogus"
+init system --url URL                            | is for --from
 compare a=URL b=URL -r 1 --connections 0            | --connections is 0
 compare a=URL b=URL -u 1 -c 5                       | every one of --users has a connection
 compare a=URL b=URL -r 1 --timeout -1s              | --timeout is -1s

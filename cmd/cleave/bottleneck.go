@@ -104,7 +104,7 @@ func (f *bottleneckFlags) register(command *cobra.Command) {
 	addGroup(command, "Output", f.addOutput, f.addVerdict)
 }
 
-// What a unit can get more of.
+// The resources of which a unit can get more.
 const (
 	resourceReplicas = "replicas"
 	resourceCPU      = "cpu"
@@ -167,16 +167,11 @@ func (f *bottleneckFlags) scaled(s lab.Study, base lab.Variant, units []string) 
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// throughputFirst are metrics in the order in which they are told.
+// throughputFirst returns metrics with the throughput before all others.
 func throughputFirst(metrics []lab.Metric) []lab.Metric {
-	rank := func(m lab.Metric) int {
-		if m.Quantity == lab.Goodput {
-			return 0
-		}
-		return 1
-	}
-	return slices.SortedStableFunc(slices.Values(metrics),
-		func(a, b lab.Metric) int { return rank(a) - rank(b) })
+	isOther := func(m lab.Metric) bool { return m.Quantity != lab.Goodput }
+	return slices.Concat(slices.DeleteFunc(slices.Clone(metrics), isOther),
+		slices.DeleteFunc(slices.Clone(metrics), func(m lab.Metric) bool { return !isOther(m) }))
 }
 
 // mistakes are those of single flags.
@@ -200,7 +195,7 @@ func (f *bottleneckFlags) mistakes() error {
 	return errors.Join(append(mistakes, f.checkDesign())...)
 }
 
-// point returns the load: users of a closed loop, and what else the system is to be told.
+// point returns the load: users of a closed loop, with the levels of --level.
 func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 	users, known := info.Parameter(lab.FactorUsers)
 	if !known {
@@ -211,11 +206,11 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 		return lab.Point{}, fmt.Errorf("--users is %d, expected a number from 1 to %g", f.users, users.Max)
 	}
 	p := usersPoint(f.users)
-	return p, setLevels(p, info, f.levels)
+	return p, setLevels(info, f.levels, p)
 }
 
-// base returns the variant that is scaled, with the units that are to be. Where no architecture
-// was asked for, it is the first with several units that can be replicated.
+// base returns the variant to scale, with the units that get more. Without --architecture, it is the first
+// architecture with several units that can be replicated.
 func (f *bottleneckFlags) base(
 	s lab.Study, info lab.SystemInfo, onBackings backingKnobs,
 ) (lab.Variant, []string, error) {

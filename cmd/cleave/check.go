@@ -137,10 +137,8 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 	if err := f.withFaults(system, &s, secret.NewVault(os.LookupEnv)); err != nil {
 		return lab.Plan{}, err
 	}
-	for _, p := range s.Points {
-		if err := setLevels(p, info, f.levels); err != nil {
-			return lab.Plan{}, err
-		}
+	if err := setLevels(info, f.levels, s.Points...); err != nil {
+		return lab.Plan{}, err
 	}
 	return f.expand(&study.File{Study: s}, f.options())
 }
@@ -235,9 +233,8 @@ func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags
 	fmt.Fprintf(table, "%s\tverdict\t%son\n", kind, tabbedTitles(columns.Columns))
 	for _, trial := range trials {
 		services := slices.Sorted(maps.Values(trial.Services))
-		fmt.Fprintf(table, "%s\t%s\t%s%s\n", trial.Variant, trial.Audit.Verdict, tabbedValues(columns.Columns,
-			trial),
-			strings.Join(services, ", "))
+		fmt.Fprintf(table, "%s\t%s\t%s%s\n", trial.Variant, trial.Audit.Verdict,
+			tabbedValues(columns.Columns, trial), strings.Join(services, ", "))
 	}
 	for _, v := range plan.Study.Absent {
 		fmt.Fprintf(table, "%s\tuntestable here\n", v.Name)

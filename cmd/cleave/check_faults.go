@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// firstFault is the time of the first fault in the load, in seconds, where nothing is said.
+	// firstFault is the default time of the first fault in the load, in seconds.
 	firstFault = 1.0
-	// unitReturns, serviceReturns and nodeReturns are how long a restart may take before the load
-	// could be over too early for the next fault, in seconds. RabbitMQ takes five, a node
-	// of Kubernetes with ten pods, or one that is emptied, as long.
+	// unitReturns, serviceReturns and nodeReturns are the times, in seconds, that a plan reserves for a restart,
+	// so that the load lasts until the next fault. RabbitMQ takes five seconds, and so does a node of Kubernetes
+	// with ten pods.
 	unitReturns    = 1.5
 	serviceReturns = 10.0
 	nodeReturns    = 15.0
@@ -35,8 +35,7 @@ const (
 	faultyRate = 500.0
 )
 
-// parseFault reads KIND:TARGET[@AFTER][+HEAL][,delay=SPAN][,rate=BYTES]. After is NaN where
-// it is not said.
+// parseFault reads KIND:TARGET[@AFTER][+HEAL][,delay=SPAN][,rate=BYTES]. After is NaN if it is not given.
 func parseFault(text string) (lab.Fault, error) {
 	kind, rest, _ := strings.Cut(text, ":")
 	f := lab.Fault{Kind: lab.FaultKind(kind), After: math.NaN(), Heal: lab.FaultKind(kind).DefaultHeal()}
@@ -158,8 +157,7 @@ func addFaults(s *lab.Study, texts []string, secrets *secret.Vault) ([]lab.Layou
 	return layouts, errors.Join(mistakes...)
 }
 
-// inTurn has faults that name no time begin when those before them are over in
-// every layout.
+// inTurn gives faults without a time the one at which those before them are over in every layout.
 func inTurn(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 	free := firstFault
 	for i := range faults {
@@ -174,8 +172,7 @@ func inTurn(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 	return faults
 }
 
-// over returns when a fault will be healed in a layout, in seconds since the start of
-// the load.
+// over returns the time at which a fault will be healed in a layout, in seconds since the start of the load.
 func over(f lab.Fault, layout lab.Layout) float64 {
 	if f.Target == lab.EveryUnit {
 		n := float64(len(layout.Units) - 1) // one leads
@@ -201,9 +198,8 @@ func over(f lab.Fault, layout lab.Layout) float64 {
 	return f.After + f.Heal + unitReturns
 }
 
-// showFaults writes what was done to the trials and what clients noticed of it.
-// The healing is the slowest, from its begin (the start of a process that was killed)
-// until the target could be used.
+// showFaults writes the faults of the trials and what clients noticed of them, with the slowest healing: from
+// its begin, such as the start of a process that was killed, until the target could be used.
 func showFaults(to io.Writer, kind string, columns []lab.CheckColumn, trials []lab.Trial) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	shown := false
@@ -227,8 +223,7 @@ func showFaults(to io.Writer, kind string, columns []lab.CheckColumn, trials []l
 			}
 		}
 		fmt.Fprintf(table, "%s\t%d of %d\t%d\t%.2f s\t%s\n", trial.Variant, done, len(trial.Faults), healed,
-			slowest,
-			strings.TrimSuffix(tabbedValues(columns, trial), "\t"))
+			slowest, strings.TrimSuffix(tabbedValues(columns, trial), "\t"))
 	}
 	return table.Flush()
 }

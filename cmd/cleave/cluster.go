@@ -17,26 +17,27 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// usersCluster returns the Kubernetes cluster that the user names, or nil.
-func usersCluster() (*kubernetes.Users, error) {
-	users, err := kubernetes.FromEnvironment(os.LookupEnv)
+// fromEnvironment reads what the user names in the environment.
+func fromEnvironment[T any](read func(lookup func(string) (string, bool)) (T, error)) (T, error) {
+	named, err := read(os.LookupEnv)
 	if err != nil {
-		return nil, withCode(exitBadPlan, "%w", err)
-	}
-	return users, nil
-}
-
-// usersSwarm returns the swarm that the user names, or nil.
-func usersSwarm() (*swarm.Users, error) {
-	named, err := swarm.FromEnvironment(os.LookupEnv)
-	if err != nil {
-		return nil, withCode(exitBadPlan, "%w", err)
+		var none T
+		return none, withCode(exitBadPlan, "%w", err)
 	}
 	return named, nil
 }
 
-// checkClusters refuses flags that name clusters or hosts on which no variant is deployed: they would do
-// nothing.
+// usersCluster returns the Kubernetes cluster that the user names, or nil.
+func usersCluster() (*kubernetes.Users, error) { return fromEnvironment(kubernetes.FromEnvironment) }
+
+// usersSwarm returns the swarm that the user names, or nil.
+func usersSwarm() (*swarm.Users, error) { return fromEnvironment(swarm.FromEnvironment) }
+
+// usersHosts returns the hosts that the user names.
+func usersHosts() ([]string, error) { return fromEnvironment(ssh.Named) }
+
+// checkClusters returns an error for flags that name clusters or hosts on which no variant is deployed: they
+// would do nothing.
 func checkClusters(flags *pflag.FlagSet, variants []lab.Variant) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		deployments := map[string][]string{"context": {lab.Kubernetes}, "kubeconfig": {lab.Kubernetes},
@@ -65,15 +66,6 @@ func swarmMissing() error {
 		return err
 	}
 	return swarm.Missing()
-}
-
-// usersHosts returns the hosts that the user names.
-func usersHosts() ([]string, error) {
-	names, err := ssh.Named(os.LookupEnv)
-	if err != nil {
-		return nil, withCode(exitBadPlan, "%w", err)
-	}
-	return names, nil
 }
 
 // hostAgent returns the path of the program that keeps units, on this host and on others. It lies beside this

@@ -88,7 +88,7 @@ func (f *compareFlags) mistakes() error {
 	return errors.Join(mistakes...)
 }
 
-// checkNameBy returns the mistake in what names the processes of commands.
+// checkNameBy returns the mistake in --name-by.
 func (f *compareFlags) checkNameBy(definitions []external.Definition) error {
 	if f.nameBy == "" {
 		return nil
@@ -116,7 +116,7 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 	var points []lab.Point
 	add := func(point lab.Point) error {
 		if slices.ContainsFunc(points, func(p lab.Point) bool { return p.Name == point.Name }) {
-			return fmt.Errorf("%s stands there twice", point.Name)
+			return fmt.Errorf("--rate or --users names the point %s twice: leave one out", point.Name)
 		}
 		points = append(points, point)
 		return nil

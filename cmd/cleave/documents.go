@@ -23,14 +23,10 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// Names of the derived documents in a result folder.
-const (
-	analysisFile = store.AnalysisFile
-	resultsFile  = "results.csv"
-	reportFile   = store.ReportFile
-)
+// resultsFile is the document with all results in a result folder.
+const resultsFile = "results.csv"
 
-// documentFlags are the flags of what is shown and written of results.
+// documentFlags are the flags for the documents of results.
 type documentFlags struct {
 	json       string
 	format     string
@@ -154,7 +150,8 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	err = report.Terminal(plain.Raw(shown), concluded,
 		report.Options{Colour: useColour(shown), Full: flags.full, NotesShown: flags.notesShown})
 	err = errors.Join(err, a.writeJSONFile(flags.json, concluded))
-	fmt.Fprintf(shown, "\nreport  %s\nagain   cleave report %s --full\n", folder.Path(reportFile), folder.Dir())
+	fmt.Fprintf(shown, "\nreport  %s\nagain   cleave report %s --full\n", folder.Path(store.ReportFile),
+		folder.Dir())
 	return concluded, err
 }
 
@@ -221,7 +218,7 @@ func writeDocuments(folder *store.Folder, concluded lab.Analysis) error {
 		name  string
 		write func(io.Writer, lab.Analysis) error
 	}{
-		{analysisFile, report.JSON}, {resultsFile, report.CSV}, {reportFile, report.HTML},
+		{store.AnalysisFile, report.JSON}, {resultsFile, report.CSV}, {store.ReportFile, report.HTML},
 	}
 	for _, document := range documents {
 		var buffer bytes.Buffer

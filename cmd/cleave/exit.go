@@ -25,15 +25,15 @@ const (
 	exitInterrupted    = 130
 )
 
-// exitCodes explains the codes in the order of their numbers.
-func exitCodes() []struct {
-	Code    int
-	Meaning string
-} {
-	return []struct {
-		Code    int
-		Meaning string
-	}{
+// exitMeaning is an exit code with its meaning.
+type exitMeaning struct {
+	code    int
+	meaning string
+}
+
+// exitMeanings explains the codes in the order of their numbers.
+func exitMeanings() []exitMeaning {
+	return []exitMeaning{
 		{exitFine, "fine"},
 		{exitFailed, "failed"},
 		{exitBadPlan, "bad study file or arguments"},
@@ -49,9 +49,9 @@ func exitCodes() []struct {
 // exitCodesHelp returns the paragraph of a command's help about its exit codes.
 func exitCodesHelp(codes ...int) string {
 	var parts []string
-	for _, c := range exitCodes() {
-		if slices.Contains(codes, c.Code) {
-			parts = append(parts, fmt.Sprint(c.Code, " ", c.Meaning))
+	for _, c := range exitMeanings() {
+		if slices.Contains(codes, c.code) {
+			parts = append(parts, fmt.Sprint(c.code, " ", c.meaning))
 		}
 	}
 	return "\n\n" + strings.Join(report.Wrap("Exit codes: "+strings.Join(parts, "; ")+".", helpWidth), "\n")
@@ -63,7 +63,7 @@ func measuredCodes() []int {
 		exitUndecided, exitInterrupted}
 }
 
-// codedError is an error that asks for an exit code of its own.
+// codedError is an error with an exit code.
 type codedError struct {
 	code  int
 	cause error
@@ -72,11 +72,12 @@ type codedError struct {
 func (c *codedError) Error() string { return c.cause.Error() }
 func (c *codedError) Unwrap() error { return c.cause }
 
+// withCode returns an error with an exit code.
 func withCode(code int, format string, args ...any) error {
 	return &codedError{code: code, cause: fmt.Errorf(format, args...)}
 }
 
-// exitCode finds the code for what a command returned.
+// exitCode returns the exit code for the error of a command.
 func exitCode(err error) int {
 	var coded *codedError
 	var problems study.Problems

@@ -61,44 +61,44 @@ type stepBuilder struct {
 }
 
 // addOrder adds the steps of one order, with those to the deployment before the step with the index at.
-func (w *stepBuilder) addOrder(order int, steps []lab.PathStep, at int) error {
-	w.stops = append(w.stops, w.known[0])
-	name := w.known[0].Name // without a deployment in it
+func (b *stepBuilder) addOrder(order int, steps []lab.PathStep, at int) error {
+	b.stops = append(b.stops, b.known[0])
+	name := b.known[0].Name // without a deployment in it
 	for i := range len(steps) + 1 {
 		if i == at {
-			w.addDeployment(order, name)
+			b.addDeployment(order, name)
 		}
 		if i == len(steps) {
 			break
 		}
 		name = steps[i].Variant
-		known := slices.IndexFunc(w.known, func(v lab.Variant) bool { return v.Name == name })
+		known := slices.IndexFunc(b.known, func(v lab.Variant) bool { return v.Name == name })
 		if known < 0 {
 			return fmt.Errorf("a step leads to %q, which is none of the variants", name)
 		}
-		next := w.known[known]
+		next := b.known[known]
 		if i >= at {
-			next.Name, next.Deployment = name+"-"+w.to, w.to
+			next.Name, next.Deployment = name+"-"+b.to, b.to
 		}
-		w.add(order, next, steps[i])
+		b.add(order, next, steps[i])
 	}
 	return nil
 }
 
 // addDeployment adds the steps to the deployment.
-func (w *stepBuilder) addDeployment(order int, name string) {
-	for _, deployment := range deploymentsBetween(w.known[0].Deployment, w.to) {
-		next := w.stops[len(w.stops)-1]
+func (b *stepBuilder) addDeployment(order int, name string) {
+	for _, deployment := range deploymentsBetween(b.known[0].Deployment, b.to) {
+		next := b.stops[len(b.stops)-1]
 		change := lab.KnobChange{Knob: "deployment", From: next.Deployment, To: deployment}
 		next.Name, next.Deployment = name+"-"+deployment, deployment
-		w.add(order, next, lab.PathStep{Changes: []lab.KnobChange{change}})
+		b.add(order, next, lab.PathStep{Changes: []lab.KnobChange{change}})
 	}
 }
 
 // add adds a step to the next variant.
-func (w *stepBuilder) add(order int, next lab.Variant, step lab.PathStep) {
-	step.Order, step.Before, step.Variant = order, w.stops[len(w.stops)-1].Name, next.Name
-	w.stops, w.steps = append(w.stops, next), append(w.steps, step)
+func (b *stepBuilder) add(order int, next lab.Variant, step lab.PathStep) {
+	step.Order, step.Before, step.Variant = order, b.stops[len(b.stops)-1].Name, next.Name
+	b.stops, b.steps = append(b.stops, next), append(b.steps, step)
 }
 
 // deploymentsBetween returns the deployments from one to another, without the first. A step from processes to

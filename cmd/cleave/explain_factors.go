@@ -50,7 +50,7 @@ func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKno
 	load := f.measuredLoad()
 	load.Objective = f.objective
 	s := f.frame(info, load, base.Name)
-	if err := f.setLevels(s, info); err != nil {
+	if err := setLevels(info, f.levels, s.Points...); err != nil {
 		return lab.Plan{}, err
 	}
 	s.Title = fmt.Sprintf("what %s change in %s, alone and in pairs", figure.And(knobsOf(factors)), base.Name)
@@ -160,8 +160,8 @@ func atHigh(base lab.Variant, set []lab.Factor) lab.Variant {
 	return v
 }
 
-// allTurn returns an error that names a factor without effect, whether the others are at their low or at
-// their high levels.
+// allTurn returns an error that names a factor without effect, both with the others at their low and at their
+// high levels.
 func allTurn(info lab.SystemInfo, base lab.Variant, factors []lab.Factor) error {
 	if info.Changes == nil {
 		return nil

@@ -65,7 +65,7 @@ func (f *explainFlags) register(command *cobra.Command) {
 	addGroup(command, "Output", f.addOutput, f.addVerdict)
 }
 
-// complete fills in what was not given: from the system, and shorter for a quick experiment.
+// complete sets the flags that were not given to the defaults of the system, and shortens a quick experiment.
 func (f *explainFlags) complete(usual lab.Explanation) {
 	if !f.isSet("from") {
 		f.from = usual.From
@@ -120,15 +120,15 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	load := f.measuredLoad()
 	load.Objective = f.objective
 	s := f.study(info, load, stops, steps)
-	if err := f.setLevels(s, info); err != nil {
+	if err := setLevels(info, f.levels, s.Points...); err != nil {
 		return lab.Plan{}, err
 	}
 	s.Metrics = f.metrics(info, system.Explanation().Metrics)
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// tunedOf returns an architecture with knobs behind it, with the tuned architecture that
-// stands beside it in its place; a tuned one stays.
+// tunedOf returns the text of --to, an architecture with knobs behind it, with the tuned architecture in
+// place of the stock one. A tuned one stays.
 func tunedOf(info lab.SystemInfo, text string) (string, error) {
 	name, knobs, _ := strings.Cut(strings.TrimSpace(text), " ")
 	var have []string
@@ -209,16 +209,6 @@ func (f *explainFlags) frame(info lab.SystemInfo, load lab.Load, baseline string
 	return s
 }
 
-// setLevels gives all points the levels of --level.
-func (f *explainFlags) setLevels(s lab.Study, info lab.SystemInfo) error {
-	for _, p := range s.Points {
-		if err := setLevels(p, info, f.levels); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // point returns the load that every stop gets.
 func (f *explainFlags) point() lab.Point {
 	if f.users > 0 {
@@ -231,8 +221,8 @@ func (f *explainFlags) point() lab.Point {
 // a trial (order statistics at 95 %).
 const leastForP99 = 299
 
-// metrics returns the system's, those first that explain a cost. A tail of too few
-// operations explains nothing: it is left out.
+// metrics returns the metrics of the system, those first that explain a cost. It leaves out tails that rest
+// on too few operations.
 func (f *explainFlags) metrics(info lab.SystemInfo, first []string) []lab.Metric {
 	all := slices.DeleteFunc(slices.Clone(info.Metrics), func(m lab.Metric) bool {
 		return f.users == 0 && m.Quantile == 0.99 && f.rate*f.duration.Seconds() < leastForP99

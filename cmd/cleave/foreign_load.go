@@ -133,7 +133,7 @@ func coreList(text string) ([]int, error) {
 	return cores, nil
 }
 
-// trialSlack is the time of a trial beside the waits that have limits of their own.
+// trialSlack is the time that a trial may take beside the waits with limits of their own.
 const trialSlack = 30 * time.Second
 
 // trialTimeout returns how many seconds a trial may take.
@@ -173,9 +173,9 @@ func longestStart(definitions []external.Definition) float64 {
 	return longest
 }
 
-// checkSystems finds mistakes in load and targets before anything is played, and asks
-// for consent. What does not run yet cannot prove an owner's: where a list of those is
-// given, it is asked in the trial. It packs the scenario's files.
+// checkSystems finds mistakes in load and targets before anything is played, asks for consent, and packs the
+// scenario's files. A system that does not run yet cannot prove the consent of its owner: with a consent
+// list, it is asked in the trial.
 func (f *foreignFlags) checkSystems(
 	ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault,
 ) error {
@@ -187,7 +187,8 @@ func (f *foreignFlags) checkSystems(
 			users, _ := p.Level(external.Users)
 			from, _ := p.Level(external.SearchFrom)
 			operations, _ := p.Level(external.Operations)
-			job.Rate, job.Users = max(rate, from, min(operations, 1)), int(users) // how many there are says nothing
+			// A number of operations has no rate to be checked: any will do.
+			job.Rate, job.Users = max(rate, from, min(operations, 1)), int(users)
 			spec, err := checkLoad(job, dir, secrets)
 			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {
 				_, err = spec.Prepare(ctx)

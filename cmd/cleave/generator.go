@@ -31,8 +31,8 @@ type generator struct {
 	program string
 	limit   objective.Objective // zero: none
 	secrets *secret.Vault       // the values behind the references of scenarios
-	// maxSteal is above which share of the processors withheld a load of a search that
-	// failed is played again; 0: nobody looks.
+	// maxSteal is the share of the processors that the host may withhold before a failed load of a search is
+	// played again; 0: it is not checked.
 	maxSteal float64
 }
 
@@ -67,7 +67,7 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	}
 	const file = "job.json"
 	return lab.UnitSpec{
-		Name: "generator", Role: "generator",
+		Name: lab.RoleGenerator, Role: lab.RoleGenerator,
 		Runnable: lab.Runnable{
 			Program: g.program, Args: []string{"agent", "--job", "@{dir}/" + file},
 			Files: map[string][]byte{file: text},
@@ -76,7 +76,7 @@ func (g generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 	}, nil
 }
 
-// agentJob returns the job in the words of the load engine.
+// agentJob returns the job for the load engine.
 func agentJob(job lab.LoadJob) (agent.Job, error) {
 	work := agent.Job{
 		Schema: agent.Schema, Unit: job.Unit, Allow: job.Consent, Files: job.Files, Objective: job.Objective,
@@ -122,10 +122,10 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 	return work, nil
 }
 
-// startOf returns the rate of a load, or where a search begins: between the job's rate and
-// twice it, by the seed and the variant. A search doubles and bisects. Were all begun at
-// one rate, or those of a block, all would end on the same few rates, and capacities
-// that differ by a step in every block would look as if they were known without error.
+// startOf returns the rate of a load, or the one at which a search begins: between the job's rate and twice
+// that, by the seed and the variant. Searches double and bisect the rate. If all, or those of a block, began
+// at one rate, they would end on the same few rates, and capacities that differ by one step in every block
+// would seem to have no error.
 func startOf(job lab.LoadJob) float64 {
 	if !job.Search {
 		return job.Rate
@@ -137,9 +137,8 @@ func startOf(job lab.LoadJob) float64 {
 	return math.Round(scattered*100) / 100
 }
 
-// arrivals returns the times in seconds at which flows are due, one per line: evenly
-// over a time, or all at once, and then as many are under way as there are
-// connections.
+// arrivals returns the due times of flows in seconds, one per line: evenly over a time, or all at once, so
+// that the connections limit how many are under way.
 func arrivals(count int, over float64) []byte {
 	if over <= 0 {
 		return bytes.Repeat([]byte("0\n"), count)
@@ -206,9 +205,8 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	return read, nil
 }
 
-// reliefOf returns when the last second ended of which the 99th percentile took longer than an
-// objective permits, in seconds since the beginning of the load; 0: there was none. The end of
-// the load is no relief.
+// reliefOf returns the end of the last second whose 99th percentile was above an objective, in seconds since
+// the beginning of the load; 0: there was none. If that is the last second of the load, there was no relief.
 func reliefOf(course []lab.Slice, limit objective.Objective) (seconds float64, relieved bool) {
 	longest := limit.LongestTime(0).Seconds()
 	if longest == 0 || len(course) == 0 {
@@ -226,7 +224,7 @@ func reliefOf(course []lab.Slice, limit objective.Objective) (seconds float64, r
 	return seconds, true
 }
 
-// searchOf returns what is kept of a search.
+// searchOf returns the record of a search.
 func searchOf(c *record.Capacity) *lab.Search {
 	kept := &lab.Search{Reason: c.Reason}
 	for _, p := range c.Probes {
@@ -239,7 +237,7 @@ func searchOf(c *record.Capacity) *lab.Search {
 	return kept
 }
 
-// outcomeOf returns what is kept of one operation.
+// outcomeOf returns the record of one operation.
 func outcomeOf(o record.Operation) lab.OperationOutcome {
 	kept := lab.OperationOutcome{Name: o.Name, Sent: o.Sent, OK: o.OK, Errors: o.Errors}
 	if times := o.ResponseTime; times.P50 != nil {

@@ -58,9 +58,9 @@ func (a app) cleanCommand() *cobra.Command {
 	}
 }
 
-// clean removes what there is, also when something cannot be.
+// clean removes all leftovers that it can, also after errors.
 func (a app) clean(ctx context.Context) error {
-	users, err := users()
+	users, err := namedServers()
 	found, failed := leftovers.Find(leftovers.Root())
 	err = errors.Join(err, failed)
 	var removed []string
@@ -112,7 +112,7 @@ type backingState struct {
 	Install string `json:"install,omitempty"` // the command that brings it
 }
 
-// programState returns whether this host has a proxy program; packaged is its package.
+// programState returns the state of a program on this host; packaged is its package, use its purpose.
 func programState(program, packaged, use string) backingState {
 	if _, err := exec.LookPath(program); err != nil {
 		return backingState{Missing: fmt.Sprintf("there is no program %q here", program),
@@ -121,7 +121,7 @@ func programState(program, packaged, use string) backingState {
 	return backingState{Is: program + ", " + use}
 }
 
-// diskState returns the disk state of the replicated disk that knobs of systems ask for.
+// diskState returns the state of the replicated disk that knobs of systems ask for.
 func diskState() backingState {
 	if err := gluster.Missing(); err != nil {
 		return backingState{Missing: err.Error()}
@@ -143,8 +143,8 @@ func stateOf(b server.Availability) backingState {
 // serverPatience is how long a server of the user may take to say what it is.
 const serverPatience = 10 * time.Second
 
-// usersServer returns the state of a server that the user names.
-func usersServer(ctx context.Context, b named.Backing) backingState {
+// stateOfUsers returns the state of a server that the user names.
+func stateOfUsers(ctx context.Context, b named.Backing) backingState {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	err := b.Preflight()
@@ -215,10 +215,10 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 		}
 	}
 	found.Needs["replicated disk"] = diskState()
-	users, mistaken := users()
-	for kind, b := range users {
+	servers, mistaken := namedServers()
+	for kind, b := range servers {
 		if _, listed := found.Backings[kind]; listed {
-			found.Backings[kind] = usersServer(ctx, b)
+			found.Backings[kind] = stateOfUsers(ctx, b)
 		}
 	}
 	left, err := leftovers.Find(leftovers.Root())
@@ -252,7 +252,7 @@ func (a app) showDiagnosis(found diagnosis) {
 	}
 }
 
-// showStates lists what is here, and how the rest would be.
+// showStates lists the parts that this host has, and how to install the rest.
 func (a app) showStates(title string, states map[string]backingState) {
 	fmt.Fprintln(a.out, "\n"+title)
 	for _, name := range slices.Sorted(maps.Keys(states)) {

@@ -21,7 +21,7 @@ import (
 //go:embed starters
 var starters embed.FS
 
-// starterKinds returns what init can write.
+// starterKinds returns the kinds of files that init can write.
 func starterKinds() []string { return []string{"system", "study", "scenario"} }
 
 func (a app) initCommand() *cobra.Command {
@@ -48,6 +48,9 @@ With --from the system is that of a compose file, or of manifests of Kubernetes
 			path := kind + ".yaml"
 			if len(args) > 1 {
 				path = args[1]
+			}
+			if from == "" && address != "" {
+				return withCode(exitBadPlan, "--url %s is for --from: give both, or leave it out", address)
 			}
 			if from == "" {
 				text, err := starters.ReadFile("starters/" + kind + ".yaml")
@@ -101,7 +104,7 @@ func (a app) init(kind, path string, text []byte, force bool) error {
 	return nil
 }
 
-// systemFile returns the system file, which will be at path, of a compose file or of manifests.
+// systemFile returns a system file for path that names a compose file or manifests.
 func systemFile(path, from, address string) ([]byte, error) {
 	d, err := external.OfServices("", from, address)
 	if err != nil {

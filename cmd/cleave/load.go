@@ -96,13 +96,13 @@ func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 	shown := a.textStream(flags.outputs.json == "-")
 	a.conceal(&outcome)
 	showLoad(shown, &outcome)
-	if err := errors.Join(played, flags.outputs.write(a.out, &outcome), flags.outputs.close(whole)); err != nil {
+	if err := errors.Join(played, flags.outputs.write(a, &outcome), flags.outputs.close(whole)); err != nil {
 		return err
 	}
 	return judgeLoad(&outcome.Summary, run.limit, flags.search)
 }
 
-// conceal takes secrets out of what the target has said.
+// conceal replaces secrets in what the target has answered.
 func (a app) conceal(o *trial.Outcome) {
 	o.Report.Example = a.secrets.Conceal(o.Report.Example)
 	for _, texts := range o.Summary.Said {
@@ -239,8 +239,8 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 	return r.trial.Search(ctx, quest)
 }
 
-// findFirstRate makes the load open: at a quarter of the pace at which a few users, each of
-// whom waits for answers, get theirs in a second.
+// findFirstRate replaces the closed loop of a search by an open one, at a quarter of the rate at which its
+// users get answers in a second.
 func (r *loadRun) findFirstRate(ctx context.Context) error {
 	const part = 4
 	spec := r.spec
@@ -284,7 +284,7 @@ func judgeLoad(s *record.Summary, limit objective.Objective, searched bool) erro
 	case s.Generator.Limited:
 		return withCode(exitLoadNotReached, "the client, not the system, was the limit: %s",
 			strings.Join(s.Generator.LimitedBy, "; "))
-	case s.OfferedRate != nil && s.AchievedRate < leastAchieved**s.OfferedRate:
+	case s.OfferedRate != nil && s.AchievedRate < leastAchieved*(*s.OfferedRate):
 		return withCode(exitLoadNotReached,
 			"the load was not achieved: %.6g/s of %.6g/s were sent, %d never: offer less, or use more connections",
 			s.AchievedRate, *s.OfferedRate, s.Unsent)

@@ -12,11 +12,10 @@ import (
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
-// shortest is the length of an interval that is shown: the rest of a second at
-// the end says nothing.
+// shortest is the length of the shortest interval that is shown: the rest of a second at the end says little.
 const shortest = 100 * time.Millisecond
 
-// progress returns what shows a second while the load goes on.
+// progress returns a function that shows a second of the load.
 func (r *loadRun) progress() func(trial.Second) {
 	form := r.flags.outputs.progress
 	if form == "auto" {
@@ -123,8 +122,7 @@ func (v *liveView) object(s trial.Second) {
 		return
 	}
 	line := secondLine{Event: "second", Second: m.at.Seconds(), Sent: m.sent, Due: m.due, P50: m.response.P50,
-		P99:          m.response.P99,
-		SendLateness: m.late.P99, Errors: map[string]int64{}, CPU: m.cpu / 100,
+		P99: m.response.P99, SendLateness: m.late.P99, Errors: map[string]int64{}, CPU: m.cpu / 100,
 		Left: max(0, v.duration-m.at).Seconds()}
 	for outcome, n := range v.errors {
 		line.Errors[outcome.String()] = n

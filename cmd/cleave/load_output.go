@@ -103,22 +103,15 @@ func (o *loadOutputs) logSecond(s trial.Second) error {
 	return o.log.Write(s.Results)
 }
 
-func (o *loadOutputs) write(standard io.Writer, outcome *trial.Outcome) error {
-	var failures []error
-	switch o.json {
-	case "":
-	case "-":
-		failures = append(failures, writeJSON(standard, outcome.Summary))
-	default:
-		failures = append(failures, writeFile(o.json,
-			func(w io.Writer) error { return writeJSON(w, outcome.Summary) }))
+// write writes the files of the whole load.
+func (o *loadOutputs) write(a app, outcome *trial.Outcome) error {
+	err := a.writeDocument(o.json, func(w io.Writer) error { return writeJSON(w, outcome.Summary) })
+	if o.hgrm == "" {
+		return err
 	}
-	if o.hgrm != "" {
-		failures = append(failures, writeFile(o.hgrm, func(w io.Writer) error {
-			return record.WritePercentiles(w, outcome.Results.Times(record.Response, record.All))
-		}))
-	}
-	return errors.Join(failures...)
+	return errors.Join(err, writeFile(o.hgrm, func(w io.Writer) error {
+		return record.WritePercentiles(w, outcome.Results.Times(record.Response, record.All))
+	}))
 }
 
 // close ends the files that were written while the load went on; whole: they have

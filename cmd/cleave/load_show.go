@@ -54,7 +54,7 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 
 // wholeFlows explains an achieved rate above the offered one: flows cannot be divided.
 func wholeFlows(s *record.Summary) string {
-	if s.AchievedRate <= 1.01**s.OfferedRate {
+	if s.AchievedRate <= 1.01*(*s.OfferedRate) {
 		return ""
 	}
 	return fmt.Sprintf(" (%.0f in %s)", s.AchievedRate*s.Duration, figure.Amount(s.Duration, "s"))

@@ -38,8 +38,8 @@ func main() {
 	os.Exit(exitCode(err))
 }
 
-// newRoot builds the command line on the given streams. What it shows steers no
-// terminal, wherever a text comes from; only an agent's protocol passes as it is.
+// newRoot builds the command line on the given streams. It removes control characters from all that commands
+// print; only an agent's protocol passes as it is.
 func newRoot(in io.Reader, rawOut, rawErrOut io.Writer) *cobra.Command {
 	out, errOut := plain.NewWriter(rawOut), plain.NewWriter(rawErrOut)
 	root := &cobra.Command{
@@ -101,8 +101,8 @@ func badFlag(command *cobra.Command, err error) error {
 		helpOf(command))
 }
 
-// emptyFlags refuses flags that were given without a value: what a variable of a
-// script does not hold must not become the default. An empty body is one.
+// emptyFlags returns an error for flags with an empty value: an unset variable of a script must not mean the
+// default. An empty body is a body.
 func emptyFlags(command *cobra.Command) error {
 	var mistakes []error
 	command.Flags().Visit(func(f *pflag.Flag) {
@@ -120,7 +120,7 @@ func emptyFlags(command *cobra.Command) error {
 	return nil
 }
 
-// knownCommand refuses what is no command.
+// knownCommand returns an error for arguments that begin with no command.
 func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -133,8 +133,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 		yamlfile.Suggest(args[0], known))
 }
 
-// helpCommand shows the help of a command. The library's own ends well when there is
-// no such command.
+// helpCommand shows the help of a command. The library's own one ends with 0 if there is no such command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "say more about a command",
@@ -148,7 +147,7 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// arguments refuses a wrong number of arguments with the exit code for it.
+// arguments wraps a check of arguments, whose error gets the exit code for bad arguments.
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if err := check(command, args); err != nil {
@@ -166,8 +165,8 @@ func helpOf(command *cobra.Command) string {
 func exitCodesTopic() *cobra.Command {
 	var text strings.Builder
 	text.WriteString("Cleave ends with one of these codes:\n\n")
-	for _, c := range exitCodes() {
-		fmt.Fprintf(&text, "  %3d  %s\n", c.Code, c.Meaning)
+	for _, c := range exitMeanings() {
+		fmt.Fprintf(&text, "  %3d  %s\n", c.code, c.meaning)
 	}
 	return &cobra.Command{Use: "exit-codes", Short: "what the exit codes mean", Long: text.String()}
 }

@@ -43,8 +43,8 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		perFlow, owned = system.Modelling().PerFlow, system.Modelling().Owned(v)
 	}
 	from := model.Evidence{Name: s.System, Transactions: !foreign, About: fmt.Sprintf(
-		"%s, metered at %s operations per second and followed at %g, %s", s.Title, meteredRates(s, perFlow),
-		low.Levels[lab.FactorRate]*perFlow, plan.Created.Format(time.DateOnly))}
+		"%s, metered at %s operations per second and followed at %s, %s", s.Title, meteredRates(s, perFlow),
+		lab.Plain(low.Levels[lab.FactorRate]*perFlow), plan.Created.Format(time.DateOnly))}
 	var metered []lab.Trial
 	for _, t := range trials {
 		if t.Valid && t.Variant == meteredVariant && cpuPerOperation(t, s.Metrics) > 0 {
@@ -85,7 +85,7 @@ func meteredRates(s lab.Study, perFlow float64) string {
 	for _, p := range s.Points {
 		rate, paced := p.Level(lab.FactorRate)
 		if paced && (len(v.Points) == 0 || slices.Contains(v.Points, p.Name)) {
-			rates = append(rates, fmt.Sprint(rate*perFlow))
+			rates = append(rates, lab.Plain(rate*perFlow))
 		}
 	}
 	return figure.And(rates)
@@ -145,7 +145,7 @@ func cpuPerOperation(t lab.Trial, metrics []lab.Metric) float64 {
 	return t.Measures[m.Name]
 }
 
-// measurementOf returns a trial as a model has it.
+// measurementOf returns the measurement of a trial for a model.
 func measurementOf(t lab.Trial, metrics []lab.Metric) model.Measurement {
 	n := int(math.Round(loaded.Used(t.Metered).CPUSeconds / cpuPerOperation(t, metrics)))
 	var points []model.Point
@@ -161,8 +161,8 @@ func measurementOf(t lab.Trial, metrics []lab.Metric) model.Measurement {
 		CPU: model.OfPoints([]model.Point{{Seconds: cpuPerOperation(t, metrics)}}, model.Meter, n)}
 }
 
-// storeOf returns which store a component asks, as the picture of a trial's architecture has it. owned: each
-// component has one of its own.
+// storeOf returns a function for the store that a component uses, by the picture of a trial's architecture.
+// owned: each component has a store of its own.
 func storeOf(parts []lab.Part, owned bool) func(unit, component, span string) model.Store {
 	byName := map[string]lab.Part{}
 	for _, p := range parts {

@@ -23,7 +23,7 @@ import (
 // allowVariable names the file with the consent of owners of clusters and hosts (docs/consent.md).
 const allowVariable = "CLEAVE_ALLOW"
 
-// owned is a cluster or a host of the user's as one that gets load.
+// owned is a cluster or a host of the user's that gets load.
 type owned struct {
 	name    string
 	targets []string // of requests for consent, as URLs
@@ -124,7 +124,7 @@ func ownedServices(ctx context.Context, named *swarm.Users) ([]owned, error) {
 	return []owned{there}, err
 }
 
-// guard decides by the list of those who agree that the user names.
+// guard returns a guard that decides by the consent list that the user names.
 func (o owned) guard() (consent.Guard, error) {
 	guard := consent.Guard{
 		Made: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15")}, Now: time.Now,
@@ -151,7 +151,7 @@ func (o owned) guard() (consent.Guard, error) {
 	return guard, nil
 }
 
-// admitted asks a guard.
+// admitted asks a guard for the load of a plan on all targets.
 func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan) error {
 	for _, target := range o.targets {
 		server, err := url.Parse(target)
@@ -185,8 +185,8 @@ func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan)
 	return nil
 }
 
-// highestRate returns the highest planned, in operations per second; 0: a point of the plan is
-// not bounded by a rate.
+// highestRate returns the highest rate of a plan, in operations per second; 0: a point of the plan has no
+// rate that bounds it.
 func highestRate(plan lab.Plan) float64 {
 	most := 0.0
 	for _, p := range plan.Study.Points {

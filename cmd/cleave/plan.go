@@ -288,8 +288,8 @@ func checkVariant(info lab.SystemInfo, v lab.Variant) error {
 		strings.Join(names, ", "))
 }
 
-// setLevels gives the point the levels of --level.
-func setLevels(p lab.Point, info lab.SystemInfo, levels map[string]string) error {
+// setLevels gives points the levels of --level.
+func setLevels(info lab.SystemInfo, levels map[string]string, points ...lab.Point) error {
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		parameter, known := info.Parameter(name)
 		if !known {
@@ -300,7 +300,9 @@ func setLevels(p lab.Point, info lab.SystemInfo, levels map[string]string) error
 			return fmt.Errorf("--level: %s is %q, expected a number from %g to %g", name, levels[name], parameter.Min,
 				parameter.Max)
 		}
-		p.Levels[name] = value
+		for _, p := range points {
+			p.Levels[name] = value
+		}
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// rehearsed shows what a change would cost, how far off that is, and the limits of the method, before the
-// analysis.
+// rehearsed shows the cost of a change, its error where the model holds measurements, and the limits of the
+// method, before the analysis.
 func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error) {
 	found, err := analyse(folder)
 	if err != nil {
@@ -89,7 +89,7 @@ func (r rehearsedChange) result(variant string, under model.Measurement, m lab.M
 	return nil
 }
 
-// resultText writes a result in its unit.
+// resultText returns a result with its unit.
 func resultText(r *lab.Result) string {
 	if r == nil {
 		return "not measured"
@@ -116,8 +116,8 @@ func (a aspect) appliesTo(under model.Measurement) bool {
 // writeAnswer prints both placements side by side.
 func (r rehearsedChange) writeAnswer(w io.Writer) {
 	changed, _ := r.study.Variant(changedVariant)
-	fmt.Fprintf(w, "%s, rehearsed at %g operations a second: %s\n\n", r.model.Name,
-		r.study.Points[0].Levels[lab.FactorRate], changed.Summary)
+	fmt.Fprintf(w, "%s, rehearsed at %s operations a second: %s\n\n", r.model.Name,
+		lab.Plain(r.study.Points[0].Levels[lab.FactorRate]), changed.Summary)
 	rows := [][]string{{"", "as it is", "changed", "changed / as it is"}}
 	for _, under := range r.loads() {
 		for _, a := range r.aspects() {
@@ -147,7 +147,7 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 	}
 	changed, _ := r.study.Variant(changedVariant)
 	for _, m := range predict.Pooled(r.model.Measured) {
-		name, placement, load := asIsVariant, "as it is", fmt.Sprintf("%g/s", m.Rate)
+		name, placement, load := asIsVariant, "as it is", lab.Plain(m.Rate)+"/s"
 		if m.Placement != "" {
 			name, placement = changedVariant, m.Placement
 			if !samePlacement(r.model, m.Placement, changed.Knobs["placement"]) {
@@ -198,8 +198,8 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 	}
 }
 
-// writeCPU prints the CPU time that the model asks for beside the metered. Only systems that play models have
-// the first two metrics.
+// writeCPU prints the CPU time that the model asks for beside the metered one. Only systems that play models
+// have the first two metrics.
 func (r rehearsedChange) writeCPU(w io.Writer) {
 	demanded, _ := lab.FindMetric(r.study.Metrics, "demanded_cpu", 0, lab.PerOperation)
 	burnt, _ := lab.FindMetric(r.study.Metrics, "burnt", 0, "")

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/secret"
 )
 
-// environmentReference is how scenarios refer to the environment: ${env:NAME}. They
-// have other things behind ${NAME}.
+// environmentReference matches references of scenarios to the environment: ${env:NAME}. ${NAME} refers to
+// values of the scenario.
 var environmentReference = regexp.MustCompile(`(\$?)\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 func scenarioReference(variable string) string { return "${env:" + variable + "}" }
@@ -39,8 +39,7 @@ func typedHeaders(file *scenario.File) {
 	})
 }
 
-// maskScenario puts references in the place of what looks like secrets: headers, and
-// members of JSON bodies.
+// maskScenario replaces headers and members of JSON bodies that look like secrets by references.
 func maskScenario(v *secret.Vault, file scenario.File) scenario.File {
 	what := "scenario " + file.Name
 	return withTexts(file, func(name, _, text string) string {
@@ -51,8 +50,7 @@ func maskScenario(v *secret.Vault, file scenario.File) scenario.File {
 	})
 }
 
-// fillScenario puts the values into the places of the references. They are literal
-// texts, whatever is in them.
+// fillScenario replaces the references by their values, as literal texts.
 func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 	var missing []error
 	filled := withTexts(file, func(name, _, text string) string {
@@ -72,8 +70,8 @@ func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 	return filled, errors.Join(missing...)
 }
 
-// withTexts returns a copy of the scenario in which headers and bodies are changed: by
-// the name of the header or member, and again the header's if it is one.
+// withTexts returns a copy of the scenario with its headers and bodies changed. change gets the name of the
+// header or the JSON member, and the name of the header again, "" for bodies.
 func withTexts(file scenario.File, change func(name, header, text string) string) scenario.File {
 	headers := func(all map[string]string) map[string]string {
 		changed := maps.Clone(all)

@@ -26,14 +26,10 @@ func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags
 	if err := a.noteLacks(ctx, plan, flags); err != nil {
 		return err
 	}
-	switch path := flags.documents.json; path {
-	case "":
+	if flags.documents.json == "" {
 		return writePlan(a.out, plan, flags.results)
-	case "-":
-		return writeJSON(a.out, plan)
-	default:
-		return writeFile(path, func(w io.Writer) error { return writeJSON(w, plan) })
 	}
+	return a.writeDocument(flags.documents.json, func(w io.Writer) error { return writeJSON(w, plan) })
 }
 
 // writePlan writes the trials, the time and the disk space of a plan, as estimated from the last run of the
@@ -112,8 +108,8 @@ func planTime(plan lab.Plan, before earlierRun) string {
 	}
 	switch {
 	case before.trials > 0 && before.growth != 1:
-		return fmt.Sprintf("about %s, if jobs last %.4g times as long as those in %s, at scale %g",
-			durationText(seconds+rest), before.growth, before.dir, plan.Study.Design.Scale/before.growth)
+		return fmt.Sprintf("about %s, if jobs last %s times as long as those in %s, at scale %g",
+			durationText(seconds+rest), lab.Plain(before.growth), before.dir, plan.Study.Design.Scale/before.growth)
 	case before.trials > 0:
 		return fmt.Sprintf("about %s, as far as the trials in %s tell", durationText(seconds+rest), before.dir)
 	case plan.Study.Took > 0:
@@ -154,8 +150,8 @@ type earlierRun struct {
 	dir     string
 	trials  int
 	bytes   int64
-	growth  float64                         // of jobs: their scale now by that of before
-	seconds map[lab.PlannedTrial][2]float64 // sums over trials like it, beside the job and of the job
+	growth  float64                         // the scale of jobs now, divided by that of the earlier run
+	seconds map[lab.PlannedTrial][2]float64 // sums over similar trials: outside the job, and of the job
 	counts  map[lab.PlannedTrial]int
 }
 
@@ -184,8 +180,8 @@ func lastRun(dir string, s lab.Study) (earlierRun, error) {
 			continue
 		}
 		e.trials++
-		for _, like := range similarTrials(trial.Variant, trial.Point.Name) {
-			sum := e.seconds[like]
+		for _, group := range similarTrials(trial.Variant, trial.Point.Name) {
+			sum := e.seconds[group]
 			for _, phase := range trial.Phases {
 				if phase.Name == lab.PhaseJob {
 					sum[1] += e.growth * phase.Seconds
@@ -193,8 +189,8 @@ func lastRun(dir string, s lab.Study) (earlierRun, error) {
 					sum[0] += phase.Seconds
 				}
 			}
-			e.seconds[like] = sum
-			e.counts[like]++
+			e.seconds[group] = sum
+			e.counts[group]++
 		}
 	}
 	return e, filepath.WalkDir(folder.Dir(), func(_ string, entry fs.DirEntry, err error) error {
@@ -217,13 +213,13 @@ func similarTrials(variant, point string) []lab.PlannedTrial {
 
 // mean returns the mean time of the closest group of trials that was played, with the job or without it.
 func (e earlierRun) mean(trial lab.PlannedTrial, withJob bool) float64 {
-	for _, like := range similarTrials(trial.Variant, trial.Point) {
-		if n := float64(e.counts[like]); n > 0 {
-			beside, job := e.seconds[like][0]/n, e.seconds[like][1]/n
+	for _, group := range similarTrials(trial.Variant, trial.Point) {
+		if n := float64(e.counts[group]); n > 0 {
+			outside, job := e.seconds[group][0]/n, e.seconds[group][1]/n
 			if withJob {
-				return beside + job
+				return outside + job
 			}
-			return beside
+			return outside
 		}
 	}
 	return 0

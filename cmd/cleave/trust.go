@@ -60,8 +60,8 @@ func (a app) confirms(folder *store.Folder, does string) bool {
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
 }
 
-// describeActions lists what the systems of a study start and load, each action once. The writers of this
-// program remove control characters.
+// describeActions lists all that the systems of a study run, start and load, each action once. The writers of
+// this program remove control characters.
 func describeActions(s lab.Study) string {
 	var lines []string
 	line := func(format string, args ...any) {
@@ -82,11 +82,13 @@ func describeActions(s lab.Study) string {
 		} else if len(x.Command) > 0 {
 			line("run %s in %s", quoteArgs(x.Command), placeOf(v))
 		}
+		if len(x.Ready.Command) > 0 {
+			line("run %s in %s, until it ends with 0", quoteArgs(x.Ready.Command), placeOf(v))
+		}
 		for _, service := range x.Services {
 			c := service.Container
 			line("start a container of the image %s as %s", quoteArgs(slices.Concat([]string{service.Image},
-				c.Entrypoint,
-				c.Command)), quoteArgs([]string{service.Name}))
+				c.Entrypoint, c.Command)), quoteArgs([]string{service.Name}))
 			for _, mount := range c.Mounts {
 				if mount.Kind == lab.MountBind {
 					line("give it %s of this host", quoteArgs([]string{mount.Source}))
