@@ -82,19 +82,18 @@ type Lack struct {
 
 // Leaves returns the errors that errors.Join has put together, at any depth, without those of the same text.
 func Leaves(err error) []error {
-	var all []error
-	joined, is := err.(interface{ Unwrap() []error })
-	switch {
-	case is && errors.Join(joined.Unwrap()...).Error() == err.Error(): // it has no text of its own
-		for _, one := range joined.Unwrap() {
-			all = append(all, Leaves(one)...)
+	all := []error{err}
+	if several, is := err.(interface{ Unwrap() []error }); is {
+		if joined := errors.Join(several.Unwrap()...); joined != nil && joined.Error() == err.Error() {
+			all = nil // err has no text of its own
+			for _, one := range several.Unwrap() {
+				all = append(all, Leaves(one)...)
+			}
 		}
-	case err != nil:
-		all = []error{err}
 	}
 	var once []error
 	for _, one := range all {
-		if !slices.ContainsFunc(once, func(e error) bool { return e.Error() == one.Error() }) {
+		if one != nil && !slices.ContainsFunc(once, func(e error) bool { return e.Error() == one.Error() }) {
 			once = append(once, one)
 		}
 	}

@@ -62,12 +62,17 @@ func TestProgramsThatAreNotInPathAreNamedTogether(t *testing.T) {
 	}
 }
 
+// causeless is an error that could wrap several, and wraps none.
+type causeless struct{ error }
+
+func (causeless) Unwrap() []error { return nil }
+
 // TestLeavesAreWhatWasJoined: an error that only mentions others stays whole.
 func TestLeavesAreWhatWasJoined(t *testing.T) {
 	a, b := errors.New("a"), errors.New("b")
 	wrapped := fmt.Errorf("of %w and %w", a, b)
-	got := Leaves(errors.Join(a, errors.Join(b, a), nil, wrapped))
-	if !slices.Equal(got, []error{a, b, wrapped}) || len(Leaves(nil)) != 0 {
+	got := Leaves(errors.Join(a, errors.Join(b, a), nil, wrapped, causeless{errors.New("c")}))
+	if !slices.Equal(got[:3], []error{a, b, wrapped}) || got[3].Error() != "c" || len(Leaves(nil)) != 0 {
 		t.Errorf("the leaves are %v", got)
 	}
 }

@@ -43,7 +43,7 @@ struct Neighbourhood {
 }
 
 impl Neighbourhood {
-    /// Counts a finished worker; the last one sends everybody home.
+    /// Counts a finished worker; the last one dismisses all workers.
     fn finish(&self) {
         if self.unfinished.fetch_sub(1, Ordering::AcqRel) == 1 {
             for inbox in &self.inboxes {
@@ -140,7 +140,7 @@ struct Job {
     seed: u64,
 }
 
-/// Spawns all workers, which wait for the kick-off, and returns their homes.
+/// Spawns all workers, which wait for the kick-off, and returns their neighbourhoods.
 fn spawn(
     job: &Job,
     totals: &Arc<Totals>,
