@@ -1,11 +1,12 @@
-// Command tally runs `go test` and prints the results for people: a line per package, the output
-// of failures, at the end the slowest packages and a line with the numbers of tests that passed
-// and failed. The exit code is 1 if a test or a package failed, or if there was no test at all.
+// Command tally runs `go test` and prints for people what came of it: a line per
+// package, the output of what failed, at the end the slowest packages and one line with
+// how many tests passed and failed. The exit code is 1 when a test or a package failed or when
+// there was no test at all.
 //
-// Several runs, separated by --, go on at the same time. At the end, a few failed tests of each
-// run are repeated once, one by one. A test that passes then is unsteady: it is named, with the
-// output of its failure, and counted apart, neither as passed nor as failed. See repeatable for
-// failures that are not repeated.
+// Several runs, separated by --, go on at the same time. Of each run a few failed
+// tests are repeated, once, in the end, and one by one. What passes then is unsteady: it is
+// named, with the output of the failure, and counted apart, neither as passed nor as
+// failed. See repeatable for what is not repeated.
 //
 //	go run ./internal/tally -p=1 ./a ./b -- -p=2 -race ./c
 package main
@@ -59,8 +60,8 @@ func groups(words []string) []group {
 // tester runs the tests of a group and hands over the events that it prints.
 type tester func(g group, events func(io.Reader) error) error
 
-// goTest is the tester of the Go toolchain. Only the race detector needs cgo. Without it, tests are compiled
-// like the programs that they build, so that packages of both are compiled once.
+// goTest is the tester of the Go toolchain. Only the race detector needs C: without it tests are
+// compiled as the programs are that they build, so that what both use is compiled once.
 func goTest(g group, events func(io.Reader) error) error {
 	command := exec.Command("go", slices.Concat([]string{"test", "-json"}, g.flags, g.packages)...)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -79,13 +80,13 @@ func goTest(g group, events func(io.Reader) error) error {
 	return errors.Join(events(out), command.Wait())
 }
 
-// runs plays all groups at the same time, and then repeats failed tests alone.
+// runs plays all groups at the same time, and then, alone, what may be repeated.
 func runs(play tester, all []group, to io.Writer) (*tally, error) {
-	shared := &lockedWriter{to: to}
+	shared := &turns{to: to}
 	counted, problems := make([]*tally, len(all)), make([]error, len(all))
 	var under sync.WaitGroup
 	for i, g := range all {
-		under.Go(func() { counted[i], problems[i] = playGroup(play, g, shared) })
+		under.Go(func() { counted[i], problems[i] = count(play, g, shared) })
 	}
 	under.Wait()
 	if err := errors.Join(problems...); err != nil {
@@ -93,7 +94,7 @@ func runs(play tester, all []group, to io.Writer) (*tally, error) {
 	}
 	sum := newTally(to)
 	for i, t := range counted {
-		if err := t.repeat(play, all[i], to); err != nil {
+		if err := t.settle(play, all[i], to); err != nil {
 			return nil, err
 		}
 		sum.add(t)
@@ -101,34 +102,34 @@ func runs(play tester, all []group, to io.Writer) (*tally, error) {
 	return sum, nil
 }
 
-// lockedWriter lets several goroutines write, one text at a time.
-type lockedWriter struct {
+// turns lets several write, each what it has at once.
+type turns struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
 // Write implements io.Writer.
-func (l *lockedWriter) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.to.Write(text)
+func (t *turns) Write(text []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.to.Write(text)
 }
 
-// repeat repeats the failures of a group that are repeatable, and shows those that remain.
-func (t *tally) repeat(play tester, g group, to io.Writer) error {
-	few := t.broken.few()
+// settle repeats what may be repeated of what has failed, and shows the rest.
+func (t *tally) settle(play tester, g group, to io.Writer) error {
+	repeat := t.broken.few()
 	for _, b := range t.broken {
-		if !few || !b.repeatable() {
+		if !repeat || !b.repeatable() {
 			t.show(b)
 			continue
 		}
 		for _, f := range b.byTest() {
-			again, err := playGroup(play, f.alone(g.flags), to)
+			again, err := count(play, f.alone(g.flags), to)
 			if err != nil {
 				return err
 			}
 			if again.failed == 0 && again.passed > 0 {
-				t.countUnsteady(f)
+				t.unsettle(f)
 			} else {
 				t.show(f)
 			}
@@ -137,13 +138,14 @@ func (t *tally) repeat(play tester, g group, to io.Writer) error {
 	return t.err
 }
 
-// playGroup plays a group once and counts its tests.
-func playGroup(play tester, g group, to io.Writer) (*tally, error) {
+// count plays a group once.
+func count(play tester, g group, to io.Writer) (*tally, error) {
 	t := newTally(to)
 	t.flags = g.flags
 	failure := play(g, t.read)
 	var exit *exec.ExitError
-	if failure == nil || errors.As(failure, &exit) && t.failed > 0 {
+	switch {
+	case failure == nil, errors.As(failure, &exit) && t.failed > 0:
 		return t, t.err
 	}
 	return nil, fmt.Errorf("run the tests of %s: %w", strings.Join(g.packages, " "), failure)

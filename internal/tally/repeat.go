@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// mostRepeated is how many failed tests of a run are repeated at most. If more fail, the machine is not the
-// cause.
+// mostRepeated is how many failed tests of a run are repeated. Where more fail, it
+// is not the machine.
 const mostRepeated = 8
 
 // failure is a package that failed.
 type failure struct {
 	name string
-	end  string // the time that it took, or "did not finish"
+	how  string // it ended
 	*suite
 }
 
@@ -29,8 +29,9 @@ func (all failures) few() bool {
 	return n <= mostRepeated
 }
 
-// repeatable reports whether the machine may have caused a failure: a server started too late, or a port was
-// taken. A race, a panic, a time-out or an error of the compiler is a fault however seldom it happens.
+// repeatable reports whether a failure could be one of the machine, on which real
+// servers came too late or a port was taken. What the race detector found and what
+// panicked, ran out of time or does not compile is wrong however seldom it happens.
 func (f failure) repeatable() bool {
 	if len(f.failed) == 0 {
 		return false
@@ -55,8 +56,8 @@ func (f failure) roots() []string {
 	return slices.Compact(names)
 }
 
-// byTest returns a failure for each failed test with its subtests. Each is repeated alone: a test that always
-// fails may leave something behind, or take so long that others would fail with it.
+// byTest returns a failure for each failed test, its subtests with it: one that fails for good leaves
+// something behind, or takes so long that others beside it would fail again.
 func (f failure) byTest() []failure {
 	var all []failure
 	for _, root := range f.roots() {
@@ -74,7 +75,7 @@ func (f failure) byTest() []failure {
 				one.failed = append(one.failed, test)
 			}
 		}
-		all = append(all, failure{f.name, f.end, one})
+		all = append(all, failure{f.name, f.how, one})
 	}
 	return all
 }
@@ -85,14 +86,14 @@ func (f failure) alone(flags []string) group {
 	return group{append(slices.Clone(flags), "-count=1", pattern), []string{f.name}}
 }
 
-// show prints a failure.
+// show prints what did not pass.
 func (t *tally) show(f failure) {
 	t.print("%s", f.printed())
-	t.print("FAIL %s %s\n", f.name, f.end)
+	t.print("FAIL %s %s\n", f.name, f.how)
 }
 
-// countUnsteady counts the failures of a test that passed when it was repeated as unsteady.
-func (t *tally) countUnsteady(f failure) {
+// unsettle counts failures that were not there when their test was repeated as unsteady.
+func (t *tally) unsettle(f failure) {
 	t.failed -= len(f.failed)
 	t.unsteady += len(f.failed)
 	t.print("unsteady %s %s: this failed, and passed when repeated alone\n", f.name, strings.Join(f.failed, " "))

@@ -19,7 +19,7 @@ type event struct {
 	Elapsed float64 // seconds
 }
 
-// tally counts tests. Of a test with subtests, only the subtests count.
+// tally counts tests. A test with subtests is not counted beside them.
 type tally struct {
 	passed, failed, skipped, unsteady int
 
@@ -29,7 +29,7 @@ type tally struct {
 	running map[string]*suite
 	broken  failures
 	took    []duration // of packages
-	tests   []duration // of tests that are not subtests
+	tests   []duration // of tests that are in no other
 }
 
 // duration is how long a test, or those of a package, took.
@@ -62,7 +62,7 @@ type suite struct {
 	parents map[string]bool
 	blamed  map[string]bool // tests around a failed one
 	failed  []string        // tests
-	took    []duration      // of tests that are not subtests
+	took    []duration      // of tests that are in no other
 }
 
 // cached reports whether the results are those of an earlier run, from Go's cache.
@@ -71,7 +71,7 @@ func (s *suite) cached() bool {
 	return there && strings.HasSuffix(output.String(), "\t(cached)\n")
 }
 
-// newTally returns a tally that has counted nothing.
+// newTally counts nothing yet.
 func newTally(out io.Writer) *tally {
 	return &tally{out: out, running: make(map[string]*suite)}
 }
@@ -88,7 +88,7 @@ func (t *tally) String() string {
 	return text
 }
 
-// add adds the counts of another tally.
+// add takes over what another has counted.
 func (t *tally) add(o *tally) {
 	t.passed += o.passed
 	t.failed += o.failed
@@ -105,7 +105,7 @@ func (t *tally) print(format string, arguments ...any) {
 	}
 }
 
-// read counts the tests of a stream of events. It prints lines that are not JSON.
+// read counts a whole stream. Lines that are not JSON are passed on.
 func (t *tally) read(from io.Reader) error {
 	lines := bufio.NewReader(from)
 	for {
@@ -123,7 +123,7 @@ func (t *tally) read(from io.Reader) error {
 	}
 }
 
-// line reads one line of the stream.
+// line takes one line of the stream.
 func (t *tally) line(line []byte) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -164,7 +164,7 @@ func markAround(marks map[string]bool, test string) {
 	}
 }
 
-// keep holds back the output of a test until it is known whether the test fails.
+// keep holds output back until it is known whether anybody wants it.
 func (s *suite) keep(test, text string) {
 	builder, known := s.output[test]
 	if !known {
@@ -188,14 +188,15 @@ func (s *suite) reason(test string) string {
 		if strings.HasPrefix(line, "testscript.go:") {
 			break
 		}
-		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
+		if line != "" && !strings.HasPrefix(line, "=== ") &&
+			!strings.HasPrefix(line, "--- ") {
 			said = append(said, line)
 		}
 	}
 	return strings.Join(said, "; ")
 }
 
-// count counts a test that has ended.
+// count takes the end of one test.
 func (t *tally) count(e event) {
 	s := t.suite(e.Package)
 	if !strings.Contains(e.Test, "/") {
@@ -222,7 +223,7 @@ func (t *tally) count(e event) {
 	}
 }
 
-// named returns the name of a package in this run, with -race if it runs under the race detector.
+// named returns what a package is called in this run.
 func (t *tally) named(name string) string {
 	if slices.Contains(t.flags, "-race") {
 		name += " -race"
@@ -230,8 +231,8 @@ func (t *tally) named(name string) string {
 	return name
 }
 
-// finish ends the suite of a package. A package that fails without a failed test (it does not compile, or
-// panicked) counts as one failure.
+// finish takes the end of a package's tests. A package that fails without a
+// failed test (it does not compile, it panicked) is one failure.
 func (t *tally) finish(e event) {
 	s := t.suite(e.Package)
 	delete(t.running, e.Package)
@@ -252,16 +253,17 @@ func (t *tally) finish(e event) {
 	}
 }
 
-// end ends the stream: packages that did not finish have failed.
+// end takes the end of the stream: a package that never finished has failed.
 func (t *tally) end() {
 	for name, s := range t.running {
-		s.failed = nil // these are counted already; the package is one more failure
+		s.failed = nil // those were counted; this is one more
 		t.fail(failure{name, "did not finish", s})
 	}
 	clear(t.running)
 }
 
-// fail notes a failed package, whose output is held back until it is known whether it is repeated.
+// fail notes a failed package. What it printed is held back until it is known
+// whether it is repeated.
 func (t *tally) fail(f failure) {
 	if len(f.failed) == 0 {
 		t.failed++
