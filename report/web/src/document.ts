@@ -101,7 +101,7 @@ export interface TrialCounts {
   invalid: Array<InvalidTrial> | null;
 }
 
-/** Metric is a named quantity with its unit. What it measures is said by its fields: reports ask these, and never the name. */
+/** Metric is a named quantity with its unit. Its fields describe what it measures: reports read these, and never the name. */
 export interface Metric {
   name: string;
   title: string;
@@ -115,7 +115,7 @@ export interface Metric {
   /** Per is the divisor of the quantity: PerOperation; empty: none. */
   per?: string;
   source?: "generator" | "system" | "meter" | "profiler";
-  /** Clocks: it is a time from one unit's clock to another's. Where these may differ too much for that, it is not available (see Clocks.Tells). */
+  /** Clocks: the metric is a time from one unit's clock to another's. It is not available where the clocks may differ too much (see Clocks.CanMeasure). */
   clocks?: boolean;
   /** Phrase is the name of the quantity in a sentence about the cost of an operation: "one order costs 11.0 statements". Empty: the sentence leaves it out. */
   phrase?: string;
@@ -129,19 +129,19 @@ export interface Limits {
   memory?: number;
 }
 
-/** Network is the network between the generator and the system, where it is not that of the deployment alone: a relay in the generator's process passes on what is sent. It stands for the way from users to a cluster. */
+/** Network describes a network that a relay in the generator's process puts between the generator and the system, such as the one between users and a cluster. Without it, there is only that of the deployment. */
 export interface Network {
-  /** Delay is the time by which requests and connections come later. */
+  /** Delay is the time by which requests and connections are delayed. */
   delay_seconds?: Figure;
   /** Rate is the highest rate, in bytes per second and in each direction, over all connections; 0: no limit. */
   rate_bytes_per_second?: Figure;
 }
 
-/** Autoscale lets the platform of a deployment choose how often a unit runs. */
+/** Autoscale lets the platform of a deployment choose the number of replicas of a unit. */
 export interface Autoscale {
   /** Max is the highest number of replicas; the unit begins with one. */
   max: number;
-  /** CPU is the share of its limit of processors that a replica shall use on average: where they use more, the platform adds some. */
+  /** CPU is the target for the mean usage of the replicas, as a share of their limit of processors: the platform adds replicas while they use more. */
   cpu: Figure;
 }
 
@@ -353,9 +353,9 @@ export interface Variant {
   /** Replicas counts the replicas of units, by their names; absent: one. Limits holds the most that each replica of a unit can use, by its name, or all units but the lead (AllUnits). See Scale. */
   replicas?: Record<string, number>;
   limits?: Record<string, Limits>;
-  /** Nodes are the names of hosts of the deployment, by the names of the units that are there with all their replicas. Those of the same name share a host. */
+  /** Nodes holds the names of hosts of the deployment, by the names of the units that are there with all their replicas. */
   nodes?: Record<string, string>;
-  /** Hosts are the links of such hosts, by their names: to and from each no more passes than the rate, and what is sent to its units comes later by the delay. Absent: as they are. */
+  /** Hosts holds the links of such hosts, by their names: the rate limits both directions, and the delay applies to what is sent to their units. Absent: the links stay as they are. */
   hosts?: Record<string, Network>;
   /** Autoscale are units whose replicas the platform adds, by their names. */
   autoscale?: Record<string, Autoscale>;
@@ -782,7 +782,7 @@ export interface PartCost {
   self_seconds: Figure;
   /** in which one is */
   waiting_seconds: Figure;
-  /** on the critical path; all parts together make the operation's time */
+  /** on the critical path; all parts make the operation's time */
   path_seconds: Figure;
   errors: Figure;
 }
@@ -868,7 +868,7 @@ export interface TracedVariant {
   after: TraceSet;
   /** Compared are the operations that both have, with the weights that both are given. */
   compared: Array<ComparedOperation> | null;
-  /** Left says what one of them has and is not compared, and why. */
+  /** Left says what is in one of the sets and not compared, and why. */
   left: Array<string> | null;
   /** Seconds is the time of an operation, and Ratio after / before of it. */
   seconds: TraceChange;
