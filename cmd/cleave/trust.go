@@ -86,18 +86,7 @@ func describeActions(s lab.Study) string {
 			line("run %s in %s, until it ends with 0", quoteArgs(x.Ready.Command), placeOf(v))
 		}
 		for _, service := range x.Services {
-			c := service.Container
-			line("start a container of the image %s as %s", quoteArgs(slices.Concat([]string{service.Image},
-				c.Entrypoint, c.Command)), quoteArgs([]string{service.Name}))
-			for _, mount := range c.Mounts {
-				if mount.Kind == lab.MountBind {
-					line("give it %s of this host", quoteArgs([]string{mount.Source}))
-				}
-			}
-			if c.Privileged || c.HostPID || len(c.CapAdd)+len(c.SecurityOpt) > 0 {
-				line("give it power over this host (privileged: %t, its processes: %t, %s)", c.Privileged, c.HostPID,
-					quoteArgs(slices.Concat(c.CapAdd, c.SecurityOpt)))
-			}
+			describeService(line, service)
 		}
 		if x.Compose != nil {
 			line("start containers in %s:\n      %s", quoteArgs([]string{x.Compose.Dir}), indented(x.Compose.Text))
@@ -123,6 +112,22 @@ func describeActions(s lab.Study) string {
 		line("send what is in the file %s", quoteArgs([]string{path}))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// describeService adds the lines of a service: its container, and what of this host the container gets.
+func describeService(line func(format string, args ...any), service lab.SystemService) {
+	c := service.Container
+	line("start a container of the image %s as %s", quoteArgs(slices.Concat([]string{service.Image},
+		c.Entrypoint, c.Command)), quoteArgs([]string{service.Name}))
+	for _, mount := range c.Mounts {
+		if mount.Kind == lab.MountBind {
+			line("give it %s of this host", quoteArgs([]string{mount.Source}))
+		}
+	}
+	if c.Privileged || c.HostPID || len(c.CapAdd)+len(c.SecurityOpt) > 0 {
+		line("give it power over this host (privileged: %t, its processes: %t, %s)", c.Privileged, c.HostPID,
+			quoteArgs(slices.Concat(c.CapAdd, c.SecurityOpt)))
+	}
 }
 
 // describeAudit returns a line for each command and database query of an audit.
