@@ -67,7 +67,7 @@ type Client interface {
 
 // Closed returns the client, which is closed when the test ends.
 func Closed(t *testing.T, client Client, err error) grpc.ClientConnInterface {
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
@@ -156,7 +156,7 @@ func newBench(t *testing.T, b Binding, network string, ofCaller, ofCallee *secur
 func (x *bench) listen(t *testing.T, place string) net.Listener {
 	t.Helper()
 	listener, err := net.Listen(x.network, place)
-	must(t, err)
+	Must(t, err)
 	return listener
 }
 
@@ -274,7 +274,8 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-func must(t *testing.T, err error) {
+// Must fails a test that cannot go on after an error.
+func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

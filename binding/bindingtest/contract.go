@@ -130,7 +130,7 @@ func nobodyListens(t *testing.T, x *bench) {
 	if x.network == "tcp" {
 		listener := x.listen(t, "127.0.0.1:0")
 		address = listener.Addr().String()
-		must(t, listener.Close())
+		Must(t, listener.Close())
 	}
 	x.client = grpc_health_v1.NewHealthClient(x.Client(t, address, faults{}, x.secured))
 	if _, err := x.check(within(t), "hello"); kind(err) != rpc.Unavailable {
@@ -182,7 +182,7 @@ func comesBack(t *testing.T, x *bench) {
 // end ends the callee, when its calls are answered.
 func (x *bench) end(t *testing.T) {
 	t.Helper()
-	must(t, x.stop(within(t)))
+	Must(t, x.stop(within(t)))
 }
 
 // begin has the callee listen again, and calls it until it answers.

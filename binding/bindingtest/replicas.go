@@ -90,7 +90,7 @@ func spreadOver(t *testing.T, b Binding, by rpc.Balancing, replicas []*replica) 
 	var addresses []string
 	for _, r := range replicas {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		Must(t, err)
 		stop := b.Serve(t, listener, func(s grpc.ServiceRegistrar) {
 			grpc_health_v1.RegisterHealthServer(s, r)
 		}, faults{})
@@ -107,7 +107,7 @@ func spreadOver(t *testing.T, b Binding, by rpc.Balancing, replicas []*replica) 
 		func(address string) (rpc.Client, error) {
 			return unclosed{b.Client(t, address, faults{}, nil)}, nil
 		})
-	must(t, err)
+	Must(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return grpc_health_v1.NewHealthClient(client)
 }

@@ -24,14 +24,14 @@ func identities(t *testing.T) (ofCaller, ofCallee *secure.Transport) {
 func newAuthority(t *testing.T) *secure.Authority {
 	t.Helper()
 	authority, err := secure.NewAuthority()
-	must(t, err)
+	Must(t, err)
 	return authority
 }
 
 func issued(t *testing.T, by *secure.Authority, name string) []byte {
 	t.Helper()
 	identity, err := by.Issue(name)
-	must(t, err)
+	Must(t, err)
 	return identity
 }
 
@@ -39,14 +39,14 @@ func issued(t *testing.T, by *secure.Authority, name string) []byte {
 func expired(t *testing.T, by *secure.Authority, name string) []byte {
 	t.Helper()
 	identity, err := by.IssueFor(time.Now().Add(-time.Hour), time.Now().Add(-time.Second), name)
-	must(t, err)
+	Must(t, err)
 	return identity
 }
 
 func transport(t *testing.T, identity []byte, mutual bool) *secure.Transport {
 	t.Helper()
 	made, err := secure.New(identity, mutual)
-	must(t, err)
+	Must(t, err)
 	return made
 }
 

@@ -73,9 +73,9 @@ func untraced(t *testing.T, x *bench) {
 func written(t *testing.T, p *spans.Provider) []spans.Record {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, p.Write(dir, "unit"))
+	Must(t, p.Write(dir, "unit"))
 	all, err := spans.Read(dir)
-	must(t, err)
+	Must(t, err)
 	return all
 }
 

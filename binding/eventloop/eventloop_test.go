@@ -322,14 +322,10 @@ func BenchmarkRoundTrip(b *testing.B) {
 				return len(data), c.Write(message)
 			}}
 			conn, err := loop.Dial(network, address, client)
-			if err != nil {
-				b.Fatal(err)
-			}
+			must(b, err)
 			b.ReportAllocs()
 			b.ResetTimer()
-			if err := errors.Join(conn.Write(message), loop.Run()); err != nil {
-				b.Fatal(err)
-			}
+			must(b, errors.Join(conn.Write(message), loop.Run()))
 		})
 	}
 }

@@ -65,9 +65,7 @@ func TestWhoSaysNothingIsCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			bindingtest.Must(t, err)
 			stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
 			defer func() {
 				if err := stop(t.Context()); err != nil {
@@ -75,13 +73,9 @@ func TestWhoSaysNothingIsCutOff(t *testing.T) {
 				}
 			}()
 			connection, err := net.Dial("tcp", listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			bindingtest.Must(t, err)
 			defer func() { _ = connection.Close() }() // the other end has done so
-			if err := connection.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3 * time.Minute)))
 			if _, err := connection.Write([]byte(sent)); err != nil {
 				t.Fatal(err)
 			}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/cleave-lab/cleave/binding/bindingtest"
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
@@ -125,9 +126,7 @@ func FuzzClient(f *testing.F) {
 	seeds(f, answer(1))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		client, err := NewClient("127.0.0.1:1", statusFaults{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bindingtest.Must(t, err)
 		ended := make(chan struct{})
 		bounded(t, data, func() {
 			overPipe(t, data, func(raw net.Conn) {

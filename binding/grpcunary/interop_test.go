@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/cleave-lab/cleave/binding/bindingtest"
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
@@ -79,9 +80,7 @@ func ours() ends {
 		},
 		func(t *testing.T, address string) grpc.ClientConnInterface {
 			client, err := NewClient(address, statusFaults{}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			bindingtest.Must(t, err)
 			t.Cleanup(func() { _ = client.Close() })
 			return client
 		},
@@ -99,9 +98,7 @@ func theirs() ends {
 		func(t *testing.T, address string) grpc.ClientConnInterface {
 			client, err := grpc.NewClient("passthrough:///"+address,
 				grpc.WithTransportCredentials(insecure.NewCredentials()))
-			if err != nil {
-				t.Fatal(err)
-			}
+			bindingtest.Must(t, err)
 			t.Cleanup(func() { _ = client.Close() })
 			return client
 		},
@@ -117,9 +114,7 @@ func TestOthersUnderstandUs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			bindingtest.Must(t, err)
 			pair.server.serve(t, listener)
 			client := pair.client.dial(t, listener.Addr().String())
 			converse(t, client)
@@ -185,9 +180,7 @@ func TestDataBehindTheEndOfARequestIsAStreamError(t *testing.T) {
 	var reset, answered bool
 	for in := make([]byte, 0, 4<<10); !answered; {
 		f, taken, err := parseFrame(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		bindingtest.Must(t, err)
 		if taken == 0 {
 			n, err := near.Read(in[len(in):cap(in)])
 			if err != nil {

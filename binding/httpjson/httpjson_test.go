@@ -34,17 +34,13 @@ func serve(
 	options ...rpc.Option,
 ) func(context.Context) error {
 	server, err := NewServer(bindingtest.MaxBody, faults, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bindingtest.Must(t, err)
 	return bindingtest.Begin(t, server, listener, register)
 }
 
 func TestWhatIsNotACallIsRefused(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bindingtest.Must(t, err)
 	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, plain{})
 	defer func() {
 		if err := stop(t.Context()); err != nil {
@@ -58,9 +54,7 @@ func TestWhatIsNotACallIsRefused(t *testing.T) {
 		"endless head":   {"POST /a.B/C HTTP/1.1\r\nHost: " + strings.Repeat("x", 9000), "HTTP/1.1 431 "},
 	} {
 		connection, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		bindingtest.Must(t, err)
 		answer := make([]byte, len(c.want))
 		if _, err := connection.Write([]byte(c.sent)); err != nil {
 			t.Fatal(err)
@@ -88,15 +82,11 @@ func (plain) Decode(f rpc.Fault, cause error) error { return errors.New(f.Detail
 func TestACallerThatReadsNothingLosesItsConnection(t *testing.T) {
 	testset.Need(t, "it takes some 20 s")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bindingtest.Must(t, err)
 	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
 	defer func() { _ = stop(t.Context()) }()
 	caller, err := net.Dial("tcp", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	bindingtest.Must(t, err)
 	defer func() { _ = caller.Close() }()
 	calls := bytes.Repeat([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), 1000)
 	_ = caller.SetWriteDeadline(time.Now().Add(3 * accept.AnswerTimeout))

@@ -59,9 +59,7 @@ func leanServe(
 	options ...rpc.Option,
 ) func(context.Context) error {
 	lean, err := httpjson.NewServer(bindingtest.MaxBody, faults, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bindingtest.Must(t, err)
 	return bindingtest.Begin(t, lean, listener, register)
 }
 
@@ -86,9 +84,7 @@ func TestLimits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			bindingtest.Must(t, err)
 			stop := serve(t, listener, func(r grpc.ServiceRegistrar) { r.RegisterService(&reader, nil) }, plain{})
 			defer func() {
 				if err := stop(t.Context()); err != nil {
@@ -96,13 +92,9 @@ func TestLimits(t *testing.T) {
 				}
 			}()
 			connection, err := net.Dial("tcp", listener.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			bindingtest.Must(t, err)
 			defer func() { _ = connection.Close() }() // the other end has done so
-			if err := connection.SetDeadline(time.Now().Add(3 * time.Minute)); err != nil {
-				t.Fatal(err)
-			}
+			bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3 * time.Minute)))
 			if _, err := connection.Write([]byte(c.sent)); err != nil {
 				t.Fatal(err)
 			}

@@ -19,9 +19,7 @@ func newMemory(bytes int) []byte {
 func newRow(tb testing.TB, inboxes, capacity int) Row {
 	tb.Helper()
 	row, err := Attach(newMemory(inboxes*Size(capacity)), inboxes, capacity)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	return row
 }
 

@@ -1,7 +1,6 @@
 package external
 
 import (
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -38,9 +37,7 @@ func expectChanged(t *testing.T, d Definition, name string) {
 func TestServicesAreChanged(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": changeable})
 	d, err := OfServices("", path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := d.Change("", []string{"cart.cpu=0.5"}); err != nil || d.Name != "shop-cart.cpu-0.5" {
 		t.Errorf("it is called %s, %v", d.Name, err)
 	}
@@ -48,26 +45,19 @@ func TestServicesAreChanged(t *testing.T) {
 	words := []string{"cart.replicas=2", "cart.cpu=0.5", "cart.memory=256Mi", "cart.image=cart:new",
 		"web.env.MODE=fast", "ads=null"}
 	typed := d
-	if err := typed.Change("", words); err != nil {
-		t.Fatal(err)
-	}
+	must(t, typed.Change("", words))
 	expectChanged(t, typed, "shop-changed")
-	if err := d.Change("new", words); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Change("new", words))
 	expectChanged(t, d, "new")
-	written, err := Parse(filepath.Join(filepath.Dir(path), "system.yaml"), []byte(`
-schema: cleave-system/1
+	written, err := parseBeside(path, `
 name: written
 compose: compose.yaml
 change:
   cart: {image: "cart:new", replicas: 2, cpu: 0.5, memory: 256Mi}
   web: {env: {MODE: fast, OLD: null}}
   ads: null
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)
+	must(t, err)
 	expectChanged(t, written, "written")
 	if units, _ := layoutOf(t, written); len(units["web"].Container.Env) != 1 {
 		t.Errorf("web has %q, want MODE alone", units["web"].Container.Env)
@@ -90,9 +80,7 @@ func TestNothingIsSaidOfWhatIsLeftOut(t *testing.T) {
 	if err == nil {
 		err = d.Change("", []string{"ads-cache=null", "gone=null", "other.image=another", "shared=null"})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d.Compose != nil || len(d.Notes) != 1 || !strings.HasPrefix(d.Notes[0], "service dns: ") ||
 		len(d.Risks) != 1 || !strings.HasPrefix(d.Risks[0], "service dns: ") {
 		t.Errorf("with the notes %q and the risks %q, want one of dns each", d.Notes, d.Risks)
@@ -111,9 +99,7 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 		"cart.image=-x": "expected a name such as", "web=null": "no port is published",
 	} {
 		d, err := OfServices("", path, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := d.Change("", []string{word}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want it to say %q", word, err, says)
 		}
@@ -124,8 +110,7 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 		"compose: compose.yaml\nchange: {cart: {cpu: 1}}\ndeployment: compose": "cannot be changed by service",
 		"compose: compose.yaml\nchange: {cart: {env: {A: 1}}}":                 "names with texts",
 	} {
-		_, err := Parse(filepath.Join(filepath.Dir(path), "system.yaml"),
-			[]byte("schema: cleave-system/1\nname: x\n"+text))
+		_, err := parseBeside(path, "name: x\n"+text)
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want it to say %q", text, err, says)
 		}

@@ -1,27 +1,15 @@
 package external
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// composed parses a system file beside compose files.
+// composed parses a system file beside compose files that the compose command runs.
 func composed(t *testing.T, files map[string]string, address string) (Definition, error) {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return Parse(filepath.Join(dir, "system.yaml"),
-		[]byte("schema: cleave-system/1\nname: x\nurl: "+address+"\ncompose: compose.yaml\ndeployment: compose"))
+	return parseBeside(projectFolder(t, files),
+		"name: x\nurl: "+address+"\ncompose: compose.yaml\ndeployment: compose")
 }
 
 func TestIncludedComposeFilesArePartOfTheText(t *testing.T) {
@@ -31,9 +19,7 @@ func TestIncludedComposeFilesArePartOfTheText(t *testing.T) {
 		"db.yaml":      "include: [volumes.yaml]\nservices: {db: {image: postgres, volumes: [\"data:/data\"]}}",
 		"volumes.yaml": "volumes: {data: {}}",
 	}, "http://127.0.0.1:8080/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names, err := serviceNames(d.Compose)
 	if err != nil || strings.Join(names, " ") != "db web" || strings.Contains(d.Compose.Text, "include") ||
 		!strings.Contains(d.Compose.Text, "data: {}") {

@@ -1,8 +1,6 @@
 package external
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,18 +11,9 @@ import (
 // inFolder returns a system whose command runs in a folder with the program server.
 func inFolder(t *testing.T, text string) Definition {
 	t.Helper()
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "server"), nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "compose.yaml"),
-		[]byte("services: {web: {image: web, ports: ['8080:80']}}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d, err := Parse(filepath.Join(folder, "system.yaml"), []byte("schema: cleave-system/1\nname: it\n"+text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, err := parseBeside(projectFolder(t, map[string]string{"server": "",
+		"compose.yaml": "services: {web: {image: web, ports: ['8080:80']}}"}), "name: it\n"+text)
+	must(t, err)
 	return d
 }
 

@@ -30,13 +30,18 @@ func (d dummy) Read(r lab.UnitReport) (read lab.LoadReport, err error) {
 	return read, gob.NewDecoder(bytes.NewReader(r.Data)).Decode(&read)
 }
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func parse(t *testing.T, text string) Definition {
 	t.Helper()
 	d, err := Parse(filepath.Join(t.TempDir(), "system.yaml"),
 		[]byte("schema: cleave-system/1\nname: it\n"+text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d
 }
 
@@ -50,9 +55,7 @@ func layout(t *testing.T, d Definition, p lab.Point) (lab.Layout, lab.LoadJob) {
 	system := System{Generator: dummy{&job}, Load: lab.Load{Duration: 3, Cores: []int{1}},
 		Secrets: secret.NewVault(os.LookupEnv)}
 	l, err := system.Layout(lab.Variant{Name: d.Name, External: &d.ExternalSystem}, p, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l, job
 }
 
@@ -107,22 +110,15 @@ func TestLayouts(t *testing.T) {
 }
 
 func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
-	folder := t.TempDir()
-	file := filepath.Join(folder, "compose.yaml")
-	if err := os.WriteFile(file, []byte("services: {web: {image: web, network_mode: host}, db: {image: db}}"),
-		0o644); err != nil {
-		t.Fatal(err)
-	}
-	const system = "schema: cleave-system/1\nname: it\nurl: http://127.0.0.1:8080/\ncompose: compose.yaml"
-	d, err := Parse(filepath.Join(folder, "system.yaml"), []byte(system))
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := projectFolder(t, map[string]string{
+		"compose.yaml": "services: {web: {image: web, network_mode: host}, db: {image: db}}"})
+	d, err := parseBeside(path, "name: it\nurl: http://127.0.0.1:8080/\ncompose: compose.yaml")
+	must(t, err)
 	l, _ := layout(t, d, at(Users, 3))
 	for i, name := range []string{"db", "web"} {
 		u := l.Units[i]
 		if u.Name != name || u.Role != name || u.Compose == nil ||
-			!strings.Contains(u.Compose.Text, "image: web") || u.Compose.Dir != folder {
+			!strings.Contains(u.Compose.Text, "image: web") || u.Compose.Dir != filepath.Dir(path) {
 			t.Errorf("unit %+v, want the service %s with the text of the compose file", u, name)
 		}
 	}
@@ -131,7 +127,7 @@ func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
 	}
 	for text, says := range map[string]string{"services: {generator: {image: web}}": "give it another one",
 		"volumes: {}": "no services", "services: [": "compose file"} {
-		d.Compose = &lab.Compose{Text: text, Dir: folder}
+		d.Compose = &lab.Compose{Text: text}
 		_, err := System{Generator: dummy{&lab.LoadJob{}}}.Layout(lab.Variant{Name: "it",
 			External: &d.ExternalSystem}, at(Users, 3), 1)
 		if err == nil || !strings.Contains(err.Error(), says) {
@@ -265,6 +261,14 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 	}
 }
 
+func TestMetricsSayWhatTheyAre(t *testing.T) {
+	for _, m := range metrics(true, true, true) {
+		if m.Kind == "" || m.Quantity == "" || m.Source == "" {
+			t.Errorf("metric %s does not say what it is: %+v", m.Name, m)
+		}
+	}
+}
+
 func TestTheHeadlineDependsOnTheLoad(t *testing.T) {
 	scenarios := lab.Point{Name: "scenario"}
 	client := len(loaded.ClientMetrics())
@@ -286,72 +290,55 @@ func TestTheHeadlineDependsOnTheLoad(t *testing.T) {
 	}
 }
 
-// Long because it is a table.
 func TestMistakesInSystemFilesAreNamed(t *testing.T) {
+	const schema = "schema: cleave-system/1\n"
+	const here = schema + "name: x\nurl: http://127.0.0.1:1/\n"
 	for name, test := range map[string]struct{ text, says string }{
-		"empty": {"", "the file is empty"},
-		"unknown key": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nports: 7",
-			`:4: the system has no key "ports" (did you mean "port"?)`},
-		"key of ready": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nready: {paht: /}",
-			`:4: ready has no key "paht" (did you mean "path"?)`},
-		"port of nothing": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\nport: 7",
-			"port is the one that an image listens on"},
-		"image's port": {"schema: cleave-system/1\nname: x\nimage: nginx",
-			"port is missing: which one does nginx listen on?"},
-		"high port": {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 65536", "port is 65536"},
-		"image's name": {"schema: cleave-system/1\nname: x\nimage: ../containers/x\nport: 1",
-			`image is "../containers/x"`},
-		"image's reset": {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\nreset: ./x",
+		"empty":           {"", "the file is empty"},
+		"unknown key":     {here + "ports: 7", `:4: the system has no key "ports" (did you mean "port"?)`},
+		"key of ready":    {here + "ready: {paht: /}", `:4: ready has no key "paht" (did you mean "path"?)`},
+		"port of nothing": {here + "port: 7", "port is the one that an image listens on"},
+		"image's port":    {schema + "name: x\nimage: nginx", "port is missing: which one does nginx listen on?"},
+		"high port":       {schema + "name: x\nimage: nginx\nport: 65536", "port is 65536"},
+		"image's name":    {schema + "name: x\nimage: ../containers/x\nport: 1", `image is "../containers/x"`},
+		"image's reset": {schema + "name: x\nimage: nginx\nport: 80\nreset: ./x",
 			"reset is a program of this host"},
-		"image's url": {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\nurl: http://127.0.0.1:80/",
+		"image's url": {schema + "name: x
+image: nginx
+port: 80
+url: http://127.0.0.1:80/",
 			"in neither"},
-		"image, compose": {"schema: cleave-system/1\nname: x\nimage: nginx\nport: 80\ncompose: system.yaml",
+		"image, compose": {schema + "name: x
+image: nginx
+port: 80
+compose: system.yaml",
 			"only one of them"},
-		"other schema": {"schema: cleave-system/9\nname: x\nurl: http://127.0.0.1/",
-			`schema is "cleave-system/9"`},
-		"bad name": {"schema: cleave-system/1\nname: My Server\nurl: http://127.0.0.1/",
-			`name is "My Server"`},
-		"audit of another host": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
-			"audit: {requests: [{get: //example.org/stock}]}", `get is "//example.org/stock"`},
-		"no url":  {"schema: cleave-system/1\nname: x\ncommand: ./server", "url is missing"},
-		"no host": {"schema: cleave-system/1\nname: x\nurl: /index.html", "expected http://"},
-		"port in url": {"schema: cleave-system/1\nname: x\nurl: 'http://127.0.0.1:{port}/'\ncommand: ./server",
-			"in neither"},
-		"port in command": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
-			"command: './server {port}'", "in neither"},
-		"two kinds": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: " +
-			"./server\ncompose: system.yaml", "only one of them"},
-		"no compose file": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncompose: none.yaml",
-			"none.yaml: no such file"},
-		"open quote": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncommand: ./server 'x",
-			"inside quotes"},
-		"negative core": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: [-1]",
-			"cores has -1"},
-		"ready path": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {path: health}",
-			`ready.path is "health"`},
-		"braces in a list": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
-			"command: [server, 127.0.0.1:{port}]",
+		"other schema":          {"schema: cleave-system/9\nname: x\nurl: http://127.0.0.1/", `schema is "cleave-system/9"`},
+		"bad name":              {schema + "name: My Server\nurl: http://127.0.0.1/", `name is "My Server"`},
+		"audit of another host": {here + "audit: {requests: [{get: //example.org/stock}]}", `get is "//example.org/stock"`},
+		"no url":                {schema + "name: x\ncommand: ./server", "url is missing"},
+		"no host":               {schema + "name: x\nurl: /index.html", "expected http://"},
+		"port in url":           {schema + "name: x\nurl: 'http://127.0.0.1:{port}/'\ncommand: ./server", "in neither"},
+		"port in command":       {here + "command: './server {port}'", "in neither"},
+		"two kinds":             {here + "command: ./server\ncompose: system.yaml", "only one of them"},
+		"no compose file":       {here + "compose: none.yaml", "none.yaml: no such file"},
+		"open quote":            {here + "command: ./server 'x", "inside quotes"},
+		"negative core":         {here + "cores: [-1]", "cores has -1"},
+		"ready path":            {here + "ready: {path: health}", `ready.path is "health"`},
+		"braces in a list": {here + "command: [server, 127.0.0.1:{port}]",
 			"system.yaml:4: this is no YAML: put the text with {port} in quotes"},
-		"braces in an item": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
-			"command:\n- server\n- {port}",
+		"braces in an item": {here + "command:\n- server\n- {port}",
 			"system.yaml:6: command[1] is a set of keys, expected a text (in quotes, where it begins with [ or {)"},
-		"braces in the environment": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
-			"env: {PORT: {port}}",
+		"braces in the environment": {here + "env: {PORT: {port}}",
 			"system.yaml:4: env.PORT is a set of keys, expected a text (in quotes, where it begins with [ or {)"},
-		"a text": {"user=anna\npassword=hunter2", "system.yaml:1: this is a text, expected keys with values"},
-		"a word for cores": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: all of them",
-			`system.yaml:4: cores is "all of them", expected a list`},
-		"tag": {"schema: cleave-system/1\nname: !x x\nurl: http://127.0.0.1/",
-			"system.yaml:2: the tag !x"},
-		"anchor": {"schema: cleave-system/1\nname: &x x\nurl: http://127.0.0.1/",
-			"system.yaml:2: anchors"},
-		"two documents": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1/\n---\na: b",
-			"more than one document"},
-		"large core": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\ncores: [9999]",
-			"cores has 9999"},
-		"endless timeout": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\n" +
-			"ready: {timeout: 2562047h}", "at most 24h"},
-		"ready timeout": {"schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1/\nready: {timeout: soon}",
+		"a text":           {"user=anna\npassword=hunter2", "system.yaml:1: this is a text, expected keys with values"},
+		"a word for cores": {here + "cores: all of them", `system.yaml:4: cores is "all of them", expected a list`},
+		"tag":              {schema + "name: !x x\nurl: http://127.0.0.1/", "system.yaml:2: the tag !x"},
+		"anchor":           {schema + "name: &x x\nurl: http://127.0.0.1/", "system.yaml:2: anchors"},
+		"two documents":    {here + "---\na: b", "more than one document"},
+		"large core":       {here + "cores: [9999]", "cores has 9999"},
+		"endless timeout":  {here + "ready: {timeout: 2562047h}", "at most 24h"},
+		"ready timeout": {here + "ready: {timeout: soon}",
 			`system.yaml:4: ready.timeout is "soon", expected a time such as 30s`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -13,20 +13,21 @@ import (
 	"github.com/cleave-lab/cleave/secret"
 )
 
-// projectFolder has these files; the path is that of its compose.yaml.
+// projectFolder makes a folder with these files and returns the path of its compose.yaml.
 func projectFolder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "shop")
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return filepath.Join(dir, "compose.yaml")
+}
+
+// parseBeside parses a system file, given without its schema, in the folder of a compose file.
+func parseBeside(compose, text string) (Definition, error) {
+	return Parse(filepath.Join(filepath.Dir(compose), "system.yaml"), []byte("schema: cleave-system/1\n"+text))
 }
 
 // ofCompose reads a compose file as it is deployed where nothing is said.
@@ -77,9 +78,7 @@ volumes: {data: {}}
 func layoutOf(t *testing.T, d Definition) (units map[string]lab.UnitSpec, names []string) {
 	t.Helper()
 	vault := secret.NewVault(os.LookupEnv)
-	if err := d.Mask(vault); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Mask(vault))
 	text, err := json.Marshal(d.ExternalSystem)
 	if err != nil || strings.Contains(string(text), "from-the-file") {
 		t.Errorf("the plan has a password (%v): %s", err, text)
@@ -89,9 +88,7 @@ func layoutOf(t *testing.T, d Definition) (units map[string]lab.UnitSpec, names 
 	if err == nil {
 		l, err = v.Scale(l)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	units = map[string]lab.UnitSpec{}
 	for _, u := range l.Units {
 		units[u.Name], names = u, append(names, u.Name)
@@ -104,9 +101,7 @@ func TestAComposeFileBecomesUnits(t *testing.T) {
 	t.Setenv("COMPOSE_PROFILES", "")
 	path := projectFolder(t, writtenShop())
 	d, err := OfServices("", path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all, err := d.In(nil)
 	if err != nil || d.Name != "shop" || all[0].Kind() != kindServices || all[0].Deployment != lab.DockerBridge {
 		t.Fatalf("%+v, %v", all, err)
@@ -194,9 +189,7 @@ func TestPortsThatAreNotOfTCPAreNamed(t *testing.T) {
 {apiVersion: v1, kind: Service, metadata: {name: dns}, spec: {type: NodePort, selector: {app: dns},
   ports: [{port: 80}, {port: 53, protocol: UDP, name: dns}]}}
 `
-	if err := os.WriteFile(path, []byte(manifests), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(manifests), 0o600))
 	if d, err = OfServices("", path, ""); err != nil || !slices.Equal(d.Notes, []string{note}) {
 		t.Errorf("manifests: %q, %v", d.Notes, err)
 	}
@@ -296,9 +289,7 @@ services:
   any: {image: a, deploy: {restart_policy: {condition: any}}}
 `})
 	d, err := OfServices("", path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	units, _ := layoutOf(t, d)
 	for name, want := range map[string]bool{"web": false, "no": false, "always": true, "failure": true,
 		"none": false, "any": true} {
@@ -316,9 +307,7 @@ func TestLinesOfUsersFilesAreCounted(t *testing.T) {
 		"db.yaml": "services:\n  db:\n    image: db:1\n",
 	}
 	d, err := OfServices("", projectFolder(t, files), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d.FileLines != 6 { // services, and three lines of web and two of db
 		t.Errorf("the compose file has %d lines, want 6", d.FileLines)
 	}

@@ -1,8 +1,6 @@
 package external
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -59,17 +57,13 @@ audit:
 
 // TestDatabasesAreLocated where the system is deployed, or refused by name. Long because it is one table.
 func TestDatabasesAreLocated(t *testing.T) {
-	dir := t.TempDir()
-	compose := `name: shop
+	path := projectFolder(t, map[string]string{"compose.yaml": `name: shop
 services:
   web: {image: web, ports: ["8080:80"]}
   db: {image: postgres, container_name: store, environment: {POSTGRES_PASSWORD: a}, ports: ["15432:5432"]}
   hidden: {image: postgres}
   worker: {image: worker, ports: ["80:1"]}
-`
-	if err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte(compose), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`})
 	const file, command = "compose: compose.yaml\nurl: http://web:80/", "command: [server, '{port}']"
 	for _, c := range []struct{ system, at, more, deployment, want, refused string }{
 		{file, "db:5432", "", "", "db:5432", ""},
@@ -92,10 +86,10 @@ services:
 		{command, "localhost:5432", "password_of: NONE", "", "", "neither env nor env_file of the system has"},
 		{"url: http://127.0.0.1:1/", "system:5432", "", "", "", "system:5432 is not on this host: give 127.0.0.1"},
 	} {
-		text := "schema: cleave-system/1\nname: shop\n" + c.system + "\naudit:\n  databases:\n    shop:\n" +
-			"      driver: postgres\n      at: " + c.at + "\n      name: shop\n      user: me\n      " + c.more +
+		text := "name: shop\n" + c.system + "\naudit:\n  databases:\n    shop:\n      driver: postgres\n" +
+			"      at: " + c.at + "\n      name: shop\n      user: me\n      " + c.more +
 			"\n  queries:\n  - {rule: a, in: shop, sql: SELECT 1, equals: 1}\n"
-		d, err := Parse(filepath.Join(dir, "shop.yaml"), []byte(text))
+		d, err := parseBeside(path, text)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}

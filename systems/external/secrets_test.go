@@ -37,9 +37,7 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	v := secret.NewVault(func(string) (string, bool) { return "", false })
 	d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:1/",
 		Compose: &lab.Compose{Text: composeFile}}}
-	if err := d.Mask(v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, d.Mask(v))
 	text := d.Compose.Text
 	if strings.Contains(text, "hidden") || strings.Contains(text, "123456789") {
 		t.Errorf("secrets are left in\n%s", text)
@@ -57,9 +55,7 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	var job lab.LoadJob
 	l, err := System{Generator: dummy{&job}, Secrets: v}.Layout(lab.Variant{Name: "it",
 		External: &d.ExternalSystem}, at(Rate, 1), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	env := strings.Join(l.Units[0].Env, "\n")
 	for _, value := range []string{"=hidden-one", "=123456789", "=hidden-two", "=hidden-three", "=hidden$four"} {
 		if !strings.Contains(env, value) {
@@ -87,9 +83,7 @@ func TestCommandsAreMaskedAndComeBack(t *testing.T) {
 			"--dsn=redis://:${CLEAVE_MASKED_COMMAND_PASSWORD}@h:1/0", "${X}", "{port}"},
 	} {
 		words, err := Split(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		v := secret.NewVault(func(string) (string, bool) { return "", false })
 		d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:{port}/",
 			Command: words}}
@@ -116,18 +110,14 @@ func TestEnvironmentFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	values := write("values.env", "# comment\n\nA=one=1\nB=\" two \"\r\nC=three\n")
 	const text = "schema: cleave-system/1\nname: it\nurl: http://127.0.0.1:1/\ncommand: ./s\nenv_file: " +
 		"values.env\nenv: {C: own, D: 'x${A}', E: '$${A}'}\n"
 	d, err := Parse(write("system.yaml", text), []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if d.EnvFile != values || d.Env["A"] != "${A}" || d.Env["B"] != "${B}" || d.Env["C"] != "own" {
 		t.Errorf("the definition is %+v", d)
 	}
@@ -142,9 +132,7 @@ func TestEnvironmentFiles(t *testing.T) {
 		!slices.Equal(got, want) {
 		t.Errorf("environment %q, %v; want %q", got, err, want)
 	}
-	if err := os.Remove(values); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(values))
 	var missing secret.MissingError
 	if _, err := system.environment(&d.ExternalSystem); !errors.As(err, &missing) ||
 		!strings.Contains(err.Error(), "env B: the environment variable B is not set") {

@@ -12,18 +12,11 @@ import (
 // ends reads two compose files as they are deployed where nothing is said.
 func ends(t *testing.T, from, to string) (a, b []Definition) {
 	t.Helper()
-	for i, text := range []string{"name: a\nservices:\n" + from, "name: b\nservices:\n" + to} {
-		d, err := ofCompose(t, text, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			a = []Definition{d}
-		} else {
-			b = []Definition{d}
-		}
-	}
-	return a, b
+	first, err := ofCompose(t, "name: a\nservices:\n"+from, "")
+	must(t, err)
+	second, err := ofCompose(t, "name: b\nservices:\n"+to, "")
+	must(t, err)
+	return []Definition{first}, []Definition{second}
 }
 
 // walked returns the names of the changes of each order.
@@ -46,9 +39,7 @@ func TestStopsHaveTheChangesBeforeThem(t *testing.T) {
   mail: {image: mail, deploy: {replicas: 2}}
 `)
 	stops, steps, err := Steps(a, b, []string{"ads", "cart.image"}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := [2][]string{{"ads", "cart.image", "cart.replicas", "cart.limits", "mail", "web.env"},
 		{"web.env", "mail", "cart.limits", "cart.replicas", "cart.image", "ads"}}
 	if got := walked(steps); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -120,9 +111,7 @@ networks: {back: {ipam: {config: [{subnet: 10.9.0.0/24}]}}}
 volumes: {data: {}}
 `})
 	d, err := OfServices("", path, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := map[string]string{"db": "keeps data in a volume at /data",
 		"fixed": "has an address of its own, 10.9.0.2",
 		"files": "writes into the folder " + strings.TrimSuffix(path, "compose.yaml") + "kept of this host"}

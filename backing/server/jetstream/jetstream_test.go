@@ -56,9 +56,7 @@ func TestConfigurationsAreRefused(t *testing.T) {
 
 func TestRunRefusesFiles(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "nats.json")
-	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(broken, []byte("{"), 0o600))
 	for _, path := range []string{broken, broken + ".none"} {
 		if err := Run(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("error = %v, want one that names %s", err, path)

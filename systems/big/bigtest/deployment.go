@@ -56,14 +56,10 @@ type unitEvent struct {
 func Start(tb testing.TB, trial Trial, names ...string) *Deployment {
 	tb.Helper()
 	layout, err := big.System{}.Layout(trial.variant(), trial.point(), 1)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	// Not tb.TempDir: a Unix socket's path may have 107 bytes only.
 	dir, err := os.MkdirTemp("", "big")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	d := &Deployment{
 		trial: trial, dir: dir, events: make(chan unitEvent, 4*len(layout.Units)), launcher: launch.NewLauncher(),
 	}
@@ -76,9 +72,7 @@ func Start(tb testing.TB, trial Trial, names ...string) *Deployment {
 		if len(names) > 0 && !slices.Contains(names, spec.Name) {
 			continue
 		}
-		if err := d.start(spec); err != nil {
-			tb.Fatal(err)
-		}
+		Must(tb, d.start(spec))
 	}
 	return d
 }
@@ -89,9 +83,7 @@ func (d *Deployment) assignAddresses(tb testing.TB, layout lab.Layout) {
 	listening := slices.DeleteFunc(slices.Clone(layout.Units),
 		func(spec lab.UnitSpec) bool { return !spec.Listens })
 	ports, err := launch.ReservePorts(len(listening))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	tb.Cleanup(ports.Close)
 	d.addresses = map[string]string{}
 	for i, spec := range listening {

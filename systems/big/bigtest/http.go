@@ -67,9 +67,7 @@ func BrokenHTTP(t *testing.T, architecture string) {
 			if test.answer != "" {
 				answerAll(t, neighbour, test.answer)
 			}
-			if err := acceptRegistration(d.Address("core")); err != nil {
-				t.Fatal(err)
-			}
+			Must(t, acceptRegistration(d.Address("core")))
 			start := fmt.Sprintf(`{"pingLimit":20,"neighbourhood":[%q,%q]}`, worker, neighbour)
 			if status, err := request(worker, "POST", "/start", start); err != nil || status != http.StatusOK {
 				t.Logf("start: status %d, error %v", status, err) // the worker may be gone already
@@ -104,9 +102,7 @@ func acceptRegistration(address string) error {
 // answerAll answers whatever comes at an address with the same bytes and closes.
 func answerAll(t *testing.T, address, answer string) {
 	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() }) // the goroutine below ends by it
 	go func() {
 		for {

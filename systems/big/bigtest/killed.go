@@ -13,12 +13,8 @@ func KilledWorker(t *testing.T, architecture string) {
 	if _, err := d.Await(lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.Command(lab.CommandStart); err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Kill("worker-00004"); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, d.Command(lab.CommandStart))
+	Must(t, d.Kill("worker-00004"))
 	event, err := d.Await(lab.EventFinished)
 	if err == nil {
 		t.Fatalf("the trial finished without a worker: %+v", event)

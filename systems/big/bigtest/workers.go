@@ -13,13 +13,9 @@ import (
 func Job(tb testing.TB, trial Trial) big.UnitJob {
 	tb.Helper()
 	layout, err := big.System{}.Layout(trial.variant(), trial.point(), 1)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	var job big.UnitJob
-	if err := json.Unmarshal([]byte(layout.Units[0].Args[0]), &job); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, json.Unmarshal([]byte(layout.Units[0].Args[0]), &job))
 	return job
 }
 
@@ -28,24 +24,16 @@ func Job(tb testing.TB, trial Trial) big.UnitJob {
 func RunWorkers(tb testing.TB, newWorkers func(big.UnitJob) big.Workers, trial Trial) {
 	tb.Helper()
 	workers := newWorkers(Job(tb, trial))
-	if err := workers.Gather(); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, workers.Gather())
 	start := big.Clock()
 	for _, step := range []func() error{workers.KickOff, workers.AwaitFinish} {
-		if err := step(); err != nil {
-			tb.Fatal(err)
-		}
+		Must(tb, step())
 	}
 	end := big.Clock()
-	if err := workers.Dismiss(); err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, workers.Dismiss())
 	account := workers.Account(start, end)
 	data, err := json.Marshal(account)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	Must(tb, err)
 	report := lab.UnitReport{Unit: big.RoleAll, PID: account.PID, Data: data}
 	audit := big.System{}.Audit(trial.variant(), trial.point(), []lab.UnitReport{report})
 	if audit.Verdict != lab.AuditValid {

@@ -27,9 +27,7 @@ func TestKilledWorker(t *testing.T) { bigtest.KilledWorker(t, big.HTTP) }
 
 func TestAddressTaken(t *testing.T) {
 	holder, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bigtest.Must(t, err)
 	defer func() { _ = holder.Close() }() // nothing is buffered
 	t.Setenv("CLEAVE_ADDRESS", holder.Addr().String())
 	_, err = NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})

@@ -34,24 +34,16 @@ func TestNothingIsAllocatedPerRoundTrip(t *testing.T) {
 	const pings = 20_000
 	trial := bigtest.Trial{Architecture: big.ThreadsFast, Neighbourhoods: 2, Workers: 5, Pings: pings}
 	workers := NewWorkers(bigtest.Job(t, trial))
-	if err := workers.Gather(); err != nil {
-		t.Fatal(err)
-	}
+	bigtest.Must(t, workers.Gather())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := workers.KickOff(); err != nil {
-		t.Fatal(err)
-	}
-	if err := workers.AwaitFinish(); err != nil {
-		t.Fatal(err)
-	}
+	bigtest.Must(t, workers.KickOff())
+	bigtest.Must(t, workers.AwaitFinish())
 	runtime.ReadMemStats(&after)
 	if allocated := after.Mallocs - before.Mallocs; allocated > pings/10 {
 		t.Errorf("%d allocations for %d round trips", allocated, 10*pings)
 	}
-	if err := workers.Dismiss(); err != nil {
-		t.Fatal(err)
-	}
+	bigtest.Must(t, workers.Dismiss())
 }
 
 func TestWorkersReportABrokenRule(t *testing.T) {
@@ -72,9 +64,7 @@ func TestWorkersReportABrokenRule(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			trial := bigtest.Trial{Architecture: big.ThreadsFast, Neighbourhoods: 2, Workers: 2, Pings: 5}
 			c := NewWorkers(bigtest.Job(t, trial)).(*workers)
-			if err := c.Gather(); err != nil {
-				t.Fatal(err)
-			}
+			bigtest.Must(t, c.Gather())
 			if !test.put(c) {
 				t.Fatal("a fresh worker is not idle")
 			}
@@ -83,9 +73,7 @@ func TestWorkersReportABrokenRule(t *testing.T) {
 			if err := c.AwaitFinish(); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
-			if err := c.Dismiss(); err != nil {
-				t.Fatal(err)
-			}
+			bigtest.Must(t, c.Dismiss())
 		})
 	}
 }

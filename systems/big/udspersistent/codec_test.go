@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/cleave-lab/cleave/systems/big/bigtest"
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
 )
 
@@ -14,13 +15,9 @@ const ownAddress, peerAddress = `/tmp/a "b"/w1.sock`, `/tmp/a "b"/w2.sock`
 func codecs(t testing.TB) map[string][2]codec {
 	t.Helper()
 	out, err := newJSONCodec(ownAddress, peerAddress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bigtest.Must(t, err)
 	in, err := newJSONCodec(peerAddress, ownAddress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bigtest.Must(t, err)
 	return map[string][2]codec{
 		"binary": {&binaryCodec{own: 3, peer: 499}, &binaryCodec{own: 499, peer: 3}},
 		"json":   {out, in},
@@ -51,9 +48,7 @@ func TestCodecsReadWhatTheyWrite(t *testing.T) {
 
 func TestJSONCodecTakesAnyForm(t *testing.T) {
 	codec, err := newJSONCodec("/tmp/w1.sock", "/tmp/w2.sock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	bigtest.Must(t, err)
 	for _, line := range []string{
 		`{"op":"pong","content":"/tmp/w2.sock"}`,
 		`{ "op": "pong", "content": "/tmp/w2.sock" }`,
@@ -82,9 +77,7 @@ func FuzzJSONCodec(f *testing.F) {
 			return
 		}
 		codec, err := newJSONCodec("/own", "/w")
-		if err != nil {
-			t.Fatal(err)
-		}
+		bigtest.Must(t, err)
 		o, _, err := codec.decode(append(bytes.Clone(line), '\n'))
 		var message udsservice.Message
 		wellFormed := json.Unmarshal(line, &message) == nil

@@ -49,9 +49,7 @@ func TestWorkerRefuses(t *testing.T) {
 				"worker-00000")
 			inDir := func(text string) string { return strings.ReplaceAll(text, "DIR", d.Dir()) }
 			listener, err := net.Listen("unix", inDir(core))
-			if err != nil {
-				t.Fatal(err)
-			}
+			bigtest.Must(t, err)
 			defer func() { _ = listener.Close() }() // nothing is buffered
 			if message, err := receive(listener); err != nil || message.Op != OpRegister {
 				t.Fatalf("registration %+v, error %v", message, err)
@@ -70,16 +68,10 @@ func TestWorkerRefuses(t *testing.T) {
 func sendText(t *testing.T, address, text string) {
 	t.Helper()
 	conn, err := net.Dial("unix", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bigtest.Must(t, err)
 	_, err = conn.Write([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.Close(); err != nil {
-		t.Fatal(err)
-	}
+	bigtest.Must(t, err)
+	bigtest.Must(t, conn.Close())
 }
 
 func TestAddressTaken(t *testing.T) {
@@ -87,9 +79,7 @@ func TestAddressTaken(t *testing.T) {
 	t.Setenv("CLEAVE_DIR", dir)
 	path := filepath.Join(dir, "core.sock")
 	holder, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	bigtest.Must(t, err)
 	defer func() { _ = holder.Close() }() // nothing is buffered
 	_, err = NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})
 	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove") {
