@@ -303,15 +303,9 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 		"image's name":    {schema + "name: x\nimage: ../containers/x\nport: 1", `image is "../containers/x"`},
 		"image's reset": {schema + "name: x\nimage: nginx\nport: 80\nreset: ./x",
 			"reset is a program of this host"},
-		"image's url": {schema + "name: x
-image: nginx
-port: 80
-url: http://127.0.0.1:80/",
+		"image's url": {schema + "name: x\nimage: nginx\nport: 80\nurl: http://127.0.0.1:80/",
 			"in neither"},
-		"image, compose": {schema + "name: x
-image: nginx
-port: 80
-compose: system.yaml",
+		"image, compose": {schema + "name: x\nimage: nginx\nport: 80\ncompose: system.yaml",
 			"only one of them"},
 		"other schema":          {"schema: cleave-system/9\nname: x\nurl: http://127.0.0.1/", `schema is "cleave-system/9"`},
 		"bad name":              {schema + "name: My Server\nurl: http://127.0.0.1/", `name is "My Server"`},
