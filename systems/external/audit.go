@@ -139,9 +139,7 @@ func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error)
 	if err != nil {
 		return nil, fmt.Errorf("audit: url: %w", err)
 	}
-	entry := x.Entry
-	entry = cmp.Or(entry, RoleSystem)
-	if at, listens := units[entry]; listens {
+	if at, listens := units[cmp.Or(x.Entry, roleSystem)]; listens {
 		u.Host = at
 	}
 	return u, nil

@@ -16,8 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// audited returns what the audit of a system file, which may have lines, finds of a system that runs, and how
-// long that takes.
+// audited returns the audit of a running system. lines are added to its system file.
 func audited(t *testing.T, lines string) lab.Audit {
 	t.Helper()
 	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

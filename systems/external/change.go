@@ -73,7 +73,7 @@ func (d *Definition) Change(name string, written []string) error {
 	}
 	d.Name = cmp.Or(name, full)
 	d.changes, d.project = changes, nil
-	if err := d.services(); err != nil {
+	if err := d.resolve(); err != nil {
 		return fmt.Errorf("system %s: %w", d.Name, err)
 	}
 	return errors.Join(d.complete()...)

@@ -24,7 +24,7 @@ const maxIncluded = 100
 // readCompose reads a compose file. Files that it includes become part of its text: the plan is enough to
 // play the comparison again, and compose commands before 2.20 know no include.
 func readCompose(path string) (*lab.Compose, error) {
-	text, err := inputfile.Read(path, MaxFile)
+	text, err := inputfile.Read(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func include(document *yaml.Node, dir string, seen map[string]bool) error {
 				"compose config prints in its place", name)
 		}
 		seen[path] = true
-		text, err := inputfile.Read(path, MaxFile)
+		text, err := inputfile.Read(path, maxFile)
 		if err != nil {
 			return fmt.Errorf("include: %w", err)
 		}
@@ -134,18 +134,6 @@ func mergeCompose(document, included *yaml.Node) error {
 	return nil
 }
 
-// described is a compose file as far as Cleave has to know it.
-type described struct {
-	Services map[string]service `yaml:"services"`
-}
-
-// service is a service as far as it tells how it is reached.
-type service struct {
-	Ports   []yaml.Node `yaml:"ports"`
-	Network string      `yaml:"network_mode"`
-	Extends any         `yaml:"extends"`
-}
-
 // serviceNames returns the names of the services that a compose file describes, in order.
 func serviceNames(c *lab.Compose) ([]string, error) {
 	var file struct {
@@ -158,9 +146,9 @@ func serviceNames(c *lab.Compose) ([]string, error) {
 	switch {
 	case len(names) == 0:
 		return nil, errors.New("compose file: it has no services")
-	case slices.Contains(names, RoleGenerator):
+	case slices.Contains(names, lab.RoleGenerator):
 		return nil, fmt.Errorf("compose file: its service %s has the name of what loads it: give it another one",
-			RoleGenerator)
+			lab.RoleGenerator)
 	}
 	return names, nil
 }
@@ -173,7 +161,13 @@ func checkPublished(c *lab.Compose, address string) error {
 		return nil // said already
 	}
 	onHost, isLoopback := loopback(u)
-	var file described
+	var file struct {
+		Services map[string]struct {
+			Ports   []yaml.Node `yaml:"ports"`
+			Network string      `yaml:"network_mode"`
+			Extends any         `yaml:"extends"`
+		} `yaml:"services"`
+	}
 	if !isLoopback || yaml.Unmarshal([]byte(c.Text), &file) != nil {
 		return nil // an address of a container's own; or keys that only the compose command understands
 	}

@@ -119,7 +119,7 @@ func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, 
 		text = x.Env[d.PasswordOf]
 		fallthrough
 	default:
-		values, err = atHandOf(x)
+		values, err = envFileOf(x)
 	}
 	if err != nil {
 		return "", fmt.Errorf("its password: %w", err)

@@ -13,7 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// Kinds of systems, as architectures of this one, and Compose, the deployment of compose files.
+// The kinds of systems are the architectures of this one. kindCompose is also the deployment by the compose
+// command.
 const (
 	kindURL      = "url"
 	kindCommand  = "command"
@@ -76,7 +77,7 @@ func (d *Definition) deploy() error {
 
 // place does so but for the databases of its audit.
 func (d *Definition) place() error {
-	if err := d.services(); err != nil {
+	if err := d.resolve(); err != nil {
 		return err
 	}
 	kind := d.Kind()

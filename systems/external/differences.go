@@ -136,8 +136,10 @@ func otherKeys(from, to lab.SystemService, a, b state) []string {
 		return all
 	}
 	was, is := members(from), members(to)
+	either := maps.Clone(was)
+	maps.Copy(either, is)
 	var keys []string
-	for _, key := range slices.Sorted(maps.Keys(merged(was, is))) {
+	for _, key := range slices.Sorted(maps.Keys(either)) {
 		if !reflect.DeepEqual(was[key], is[key]) {
 			keys = append(keys, key)
 		}
@@ -186,13 +188,6 @@ func without(list, other []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(list), func(text string) bool {
 		return slices.Contains(other, text)
 	}), " ")
-}
-
-// merged returns the members of two objects.
-func merged(a, b map[string]any) map[string]any {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return all
 }
 
 // inShort returns a value in one line as a report shows it.

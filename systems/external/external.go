@@ -28,11 +28,8 @@ import (
 // Name is the name of this system in plans.
 const Name = "external"
 
-// Roles of the units, and their names.
-const (
-	RoleSystem    = "system"
-	RoleGenerator = lab.RoleGenerator
-)
+// roleSystem is the name and the role of the unit of a system that is one unit.
+const roleSystem = "system"
 
 // Factors of points. A point has one of them.
 const (
@@ -40,8 +37,7 @@ const (
 	Users = lab.FactorUsers // of a closed loop
 	// SearchFrom is the rate at which the search for the capacity begins.
 	SearchFrom = lab.FactorSearchFrom
-	// Operations of a load that is counted: a check.
-	Operations = "operations"
+	Operations = "operations" // of a load that is counted: a check
 )
 
 // portMark stands for a port chosen for each trial.
@@ -124,7 +120,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 			return lab.Layout{}, err
 		}
 	}
-	layout := lab.Layout{Lead: RoleGenerator, Descriptors: spareDescriptors, FileLines: x.FileLines}
+	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: spareDescriptors, FileLines: x.FileLines}
 	environment, err := s.environment(x)
 	if err != nil {
 		return lab.Layout{}, fmt.Errorf("system %s: %w", v.Name, err)
@@ -147,7 +143,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if err != nil {
 		return lab.Layout{}, err
 	}
-	generator.Name, generator.Role, generator.Cores = RoleGenerator, RoleGenerator, s.Load.Cores
+	generator.Name, generator.Role, generator.Cores = lab.RoleGenerator, lab.RoleGenerator, s.Load.Cores
 	generator.Uses = []lab.Use{}
 	for _, unit := range layout.Units { // which service answers at the URL, the compose command does not say
 		if x.Entry == "" || unit.Name == x.Entry {
@@ -175,7 +171,7 @@ func (s System) units(
 	case x.Image != "" || len(x.Command) > 0:
 		var unit lab.UnitSpec
 		if unit, err = s.started(x, environment); unit.Listens {
-			entry = RoleSystem
+			entry = roleSystem
 		}
 		units = []lab.UnitSpec{unit}
 	}
@@ -187,11 +183,11 @@ const spareDescriptors = 256
 
 // started returns the unit of a system that Cleave starts, with how it shows that it can be used.
 func (s System) started(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
-	made := s.command
+	unitOf := s.command
 	if x.Image != "" {
-		made = s.image
+		unitOf = s.image
 	}
-	unit, err := made(x, environment)
+	unit, err := unitOf(x, environment)
 	if err != nil {
 		return unit, err
 	}
@@ -203,7 +199,7 @@ func (s System) started(x *lab.ExternalSystem, environment []string) (lab.UnitSp
 
 // command returns the unit of a system that is started by a command.
 func (s System) command(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
-	unit, err := s.foreign(RoleSystem, x, x.Command, environment)
+	unit, err := s.foreign(roleSystem, x, x.Command, environment)
 	unit.Scalable = unit.Listens
 	if err != nil || unit.Listens {
 		return unit, err
@@ -225,10 +221,10 @@ func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec
 	}
 	told, err := s.arguments(x.Command)
 	return lab.UnitSpec{
-		Name: RoleSystem, Role: RoleSystem,
+		Name: roleSystem, Role: roleSystem,
 		Runnable:   lab.Runnable{Image: x.Image, Args: told, Foreign: true, Env: environment},
 		Networking: lab.Networking{Port: x.Port, Listens: true},
-		Storage:    lab.Storage{Volume: RoleSystem},
+		Storage:    lab.Storage{Volume: roleSystem},
 		Placement:  lab.Placement{Scalable: true, Cores: x.Cores},
 	}, err
 }
@@ -313,13 +309,13 @@ func (s System) foreign(
 ) (lab.UnitSpec, error) {
 	argv, err := s.arguments(argv)
 	unit := lab.UnitSpec{
-		Name: name, Role: RoleSystem,
+		Name: name, Role: roleSystem,
 		Runnable: lab.Runnable{
 			Program: argv[0], Args: argv[1:], Foreign: true, Dir: x.Dir, Env: environment,
 			NameBy: x.NameBy,
 		},
 		Networking: lab.Networking{Listens: strings.Contains(x.URL, portMark)},
-		Storage:    lab.Storage{Volume: RoleSystem},
+		Storage:    lab.Storage{Volume: roleSystem},
 		Placement:  lab.Placement{Cores: x.Cores},
 	}
 	if x.Dir != "" {

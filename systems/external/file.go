@@ -32,8 +32,8 @@ const maxReadyLog = 200
 // maxCore is the highest number of a processor that the kernel's sets have by default.
 const maxCore = 1023
 
-// MaxFile is the most bytes of a system file and of a compose file.
-const MaxFile = yamlfile.SmallFile
+// maxFile is the most bytes of a system file and of a compose file.
+const maxFile = yamlfile.SmallFile
 
 // imagePattern matches the names of images: they go into paths of Docker's interface.
 var imagePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*(:[0-9]+)?(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*` +
@@ -182,11 +182,10 @@ func (f *file) definition(folder string) (Definition, []error) {
 		d.writtenURL = f.URL
 		var err error
 		if d.changes, err = changesOf(f.Change); err == nil {
-			err = d.services()
+			err = d.resolve()
 		}
 		if err != nil {
 			mistakes = append(mistakes, err)
-			d.Compose = &lab.Compose{Dir: folder}
 		}
 	}
 	mistakes = append(mistakes, d.complete()...)

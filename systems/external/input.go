@@ -83,7 +83,7 @@ func (in Input) Definition(name, address string) (Definition, error) {
 	} else {
 		d.manifests = whole
 	}
-	if err := d.services(); err != nil {
+	if err := d.resolve(); err != nil {
 		return d, fmt.Errorf("%s: %w", in.path, err)
 	}
 	if d.Name == "" {

@@ -114,7 +114,7 @@ func (s System) Measure(
 		return found, err
 	}
 	own := maps.Clone(metered.Roles)
-	delete(own, RoleGenerator)
+	delete(own, lab.RoleGenerator)
 	told := func(quantity string) bool { // by all units of the system
 		for _, used := range own {
 			if _, missing := used.Unavailable[quantity]; missing {

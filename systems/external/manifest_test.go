@@ -371,7 +371,7 @@ func FuzzManifests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		must(t, os.WriteFile(file, data, 0o600))
 		d := Definition{manifests: file}
-		err := d.services()
+		err := d.resolve()
 		if err != nil && strings.TrimSpace(err.Error()) == "" {
 			t.Errorf("%q: an error without words", data)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/secret"
 )
 
-// project is a compose file as units.
+// project holds the services of a compose file, or of manifests, as units.
 type project struct {
 	name     string
 	services []lab.SystemService
@@ -57,7 +57,7 @@ func (w wayIn) address() string {
 // readProject reads a compose file as docker compose does: with an environment and that of Cleave, and the
 // .env beside it.
 func readProject(path string, env map[string]string, envFile string) (*project, error) {
-	if _, err := inputfile.Read(path, MaxFile); err != nil {
+	if _, err := inputfile.Read(path, maxFile); err != nil {
 		return nil, err
 	}
 	own := System{Secrets: secret.NewVault(os.LookupEnv)}
@@ -94,7 +94,7 @@ func readProject(path string, env map[string]string, envFile string) (*project, 
 
 // checkServiceName refuses names that mean something else.
 func checkServiceName(name string) error {
-	if slices.Contains([]string{RoleGenerator, lab.AllUnits, lab.EveryUnit}, name) {
+	if slices.Contains([]string{lab.RoleGenerator, lab.AllUnits, lab.EveryUnit}, name) {
 		return fmt.Errorf("its service %s has a name that means something else here: give it another one", name)
 	}
 	return nil
@@ -253,6 +253,20 @@ func (p *project) choices(address string) error {
 		"with one of the services %s", what, strings.Join(names, ", "))
 }
 
+// urlAt returns the URL of the system at a port of this host. Scheme, path and query are those that were
+// written.
+func (d *Definition) urlAt(port string) string {
+	scheme, rest, written := strings.Cut(d.URL, "://")
+	if !written {
+		scheme, rest = "http", "/"
+	}
+	path := ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		path = rest[i:]
+	}
+	return scheme + "://127.0.0.1:" + port + path
+}
+
 // enterAt makes the definition a system of services with a way in.
 func (d *Definition) enterAt(way wayIn) {
 	services := slices.Clone(d.project.services)
@@ -261,23 +275,19 @@ func (d *Definition) enterAt(way wayIn) {
 			services[i].Port = way.port
 		}
 	}
-	scheme, path := "http", "/"
-	if u, err := url.Parse(d.URL); err == nil && d.URL != "" {
-		scheme, path = u.Scheme, u.Path
-	}
-	d.URL = scheme + "://127.0.0.1:" + portMark + path
+	d.URL = d.urlAt(portMark)
 	d.Services, d.Entry = services, way.service
 	d.Replicas, d.Limits = d.project.replicas, d.project.limits
 }
 
-// IsCompose reports whether a compose file describes the system.
+// IsCompose reports whether the system is described by a compose file.
 func (d *Definition) IsCompose() bool { return d.composeFile != "" }
 
 // HasUnits reports whether services that a file describes are the units of the system, or could be.
 func (d *Definition) HasUnits() bool { return d.composeFile != "" || d.manifests != "" }
 
-// ofManifests makes the definition what its manifests are: services that are units.
-func (d *Definition) ofManifests() (err error) {
+// resolveManifests reads the manifests of the system: their workloads become services that are units.
+func (d *Definition) resolveManifests() (err error) {
 	if d.project == nil {
 		if d.project, err = readWorkloads(d.manifests); err != nil {
 			return fmt.Errorf("manifests: %w", err)
@@ -298,13 +308,13 @@ func (d *Definition) ofManifests() (err error) {
 	return nil
 }
 
-// services makes the definition what the file or folder with its services is.
-func (d *Definition) services() (err error) {
+// resolve fills in what the definition takes from the compose file or the manifests of the system, if any.
+func (d *Definition) resolve() (err error) {
 	switch {
 	case d.manifests != "":
-		err = d.ofManifests()
+		err = d.resolveManifests()
 	case d.composeFile != "":
-		err = d.compose()
+		err = d.resolveCompose()
 	}
 	if err == nil {
 		d.FileLines, err = d.fileLines()
@@ -312,9 +322,9 @@ func (d *Definition) services() (err error) {
 	return err
 }
 
-// compose makes the definition what its compose file is where it is deployed: services that are units, or
-// containers of the compose command where it is told so, or some service can be no unit.
-func (d *Definition) compose() error {
+// resolveCompose reads the compose file of the system. Its services become units, or containers of the
+// compose command, if the deployment says so or some service cannot be a unit.
+func (d *Definition) resolveCompose() error {
 	d.URL, d.Services, d.Entry, d.Compose = d.writtenURL, nil, "", nil
 	d.Replicas, d.Limits, d.Notes, d.Risks, d.Builds = nil, nil, nil, nil, nil
 	if d.project == nil {
@@ -381,7 +391,7 @@ func (d *Definition) byCommand() error {
 			return fmt.Errorf("compose: the compose command reaches %s:%d by a port of this host only: give the "+
 				"service ports: [\"127.0.0.1:PORT:%d\"]", way.service, way.port, way.port)
 		}
-		d.URL = way.address()
+		d.URL = d.urlAt(way.published)
 	}
 	described, err := readCompose(d.composeFile)
 	if err != nil {

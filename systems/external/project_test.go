@@ -148,6 +148,7 @@ func TestTheWayIntoAComposeFile(t *testing.T) {
 	for name, c := range map[string]struct{ text, address, entry, url, says string }{
 		"the only one":    {"services: {a: {image: a, ports: [\"80\"]}, b: {image: b}}", "", "a:80", "", ""},
 		"published":       {two, "http://127.0.0.1:8080/x", "a:80", "http://127.0.0.1:{port}/x", ""},
+		"escaped":         {two, "http://a:80/x%2Fy?z=1", "a:80", "http://127.0.0.1:{port}/x%2Fy?z=1", ""},
 		"by its name":     {two, "http://c:7000/", "c:7000", "", ""},
 		"none":            {"services: {a: {image: a}}", "", "", "", "no port is published"},
 		"several":         {two, "", "", "", "http://127.0.0.1:8080/ (a, port 80), http://b:81/ (b, port 81)"},
@@ -169,6 +170,20 @@ func TestTheWayIntoAComposeFile(t *testing.T) {
 		}
 		if err != nil || "http://"+c.entry+"/" != at.address() || c.url != "" && d.URL != c.url {
 			t.Errorf("%s: %v at %s, %v; want %s at %s", name, at, d.URL, err, c.entry, c.url)
+		}
+	}
+}
+
+// TestTheComposeCommandLoadsTheURLThatWasWritten at the port that the file publishes.
+func TestTheComposeCommandLoadsTheURLThatWasWritten(t *testing.T) {
+	for written, want := range map[string]string{"": "http://127.0.0.1:8080/",
+		"https://a:80/x%20y": "https://127.0.0.1:8080/x%20y", "grpc://a:80": "grpc://127.0.0.1:8080",
+		"http://127.0.0.1:8080/z": "http://127.0.0.1:8080/z"} {
+		d, err := parseBeside(projectFolder(t, map[string]string{
+			"compose.yaml": `services: {a: {image: a, ports: ["8080:80"]}}`}),
+			"name: it\nurl: \""+written+"\"\ncompose: compose.yaml\ndeployment: compose")
+		if err != nil || d.URL != want {
+			t.Errorf("%q: it is at %s, %v; want %s", written, d.URL, err, want)
 		}
 	}
 }

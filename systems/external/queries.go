@@ -226,9 +226,9 @@ func (d *Definition) locate(db *lab.AuditDatabase) error {
 		}
 	default:
 		listens := strings.Contains(d.URL, portMark)
-		if !isLoopback(host) && (host != RoleSystem || !listens) {
+		if !isLoopback(host) && (host != roleSystem || !listens) {
 			return fmt.Errorf("at: %s is not on this host: give 127.0.0.1 and a port%s", db.At,
-				map[bool]string{true: ", or " + RoleSystem + " and a port of its container"}[listens])
+				map[bool]string{true: ", or " + roleSystem + " and a port of its container"}[listens])
 		}
 	}
 	if _, set := d.Env[db.PasswordOf]; db.PasswordOf != "" && !set {

@@ -55,7 +55,7 @@ func (m masker) container(c *lab.ContainerSpec) {
 	c.Env = slices.Clone(c.Env)
 	for i, variable := range c.Env {
 		name, value, _ := strings.Cut(variable, "=")
-		if (secret.Named(name) || m.tells(value)) && value != "" {
+		if (secret.Named(name) || m.hasSecret(value)) && value != "" {
 			c.Env[i] = name + "=" + secret.Reference(m.Mask("system "+m.system, name, value))
 		} else {
 			c.Env[i] = name + "=" + m.text(name, value)
@@ -66,7 +66,7 @@ func (m masker) container(c *lab.ContainerSpec) {
 	for i := range c.Mounts {
 		files := maps.Clone(c.Mounts[i].Files)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
-			if m.tells(files[name]) {
+			if m.hasSecret(files[name]) {
 				files[name] = secret.Reference(m.Mask("system "+m.system, name, files[name]))
 			} else {
 				files[name] = m.text(name, files[name])
@@ -88,8 +88,8 @@ type masker struct {
 	secrets []string // values of Secrets of its manifests
 }
 
-// tells reports whether a text is the value of a Secret, or has one in it that is no word of every text.
-func (m masker) tells(text string) bool {
+// hasSecret reports whether a text is the value of a Secret, or contains one of four or more characters.
+func (m masker) hasSecret(text string) bool {
 	return slices.ContainsFunc(m.secrets, func(value string) bool {
 		return value == text && text != "" || len(value) >= 4 && strings.Contains(text, value)
 	})
@@ -124,16 +124,15 @@ var headerLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*): *(.+)$`)
 // words masks the arguments of a command: --token=x, --token x, TOKEN=x, 'Token: x'.
 func (m masker) words(argv []string) []string {
 	masked := slices.Clone(argv)
-	for i, word := range masked {
-		option := ""
-		if i > 0 && strings.HasPrefix(argv[i-1], "-") && !strings.ContainsAny(argv[i-1], "= ") {
-			option = argv[i-1]
-		}
+	before := ""
+	for i, word := range argv {
+		option := optionOf(before, word)
+		before = word
 		line := headerLine.FindStringSubmatch(word)
 		switch {
-		case secret.Named(option) && !strings.HasPrefix(word, "-"):
+		case secret.Named(option):
 			masked[i] = m.value(option, word)
-		case m.tells(word):
+		case m.hasSecret(word):
 			masked[i] = secret.Reference(m.Mask("system "+m.system, "argument", word))
 		case line != nil && secret.Named(line[1]):
 			masked[i] = line[1] + ": " + m.value(line[1], line[2])
@@ -142,6 +141,28 @@ func (m masker) words(argv []string) []string {
 		}
 	}
 	return masked
+}
+
+// optionOf returns the option that an argument is the value of, given the argument before it; "": it is none.
+func optionOf(before, argument string) string {
+	if !strings.HasPrefix(before, "-") || strings.ContainsAny(before, "= ") || strings.HasPrefix(argument, "-") {
+		return ""
+	}
+	return before
+}
+
+// optionWithValue finds an option and its value in a command line: --token x.
+var optionWithValue = regexp.MustCompile(`(--?[A-Za-z][A-Za-z0-9_-]*) +([^\s;&|"'-][^\s;&|"']*)`)
+
+// commandLine masks a command that is written as one text.
+func (m masker) commandLine(text string) string {
+	return m.text("command", optionWithValue.ReplaceAllStringFunc(text, func(found string) string {
+		parts := optionWithValue.FindStringSubmatch(found)
+		if secret.Named(parts[1]) {
+			return parts[1] + " " + m.value(parts[1], parts[2])
+		}
+		return found
+	}))
 }
 
 // compose masks what a compose file has under the names of secrets. A file without
@@ -170,8 +191,11 @@ func (m masker) node(name string, n *yaml.Node) (masked bool) {
 			masked = m.node(n.Content[i].Value, n.Content[i+1]) || masked
 		}
 	case yaml.DocumentNode, yaml.SequenceNode:
+		before := ""
 		for _, child := range n.Content {
-			masked = m.node("", child) || masked
+			option := optionOf(before, child.Value)
+			before = child.Value
+			masked = m.node(option, child) || masked
 		}
 	case yaml.ScalarNode:
 		before := n.Value
@@ -184,6 +208,8 @@ func (m masker) node(name string, n *yaml.Node) (masked bool) {
 			n.Value = secret.Reference(m.Mask("system "+m.system, name, plain))
 		case assigned && value != "" && secret.Named(key) && !strings.ContainsAny(key, " \t"):
 			n.Value = key + "=" + secret.Reference(m.Mask("system "+m.system, key, value))
+		case plain == before && (name == "command" || name == "entrypoint"):
+			n.Value = m.commandLine(before)
 		case plain == before:
 			n.Value = m.text(name, before)
 		}
@@ -200,7 +226,7 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // readEnvFile reads lines NAME=VALUE; what begins with # is a comment. Quotes are
 // part of the value.
 func readEnvFile(path string) (map[string]string, error) {
-	text, err := inputfile.Read(path, MaxFile)
+	text, err := inputfile.Read(path, maxFile)
 	if err != nil {
 		return nil, err
 	}
@@ -221,8 +247,8 @@ func readEnvFile(path string) (map[string]string, error) {
 	return values, nil
 }
 
-// atHandOf returns the values of the system's file of them, if it has one and the file is there.
-func atHandOf(x *lab.ExternalSystem) (map[string]string, error) {
+// envFileOf returns the variables of the system's env_file, if it has one and the file is there.
+func envFileOf(x *lab.ExternalSystem) (map[string]string, error) {
 	if x.EnvFile == "" {
 		return nil, nil
 	}
@@ -233,17 +259,17 @@ func atHandOf(x *lab.ExternalSystem) (map[string]string, error) {
 	return values, nil
 }
 
-// environment returns the environment of the system's commands, with the values for all references.
-// Where the file of values is not, the environment of Cleave has to have them.
+// environment returns the environment of the system's commands, with the values for all references. If the
+// env_file is not there, the environment of Cleave must have its variables.
 func (s System) environment(x *lab.ExternalSystem) ([]string, error) {
-	atHand, err := atHandOf(x)
+	ofFile, err := envFileOf(x)
 	if err != nil {
 		return nil, err
 	}
 	var all []string
 	var missing []error
 	for _, name := range slices.Sorted(maps.Keys(x.Env)) {
-		value, err := s.Secrets.Fill(x.Env[name], atHand)
+		value, err := s.Secrets.Fill(x.Env[name], ofFile)
 		if err != nil {
 			missing = append(missing, fmt.Errorf("env %s: %w", name, err))
 		}

@@ -14,11 +14,12 @@ import (
 	"github.com/cleave-lab/cleave/secret"
 )
 
-// composeFile has secrets in a map, in a list, in a URL, in a number and escaped;
+// composeFile has secrets in a map, in a list, in commands, in a URL, in a number and escaped;
 // what stands under harmless names, or comes from elsewhere, stays.
 const composeFile = `services:
   db:
     image: db # kept
+    command: [serve, --token, hidden-five, --auth, --verbose, -c, plain]
     environment:
       POSTGRES_PASSWORD: hidden-one
       PIN_TOKEN: 123456789
@@ -28,6 +29,7 @@ const composeFile = `services:
     secrets: [certificate]
   web:
     image: web
+    command: serve --password hidden-six --port 80
     environment: ["API_KEY=hidden-three", "MODE=plain", "SALT_SECRET=hidden$$four"]
 secrets:
   certificate: {file: ./certificate.txt}
@@ -42,8 +44,8 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	if strings.Contains(text, "hidden") || strings.Contains(text, "123456789") {
 		t.Errorf("secrets are left in\n%s", text)
 	}
-	for _, kept := range []string{"MODE: plain", "MODE=plain", "${OUTSIDE}", "certificate.txt", "# kept",
-		"image: web"} {
+	for _, kept := range []string{"--verbose, -c, plain", "--port 80", "MODE: plain", "MODE=plain",
+		"${OUTSIDE}", "certificate.txt", "# kept", "image: web"} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q has gone from\n%s", kept, text)
 		}
@@ -57,7 +59,8 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 		External: &d.ExternalSystem}, at(Rate, 1), 1)
 	must(t, err)
 	env := strings.Join(l.Units[0].Env, "\n")
-	for _, value := range []string{"=hidden-one", "=123456789", "=hidden-two", "=hidden-three", "=hidden$four"} {
+	for _, value := range []string{"=hidden-one", "=123456789", "=hidden-two", "=hidden-three", "=hidden$four",
+		"=hidden-five", "=hidden-six"} {
 		if !strings.Contains(env, value) {
 			t.Errorf("the environment of compose has no %q:\n%s", value, env)
 		}

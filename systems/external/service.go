@@ -159,7 +159,7 @@ func (s *serviceReader) readNames() {
 func (s *serviceReader) readPorts() {
 	for _, text := range s.Expose {
 		first, protocol, _ := strings.Cut(text, "/")
-		if s.leaveOut(s.Name, first, protocol) {
+		if s.noteIfNotTCP(s.Name, first, protocol) {
 			continue
 		}
 		if port, err := strconv.Atoi(first); err == nil {
@@ -167,7 +167,7 @@ func (s *serviceReader) readPorts() {
 		}
 	}
 	for _, port := range s.Ports {
-		if s.leaveOut(s.Name, strconv.Itoa(int(port.Target)), port.Protocol) {
+		if s.noteIfNotTCP(s.Name, strconv.Itoa(int(port.Target)), port.Protocol) {
 			continue
 		}
 		way := wayIn{service: s.Name, port: int(port.Target), published: port.Published}
@@ -179,8 +179,8 @@ func (s *serviceReader) readPorts() {
 	}
 }
 
-// leaveOut reports whether a port of a service is of another protocol than TCP, and adds a note if so.
-func (p *project) leaveOut(service, port, protocol string) bool {
+// noteIfNotTCP reports whether a port of a service is of another protocol than TCP, and adds a note if so.
+func (p *project) noteIfNotTCP(service, port, protocol string) bool {
 	if protocol == "" || strings.EqualFold(protocol, "tcp") {
 		return false
 	}

@@ -89,7 +89,7 @@ func (t *translation) units() {
 	if replicas > 1 && len(pod.InitContainers) > 0 {
 		t.cannotBe("its %d pods have initContainers, which only a single pod has here: set replicas to 1", replicas)
 	}
-	after := []string(nil)
+	var after []string
 	for _, c := range pod.InitContainers {
 		first := t.unit(name+"-"+c.Name, c)
 		first.After, first.Finishes, first.Restarts = after, true, pod.RestartPolicy != "Never"
@@ -97,22 +97,22 @@ func (t *translation) units() {
 		t.project.services = append(t.project.services, first)
 	}
 	for i := range replicas {
-		one := name
+		unitName := name
 		if t.Kind == "StatefulSet" && replicas > 1 {
-			one += "-" + strconv.Itoa(i)
+			unitName += "-" + strconv.Itoa(i)
 		}
-		unit := t.unit(one, pod.Containers[0])
+		unit := t.unit(unitName, pod.Containers[0])
 		unit.After, unit.Finishes, unit.Restarts = after, t.Kind == "Job", pod.RestartPolicy != "Never"
 		t.serve(&unit, pod.Containers[0])
 		if t.Kind == "StatefulSet" {
 			unit.Container.Hostname = cmp.Or(pod.Hostname, name+"-"+strconv.Itoa(i))
-			if one != unit.Container.Hostname {
+			if unitName != unit.Container.Hostname {
 				unit.Container.Names = append(unit.Container.Names, unit.Container.Hostname)
 			}
 			for _, served := range t.namesOf() {
 				unit.Container.Names = append(unit.Container.Names, unit.Container.Hostname+"."+served)
 			}
-			after = []string{one}
+			after = []string{unitName}
 		}
 		t.project.services = append(t.project.services, unit)
 		if t.Kind != "StatefulSet" {
@@ -133,33 +133,33 @@ func (t *translation) unit(name string, c podContainer) lab.SystemService {
 	if err := checkImage(c.Image); err != nil {
 		t.cannotBe("%v", err)
 	}
-	pod, is := t.Spec.Template.Spec, &unit.Container
+	pod, container := t.Spec.Template.Spec, &unit.Container
 	env := t.environment(c)
-	is.Entrypoint, is.Command = expanded(c.Command, env), expanded(c.Args, env)
+	container.Entrypoint, container.Command = expanded(c.Command, env), expanded(c.Args, env)
 	for _, variable := range slices.Sorted(maps.Keys(env)) {
-		is.Env = append(is.Env, variable+"="+env[variable])
+		container.Env = append(container.Env, variable+"="+env[variable])
 	}
-	is.Dir, is.Hostname, is.Terminal = c.WorkingDir, pod.Hostname, c.TTY
+	container.Dir, container.Hostname, container.Terminal = c.WorkingDir, pod.Hostname, c.TTY
 	for _, alias := range pod.HostAliases {
 		for _, host := range alias.Hostnames {
-			is.Hosts = append(is.Hosts, host+":"+alias.IP)
+			container.Hosts = append(container.Hosts, host+":"+alias.IP)
 		}
 	}
 	security := c.SecurityContext
 	if user := cmp.Or(security.RunAsUser, pod.SecurityContext.RunAsUser); user != nil {
-		is.User = strconv.Itoa(*user)
+		container.User = strconv.Itoa(*user)
 		if group := cmp.Or(security.RunAsGroup, pod.SecurityContext.RunAsGroup); group != nil {
-			is.User += ":" + strconv.Itoa(*group)
+			container.User += ":" + strconv.Itoa(*group)
 		}
 	}
-	is.ReadOnly, is.Privileged = security.ReadOnlyRootFilesystem, security.Privileged
-	is.CapAdd, is.CapDrop = security.Capabilities.Add, security.Capabilities.Drop
+	container.ReadOnly, container.Privileged = security.ReadOnlyRootFilesystem, security.Privileged
+	container.CapAdd, container.CapDrop = security.Capabilities.Add, security.Capabilities.Drop
 	if security.AllowPrivilegeEscalation != nil && !*security.AllowPrivilegeEscalation {
-		is.SecurityOpt = []string{"no-new-privileges"}
+		container.SecurityOpt = []string{"no-new-privileges"}
 	}
-	if is.Privileged || len(is.CapAdd) > 0 {
+	if container.Privileged || len(container.CapAdd) > 0 {
 		t.risks = append(t.risks, fmt.Sprintf("service %s: is privileged (%t) or has capabilities (%s)", name,
-			is.Privileged, strings.Join(is.CapAdd, ", ")))
+			container.Privileged, strings.Join(container.CapAdd, ", ")))
 	}
 	t.ports = map[string]int{}
 	for _, port := range c.Ports {
@@ -220,7 +220,7 @@ func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 			continue
 		}
 		for _, port := range s.Spec.Ports {
-			if t.leaveOut(unit.Name, strconv.Itoa(port.Port), port.Protocol) {
+			if t.noteIfNotTCP(unit.Name, strconv.Itoa(port.Port), port.Protocol) {
 				continue
 			}
 			target := t.port(cmp.Or(port.TargetPort, strconv.Itoa(port.Port)))
