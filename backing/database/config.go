@@ -50,9 +50,9 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 	case SQLite:
 		return OpenSQLite(ctx, config)
 	case MariaDB:
-		return open(ctx, config, openMariaDB, mariaDBMeans)
+		return open(ctx, config, openMariaDB, classifyMariaDB)
 	case PostgreSQL:
-		return open(ctx, config, openPostgreSQL, postgreSQLMeans)
+		return open(ctx, config, openPostgreSQL, classifyPostgreSQL)
 	}
 	return nil, fmt.Errorf("open database: there is no driver %q, use one of %v", config.Driver, Drivers())
 }
@@ -61,12 +61,12 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 // into it.
 func OpenSQLite(ctx context.Context, config Config) (*DB, error) {
 	config.Driver = SQLite
-	return open(ctx, config, openSQLite, sqliteMeans)
+	return open(ctx, config, openSQLite, classifySQLite)
 }
 
-// open opens a database by its driver, whose errors say what means tells.
+// open opens a database by its driver. classify says what an error of the driver means.
 func open(
-	ctx context.Context, config Config, connect func(*DB, Config) error, means func(error) failure,
+	ctx context.Context, config Config, connect func(*DB, Config) error, classify func(error) failure,
 ) (*DB, error) {
 	config.Connections = cmp.Or(config.Connections, defaultConnections)
 	if config.Connections < 0 || config.DSN == "" {
@@ -74,7 +74,7 @@ func open(
 			fmt.Errorf("open %s: %d connections and a DSN of %d characters: give at least one connection and a DSN",
 				config.Driver, config.Connections, len(config.DSN))
 	}
-	db := &DB{driver: config.Driver, observer: config.Observer, means: means}
+	db := &DB{driver: config.Driver, observer: config.Observer, classify: classify}
 	if err := connect(db, config); err != nil { // nothing is dialled yet
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 // one transaction, from one at a time.
 type DB struct {
 	driver   Driver
-	means    func(error) failure // what an error of its driver says
+	classify func(error) failure // says what an error of its driver means
 	writers  *sql.DB
 	readers  *sql.DB // the same as writers, except SQLite's
 	observer Observer
@@ -32,7 +32,7 @@ func (db *DB) Driver() Driver { return db.driver }
 
 // Close closes all connections.
 func (db *DB) Close() error {
-	db.letGo()
+	db.releaseHeld()
 	err := db.writers.Close()
 	if db.preparers != nil && db.preparers != db.writers {
 		err = errors.Join(err, db.preparers.Close())
@@ -66,7 +66,7 @@ func (db *DB) Exec(ctx context.Context, query string, args ...any) (changed int6
 	if db.InTransaction(ctx) {
 		return db.exec(ctx, query, args)
 	}
-	err = db.insist(ctx, func() (err error) {
+	err = db.retry(ctx, func() (err error) {
 		changed, err = db.exec(ctx, query, args)
 		return err
 	})

@@ -30,7 +30,7 @@ type Error struct {
 	Driver    Driver
 	Statement string // the text without its values; empty where there was none
 	Err       error
-	means     failure
+	kind      failure
 }
 
 // Error implements error.
@@ -48,7 +48,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Unavailable reports that the database did not answer, or refuses all work for
 // now: out of connections, starting, out of disk, too busy. What was asked may
 // have been carried out.
-func (e *Error) Unavailable() bool { return e.means == unavailable || e.means == contention }
+func (e *Error) Unavailable() bool { return e.kind == unavailable || e.kind == contention }
 
 // IsUnavailable reports that the database does not answer; see Error.Unavailable.
 func IsUnavailable(err error) bool {
@@ -59,13 +59,13 @@ func IsUnavailable(err error) bool {
 // Contended is the error of work that has seen, by what its statements changed, that
 // others got in its way. Do tries again, as after a deadlock.
 func (db *DB) Contended(what string) error {
-	return &Error{Driver: db.driver, Err: errors.New(what), means: contention}
+	return &Error{Driver: db.driver, Err: errors.New(what), kind: contention}
 }
 
-// means reports whether an error is one of ours that means this.
-func means(err error, what failure) bool {
+// hasFailed reports whether an error is one of ours, of this kind.
+func hasFailed(err error, kind failure) bool {
 	var e *Error
-	return errors.As(err, &e) && e.means == what
+	return errors.As(err, &e) && e.kind == kind
 }
 
 // failed makes a driver's error ours; nil stays nil. What is one already stays,
@@ -78,17 +78,17 @@ func (db *DB) failed(statement string, err error) error {
 	case errors.As(err, &ours), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
-	means := db.means(err)
+	kind := db.classify(err)
 	var ofNetwork net.Error
-	if means == other && (errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+	if kind == other && (errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &ofNetwork)) {
-		means = unavailable
+		kind = unavailable
 	}
-	return &Error{Driver: db.driver, Statement: statement, Err: err, means: means}
+	return &Error{Driver: db.driver, Statement: statement, Err: err, kind: kind}
 }
 
-// mariaDBMeans follows the list of error codes in the server's documentation.
-func mariaDBMeans(err error) failure {
+// classifyMariaDB follows the list of error codes in the server's documentation.
+func classifyMariaDB(err error) failure {
 	var coded *mysql.MySQLError
 	switch {
 	case errors.As(err, &coded): // its code says more
@@ -107,8 +107,8 @@ func mariaDBMeans(err error) failure {
 	return other
 }
 
-// postgreSQLMeans follows appendix A of the documentation.
-func postgreSQLMeans(err error) failure {
+// classifyPostgreSQL follows appendix A of the documentation.
+func classifyPostgreSQL(err error) failure {
 	var coded *pgconn.PgError
 	if !errors.As(err, &coded) {
 		var connecting *pgconn.ConnectError
@@ -126,9 +126,9 @@ func postgreSQLMeans(err error) failure {
 	return other
 }
 
-// sqliteMeans follows https://www.sqlite.org/rescode.html; extended codes hold the primary one in
+// classifySQLite follows https://www.sqlite.org/rescode.html; extended codes hold the primary one in
 // their low byte.
-func sqliteMeans(err error) failure {
+func classifySQLite(err error) failure {
 	var coded *sqlite.Error
 	if !errors.As(err, &coded) {
 		return other

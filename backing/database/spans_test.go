@@ -6,58 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/embedded"
-	"go.opentelemetry.io/otel/trace/noop"
-
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
-	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/binding/spans"
 )
-
-// notebook is a provider that keeps the names of spans, with their kinds.
-type notebook struct {
-	embedded.Tracer
-	names []string
-}
-
-type noted struct {
-	noop.Span
-	by *notebook
-}
-
-func (s noted) IsRecording() bool                    { return true }
-func (s noted) TracerProvider() trace.TracerProvider { return providing{by: s.by} }
-func (r *notebook) traced(ctx context.Context) context.Context {
-	return trace.ContextWithSpan(ctx, noted{by: r})
-}
-
-// Start implements trace.Tracer.
-func (r *notebook) Start(
-	ctx context.Context, name string, _ ...trace.SpanStartOption,
-) (context.Context, trace.Span) {
-	r.names = append(r.names, name)
-	return ctx, noted{by: r}
-}
-
-// SetAttributes implements trace.Span, of the last one.
-func (s noted) SetAttributes(attributes ...attribute.KeyValue) {
-	last := len(s.by.names) - 1
-	for _, a := range attributes {
-		if a.Key == lab.SegmentAttribute {
-			s.by.names[last] = a.Value.AsString() + ": " + s.by.names[last]
-		}
-	}
-}
-
-// providing is the notebook as a provider.
-type providing struct {
-	embedded.TracerProvider
-	by *notebook
-}
-
-func (p providing) Tracer(string, ...trace.TracerOption) trace.Tracer { return p.by }
 
 // TestStatementsOfTracedOperationsAreSpans: every round trip and every wait for a
 // connection, and nothing where the operation is not traced.
@@ -77,25 +29,33 @@ func TestStatementsOfTracedOperationsAreSpans(t *testing.T) {
 				return err
 			})
 		}
-		if _, err := db.Exec(ctx, "CREATE TABLE things (id BIGINT NOT NULL)"); err != nil {
-			t.Fatal(err)
-		}
-		r := &notebook{}
+		exec(t, ctx, db, "CREATE TABLE things (id BIGINT NOT NULL)")
+		provider := spans.NewProvider(1)
+		traced, operation := spans.Enter(ctx, provider, "operation")
 		var n int64
-		_, err := db.One(r.traced(ctx), []any{&n}, "SELECT COUNT(*) FROM things")
+		_, err := db.One(traced, []any{&n}, "SELECT COUNT(*) FROM things")
 		refused := errors.New("refused")
-		undone := db.Do(r.traced(ctx), func(context.Context) error { return refused })
-		if err := errors.Join(err, work(ctx), work(r.traced(ctx))); err != nil || !errors.Is(undone, refused) {
+		undone := db.Do(traced, func(context.Context) error { return refused })
+		if err := errors.Join(err, work(ctx), work(traced)); err != nil || !errors.Is(undone, refused) {
 			t.Fatal(err, undone)
+		}
+		operation.End()
+		dir := t.TempDir()
+		must(t, provider.Write(dir, "unit"))
+		records, err := spans.Read(dir)
+		must(t, err)
+		var got []string
+		for _, r := range records {
+			got = append(got, string(r.Kind)+": "+r.Name)
 		}
 		want := []string{
 			"queueing: wait for a connection", "database: SELECT things",
 			"queueing: wait for a connection", "database: BEGIN", "database: ROLLBACK",
 			"queueing: wait for a connection", "database: BEGIN", "database: INSERT things", "database: UPDATE things",
-			"database: DELETE things", "database: COMMIT",
+			"database: DELETE things", "database: COMMIT", "business code: operation",
 		}
-		if !slices.Equal(r.names, want) {
-			t.Errorf("spans %q, want %q", r.names, want)
+		if !slices.Equal(got, want) {
+			t.Errorf("spans %q, want %q", got, want)
 		}
 	})
 }

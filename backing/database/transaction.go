@@ -60,7 +60,7 @@ func (db *DB) Do(ctx context.Context, work func(ctx context.Context) error) erro
 		}
 		return err
 	}
-	return db.insist(ctx, func() error { return db.attempt(ctx, db.writers, nil, work) })
+	return db.retry(ctx, func() error { return db.attempt(ctx, db.writers, nil, work) })
 }
 
 // Snapshot runs work, which only reads, on one unchanging state of the database.
@@ -73,14 +73,14 @@ func (db *DB) Snapshot(ctx context.Context, work func(ctx context.Context) error
 	if db.driver == SQLite {
 		options.Isolation = sql.LevelDefault // a reader always sees one state
 	}
-	return db.insist(ctx, func() error { return db.attempt(ctx, db.readers, options, work) })
+	return db.retry(ctx, func() error { return db.attempt(ctx, db.readers, options, work) })
 }
 
-// insist repeats an attempt that others got in the way of.
-func (db *DB) insist(ctx context.Context, attempt func() error) error {
+// retry repeats an attempt that others got in the way of.
+func (db *DB) retry(ctx context.Context, attempt func() error) error {
 	for tried := 1; ; tried++ {
 		err := attempt()
-		if err == nil || !means(err, contention) {
+		if err == nil || !hasFailed(err, contention) {
 			return err
 		}
 		if tried == maxAttempts {

@@ -59,7 +59,7 @@ func (db *DB) Prepare(ctx context.Context, name string, work func(ctx context.Co
 	if !preparable.MatchString(name) {
 		return fmt.Errorf("prepare transaction %q: its name is up to 64 letters, digits, dots and dashes", name)
 	}
-	return db.insist(ctx, func() error {
+	return db.retry(ctx, func() error {
 		conn, err := db.preparers.Conn(ctx)
 		if err != nil {
 			return db.failed("", err)
@@ -78,7 +78,7 @@ func (db *DB) prepareOn(
 			db.undo(ctx, conn, name)
 		}
 	}()
-	if err := db.say(ctx, conn, KindBegin, db.beginning(name)...); err != nil {
+	if err := db.execPlain(ctx, conn, KindBegin, db.beginStatements(name)...); err != nil {
 		return err
 	}
 	err := work(context.WithValue(ctx, carried{db}, current))
@@ -86,7 +86,7 @@ func (db *DB) prepareOn(
 		err = fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
 	}
 	if err == nil {
-		err = db.say(ctx, conn, KindExec, db.preparation(name)...)
+		err = db.execPlain(ctx, conn, KindExec, db.prepareStatements(name)...)
 	}
 	if err != nil {
 		return err
@@ -110,11 +110,11 @@ func (db *DB) undo(ctx context.Context, conn *sql.Conn, name string) {
 	texts := []string{"ROLLBACK"}
 	if db.driver == MariaDB {
 		// After a deadlock it says that all is rolled back, and has ended the transaction nevertheless.
-		_ = db.say(ctx, conn, KindExec, "XA END "+db.xid(name))
+		_ = db.execPlain(ctx, conn, KindExec, "XA END "+db.xid(name))
 		texts = []string{"XA ROLLBACK " + db.xid(name)}
 	}
 	db.counters.rollbacks.Add(1)
-	if err := db.say(ctx, conn, KindRollback, texts...); err != nil {
+	if err := db.execPlain(ctx, conn, KindRollback, texts...); err != nil {
 		spoil(conn)
 		return
 	}
@@ -126,10 +126,10 @@ func spoil(conn *sql.Conn) {
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // which closes it
 }
 
-// xid is how MariaDB writes the name of a transaction of this database.
+// xid returns how MariaDB writes the name of a transaction of this database.
 func (db *DB) xid(name string) string { return "'" + name + "','" + db.name + "'" }
 
-func (db *DB) beginning(name string) []string {
+func (db *DB) beginStatements(name string) []string {
 	if db.driver == PostgreSQL {
 		return []string{"BEGIN; SET LOCAL lock_timeout = '" + strconv.Itoa(lockWaitSeconds) + "s'"}
 	}
@@ -137,15 +137,15 @@ func (db *DB) beginning(name string) []string {
 		"XA START " + db.xid(name)}
 }
 
-func (db *DB) preparation(name string) []string {
+func (db *DB) prepareStatements(name string) []string {
 	if db.driver == PostgreSQL {
 		return []string{preparing + " '" + name + "'"}
 	}
 	return []string{"XA END " + db.xid(name), "XA PREPARE " + db.xid(name)}
 }
 
-// ending is the statement that ends a prepared transaction.
-func (db *DB) ending(name string, commit bool) string {
+// endStatement returns the statement that ends a prepared transaction.
+func (db *DB) endStatement(name string, commit bool) string {
 	verb := "ROLLBACK"
 	if commit {
 		verb = "COMMIT"
@@ -156,11 +156,10 @@ func (db *DB) ending(name string, commit bool) string {
 	return "XA " + verb + " " + db.xid(name)
 }
 
-// say runs statements on a connection as they are: each is said once, so that keeping it prepared is of no
-// use.
-func (db *DB) say(ctx context.Context, conn *sql.Conn, kind StatementKind, texts ...string) error {
+// execPlain runs statements on a connection without preparing them: each has a text of its own.
+func (db *DB) execPlain(ctx context.Context, conn *sql.Conn, kind StatementKind, texts ...string) error {
 	for _, text := range texts {
-		saying, began := db.begin(ctx)
+		watched, began := db.begin(ctx)
 		err := conn.Raw(func(of any) error {
 			switch c := of.(type) {
 			case *stdlib.Conn:
@@ -177,7 +176,7 @@ func (db *DB) say(ctx context.Context, conn *sql.Conn, kind StatementKind, texts
 			}
 			return fmt.Errorf("%T runs no statements: %w", of, errors.ErrUnsupported)
 		})
-		if err := db.observe(saying, Statement{Kind: kind, Text: text, Err: err}, began); err != nil {
+		if err := db.observe(watched, Statement{Kind: kind, Text: text, Err: err}, began); err != nil {
 			return err
 		}
 	}
@@ -190,7 +189,7 @@ func (db *DB) End(ctx context.Context, name string, commit bool) error {
 		return fmt.Errorf("end transaction %q: nothing is prepared under such a name", name)
 	}
 	// Two may end it at the same time.
-	return db.insist(ctx, func() error { return db.endOnce(ctx, name, commit) })
+	return db.retry(ctx, func() error { return db.endOnce(ctx, name, commit) })
 }
 
 // endOnce is End, tried once.
@@ -205,16 +204,16 @@ func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
 			return db.failed("", err)
 		}
 	}
-	err := db.say(ctx, conn, KindCommit, db.ending(name, commit))
+	err := db.execPlain(ctx, conn, KindCommit, db.endStatement(name, commit))
 	if held && err != nil {
 		spoil(conn) // any other may end it
 		return err
 	}
 	_ = conn.Close() // back to the pool
 	switch {
-	case isNone(err):
-		return db.noneLeft(ctx, name)
-	case isEnding(err):
+	case isUnknown(err):
+		return db.checkNotPrepared(ctx, name)
+	case endsElsewhere(err):
 		return db.Contended("somebody else is ending transaction " + name)
 	case err != nil:
 	case commit:
@@ -225,9 +224,9 @@ func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
 	return err
 }
 
-// noneLeft returns an error where a transaction that could not be found is prepared: it belongs to another
-// connection.
-func (db *DB) noneLeft(ctx context.Context, name string) error {
+// checkNotPrepared returns an error if a transaction that could not be ended is prepared: another connection
+// holds it.
+func (db *DB) checkNotPrepared(ctx context.Context, name string) error {
 	if db.driver == PostgreSQL {
 		return nil
 	}
@@ -238,8 +237,8 @@ func (db *DB) noneLeft(ctx context.Context, name string) error {
 	return err
 }
 
-// isNone reports whether an error says that no transaction is prepared under a name.
-func isNone(err error) bool {
+// isUnknown reports whether an error says that no transaction is prepared under a name.
+func isUnknown(err error) bool {
 	const unknownXID, undefinedObject = 1397, "42704"
 	var ofMariaDB *mysql.MySQLError
 	var ofPostgreSQL *pgconn.PgError
@@ -247,8 +246,8 @@ func isNone(err error) bool {
 		errors.As(err, &ofPostgreSQL) && ofPostgreSQL.Code == undefinedObject
 }
 
-// isEnding reports whether an error of who ends a transaction says that somebody else does so now.
-func isEnding(err error) bool {
+// endsElsewhere reports whether an error says that somebody else is ending the transaction.
+func endsElsewhere(err error) bool {
 	const notInPrerequisiteState = "55000"
 	var ofPostgreSQL *pgconn.PgError
 	return errors.As(err, &ofPostgreSQL) && ofPostgreSQL.Code == notInPrerequisiteState
@@ -280,8 +279,8 @@ func (db *DB) Prepared(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// letGo closes the connections of prepared transactions, which stay prepared.
-func (db *DB) letGo() {
+// releaseHeld closes the connections of prepared transactions, which stay prepared.
+func (db *DB) releaseHeld() {
 	db.held.Range(func(name, conn any) bool {
 		db.held.Delete(name)
 		spoil(conn.(*sql.Conn))

@@ -23,13 +23,13 @@ type branch struct {
 // all others. Nothing is read of them. The listener is closed when both branches are.
 func Fork(listener net.Listener, text string) (those, others net.Listener) {
 	var open sync.WaitGroup
-	made := func() *branch {
+	newBranch := func() *branch {
 		open.Add(1)
 		b := &branch{Listener: listener, connections: make(chan net.Conn), closed: make(chan struct{})}
 		b.close = sync.OnceValue(func() error { close(b.closed); open.Done(); return nil })
 		return b
 	}
-	first, second := made(), made()
+	first, second := newBranch(), newBranch()
 	go func() {
 		open.Wait()
 		_ = listener.Close() // nobody would hear of it

@@ -75,7 +75,7 @@ func TestWhoSaysNothingIsCutOff(t *testing.T) {
 			connection, err := net.Dial("tcp", listener.Addr().String())
 			bindingtest.Must(t, err)
 			defer func() { _ = connection.Close() }() // the other end has done so
-			bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3 * time.Minute)))
+			bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3*time.Minute)))
 			if _, err := connection.Write([]byte(sent)); err != nil {
 				t.Fatal(err)
 			}

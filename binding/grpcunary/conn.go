@@ -232,7 +232,7 @@ func (c *conn) fail(why error) {
 	c.room.Broadcast()
 }
 
-// remove takes a stream off the books. mu is held.
+// remove forgets a stream. mu is held.
 func (c *conn) remove(s *stream) {
 	delete(c.streams, s.id)
 	if c.waiting > 0 {

@@ -97,7 +97,7 @@ type served struct {
 	last   uint32          // the newest stream; guarded by conn.mu
 }
 
-// enter takes a connection into the books and reads it, unless the server ends.
+// enter registers a connection and reads it, unless the server ends.
 func (s *Server) enter(raw net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

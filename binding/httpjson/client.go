@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -82,6 +83,10 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	response, err := c.exchange(ctx, connection, method, in)
 	if err != nil {
 		_ = connection.Close() // the call has failed already
+		var refused *leanhttp.Error
+		if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge {
+			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered: " + err.Error()}, err)
+		}
 		return c.lost(ctx, err)
 	}
 	decoding := call.Begin("decode", lab.SegmentEncoding)
@@ -149,7 +154,7 @@ func (c *Client) exchange(
 		if n == 0 {
 			continue
 		}
-		taken, err := leanhttp.ParseResponse(connection.in, leanhttp.Limits{}, &response)
+		taken, err := leanhttp.ParseResponse(connection.in, leanhttp.Limits{Body: rpc.MaxAnswer}, &response)
 		if err != nil {
 			return response, err
 		}

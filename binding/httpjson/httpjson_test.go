@@ -41,7 +41,7 @@ func serve(
 func TestWhatIsNotACallIsRefused(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	bindingtest.Must(t, err)
-	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, plain{})
+	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
 	defer func() {
 		if err := stop(t.Context()); err != nil {
 			t.Error(err)
@@ -67,16 +67,6 @@ func TestWhatIsNotACallIsRefused(t *testing.T) {
 		}
 	}
 }
-
-// plain are faults of a system without kinds of its own.
-type plain struct{}
-
-func (plain) Encode(
-	err error,
-) rpc.Fault {
-	return rpc.Fault{Kind: rpc.Internal, Detail: err.Error()}
-}
-func (plain) Decode(f rpc.Fault, cause error) error { return errors.New(f.Detail) }
 
 // TestACallerThatReadsNothingLosesItsConnection: answers fill the sockets, and no handler waits without end.
 func TestACallerThatReadsNothingLosesItsConnection(t *testing.T) {

@@ -6,11 +6,13 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -135,18 +137,25 @@ func told(t *testing.T, address, sent string) string {
 	return text.String()
 }
 
+// TestAFrontHasNoPatienceWithHalfARequest, whether it stops or goes on byte by byte.
 func TestAFrontHasNoPatienceWithHalfARequest(t *testing.T) {
-	address := lean(t, talkative(), Patience{Request: 50 * time.Millisecond, Idle: time.Minute})
-	connection, err := net.Dial("tcp", address)
-	must(t, err)
-	defer func() { _ = connection.Close() }()
-	if _, err := io.WriteString(connection,
-		"POST /echo HTTP/1.1\r\nHost: shop\r\nContent-Length: 5\r\n\r\nfl"); err != nil {
-		t.Fatal(err)
-	}
-	_ = connection.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if text, err := io.ReadAll(connection); err != nil || len(text) > 0 {
-		t.Errorf("the connection ends with %q, %v", text, err)
+	for _, more := range []string{"", "x"} {
+		address := lean(t, talkative(), Patience{Request: 50 * time.Millisecond, Idle: time.Minute})
+		connection, err := net.Dial("tcp", address)
+		must(t, err)
+		defer func() { _ = connection.Close() }()
+		_, err = io.WriteString(connection, "POST /echo HTTP/1.1\r\nHost: shop\r\nContent-Length: 9000\r\n\r\nfl")
+		must(t, err)
+		_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
+		go func() {
+			for err := error(nil); more != "" && err == nil; time.Sleep(10 * time.Millisecond) {
+				_, err = io.WriteString(connection, more) // the reader sees the end
+			}
+		}()
+		text, err := io.ReadAll(connection)
+		if errors.Is(err, os.ErrDeadlineExceeded) || len(text) > 0 {
+			t.Errorf("with more %q: the connection ends with %q, %v", more, text, err)
+		}
 	}
 }
 

@@ -43,14 +43,12 @@ func TestParseRequest(t *testing.T) {
 				}
 			}
 			n, err := ParseRequest([]byte(test.data), Limits{}, &r)
-			if n != test.taken || err != nil || !equalRequests(r, test.want) {
+			if n != test.taken || err != nil || show(r) != show(test.want) {
 				t.Errorf("took %d, error %v, request %s; want %d and %s", n, err, show(r), test.taken, show(test.want))
 			}
 		})
 	}
 }
-
-func equalRequests(a, b Request) bool { return show(a) == show(b) }
 
 func show(r Request) string {
 	kept := "close"

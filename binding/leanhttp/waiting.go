@@ -83,6 +83,7 @@ type served struct {
 	net.Conn
 	cancel context.CancelFunc // of the request that is being answered
 	busy   bool               // a request is being answered; guarded by Server.mu
+	begun  bool               // a part of a request has come, and its time runs
 }
 
 // serve answers the requests of one connection in turn.
@@ -112,7 +113,7 @@ func (s *Server) serve(accepted net.Conn) {
 			var request Request
 			taken, err := ParseRequest(in, s.limits, &request)
 			if err != nil {
-				s.turnAway(c, err)
+				s.refuseRequest(c, err)
 				return
 			}
 			if taken == 0 {
@@ -126,7 +127,7 @@ func (s *Server) serve(accepted net.Conn) {
 			if _, err := c.Write(out); err != nil || last || !s.end(c) {
 				return
 			}
-			in = in[:copy(in, in[taken:])]
+			in, c.begun = in[:copy(in, in[taken:])], false
 			if cap(out) > keptBytes {
 				out = nil
 			}
@@ -137,14 +138,18 @@ func (s *Server) serve(accepted net.Conn) {
 // keptBytes is how much memory a connection keeps for its answers.
 const keptBytes = 64 << 10
 
-// read reads what comes, for as long as it may take.
+// read reads more of a request, or waits for the next one. Further parts of a request do not extend its time.
 func (s *Server) read(c *served, in *[]byte) error {
-	patience := s.patience.Idle
-	if len(*in) > 0 {
-		patience = s.patience.Request
-	}
-	if patience > 0 {
-		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if s.patience.Request+s.patience.Idle > 0 && !c.begun {
+		patience := s.patience.Idle
+		if c.begun = len(*in) > 0; c.begun {
+			patience = s.patience.Request
+		}
+		var until time.Time // zero: for ever
+		if patience > 0 {
+			until = time.Now().Add(patience)
+		}
+		if err := c.SetReadDeadline(until); err != nil {
 			return err
 		}
 	}
@@ -152,8 +157,7 @@ func (s *Server) read(c *served, in *[]byte) error {
 	return err
 }
 
-// Fill reads what there is into the buffer, behind what it holds, and makes it longer
-// where that is needed.
+// Fill reads what there is and appends it to the buffer.
 func Fill(from io.Reader, buffer *[]byte) (int, error) {
 	b := *buffer
 	if len(b) == cap(b) {
@@ -167,7 +171,7 @@ func Fill(from io.Reader, buffer *[]byte) (int, error) {
 	return n, err
 }
 
-// enter takes a connection into the books, unless the server ends.
+// enter registers a connection, unless the server ends.
 func (s *Server) enter(c *served) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +204,8 @@ func (s *Server) end(c *served) bool {
 	return !s.closing
 }
 
-// turnAway answers what is not a request.
-func (s *Server) turnAway(c *served, cause error) {
+// refuseRequest answers what is not a request.
+func (s *Server) refuseRequest(c *served, cause error) {
 	refused := &Error{Status: http.StatusBadRequest, Reason: cause.Error()}
 	_ = errors.As(cause, &refused) // else it is that
 	contentType, body := s.refuse(refused)

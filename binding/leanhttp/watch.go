@@ -44,8 +44,8 @@ func newWatch() (*watch, error) {
 	return w, nil
 }
 
-// add calls cancel when the peer of a connection hangs up. What it returns ends
-// that. A connection that cannot be watched is served all the same.
+// add calls cancel when the peer of a connection hangs up, until forget is called.
+// A connection that cannot be watched is served all the same.
 func (w *watch) add(connection net.Conn, cancel context.CancelFunc) (forget func()) {
 	if protected, is := connection.(*tls.Conn); is {
 		connection = protected.NetConn()
@@ -64,7 +64,7 @@ func (w *watch) add(connection net.Conn, cancel context.CancelFunc) (forget func
 	w.cancels[number] = cancel
 	w.mu.Unlock()
 	event := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET, Fd: number}
-	// then it is not watched
+	// After an error the connection is not watched.
 	_ = control.Control(func(fd uintptr) { _ = unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, int(fd), &event) })
 	return func() {
 		w.mu.Lock()

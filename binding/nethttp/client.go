@@ -20,9 +20,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// maxAnswer is the longest answer, in bytes, that a client reads.
-const maxAnswer = 4 << 20
-
 // Client calls one server over a bounded pool of kept connections. It implements
 // grpc.ClientConnInterface.
 type Client struct {
@@ -132,7 +129,7 @@ func (c *Client) exchange(request *http.Request) (status int, body []byte, err e
 		return 0, nil, err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	body, err = bounded.ReadAll(response.Body, maxAnswer)
+	body, err = bounded.ReadAll(response.Body, rpc.MaxAnswer)
 	return response.StatusCode, body, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +86,7 @@ func TestLimits(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			bindingtest.Must(t, err)
-			stop := serve(t, listener, func(r grpc.ServiceRegistrar) { r.RegisterService(&reader, nil) }, plain{})
+			stop := serve(t, listener, func(r grpc.ServiceRegistrar) { r.RegisterService(&reader, nil) }, nil)
 			defer func() {
 				if err := stop(t.Context()); err != nil {
 					t.Error(err)
@@ -94,7 +95,7 @@ func TestLimits(t *testing.T) {
 			connection, err := net.Dial("tcp", listener.Addr().String())
 			bindingtest.Must(t, err)
 			defer func() { _ = connection.Close() }() // the other end has done so
-			bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3 * time.Minute)))
+			bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3*time.Minute)))
 			if _, err := connection.Write([]byte(c.sent)); err != nil {
 				t.Fatal(err)
 			}
@@ -110,19 +111,25 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestAnAnswerThatIsTooLongIsNamed by both clients, and as a fault of the callee: nobody shall ask it again.
 func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `"`+strings.Repeat("x", maxAnswer)+`"`) // the client may have gone
+		text := `"` + strings.Repeat("x", rpc.MaxAnswer) + `"`
+		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		_, _ = io.WriteString(w, text) // the client may have gone
 	}))
 	defer server.Close()
-	client := NewClient(server.Listener.Addr().String(), 1, plain{}, nil)
-	var answer string
-	err := client.Invoke(t.Context(), "/t/Read", struct{}{}, &answer)
-	if err == nil || !strings.Contains(err.Error(), "it sends more than 4194304 bytes") {
-		t.Errorf("%v, want the limit", err)
-	}
-	if err := client.Close(); err != nil {
-		t.Error(err)
+	address, faults := server.Listener.Addr().String(), rpc.Problems(nil)
+	for name, client := range map[string]rpc.Client{"net/http": NewClient(address, 1, faults, nil),
+		"the lean one": httpjson.NewClient(address, 1, faults, nil)} {
+		var answer string
+		var problem *rpc.Problem
+		err := client.Invoke(t.Context(), "/t/Read", struct{}{}, &answer)
+		if !errors.As(err, &problem) || problem.Kind != rpc.Internal ||
+			!strings.Contains(problem.Detail, "4194304") {
+			t.Errorf("%s: %v, want a fault of the callee that names the limit", name, err)
+		}
+		bindingtest.Must(t, client.Close())
 	}
 }
 
@@ -134,13 +141,3 @@ var reader = grpc.ServiceDesc{ServiceName: "t", HandlerType: (*any)(nil), Method
 		return message, decode(&message)
 	},
 }}}
-
-// plain are faults of a system without kinds of its own.
-type plain struct{}
-
-func (plain) Encode(
-	err error,
-) rpc.Fault {
-	return rpc.Fault{Kind: rpc.Internal, Detail: err.Error()}
-}
-func (plain) Decode(f rpc.Fault, cause error) error { return errors.New(f.Detail) }

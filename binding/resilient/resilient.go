@@ -77,7 +77,7 @@ type Guard struct {
 	guards *Guards
 	// once has all policies but retries, and retrying these, too. nil: a call is one attempt.
 	once, retrying failsafe.Executor[any]
-	purse          *purse // nil: retries cost nothing
+	budget         *budget // nil: retries cost nothing
 }
 
 // ForUnit returns the guard of a unit; nil Guards return nil.
@@ -104,10 +104,10 @@ func (g *Guards) ForUnit() *Guard {
 	if s := g.settings; s.Retries > 0 {
 		retries := retrypolicy.NewBuilder[any]().HandleIf(failed).WithMaxRetries(s.Retries).ReturnLastFailure()
 		if s.Budget > 0 {
-			of.purse = &purse{retries: s.Budget * savings}
+			of.budget = &budget{retries: s.Budget * savings}
 			retries = retries.WithBackoff(firstPause, longestPause).WithJitterFactor(jitter).
-				AbortIf(func(any, error) bool { return !of.purse.pay() }).
-				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { of.purse.refund() }) // no retry follows
+				AbortIf(func(any, error) bool { return !of.budget.pay() }).
+				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { of.budget.refund() }) // no retry follows
 		}
 		of.retrying = failsafe.With(append([]failsafe.Policy[any]{retries.Build()}, policies...)...)
 	}
@@ -127,7 +127,7 @@ func (of *Guard) Do(ctx context.Context, method string, attempt func(context.Con
 	if executor == nil {
 		return of.attempt(ctx, attempt)
 	}
-	of.purse.earn(of.guards.settings.Budget)
+	of.budget.earn(of.guards.settings.Budget)
 	err := executor.WithContext(ctx).Run(func() error { return of.attempt(ctx, attempt) })
 	if errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull) {
 		return of.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable, Detail: "a part is not called now"}, err)

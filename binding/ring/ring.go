@@ -15,8 +15,8 @@ const (
 	// Line is the size of a cache line in bytes. Inboxes are aligned to it, so
 	// that senders to different inboxes do not disturb each other.
 	Line = 64
-	// MaxCapacity is the largest number of slots.
-	MaxCapacity = 1 << 30
+	// maxCapacity is the largest number of slots.
+	maxCapacity = 1 << 30
 
 	slotBytes = 8
 	lapShift  = 32 // a slot is the lap in the upper half, the message in the lower
@@ -49,16 +49,16 @@ type Inbox struct {
 	head   uint32 // next position to be read
 }
 
-// Slots returns the number of slots an inbox gets that must hold capacity messages:
+// slotsFor returns the number of slots an inbox gets that must hold capacity messages:
 // the next power of two.
-func Slots(capacity int) int {
+func slotsFor(capacity int) int {
 	return 1 << bits.Len(uint(max(capacity, 2)-1))
 }
 
 // Size returns the number of bytes of an inbox that holds at least capacity unread
 // messages. It is a multiple of Line.
 func Size(capacity int) int {
-	bytes := Line + Slots(capacity)*slotBytes
+	bytes := Line + slotsFor(capacity)*slotBytes
 	return (bytes + Line - 1) / Line * Line
 }
 
@@ -66,9 +66,9 @@ func Size(capacity int) int {
 // Line and has inboxes * Size(capacity) bytes. All processes must name the same
 // numbers.
 func Attach(memory []byte, inboxes, capacity int) (Row, error) {
-	if capacity < 1 || capacity > MaxCapacity || inboxes < 1 {
+	if capacity < 1 || capacity > maxCapacity || inboxes < 1 {
 		return Row{}, fmt.Errorf("%d inboxes of %d messages: choose at least 1 of 1 to %d", inboxes, capacity,
-			MaxCapacity)
+			maxCapacity)
 	}
 	if need := inboxes * Size(capacity); len(memory) < need {
 		return Row{}, fmt.Errorf("%d inboxes of %d messages need %d bytes, the memory has %d", inboxes, capacity,
@@ -79,7 +79,8 @@ func Attach(memory []byte, inboxes, capacity int) (Row, error) {
 		return Row{}, fmt.Errorf("inboxes at address %p: align them to %d bytes", start, Line)
 	}
 	return Row{
-		start: start, stride: uintptr(Size(capacity)), inboxes: uint32(inboxes), mask: uint32(Slots(capacity) - 1),
+		start: start, stride: uintptr(Size(capacity)), inboxes: uint32(inboxes),
+		mask: uint32(slotsFor(capacity) - 1),
 	}, nil
 }
 

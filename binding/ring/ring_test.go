@@ -38,7 +38,7 @@ func TestSlotsAndSize(t *testing.T) {
 	for _, test := range []struct{ capacity, slots, size int }{
 		{1, 2, 128}, {2, 2, 128}, {3, 4, 128}, {8, 8, 128}, {9, 16, 192}, {11, 16, 192}, {51, 64, 576},
 	} {
-		if slots, size := Slots(test.capacity), Size(test.capacity); slots != test.slots || size != test.size {
+		if slots, size := slotsFor(test.capacity), Size(test.capacity); slots != test.slots || size != test.size {
 			t.Errorf("capacity %d: %d slots in %d bytes, want %d in %d", test.capacity, slots, size, test.slots,
 				test.size)
 		}
@@ -56,7 +56,7 @@ func TestAttachRefuses(t *testing.T) {
 		{"off the line", newMemory(Size(4) + 8)[8:], 1, 4, "align"},
 		{"no capacity", newMemory(Size(4)), 1, 0, "choose at least 1 of 1"},
 		{"no inboxes", newMemory(Size(4)), 0, 4, "choose at least 1 of 1"},
-		{"too many", newMemory(Size(4)), 1, MaxCapacity + 1, "choose at least 1 of 1"},
+		{"too many", newMemory(Size(4)), 1, maxCapacity + 1, "choose at least 1 of 1"},
 	} {
 		if _, err := Attach(test.memory, test.inboxes, test.capacity); err == nil ||
 			!strings.Contains(err.Error(), test.want) {

@@ -13,6 +13,9 @@ import (
 // the call.
 const TimeoutHeader = "Cleave-Context"
 
+// MaxAnswer is the longest answer, in bytes, that a client over HTTP reads.
+const MaxAnswer = 4 << 20
+
 // longest bounds the time that a caller can ask for.
 const longest = 24 * time.Hour
 

@@ -15,8 +15,8 @@ import (
 // long under the race detector.
 func TestSpansAreBounded(t *testing.T) {
 	p := NewProvider(1)
-	const room, more = 2 * piece, 2*piece + 100
-	p.counts.Kept = most - room
+	const room, more = 2 * perPiece, 2*perPiece + 100
+	p.counts.Kept = maxKept - room
 	var workers sync.WaitGroup
 	for worker := range 2 {
 		workers.Go(func() {

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Process begins the names of spans that take messages in; the queue
+// Process begins the name of a span in which messages are taken from a queue, whose name
 // follows.
 const Process = "process "
 
@@ -92,9 +92,9 @@ func Enter(ctx context.Context, provider trace.TracerProvider, name string) (con
 	return inside, &Part{span, inside}
 }
 
-// Serve goes on with an operation that another process has traced. A header that
-// says otherwise, or says nothing, begins nothing. began is when this process has
-// got it; zero is now.
+// Serve continues an operation that another process traces, as the header says. An empty
+// header, or one of an operation that is not traced, begins nothing. began is when this
+// process got the request; zero means now.
 func Serve(
 	ctx context.Context, provider trace.TracerProvider, header, name string, kind lab.SegmentKind,
 	role trace.SpanKind, began time.Time,
@@ -118,7 +118,7 @@ func Serve(
 	return inside, &Part{span, inside}
 }
 
-// serveSeveral goes on with the operations that share a call.
+// serveSeveral continues the operations that share a call.
 func serveSeveral(
 	ctx context.Context, provider trace.TracerProvider, headers, name string, kind lab.SegmentKind,
 	role trace.SpanKind, began time.Time,
@@ -156,7 +156,7 @@ func begun(inside context.Context, span trace.Span, kind lab.SegmentKind) (conte
 	return inside, &Part{span, inside}
 }
 
-// Over tells of a part that is over now.
+// Over makes the span of a part that ends now.
 func Over(ctx context.Context, name string, kind lab.SegmentKind, began time.Time) {
 	around := trace.SpanFromContext(ctx)
 	if !around.IsRecording() {

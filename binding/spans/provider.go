@@ -8,17 +8,16 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/embedded"
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
 const (
-	// most is how many spans a process keeps: about 20 MB. What comes then is counted.
-	most = 1 << 17
-	// piece is how many spans are kept, and written, together.
-	piece = 512
+	// maxKept is how many spans a process keeps: about 20 MB. Further ones are counted.
+	maxKept = 1 << 17
+	// perPiece is how many spans are kept, and written, together.
+	perPiece = 512
 )
 
 // Provider makes spans and keeps those that have ended. It implements
@@ -26,18 +25,18 @@ const (
 type Provider struct {
 	embedded.TracerProvider
 	tracer tracer
-	bound  uint64 // a root is sampled where its number is below
+	bound  uint64 // a new trace is sampled if its number is below
 
 	mu     sync.Mutex
 	kept   [][]kept // in pieces: a slice that grows would be copied again and again
 	counts Counts
-	told   int64 // of the dropped ones, those that are in a file
+	told   int64 // of the dropped ones, how many a file has told
 }
 
 var _ trace.TracerProvider = (*Provider)(nil)
 
-// NewProvider samples that share of the operations that begin here, from 0 to 1.
-// Those that begin elsewhere are sampled where they were sampled there.
+// NewProvider returns a provider that samples a share, from 0 to 1, of the operations that begin
+// here. One that began in another process is sampled if it was sampled there.
 func NewProvider(share float64) *Provider {
 	p := &Provider{bound: uint64(min(max(share, 0), 1) * (1 << 63))}
 	p.tracer.provider = p
@@ -61,18 +60,18 @@ func (p *Provider) Counts() Counts {
 	return p.counts
 }
 
-// keep takes in a span that has ended.
+// keep stores a span that has ended.
 func (p *Provider) keep(k kept) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.counts.Kept >= most {
+	if p.counts.Kept >= maxKept {
 		p.counts.Dropped++
 		return
 	}
 	p.counts.Kept++
 	last := len(p.kept) - 1
-	if last < 0 || len(p.kept[last]) == piece {
-		p.kept = append(p.kept, make([]kept, 0, piece))
+	if last < 0 || len(p.kept[last]) == perPiece {
+		p.kept = append(p.kept, make([]kept, 0, perPiece))
 		last++
 	}
 	p.kept[last] = append(p.kept[last], k)
@@ -110,9 +109,8 @@ func (t *tracer) Start(
 	return trace.ContextWithSpan(ctx, s), s
 }
 
-// begin draws the number of a new trace and says whether it is sampled: where its
-// last 63 bits are below the bound, which is how OpenTelemetry's own sampler by
-// trace id decides.
+// begin draws the number of a new trace and reports whether it is sampled: if its last
+// 63 bits are below the bound, as OpenTelemetry's own sampler by trace id decides.
 func (p *Provider) begin() (id trace.TraceID, sampled bool) {
 	low := rand.Uint64()
 	if low>>1 >= p.bound {
@@ -128,6 +126,3 @@ func newSpanID() (id trace.SpanID) {
 	binary.BigEndian.PutUint64(id[:], 1+rand.Uint64N(math.MaxUint64))
 	return id
 }
-
-// extra are attributes beside the kind of the segment.
-type extra = []attribute.KeyValue

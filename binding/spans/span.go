@@ -19,8 +19,8 @@ type kept struct {
 	role       trace.SpanKind
 	name       string
 	segment    lab.SegmentKind
-	start, end int64 // nanoseconds since 1970
-	extra      extra
+	start, end int64                // nanoseconds since 1970
+	extra      []attribute.KeyValue // beside the kind of the segment
 }
 
 // span is a span under way. What it does not keep (events, links, errors) is what

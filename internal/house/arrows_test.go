@@ -78,7 +78,7 @@ var rules = sync.OnceValue(func() []rule {
 		{"binding/event", []string{"lab", "bounded", "backing", "binding/spans"}, any, nil,
 			"an event leaves with the transaction that made it: the outbox is a table, and the way from there is a " +
 				"broker"},
-		{"backing", []string{"lab"}, any, nil,
+		{"backing", []string{"lab"}, any, []string{"binding/spans"},
 			"a backing service is described and used without knowing who does so, nor who runs it"},
 		{"backing/named", []string{"lab", "deploy/launch", "backing"}, any, nil,
 			"what processes that are gone have left on the user's servers is known by them"},

@@ -30,8 +30,8 @@ func record(
 	}
 }
 
-// one returns an order in one unit: statements with business code between them.
-func one() []spans.Record {
+// inOneUnit returns an order in one unit: statements with business code between them.
+func inOneUnit() []spans.Record {
 	return []spans.Record{
 		record(1, 0, "shop", inside, lab.SegmentBusiness, "POST /orders", 100, 200),
 		record(2, 1, "shop", inside, lab.SegmentEncoding, "decode", 110, 120),
@@ -41,8 +41,8 @@ func one() []spans.Record {
 	}
 }
 
-// called returns an order of which two calls go on at once; one has a part of its own.
-func called() []spans.Record {
+// withCalls returns an order of which two calls go on at once; one has a part of its own.
+func withCalls() []spans.Record {
 	return []spans.Record{
 		record(1, 0, "orders", inside, lab.SegmentBusiness, "POST /orders", 0, 100),
 		record(2, 1, "orders", inside, lab.SegmentTransport, "Payments/Charge", 10, 50),
@@ -55,9 +55,9 @@ func called() []spans.Record {
 	}
 }
 
-// told returns an order that an event makes final: one unit answers at once, another one
+// withMessages returns an order that an event makes final: one unit answers at once, another one
 // takes its message in.
-func told() []spans.Record {
+func withMessages() []spans.Record {
 	return []spans.Record{
 		record(1, 0, "orders", inside, lab.SegmentBusiness, "POST /orders", 0, 60),
 		record(2, 1, "orders", inside, lab.SegmentDatabase, "COMMIT", 20, 40),
@@ -85,34 +85,34 @@ func TestPaths(t *testing.T) {
 		done    int64
 		want    []string
 	}{
-		"to the end": {one(), 200, []string{
+		"to the end": {inOneUnit(), 200, []string{
 			"100-110 shop business code POST /orders", "110-120 shop encoding decode",
 			"120-130 shop business code POST /orders",
 			"130-140 shop queueing wait for a connection", "140-150 shop database BEGIN",
 			"150-160 shop business code POST /orders",
 			"160-190 shop database COMMIT", "190-200 shop business code POST /orders"}},
-		"to the commit": {one(), 190, []string{
+		"to the commit": {inOneUnit(), 190, []string{
 			"100-110 shop business code POST /orders", "110-120 shop encoding decode",
 			"120-130 shop business code POST /orders",
 			"130-140 shop queueing wait for a connection", "140-150 shop database BEGIN",
 			"150-160 shop business code POST /orders",
 			"160-190 shop database COMMIT"}},
-		"beyond the end": {one()[:1], 300, []string{"100-200 shop business code POST /orders"}},
-		"what goes on beside is left out": {called(), 100, []string{
+		"beyond the end": {inOneUnit()[:1], 300, []string{"100-200 shop business code POST /orders"}},
+		"what goes on beside is left out": {withCalls(), 100, []string{
 			"0-1 orders business code POST /orders", "1-9 orders database SELECT orders",
 			"9-12 orders business code POST /orders",
 			"12-20 orders encoding encode", "20-30 orders transport Inventory/Reserve",
 			"30-40 inventory business code Inventory/Reserve",
 			"40-70 inventory database UPDATE stock", "70-80 orders transport Inventory/Reserve",
 			"80-100 orders business code POST /orders"}},
-		"over messages": {told(), 171, []string{
+		"over messages": {withMessages(), 171, []string{
 			"0-20 orders business code POST /orders", "20-40 orders database COMMIT", "40-55 orders queueing outbox",
 			"55-70 orders broker publish order.placed", "70-75 broker broker inventory",
 			"75-80 inventory queueing wait in the consumer",
 			"80-100 inventory business code process inventory", "100-112 inventory database COMMIT",
 			"112-140 inventory broker publish stock.reserved", "140-150 orders business code process orders",
 			"150-170 orders database COMMIT", "170-171 orders business code process orders"}},
-		"refused at once": {told()[:4], 60, []string{
+		"refused at once": {withMessages()[:4], 60, []string{
 			"0-20 orders business code POST /orders", "20-40 orders database COMMIT",
 			"40-45 orders business code POST /orders",
 			"45-50 orders encoding encode", "50-60 orders business code POST /orders"}},
@@ -167,7 +167,8 @@ func FuzzPaths(f *testing.F) {
 // TestWithoutASpanThereIsNoPath leaves out one on the way at a time.
 func TestWithoutASpanThereIsNoPath(t *testing.T) {
 	for _, missing := range []byte{1, 4, 5, 8} {
-		records := slices.DeleteFunc(told(), func(r spans.Record) bool { return r.ID == trace.SpanID{missing} })
+		records := slices.DeleteFunc(withMessages(),
+			func(r spans.Record) bool { return r.ID == trace.SpanID{missing} })
 		of, whole := criticalpath.New(records)
 		if whole {
 			_, whole = of.Until(171, final)
