@@ -78,15 +78,10 @@ func TestARealMongodGoesBeforeTheStandIn(t *testing.T) {
 
 func TestAProgramWithoutAVersionIsNotTrusted(t *testing.T) {
 	t.Setenv("PATH", fakeProgram(t, "mariadb", "hello")+":/bin")
-	if _, err := programVersion(t, MariaDB); err == nil ||
+	if _, err := installed(MariaDB, "mariadb", "-v"); err == nil ||
 		!strings.Contains(err.Error(), "names no version: hello") {
 		t.Errorf("error = %v", err)
 	}
-}
-
-func programVersion(t *testing.T, kind Kind) (Installed, error) {
-	t.Helper()
-	return installed(kind, string(kind), "-v")
 }
 
 func TestFirstVersion(t *testing.T) {

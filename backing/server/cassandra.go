@@ -83,7 +83,7 @@ func describeCassandra(s *Server, unit *lab.UnitSpec) {
 	)
 }
 
-// cassandraConfiguration is cassandra.yaml. Clients come to the unit's address; the node
+// cassandraConfiguration returns the file cassandra.yaml. Clients come to the unit's address; the node
 // has no others, so it talks to itself on loopback.
 func (s *Server) cassandraConfiguration() []byte {
 	sync := []string{"commitlog_sync: batch"} // a write is on the disk before it is acknowledged
@@ -130,7 +130,7 @@ func (s *Server) cassandraConfiguration() []byte {
 	)...)
 }
 
-// cassandraOpenings let it use what Java keeps to itself, as its own scripts do.
+// cassandraOpenings returns the options that open packages of Java to it, as its own scripts do.
 func cassandraOpenings() []string {
 	var args []string
 	for _, exported := range []string{

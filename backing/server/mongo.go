@@ -20,7 +20,7 @@ const (
 	secantusProgram = "secantusd-py"
 )
 
-// standInFolder returns where StandInInstall puts the stand-in for MongoDB.
+// standInFolder returns the folder of the stand-in for MongoDB.
 func standInFolder() string { return filepath.Join(cacheFolder(), "secantusdb") }
 
 // standInInstall returns the command that brings the stand-in.
@@ -80,8 +80,8 @@ func pythonFolders(environment string) []string {
 	return []string{environment, filepath.Dir(filepath.Dir(python))}
 }
 
-// mongoArguments returns the mongo arguments of either program; both journal every write that a client
-// asks to have journalled.
+// mongoArguments returns the arguments of mongod, or of its stand-in. Both journal every write that a client
+// wants journalled.
 func (s *Server) mongoArguments() []string {
 	if s.StandIn == "" {
 		gigabytes := fmt.Sprintf("%.2f", max(0.25, float64(s.settings.Memory)/(1<<30)))

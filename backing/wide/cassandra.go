@@ -148,16 +148,16 @@ func (c cassandra) insert(ctx context.Context, table *statements, key [16]byte, 
 	for _, value := range values {
 		arguments = append(arguments, value)
 	}
-	defer traced(ctx, "INSERT "+table.Name).End()
-	return cassandraFailure(again(ctx, func() error {
+	defer beginSpan(ctx, "INSERT "+table.Name).End()
+	return cassandraFailure(retryCanceled(ctx, func() error {
 		return c.session.Query("INSERT"+table.insert, arguments...).ExecContext(ctx)
 	}))
 }
 
 func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error) {
-	defer traced(ctx, "SELECT "+table.Name).End()
+	defer beginSpan(ctx, "SELECT "+table.Name).End()
 	values := make([][]byte, len(table.Columns))
-	err := again(ctx, func() error {
+	err := retryCanceled(ctx, func() error {
 		return c.session.Query(table.get, gocql.UUID(key)).ScanContext(ctx, destinations(values)...)
 	})
 	if errors.Is(err, gocql.ErrNotFound) {
@@ -166,9 +166,9 @@ func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([]
 	return values, cassandraFailure(err)
 }
 
-// traced begins the span of a statement, as package database names it; one that does nothing where the
+// beginSpan begins the span of a statement, as package database names it; one that does nothing where the
 // operation is not traced.
-func traced(ctx context.Context, statement string) trace.Span {
+func beginSpan(ctx context.Context, statement string) trace.Span {
 	around := trace.SpanFromContext(ctx)
 	if !around.IsRecording() {
 		return noop.Span{}
@@ -179,9 +179,9 @@ func traced(ctx context.Context, statement string) trace.Span {
 	return span
 }
 
-// again runs a statement, which may be repeated, once more where the driver's connection has ended
-// under it: the driver then says that a context was canceled, which was not the caller's.
-func again(ctx context.Context, run func() error) error {
+// retryCanceled runs a statement, which may be repeated, and runs it again if the driver's connection has
+// ended under it: the driver then says that a context was canceled, which was not the caller's.
+func retryCanceled(ctx context.Context, run func() error) error {
 	ended := func(err error) bool { return errors.Is(err, context.Canceled) && ctx.Err() == nil }
 	err := run()
 	if ended(err) {

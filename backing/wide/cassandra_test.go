@@ -259,7 +259,7 @@ func TestAConnectionEndsUnderAStatement(t *testing.T) {
 		"something else": {t.Context(), []error{other}, other},
 	} {
 		asked := 0
-		err := cassandraFailure(again(c.ctx, func() error { asked++; return c.answers[asked-1] }))
+		err := cassandraFailure(retryCanceled(c.ctx, func() error { asked++; return c.answers[asked-1] }))
 		if !errors.Is(err, c.want) || asked != len(c.answers) {
 			t.Errorf("%s: %v after %d times, want %v after %d", name, err, asked, c.want, len(c.answers))
 		}
