@@ -37,8 +37,8 @@ import (
 // a line, as JSON.
 const BookingsFile = "bookings.jsonl"
 
-// Run is a unit of the airline until it is told to stop: by command, by SIGTERM, or
-// because the conductor is gone. The job says nothing: the environment does.
+// Run runs a unit of the airline until it is told to stop: by command, by SIGTERM, or
+// because the conductor is gone. The environment has its settings; the job is empty.
 func Run(channel *unit.Channel, _ string) error {
 	settings, err := Read(os.Getenv)
 	if err != nil {
@@ -121,7 +121,7 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 	u := &Unit{kind: s.Unit, store: opened, grpc: s.GRPC, security: s.Security,
 		guards: hosting.Guards(s.Resilience, rpc.Problems(airline.ProblemOf), nil), // all calls only look
 		log:    hosting.RequestLog(s.Logging, s.Unit), spans: hosting.Tracer(s.Spans),
-		parts: web.Parts{Asked: s.Unit != UnitMonolith, LogError: logError}}
+		parts: web.Parts{ServesUnits: s.Unit != UnitMonolith, LogError: logError}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
 	if err := opened.Load(ctx, s.Data, has(UnitCustomers), has(UnitFlights)); err != nil {
 		return nil, errors.Join(fmt.Errorf("load the data of the airline: %w", err), u.Close())
@@ -146,25 +146,28 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 	return u, nil
 }
 
-// connect puts clients of other units where this one has no such part.
+// connect uses clients of other units in the place of the parts that this unit does not have.
 func (u *Unit) connect(s Settings) error {
 	for _, peer := range Asks(s.Unit, s.Key != nil) {
 		secured := s.Security.Client(peer)
-		var client client = web.NewClient(s.Peers[peer], s.Pool, secured, u.guards.ForUnit())
+		var asked client
+		var err error
 		if s.GRPC {
-			var err error
-			if client, err = calls.NewClient(s.Peers[peer], secured, u.guards); err != nil {
-				return err
-			}
+			asked, err = calls.NewClient(s.Peers[peer], secured, u.guards)
+		} else {
+			asked = web.NewClient(s.Peers[peer], s.Pool, secured, u.guards.ForUnit())
 		}
-		u.clients = append(u.clients, client)
+		if err != nil {
+			return err
+		}
+		u.clients = append(u.clients, asked)
 		switch peer {
 		case UnitAuth:
-			u.parts.Sessions = client
+			u.parts.Sessions = asked
 		case UnitCustomers:
-			u.parts.Auth.Credentials = client
+			u.parts.Auth.Credentials = asked
 		case UnitFlights:
-			u.parts.Bookings.Flights = client
+			u.parts.Bookings.Flights = asked
 		}
 	}
 	if s.Key == nil {
@@ -204,7 +207,7 @@ func (u *Unit) handler(parts web.Parts) http.Handler {
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	greeting := ""
 	switch {
-	case !u.parts.Asked:
+	case !u.parts.ServesUnits:
 	case u.security != nil:
 		greeting = secure.Greeting
 	case u.grpc:
@@ -222,7 +225,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		end()
 	}()
 	public := u.parts
-	public.Asked = u.security == nil
+	public.ServesUnits = u.security == nil
 	err := web.Serve(ctx, others, u.handler(public))
 	end()
 	return errors.Join(err, <-served)

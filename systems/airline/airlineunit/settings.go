@@ -149,8 +149,7 @@ func (r *reader) number(name string, meant, least, most int) int {
 }
 
 func (r *reader) date(name, meant string) time.Time {
-	value := r.get(name)
-	value = cmp.Or(value, meant)
+	value := cmp.Or(r.get(name), meant)
 	date, err := time.Parse(time.DateOnly, value)
 	if err != nil {
 		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: use a date such as %s", name, value, meant))

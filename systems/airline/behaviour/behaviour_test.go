@@ -15,20 +15,20 @@ import (
 
 // Airline is an airline that runs.
 type Airline struct {
-	Front string            // base URL of the front door
+	Front string            // base URL of the proxy before the units
 	Units map[string]string // base URL of each unit by its name
 	// Kill ends a unit with SIGKILL and returns when it is gone.
 	Kill func(unit string) error
 	// Restart starts a unit that was killed, at its address and with its folder, and
 	// returns when it is healthy.
 	Restart func(unit string) error
-	// Said returns what a unit has written to standard error.
-	Said func(unit string) string
-	// Finds is how long others may take to find a unit that is back. Over HTTP each call
-	// tries anew; who keeps connections looks for it again after a pause.
-	Finds time.Duration
-	// Patient leaves out slow requests, which the same units were sent in another airline.
-	Patient bool
+	// Stderr returns what a unit has written to standard error.
+	Stderr func(unit string) string
+	// Reconnect is how long other units may take to find one that is back: those that keep
+	// connections try again after a pause.
+	Reconnect time.Duration
+	// SkipSlow leaves out slow requests: another test sends them to the same units.
+	SkipSlow bool
 }
 
 // Hosting returns the unit that has a part of the airline.

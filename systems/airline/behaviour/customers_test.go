@@ -22,7 +22,7 @@ func logsInAndOut(s *session) {
 		Token   string
 		Expires time.Time
 	}
-	s.wants(s.asks("POST", "/login", "", `{"password":"password-1","login":"c1"}`), 200, &first)
+	s.wants(s.askAs("POST", "/login", "", `{"password":"password-1","login":"c1"}`), 200, &first)
 	if left := time.Until(first.Expires); left < 25*time.Minute || left > 35*time.Minute {
 		s.Errorf("the session expires in %s, want half an hour", left)
 	}
@@ -30,12 +30,12 @@ func logsInAndOut(s *session) {
 	if first.Token == second {
 		s.Error("two sessions have one token")
 	}
-	if got := s.asks("POST", "/logout", first.Token, ""); got.status != 204 {
+	if got := s.askAs("POST", "/logout", first.Token, ""); got.status != 204 {
 		s.Errorf("logout: %s", got)
 	}
-	s.refused("an ended session", s.asks("GET", "/customers/c1", first.Token, ""), "no-session")
-	s.refused("logout twice", s.asks("POST", "/logout", first.Token, ""), "no-session")
-	if got := s.asks("GET", "/customers/c1", second, ""); got.status != 200 {
+	s.refused("an ended session", s.askAs("GET", "/customers/c1", first.Token, ""), "no-session")
+	s.refused("logout twice", s.askAs("POST", "/logout", first.Token, ""), "no-session")
+	if got := s.askAs("GET", "/customers/c1", second, ""); got.status != 200 {
 		s.Errorf("the other session of the customer: %s", got)
 	}
 	for what, body := range map[string]string{
@@ -44,7 +44,7 @@ func logsInAndOut(s *session) {
 		"another case":       `{"login":"C1","password":"password-1"}`,
 		"a space":            `{"login":"c1 ","password":"password-1"}`,
 	} {
-		s.refused(what, s.asks("POST", "/login", "", body), "wrong-credentials")
+		s.refused(what, s.askAs("POST", "/login", "", body), "wrong-credentials")
 	}
 }
 
@@ -110,7 +110,7 @@ func hasCustomers(s *session) {
 			address{"59 Main Street", "Springfield", "00059", "US"}},
 	} {
 		var got person
-		s.wants(s.asks("GET", "/customers/"+login(n), s.logIn(n), ""), 200, &got)
+		s.wants(s.askAs("GET", "/customers/"+login(n), s.logIn(n), ""), 200, &got)
 		if got != want {
 			s.Errorf("customer %d: %+v, want %+v", n, got, want)
 		}
@@ -181,7 +181,7 @@ func writeKey(t *testing.T, key string) string {
 
 // takesSignedTokens is played where sessions are signed and last four seconds.
 func takesSignedTokens(s *session, key string) {
-	read := func(token string) answer { return s.asks("GET", "/customers/"+s.login, token, "") }
+	read := func(token string) answer { return s.askAs("GET", "/customers/"+s.login, token, "") }
 	if got := read(s.token); got.status != 200 {
 		s.Fatalf("a signed session: %s", got)
 	}

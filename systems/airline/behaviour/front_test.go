@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// NewFront returns a front door as HAProxy is one in trials: it sends each public path to the
-// unit that has it, by its base URL, and nothing else to nobody.
+// NewFront returns a proxy in the place of the HAProxy of trials: it sends each public path to the
+// unit that has it, by its base URL, and refuses all others.
 func NewFront(units map[string]string) (http.Handler, error) {
 	proxies := map[string]*httputil.ReverseProxy{}
 	for name, base := range units {

@@ -204,11 +204,11 @@ func survives(s *session) {
 		s.Errorf("after the kills: %+v", found)
 	}
 	ended := s.logIn(s.first)
-	if got := s.asks("POST", "/logout", ended, ""); got.status != 204 {
+	if got := s.askAs("POST", "/logout", ended, ""); got.status != 204 {
 		s.Fatalf("logout: %s", got)
 	}
 	must(s, s.airline.Kill(s.airline.Hosting(Auth)))
 	must(s, s.airline.Restart(s.airline.Hosting(Auth)))
-	s.refused("a session that was ended before the kill", s.asks("GET", "/customers/"+s.login, ended, ""),
+	s.refused("a session that was ended before the kill", s.askAs("GET", "/customers/"+s.login, ended, ""),
 		"no-session")
 }

@@ -210,7 +210,7 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 	must(t, beginning.Wait())
 	a.Kill = func(unit string) error { return all[unit].kill() }
 	a.Restart = func(unit string) error { return all[unit].begin(launcher) }
-	a.Said = func(unit string) string { return all[unit].complaints.String() }
+	a.Stderr = func(unit string) string { return all[unit].complaints.String() }
 	a.Front = serveFront(t, launch.Loopback(ports.Numbers[len(units)]), a.Units)
 	return a
 }
@@ -233,7 +233,7 @@ func environment(t *testing.T, name string, addresses, settings map[string]strin
 	return variables
 }
 
-// serveFront serves the suite's own front door and returns its base URL.
+// serveFront serves the suite's own proxy and returns its base URL.
 func serveFront(t *testing.T, address string, units map[string]string) string {
 	t.Helper()
 	front, err := NewFront(units)
@@ -277,7 +277,7 @@ func TestAirlinesOverMongo(t *testing.T) {
 		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
 			settings["AIRLINE_STORE"], settings["CLEAVE_SERVICE_DATABASE"] = "mongodb", instance.URL()
 			a := startProcesses(t, r, architectures()["services"], settings)
-			a.Patient = true
+			a.SkipSlow = true
 			return a
 		})
 	})
@@ -289,7 +289,7 @@ func TestAirlinesOverGRPC(t *testing.T) {
 		Suite(t, func(t *testing.T, settings map[string]string) *Airline {
 			settings["AIRLINE_CALLS"], settings["AIRLINE_POOL"] = "grpc", "on"
 			a := startProcesses(t, r, architectures()["services"], settings)
-			a.Finds, a.Patient = 3*time.Second, true
+			a.Reconnect, a.SkipSlow = 3*time.Second, true
 			return a
 		})
 	})
@@ -329,14 +329,14 @@ func TestAirlinesLogRequests(t *testing.T) {
 			s.book("ATH-AMS-20260227-1", "ATH-AMS-20260227-2")
 			for unit, want := range map[string]string{Auth: ofAuth,
 				Bookings: `"operation":"POST /bookings","status":201`} {
-				for end := time.Now().Add(time.Minute); !strings.Contains(a.Said(unit), want); {
+				for end := time.Now().Add(time.Minute); !strings.Contains(a.Stderr(unit), want); {
 					if time.Now().After(end) {
-						t.Fatalf("%s has not logged %s: %s", unit, want, a.Said(unit))
+						t.Fatalf("%s has not logged %s: %s", unit, want, a.Stderr(unit))
 					}
 					time.Sleep(10 * time.Millisecond)
 				}
-				if strings.Contains(a.Said(unit), s.token) {
-					t.Errorf("%s has logged a session: %s", unit, a.Said(unit))
+				if strings.Contains(a.Stderr(unit), s.token) {
+					t.Errorf("%s has logged a session: %s", unit, a.Stderr(unit))
 				}
 			}
 		})

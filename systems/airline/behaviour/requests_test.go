@@ -34,18 +34,18 @@ func refusesBodies(s *session) {
 		"a prototype":              `{"login":"c1","password":"p","__proto__":{}}`,
 		"as long as may be":        `{"login":"` + strings.Repeat("x", maxBody-10),
 	} {
-		s.refused(what, s.asks("POST", "/login", "", body), "bad-request")
+		s.refused(what, s.askAs("POST", "/login", "", body), "bad-request")
 	}
 	padded := `{"login":"c1","password":"wrong"}` + strings.Repeat(" ", maxBody-33)
-	s.refused("as long as may be", s.asks("POST", "/login", "", padded), "wrong-credentials")
-	s.refused("a login of 256 characters", s.asks("POST", "/login", "",
+	s.refused("as long as may be", s.askAs("POST", "/login", "", padded), "wrong-credentials")
+	s.refused("a login of 256 characters", s.askAs("POST", "/login", "",
 		`{"login":"`+strings.Repeat("🛫", 256)+`","password":"p"}`), "wrong-credentials")
-	s.refused("one byte too long", s.asks("POST", "/login", "", padded+" "), "too-large")
-	s.refused("much too long", s.asks("POST", "/login", "", strings.Repeat("x", 300_000)), "too-large")
-	s.refused("too long, of no known length", s.tries("POST", "/login",
+	s.refused("one byte too long", s.askAs("POST", "/login", "", padded+" "), "too-large")
+	s.refused("much too long", s.askAs("POST", "/login", "", strings.Repeat("x", 300_000)), "too-large")
+	s.refused("too long, of no known length", s.askStreaming("POST", "/login",
 		struct{ io.Reader }{strings.NewReader(padded + " ")}), "too-large")
-	s.refused("of no known length", s.tries("POST", "/login", struct{ io.Reader }{strings.NewReader(padded)}),
-		"wrong-credentials")
+	s.refused("of no known length", s.askStreaming("POST", "/login",
+		struct{ io.Reader }{strings.NewReader(padded)}), "wrong-credentials")
 	request, err := http.NewRequestWithContext(s.Context(), "POST", s.airline.Front+"/login",
 		strings.NewReader(`{"login":"c1","password":"wrong"}`))
 	must(s, err)
@@ -64,8 +64,8 @@ func refusesBodies(s *session) {
 	}
 }
 
-// tries asks with a body whose length is not known.
-func (s *session) tries(method, path string, body io.Reader) answer {
+// askStreaming is ask with a body whose length is not known.
+func (s *session) askStreaming(method, path string, body io.Reader) answer {
 	s.Helper()
 	got, err := s.try(s.Context(), method, s.airline.Front+path, s.token, body)
 	if err != nil {
@@ -136,7 +136,7 @@ func checksInOrder(s *session) {
 		{"body before existence", "POST", "/bookings", s.token, `{"flights":["x","x"]}`, "bad-request"},
 		{"body before credentials", "POST", "/login", "", `{"login":"nobody","password":""}`, "bad-request"},
 	} {
-		s.refused(c.what, s.asks(c.method, c.path, c.token, c.body), c.problem)
+		s.refused(c.what, s.askAs(c.method, c.path, c.token, c.body), c.problem)
 	}
 }
 

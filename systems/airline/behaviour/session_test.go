@@ -61,7 +61,7 @@ func (s *session) other(i int) *session {
 
 func (s *session) logIn(n int) string {
 	s.Helper()
-	got := s.asks("POST", "/login", "", fmt.Sprintf(`{"login":"c%d","password":"password-%d"}`, n, n))
+	got := s.askAs("POST", "/login", "", fmt.Sprintf(`{"login":"c%d","password":"password-%d"}`, n, n))
 	var session struct{ Token string }
 	if s.wants(got, 200, &session); session.Token == "" {
 		s.Fatalf("log in: %s", got)
@@ -75,11 +75,11 @@ func (a answer) String() string { return fmt.Sprintf("%d %.300s", a.status, a.bo
 // ask sends a request in the session, through the front.
 func (s *session) ask(method, path, body string) answer {
 	s.Helper()
-	return s.asks(method, path, s.token, body)
+	return s.askAs(method, path, s.token, body)
 }
 
-// asks is ask with any token; empty: none.
-func (s *session) asks(method, path, token, body string) answer {
+// askAs is ask with another token; empty: none.
+func (s *session) askAs(method, path, token, body string) answer {
 	s.Helper()
 	got, err := s.try(s.Context(), method, s.airline.Front+path, token, strings.NewReader(body))
 	if err != nil {

@@ -89,7 +89,7 @@ const (
 // some of them back.
 func endsSlowRequests(s *session) {
 	testset.Need(s, "slow requests take 10 seconds each")
-	if s.airline.Patient {
+	if s.airline.SkipSlow {
 		s.Skip("this airline is sent slow requests by other tests")
 	}
 	base := s.airline.Units[s.airline.Hosting(Flights)]
@@ -174,7 +174,7 @@ func tellsThatPartIsGone(s *session) {
 		must(s, s.airline.Restart(c.killed))
 		got := s.ask(c.method, c.path, c.body)
 		for begun := time.Now(); got.problem() == "unavailable" &&
-			time.Since(begun) < s.airline.Finds; time.Sleep(20 * time.Millisecond) {
+			time.Since(begun) < s.airline.Reconnect; time.Sleep(20 * time.Millisecond) {
 			got = s.ask(c.method, c.path, c.body)
 		}
 		if got.status >= http.StatusMultipleChoices {

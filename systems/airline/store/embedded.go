@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -232,7 +231,7 @@ func (e *embedded) SetContact(
 	err := e.update(func(tx *bolt.Tx) (err error) {
 		var known bool
 		if account, known, err = get[airline.Account](tx, bucketAccounts, login); err != nil || !known {
-			return cmp.Or(err, error(rpc.Problemf(rpc.Internal, "the customer is gone")))
+			return cmp.Or(err, errNoCustomer())
 		}
 		account.Customer.Phone, account.Customer.Address = contact.Phone, contact.Address
 		return put(tx, bucketAccounts, login, account)
@@ -349,9 +348,7 @@ func (e *embedded) Bookings(_ context.Context, login string) ([]airline.Booking,
 		}
 		return nil
 	})
-	slices.SortFunc(found, func(a, b airline.Booking) int {
-		return cmp.Or(cmp.Compare(a.Booked, b.Booked), cmp.Compare(a.ID, b.ID))
-	})
+	sortByTime(found)
 	return found, err
 }
 
@@ -359,13 +356,8 @@ func (e *embedded) Bookings(_ context.Context, login string) ([]airline.Booking,
 func (e *embedded) Cancel(_ context.Context, login, id string) error {
 	return e.update(func(tx *bolt.Tx) error {
 		booking, known, err := get[airline.Booking](tx, bucketBookings, id)
-		switch {
-		case err != nil:
+		if err := cmp.Or(err, checkOwner(login, booking.Login, known)); err != nil {
 			return err
-		case !known:
-			return rpc.Problemf(airline.UnknownBooking, "there is no booking of this id")
-		case booking.Login != login:
-			return rpc.Problemf(airline.NotYours, "another customer has made this booking")
 		}
 		return errors.Join(tx.Bucket([]byte(bucketSeats)).Delete(seat(login, booking.Flight)),
 			tx.Bucket([]byte(bucketBookings)).Delete([]byte(id)))

@@ -256,7 +256,7 @@ func (m *mongoStore) SetContact(
 		field("$set", bson.D{{Key: "phone", Value: contact.Phone}, {Key: "address", Value: contact.Address}}),
 		options.FindOneAndUpdate().SetReturnDocument(options.After)).Decode(&changed)
 	if errors.Is(err, mongo.ErrNoDocuments) {
-		err = rpc.Problemf(rpc.Internal, "the customer is gone")
+		err = errNoCustomer()
 	}
 	return changed.account().Customer, problem(err)
 }
@@ -324,45 +324,28 @@ func (m *mongoStore) Bookings(ctx context.Context, login string) ([]airline.Book
 	for _, order := range orders {
 		found = append(found, order.bookings()...)
 	}
-	slices.SortFunc(found, func(a, b airline.Booking) int {
-		return cmp.Or(cmp.Compare(a.Booked, b.Booked), cmp.Compare(a.ID, b.ID))
-	})
+	sortByTime(found)
 	return found, err
 }
 
 // Cancel implements Store. The last seat of an order goes with the order: the index would
 // take two without seats for the same.
 func (m *mongoStore) Cancel(ctx context.Context, login, id string) error {
-	for {
-		order, known, err := findOne[orderDocument](ctx, m, collectionOrders, field("seats.id", id))
-		switch {
-		case err != nil:
-			return err
-		case !known:
-			return rpc.Problemf(airline.UnknownBooking, "there is no booking of this id")
-		case order.Login != login:
-			return rpc.Problemf(airline.NotYours, "another customer has made this booking")
-		}
-		unchanged := bson.D{{Key: "_id", Value: order.ID}, {Key: "seats", Value: order.Seats}}
-		var done int64
-		if len(order.Seats) == 1 {
-			result, err := m.db.Collection(collectionOrders).DeleteOne(ctx, unchanged)
-			if err != nil {
-				return problem(err)
-			}
-			done = result.DeletedCount
-		} else {
-			result, err := m.db.Collection(collectionOrders).UpdateOne(ctx, unchanged,
-				field("$pull", field("seats", field("id", id))))
-			if err != nil {
-				return problem(err)
-			}
-			done = result.ModifiedCount
-		}
-		if done == 1 { // else somebody has changed the order meanwhile
-			return nil
-		}
+	order, known, err := findOne[orderDocument](ctx, m, collectionOrders, field("seats.id", id))
+	if err := cmp.Or(err, checkOwner(login, order.Login, known)); err != nil {
+		return err
 	}
+	orders := m.db.Collection(collectionOrders)
+	oneOfTwo := append(field("seats.id", id), bson.E{Key: "seats.1", Value: field("$exists", true)})
+	pulled, err := orders.UpdateOne(ctx, oneOfTwo, field("$pull", field("seats", field("id", id))))
+	if err != nil || pulled.ModifiedCount > 0 {
+		return problem(err)
+	}
+	deleted, err := orders.DeleteOne(ctx, field("seats.id", id))
+	if err == nil && deleted.DeletedCount == 0 { // another request was faster
+		return errUnknownBooking()
+	}
+	return problem(err)
 }
 
 // EachBooking implements Store.

@@ -8,8 +8,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
@@ -47,3 +50,27 @@ type Store interface {
 
 	Close() error
 }
+
+// sortByTime puts bookings into the order of Store.Bookings.
+func sortByTime(bookings []airline.Booking) {
+	slices.SortFunc(bookings, func(a, b airline.Booking) int {
+		return cmp.Or(cmp.Compare(a.Booked, b.Booked), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// checkOwner returns why a customer cannot cancel a booking, given who made it and whether there is one.
+func checkOwner(login, owner string, known bool) error {
+	if !known {
+		return errUnknownBooking()
+	}
+	if owner != login {
+		return rpc.Problemf(airline.NotYours, "another customer has made this booking")
+	}
+	return nil
+}
+
+func errUnknownBooking() error {
+	return rpc.Problemf(airline.UnknownBooking, "there is no booking of this id")
+}
+
+func errNoCustomer() error { return rpc.Problemf(rpc.Internal, "the customer is gone") }

@@ -32,7 +32,7 @@ const (
 	countMadeUp    = "made_up" // stored, and never asked for, refused, or cancelled
 )
 
-// AuditLive implements lab.LiveAuditor: it holds what customers were told against what is
+// AuditLive implements lab.LiveAuditor: it compares what customers were told with what is
 // stored.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	load, err := s.base().Report(left.Reports)
@@ -74,7 +74,7 @@ type request struct {
 	stored [2]int
 }
 
-// judge gathers what it finds.
+// judge compares what customers were told with what is stored.
 type judge struct {
 	loaded.Findings
 	asked     map[seat][]*request
@@ -83,7 +83,7 @@ type judge struct {
 	taken     map[seat]bool     // of which a booking is stored
 }
 
-// take takes a line of the history in.
+// take records an attempt of the history.
 func (j *judge) take(a loaded.Attempt[noted]) {
 	n := a.Noted
 	switch a.Operation {

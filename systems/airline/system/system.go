@@ -139,9 +139,9 @@ const (
 	programsVariable = "CLEAVE_AIRLINE"
 )
 
-// programs returns the folder with what is not Go, as units find it from theirs and containers
-// in their own file systems: whole, and without links. One that is not there is said to
-// be missing by whoever looks into it.
+// programs returns the folder with the programs that are not in Go, as an absolute path without
+// links: units have other working directories, and containers other file systems. It may not
+// exist.
 func programs() string {
 	folder := os.Getenv(programsVariable)
 	if own, err := os.Executable(); folder == "" && err == nil {
@@ -188,9 +188,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	own, others := processors(p)
 	for _, name := range design.Units {
-		unit := unit(design, name, p, seed)
-		unit.Cores = own
-		layout.Units = append(layout.Units, unit)
+		spec := unit(design, name, p, seed)
+		spec.Cores = own
+		layout.Units = append(layout.Units, spec)
 	}
 	if err := hosting.Protect(layout.Units, design.Security); err != nil {
 		return lab.Layout{}, err
@@ -198,8 +198,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if design.Sidecar != kit.NoSidecar {
 		layout.Units = loaded.Sidecars(layout.Units, loaded.CallsOf(design.GRPC, design.Security != kit.Plain))
 	}
-	door := loaded.Proxy(front, routes(design.Units), design.Units)
-	door.Cores = others
+	proxy := loaded.Proxy(front, routes(design.Units), design.Units)
+	proxy.Cores = others
 	job := lab.LoadJob{Target: "http://" + airline.Name, Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}
 	if job.Scenario, job.Files, err = visits(p); err != nil {
 		return lab.Layout{}, err
@@ -208,7 +208,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if len(generator.Cores) == 0 {
 		generator.Cores = others
 	}
-	layout.Units = append(layout.Units, door, generator)
+	layout.Units = append(layout.Units, proxy, generator)
 	return layout, err
 }
 
@@ -253,7 +253,7 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 				"AIRLINE_SESSION_SECONDS=3600",
 				"AIRLINE_SESSIONS=" + map[bool]string{false: architecture.Ask, true: architecture.Token}[d.Token],
 				"AIRLINE_POOL=" + map[bool]string{false: "off", true: "on"}[d.Pool],
-				"AIRLINE_CALLS=" + how(d), "AIRLINE_SECURITY=" + d.Security, "AIRLINE_RESILIENCE=" + d.Resilience,
+				"AIRLINE_CALLS=" + protocol(d), "AIRLINE_SECURITY=" + d.Security, "AIRLINE_RESILIENCE=" + d.Resilience,
 				"AIRLINE_LOGGING=" + d.Logging, "AIRLINE_SPANS=" + strconv.FormatFloat(d.Spans, 'g', -1, 64),
 			},
 		},
@@ -264,7 +264,7 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 	unit.Scalable = scalable(d, name)
 	unit.Uses = []lab.Use{}
 	for _, other := range unit.Peers {
-		unit.Uses = append(unit.Uses, lab.Use{To: other, How: how(d)})
+		unit.Uses = append(unit.Uses, lab.Use{To: other, How: protocol(d)})
 	}
 	if d.Store == architecture.Mongo {
 		unit.Uses = append(unit.Uses, lab.Use{To: airlineunit.ServiceDatabase})
@@ -297,16 +297,16 @@ func scalable(d architecture.Design, name string) bool {
 	return d.Store == architecture.Mongo && !loads && !slices.ContainsFunc(d.Units, asked)
 }
 
-// how units call each other.
-func how(d architecture.Design) string {
+// protocol returns the protocol of calls between units.
+func protocol(d architecture.Design) string {
 	if d.GRPC {
 		return architecture.GRPC
 	}
 	return architecture.HTTP
 }
 
-// heap returns the largest of a Java unit. All variants have a gigabyte in all. With how much it begins,
-// Java decides: it would be what a unit is metered to use.
+// heap returns the largest heap of a Java unit. All units of a variant share a gigabyte. The initial size is
+// left to Java: a larger one would be metered as used memory.
 func heap(d architecture.Design) string { return strconv.Itoa(1024/len(d.Units)) + "m" }
 
 // workers returns the processes of a unit of Node.js, which runs one thread in each: as many as the
@@ -358,10 +358,9 @@ func get(ctx context.Context, address, path string) (*http.Response, error) {
 // longestAnswer is how long an answer may take, in seconds.
 const longestAnswer = 30
 
-// routes returns the lines of HAProxy's configuration: it sends requests to the unit that
-// they are for, and lets nobody in who asks for what units say to each other. It starts
-// when all units are ready, and does not check on them: a slow one has no other in its
-// place.
+// routes returns the lines of HAProxy's configuration: it sends each request to the unit that
+// answers it, and refuses the paths that only units use. It starts when all units are ready. It
+// does not check their health: no other unit could take over.
 func routes(units []string) []string {
 	problem := func(kind, title string, status int) string {
 		return fmt.Sprintf(`status %d content-type application/problem+json string '{"type":"/problems/%s","title":"%s","status":%d,"detail":"%s"}'`,

@@ -1,10 +1,10 @@
 package system
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -134,10 +134,10 @@ func customerRows(count int) []byte {
 	for n := range count {
 		rows = append(rows, []string{fmt.Sprint("c", n), fmt.Sprint("password-", n)})
 	}
-	return written(rows)
+	return csvOf(rows)
 }
 
-// tripRows are round trips on two flights: out with the first of a day, back with the
+// tripRows returns round trips on two flights: out with the first of a day, back with the
 // second of another. No two have a flight in common, so that a customer's trips are in
 // each other's way only where they are the same: once in thousands.
 func tripRows(p lab.Point) []byte {
@@ -151,11 +151,11 @@ func tripRows(p lab.Point) []byte {
 				f.ID, id})
 		}
 	}
-	return written(rows)
+	return csvOf(rows)
 }
 
-func written(rows [][]string) []byte {
-	var text strings.Builder
-	_ = csv.NewWriter(&text).WriteAll(rows) // into memory
-	return slices.Clip([]byte(text.String()))
+func csvOf(rows [][]string) []byte {
+	var text bytes.Buffer
+	_ = csv.NewWriter(&text).WriteAll(rows) // memory takes everything
+	return text.Bytes()
 }

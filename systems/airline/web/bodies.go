@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
-// object is a JSON object whose names are exactly those that were asked for. The
-// standard library's structs would take names in any case.
+// object is a JSON object with exactly the fields that were asked for. Structs of the standard
+// library would also take names in another case.
 type object map[string]any
 
 // readObject reads a body.
@@ -34,8 +34,7 @@ func checkObject(value any, what string, names ...string) (object, error) {
 	}
 	for name := range fields {
 		if !slices.Contains(names, name) {
-			return nil, rpc.Problemf(airline.BadRequest, "%s has the field %.50q, which it should not have", what,
-				name)
+			return nil, rpc.Problemf(airline.BadRequest, "%s has the unknown field %.50q", what, name)
 		}
 	}
 	return fields, nil

@@ -75,15 +75,15 @@ func (c *Client) Flight(ctx context.Context, id string) (flight airline.Flight, 
 	return flight, err
 }
 
-// call makes a call as it is guarded. The operation is a method with a path, and id the end of that, which no
-// span tells.
+// call makes a guarded call. The operation is a method and a path. id is the end of the path, which spans do
+// not show.
 func (c *Client) call(ctx context.Context, operation, id string, body, answer any) error {
 	return c.guard.Do(ctx, operation, func(ctx context.Context) error {
 		return c.attempt(ctx, operation, id, body, answer)
 	})
 }
 
-// attempt sends a request and reads its answer; what the other unit refuses is refused so.
+// attempt sends a request and reads its answer. A refusal of the other unit is returned as it is.
 func (c *Client) attempt(ctx context.Context, operation, id string, body, answer any) error {
 	ctx, span := spans.Begin(ctx, operation, lab.SegmentTransport)
 	defer span.End()
@@ -132,7 +132,7 @@ func unavailable(cause error) error {
 		Cause: cause}
 }
 
-// refusal is the problem that another unit answered with.
+// refusal returns the problem that another unit answered with.
 func refusal(status int, text []byte) error {
 	var problem front.Document
 	kind, is := "", false

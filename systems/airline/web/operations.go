@@ -46,7 +46,7 @@ func (h *handler) logout(c *call) error {
 	return c.done(h.Auth.Logout(c, c.token))
 }
 
-// session answers other units.
+// session answers other units: 404 where there is no session, since 401 would mean the unit that asks.
 func (h *handler) session(c *call) error {
 	session, err := h.Auth.Session(c, c.names[0])
 	if problem := airline.ProblemOf(err); err != nil && problem.Kind == airline.NoSession {

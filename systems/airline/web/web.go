@@ -38,17 +38,17 @@ const (
 	drain = 8 * time.Second
 )
 
-// Parts are the components that a unit has; nil: it has not.
+// Parts are the components of a unit. Those that it does not have are nil.
 type Parts struct {
 	Auth      *service.Auth
 	Customers *service.Customers
 	Flights   *service.Flights
 	Bookings  *service.Bookings
-	// Sessions tells whose session a request is in.
+	// Sessions finds the session of a request.
 	Sessions service.Sessions
-	// Asked tells that other units ask this one, below /internal.
-	Asked bool
-	// LogError is told of failures of the airline itself.
+	// ServesUnits is true if other units ask this one, below /internal.
+	ServesUnits bool
+	// LogError logs failures of the airline itself.
 	LogError func(error)
 }
 
@@ -86,20 +86,20 @@ func NewHandler(parts Parts) http.Handler {
 	if parts.Auth != nil {
 		h.add("POST /login", false, h.login)
 		h.add("POST /logout", true, h.logout)
-		if parts.Asked {
+		if parts.ServesUnits {
 			h.add("GET /internal/sessions/*", false, h.session)
 		}
 	}
 	if parts.Customers != nil {
 		h.add("GET /customers/*", true, h.customer)
 		h.add("PUT /customers/*", true, h.changeCustomer)
-		if parts.Asked {
+		if parts.ServesUnits {
 			h.add("POST /internal/check", false, h.check)
 		}
 	}
 	if parts.Flights != nil {
 		h.add("GET /flights", true, h.flights)
-		if parts.Asked {
+		if parts.ServesUnits {
 			h.add("GET /internal/flights/*", false, h.flight)
 		}
 	}
@@ -135,7 +135,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	r.Pattern = found.pattern // for whoever is around this handler
+	r.Pattern = found.pattern // for the log and the spans
 	body, err := readBody(w, r)
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func match(pattern, segments []string) (names []string, matches bool) {
 	return names, true
 }
 
-// readBody reads the whole body, whether it is of use or not: its size counts before the
+// readBody reads the whole body, also one that is not used: its size is checked before the
 // session.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	tooLarge := rpc.Problemf(airline.TooLarge, "the body has more than %d bytes", maxBody)
@@ -206,7 +206,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, err
 	case err != nil:
-		return nil, rpc.Problemf(airline.BadRequest, "the body ends before its end")
+		return nil, rpc.Problemf(airline.BadRequest, "the body is incomplete")
 	}
 	return body, nil
 }
@@ -275,7 +275,7 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	return unit.ServeHTTP(ctx, listener, server, drain)
 }
 
-// own refuses what is not of the session's own customer.
+// own refuses what belongs to another customer than the session's.
 func (c *call) own() error {
 	if c.names[0] != c.login {
 		return rpc.Problemf(airline.NotYours, "the session is another customer's")
@@ -290,7 +290,7 @@ func day(query url.Values, name string) (date time.Time, err error) {
 		return date, err
 	}
 	if date, err = time.Parse(time.DateOnly, text); err != nil {
-		return date, rpc.Problemf(airline.BadRequest, "%s is no date such as 2026-01-31", name)
+		return date, rpc.Problemf(airline.BadRequest, "%s is no date: send one such as 2026-01-31", name)
 	}
 	return date, nil
 }
@@ -298,7 +298,7 @@ func day(query url.Values, name string) (date time.Time, err error) {
 // parameter reads a text of the query that must be there.
 func parameter(query url.Values, name string) (string, error) {
 	if len(query[name]) != 1 {
-		return "", rpc.Problemf(airline.BadRequest, "%s is asked for, once", name)
+		return "", rpc.Problemf(airline.BadRequest, "the query must have %s exactly once", name)
 	}
 	return checkText(query[name][0], name)
 }

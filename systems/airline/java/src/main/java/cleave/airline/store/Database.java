@@ -38,9 +38,8 @@ public final class Database implements Stores {
     // Room of old versions is used again at once: no crash of the host is survived anyway.
     store.setRetentionTime(0);
     marks = open("marks", StringDataType.INSTANCE);
-    // What a killed process has left was found by looking for it. Only a commit on top of it makes
-    // sure
-    // that the next process finds the same, even if this one writes nothing.
+    // The store searches its file for what a killed process has left. Only a commit on top of that
+    // makes sure that the next process finds the same, even if this one writes nothing.
     change(() -> marks.put(OPENED, ""));
   }
 
