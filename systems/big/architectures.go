@@ -38,7 +38,7 @@ type family struct {
 	sockets bool // core and workers have Unix sockets
 	// peerConnections is the number of descriptors that a worker holds per neighbour.
 	peerConnections int
-	sharedMemory    func(Job) int64
+	sharedMemory    bool
 	workerEnv       []string
 	// packages are those of the architecture, beside what all have.
 	packages []string
@@ -48,7 +48,6 @@ type family struct {
 // each followed by what can be made of it.
 func families() []family {
 	const own = "systems/big/"
-	none := func(Job) int64 { return 0 }
 	return []family{
 		{Architecture: architecture(Threads, "a goroutine per worker, channels (the study's multithreading)"),
 			oneUnit: true, packages: []string{own + "threads"}},
@@ -57,37 +56,37 @@ func families() []family {
 		{
 			Architecture: architecture(HTTP, "a process per worker, net/http and JSON (the study's first approach)",
 				knob(KnobKeepAlive, "keep connections between pings", on, off)),
-			listens: true, peerConnections: 4, sharedMemory: none,
+			listens: true, peerConnections: 4,
 			packages: []string{own + "httpservice", own + "rendezvous"},
 		},
 		{
 			Architecture: architecture(HTTPLean, "the same endpoints and messages on a single-threaded event loop",
 				pinKnob()),
-			listens: true, peerConnections: 2, sharedMemory: none, workerEnv: singleThreaded(),
+			listens: true, peerConnections: 2, workerEnv: singleThreaded(),
 			packages: []string{own + "httplean", own + "httpservice", own + "rendezvous", "binding/eventloop",
 				"binding/leanhttp"},
 		},
 		{
 			Architecture: architecture(UDS,
 				"a process per worker, a Unix-socket connection per JSON message (the study's second approach)"),
-			sockets: true, sharedMemory: none, workerEnv: []string{"GOMAXPROCS=1"},
+			sockets: true, workerEnv: []string{"GOMAXPROCS=1"},
 			packages: []string{own + "udsservice", own + "rendezvous"},
 		},
 		{
 			Architecture: architecture(UDSPersistent, "Unix-socket connections kept, on a single-threaded event loop",
 				knob(KnobEncoding, "how messages are written", "binary", "json"), pinKnob()),
-			sockets: true, peerConnections: 2, sharedMemory: none, workerEnv: singleThreaded(),
+			sockets: true, peerConnections: 2, workerEnv: singleThreaded(),
 			packages: []string{own + "udspersistent", own + "udsservice", own + "rendezvous", "binding/eventloop"},
 		},
 		{
 			Architecture: architecture(GRPC, "a process per worker, unary gRPC over TCP"),
-			listens:      true, peerConnections: 4, sharedMemory: none,
+			listens:      true, peerConnections: 4,
 			packages: []string{own + "grpcservice", own + "rendezvous"},
 		},
 		{
 			Architecture: architecture(SHM, "a process per worker, rings in shared memory with futex",
 				knob(KnobGang, "one active neighbourhood per core at a time", off, on), pinKnob()),
-			sharedMemory: sharedMemory, workerEnv: singleThreaded(),
+			sharedMemory: true, workerEnv: singleThreaded(),
 			packages: []string{own + "shm", "binding/ring"},
 		},
 	}
@@ -124,7 +123,7 @@ func familyNamed(name string) (family, error) {
 	return family{}, fmt.Errorf("big has no architecture %q (it has %s)", name, strings.Join(known, ", "))
 }
 
-// sharedMemory is room for a header page and one inbox per worker. An inbox
+// sharedMemory returns the size in bytes of a header page and one inbox per worker. An inbox
 // holds two messages per neighbour: at most one ping of each is outstanding,
 // and at most one pong awaits the owner.
 func sharedMemory(job Job) int64 {

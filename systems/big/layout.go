@@ -33,17 +33,19 @@ func serviceLayout(unit UnitJob, f family) lab.Layout {
 	core.Listens, core.Volume = f.listens, f.volume()
 	layout := lab.Layout{
 		Units: []lab.UnitSpec{core}, Lead: RoleCore, Operations: unit.RoundTrips(),
-		SharedMemory: f.sharedMemory(unit.Job),
-		Descriptors:  spareDescriptors + max(f.peerConnections*unit.Workers, unit.Total()),
+		Descriptors: spareDescriptors + max(f.peerConnections*unit.Workers, unit.Total()),
+	}
+	if f.sharedMemory {
+		layout.SharedMemory = sharedMemory(unit.Job)
 	}
 	if f.sockets {
 		// see udsservice.WorkerAddress
-		layout.SocketName = len(f.volume() + "/" + workerName(unit.Total()) + ".sock")
+		layout.SocketName = len(f.volume() + "/" + WorkerName(unit.Total()) + ".sock")
 	}
 	unit.Role = RoleWorker
 	for number := range unit.Total() {
 		unit.Worker = number
-		spec := unit.spec(workerName(number))
+		spec := unit.spec(WorkerName(number))
 		f.place(&spec, unit)
 		layout.Units = append(layout.Units, spec)
 	}
@@ -88,5 +90,5 @@ func (u UnitJob) program() string {
 	return Name
 }
 
-// workerName pads the number so that names sort like numbers.
-func workerName(number int) string { return fmt.Sprintf("worker-%05d", number) }
+// WorkerName returns the name of a worker's unit. Names sort like numbers.
+func WorkerName(number int) string { return fmt.Sprintf("worker-%05d", number) }

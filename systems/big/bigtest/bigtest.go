@@ -121,11 +121,8 @@ func Sizes(architecture string, settings ...map[string]string) []Trial {
 				Architecture: architecture, Knobs: knobs, Neighbourhoods: size[0], Workers: size[1], Pings: size[2],
 			})
 		}
-		withSelf := maps.Clone(knobs)
-		if withSelf == nil {
-			withSelf = map[string]string{}
-		}
-		withSelf["self"] = "on"
+		withSelf := map[string]string{"self": "on"}
+		maps.Copy(withSelf, knobs)
 		trials = append(trials, Trial{
 			Architecture: architecture, Knobs: withSelf, Neighbourhoods: 2, Workers: 5, Pings: 100,
 		})

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -173,12 +172,12 @@ func (d *Deployment) Kill(name string) error {
 
 // Failure waits until a unit gives up and returns what it says.
 func (d *Deployment) Failure() (string, error) {
-	next, err := d.next()
+	next, err := d.receive()
 	switch {
-	case err != nil && next.unit != nil:
-		return next.event.Error, nil
 	case err != nil:
 		return "", err
+	case next.event.Event == lab.EventFailed:
+		return next.event.Error, nil
 	}
 	return "", fmt.Errorf("unit %s said %q, or ended (%t), without giving up: %v",
 		next.unit.spec.Name, next.event.Event, next.ended, next.err)
@@ -206,14 +205,18 @@ func (d *Deployment) Await(kind lab.EventKind) (lab.Event, error) {
 
 // next waits for the next thing that any unit says; a failure is an error.
 func (d *Deployment) next() (unitEvent, error) {
+	next, err := d.receive()
+	if err == nil && next.event.Event == lab.EventFailed {
+		err = fmt.Errorf("unit %s failed: %s", next.unit.spec.Name, next.event.Error)
+	}
+	return next, err
+}
+
+// receive waits for the next thing that any unit says, or its end.
+func (d *Deployment) receive() (unitEvent, error) {
 	select {
 	case next := <-d.events:
-		if next.ended {
-			next.unit.done = true
-		}
-		if next.event.Event == lab.EventFailed {
-			return next, fmt.Errorf("unit %s failed: %s", next.unit.spec.Name, next.event.Error)
-		}
+		next.unit.done = next.unit.done || next.ended
 		return next, nil
 	case <-time.After(patience):
 		return unitEvent{}, fmt.Errorf("no unit has said anything for %s", patience)
@@ -252,7 +255,7 @@ func (d *Deployment) close(tb testing.TB) {
 	}
 	for _, u := range d.units {
 		for !u.done {
-			if _, err := d.next(); err != nil && !strings.Contains(err.Error(), "failed") {
+			if _, err := d.receive(); err != nil {
 				tb.Error(err)
 				return
 			}

@@ -1,8 +1,6 @@
 package httpservice
 
 import (
-	"net"
-	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/systems/big"
@@ -24,15 +22,3 @@ func TestMalformedRequests(t *testing.T) { bigtest.MalformedHTTP(t, big.HTTP) }
 func TestBrokenNeighbours(t *testing.T) { bigtest.BrokenHTTP(t, big.HTTP) }
 
 func TestKilledWorker(t *testing.T) { bigtest.KilledWorker(t, big.HTTP) }
-
-func TestAddressTaken(t *testing.T) {
-	holder, err := net.Listen("tcp", "127.0.0.1:0")
-	bigtest.Must(t, err)
-	defer func() { _ = holder.Close() }() // nothing is buffered
-	t.Setenv("CLEAVE_ADDRESS", holder.Addr().String())
-	_, err = NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})
-	if err == nil || !strings.Contains(err.Error(), holder.Addr().String()) ||
-		!strings.Contains(err.Error(), "run again") {
-		t.Errorf("error %v, want one with the address and what to do", err)
-	}
-}

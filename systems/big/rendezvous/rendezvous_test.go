@@ -3,6 +3,7 @@ package rendezvous
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,15 +26,21 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestListenSaysWhatToDoAboutATakenPort(t *testing.T) {
-	first, err := Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer first.Close()
-	if _, err := Listen("tcp", first.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) ||
-		!strings.Contains(err.Error(), "end the program") {
-		t.Errorf("error %v, want what to do about an address in use", err)
+func TestListenSaysWhatToDoAboutATakenAddress(t *testing.T) {
+	for network, c := range map[string]struct{ address, advice string }{
+		"tcp":  {"127.0.0.1:0", "end the program that holds it, or run again"},
+		"unix": {filepath.Join(t.TempDir(), "core.sock"), "remove the file"},
+	} {
+		first, err := Listen(network, c.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = first.Close() }() // nothing is buffered
+		taken := first.Addr().String()
+		if _, err := Listen(network, taken); !errors.Is(err, syscall.EADDRINUSE) ||
+			!strings.Contains(err.Error(), taken) || !strings.Contains(err.Error(), c.advice) {
+			t.Errorf("%s: error %v, want the address and what to do", network, err)
+		}
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// patience is how often in a row a worker with an empty inbox lets others go
+	// maxYields is how often in a row a worker with an empty inbox lets others go
 	// first before it sleeps. A fruitful yield costs less than half of a sleep
 	// with its wake-up, a fruitless one is wasted.
-	patience = 2
-	// gangPatience is the same while only neighbours are awake on the processor:
+	maxYields = 2
+	// gangMaxYields is the same while only neighbours are awake on the processor:
 	// every one of them that runs is likely to send something.
-	gangPatience = 32
+	gangMaxYields = 32
 	// turnLength is how long a neighbourhood has a processor for itself.
 	turnLength = 20 * time.Millisecond
 	// pausesPerClock is how many pauses a worker takes per look at the clock.
@@ -40,18 +40,18 @@ type rest struct {
 // many pauses in a row have brought nothing.
 func (r *rest) pause(inbox *ring.Inbox, fruitless int) error {
 	if !r.gang {
-		return sleepOrYield(inbox, fruitless >= patience)
+		return sleepOrYield(inbox, fruitless >= maxYields)
 	}
 	if r.home.gate.Load() == closed {
 		return ring.WaitAlone(&r.home.gate, closed)
 	}
 	r.pauses++
-	if r.pauses%pausesPerClock == 0 || fruitless >= gangPatience {
+	if r.pauses%pausesPerClock == 0 || fruitless >= gangMaxYields {
 		if err := r.passOn(); err != nil {
 			return err
 		}
 	}
-	return sleepOrYield(inbox, fruitless >= gangPatience)
+	return sleepOrYield(inbox, fruitless >= gangMaxYields)
 }
 
 func sleepOrYield(inbox *ring.Inbox, sleep bool) error {

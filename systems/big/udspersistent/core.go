@@ -29,14 +29,14 @@ const (
 // core has the workers of the trial as the core process sees them. Its loop runs while
 // a method waits.
 type core struct {
-	job      big.UnitJob
-	address  string
-	loop     *eventloop.Loop
-	roll     *big.Roll
-	members  map[string]*member // by address
-	ready    int
-	dismiss  bool
-	complete bool // all are registered and know their neighbourhood
+	job       big.UnitJob
+	address   string
+	loop      *eventloop.Loop
+	roll      *big.Roll
+	members   map[string]*member // by address
+	ready     int
+	dismissed bool
+	complete  bool // all are registered and know their neighbourhood
 }
 
 // member is the connection of one worker.
@@ -77,7 +77,7 @@ func (c *core) AwaitFinish() error { return c.loop.Run() }
 
 // Dismiss implements big.Workers.
 func (c *core) Dismiss() error {
-	c.dismiss = true
+	c.dismissed = true
 	if err := c.sendAll(udsservice.OpStop, nil); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (m *member) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) 
 
 // Closed implements eventloop.Handler: the trial needs every worker.
 func (m *member) Closed(_ *eventloop.Conn, err error) {
-	if !m.core.dismiss {
+	if !m.core.dismissed {
 		m.core.loop.Fail(fmt.Errorf("worker %q is gone: %v", m.address, err))
 	}
 }
@@ -140,7 +140,7 @@ func (m *member) take(message udsservice.Message) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("got a %q message out of turn", message.Op)
+	return fmt.Errorf("worker %q: got a %q message out of turn", m.address, message.Op)
 }
 
 func (m *member) register(message udsservice.Message) error {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"path/filepath"
 
+	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/unit"
 )
 
@@ -17,7 +18,7 @@ func CoreAddress() (string, error) { return inDir("core.sock") }
 // WorkerAddress returns where a worker of the trial listens. Addresses sort like
 // worker numbers.
 func WorkerAddress(number int) (string, error) {
-	return inDir(fmt.Sprintf("worker-%05d.sock", number))
+	return inDir(big.WorkerName(number) + ".sock")
 }
 
 func inDir(name string) (string, error) {

@@ -3,7 +3,6 @@ package udsservice
 import (
 	"fmt"
 	"net"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -72,17 +71,4 @@ func sendText(t *testing.T, address, text string) {
 	_, err = conn.Write([]byte(text))
 	bigtest.Must(t, err)
 	bigtest.Must(t, conn.Close())
-}
-
-func TestAddressTaken(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("CLEAVE_DIR", dir)
-	path := filepath.Join(dir, "core.sock")
-	holder, err := net.Listen("unix", path)
-	bigtest.Must(t, err)
-	defer func() { _ = holder.Close() }() // nothing is buffered
-	_, err = NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})
-	if err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "remove") {
-		t.Errorf("error %v, want one with the path and what to do", err)
-	}
 }
