@@ -77,7 +77,7 @@ type Account struct {
 	Served int64 `json:"served"` // callee: calls that came, with those
 }
 
-// System tells the lab about it. The zero value is ready for use.
+// System describes crossing to the lab. The zero value is ready for use.
 type System struct{}
 
 var _ lab.System = System{}
@@ -162,9 +162,10 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 	if front != none {
 		job.To = RoleFront
 	}
-	volume := ""
+	volume, socketName := "", 0
 	if over == unix {
 		job.Unix, volume = "callee.sock", "sockets"
+		socketName = len(volume + "/" + job.Unix)
 	}
 	var units []lab.UnitSpec
 	for _, role := range []string{RoleCaller, RoleCallee} {
@@ -193,10 +194,10 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 		units = append(units, loaded.Nginx(RoleFront, longestAnswer,
 			loaded.Route{Path: "/", To: []string{RoleCallee}, GRPC: job.GRPC}))
 	}
-	units[len(units)-1].Node = callee.Node
+	units[len(units)-1].Node = callee.Node // what stands before the callee is on its node
 	return lab.Layout{
 		Units: units, Lead: RoleCaller, Operations: int64(count) * int64(each),
-		Descriptors: spareDescriptors + 2*count, SocketName: len(volume + "/" + job.Unix),
+		Descriptors: spareDescriptors + 2*count, SocketName: socketName,
 	}, nil
 }
 
@@ -212,11 +213,11 @@ func level(p lab.Point, factor string) int {
 	return int(value)
 }
 
-// Audit implements lab.System: every call came back right, and the callee has had as many
-// as were made.
+// Audit implements lab.System: every call must have brought its text back, and the callee must have served
+// as many calls as were made.
 func (System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Audit {
 	want := int64(level(p, callers)) * int64(level(p, calls))
-	var all Account // of both
+	var all Account // the sums over both units
 	missing := []string{RoleCaller, RoleCallee}
 	var problems []string
 	for _, report := range reports {

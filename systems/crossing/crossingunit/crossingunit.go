@@ -66,9 +66,12 @@ func call(channel *unit.Channel, job crossing.Job) error {
 	if err := await(c); err != nil {
 		return fmt.Errorf("call %s: %w", address, err)
 	}
-	warm, wrong, err := callers(c, job.Callers, warmUp)
-	if err != nil || wrong > 0 {
-		return errors.Join(fmt.Errorf("%d calls of the warm-up went wrong", wrong), err)
+	warm, wrong, err := makeCalls(c, job.Callers, warmUp)
+	if err != nil {
+		return fmt.Errorf("warm up: %w", err)
+	}
+	if wrong > 0 {
+		return fmt.Errorf("warm up: %d of %d calls brought another text back", wrong, warm+wrong)
 	}
 	if err := channel.Ready(); err != nil {
 		return err
@@ -77,7 +80,7 @@ func call(channel *unit.Channel, job crossing.Job) error {
 		return err
 	}
 	begin := time.Now()
-	right, wrong, err := callers(c, job.Callers, job.Calls)
+	right, wrong, err := makeCalls(c, job.Callers, job.Calls)
 	if err != nil {
 		return err
 	}
@@ -90,7 +93,8 @@ func call(channel *unit.Channel, job crossing.Job) error {
 	return errors.Join(c.close(), channel.Report(crossing.Account{Right: right, Wrong: wrong, Before: 1 + warm}))
 }
 
-// way returns the network and the address of the callee.
+// way returns the network and the address at which the callee is called, or listens; tcp returns the address
+// over TCP.
 func way(job crossing.Job, tcp func() (string, error)) (network, address string, err error) {
 	if job.Unix == "" {
 		address, err = tcp()
@@ -100,11 +104,11 @@ func way(job crossing.Job, tcp func() (string, error)) (network, address string,
 	return "unix", filepath.Join(dir, job.Unix), err
 }
 
-// firstPatience is how long the callee may take to be there, and one call later on.
+// firstPatience is how long the callee may take to be there, and how long each call over HTTP.
 const firstPatience = time.Minute
 
-// warmUp is how many calls each caller makes before it is ready: connections are then
-// there, and the paths of the programs have been gone once.
+// warmUp is how many calls each caller makes before it is ready: by then the connections are open,
+// and both programs have run the code that is measured.
 const warmUp = 50
 
 // await makes the first call, as soon as somebody answers.
@@ -124,13 +128,13 @@ func await(c client) error {
 	}
 }
 
-// callers makes calls, so many one after another in each of several goroutines, and says
-// how many gave the text back.
-func callers(c client, at, each int) (right, wrong int64, err error) {
+// makeCalls has several goroutines, the callers, make as many calls each, one after another. It counts the
+// calls that gave the text back and those that gave another.
+func makeCalls(c client, callers, each int) (right, wrong int64, err error) {
 	var rights, wrongs atomic.Int64
-	failed := make([]error, at)
+	failed := make([]error, callers)
 	var all sync.WaitGroup
-	for n := range at {
+	for n := range callers {
 		text := strings.Repeat(string(rune('a'+n%26)), textBytes)
 		all.Go(func() {
 			for range each {
