@@ -16,7 +16,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// broker is a real server with a client's configuration for it.
+// fixture is a real server with a client's configuration for it.
 type fixture struct {
 	instance *servers.Instance
 	config   Config
@@ -107,12 +107,9 @@ func shop() Topology {
 	}}
 }
 
-// promises returns what broker.go says of every Client.
-func promises() []struct {
-	name string
-	test func(t *testing.T, f *fixture)
-} {
-	return []struct {
+// TestContract tests what broker.go says of every Client.
+func TestContract(t *testing.T) {
+	promises := []struct {
 		name string
 		test func(t *testing.T, f *fixture)
 	}{
@@ -135,14 +132,11 @@ func promises() []struct {
 		{"publishing to a broker that is away fails in time", awayIsAnError},
 		{"a wrong password is an error at once", wrongPassword},
 	}
-}
-
-func TestContract(t *testing.T) {
 	for _, v := range variants() {
 		t.Run(v.name, func(t *testing.T) {
 			t.Parallel() // each has a server of its own, and waits for it
 			f := v.start(t)
-			for _, promise := range promises() {
+			for _, promise := range promises {
 				t.Run(promise.name, func(t *testing.T) { promise.test(t, f) })
 			}
 		})

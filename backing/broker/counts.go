@@ -27,14 +27,14 @@ type counters struct {
 // Held implements Client.
 func (c *counters) Held() int { return int(c.held.Load()) }
 
-func (c *counters) publishing(messages []Message) {
+func (c *counters) addPublished(messages []Message) {
 	c.published.Add(int64(len(messages)))
 	for _, m := range messages {
 		c.publishedBytes.Add(int64(len(m.Body)))
 	}
 }
 
-func (c *counters) receiving(d Delivery) {
+func (c *counters) addReceived(d Delivery) {
 	c.delivered.Add(1)
 	c.deliveredBytes.Add(int64(len(d.Body)))
 	if d.Attempt > 1 {

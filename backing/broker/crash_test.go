@@ -16,28 +16,29 @@ import (
 	"time"
 )
 
-// consumerJob is the environment of the consumer's process.
+// consumerJob is the configuration of the consumer's process: a Config, but for its function.
 type consumerJob struct {
-	Config   Config
-	Topology Topology
-	Queue    string
+	Driver  Driver
+	URL     string
+	Classic bool
+	AckWait time.Duration
 }
 
-// holdOneMessage is the consumer's main function: it takes a message, says so and
+// holdOneMessage is the consumer's main function: it takes a message from the queue "views", prints its ID and
 // never finishes.
 func holdOneMessage(job string) error {
 	var j consumerJob
 	if err := json.Unmarshal([]byte(job), &j); err != nil {
 		return err
 	}
-	c, err := Open(j.Config)
+	c, err := Open(Config{Driver: j.Driver, URL: j.URL, Classic: j.Classic, AckWait: j.AckWait})
 	if err != nil {
 		return err
 	}
-	if err := c.Declare(context.Background(), j.Topology); err != nil {
+	if err := c.Declare(context.Background(), shop()); err != nil {
 		return err
 	}
-	return c.Consume(context.Background(), Subscription{Queue: j.Queue},
+	return c.Consume(context.Background(), Subscription{Queue: "views"},
 		func(_ context.Context, d []Delivery) error {
 			fmt.Println(d[0].ID)
 			select {}
@@ -46,16 +47,9 @@ func holdOneMessage(job string) error {
 
 // killConsumer has another process consume, and kills it when it holds a message.
 // It returns that message's ID.
-func killConsumer(t *testing.T, f *fixture, queue string) string {
+func killConsumer(t *testing.T, f *fixture) string {
 	t.Helper()
-	job := consumerJob{Config: f.config, Topology: shop(), Queue: queue}
-	job.Config.Unacked = nil
-	text, err := json.Marshal(struct {
-		Config   map[string]any
-		Topology Topology
-		Queue    string
-	}{map[string]any{"Driver": job.Config.Driver, "URL": job.Config.URL, "Classic": job.Config.Classic,
-		"AckWait": job.Config.AckWait}, job.Topology, queue})
+	text, err := json.Marshal(consumerJob{f.config.Driver, f.config.URL, f.config.Classic, f.config.AckWait})
 	must(t, err)
 	command := exec.CommandContext(within(t), os.Args[0], "consumer", string(text))
 	command.Stderr = os.Stderr
@@ -74,7 +68,7 @@ func killedConsumer(t *testing.T, f *fixture) {
 	f = f.impatient()
 	c := f.client(t, shop())
 	must(t, c.Publish(within(t), numbered(3, "order.confirmed")...))
-	if id := killConsumer(t, f, "views"); id != "00000" {
+	if id := killConsumer(t, f); id != "00000" {
 		t.Errorf("the consumer held %q", id)
 	}
 	s := newSink()
@@ -95,7 +89,7 @@ func poisonIsBuried(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
 	must(t, c.Publish(within(t), Message{ID: "poison", Type: "order.confirmed"}))
 	for range 3 {
-		killConsumer(t, f, "views")
+		killConsumer(t, f)
 	}
 	s := newSink()
 	consume(t, c, Subscription{Queue: "views"}, s.handle)
@@ -166,9 +160,9 @@ func (l *ledger) publish(ctx context.Context, c Client) {
 	}
 }
 
-// lost lists confirmed messages that were not handled, and handled ones that
-// nobody sent. The publisher has ended.
-func (l *ledger) lost(s *sink) (missing, unknown []string) {
+// compare lists confirmed messages that were not handled, and handled ones that nobody sent. The publisher has
+// ended.
+func (l *ledger) compare(s *sink) (missing, unknown []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	handled := map[string]bool{}
@@ -204,10 +198,10 @@ func confirmedOutlivesKill(t *testing.T, f *fixture) {
 	s.await(t, 500)
 	cancel()
 	publisher.Wait()
-	missing, unknown := l.lost(s)
-	for end := time.Now().Add(4 * time.Minute); len(missing) > 0 &&
-		time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		missing, unknown = l.lost(s)
+	missing, unknown := l.compare(s)
+	end := time.Now().Add(4 * time.Minute)
+	for ; len(missing) > 0 && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		missing, unknown = l.compare(s)
 	}
 	if len(missing) > 0 || len(unknown) > 0 {
 		t.Fatalf("of %d confirmed messages %d are lost: %v; from nowhere came %v", len(l.confirmed), len(missing),

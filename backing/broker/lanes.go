@@ -15,14 +15,14 @@ type received struct {
 	Delivery
 	ack func() error // the broker forgets the message
 	// ackAll forgets the message and all that came before it; nil where the broker
-	// has no such word.
+	// cannot do that.
 	ackAll func() error
 	// release gives the message back; nil where the end of the session does.
 	release func()
 	// extend tells the broker that the message is still being worked on; nil
 	// where it does not ask.
 	extend func()
-	// sequence tells a message that has extend from all others of its queue.
+	// sequence identifies a message that has extend in its queue.
 	sequence uint64
 }
 
@@ -35,7 +35,7 @@ type lanes struct {
 	handler      Handler
 	limit        int // attempts before a message is dead; 0: none
 	bury         func(context.Context, Delivery) error
-	// called for every message that leaves the lanes; may be nil where none has extend
+	// freed is called for every message that leaves the lanes; may be nil where none has extend.
 	freed       func()
 	extendEvery time.Duration // how often a message that has extend is extended
 	counters    *counters
@@ -51,8 +51,8 @@ type lanes struct {
 }
 
 const (
-	firstRetryAfter = 10 * time.Millisecond
-	retryAfterMost  = time.Second
+	firstRetryPause   = 10 * time.Millisecond
+	longestRetryPause = time.Second
 )
 
 // start starts the lanes' workers. A lane can hold all that the broker may have
@@ -74,7 +74,7 @@ func (l *lanes) start(ctx context.Context) {
 // message that is in the lanes already stays the one it is: a broker that was extended
 // too late, because the host was busy, hands it out again, and that is no attempt.
 func (l *lanes) put(r *received) {
-	l.counters.receiving(r.Delivery)
+	l.counters.addReceived(r.Delivery)
 	if !l.hold(r) {
 		l.freed()
 		return
@@ -83,9 +83,7 @@ func (l *lanes) put(r *received) {
 	if len(r.Headers) > 0 {
 		r.Received = time.Now()
 	}
-	key := r.Key
-	key = cmp.Or(key, r.ID)
-	l.inputs[maphash.String(l.seed, key)%uint64(len(l.inputs))] <- r
+	l.inputs[maphash.String(l.seed, cmp.Or(r.Key, r.ID))%uint64(len(l.inputs))] <- r
 }
 
 // hold notes that a message is to be extended, and reports whether it is not held
@@ -163,7 +161,7 @@ func (l *lanes) dead(r *received) bool { return l.limit > 0 && r.Attempt > l.lim
 // handleOne repeats until the handler is content or the message is dead. It
 // keeps its lane meanwhile: newer messages of its key wait.
 func (l *lanes) handleOne(r *received) {
-	for wait := firstRetryAfter; !l.over(); wait = min(2*wait, retryAfterMost) {
+	for wait := firstRetryPause; !l.over(); wait = min(2*wait, longestRetryPause) {
 		if l.dead(r) {
 			if l.bury(l.ctx, r.Delivery) == nil {
 				l.counters.deadLettered.Add(1)
@@ -205,7 +203,7 @@ func (l *lanes) settle(batch []*received) {
 	}
 }
 
-// forget ends the care for a message.
+// forget drops a message, which no longer takes the room of one that is held.
 func (l *lanes) forget(r *received) {
 	if r.extend != nil {
 		l.mu.Lock()

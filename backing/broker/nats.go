@@ -29,7 +29,7 @@ type natsClient struct {
 	session    atomic.Pointer[session]
 }
 
-// session lasts until the connection is lost the next time.
+// session is the time until the connection is lost; then ctx ends.
 type session struct {
 	ctx context.Context
 	end context.CancelCauseFunc
@@ -46,8 +46,8 @@ func (c *natsClient) renew() {
 const (
 	// confirmWithin is how long a message may be on its way to its confirmation.
 	confirmWithin = 30 * time.Second
-	// mostUnacked bounds what all consumers of a queue may hold together.
-	mostUnacked = 1 << 16
+	// maxUnacked bounds what all consumers of a queue may hold together.
+	maxUnacked = 1 << 16
 	// headers of a message beside those of its sender.
 	natsID, natsType, natsKey = "Cleave-Id", "Cleave-Type", "Cleave-Key"
 )
@@ -79,7 +79,7 @@ func (c *natsClient) jetStream(ctx context.Context) (jetstream.JetStream, error)
 	if server := c.server.Load(); server != nil {
 		return *server, nil
 	}
-	for wait := firstDialAfter; ; wait = min(2*wait, dialAfterMost) {
+	for wait := firstPause; ; wait = min(2*wait, longestPause) {
 		server, err := c.connect()
 		if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, nats.ErrAuthorization) {
 			return server, err
@@ -102,7 +102,7 @@ func (c *natsClient) connect() (jetstream.JetStream, error) {
 		return *server, nil
 	}
 	connection, err := nats.Connect(c.config.URL, nats.Name("cleave"), nats.Timeout(dialWithin),
-		nats.MaxReconnects(-1), nats.ReconnectWait(firstDialAfter), nats.PingInterval(heartbeat),
+		nats.MaxReconnects(-1), nats.ReconnectWait(firstPause), nats.PingInterval(heartbeat),
 		nats.DisconnectErrHandler(func(*nats.Conn, error) { c.renew() }))
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ func declareStream(ctx context.Context, server jetstream.JetStream, exchange str
 		if !errors.As(err, &refused) || refused.ErrorCode != storeBusy || attempt == 20 {
 			return err
 		}
-		pause(ctx, firstDialAfter)
+		pause(ctx, firstPause)
 	}
 }
 
@@ -167,7 +167,7 @@ func (c *natsClient) declareQueue(
 	ctx context.Context, server jetstream.JetStream, exchange string, queue Queue,
 ) error {
 	consumer := jetstream.ConsumerConfig{
-		AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.config.AckWait, MaxAckPending: mostUnacked,
+		AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.config.AckWait, MaxAckPending: maxUnacked,
 		// The client itself moves dead letters, by the server's count of
 		// deliveries: a server that stops handing a message out only says so to
 		// those who listen at that moment.

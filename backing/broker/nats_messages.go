@@ -17,7 +17,7 @@ import (
 
 // Publish implements Client.
 func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
-	c.counters.publishing(messages)
+	c.counters.addPublished(messages)
 	topology := c.topology.Load()
 	var failed *PublishError
 	var routed []int // indexes
@@ -98,7 +98,7 @@ func commitBatch(ctx context.Context, connection *nats.Conn, batch []*nats.Msg) 
 		Count int                 `json:"count"`
 	}
 	if err := json.Unmarshal(answer.Data, &outcome); err != nil {
-		return fmt.Errorf("what is %q? %w", answer.Data, err)
+		return fmt.Errorf("the server answered %q, which is not JSON: %w", answer.Data, err)
 	}
 	if outcome.Error != nil {
 		return outcome.Error
@@ -160,14 +160,14 @@ func (c *natsClient) Consume(ctx context.Context, subscription Subscription, han
 	for range subscription.Prefetch {
 		slots <- struct{}{}
 	}
-	session := &lanes{
+	l := &lanes{
 		subscription: subscription, handler: handler, limit: limit, bury: c.bury, counters: &c.counters,
 		freed: func() { slots <- struct{}{} }, extendEvery: c.config.AckWait / 3,
 	}
-	session.start(ctx)
-	defer session.finish()
+	l.start(ctx)
+	defer l.finish()
 	for ctx.Err() == nil {
-		err := c.fetchConnected(ctx, session, slots)
+		err := c.fetchConnected(ctx, l, slots)
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(err, ErrClosed), errors.Is(err, jetstream.ErrConsumerNotFound),
@@ -175,21 +175,21 @@ func (c *natsClient) Consume(ctx context.Context, subscription Subscription, han
 			errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, nats.ErrConnectionClosed):
 			return fmt.Errorf("consume queue %s from nats: %w", subscription.Queue, err)
 		default:
-			pause(ctx, firstDialAfter) // the server is away: the library connects again
+			pause(ctx, firstPause) // the server is away: the library connects again
 		}
 	}
 	return nil
 }
 
 // fetchConnected fetches as long as the connection lasts.
-func (c *natsClient) fetchConnected(ctx context.Context, session *lanes, slots chan struct{}) error {
+func (c *natsClient) fetchConnected(ctx context.Context, l *lanes, slots chan struct{}) error {
 	ctx, release := c.tied(ctx)
 	defer release()
-	consumer, err := c.consumer(ctx, session.subscription.Queue)
+	consumer, err := c.consumer(ctx, l.subscription.Queue)
 	if err != nil {
 		return err
 	}
-	return session.fetch(ctx, consumer, slots)
+	return l.fetch(ctx, consumer, slots)
 }
 
 // fetch asks for messages as long as that goes well. It waits until half of the

@@ -321,6 +321,7 @@ func deleteRemoves(t *testing.T, f *fixture) {
 	other := f.open(t)
 	must(t, other.Declare(within(t), shop()))
 	must(t, c.Delete(within(t)))
+	must(t, c.Delete(within(t))) // there is nothing left to remove
 	if _, err := c.Depth(within(t), "views"); !errors.Is(err, ErrUnknownQueue) {
 		t.Errorf("depth: error = %v, want %v", err, ErrUnknownQueue)
 	}

@@ -60,16 +60,16 @@ type link struct {
 }
 
 const (
-	firstDialAfter = 20 * time.Millisecond
-	dialAfterMost  = time.Second
-	dialWithin     = 5 * time.Second
-	heartbeat      = 10 * time.Second
+	firstPause   = 20 * time.Millisecond
+	longestPause = time.Second
+	dialWithin   = 5 * time.Second
+	heartbeat    = 10 * time.Second
 )
 
 // channel opens a channel. It waits for the broker until ctx is done; wrong
 // credentials end the waiting at once.
 func (l *link) channel(ctx context.Context) (*amqp.Channel, error) {
-	for wait := firstDialAfter; ; wait = min(2*wait, dialAfterMost) {
+	for wait := firstPause; ; wait = min(2*wait, longestPause) {
 		channel, err := l.tryChannel()
 		if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, amqp.ErrCredentials) ||
 			errors.Is(err, amqp.ErrVhost) {
@@ -142,7 +142,7 @@ func (r *rabbit) Declare(ctx context.Context, topology Topology) error {
 		return fmt.Errorf("declare topology in rabbitmq: %w", err)
 	}
 	if isNew {
-		if err := r.note(ctx, topology); err != nil {
+		if err := r.writeNote(ctx, topology); err != nil {
 			return fmt.Errorf("declare topology in rabbitmq: %w", err)
 		}
 	}
@@ -285,7 +285,11 @@ func (r *rabbit) Depth(ctx context.Context, queue string) (Depth, error) {
 
 // Delete implements Client.
 func (r *rabbit) Delete(ctx context.Context) error {
-	err := r.with(ctx, r.noteOf(*r.topology.Load()).remove)
+	topology := r.topology.Load()
+	if topology.Exchange == "" {
+		return nil
+	}
+	err := r.with(ctx, r.noteOf(*topology).remove)
 	if err == nil {
 		r.topology.Store(&Topology{})
 	}

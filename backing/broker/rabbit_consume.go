@@ -18,22 +18,19 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 	}
 	for ctx.Err() == nil {
 		channel, messages, err := r.subscribe(ctx, subscription)
-		switch {
-		case ctx.Err() != nil:
-		case permanent(err):
-			return fmt.Errorf("consume queue %s from rabbitmq: %w", subscription.Queue, err)
-		case err != nil:
-			pause(ctx, firstDialAfter)
-		}
 		if err != nil {
+			if permanent(err) && ctx.Err() == nil {
+				return fmt.Errorf("consume queue %s from rabbitmq: %w", subscription.Queue, err)
+			}
+			pause(ctx, firstPause) // the broker is away
 			continue
 		}
-		session := &lanes{
+		l := &lanes{
 			subscription: subscription, handler: handler, limit: limit, bury: r.bury, counters: &r.counters,
 		}
-		session.start(ctx)
-		session.receive(ctx, messages)
-		session.finish()
+		l.start(ctx)
+		l.receive(ctx, messages)
+		l.finish()
 		_ = channel.Close() // gives back what is not acknowledged; it may be lost already
 	}
 	return nil
@@ -100,7 +97,7 @@ func attempt(m amqp.Delivery) int {
 	return 1
 }
 
-// fromAMQP returns the reverse of publishing. Headers that the broker adds are left
+// fromAMQP returns the reverse of toAMQP. Headers that the broker adds are left
 // out.
 func fromAMQP(m amqp.Delivery) Message {
 	key, _ := m.Headers[keyHeader].(string)

@@ -24,10 +24,10 @@ var errLost = errors.New("the connection was lost before the broker confirmed")
 
 // Publish implements Client.
 func (r *rabbit) Publish(ctx context.Context, messages ...Message) error {
-	r.counters.publishing(messages)
+	r.counters.addPublished(messages)
 	exchange := r.prefix + r.topology.Load().Exchange
 	failed := r.publishAll(ctx, len(messages), func(n int) (string, string, amqp.Publishing) {
-		return exchange, messages[n].Type, publishing(messages[n])
+		return exchange, messages[n].Type, toAMQP(messages[n])
 	})
 	r.counters.confirmed.Add(int64(len(messages)))
 	if failed != nil {
@@ -190,8 +190,8 @@ func (r *rabbit) give(c *confirming, failed *PublishError) {
 // keyHeader carries Message.Key; AMQP has properties for the rest.
 const keyHeader = "cleave-key"
 
-// publishing returns a durable message in AMQP's form.
-func publishing(m Message) amqp.Publishing {
+// toAMQP returns a durable message in AMQP's form.
+func toAMQP(m Message) amqp.Publishing {
 	headers := amqp.Table{keyHeader: m.Key}
 	for name, value := range m.Headers {
 		headers[name] = value
@@ -205,6 +205,6 @@ func (r *rabbit) bury(ctx context.Context, d Delivery) error {
 	dead := d.Message
 	dead.Headers = maps.Clone(d.Headers)
 	return r.publishAll(ctx, 1, func(int) (string, string, amqp.Publishing) {
-		return "", r.prefix + DeadLetters(d.Queue), publishing(dead)
+		return "", r.prefix + DeadLetters(d.Queue), toAMQP(dead)
 	}).result()
 }

@@ -25,7 +25,7 @@ const (
 	sweeping = root + "sweeping"
 )
 
-// note says what a client makes. All names are whole.
+// note names what a client makes, with the prefix in front of each name.
 type note struct {
 	Prefix   string   `json:"prefix"`
 	Exchange string   `json:"exchange"`
@@ -55,9 +55,9 @@ func (r *rabbit) noteOf(topology Topology) note {
 	return n
 }
 
-// note writes down what Declare will make. The registry can go between its
+// writeNote tells the registry what Declare will make. The registry can be deleted between its
 // declaration and the publication, when it was empty: then it is made again.
-func (r *rabbit) note(ctx context.Context, topology Topology) error {
+func (r *rabbit) writeNote(ctx context.Context, topology Topology) error {
 	if r.prefix == "" {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (r *rabbit) note(ctx context.Context, topology Topology) error {
 		})
 		if err == nil {
 			err = r.publishAll(ctx, 1, func(int) (string, string, amqp.Publishing) {
-				return "", registry, publishing(Message{ID: r.prefix, Body: text})
+				return "", registry, toAMQP(Message{ID: r.prefix, Body: text})
 			}).result()
 		}
 		if !errors.Is(err, ErrUnrouted) || ctx.Err() != nil {
@@ -107,7 +107,7 @@ func Sweep(ctx context.Context, address string, which func(prefix string) bool) 
 			return err
 		}
 		_, err = channel.QueueDelete(registry, false, true, false)
-		return unless(err, amqp.PreconditionFailed) // somebody has just written into it
+		return ignore(err, amqp.PreconditionFailed) // somebody has just written into it
 	})
 }
 
@@ -137,10 +137,10 @@ func sweepAlone(ctx context.Context, connection *amqp.Connection) error {
 			return err
 		}
 		_, err = channel.QueueDeclare(sweeping, false, false, true, false, amqp.Table{"x-queue-type": "classic"})
-		if err == nil || unless(err, amqp.ResourceLocked) != nil {
+		if err == nil || ignore(err, amqp.ResourceLocked) != nil {
 			return err
 		}
-		if pause(ctx, firstDialAfter); ctx.Err() != nil {
+		if pause(ctx, firstPause); ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
@@ -152,7 +152,7 @@ func sweep(channel *amqp.Channel, which func(prefix string) bool) (others int, e
 	for {
 		m, found, err := channel.Get(registry, false)
 		if err != nil {
-			return 0, unless(err, amqp.NotFound) // nobody has noted anything
+			return 0, ignore(err, amqp.NotFound) // nobody has noted anything
 		}
 		if !found {
 			break
@@ -199,8 +199,8 @@ func (n note) remove(channel *amqp.Channel) error {
 	return nil
 }
 
-// unless is the error, but nil where it is the broker's answer with that code.
-func unless(err error, code int) error {
+// ignore returns an error, but nil if it is the broker's answer with that code.
+func ignore(err error, code int) error {
 	var refused *amqp.Error
 	if errors.As(err, &refused) && refused.Code == code {
 		return nil

@@ -11,23 +11,23 @@ import (
 type wire struct {
 	net.Conn
 
-	mu       sync.Mutex
-	gatherer int    // how many gather now
-	gathered []byte // not written yet
+	mu        sync.Mutex
+	gatherers int    // how many gather now
+	gathered  []byte // not written yet
 }
 
-// wireMost is how many bytes are gathered before they are written, in bytes.
-const wireMost = 64 << 10
+// maxGathered is how many bytes are gathered before they are written.
+const maxGathered = 64 << 10
 
 // Write implements net.Conn.
 func (w *wire) Write(text []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.gatherer == 0 {
+	if w.gatherers == 0 {
 		return w.Conn.Write(text)
 	}
 	w.gathered = append(w.gathered, text...)
-	if len(w.gathered) < wireMost {
+	if len(w.gathered) < maxGathered {
 		return len(text), nil
 	}
 	if err := w.flush(); err != nil {
@@ -41,14 +41,14 @@ func (w *wire) Write(text []byte) (int, error) {
 func (w *wire) gather() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.gatherer++
+	w.gatherers++
 }
 
 // send ends a gather and writes what there is, that of others included.
 func (w *wire) send() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.gatherer--
+	w.gatherers--
 	if w.flush() != nil {
 		// The library hears of it as of any lost connection.
 		_ = w.Close()

@@ -65,7 +65,7 @@ func TestWireHoldsNoMoreThanItsBound(t *testing.T) {
 	s := &socket{}
 	w := &wire{Conn: s}
 	w.gather()
-	part := string(bytes.Repeat([]byte("x"), wireMost/2))
+	part := string(bytes.Repeat([]byte("x"), maxGathered/2))
 	write(t, w, part)
 	expectWrites(t, s)
 	write(t, w, part)

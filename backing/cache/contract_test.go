@@ -135,8 +135,8 @@ func expires(t *testing.T, client *cache.Cache) {
 	ctx := t.Context()
 	must(t, client.Set(ctx, "long", []byte("x"), cache.MaxExpiry))
 	must(t, client.Set(ctx, "short", []byte("x"), 10*time.Millisecond))
-	for end := time.Now().Add(20 * time.Second); got(t, client, "long",
-		"short") != "long=x"; time.Sleep(20 * time.Millisecond) {
+	end := time.Now().Add(20 * time.Second)
+	for ; got(t, client, "long", "short") != "long=x"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("what was to be kept for a second is there after twenty")
 		}

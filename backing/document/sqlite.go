@@ -17,8 +17,8 @@ type sqlite struct {
 	upserts sync.Map // of Upsert by number of documents, by collection
 }
 
-// upsertMost is how many documents one statement writes.
-const upsertMost = 64
+// perUpsert is how many documents one statement writes.
+const perUpsert = 64
 
 func openSQLite(ctx context.Context, dsn string) (driver, error) {
 	db, err := database.OpenSQLite(ctx, database.Config{DSN: dsn, Connections: connections})
@@ -38,7 +38,7 @@ func (s *sqlite) declare(ctx context.Context, c Collection) error {
 			return err
 		}
 	}
-	s.upserts.Store(c.Name, database.Texts(upsertMost, func(n int) string {
+	s.upserts.Store(c.Name, database.Texts(perUpsert, func(n int) string {
 		return fmt.Sprintf("INSERT INTO %q (id, version, body) VALUES %s "+
 			"ON CONFLICT (id) DO UPDATE SET version = excluded.version, body = excluded.body WHERE "+
 			"excluded.version > version", c.Name, database.Values(n, 3))

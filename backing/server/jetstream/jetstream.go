@@ -1,13 +1,11 @@
-// Package jetstream runs a NATS server with JetStream inside our own programs:
-// as a process of its own (Run, the main function of a small program) or in this
-// process (Start, for tests and for a broker that costs no process).
+// Package jetstream runs a NATS server with JetStream in one of our own programs.
 //
-// The server listens on loopback, keeps streams in one folder and syncs every
-// write before it confirms it, as the other backing services do.
+// The server listens on loopback or on a network of trials, keeps streams in one
+// folder and syncs every write before it confirms it, as the other backing services do.
 //
-// It is a package apart so that only programs that run the server carry it.
+// It is a package apart so that only the program that runs the server carries it.
 //
-// Entry points: Run, Start.
+// Entry point: Run.
 package jetstream
 
 import (
@@ -43,11 +41,6 @@ const (
 	// maxStore bounds what streams may take on the disk, in bytes.
 	maxStore = 16 << 30
 )
-
-// Server is a running server.
-type Server struct {
-	server *server.Server
-}
 
 // private reports whether only this host reaches an address: loopback, or the range of
 // networks that deployers make (198.18.0.0/15, for benchmarks by RFC 2544). All addresses
@@ -88,8 +81,8 @@ func (c Config) options() (*server.Options, error) {
 	}, nil
 }
 
-// Start starts a server in this process and returns when clients can connect.
-func Start(config Config) (*Server, error) {
+// start starts a server in this process and returns when clients can connect.
+func start(config Config) (*server.Server, error) {
 	if config.Folder == "" {
 		return nil, errors.New("start nats: Config.Folder is empty: it needs a folder for its streams")
 	}
@@ -105,23 +98,22 @@ func Start(config Config) (*Server, error) {
 		return nil, fmt.Errorf("start nats: %w", err)
 	}
 	go s.Start()
-	running := &Server{server: s}
 	if !s.ReadyForConnections(startWithin) {
-		running.Stop()
+		stop(s)
 		return nil, fmt.Errorf("start nats at %s: it takes no connections within %v: is the port free?",
 			config.Address, startWithin)
 	}
 	if !s.JetStreamEnabled() {
-		running.Stop()
+		stop(s)
 		return nil, fmt.Errorf("start nats: JetStream does not start in %s: may we write there?", config.Folder)
 	}
-	return running, nil
+	return s, nil
 }
 
-// Stop ends the server and returns when its files are closed.
-func (s *Server) Stop() {
-	s.server.Shutdown()
-	s.server.WaitForShutdown()
+// stop ends the server and returns when its files are closed.
+func stop(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
 }
 
 // Run is the main function of a server's own process: it reads the configuration
@@ -137,11 +129,11 @@ func Run(configFile string) error {
 	}
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
-	running, err := Start(config)
+	running, err := start(config)
 	if err != nil {
 		return err
 	}
 	<-end
-	running.Stop()
+	stop(running)
 	return nil
 }

@@ -43,9 +43,9 @@ func TestConfigurationsAreRefused(t *testing.T) {
 			if c.config.Address == "0.0.0.0:4222" && private(net.IPv4zero) {
 				t.Skip("nobody but this host reaches any of its addresses")
 			}
-			server, err := Start(c.config)
+			server, err := start(c.config)
 			if err == nil {
-				server.Stop()
+				stop(server)
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error = %v, want %q", err, c.want)
@@ -65,16 +65,16 @@ func TestRunRefusesFiles(t *testing.T) {
 }
 
 func TestStartServesWhoHasThePassword(t *testing.T) {
-	server, err := Start(Config{User: "u", Password: "p", Folder: filepath.Join(t.TempDir(), "streams")})
+	server, err := start(Config{User: "u", Password: "p", Folder: filepath.Join(t.TempDir(), "streams")})
 	must(t, err)
-	defer server.Stop()
-	if !strings.HasPrefix(server.server.ClientURL(), "nats://127.0.0.1:") {
-		t.Errorf("it listens at %s", server.server.ClientURL())
+	defer stop(server)
+	if !strings.HasPrefix(server.ClientURL(), "nats://127.0.0.1:") {
+		t.Errorf("it listens at %s", server.ClientURL())
 	}
-	connection, err := nats.Connect(server.server.ClientURL(), nats.UserInfo("u", "p"))
+	connection, err := nats.Connect(server.ClientURL(), nats.UserInfo("u", "p"))
 	must(t, err)
 	connection.Close()
-	if connection, err := nats.Connect(server.server.ClientURL(), nats.UserInfo("u", "wrong")); err == nil {
+	if connection, err := nats.Connect(server.ClientURL(), nats.UserInfo("u", "wrong")); err == nil {
 		connection.Close()
 		t.Error("a wrong password is let in")
 	}
@@ -83,10 +83,10 @@ func TestStartServesWhoHasThePassword(t *testing.T) {
 func TestStopFreesTheFolder(t *testing.T) {
 	folder := t.TempDir()
 	for range 2 {
-		server, err := Start(Config{Folder: folder})
+		server, err := start(Config{Folder: folder})
 		must(t, err)
-		address := strings.TrimPrefix(server.server.ClientURL(), "nats://")
-		server.Stop()
+		address := strings.TrimPrefix(server.ClientURL(), "nats://")
+		stop(server)
 		if connection, err := nats.Connect(address); err == nil {
 			connection.Close()
 			t.Error("it answers after its stop")
