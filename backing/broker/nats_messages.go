@@ -28,14 +28,18 @@ func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
 			failed = failed.add(n, fmt.Errorf("%w: %q", ErrUnrouted, m.Type))
 		}
 	}
+	var lost error
 	for chunk := range slices.Chunk(routed, window) {
 		batch := make([]*nats.Msg, len(chunk))
 		for n, index := range chunk {
 			batch[n] = toNATS(subject(topology.Exchange, messages[index].Type), messages[index])
 		}
-		if err := c.publishBatch(ctx, batch); err != nil {
+		if lost == nil {
+			lost = c.publishBatch(ctx, batch)
+		}
+		if lost != nil { // nor is what follows sent: it would be in the queues before these
 			for _, index := range chunk {
-				failed = failed.add(index, err)
+				failed = failed.add(index, lost)
 			}
 			continue
 		}

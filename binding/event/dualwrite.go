@@ -21,7 +21,7 @@ type DualWrite struct {
 
 	db     *database.DB
 	broker Publisher
-	taken  taken
+	routes routes
 	lost   chan error
 }
 
@@ -29,13 +29,13 @@ const (
 	// publishWithin bounds one publication. Nobody has a record of the messages, so
 	// nobody tries again.
 	publishWithin = 30 * time.Second
-	// lostMost bounds the losses that wait to be logged.
-	lostMost = 64
+	// maxLost bounds the losses that wait to be logged.
+	maxLost = 64
 )
 
 // NewDualWrite makes the dual writes of a process on a database.
 func NewDualWrite(db *database.DB, to Publisher, topology broker.Topology) *DualWrite {
-	return &DualWrite{db: db, broker: to, taken: takenIn(topology), lost: make(chan error, lostMost)}
+	return &DualWrite{db: db, broker: to, routes: routesOf(topology), lost: make(chan error, maxLost)}
 }
 
 // Add publishes messages as soon as the transaction that the context carries is
@@ -43,7 +43,7 @@ func NewDualWrite(db *database.DB, to Publisher, topology broker.Topology) *Dual
 // the broker's confirmation and is not told when there is none: it cannot undo the
 // commit. A message that no queue takes in is left out.
 func (d *DualWrite) Add(ctx context.Context, messages ...broker.Message) error {
-	told, err := d.taken.only(ctx, messages)
+	told, err := d.routes.only(ctx, messages)
 	if err != nil || len(told) == 0 {
 		return err
 	}

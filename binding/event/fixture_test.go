@@ -134,6 +134,11 @@ func (w *wire) ids() []string {
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
+// brokers returns the real ones, by name.
+func brokers() map[string]func(testing.TB) broker.Config {
+	return map[string]func(testing.TB) broker.Config{"nats": natsServer, "rabbitmq": rabbitServer}
+}
+
 // natsServer returns a real server, in a process of its own: what the race detector
 // finds inside it is not about this package.
 func natsServer(t testing.TB) broker.Config {

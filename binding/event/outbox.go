@@ -15,7 +15,7 @@ import (
 type Outbox struct {
 	db     *database.DB
 	owner  string
-	taken  taken
+	routes routes
 	insert []string // by number of rows
 	wake   chan struct{}
 }
@@ -24,8 +24,8 @@ type Outbox struct {
 // among all that use this database, the same after a restart: it then finds its
 // messages at once.
 func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox {
-	o := &Outbox{db: db, owner: owner, taken: takenIn(topology), wake: make(chan struct{}, 1)}
-	o.insert = database.Texts(insertMost, func(rows int) string {
+	o := &Outbox{db: db, owner: owner, routes: routesOf(topology), wake: make(chan struct{}, 1)}
+	o.insert = database.Texts(perInsert, func(rows int) string {
 		return "INSERT INTO outbox (owner, messages) VALUES " + database.Values(rows, 2)
 	})
 	return o
@@ -38,32 +38,31 @@ func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox 
 //
 // A message that no queue takes in has nobody to be told to and is left out.
 func (o *Outbox) Add(ctx context.Context, messages ...broker.Message) error {
-	told, err := o.taken.only(ctx, messages)
+	told, err := o.routes.only(ctx, messages)
 	if err != nil || len(told) == 0 {
 		return err
 	}
 	return o.db.Do(ctx, func(ctx context.Context) error { return o.write(ctx, told) })
 }
 
-// taken holds the types of messages that a queue takes in.
-type taken map[string]bool
+// routes holds the types of messages that a queue takes in.
+type routes map[string]bool
 
-// takenIn returns the types that the queues of a topology take in.
-func takenIn(topology broker.Topology) taken {
-	t := taken{}
+func routesOf(topology broker.Topology) routes {
+	r := routes{}
 	for _, queue := range topology.Queues {
 		for _, kind := range queue.Types {
-			t[kind] = true
+			r[kind] = true
 		}
 	}
-	return t
+	return r
 }
 
 // only returns the messages that a queue takes in, each with the trace of the context.
-func (t taken) only(ctx context.Context, messages []broker.Message) ([]broker.Message, error) {
+func (r routes) only(ctx context.Context, messages []broker.Message) ([]broker.Message, error) {
 	told := make([]broker.Message, 0, len(messages))
 	for _, m := range messages {
-		if !t[m.Type] {
+		if !r[m.Type] {
 			continue
 		}
 		if m.ID == "" {
@@ -75,16 +74,16 @@ func (t taken) only(ctx context.Context, messages []broker.Message) ([]broker.Me
 	return told, nil
 }
 
-// insertMost is how many rows one statement inserts.
-const insertMost = 8
+// perInsert is how many rows one statement inserts.
+const perInsert = 8
 
 // write inserts rows of messages.
 func (o *Outbox) write(ctx context.Context, messages []broker.Message) error {
 	var values []any
-	for part := range slices.Chunk(messages, packMost) {
+	for part := range slices.Chunk(messages, perRow) {
 		values = append(values, o.owner, pack(part))
 	}
-	for part := range slices.Chunk(values, 2*insertMost) {
+	for part := range slices.Chunk(values, 2*perInsert) {
 		if _, err := o.db.Exec(ctx, o.insert[len(part)/2], part...); err != nil {
 			return fmt.Errorf("write to the outbox: %w", err)
 		}
@@ -109,7 +108,7 @@ func Pending(ctx context.Context, db *database.DB) (int64, error) {
 	return pending, err
 }
 
-// row is a message that a transaction left, with its place in the outbox.
+// row holds messages that a transaction left, with their place in the outbox.
 type row struct {
 	position int64
 	owner    string

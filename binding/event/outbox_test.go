@@ -83,10 +83,11 @@ func TestUnconfirmedIsToldAgain(t *testing.T) {
 	outbox := event.NewOutbox(db, "a", topology())
 	must(t, outbox.Add(t.Context(), message("1", "a"), message("2", "b"), message("3", "c")))
 	complaints := 0
-	beside(t, event.NewRelay(outbox, w).Run, func(error) { complaints++ })
+	stop := beside(t, event.NewRelay(outbox, w).Run, func(error) { complaints++ })
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
-	if got := w.ids(); !slices.Equal(got, []string{"1", "3", "2"}) {
-		t.Errorf("told %v", got)
+	stop()
+	if got := w.ids(); !slices.Equal(got, []string{"1", "3", "2"}) || complaints != 3 {
+		t.Errorf("told %v, %d complaints", got, complaints)
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 )
 
-// Messages that one transaction leaves are one row of the outbox, up to packMost of
+// Messages that one transaction leaves are one row of the outbox, up to perRow of
 // them: the database writes, reads and removes that row instead of one each.
 
-// packMost is how many messages one row holds.
-const packMost = 64
+// perRow is how many messages one row holds.
+const perRow = 64
 
 // packVersion begins every pack, so that another form can be told from this one.
 const packVersion = 1

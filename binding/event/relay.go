@@ -18,8 +18,8 @@ const (
 	// forgetAfter is how long a message that was told may stay in the outbox, so
 	// that many are removed with one commit. A crash in between repeats them.
 	forgetAfter = 20 * time.Millisecond
-	// forgetMost is from how many on they are removed at once.
-	forgetMost = 256
+	// forgetFrom is how many messages that were told are removed without waiting for that time.
+	forgetFrom = 256
 	// safetyNet is how often the outbox is looked into though nobody said that
 	// there is something, and the heartbeat.
 	safetyNet = time.Second
@@ -192,7 +192,7 @@ func (r *Relay) publish(ctx context.Context, ready []place) error {
 			r.confirmed(p)
 		}
 	}
-	if len(r.forget) >= forgetMost {
+	if len(r.forget) >= forgetFrom {
 		select {
 		case r.full <- struct{}{}:
 		default:

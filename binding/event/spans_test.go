@@ -20,8 +20,7 @@ import (
 // each answered by another message, over each broker. They are told and handled in
 // batches all the same.
 func TestATraceFollowsItsMessages(t *testing.T) {
-	for name, start := range map[string]func(testing.TB) broker.Config{"nats": natsServer,
-		"rabbitmq": rabbitServer} {
+	for name, start := range brokers() {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, start(t))
 			db := file(t)

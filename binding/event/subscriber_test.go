@@ -175,11 +175,6 @@ func TestInboxForgetsWhatIsOld(t *testing.T) {
 	})
 }
 
-// brokers returns the real ones.
-func brokers() map[string]func(testing.TB) broker.Config {
-	return map[string]func(testing.TB) broker.Config{"nats": natsServer, "rabbitmq": rabbitServer}
-}
-
 // TestPathUnderFaults sends messages all the way while the broker hands each out
 // twice, acknowledgements are lost after the commit, and one message is poison.
 func TestPathUnderFaults(t *testing.T) {
