@@ -24,8 +24,8 @@ type consumerJob struct {
 	AckWait time.Duration
 }
 
-// holdOneMessage is the consumer's main function: it takes a message from the queue "views", prints its ID and
-// never finishes.
+// holdOneMessage is the consumer's main function: it takes a message from the queue "views",
+// prints its ID and never finishes.
 func holdOneMessage(job string) error {
 	var j consumerJob
 	if err := json.Unmarshal([]byte(job), &j); err != nil {
@@ -160,8 +160,8 @@ func (l *ledger) publish(ctx context.Context, c Client) {
 	}
 }
 
-// compare lists confirmed messages that were not handled, and handled ones that nobody sent. The publisher has
-// ended.
+// compare lists confirmed messages that were not handled, and handled ones that nobody sent.
+// The publisher has ended.
 func (l *ledger) compare(s *sink) (missing, unknown []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -153,7 +153,7 @@ func FuzzFields(f *testing.F) {
 	f.Add("123456789u", "-1", "%zz%", "====")
 	f.Add("", "99999999999999999999", "%", "\x00")
 	f.Fuzz(func(t *testing.T, timeout, code, message, details string) {
-		if left, ok := parseTimeout(timeout); ok && (left < 0 || left > longest) {
+		if left, ok := parseTimeout(timeout); ok && (left < 0 || left > rpc.MaxTimeout) {
 			t.Errorf("timeout %q is %v", timeout, left)
 		}
 		read := (&fields{code: code, message: message, details: details}).status()
@@ -180,7 +180,7 @@ func TestTimeouts(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]time.Duration{"1H": time.Hour, "2M": 2 * time.Minute, "7n": 7,
-		"99999999H": longest} {
+		"99999999H": rpc.MaxTimeout} {
 		if got, ok := parseTimeout(text); !ok || got != want {
 			t.Errorf("%q is %v, want %v", text, got, want)
 		}

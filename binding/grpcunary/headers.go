@@ -19,7 +19,7 @@ import (
 type fields struct {
 	method, path, timeout, trace string // of requests
 	answer                       string // HTTP status
-	contentType, encoding        string
+	contentType                  string
 	code, message, details       string // gRPC status
 }
 
@@ -36,8 +36,6 @@ func (f *fields) take(field hpack.HeaderField) {
 		f.contentType = field.Value
 	case "grpc-timeout":
 		f.timeout = field.Value
-	case "grpc-encoding":
-		f.encoding = field.Value
 	case "traceparent":
 		f.trace = field.Value
 	case "grpc-status":
@@ -133,9 +131,6 @@ func appendTimeout(dst []byte, left time.Duration) []byte {
 	return append(dst, "99999999H"...)
 }
 
-// longest bounds the time that a caller can ask for.
-const longest = 24 * time.Hour
-
 // parseTimeout reads a grpc-timeout; ok is false where there is none.
 func parseTimeout(value string) (left time.Duration, ok bool) {
 	if len(value) < 2 || len(value) > 9 {
@@ -149,8 +144,8 @@ func parseTimeout(value string) (left time.Duration, ok bool) {
 		'n': time.Nanosecond, 'u': time.Microsecond, 'm': time.Millisecond, 'S': time.Second, 'M': time.Minute,
 		'H': time.Hour,
 	}[value[len(value)-1]]
-	if unit == 0 || time.Duration(n) > longest/unit {
-		return longest, unit != 0
+	if unit == 0 || time.Duration(n) > rpc.MaxTimeout/unit {
+		return rpc.MaxTimeout, unit != 0
 	}
 	return time.Duration(n) * unit, true
 }

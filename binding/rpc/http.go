@@ -16,8 +16,8 @@ const TimeoutHeader = "Cleave-Context"
 // MaxAnswer is the longest answer, in bytes, that a client over HTTP reads.
 const MaxAnswer = 4 << 20
 
-// longest bounds the time that a caller can ask for.
-const longest = 24 * time.Hour
+// MaxTimeout is the longest time that a caller can ask for.
+const MaxTimeout = 24 * time.Hour
 
 // AppendTimeout appends the value of TimeoutHeader: the microseconds left.
 func AppendTimeout(dst []byte, left time.Duration) []byte {
@@ -32,7 +32,7 @@ func ParseTimeout(value string) (left time.Duration, ok bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 || n > int64(longest/time.Microsecond) {
+	if err != nil || n < 0 || n > int64(MaxTimeout/time.Microsecond) {
 		return 0, false
 	}
 	return time.Duration(n) * time.Microsecond, true
