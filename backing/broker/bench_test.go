@@ -53,7 +53,7 @@ func BenchmarkConsume(b *testing.B) {
 				ctx, cancel := context.WithCancel(b.Context())
 				var got atomic.Int64
 				b.ResetTimer()
-				must(b, c.Consume(ctx, Subscription{Queue: "views", Prefetch: 256, Lanes: 2, Batch: batch},
+				must(b, c.Consume(ctx, Subscription{Queue: "views", Prefetch: 256, Batch: batch},
 					func(_ context.Context, d []Delivery) error {
 						if got.Add(int64(len(d))) >= int64(b.N) {
 							cancel()

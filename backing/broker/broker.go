@@ -9,10 +9,10 @@
 //     nil for it. It may come more than once: a handler tells repetitions by ID.
 //   - Nothing unrouted. A type that no queue takes in is an error.
 //   - Order. One Publish puts its messages into a queue in their order. A Consume
-//     that is the only one of its queue hands messages of one key to the handler
-//     one after the other, in the order of the queue, also when the handler fails
-//     and is called again. After a consumer or the broker died, messages that were
-//     not acknowledged come again, and may come after newer ones.
+//     that is the only one of its queue hands messages to the handler one after
+//     the other, in the order of the queue, also when the handler fails and is
+//     called again. After a consumer or the broker died, messages that were not
+//     acknowledged come again, and may come after newer ones.
 //   - Bounded work. A Consume holds at most Prefetch messages.
 //   - No poison. A message whose handler failed DeliveryLimit times is moved to
 //     the dead-letter queue of its queue, and only then acknowledged. Attempts
@@ -39,7 +39,7 @@ import (
 type Message struct {
 	ID      string // names the event for ever: a repetition has the same
 	Type    string // decides which queues take it: words, digits, dots
-	Key     string // messages of one key keep their order
+	Key     string // names what the message is about
 	Headers map[string]string
 	Body    []byte
 }
@@ -56,7 +56,7 @@ type Delivery struct {
 	Received time.Time
 }
 
-// Handler does a consumer's work on deliveries of one lane, in their order: one,
+// Handler does a consumer's work on deliveries in their order: one,
 // or as many as Subscription.Batch allows. All are acknowledged when it returns
 // nil, so what it does must be committed by then. After an error with several
 // deliveries each is handed over alone; one alone comes again until the queue's
@@ -89,7 +89,6 @@ type Topology struct {
 type Subscription struct {
 	Queue    string
 	Prefetch int // how many messages may be unacknowledged (64)
-	Lanes    int // how many handlers work at a time; a key has one lane (1)
 	Batch    int // how many messages a handler may get at once (1)
 }
 
@@ -291,7 +290,6 @@ func (s Subscription) withDefaults() Subscription {
 	if s.Prefetch <= 0 {
 		s.Prefetch = defaultPrefetch
 	}
-	s.Lanes = max(1, s.Lanes)
 	s.Batch = max(1, s.Batch)
 	return s
 }

@@ -116,7 +116,7 @@ func TestContract(t *testing.T) {
 		{"a message arrives whole in every queue of its type", arrivesWhole},
 		{"a type that no queue takes is refused", unroutedIsRefused},
 		{"a batch keeps its order", batchKeepsOrder},
-		{"a key keeps its order over failing handlers", keyKeepsOrder},
+		{"the order is kept over failing handlers", failuresKeepOrder},
 		{"no more than prefetch is unacknowledged", prefetchBounds},
 		{"a failing message goes to the dead letters", failingIsBuried},
 		{"a batch that fails is taken apart", failingBatchIsTakenApart},

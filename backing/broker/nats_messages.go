@@ -41,9 +41,7 @@ func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
 			for _, index := range chunk {
 				failed = failed.add(index, lost)
 			}
-			continue
 		}
-		c.counters.confirmed.Add(int64(len(chunk)))
 	}
 	return failed.result()
 }
@@ -164,14 +162,14 @@ func (c *natsClient) Consume(ctx context.Context, subscription Subscription, han
 	for range subscription.Prefetch {
 		slots <- struct{}{}
 	}
-	l := &lanes{
+	w := &worker{
 		subscription: subscription, handler: handler, limit: limit, bury: c.bury, counters: &c.counters,
 		freed: func() { slots <- struct{}{} }, extendEvery: c.config.AckWait / 3,
 	}
-	l.start(ctx)
-	defer l.finish()
+	w.start(ctx)
+	defer w.finish()
 	for ctx.Err() == nil {
-		err := c.fetchConnected(ctx, l, slots)
+		err := c.fetchConnected(ctx, w, slots)
 		switch {
 		case ctx.Err() != nil:
 		case errors.Is(err, ErrClosed), errors.Is(err, jetstream.ErrConsumerNotFound),
@@ -186,26 +184,26 @@ func (c *natsClient) Consume(ctx context.Context, subscription Subscription, han
 }
 
 // fetchConnected fetches as long as the connection lasts.
-func (c *natsClient) fetchConnected(ctx context.Context, l *lanes, slots chan struct{}) error {
+func (c *natsClient) fetchConnected(ctx context.Context, w *worker, slots chan struct{}) error {
 	ctx, release := c.tied(ctx)
 	defer release()
-	consumer, err := c.consumer(ctx, l.subscription.Queue)
+	consumer, err := c.consumer(ctx, w.subscription.Queue)
 	if err != nil {
 		return err
 	}
-	return l.fetch(ctx, consumer, slots)
+	return w.fetch(ctx, consumer, slots)
 }
 
 // fetch asks for messages as long as that goes well. It waits until half of the
 // slots are free, so that it asks seldom, for many.
-func (l *lanes) fetch(ctx context.Context, consumer jetstream.Consumer, slots chan struct{}) error {
+func (w *worker) fetch(ctx context.Context, consumer jetstream.Consumer, slots chan struct{}) error {
 	for {
 		free := takeSlots(ctx, slots, (cap(slots)+1)/2)
 		if ctx.Err() != nil {
 			giveSlots(slots, free)
 			return ctx.Err()
 		}
-		got, err := l.fetchOnce(ctx, consumer, free)
+		got, err := w.fetchOnce(ctx, consumer, free)
 		giveSlots(slots, free-got)
 		if err != nil {
 			return err
@@ -238,8 +236,8 @@ func giveSlots(slots chan struct{}, n int) {
 	}
 }
 
-// fetchOnce puts up to n messages into the lanes as they come and says how many.
-func (l *lanes) fetchOnce(ctx context.Context, consumer jetstream.Consumer, n int) (got int, err error) {
+// fetchOnce hands up to n messages to the worker as they come and says how many.
+func (w *worker) fetchOnce(ctx context.Context, consumer jetstream.Consumer, n int) (got int, err error) {
 	limited, cancel := context.WithTimeout(ctx, fetchWithin)
 	defer cancel()
 	messages, err := consumer.Fetch(n, jetstream.FetchContext(limited))
@@ -252,8 +250,8 @@ func (l *lanes) fetchOnce(ctx context.Context, consumer jetstream.Consumer, n in
 			return got, err
 		}
 		got++
-		l.put(&received{
-			Delivery: Delivery{Message: fromNATS(m), Queue: l.subscription.Queue, Attempt: int(about.NumDelivered)},
+		w.put(&received{
+			Delivery: Delivery{Message: fromNATS(m), Queue: w.subscription.Queue, Attempt: int(about.NumDelivered)},
 			sequence: about.Sequence.Stream,
 			ack:      m.Ack,
 			release:  func() { _ = m.Nak() }, // else it comes again after AckWait

@@ -139,7 +139,7 @@ func arrivesWhole(t *testing.T, f *fixture) {
 		}
 		awaitDepth(t, c, queue, Depth{})
 	}
-	want := Counts{Published: 2, Confirmed: 2, Delivered: 3, Acked: 3, PublishedBytes: 6, DeliveredBytes: 12}
+	want := Counts{Published: 2, Delivered: 3, PublishedBytes: 6, DeliveredBytes: 12}
 	if got := c.Counts(); got != want {
 		t.Errorf("counts = %+v, want %+v", got, want)
 	}
@@ -153,9 +153,6 @@ func unroutedIsRefused(t *testing.T, f *fixture) {
 	var failed *PublishError
 	if !errors.As(err, &failed) || !errors.Is(err, ErrUnrouted) || !slices.Equal(failed.Unconfirmed, []int{1}) {
 		t.Fatalf("error = %v, want one that names message 1 and %v", err, ErrUnrouted)
-	}
-	if n := c.Counts().Confirmed; n != 2 {
-		t.Errorf("confirmed %d, want 2", n)
 	}
 	awaitDepth(t, c, "views", Depth{Ready: 2})
 	must(t, c.Publish(within(t), messages[0]))
@@ -182,7 +179,7 @@ func batchKeepsOrder(t *testing.T, f *fixture) {
 	}
 }
 
-func keyKeepsOrder(t *testing.T, f *fixture) {
+func failuresKeepOrder(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
 	sent := numbered(300, "order.confirmed")
 	must(t, c.Publish(within(t), sent...))
@@ -195,16 +192,12 @@ func keyKeepsOrder(t *testing.T, f *fixture) {
 		}
 		return nil
 	}
-	consume(t, c, Subscription{Queue: "views", Prefetch: 50, Lanes: 4, Batch: 5}, s.handle)
-	last := map[string]string{}
-	for _, d := range s.await(t, len(sent)) {
-		if d.ID <= last[d.Key] {
-			t.Errorf("key %s: %s came after %s", d.Key, d.ID, last[d.Key])
-		}
-		last[d.Key] = d.ID
+	consume(t, c, Subscription{Queue: "views", Prefetch: 50, Batch: 5}, s.handle)
+	if got := ids(s.await(t, len(sent))); !slices.IsSorted(got) {
+		t.Errorf("order changed: %v", got)
 	}
-	if failures.Load() == 0 || c.Counts().Retried != 30 {
-		t.Errorf("%d failures, %d retried, want 30", failures.Load(), c.Counts().Retried)
+	if failures.Load() < 30 {
+		t.Errorf("%d failures, want one of every tenth message", failures.Load())
 	}
 }
 
@@ -214,7 +207,7 @@ func prefetchBounds(t *testing.T, f *fixture) {
 	release := make(chan struct{})
 	free := sync.OnceFunc(func() { close(release) })
 	defer free()
-	consume(t, c, Subscription{Queue: "views", Prefetch: 5, Lanes: 8}, func(context.Context, []Delivery) error {
+	consume(t, c, Subscription{Queue: "views", Prefetch: 5}, func(context.Context, []Delivery) error {
 		<-release
 		return nil
 	})
@@ -257,9 +250,6 @@ func failingIsBuried(t *testing.T, f *fixture) {
 	consume(t, c, Subscription{Queue: DeadLetters("views")}, dead.handle)
 	if got := dead.await(t, 1)[0]; got.ID != "bad" || got.Key != "k" || got.Headers["Trace"] != "x" {
 		t.Errorf("dead letter = %+v", got)
-	}
-	if n := c.Counts().DeadLettered; n != 1 {
-		t.Errorf("%d dead letters counted", n)
 	}
 }
 

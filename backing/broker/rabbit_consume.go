@@ -25,12 +25,12 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 			pause(ctx, firstPause) // the broker is away
 			continue
 		}
-		l := &lanes{
+		w := &worker{
 			subscription: subscription, handler: handler, limit: limit, bury: r.bury, counters: &r.counters,
 		}
-		l.start(ctx)
-		l.receive(ctx, messages)
-		l.finish()
+		w.start(ctx)
+		w.receive(ctx, messages)
+		w.finish()
 		_ = channel.Close() // gives back what is not acknowledged; it may be lost already
 	}
 	return nil
@@ -65,8 +65,8 @@ func (r *rabbit) subscribe(ctx context.Context, s Subscription) (*amqp.Channel, 
 	return channel, messages, err
 }
 
-// receive fills the lanes until ctx is done or the connection is lost.
-func (l *lanes) receive(ctx context.Context, messages <-chan amqp.Delivery) {
+// receive takes messages in until ctx is done or the connection is lost.
+func (w *worker) receive(ctx context.Context, messages <-chan amqp.Delivery) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -75,8 +75,8 @@ func (l *lanes) receive(ctx context.Context, messages <-chan amqp.Delivery) {
 			if !ok {
 				return
 			}
-			l.put(&received{
-				Delivery: Delivery{Message: fromAMQP(m), Queue: l.subscription.Queue, Attempt: attempt(m)},
+			w.put(&received{
+				Delivery: Delivery{Message: fromAMQP(m), Queue: w.subscription.Queue, Attempt: attempt(m)},
 				ack:      func() error { return m.Ack(false) },
 				ackAll:   func() error { return m.Ack(true) },
 			})

@@ -26,14 +26,9 @@ var errLost = errors.New("the connection was lost before the broker confirmed")
 func (r *rabbit) Publish(ctx context.Context, messages ...Message) error {
 	r.counters.addPublished(messages)
 	exchange := r.prefix + r.topology.Load().Exchange
-	failed := r.publishAll(ctx, len(messages), func(n int) (string, string, amqp.Publishing) {
+	return r.publishAll(ctx, len(messages), func(n int) (string, string, amqp.Publishing) {
 		return exchange, messages[n].Type, toAMQP(messages[n])
-	})
-	r.counters.confirmed.Add(int64(len(messages)))
-	if failed != nil {
-		r.counters.confirmed.Add(-int64(len(failed.Unconfirmed)))
-	}
-	return failed.result()
+	}).result()
 }
 
 // outgoing is the n-th message of a Publish and where it goes.

@@ -29,26 +29,23 @@ func (s *settled) message(n int) *received {
 		ack: say("one "), ackAll: say("all to ")}
 }
 
-// TestABatchIsAcknowledgedAtOnce hands batches to lanes. Only where there is one lane
-// everything before a message is settled, so that one word does for all.
+// TestABatchIsAcknowledgedAtOnce: what was handled together is acknowledged with its last message.
 func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		lanes int
 		fails int // the message that cannot be taken together with others
 		want  []string
 	}{
-		{"one lane", 1, 0, []string{"one 1", "all to 4"}},
-		{"one of a batch fails", 1, 3, []string{"one 1", "one 2", "one 3", "one 4"}},
-		{"two lanes", 2, 0, []string{"one 1", "one 2", "one 3", "one 4"}},
+		{"all are handled together", 0, []string{"one 1", "all to 4"}},
+		{"one of a batch fails", 3, []string{"one 1", "one 2", "one 3", "one 4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var broker settled
 			first, filled := make(chan struct{}), make(chan struct{})
 			handled := sync.WaitGroup{}
 			handled.Add(4)
-			l := &lanes{
-				subscription: Subscription{Queue: "q", Prefetch: 8, Lanes: c.lanes, Batch: 8}, counters: &counters{},
+			w := &worker{
+				subscription: Subscription{Queue: "q", Prefetch: 8, Batch: 8}, counters: &counters{},
 				freed: handled.Done,
 				handler: func(_ context.Context, deliveries []Delivery) error {
 					if deliveries[0].ID == "1" {
@@ -62,41 +59,38 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 					return nil
 				},
 			}
-			l.start(t.Context())
-			l.put(broker.message(1))
+			w.start(t.Context())
+			w.put(broker.message(1))
 			<-first // so that the others become one batch
 			for n := 2; n <= 4; n++ {
-				l.put(broker.message(n))
+				w.put(broker.message(n))
 			}
-			if held := l.counters.Held(); held != 4 {
+			if held := w.counters.Held(); held != 4 {
 				t.Errorf("%d messages are held, want 4", held)
 			}
 			close(filled)
 			handled.Wait()
-			l.finish()
-			if held := l.counters.Held(); held != 0 {
+			w.finish()
+			if held := w.counters.Held(); held != 0 {
 				t.Errorf("%d messages are held in the end", held)
 			}
 			if !slices.Equal(broker.said, c.want) {
 				t.Errorf("acknowledged %v, want %v", broker.said, c.want)
-			}
-			if acked := l.counters.Counts().Acked; acked != 4 {
-				t.Errorf("%d messages count as acknowledged", acked)
 			}
 		})
 	}
 }
 
 // TestAMessageThatComesAgainMeanwhileIsNoAttempt: a broker that has lost patience hands
-// out again what waits in the lanes, and counts. It is handled once, and is no dead
+// out again what waits for the handler, and counts. It is handled once, and is no dead
 // letter for that; what comes when it is settled is another delivery.
 func TestAMessageThatComesAgainMeanwhileIsNoAttempt(t *testing.T) {
 	var broker settled
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
 	left := make(chan struct{}, 10)
 	attempts := make(chan int, 10)
-	l := &lanes{
-		subscription: Subscription{Queue: "q", Prefetch: 8, Lanes: 1, Batch: 1}, limit: 2, counters: &counters{},
+	w := &worker{
+		subscription: Subscription{Queue: "q", Prefetch: 8, Batch: 1}, limit: 2, counters: &counters{},
 		freed: func() { left <- struct{}{} },
 		bury: func(_ context.Context, d Delivery) error {
 			t.Errorf("message %s is dead after %d deliveries", d.ID, d.Attempt)
@@ -114,21 +108,21 @@ func TestAMessageThatComesAgainMeanwhileIsNoAttempt(t *testing.T) {
 		m.Attempt, m.sequence, m.extend = attempt, 17, func() {}
 		return m
 	}
-	l.start(t.Context())
-	l.put(delivered(1))
+	w.start(t.Context())
+	w.put(delivered(1))
 	<-begun
 	for attempt := 2; attempt <= 5; attempt++ {
-		l.put(delivered(attempt))
+		w.put(delivered(attempt))
 		<-left
 	}
-	if held := l.counters.Held(); held != 1 {
+	if held := w.counters.Held(); held != 1 {
 		t.Errorf("%d messages are held, want the one", held)
 	}
 	close(goOn)
 	<-left
-	l.put(delivered(2))
+	w.put(delivered(2))
 	<-left
-	l.finish()
+	w.finish()
 	if first, second := <-attempts, <-attempts; first != 1 || second != 2 || len(attempts) > 0 ||
 		len(broker.said) != 2 {
 		t.Errorf("attempts %d, %d and %d more, acknowledged %q", first, second, len(attempts), broker.said)
