@@ -10,37 +10,30 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// Inbox notes which messages each consumer has had. The note is part of the
+// inbox notes which messages each consumer has had. The note is part of the
 // transaction in which the message has its effect: both are there or neither.
-type Inbox struct {
+type inbox struct {
 	db     *database.DB
 	insert []string // by number of rows
 	look   []string
 	remove []string
 }
 
-// NewInbox makes the inbox of a database.
-func NewInbox(db *database.DB) *Inbox {
+// newInbox makes the inbox of a database.
+func newInbox(db *database.DB) *inbox {
 	ids := func(begin string) []string {
 		return database.TextsIn(stride, begin+" FROM inbox WHERE consumer = ? AND id IN", "")
 	}
 	keep := db.KeepExisting("id")
-	return &Inbox{db: db, look: ids("SELECT id"), remove: ids("DELETE"),
+	return &inbox{db: db, look: ids("SELECT id"), remove: ids("DELETE"),
 		insert: database.Texts(stride, func(rows int) string {
 			return "INSERT INTO inbox (consumer, id, received_us) VALUES " + database.Values(rows, 3) + keep
 		})}
 }
 
-// Once reports whether the consumer has not had the message before, and notes that
-// it has now, in the transaction that the context carries. Of two that ask at the
-// same time one waits for the other's end.
-func (i *Inbox) Once(ctx context.Context, consumer, id string) (bool, error) {
-	added, err := i.add(ctx, consumer, []string{id})
-	return added == 1, err
-}
-
-// add notes messages and returns how many are new.
-func (i *Inbox) add(ctx context.Context, consumer string, ids []string) (int64, error) {
+// add notes messages, in the transaction that the context carries, and returns how many are new. Of two that
+// add the same message at the same time one waits for the other's end.
+func (i *inbox) add(ctx context.Context, consumer string, ids []string) (int64, error) {
 	added, now := int64(0), time.Now().UnixMicro()
 	for len(ids) > 0 {
 		n := min(len(ids), stride)
@@ -61,7 +54,7 @@ func (i *Inbox) add(ctx context.Context, consumer string, ids []string) (int64, 
 var errRepeats = errors.New("some of the messages came before")
 
 // first notes messages, all of which must be new.
-func (i *Inbox) first(ctx context.Context, consumer string, messages []broker.Message) error {
+func (i *inbox) first(ctx context.Context, consumer string, messages []broker.Message) error {
 	ids := make([]string, len(messages))
 	for n := range messages {
 		ids[n] = messages[n].ID
@@ -74,7 +67,7 @@ func (i *Inbox) first(ctx context.Context, consumer string, messages []broker.Me
 }
 
 // unknown returns the messages that the consumer has not had.
-func (i *Inbox) unknown(
+func (i *inbox) unknown(
 	ctx context.Context, consumer string, messages []broker.Message,
 ) ([]broker.Message, error) {
 	had := map[string]bool{}
@@ -103,11 +96,11 @@ func (i *Inbox) unknown(
 	return fresh, nil
 }
 
-// Prune removes the notes of a consumer that are older than a time, and returns
+// prune removes the notes of a consumer that are older than a time, and returns
 // how many there were. What is removed must not come again: keep notes for longer
 // than a message can be under way, in an outbox whose process is down or in a queue
 // whose consumer is.
-func (i *Inbox) Prune(ctx context.Context, consumer string, before time.Time) (int64, error) {
+func (i *inbox) prune(ctx context.Context, consumer string, before time.Time) (int64, error) {
 	removed := int64(0)
 	for {
 		args := []any{consumer}

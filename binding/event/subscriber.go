@@ -44,12 +44,11 @@ type Subscriber struct {
 	Batch    int // messages in one transaction; 0 means Prefetch
 	// Tracer makes spans of messages that are traced; nil makes none.
 	Tracer trace.TracerProvider
-	// Keep is how long the inbox remembers a message; 0 means an hour.
-	Keep time.Duration
 }
 
 const (
-	defaultKeep = time.Hour
+	// keepFor is how long the inbox remembers a message.
+	keepFor = time.Hour
 	// defaultPrefetch is also how many messages one transaction takes at most. What a
 	// transaction costs is shared by its messages: from 64 to 256 an order of the shop
 	// costs a sixth less, from there to 1024 a twentieth.
@@ -64,12 +63,11 @@ const (
 // Run handles messages until the context ends; what is being handled then is
 // finished. logError hears of what fails; it is tried again.
 func (s Subscriber) Run(ctx context.Context, logError func(error)) {
-	s.Keep = cmp.Or(s.Keep, defaultKeep)
 	s.Prefetch = cmp.Or(s.Prefetch, defaultPrefetch)
 	s.Batch = cmp.Or(s.Batch, s.Prefetch)
 	w := worker{Subscriber: s, logError: logError}
 	if s.Database != nil {
-		w.inbox = NewInbox(s.Database)
+		w.inbox = newInbox(s.Database)
 		var beside sync.WaitGroup
 		defer beside.Wait()
 		pruning, stop := context.WithCancel(ctx)
@@ -89,7 +87,7 @@ func (s Subscriber) Run(ctx context.Context, logError func(error)) {
 // worker is a subscriber that runs.
 type worker struct {
 	Subscriber
-	inbox    *Inbox
+	inbox    *inbox
 	logError func(error)
 }
 
@@ -188,7 +186,7 @@ func (w worker) keepPruning(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if _, err := w.inbox.Prune(ctx, w.Queue, time.Now().Add(-w.Keep)); err != nil && ctx.Err() == nil {
+			if _, err := w.inbox.prune(ctx, w.Queue, time.Now().Add(-keepFor)); err != nil && ctx.Err() == nil {
 				w.logError(err)
 			}
 		}

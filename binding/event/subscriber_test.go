@@ -149,32 +149,6 @@ func TestHandlerMayTryAgain(t *testing.T) {
 	}
 }
 
-func TestInboxForgetsWhatIsOld(t *testing.T) {
-	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		db := tabled(t, open(t))
-		inbox := event.NewInbox(db)
-		for n := range 150 {
-			if fresh, err := inbox.Once(t.Context(), "a", fmt.Sprint(n)); err != nil || !fresh {
-				t.Fatal(fresh, err)
-			}
-		}
-		fresh, err := inbox.Once(t.Context(), "b", "7") // another consumer
-		if err != nil || !fresh {
-			t.Fatal(fresh, err)
-		}
-		if removed, err := inbox.Prune(t.Context(), "a", time.Now().Add(-time.Hour)); err != nil || removed != 0 {
-			t.Errorf("pruned %d young notes, %v", removed, err)
-		}
-		if removed, err := inbox.Prune(t.Context(), "a", time.Now().Add(time.Second)); err != nil ||
-			removed != 150 {
-			t.Errorf("pruned %d notes, %v", removed, err)
-		}
-		if left := count(t, db, "inbox"); left != 1 {
-			t.Errorf("%d notes are left, want the other consumer's", left)
-		}
-	})
-}
-
 // TestPathUnderFaults sends messages all the way while the broker hands each out
 // twice, acknowledgements are lost after the commit, and one message is poison.
 func TestPathUnderFaults(t *testing.T) {

@@ -90,7 +90,7 @@ func (c *Conn) endSending() {
 }
 
 func (c *Conn) keep(data []byte) error {
-	if len(c.unsent)+len(data) > c.loop.config.MaxUnsent {
+	if len(c.unsent)+len(data) > maxUnsent {
 		unsent := len(c.unsent)
 		c.Close()
 		return fmt.Errorf("write %d bytes after %d unsent ones: %w", len(data), unsent, ErrPeerTooSlow)

@@ -12,7 +12,6 @@
 package eventloop
 
 import (
-	"cmp"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -23,11 +22,12 @@ const (
 	eventsPerWait = 128
 	// readSize is the size of the loop's one read buffer, in bytes.
 	readSize = 64 << 10
-	// defaultMaxUnsent is Config.MaxUnsent where that is 0, in bytes.
-	defaultMaxUnsent = 4 << 20
+	// maxUnsent is how many bytes one connection may have waiting for a peer that does not
+	// read; beyond it the connection is lost.
+	maxUnsent = 4 << 20
 )
 
-// Config says how a loop waits and how much it keeps. The zero value is fit for
+// Config says how a loop waits. The zero value is fit for
 // a loop beside other goroutines.
 type Config struct {
 	// Dedicated is for processes that do nothing but run this loop and collect
@@ -41,9 +41,6 @@ type Config struct {
 	// on without having slept, they need not wake it, and one turn handles more
 	// messages. It does not spin: a loop that finds nothing after that waits.
 	Yield bool
-	// MaxUnsent is how many bytes one connection may have waiting for a peer
-	// that does not read; beyond it the connection is lost. 0 means 4 MiB.
-	MaxUnsent int
 }
 
 // Handler is told what happens on a connection.
@@ -73,7 +70,6 @@ type Loop struct {
 
 // New returns a loop without connections.
 func New(config Config) (*Loop, error) {
-	config.MaxUnsent = cmp.Or(config.MaxUnsent, defaultMaxUnsent)
 	poller, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("create epoll instance: %w", err)

@@ -84,12 +84,11 @@ func TestEchoOfMuchData(t *testing.T) {
 	}{{"tcp", false}, {"unix", false}, {"unix", true}} {
 		t.Run(fmt.Sprintf("%s, yield %t", test.network, test.yield), func(t *testing.T) {
 			network := test.network
-			loop := newLoop(t, Config{MaxUnsent: 16 << 20, Yield: test.yield})
+			loop := newLoop(t, Config{Yield: test.yield})
 			server := &recorder{loop: loop, take: echo}
 			conn := dial(t, network, serve(t, loop, network, server))
-			// More than the read buffer and than the socket's buffers hold: the
-			// peer reads only after it has sent everything.
-			sent := bytes.Repeat([]byte("0123456789abcdef"), 8<<20/16)
+			// More than the read buffer and the buffers of a Unix socket hold.
+			sent := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/16)
 			got := make(chan []byte)
 			go func() {
 				go func() { _, _ = conn.Write(sent) }() // the comparison tells
@@ -139,16 +138,13 @@ func TestUnconsumedBytesComeAgain(t *testing.T) {
 func TestLostConnections(t *testing.T) {
 	boom := errors.New("boom")
 	for _, test := range []struct {
-		name   string
-		take   func(*Conn, []byte) (int, error)
-		config Config
-		send   int // bytes by the peer before it closes
-		want   error
+		name string
+		take func(*Conn, []byte) (int, error)
+		want error
 	}{
-		{"in between messages", nil, Config{}, 10, nil},
-		{"in the middle of a message", func(*Conn, []byte) (int, error) { return 3, nil }, Config{}, 10,
-			io.ErrUnexpectedEOF},
-		{"by the handler's error", func(*Conn, []byte) (int, error) { return 0, boom }, Config{}, 10, boom},
+		{"in between messages", nil, nil},
+		{"in the middle of a message", func(*Conn, []byte) (int, error) { return 3, nil }, io.ErrUnexpectedEOF},
+		{"by the handler's error", func(*Conn, []byte) (int, error) { return 0, boom }, boom},
 		{"by a peer that does not read", func(c *Conn, data []byte) (int, error) {
 			for {
 				if err := c.Write(make([]byte, 1<<16)); err != nil {
@@ -156,10 +152,10 @@ func TestLostConnections(t *testing.T) {
 					return 0, err
 				}
 			}
-		}, Config{MaxUnsent: 1 << 20}, 10, ErrPeerTooSlow},
+		}, ErrPeerTooSlow},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			loop := newLoop(t, test.config)
+			loop := newLoop(t, Config{})
 			var handled error
 			server := &recorder{loop: loop}
 			if test.take != nil {
@@ -170,7 +166,7 @@ func TestLostConnections(t *testing.T) {
 			}
 			conn := dial(t, "unix", serve(t, loop, "unix", server))
 			go func() {
-				_, _ = conn.Write(make([]byte, test.send)) // the loop tells
+				_, _ = conn.Write(make([]byte, 10)) // the loop tells
 				if !errors.Is(test.want, ErrPeerTooSlow) {
 					_ = conn.Close()
 				}
