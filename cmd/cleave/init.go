@@ -106,7 +106,7 @@ func (a app) init(kind, path string, text []byte, force bool) error {
 
 // systemFile returns a system file for path that names a compose file or manifests.
 func systemFile(path, from, address string) ([]byte, error) {
-	d, err := external.OfServices("", from, address)
+	d, err := external.OfServices(from, address)
 	if err != nil {
 		return nil, err
 	}

@@ -9,9 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-func at(callers, calls float64) lab.Point {
-	return lab.Point{Name: "point", Levels: map[string]float64{"callers": callers, "calls": calls}}
-}
+// point has three callers, which make seven calls each.
+var point = lab.Point{Name: "point", Levels: map[string]float64{"callers": 3, "calls": 7}}
 
 func TestWaysThatCannotBe(t *testing.T) {
 	for knobs, c := range map[string]struct{ deployment, want string }{
@@ -59,7 +58,7 @@ func TestLayouts(t *testing.T) {
 			"caller@node-1>callee callee@node-2!direct"},
 		"a  socket": {map[string]string{"over": "unix"}, "caller/sockets>callee callee/sockets"},
 	} {
-		layout, err := System{}.Layout(lab.Variant{Architecture: HTTP, Knobs: c.knobs}, at(3, 7), 1)
+		layout, err := System{}.Layout(lab.Variant{Architecture: HTTP, Knobs: c.knobs}, point, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +114,7 @@ func TestAudit(t *testing.T) {
 			}
 			reports = append(reports, lab.UnitReport{Unit: unit, Data: text})
 		}
-		audit := System{}.Audit(lab.Variant{Architecture: HTTP}, at(3, 7), reports)
+		audit := System{}.Audit(lab.Variant{Architecture: HTTP}, point, reports)
 		if audit.Verdict != c.want || c.says != "" &&
 			!slices.ContainsFunc(audit.Problems, func(p string) bool { return strings.Contains(p, c.says) }) {
 			t.Errorf("%s: %+v", name, audit)

@@ -36,7 +36,7 @@ func expectChanged(t *testing.T, d Definition, name string) {
 
 func TestServicesAreChanged(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": changeable})
-	d, err := OfServices("", path, "")
+	d, err := OfServices(path, "")
 	must(t, err)
 	if err := d.Change("", []string{"cart.cpu=0.5"}); err != nil || d.Name != "shop-cart.cpu-0.5" {
 		t.Errorf("it is called %s, %v", d.Name, err)
@@ -76,7 +76,7 @@ func TestNothingIsSaidOfWhatIsLeftOut(t *testing.T) {
   shared: {image: shared, build: .}
   sharing: {image: shared, build: .}
 `})
-	d, err := OfServices("", path, "")
+	d, err := OfServices(path, "")
 	if err == nil {
 		err = d.Change("", []string{"ads-cache=null", "gone=null", "other.image=another", "shared=null"})
 	}
@@ -98,7 +98,7 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 		"cart.memory=much": "expected a size such as 256Mi", "cart.speed=2": "is none of", "cart": "is none of",
 		"cart.image=-x": "expected a name such as", "web=null": "no port is published",
 	} {
-		d, err := OfServices("", path, "")
+		d, err := OfServices(path, "")
 		must(t, err)
 		if err := d.Change("", []string{word}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want it to say %q", word, err, says)

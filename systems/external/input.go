@@ -54,8 +54,9 @@ func (in Input) HasServices() bool { return in.isCompose || in.isManifests }
 // IsSystem reports whether it is a system file, by its keys, or has services.
 func (in Input) IsSystem() bool { return in.isSystem || in.HasServices() }
 
-// OfServices returns the system of a compose file or of manifests at a path. See Input.Definition.
-func OfServices(name, path, address string) (Definition, error) {
+// OfServices returns the system of a compose file or of manifests at a path, under the name of its project.
+// See Input.Definition.
+func OfServices(path, address string) (Definition, error) {
 	in, err := Open(path)
 	if err == nil && !in.HasServices() {
 		err = fmt.Errorf("%s is neither a compose file nor manifests", path)
@@ -63,7 +64,7 @@ func OfServices(name, path, address string) (Definition, error) {
 	if err != nil {
 		return Definition{}, err
 	}
-	return in.Definition(name, address)
+	return in.Definition("", address)
 }
 
 // Definition returns the system of a compose file or of manifests. name "" stands for the name of its

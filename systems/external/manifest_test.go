@@ -136,7 +136,7 @@ func manifestFolder(t *testing.T, texts ...string) string {
 // ofManifests returns the units of a folder with manifests, by their names, and these in order.
 func ofManifests(t *testing.T, way string) (d Definition, units map[string]lab.UnitSpec, names []string) {
 	t.Helper()
-	d, err := OfServices("", manifestFolder(t, shopManifests, shopConfig), "")
+	d, err := OfServices(manifestFolder(t, shopManifests, shopConfig), "")
 	must(t, err)
 	all, err := d.In([]string{way})
 	if err != nil || d.Name != "shop-1" || all[0].Kind() != kindServices {
@@ -220,7 +220,7 @@ spec:
 		"chosen":     {"", "http://db:5432/", "db-1", ""},
 		"no Service": {"", "http://shop:1/", "", "leads to no service"},
 	} {
-		d, err := OfServices("", manifestFolder(t, shopManifests, shopConfig, c.more), c.address)
+		d, err := OfServices(manifestFolder(t, shopManifests, shopConfig, c.more), c.address)
 		if c.says != "" {
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %v, want it to say %q", name, err, c.says)
@@ -257,14 +257,14 @@ func TestWhatIsNotReadOfManifestsIsNamed(t *testing.T) {
 			"metadata: {name: lost}\nspec: {selector: {app: x}, ports: [{port: 1}]}\n": "Service lost selects no " +
 			"workload",
 	} {
-		_, err := OfServices("", manifestFolder(t, text), "")
+		_, err := OfServices(manifestFolder(t, text), "")
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want it to say %q", err, says)
 		}
 	}
 	folder := manifestFolder(t, workload("containers: [{name: a, image: a, securityContext: "+
 		"{privileged: true}}]"))
-	d, err := OfServices("", folder, "")
+	d, err := OfServices(folder, "")
 	if err != nil || !slices.Equal(d.Risks, []string{"service a: is privileged (true) or has capabilities ()"}) {
 		t.Errorf("the risks are %q, %v", d.Risks, err)
 	}
@@ -295,7 +295,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: fill, image: 
 		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		must(t, os.WriteFile(file, []byte(text), 0o600))
 	}
-	d, err := OfServices("", folder, "http://web:80/")
+	d, err := OfServices(folder, "http://web:80/")
 	must(t, err)
 	units, names := layoutOf(t, d)
 	web, fill := units["web"], units["fill"]
@@ -310,7 +310,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: fill, image: 
 	own := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: own}\n" +
 		"spec: {template: {spec: {containers: [{name: own, image: own}]}}}\n"
 	must(t, os.WriteFile(filepath.Join(folder, "own.yaml"), []byte(own), 0o600))
-	d, err = OfServices("", folder, "http://own:80/")
+	d, err = OfServices(folder, "http://own:80/")
 	if err != nil || !slices.Equal(d.Units(), []string{"own"}) {
 		t.Errorf("with a manifest of its own the folder is %q, %v", d.Units(), err)
 	}
@@ -337,7 +337,7 @@ func TestManifestsAreReadWithinLimits(t *testing.T) {
 		"spec: {containers: [{name: web, image: web:1, ports: [{containerPort: 80}]}]}}}\n" +
 		"---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\n" +
 		"spec: {type: NodePort, selector: {app: web}, ports: [{port: 80}]}\n"
-	if d, err := OfServices("", manifestFolder(t, web), ""); err != nil || d.Entry != "web" {
+	if d, err := OfServices(manifestFolder(t, web), ""); err != nil || d.Entry != "web" {
 		t.Errorf("aliases: entered at %q, %v", d.Entry, err)
 	}
 	laughs := "metadata: {annotations: {a0: &a0 [x, x, x, x, x, x, x, x, x, x]"
@@ -350,7 +350,7 @@ func TestManifestsAreReadWithinLimits(t *testing.T) {
 		web + "---\nkind: [}\n": "a.yaml:11: this is no YAML",
 		"kind: " + strings.Repeat("[", 99) + strings.Repeat("]", 99): "a.yaml:1: nested deeper than 64 levels",
 	} {
-		_, err := OfServices("", manifestFolder(t, text), "")
+		_, err := OfServices(manifestFolder(t, text), "")
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.40q: %v, want it to say %q", text, err, says)
 		}

@@ -33,7 +33,7 @@ func parseBeside(compose, text string) (Definition, error) {
 // ofCompose reads a compose file as it is deployed where nothing is said.
 func ofCompose(t *testing.T, text, address string) (Definition, error) {
 	t.Helper()
-	d, err := OfServices("", projectFolder(t, map[string]string{"compose.yaml": text}), address)
+	d, err := OfServices(projectFolder(t, map[string]string{"compose.yaml": text}), address)
 	if err != nil {
 		return d, err
 	}
@@ -100,7 +100,7 @@ func TestAComposeFileBecomesUnits(t *testing.T) {
 	t.Setenv("TAG", "2")
 	t.Setenv("COMPOSE_PROFILES", "")
 	path := projectFolder(t, writtenShop())
-	d, err := OfServices("", path, "")
+	d, err := OfServices(path, "")
 	must(t, err)
 	all, err := d.In(nil)
 	if err != nil || d.Name != "shop" || all[0].Kind() != kindServices || all[0].Deployment != lab.DockerBridge {
@@ -205,7 +205,7 @@ func TestPortsThatAreNotOfTCPAreNamed(t *testing.T) {
   ports: [{port: 80}, {port: 53, protocol: UDP, name: dns}]}}
 `
 	must(t, os.WriteFile(path, []byte(manifests), 0o600))
-	if d, err = OfServices("", path, ""); err != nil || !slices.Equal(d.Notes, []string{note}) {
+	if d, err = OfServices(path, ""); err != nil || !slices.Equal(d.Notes, []string{note}) {
 		t.Errorf("manifests: %q, %v", d.Notes, err)
 	}
 }
@@ -303,7 +303,7 @@ services:
   none: {image: a, restart: always, deploy: {restart_policy: {condition: none}}}
   any: {image: a, deploy: {restart_policy: {condition: any}}}
 `})
-	d, err := OfServices("", path, "")
+	d, err := OfServices(path, "")
 	must(t, err)
 	units, _ := layoutOf(t, d)
 	for name, want := range map[string]bool{"web": false, "no": false, "always": true, "failure": true,
@@ -321,7 +321,7 @@ func TestLinesOfUsersFilesAreCounted(t *testing.T) {
 			"ports: [\"80\"]\n",
 		"db.yaml": "services:\n  db:\n    image: db:1\n",
 	}
-	d, err := OfServices("", projectFolder(t, files), "")
+	d, err := OfServices(projectFolder(t, files), "")
 	must(t, err)
 	if d.FileLines != 6 { // services, and three lines of web and two of db
 		t.Errorf("the compose file has %d lines, want 6", d.FileLines)

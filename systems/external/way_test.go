@@ -110,7 +110,7 @@ services:
 networks: {back: {ipam: {config: [{subnet: 10.9.0.0/24}]}}}
 volumes: {data: {}}
 `})
-	d, err := OfServices("", path, "")
+	d, err := OfServices(path, "")
 	must(t, err)
 	want := map[string]string{"db": "keeps data in a volume at /data",
 		"fixed": "has an address of its own, 10.9.0.2",

@@ -33,7 +33,7 @@ func booksAndCancels(s *session) {
 	if listed := s.booked(); !slices.Equal(listed, all) {
 		s.Errorf("listed %+v, want %+v", listed, all)
 	}
-	other := s.other(1)
+	other := s.other()
 	if theirs := other.book("ATH-ATL-20260227-2"); theirs[0].ID == single[0].ID {
 		s.Error("two bookings have one id")
 	}

@@ -145,7 +145,7 @@ func changesCustomers(s *session) {
 	if changed != want || found != want {
 		s.Errorf("changed to %+v, found %+v, want %+v", changed, found, want)
 	}
-	other := s.other(1)
+	other := s.other()
 	s.refused("another customer", s.ask("PUT", path+other.login, contact("1", "2")), "not-yours")
 	for what, body := range map[string]string{
 		"no address": `{"phone":"1"}`, "no phone": strings.Replace(contact("1", "2"), `"phone":"1"`, `"miles":"1"`,

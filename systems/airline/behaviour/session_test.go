@@ -53,10 +53,10 @@ func newSession(t *testing.T, a *Airline, n int) *session {
 	return s
 }
 
-// other is another customer of the same check; i is 1 to 3.
-func (s *session) other(i int) *session {
+// other returns a session of another customer of the same check.
+func (s *session) other() *session {
 	s.Helper()
-	return newSession(s.T, s.airline, s.first+i)
+	return newSession(s.T, s.airline, s.first+1)
 }
 
 func (s *session) logIn(n int) string {
