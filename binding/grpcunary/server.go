@@ -123,14 +123,23 @@ func (s *Server) enter(raw net.Conn) {
 	})
 }
 
+// greetingTimeout is the time in which a client must have said that it speaks HTTP/2.
+const greetingTimeout = 5 * time.Second
+
 // converse greets the client and takes its calls until the connection is over.
 func (c *served) converse() error {
+	if err := c.SetReadDeadline(time.Now().Add(greetingTimeout)); err != nil {
+		return err
+	}
 	greeting := make([]byte, len(preface))
 	if _, err := io.ReadFull(c.conn, greeting); err != nil {
 		return err
 	}
 	if string(greeting) != preface {
 		return wrong("the client does not speak HTTP/2")
+	}
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	c.out = appendSettings(c.out, settingStreams, concurrentStreams, settingWindow, ourWindow)

@@ -10,24 +10,47 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/accept"
+	"github.com/cleave-lab/cleave/binding/bindingtest"
 )
 
-// greeted returns a client's end of a connection to a server of echoDesc. The server has greeted it.
-func greeted(t *testing.T) (*Server, net.Conn) {
+// entered returns a client's end of a connection to a server of echoDesc. The client has said a text.
+func entered(t *testing.T, text string) (*Server, net.Conn) {
 	t.Helper()
 	server := NewServer(1<<10, statusFaults{})
 	server.RegisterService(&echoDesc, nil)
 	near, far := net.Pipe()
 	server.enter(far)
 	t.Cleanup(func() { _ = near.Close() })
-	greeting := len(appendSettings(nil, 0, 0, 0, 0)) + len(appendNumber(nil, frameWindow, 0, 0))
-	if _, err := near.Write([]byte(preface)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(near, make([]byte, greeting)); err != nil {
-		t.Fatal(err)
-	}
+	_, err := near.Write([]byte(text))
+	bindingtest.Must(t, err)
 	return server, near
+}
+
+// greeted returns the same of a client that the server has greeted.
+func greeted(t *testing.T) (*Server, net.Conn) {
+	t.Helper()
+	server, near := entered(t, preface)
+	greeting := len(appendSettings(nil, 0, 0, 0, 0)) + len(appendNumber(nil, frameWindow, 0, 0))
+	_, err := io.ReadFull(near, make([]byte, greeting))
+	bindingtest.Must(t, err)
+	return server, near
+}
+
+// TestAClientThatDoesNotGreetLosesItsConnection, whether it says nothing or half of it. One that has greeted
+// stays.
+func TestAClientThatDoesNotGreetLosesItsConnection(t *testing.T) {
+	for said, stay := range map[string]int{"": 0, preface[:10]: 0, preface: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			server, near := entered(t, said)
+			defer server.Stop()
+			go func() { _, _ = io.Copy(io.Discard, near) }() // until the end
+			time.Sleep(2 * greetingTimeout)
+			synctest.Wait()
+			if n := server.connections(); n != stay {
+				t.Errorf("it has %d connections with who said %q, want %d", n, said, stay)
+			}
+		})
+	}
 }
 
 // connections returns how many connections a server has.
