@@ -24,8 +24,8 @@ type received struct {
 	sequence uint64
 }
 
-// worker hands received messages to a handler, in the order in which they came. It belongs to one session with
-// the broker: when that ends, what is left is dropped, as the broker will hand it out again.
+// worker hands received messages to a handler, in the order in which they came. It belongs to one session
+// with the broker: when that ends, what is left is dropped, as the broker will hand it out again.
 type worker struct {
 	subscription Subscription
 	handler      Handler
