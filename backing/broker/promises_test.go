@@ -121,6 +121,16 @@ func awaitDepth(t *testing.T, c Client, queue string, want Depth) {
 	t.Fatalf("depth of %s = %+v, want %+v", queue, got, want)
 }
 
+// awaitDelivered waits until a client has so many messages: the broker counts before it does.
+func awaitDelivered(t *testing.T, c Client, want int64) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); c.Counts().Delivered != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("delivered %d, want %d", c.Counts().Delivered, want)
+		}
+	}
+}
+
 func arrivesWhole(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
 	sent := Message{ID: "m1", Type: "order.created", Key: "o7", Headers: map[string]string{"Trace": "a;b"},
@@ -212,12 +222,7 @@ func prefetchBounds(t *testing.T, f *fixture) {
 		return nil
 	})
 	awaitDepth(t, c, "views", Depth{Ready: 15, Unacked: 5})
-	for end := time.Now().Add(time.Minute); c.Counts().Delivered < 5 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // the broker counts before the client does
-	}
-	if n := c.Counts().Delivered; n != 5 {
-		t.Errorf("delivered %d, want 5", n)
-	}
+	awaitDelivered(t, c, 5)
 	free()
 	awaitDepth(t, c, "views", Depth{})
 }
@@ -305,6 +310,7 @@ func stoppedConsumer(t *testing.T, f *fixture) {
 		return ctx.Err()
 	})
 	<-begun
+	awaitDelivered(t, c, 5) // what is still on its way comes again late
 	running.stop(t)
 	s := newSink()
 	consume(t, c, Subscription{Queue: "views"}, s.handle)
