@@ -19,7 +19,10 @@ import (
 )
 
 // cassandra speaks to one node. The driver prepares statements and keeps them.
-type cassandra struct{ session *gocql.Session }
+type cassandra struct {
+	session     *gocql.Session
+	connections int
+}
 
 const (
 	// answerWithin bounds a request where its context does not.
@@ -48,7 +51,7 @@ func openCassandra(ctx context.Context, address *url.URL, options Options) (driv
 	if err != nil {
 		return nil, err
 	}
-	return cassandra{session}, nil
+	return cassandra{session, options.Connections}, nil
 }
 
 // connectCassandra dials the node of the address, and no other: what a node says of where
@@ -149,7 +152,7 @@ func (c cassandra) insert(ctx context.Context, table *statements, key [16]byte, 
 		arguments = append(arguments, value)
 	}
 	defer beginSpan(ctx, "INSERT "+table.Name).End()
-	return cassandraFailure(retryCanceled(ctx, func() error {
+	return cassandraFailure(c.retryCanceled(ctx, func() error {
 		return c.session.Query("INSERT"+table.insert, arguments...).ExecContext(ctx)
 	}))
 }
@@ -157,7 +160,7 @@ func (c cassandra) insert(ctx context.Context, table *statements, key [16]byte, 
 func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error) {
 	defer beginSpan(ctx, "SELECT "+table.Name).End()
 	values := make([][]byte, len(table.Columns))
-	err := retryCanceled(ctx, func() error {
+	err := c.retryCanceled(ctx, func() error {
 		return c.session.Query(table.get, gocql.UUID(key)).ScanContext(ctx, destinations(values)...)
 	})
 	if errors.Is(err, gocql.ErrNotFound) {
@@ -180,17 +183,16 @@ func beginSpan(ctx context.Context, statement string) trace.Span {
 }
 
 // retryCanceled runs a statement, which may be repeated, and runs it again if the driver's connection has
-// ended under it: the driver then says that a context was canceled, which was not the caller's.
-func retryCanceled(ctx context.Context, run func() error) error {
-	ended := func(err error) bool { return errors.Is(err, context.Canceled) && ctx.Err() == nil }
-	err := run()
-	if ended(err) {
-		err = run()
+// ended under it, as each of them may have: the driver then says that a context was canceled, which was
+// not the caller's.
+func (c cassandra) retryCanceled(ctx context.Context, run func() error) error {
+	for range 1 + c.connections {
+		err := run()
+		if !errors.Is(err, context.Canceled) || ctx.Err() != nil {
+			return err
+		}
 	}
-	if ended(err) {
-		return errors.New("the driver's connections end as they begin")
-	}
-	return err
+	return errors.New("the driver's connections end as they begin")
 }
 
 // page goes on where the server says.

@@ -253,13 +253,16 @@ func TestAConnectionEndsUnderAStatement(t *testing.T) {
 		answers []error
 		want    error
 	}{
-		"once":           {t.Context(), []error{context.Canceled, nil}, nil},
-		"twice":          {t.Context(), []error{context.Canceled, context.Canceled}, ErrUnavailable},
+		"one of two": {t.Context(), []error{context.Canceled, nil}, nil},
+		"both":       {t.Context(), []error{context.Canceled, context.Canceled, nil}, nil},
+		"new ones, too": {t.Context(), []error{context.Canceled, context.Canceled, context.Canceled},
+			ErrUnavailable},
 		"by the caller":  {canceled, []error{context.Canceled}, context.Canceled},
 		"something else": {t.Context(), []error{other}, other},
 	} {
 		asked := 0
-		err := cassandraFailure(retryCanceled(c.ctx, func() error { asked++; return c.answers[asked-1] }))
+		two := cassandra{connections: 2}
+		err := cassandraFailure(two.retryCanceled(c.ctx, func() error { asked++; return c.answers[asked-1] }))
 		if !errors.Is(err, c.want) || asked != len(c.answers) {
 			t.Errorf("%s: %v after %d times, want %v after %d", name, err, asked, c.want, len(c.answers))
 		}
