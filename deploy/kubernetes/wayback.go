@@ -203,7 +203,7 @@ func (w *wayBack) settle() {
 }
 
 // watch notes the end of the pod, after which no unit comes any more, unless the trial ends before.
-func (w *wayBack) watch(pods *told) {
+func (w *wayBack) watch(pods *podCache) {
 	_, err := pods.await(w.open, w.pod, func(state api.Pod, gone bool) (bool, error) {
 		return false, whyEnded(state, gone)
 	})

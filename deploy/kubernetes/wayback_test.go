@@ -70,16 +70,16 @@ func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
 	}
 	state := api.Pod{}
 	state.Metadata.Name = "pod"
-	for says, tell := range map[string]func(pods *told){
-		"somebody has removed its pod": func(pods *told) { pods.tell(state, true) },
-		"its program ended: exit status 137 (OOMKilled)": func(pods *told) {
+	for says, tell := range map[string]func(pods *podCache){
+		"somebody has removed its pod": func(pods *podCache) { pods.tell(state, true) },
+		"its program ended: exit status 137 (OOMKilled)": func(pods *podCache) {
 			over := state
 			over.Status.ContainerStatuses = []api.ContainerStatus{{State: api.ContainerState{
 				Terminated: &api.Terminated{ExitCode: 137, Reason: "OOMKilled"}}}}
 			pods.tell(over, false)
 		},
 	} {
-		way, pods := wayThatWorked(), newTold()
+		way, pods := wayThatWorked(), newPodCache()
 		pods.tell(state, false)
 		said, watched := way.log.Expect(says), make(chan struct{})
 		go func() {
@@ -98,7 +98,7 @@ func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
 			t.Errorf("it ends with %v, want %q", err, says)
 		}
 	}
-	way, pods := wayThatWorked(), newTold()
+	way, pods := wayThatWorked(), newPodCache()
 	way.settle()
 	way.end() // as the trial does, before it removes the pod
 	pods.tell(state, true)

@@ -74,19 +74,19 @@ type Place struct {
 // Unit is a unit that is joined.
 type Unit struct {
 	hosting.Unit
-	design   *rehearsal.Design
-	index    int
-	scores   []*score
-	parts    map[int]rehearsalpb.Part // the other units, by their index
-	stations map[string]*station      // embedded stores, by their name
-	workers  chan struct{}            // has an entry for each call that is being played; nil: no limit
-	counts   *counts
-	burner   *burner
-	sleeper  *sleeper
-	aside    atomic.Int64  // work under way that nobody waits for
-	pause    time.Duration // between two probes
-	each     int           // probes of each kind
-	dry      bool          // probes are sent
+	design     *rehearsal.Design
+	index      int
+	calls      []*preparedCall
+	parts      map[int]rehearsalpb.Part  // the other units, by their index
+	stores     map[string]*embeddedStore // embedded stores, by their name
+	workers    chan struct{}             // has an entry for each call that is being played; nil: no limit
+	counts     *counts
+	burner     *burner
+	sleeper    *sleeper
+	background atomic.Int64  // work under way that nobody waits for
+	pause      time.Duration // between two probes
+	each       int           // probes of each kind
+	probing    bool          // probes are sent
 
 	frontCPU            []time.Duration // that this program takes for a client's request here, by operation
 	storeCPU, storeWait time.Duration   // that it takes for a call of a store that is a unit
@@ -98,9 +98,9 @@ func Open(ctx context.Context, design *rehearsal.Design, name string, place Plac
 	if index < 0 {
 		return nil, fmt.Errorf("the design has no unit %q", name)
 	}
-	u := &Unit{design: design, index: index, parts: map[int]rehearsalpb.Part{}, stations: map[string]*station{},
-		burner: newBurner(), sleeper: &sleeper{}, pause: min(place.Pause, longestPause),
-		frontCPU: make([]time.Duration, len(design.Roots)),
+	u := &Unit{design: design, index: index, parts: map[int]rehearsalpb.Part{},
+		stores: map[string]*embeddedStore{}, burner: newBurner(), sleeper: &sleeper{},
+		pause: min(place.Pause, longestPause), frontCPU: make([]time.Duration, len(design.Roots)),
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Calls: hosting.Calls{Binding: design.Binding,
 			Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(problemOf)}}}
 	u.LogErrors()
