@@ -22,11 +22,11 @@ type bound struct {
 	by   string
 }
 
-// capacities returns the capacities of both placements, with the CPU times that users who never pause cause. If
-// the capacity of the system as it is was measured, both are multiplied with measured / simulated: the load
-// generator, and whatever else the model lacks, slow both down. Those of other placements check that. A system
-// that waits for disks or locks uses less than its cores even then: its units fall idle, and hops take more
-// than they do on a busy host.
+// capacities returns the capacities of both placements, with the CPU times that users who never pause cause.
+// If the capacity of the system as it is was measured, both are multiplied with measured / simulated: the
+// load generator, and whatever else the model lacks, slow both down. Those of other placements check that. A
+// system that waits for disks or locks uses less than its cores even then: its units fall idle, and hops take
+// more than they do on a busy host.
 func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
 	q := a.Question
 	users, rate, used := measuredCapacity(q.Model, q.MeasuredCores)

@@ -156,7 +156,7 @@ func (a Answer) writeChecks(w io.Writer) {
 	}
 	figure.Columns(w, rows)
 	if aside {
-		fmt.Fprintln(w, "  rates in brackets: the answer does not hang on them, others are nearer to that of the question")
+		fmt.Fprintln(w, "  rates in brackets: others are nearer to that of the question, on which the answer hangs")
 	}
 	for _, c := range a.Checks {
 		if beyond, passed := c.judge(); passed && beyond != "" {

@@ -71,16 +71,16 @@ func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
 	state := api.Pod{}
 	state.Metadata.Name = "pod"
 	for says, tell := range map[string]func(pods *podCache){
-		"somebody has removed its pod": func(pods *podCache) { pods.tell(state, true) },
+		"somebody has removed its pod": func(pods *podCache) { pods.update(state, true) },
 		"its program ended: exit status 137 (OOMKilled)": func(pods *podCache) {
 			over := state
 			over.Status.ContainerStatuses = []api.ContainerStatus{{State: api.ContainerState{
 				Terminated: &api.Terminated{ExitCode: 137, Reason: "OOMKilled"}}}}
-			pods.tell(over, false)
+			pods.update(over, false)
 		},
 	} {
 		way, pods := wayThatWorked(), newPodCache()
-		pods.tell(state, false)
+		pods.update(state, false)
 		said, watched := way.log.Expect(says), make(chan struct{})
 		go func() {
 			defer close(watched)
@@ -101,7 +101,7 @@ func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
 	way, pods := wayThatWorked(), newPodCache()
 	way.settle()
 	way.end() // as the trial does, before it removes the pod
-	pods.tell(state, true)
+	pods.update(state, true)
 	way.watch(pods)
 	if err := way.Close(); err != nil {
 		t.Errorf("a trial that has removed its pod ends with %v", err)

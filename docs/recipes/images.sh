@@ -19,7 +19,8 @@ build() {
   for version in "${@:3}"; do
     mkdir "$folder/$version"
     GOBIN="$folder/$version" CGO_ENABLED=0 GOFLAGS=-trimpath go install -ldflags='-s -w' "$1/$2@v$version"
-    printf 'FROM scratch\nCOPY %s /\nENTRYPOINT ["/%s"]\n' "$program" "$program" >"$folder/$version/Dockerfile"
+    printf 'FROM scratch\nCOPY %s /\nENTRYPOINT ["/%s"]\n' "$program" "$program" \
+      >"$folder/$version/Dockerfile"
     docker build --quiet --tag "recipes/${program#go-}:$version" "$folder/$version"
   done
 }

@@ -154,8 +154,8 @@ func (p player) run(ctx context.Context, arguments ...string) error {
 		bytes.TrimSpace(said[max(0, len(said)-most):]))
 }
 
-// rates returns the rates at which all is held against the truth, those of an earlier bench if its results are
-// used again.
+// rates returns the rates at which all is held against the truth: those of an earlier bench, if its results
+// are used again.
 func (p player) rates(ctx context.Context, m model.Model) (rates []float64, err error) {
 	path := filepath.Join(p.results, "rates.json")
 	if text, err := os.ReadFile(path); err == nil {

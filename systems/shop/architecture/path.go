@@ -302,8 +302,8 @@ func name(v lab.Variant, onTheWay []lab.KnobChange) string {
 	return strings.NewReplacer(",", ".", "=", ".", "+", "-").Replace(strings.Join(words, "-"))
 }
 
-// isSelfExplanatory reports whether a value shows which knob it belongs to: no other knob has it, and it is not
-// a number.
+// isSelfExplanatory reports whether a value shows which knob it belongs to: no other knob has it, and it is
+// not a number.
 func isSelfExplanatory(value string) bool {
 	if _, err := strconv.ParseFloat(value, 64); err == nil {
 		return false
