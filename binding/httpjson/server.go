@@ -44,6 +44,9 @@ type method struct {
 	impl any
 }
 
+// requestTimeout bounds the time of a request that comes in parts. One that comes whole needs no deadline.
+const requestTimeout = 10 * time.Second
+
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
 	sum := rpc.Sum(rpc.JSON{}, options)
@@ -51,7 +54,7 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, 
 		methods: make(map[string]method), tracer: sum.Tracer, logError: sum.LogError}
 	var err error
 	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: maxBody},
-		leanhttp.Patience{Answer: accept.AnswerTimeout}, s.answer, s.refuse)
+		leanhttp.Patience{Request: requestTimeout, Answer: accept.AnswerTimeout}, s.answer, s.refuse)
 	return s, err
 }
 

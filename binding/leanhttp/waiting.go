@@ -81,9 +81,10 @@ func (s *Server) isClosing() bool {
 // served is a connection of the server.
 type served struct {
 	net.Conn
-	cancel context.CancelFunc // of the request that is being answered
-	busy   bool               // a request is being answered; guarded by Server.mu
-	begun  bool               // a part of a request has come, and its time runs
+	cancel  context.CancelFunc // of the request that is being answered
+	busy    bool               // a request is being answered; guarded by Server.mu
+	begun   bool               // a part of a request has come, and its time runs
+	limited bool               // reading has a deadline
 }
 
 // serve answers the requests of one connection in turn.
@@ -140,17 +141,20 @@ const keptBytes = 64 << 10
 
 // read reads more of a request, or waits for the next one. Further parts of a request do not extend its time.
 func (s *Server) read(c *served, in *[]byte) error {
-	if s.patience.Request+s.patience.Idle > 0 && !c.begun {
+	if !c.begun {
 		patience := s.patience.Idle
 		if c.begun = len(*in) > 0; c.begun {
 			patience = s.patience.Request
 		}
-		var until time.Time // zero: for ever
-		if patience > 0 {
-			until = time.Now().Add(patience)
-		}
-		if err := c.SetReadDeadline(until); err != nil {
-			return err
+		if patience > 0 || c.limited {
+			c.limited = patience > 0
+			var until time.Time // zero: for ever
+			if c.limited {
+				until = time.Now().Add(patience)
+			}
+			if err := c.SetReadDeadline(until); err != nil {
+				return err
+			}
 		}
 	}
 	_, err := Fill(c, in)

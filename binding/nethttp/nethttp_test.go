@@ -67,6 +67,7 @@ func leanServe(
 // TestLimits: whoever sends what is no call, too much or too slowly is told so, or cut
 // off, in the time and with the memory that the limits allow.
 func TestLimits(t *testing.T) {
+	const halfABody = "POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"
 	for name, c := range map[string]struct {
 		sent string
 		want string // what the answer begins with; empty: the connection just ends
@@ -77,38 +78,51 @@ func TestLimits(t *testing.T) {
 			"HTTP/1.1 431 "},
 		"a head that stops": {"POST /a.B/C HTTP/1.1\r\nHos", "HTTP/1.1 400 "},
 		"nothing at all":    {"", ""},
-		"a body that stops": {"POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{",
-			"HTTP/1.1 400 "},
+		"a body that stops": {halfABody, "HTTP/1.1 400 "},
 		"a body that is too big": {"POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n" +
 			strings.Repeat("x", bindingtest.MaxBody+1), "HTTP/1.1 400 "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			bindingtest.Must(t, err)
-			stop := serve(t, listener, func(r grpc.ServiceRegistrar) { r.RegisterService(&reader, nil) }, nil)
-			defer func() {
-				if err := stop(t.Context()); err != nil {
-					t.Error(err)
-				}
-			}()
-			connection, err := net.Dial("tcp", listener.Addr().String())
-			bindingtest.Must(t, err)
-			defer func() { _ = connection.Close() }() // the other end has done so
-			bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3*time.Minute)))
-			if _, err := connection.Write([]byte(c.sent)); err != nil {
-				t.Fatal(err)
-			}
-			answer, err := io.ReadAll(connection)
-			var late net.Error
-			if errors.As(err, &late) && late.Timeout() {
-				t.Fatal("the connection stays open")
-			}
-			if !strings.HasPrefix(string(answer), c.want) || c.want == "" && len(answer) > 0 {
-				t.Errorf("answered %q, error %v, want %q", answer, err, c.want)
+			if got := answerTo(t, serve, c.sent); !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("answered %q, want %q", got, c.want)
 			}
 		})
 	}
+	t.Run("a body that stops, to the lean one", func(t *testing.T) {
+		t.Parallel()
+		if got := answerTo(t, leanServe, halfABody); got != "" {
+			t.Errorf("answered %q", got)
+		}
+	})
+}
+
+// answerTo returns what a server answers to a text, until it ends the connection.
+func answerTo(
+	t *testing.T, serve func(*testing.T, net.Listener, func(grpc.ServiceRegistrar), rpc.Faults, ...rpc.Option,
+	) func(context.Context) error, text string,
+) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	bindingtest.Must(t, err)
+	stop := serve(t, listener, func(r grpc.ServiceRegistrar) { r.RegisterService(&reader, nil) }, nil)
+	defer func() {
+		if err := stop(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	connection, err := net.Dial("tcp", listener.Addr().String())
+	bindingtest.Must(t, err)
+	defer func() { _ = connection.Close() }() // the other end has done so
+	bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3*time.Minute)))
+	_, err = connection.Write([]byte(text))
+	bindingtest.Must(t, err)
+	answer, err := io.ReadAll(connection)
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
+		t.Fatal("the connection stays open")
+	}
+	return string(answer)
 }
 
 // TestAnAnswerThatIsTooLongIsNamed by both clients, and as a fault of the callee: nobody shall ask it again.
