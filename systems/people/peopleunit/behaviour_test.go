@@ -68,9 +68,7 @@ func startAt(
 		unit := design.Units[i].Name
 		u, err := Open(ctx, design, unit, Place{Database: s.database, Dir: identities, Key: key,
 			Peer: func(name string) (string, error) { return addresses[name], nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		u.LogError = s.logError
 		s.tracers[unit] = u.Spans
 		if u.Log != nil {

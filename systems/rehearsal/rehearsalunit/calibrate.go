@@ -227,8 +227,8 @@ func (u *Unit) metered(work func() error) (process, thread time.Duration, err er
 // answered begins every answer that is no refusal.
 var answered = []byte("HTTP/1.1 200 ")
 
-// readAnswer reads an answer to the end of its JSON object. A refusal is an error: it tells nothing of what
-// the request takes, and its end, which may be that of a plain text, is not waited for.
+// readAnswer reads an answer to the end of its JSON object. A refusal is an error: it does not show what the
+// request takes. Its end, which may be that of a plain text, is not waited for.
 func readAnswer(descriptor int, into []byte) error {
 	for n := 0; ; {
 		more, err := unix.Read(descriptor, into[n:])

@@ -220,8 +220,8 @@ type unit struct {
 	syncsBefore *int64
 }
 
-// Run runs one unit of a design until ctx ends; then it finishes the requests in
-// flight. Errors are on standard error.
+// Run runs one unit of a design until it is told to stop or ctx ends; then it finishes
+// the requests in flight. Errors are on standard error.
 func Run(
 	ctx context.Context, design architecture.Design, kind, instance string, place Place,
 ) (report Report, err error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// ErrOvertaken means that somebody else works on an order by now, or that it is
-// where it was going: the time of the caller's lease was up.
+// ErrOvertaken means that another coordinator works on an order by now, or has ended
+// it: the time of the caller's lease was up.
 var ErrOvertaken error = rpc.Problemf(rpc.DeadlineExceeded,
 	"the time for this order was up, and it was taken over")
 

@@ -51,9 +51,7 @@ func startWith(
 ) network {
 	t.Helper()
 	design, err := architecture.New(name, turned)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Key: testKey}
 	if design.Broker != "" {
 		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
@@ -71,9 +69,7 @@ func startWith(
 	var all sync.WaitGroup
 	for _, u := range design.Units {
 		unit, err := Open(ctx, design, u.Name, place)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		unit.LogError = func(err error) { t.Logf("logs: %v", err) }
 		change(unit)
 		all.Go(func() {
