@@ -61,7 +61,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	}
 	if len(metered) == 0 {
 		return withCode(exitFailed, "no metered trial at %s counts: cleave report %s says why, and "+
-			"--no-gates counts disturbed ones, too", low.Name, folder.Dir())
+			"docs/trials.md what to do", low.Name, folder.Dir())
 	}
 	if foreign { // what is received has no warm-up in it
 		from.Name, warmUp = s.Title, 0
