@@ -19,7 +19,7 @@ type Meter struct {
 
 // New returns a meter whose sampling takes at most 0.4 % of one core between the marks
 // of a trial, whatever the number of units: it measures its own cost and samples less
-// often when rounds are expensive. It samples every 100 ms at most.
+// often when rounds are expensive. It never samples more often than every 100 ms.
 func New() *Meter {
 	return &Meter{share: 0.004, shortest: 100 * time.Millisecond}
 }

@@ -24,7 +24,7 @@ type Conductor struct {
 	Deployers map[string]lab.Deployer // by the name of the deployment
 	Backings  map[string]lab.Backing  // by kind
 	Meter     lab.Meter
-	Injector  lab.Injector // is for plans with faults only
+	Injector  lab.Injector // of plans with faults; nil if the plan has none
 	Host      lab.Host
 	// Profiler is for plans with profiled trials; nil if the plan has none.
 	Profiler lab.Profiler

@@ -42,7 +42,7 @@ packages=$(go list -f \
 # end. What the command line stands on is nearly all that there is to compile.
 for long in airline/behaviour socialunit assembly load/trial load/stream deploy/docker deploy/process meter \
   load/agent cmd/cleave; do
-  packages=$(grep "/$long|" <<<"$packages"; grep -v "/$long|" <<<"$packages")
+  packages=$(grep "^[^|]*/$long|" <<<"$packages" || true; grep -v "^[^|]*/$long|" <<<"$packages")
 done
 
 # Packages with goroutines of ours, and those of them that are suites by which others are tested.

@@ -20,6 +20,9 @@ import (
 // spansPerLine is how many spans a line of a kept file has at most.
 const spansPerLine = 1000
 
+// spansEnd ends the names of folders with the spans of a trial.
+const spansEnd = "-spans"
+
 // keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below another. Its name
 // begins with a number that is higher than those of the folders before, which orders the trials.
 func keepIn(folder, name string, set Set) error {
@@ -30,10 +33,11 @@ func keepIn(folder, name string, set Set) error {
 	last := 0 // some may have been removed: their count would name a folder that is there
 	for _, entry := range there {
 		digits, _, _ := strings.Cut(entry.Name(), "-")
-		number, _ := strconv.Atoi(digits) // 0 of other folders
-		last = max(last, number)
+		if number, err := strconv.Atoi(digits); err == nil && strings.HasSuffix(entry.Name(), spansEnd) {
+			last = max(last, number)
+		}
 	}
-	dir := filepath.Join(folder, fmt.Sprintf("%03d-%s-spans", last+1, name))
+	dir := filepath.Join(folder, fmt.Sprintf("%03d-%s", last+1, name+spansEnd))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}

@@ -62,7 +62,8 @@ func Kill(t *testing.T, args ...string) {
 	_ = conductor.Wait() // killed, as it should be
 }
 
-// AwaitGone waits until no process of this host carries the label of a conductor.
+// AwaitGone waits until no process of this host carries the label of a conductor. They go within seconds; the
+// limit is for a host that is busy.
 func AwaitGone(t *testing.T, label string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); len(Processes(label)) > 0; time.Sleep(20 * time.Millisecond) {

@@ -262,9 +262,7 @@ func TestUnitsOnNodes(t *testing.T) {
 	deploytest.Says(t, New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(t.Context(), layout),
 		"deploy with docker-host")
 	deploytest.Must(t, d.Preflight(t.Context(), layout))
-	dir := deploytest.Folder(t)
-	deployed, err := d.Deploy(t.Context(), layout, dir)
-	deploytest.Must(t, err)
+	deployed := deploytest.Deploy(t, d, layout)
 	deploytest.Await(t, deployed, lab.EventReady) // the lead has called across nodes
 	at := map[string]string{}
 	for _, name := range []string{"front", "stock"} {

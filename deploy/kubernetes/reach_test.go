@@ -16,6 +16,7 @@ import (
 func TestPodsAreCalledThemselves(t *testing.T) {
 	d, _ := newDeployer(t)
 	for at, direct := range map[lab.Reach]bool{lab.ReachUsual: false, lab.ReachDirect: true} {
+		t.Logf("reach %q", at)
 		l := deploytest.Front()
 		l.Units[1].Reached = at
 		made := deploytest.Deploy(t, d, l)

@@ -192,11 +192,12 @@ func (w *wayBack) note(wrong error) {
 	}
 }
 
-// settle notes whether a unit could have come on the present connection, before this or the pod goes.
+// settle notes whether a unit could have come on the present connection, before this or the pod goes. Unless
+// one has come before, only a connection that has stayed for a while shows that.
 func (w *wayBack) settle() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.open.Err() == nil && !w.waits.IsZero() && time.Since(w.waits) > wayOpen {
+	if w.open.Err() == nil && !w.waits.IsZero() && (w.could || time.Since(w.waits) > wayOpen) {
 		w.could, w.wrong = true, nil
 	}
 	w.waits = time.Time{}

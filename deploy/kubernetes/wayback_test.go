@@ -114,10 +114,12 @@ func TestWhyNoMoreSpansCouldComeBackIsSaid(t *testing.T) {
 	if err := way.Close(); err == nil || !strings.Contains(err.Error(), "any more: reset again") {
 		t.Errorf("a way that has failed since ends with %v", err)
 	}
-	way = wayThatWorked()
-	way.note(errors.New("reset"))
-	way.waits = time.Now().Add(-2 * wayOpen)
-	if err := way.Close(); err != nil {
-		t.Errorf("a way on which units could come at the end ends with %v", err)
+	for waited, way := range map[time.Duration]*wayBack{0: wayThatWorked(),
+		2 * wayOpen: newWayBack(t.Context(), "pod", nil)} {
+		way.note(errors.New("reset"))
+		way.waits = time.Now().Add(-waited)
+		if err := way.Close(); err != nil {
+			t.Errorf("a way on which units could come at the end, for %v, ends with %v", waited, err)
+		}
 	}
 }

@@ -17,6 +17,7 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 		at   lab.Reach
 		node string
 	}{{lab.ReachUsual, "node-2"}, {lab.ReachPublished, "node-2"}, {lab.ReachPublished, "node-1"}} {
+		t.Logf("reach %q on %s", c.at, c.node)
 		l := deploytest.Front()
 		l.Units[0].Node, l.Units[1].Node, l.Units[1].Reached = "node-1", c.node, c.at
 		made := deploytest.Deploy(t, d, l)

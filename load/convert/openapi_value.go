@@ -200,7 +200,7 @@ func (a *description) array(s *openapi3.Schema, wish string, depth int) (any, st
 // bounds returns the smallest and the largest number, both included. An excluded bound is
 // moved by 1. Without bounds the numbers begin at 1.
 func bounds(s *openapi3.Schema) (low, high float64) {
-	const usual = 999 // largest number above the smallest, unless there is a bound
+	const usual = 999 // from the smallest to the largest number, where the schema has no largest
 	low, high = math.Inf(-1), math.Inf(1)
 	if s.Max != nil {
 		high = *s.Max
