@@ -87,8 +87,11 @@ func (a *Answer) checkCapacities(ctx context.Context, m model.Model, hop *Hop, c
 			return fmt.Errorf("measured with %d users: %w", of.Users, err)
 		}
 		placed, err := place(m, units, site{q.MeasuredCores, q.Change.Stores, hop})
-		if err != nil {
+		if errors.Is(err, errUnknownHop) {
 			continue
+		}
+		if err != nil {
+			return err
 		}
 		rate, _, err := placed.crowded(ctx, of.Users, q.Operations/4, q.Seed)
 		if overloaded(err) {

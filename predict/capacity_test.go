@@ -18,7 +18,8 @@ func crowdedShop() Question {
 	front.CPU.Quantiles = model.Quantiles{"min": 50 * time.Microsecond, "max": 950 * time.Microsecond}
 	front.Calls[0].Visits = nil
 	q.Model.Measured[0].Time = of(1600 * time.Microsecond)
-	idle, busy := HopSample{CPU: q.Hop.CPU, Elapsed: q.Hop.CPU + q.Hop.Wait, Used: 0.1}, HopSample{Used: 0.7}
+	idle, busy := HopSample{CPU: q.Hop.CPU, Elapsed: q.Hop.CPU + q.Hop.Wait, Used: 0.1},
+		HopSample{Used: 0.7, Closed: true}
 	q.Hop = MeasuredHop([]HopSample{idle, idle, busy, busy}, "a test")
 	q.Model.Measured = append(q.Model.Measured,
 		model.Measurement{Rate: 1500, Users: 64, CPU: of(800 * time.Microsecond)},

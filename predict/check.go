@@ -2,6 +2,7 @@ package predict
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -95,11 +96,11 @@ func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 			}
 		}
 		placed, err := place(rated, units, at)
-		if err != nil {
-			if m.Placement == "" {
-				return nil, err
-			}
+		if errors.Is(err, errUnknownHop) && m.Placement != "" {
 			continue
+		}
+		if err != nil {
+			return nil, err
 		}
 		c := Check{Placement: m.Placement, Rate: m.Rate}
 		f, err := placed.play(ctx, m.Rate, q.Operations, q.Seed)

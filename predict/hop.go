@@ -26,49 +26,67 @@ type Hop struct {
 // HopSample holds the cost of a call between two units in one trial, in seconds.
 type HopSample struct {
 	CPU     float64 // of both sides
-	Elapsed float64 // until the caller goes on; 0: unknown, since calls waited for each other
-	// Used is the share of the host's cores that was used: units of a busy host never fall idle, and take a
-	// third of the CPU time for a call. 0: unknown.
+	Elapsed float64 // until the caller goes on
+	// Used is the share of the host's cores that the system used: units of a busy host never fall idle, and
+	// take a third of the CPU time for a call. 0: unknown.
 	Used float64
+	// Closed is set if users who never pause made the calls. They wait for each other: Elapsed says nothing.
+	Closed bool
 }
 
-// MeasuredHop returns the hop of the medians of some trials. If both sides use more CPU time than the caller
-// waits, some of it is used aside: both work at once, or after the answer.
+// MeasuredHop returns the hop of the medians of some trials.
 func MeasuredHop(samples []HopSample, source string) *Hop {
-	var cpu, elapsed []float64
-	for _, s := range samples {
-		if s.Elapsed != 0 {
-			cpu, elapsed = append(cpu, s.CPU), append(elapsed, s.Elapsed)
-		}
-	}
-	c, e := max(0, stats.Median(cpu)), max(0, stats.Median(elapsed))
-	return &Hop{CPU: c, Wait: max(0, e-c), Aside: max(0, c-e), Source: source, samples: samples}
+	h := &Hop{Source: source, samples: samples}
+	h.set(stats.Median(h.values(false, HopSample.cpu)), stats.Median(h.values(false, HopSample.elapsed)))
+	return h
 }
 
-// at returns the hop on a host of which a share of the cores is used: its CPU time lies on the line through
-// the samples. If they are of hosts that were used alike, it is their median.
-func (h *Hop) at(used float64) *Hop {
-	if h == nil {
-		return nil
-	}
-	var shares, cpu []float64
+// set sets what a call takes. If both sides use more CPU time than the caller waits, some of it is used aside:
+// both work at once, or after the answer.
+func (h *Hop) set(cpu, elapsed float64) {
+	cpu, elapsed = max(0, cpu), max(0, elapsed)
+	h.CPU, h.Wait, h.Aside = cpu, max(0, elapsed-cpu), max(0, cpu-elapsed)
+}
+
+func (s HopSample) cpu() float64     { return s.CPU }
+func (s HopSample) elapsed() float64 { return s.Elapsed }
+func (s HopSample) used() float64    { return s.Used }
+
+// values returns a quantity of the samples, with or without those of users who never pause.
+func (h *Hop) values(closed bool, of func(HopSample) float64) (all []float64) {
 	for _, s := range h.samples {
-		if s.Used > 0 {
-			shares, cpu = append(shares, s.Used), append(cpu, s.CPU)
+		if closed || !s.Closed {
+			all = append(all, of(s))
 		}
 	}
-	const apart = 0.2 // shares that are nearer tell nothing of others
-	if len(shares) < 3 || slices.Max(shares)-slices.Min(shares) < apart {
-		return h
-	}
-	line, err := stats.FitLine(shares, cpu)
-	if err != nil {
+	return all
+}
+
+// at returns the hop on a host of which a share of the cores is used: the CPU time, and the time until the
+// caller goes on, each on the line through its samples.
+func (h *Hop) at(used float64) *Hop {
+	if h == nil || len(h.samples) == 0 {
 		return h
 	}
 	there := *h
-	there.CPU = max(0, line.Intercept+line.Slope*min(max(used, slices.Min(shares)), slices.Max(shares)))
-	there.Aside = min(h.Aside, there.CPU)
+	there.set(along(h.values(true, HopSample.used), h.values(true, HopSample.cpu), used, h.CPU),
+		along(h.values(false, HopSample.used), h.values(false, HopSample.elapsed), used, h.CPU-h.Aside+h.Wait))
 	return &there
+}
+
+// along returns the value at a share on the line of least squares through some values, and at the nearest
+// share among theirs beyond these. If the shares are nearly the same, or some are unknown, it returns the usual
+// value.
+func along(shares, values []float64, at, usual float64) float64 {
+	const apart = 0.2 // shares that are nearer to each other tell nothing of others
+	if len(shares) < 3 || slices.Min(shares) == 0 || slices.Max(shares)-slices.Min(shares) < apart {
+		return usual
+	}
+	line, err := stats.FitLine(shares, values)
+	if err != nil {
+		return usual
+	}
+	return line.Intercept + line.Slope*min(max(at, slices.Min(shares)), slices.Max(shares))
 }
 
 // RehearsedHop returns what a call between units took in a rehearsal, by the differences between a variant
@@ -81,13 +99,14 @@ func RehearsedHop(s lab.Study, variant string, trials []lab.Trial, in string) (*
 	var samples []HopSample
 	var rates []string
 	for _, p := range s.Points {
-		samples = append(samples, hopSamples(s, variant, p, more, trials)...)
-		if rate, paced := p.Level(lab.FactorRate); paced {
+		found := hopSamples(s, variant, p, more, trials)
+		samples = append(samples, found...)
+		if rate, paced := p.Rate(); paced && len(found) > 0 {
 			rates = append(rates, fmt.Sprintf("%g/s", rate))
 		}
 	}
-	hop := MeasuredHop(samples, fmt.Sprintf("rehearsed%s at %s, %d blocks", in, figure.And(rates),
-		s.Design.Blocks))
+	hop := MeasuredHop(samples, fmt.Sprintf("rehearsed%s at %s, %d pairs of trials", in, figure.And(rates),
+		len(samples)))
 	if hop.CPU == 0 {
 		return nil, errors.New("it does not tell what a call between units takes: play a split with more calls, " +
 			"on an idle host, in more blocks")
@@ -98,8 +117,7 @@ func RehearsedHop(s lab.Study, variant string, trials []lab.Trial, in string) (*
 // hopSamples returns what a call between units took in each block of a rehearsal: the differences between a
 // variant and the baseline in CPU time and in the median response time, by the number of calls that cross
 // units in the variant alone. A block counts if both are known of both: of a load that was sent late, no
-// response time is. Users who never pause wait for each other: what a call takes until its answer cannot be
-// told from that.
+// response time is.
 func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials []lab.Trial,
 ) (all []HopSample) {
 	median, _ := lab.FindMetric(s.Metrics, lab.ResponseTime, 0.5, "")
@@ -107,7 +125,7 @@ func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials [
 	_, closed := p.Level(lab.FactorUsers)
 	baselines := map[int]HopSample{} // by block
 	at := func(t lab.Trial, variant string) (is HopSample, measured bool) {
-		is = HopSample{t.Measures[cpu.Name], t.Measures[median.Name], usedShare(t.Metered)}
+		is = HopSample{t.Measures[cpu.Name], t.Measures[median.Name], usedShare(t.Metered), closed}
 		counts := t.Valid && t.Variant == variant && t.Point.Name == p.Name
 		return is, counts && is.CPU > 0 && is.Elapsed > 0
 	}
@@ -119,23 +137,20 @@ func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials [
 	for _, t := range trials {
 		base, known := baselines[t.Block]
 		if is, measured := at(t, variant); known && measured {
-			call := HopSample{(is.CPU - base.CPU) / more, (is.Elapsed - base.Elapsed) / more, is.Used}
-			if closed {
-				call.Elapsed = 0
-			}
-			all = append(all, call)
+			all = append(all, HopSample{(is.CPU - base.CPU) / more, (is.Elapsed - base.Elapsed) / more, is.Used,
+				closed})
 		}
 	}
 	return all
 }
 
-// usedShare returns the share of the host's cores that all units of a trial used, the generator too; 0 if the
-// cores are unknown.
+// usedShare returns the share of the host's cores that a system used in a trial; 0 if the cores are unknown.
 func usedShare(m lab.Metered) float64 {
 	if len(m.Units) == 0 || m.Units[0].Host.Processors == 0 || m.WindowSeconds == 0 {
 		return 0
 	}
-	return m.Total.CPUSeconds / m.WindowSeconds / float64(m.Units[0].Host.Processors)
+	used := m.Total.CPUSeconds - m.Roles[lab.RoleGenerator].CPUSeconds
+	return used / m.WindowSeconds / float64(m.Units[0].Host.Processors)
 }
 
 // moreCrossings returns how many calls of an operation cross units in a variant of a rehearsal beyond those
@@ -165,14 +180,17 @@ func (c Change) Crossings(m model.Model) (float64, error) {
 	return after.hops - before.hops, errors.Join(err, afterErr)
 }
 
-// redrawn returns the hop as other trials might have given it.
+// redrawn returns the hop as other trials might have given it: as many of users who never pause, and as many
+// others.
 func (h *Hop) redrawn(random *rand.Rand) *Hop {
 	if h == nil || len(h.samples) == 0 {
 		return h
 	}
 	drawn := make([]HopSample, len(h.samples))
-	for i := range drawn {
-		drawn[i] = h.samples[random.IntN(len(h.samples))]
+	for i, s := range h.samples {
+		for drawn[i] = h.samples[random.IntN(len(drawn))]; drawn[i].Closed != s.Closed; {
+			drawn[i] = h.samples[random.IntN(len(drawn))]
+		}
 	}
 	return MeasuredHop(drawn, h.Source)
 }

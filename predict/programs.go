@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -263,6 +264,9 @@ type cost struct {
 	cpu, wait, aside sim.Dist
 }
 
+// errUnknownHop means that a call would cross units for the first time.
+var errUnknownHop = errors.New("nobody knows what that costs: say so with --hop, or in the model")
+
 // between returns what a call takes on its way between two units.
 func (p *programmer) between(c *model.Call, from, at int) (cost, error) {
 	switch {
@@ -276,9 +280,8 @@ func (p *programmer) between(c *model.Call, from, at int) (cost, error) {
 		wait, err := distribution(c.Hop.Wait)
 		return cost{known: true, cpu: cpu, wait: wait}, err
 	case p.unknown == nil:
-		return cost{}, fmt.Errorf("%s of %s would be called from another unit, and nobody knows what that costs: "+
-			"say so with --hop, or in the model",
-			c.Name, c.Component)
+		return cost{}, fmt.Errorf("%s of %s would be called from another unit, and %w", c.Name, c.Component,
+			errUnknownHop)
 	}
 	u := p.unknown
 	return cost{true, sim.Constant(u.CPU - u.Aside), sim.Constant(u.Wait), sim.Constant(u.Aside)}, nil

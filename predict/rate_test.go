@@ -213,3 +213,16 @@ func TestAMedianInAGapMayBeAnywhereInIt(t *testing.T) {
 		}
 	}
 }
+
+// TestARedrawnHopIsNeverFree: of a few trials a draw may have those of users who never pause alone, which do
+// not say how long a caller waits.
+func TestARedrawnHopIsNeverFree(t *testing.T) {
+	idle, busy := HopSample{CPU: 3e-4, Elapsed: 2e-4, Used: 0.1},
+		HopSample{CPU: 1e-4, Elapsed: 5e-3, Used: 0.9, Closed: true}
+	hop := MeasuredHop([]HopSample{idle, idle, busy, busy}, "a test")
+	for seed := range uint64(100) {
+		drawn := hop.redrawn(rand.New(rand.NewPCG(seed, 0))).at(0.5)
+		near(t, "CPU time", drawn.CPU, 2e-4, 1e-9)
+		near(t, "the time of the caller", drawn.CPU-drawn.Aside+drawn.Wait, 2e-4, 1e-9)
+	}
+}

@@ -68,7 +68,7 @@ func (l *ErrorLog) Close() error {
 	return nil
 }
 
-// LogErrors has the unit write its errors to standard error, which deployers keep, until it is closed.
+// LogErrors has the unit write its errors to standard error, which deployers keep.
 func (u *Unit) LogErrors() {
 	log := NewErrorLog(os.Stderr, u.Name)
 	u.Keep(log)

@@ -68,8 +68,8 @@ func bench(ctx context.Context, arguments []string) error {
 	out := flags.String("out", "results/bench/placements.json", "`file` for the figures as JSON")
 	cleave := flags.String("cleave", "bin/cleave", "the `program` that plays")
 	long := flags.Bool("long", false, "longer loads, more of them, and gates that they must pass (7 hours)")
-	results := flags.String("results", "", "the `folder` that keeps what is measured; what it has is not "+
-		"measured again (default: a temporary one)")
+	results := flags.String("results", "", "the `folder` that keeps what is measured; what it has by the "+
+		"same commands is not measured again, and its rates are kept (default: a temporary one)")
 	systems := flags.String("systems", "", "the `systems` to play, as in shop,people (default: all)")
 	if err := flags.Parse(arguments); err != nil {
 		return err

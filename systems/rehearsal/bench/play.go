@@ -118,15 +118,16 @@ func (p player) rehearsal(ctx context.Context, step, path string, to target, rat
 }
 
 // folder plays a command of cleave as a step, and opens the result folder: that of a run cut short, too. A
-// step that was played as a whole is not played again.
+// step that was played as a whole, by the same command, is not played again.
 func (p player) folder(ctx context.Context, step string, arguments ...string) (*store.Folder, error) {
 	results := filepath.Join(p.results, step)
 	whole := filepath.Join(results, "played-as-a-whole")
 	var played error
-	if _, err := os.Stat(whole); err != nil {
+	command := strings.Join(arguments, " ")
+	if before, err := os.ReadFile(whole); err != nil || string(before) != command {
 		played = errors.Join(os.RemoveAll(results), p.run(ctx, append(arguments, "--results", results)...))
 		if played == nil {
-			played = os.WriteFile(whole, nil, 0o600)
+			played = os.WriteFile(whole, []byte(command), 0o600)
 		}
 	}
 	latest, _ := filepath.Glob(filepath.Join(results, "*", "latest")) // the pattern is right

@@ -90,3 +90,26 @@ func TestANumberIsClaimedOnce(t *testing.T) {
 		t.Errorf("%d numbers of those who did not become bob are free, want %d", made, many-1)
 	}
 }
+
+// TestAClaimIsGoneOnWith by a registration of the same name, and by no other, if the one before has ended
+// between its claim and its user.
+func TestAClaimIsGoneOnWith(t *testing.T) {
+	users := openUsers(t)
+	claim := document.Document{ID: claimPrefix + "7", Version: 1, Body: []byte(`{"by":"ann"}`)}
+	if _, err := users.store.Upsert(t.Context(), usersName, claim); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		made bool
+	}{{"bob", false}, {"ann", true}, {"ann", false}, {"bob", false}} {
+		user := UserDocument(&pb.User{Id: "7", Name: c.name}, "hash")
+		if made, err := users.add(t.Context(), user, "7"); err != nil || made != c.made {
+			t.Errorf("%s is made a user: %t (%v), want %t", c.name, made, err, c.made)
+		}
+	}
+	found, err := users.Find(t.Context(), &pb.FindRequest{Names: []string{claimPrefix + "7"}})
+	if err != nil || len(found.GetUsers()) > 0 {
+		t.Errorf("a claim is found as %v (%v)", found, err)
+	}
+}

@@ -115,6 +115,9 @@ func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, e
 		return nil
 	}
 	for _, name := range in.GetNames() {
+		if strings.HasPrefix(name, claimPrefix) {
+			continue // nobody's name
+		}
 		if social.CheckUser(name) != nil {
 			names = append(names, name)
 			continue
