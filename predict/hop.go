@@ -41,8 +41,8 @@ func MeasuredHop(samples []HopSample, source string) *Hop {
 	return h
 }
 
-// set sets what a call takes. If both sides use more CPU time than the caller waits, some of it is used aside:
-// both work at once, or after the answer.
+// set sets what a call takes. If both sides use more CPU time than the caller waits, some of it is used
+// aside: both work at once, or after the answer.
 func (h *Hop) set(cpu, elapsed float64) {
 	cpu, elapsed = max(0, cpu), max(0, elapsed)
 	h.CPU, h.Wait, h.Aside = cpu, max(0, elapsed-cpu), max(0, cpu-elapsed)
@@ -75,8 +75,8 @@ func (h *Hop) at(used float64) *Hop {
 }
 
 // along returns the value at a share on the line of least squares through some values, and at the nearest
-// share among theirs beyond these. If the shares are nearly the same, or some are unknown, it returns the usual
-// value.
+// share among theirs beyond these. If the shares are nearly the same, or some are unknown, it returns the
+// usual value.
 func along(shares, values []float64, at, usual float64) float64 {
 	const apart = 0.2 // shares that are nearer to each other tell nothing of others
 	if len(shares) < 3 || slices.Min(shares) == 0 || slices.Max(shares)-slices.Min(shares) < apart {
