@@ -95,9 +95,12 @@ func (m masker) hasSecret(text string) bool {
 	})
 }
 
+// noSecret finds values that are filled in later: a variable of the shell or of compose, or the port.
+var noSecret = regexp.MustCompile(`^["']?(\$[A-Za-z_][A-Za-z0-9_]*|\{port\})?["']?$`)
+
 // value returns what is written for the value of a name.
 func (m masker) value(name, value string) string {
-	if secret.Named(name) && value != "" && !strings.ContainsAny(value, "${") {
+	if secret.Named(name) && !noSecret.MatchString(value) && !secret.HasReference(value) {
 		return secret.Reference(m.Mask("system "+m.system, name, value))
 	}
 	return m.text(name, value)

@@ -76,8 +76,10 @@ func TestCommandsAreMaskedAndComeBack(t *testing.T) {
 	for text, want := range map[string][]string{
 		"./s --token abcdef --port {port}": {"./s", "--token", "${CLEAVE_MASKED_TOKEN}", "--port",
 			"{port}"},
-		"./s --token --verbose {port}": {"./s", "--token", "--verbose", "{port}"},
-		"./s -password=abcdef {port}":  {"./s", "-password=${CLEAVE_MASKED_PASSWORD}", "{port}"},
+		"./s --token --verbose {port}":    {"./s", "--token", "--verbose", "{port}"},
+		"./s --token 'p$ss{w}rd' {port}":  {"./s", "--token", "${CLEAVE_MASKED_TOKEN}", "{port}"},
+		"sh -c 'API_KEY=$KEY ./s {port}'": {"sh", "-c", "API_KEY=$KEY ./s {port}"},
+		"./s -password=abcdef {port}":     {"./s", "-password=${CLEAVE_MASKED_PASSWORD}", "{port}"},
 		"sh -c 'API_KEY=abcdef; exec ./s {port}'": {"sh", "-c",
 			"API_KEY=${CLEAVE_MASKED_API_KEY}; exec ./s {port}"},
 		"./s 'Authorization: Bearer abc' {port}": {"./s", "Authorization: ${CLEAVE_MASKED_AUTHORIZATION}",
