@@ -91,7 +91,7 @@ func (p pair) attainable(side figures) float64 { return cmp.Or(p.measured, 1) / 
 // replicated simulates resampled models in both placements, on all processors.
 func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *Hop) ([]pair, error) {
 	pairs, failed := make([]pair, replicates), make([]error, replicates)
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	slots, used := make(chan struct{}, runtime.GOMAXPROCS(0)), q.used()
 	var workers sync.WaitGroup
 	for i := range pairs {
 		workers.Go(func() {
@@ -99,7 +99,7 @@ func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *H
 			defer func() { <-slots }()
 			seed := q.Seed + uint64(i) + 1
 			random := rand.New(rand.NewPCG(seed, 0))
-			m, hop := resampled(q.Model, random), unknown.redrawn(random).at(q.used())
+			m, hop := resampled(q.Model, random), unknown.redrawn(random).at(used)
 			_, pairs[i].measured, _ = measuredCapacity(m, q.MeasuredCores)
 			m = m.AtRate(q.Rate, m.RatedCPU())
 			for _, side := range []struct {

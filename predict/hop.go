@@ -186,10 +186,11 @@ func (h *Hop) redrawn(random *rand.Rand) *Hop {
 	if h == nil || len(h.samples) == 0 {
 		return h
 	}
-	drawn := make([]HopSample, len(h.samples))
-	for i, s := range h.samples {
-		for drawn[i] = h.samples[random.IntN(len(drawn))]; drawn[i].Closed != s.Closed; {
-			drawn[i] = h.samples[random.IntN(len(drawn))]
+	var drawn []HopSample
+	for _, closed := range []bool{false, true} {
+		alike := slices.DeleteFunc(slices.Clone(h.samples), func(s HopSample) bool { return s.Closed != closed })
+		for range alike {
+			drawn = append(drawn, alike[random.IntN(len(alike))])
 		}
 	}
 	return MeasuredHop(drawn, h.Source)

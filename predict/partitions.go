@@ -160,11 +160,11 @@ func (r *Ranking) choose(components []string) {
 func (r *Ranking) estimate(components []string) {
 	q := r.Question
 	asIs := r.Partitions[slices.IndexFunc(r.Partitions, func(p Partition) bool { return p.AsIs })]
-	samples := make([]prices, replicates)
+	samples, used := make([]prices, replicates), q.used()
 	for i := range samples {
 		random := rand.New(rand.NewPCG(q.Seed+uint64(i)+1, 0))
 		m := resampled(q.Model, random)
-		samples[i] = pricesOf(m.AtRate(q.Rate, m.RatedCPU()), components, r.Hop.redrawn(random).at(q.used()))
+		samples[i] = pricesOf(m.AtRate(q.Rate, m.RatedCPU()), components, r.Hop.redrawn(random).at(used))
 	}
 	_, _, residual := worst(r.Checks)
 	for i := range r.Partitions {

@@ -274,13 +274,13 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 	if err != nil {
 		return nil, err
 	}
+	found, err := analysisOf(folder)
+	if err != nil {
+		return nil, err
+	}
 	for i := range rows {
-		var asIsErr error
-		rows[i].measured, err = placed(folder, variantName(i/len(rates)), rows[i].rate/p.perFlow)
-		rows[i].asIs, asIsErr = placed(folder, asItIs, rows[i].rate/p.perFlow)
-		if err := errors.Join(err, asIsErr); err != nil {
-			return nil, err
-		}
+		rows[i].measured = placed(found, variantName(i/len(rates)), rows[i].rate/p.perFlow)
+		rows[i].asIs = placed(found, asItIs, rows[i].rate/p.perFlow)
 		if rows[i].rate != rates[len(rates)/2] { // once for each placement
 			rows[i].measured.capacity = 0
 		}
@@ -303,25 +303,25 @@ func (t *truth) quantities(metrics []lab.Metric) map[string]*float64 {
 		name(lab.Goodput, 0, ""): &t.capacity}
 }
 
-// placed returns the figures of a variant at a rate, and its capacity.
-func placed(folder *store.Folder, variant string, rate float64) (truth, error) {
-	is, err := measuredIn(folder, variant, lab.FactorRate, rate)
-	most, mostErr := measuredIn(folder, variant, lab.FactorUsers, users)
-	is.capacity = most.capacity
-	return is, errors.Join(err, mostErr)
+// analysisOf reads the analysis of a result folder.
+func analysisOf(folder *store.Folder) (a lab.Analysis, err error) {
+	text, err := os.ReadFile(folder.Path(store.AnalysisFile))
+	if err == nil {
+		err = json.Unmarshal(text, &a)
+	}
+	return a, err
 }
 
-// measuredIn returns the figures of a variant under a load, as far as a result folder has them: the medians
-// over trials, since one of few that was disturbed would move a mean by any factor.
-func measuredIn(folder *store.Folder, variant, factor string, level float64) (found truth, err error) {
-	text, err := os.ReadFile(folder.Path(store.AnalysisFile))
-	if err != nil {
-		return found, err
-	}
-	var a lab.Analysis
-	if err := json.Unmarshal(text, &a); err != nil {
-		return found, err
-	}
+// placed returns the figures of a variant at a rate, and its capacity.
+func placed(a lab.Analysis, variant string, rate float64) truth {
+	is := measuredIn(a, variant, lab.FactorRate, rate)
+	is.capacity = measuredIn(a, variant, lab.FactorUsers, users).capacity
+	return is
+}
+
+// measuredIn returns the figures of a variant under a load, as far as an analysis has them: the medians over
+// trials, since one of few that was disturbed would move a mean by any factor.
+func measuredIn(a lab.Analysis, variant, factor string, level float64) (found truth) {
 	quantities := found.quantities(a.Metrics)
 	for _, r := range a.Results {
 		to, wanted := quantities[r.Metric]
@@ -329,7 +329,7 @@ func measuredIn(folder *store.Folder, variant, factor string, level float64) (fo
 			*to = stats.Median(r.Values)
 		}
 	}
-	return found, nil
+	return found
 }
 
 // asIs returns the trials of the placement of which the model is, as a model has them.
@@ -401,8 +401,11 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 // rehearsed returns what a rehearsal says of the changed placement: what the system as it is was measured to
 // take, times the ratio of the two placements in the rehearsal.
 func rehearsed(folder *store.Folder, asIs truth, rate float64) (truth, error) {
-	before, err := placed(folder, "as-is", rate)
-	after, afterErr := placed(folder, changed, rate)
+	found, err := analysisOf(folder)
+	if err != nil {
+		return truth{}, err
+	}
+	before, after := placed(found, "as-is", rate), placed(found, changed, rate)
 	scaled := func(is, before, after float64) float64 {
 		if before == 0 {
 			return 0
@@ -410,6 +413,5 @@ func rehearsed(folder *store.Folder, asIs truth, rate float64) (truth, error) {
 		return is * after / before
 	}
 	return truth{scaled(asIs.median, before.median, after.median), scaled(asIs.p99, before.p99, after.p99),
-			scaled(asIs.cpu, before.cpu, after.cpu), scaled(asIs.capacity, before.capacity, after.capacity)},
-		errors.Join(err, afterErr)
+		scaled(asIs.cpu, before.cpu, after.cpu), scaled(asIs.capacity, before.capacity, after.capacity)}, nil
 }
