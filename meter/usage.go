@@ -234,7 +234,7 @@ func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usa
 	return total
 }
 
-// splitTicks is how many ticks per unit a split needs. The kernel shows whole
+// splitTicks is the number of ticks per unit that a split needs. The kernel shows whole
 // ticks only, so that every unit of a group hides up to one tick of either kind:
 // with 20 ticks per unit, user and system time are good to 5 % of the CPU time.
 const splitTicks = 20

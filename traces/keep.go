@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// spansPerLine is how many spans a line of a kept file has at most.
+// spansPerLine is the number of spans that a line of a kept file has at most.
 const spansPerLine = 1000
 
 // spansEnd ends the names of folders with the spans of a trial.

@@ -22,7 +22,7 @@ import (
 const (
 	// maxFile is the size of the largest file that is read, in bytes.
 	maxFile = 512 << 20
-	// maxSpans is how many spans a set may have.
+	// maxSpans is the number of spans that a set may have.
 	maxSpans = 4_000_000
 	// maxName is how much of the name of a span, a service or a component is kept, in bytes.
 	maxName = 200

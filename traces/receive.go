@@ -29,7 +29,7 @@ const (
 	maxExport = 16 << 20
 	// maxReceived is how many spans of a trial are kept.
 	maxReceived = 500_000
-	// maxExports is how many exports are read at once. The others wait, so that reading takes bounded memory.
+	// maxExports is the number of exports that are read at once. The others wait: reading takes bounded memory.
 	maxExports = 4
 	// exportPatience is how long an exporter may take to send, and to take the answer.
 	exportPatience = 10 * time.Second

@@ -11,11 +11,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// maxParts is how many parts a set may tell apart. Names that hold a number of a thing make one for each;
+// maxParts is the number of parts of a set. Names that hold a number of a thing make one for each;
 // what comes after that many is counted for its service under Others.
 const maxParts = 2000
 
-// maxTrace is how many spans a trace may have that counts: its path is walked recursively.
+// maxTrace is the number of spans that a trace may have to count: its path is walked recursively.
 const maxTrace = 100_000
 
 // Others is the operation of the spans of a service whose names are too many.

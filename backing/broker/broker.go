@@ -119,7 +119,7 @@ type Client interface {
 	Depth(ctx context.Context, queue string) (Depth, error)
 	// Delete removes what Declare made, with all messages.
 	Delete(ctx context.Context) error
-	// Held is how many messages this client's consumers have received and not settled:
+	// Held is the number of messages that this client's consumers have received and not settled:
 	// they are in no queue that others see.
 	Held() int
 	// Counts returns what this client has done since it was opened.

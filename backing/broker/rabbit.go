@@ -29,7 +29,7 @@ type rabbit struct {
 	slots chan struct{}
 }
 
-// publishers is how many Publish calls can be under way at a time.
+// publishers is the number of calls of Publish that can be under way at a time.
 const publishers = 16
 
 func openRabbit(config Config) (*rabbit, error) {

@@ -16,7 +16,7 @@ type wire struct {
 	gathered  []byte // not written yet
 }
 
-// maxGathered is how many bytes are gathered before they are written.
+// maxGathered is the number of bytes that are gathered before they are written.
 const maxGathered = 64 << 10
 
 // Write implements net.Conn.

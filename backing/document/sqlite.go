@@ -17,7 +17,7 @@ type sqlite struct {
 	upserts sync.Map // of Upsert by number of documents, by collection
 }
 
-// perUpsert is how many documents one statement writes.
+// perUpsert is the number of documents that one statement writes.
 const perUpsert = 64
 
 func openSQLite(ctx context.Context, dsn string) (driver, error) {

@@ -74,7 +74,7 @@ func (r routes) only(ctx context.Context, messages []broker.Message) ([]broker.M
 	return told, nil
 }
 
-// perInsert is how many rows one statement inserts.
+// perInsert is the number of rows that one statement inserts.
 const perInsert = 8
 
 // write inserts rows of messages.

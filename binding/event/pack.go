@@ -12,7 +12,7 @@ import (
 // Messages that one transaction leaves are one row of the outbox, up to perRow of
 // them: the database writes, reads and removes that row instead of one each.
 
-// perRow is how many messages one row holds.
+// perRow is the number of messages that one row holds.
 const perRow = 64
 
 // packVersion begins every pack, so that another form can be told from this one.

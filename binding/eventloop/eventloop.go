@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// eventsPerWait is how many descriptors one wait can report.
+	// eventsPerWait is the number of descriptors that one wait can report.
 	eventsPerWait = 128
 	// readSize is the size of the loop's one read buffer, in bytes.
 	readSize = 64 << 10
-	// maxUnsent is how many bytes one connection may have waiting for a peer that does not
+	// maxUnsent is the number of bytes that one connection may have waiting for a peer that does not
 	// read; beyond it the connection is lost.
 	maxUnsent = 4 << 20
 )

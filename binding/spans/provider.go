@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxKept is how many spans a process keeps: about 20 MB. Further ones are counted.
+	// maxKept is the number of spans that a process keeps: about 20 MB. Further ones are counted.
 	maxKept = 1 << 17
-	// perPiece is how many spans are kept, and written, together.
+	// perPiece is the number of spans that are kept, and written, together.
 	perPiece = 512
 )
 

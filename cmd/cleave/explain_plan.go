@@ -217,7 +217,7 @@ func (f *explainFlags) point() lab.Point {
 	return ratePoint(f.rate)
 }
 
-// leastForP99 is how many values a 99th percentile needs to have an interval within
+// leastForP99 is the number of values that a 99th percentile needs to have an interval within
 // a trial (order statistics at 95 %).
 const leastForP99 = 299
 

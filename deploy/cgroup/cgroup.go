@@ -212,7 +212,7 @@ func All(root string) []Folder {
 	return all
 }
 
-// labelWords is how many words a label has: those of a launch.ID.
+// labelWords is the number of words that a label has: those of a launch.ID.
 const labelWords = 3
 
 // RemoveTrial removes the groups of a trial, whose units have ended.

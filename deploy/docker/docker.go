@@ -192,7 +192,7 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*container] {
 	}
 }
 
-// atOnce is how many containers are started, or removed, at the same time: the daemon takes
+// atOnce is the number of containers that are started, or removed, at the same time: the daemon takes
 // most of a second for each.
 const atOnce = 8
 

@@ -22,9 +22,9 @@ const (
 	// bridgeAddress and firstAddress are the last numbers of the addresses of the bridge, which is this host,
 	// and of the first node.
 	bridgeAddress, firstAddress = 1, 10
-	// mostOnBridge is how many nodes a network of 256 addresses holds.
+	// mostOnBridge is the number of nodes that a network of 256 addresses holds.
 	mostOnBridge = 254 - firstAddress
-	// subnetsTried is how many ranges are tried: others may use some.
+	// subnetsTried is the number of ranges that are tried: others may use some.
 	subnetsTried = 16
 )
 

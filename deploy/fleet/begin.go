@@ -119,7 +119,7 @@ func (f *Fleet[L]) prepare(ctx context.Context, spec lab.UnitSpec, visit Visit) 
 	return f.platform.Discard(ctx, life)
 }
 
-// serversAtOnce is how many servers are started at the same time: they spend most of it waiting.
+// serversAtOnce is the number of servers that are started at the same time: they spend most of it waiting.
 const serversAtOnce = 16
 
 // startServers starts the servers among units and returns when all can be used.

@@ -34,7 +34,7 @@ const (
 	// ranges is how many ranges of 256 addresses a set has: one for its hosts, the
 	// others for what runs on them.
 	ranges = 8
-	// most is how many sets there can be on this machine at the same time.
+	// most is the largest number of sets on this machine at the same time.
 	most = 256 / ranges
 	// firstNumber is the last number of the first host's address; this host has .1.
 	firstNumber = 10

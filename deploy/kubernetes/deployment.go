@@ -196,7 +196,7 @@ const apiPatience = 30 * time.Second
 // watchAgain is when pods are watched again after the server has ended it.
 const watchAgain = 100 * time.Millisecond
 
-// atOnce is how many pods are started, or removed, at the same time.
+// atOnce is the number of pods that are started, or removed, at the same time.
 const atOnce = 16
 
 // started has the cluster make its replicas of units, and peers call pods that shall be.

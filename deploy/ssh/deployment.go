@@ -138,7 +138,7 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 	return nil
 }
 
-// atOnce is how many units are started at the same time.
+// atOnce is the number of units that are started at the same time.
 const atOnce = 16
 
 // platform returns what is done to units on hosts.

@@ -182,7 +182,7 @@ func newDeployment(ctx context.Context, d *Deployer, layout lab.Layout, dir stri
 	return made
 }
 
-// atOnce is how many services are started, or removed, at the same time.
+// atOnce is the number of services that are started, or removed, at the same time.
 const atOnce = 16
 
 const (

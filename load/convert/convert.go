@@ -36,7 +36,7 @@ const (
 	maxDocument  = 16 << 20
 )
 
-// maxSteps is how many steps a flow of a scenario may have.
+// maxSteps is the number of steps that a flow of a scenario may have.
 const maxSteps = 1000
 
 // Conversion is a scenario made from a document, with the list of what it lacks.

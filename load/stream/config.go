@@ -25,7 +25,7 @@ const (
 const (
 	// maxPlaces bounds the flows in progress: each has a goroutine.
 	maxPlaces = 100_000
-	// defaultStreams is how many operations share a connection where the protocol
+	// defaultStreams is the number of operations that share a connection where the protocol
 	// has streams. Servers permit 100 or more by custom (RFC 9113, 6.5.2).
 	defaultStreams = 32
 )
@@ -45,7 +45,7 @@ type Config struct {
 	// ProtoSet, a FileDescriptorSet, describes them; nil: the server is asked.
 	Methods  []string
 	ProtoSet []byte
-	// Streams is how many flows share a connection at the same time. Zero: one on
+	// Streams is the number of flows that share a connection at the same time. Zero: one on
 	// HTTP/1.1, else 32.
 	Streams int
 	engine.Load

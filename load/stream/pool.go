@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/load/engine"
 )
 
-// dialing is how many connections are made at the same time before the load.
+// dialing is the number of connections that are made at the same time before the load.
 const dialing = 16
 
 // pool is all links of a load.

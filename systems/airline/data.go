@@ -22,7 +22,7 @@ type Data struct {
 	FirstDay  time.Time
 }
 
-// MaxAirports is how many airports there are.
+// MaxAirports is the number of airports.
 const MaxAirports = 30
 
 // DayLayout is how flights' ids have their day.

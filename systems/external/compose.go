@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// maxIncluded is how many compose files one may include.
+// maxIncluded is the number of compose files that one may include.
 const maxIncluded = 100
 
 // readCompose reads a compose file. Files that it includes become part of its text: the plan is enough to

@@ -32,7 +32,7 @@ type Config struct {
 	Folder   string `json:"folder"` // where streams are kept
 	// Memory bounds what streams in memory may take, in bytes; 0 means 256 MiB.
 	Memory int64 `json:"memory_bytes"`
-	// Connections is how many clients may be connected; 0 means 200.
+	// Connections is the number of clients that may be connected; 0 means 200.
 	Connections int `json:"connections"`
 }
 

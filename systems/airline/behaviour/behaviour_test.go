@@ -72,7 +72,7 @@ type check struct {
 	run  func(s *session)
 }
 
-// perCheck is how many customers a check has.
+// perCheck is the number of customers that a check has.
 const perCheck = 4
 
 func checks() []check {

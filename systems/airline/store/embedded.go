@@ -53,7 +53,7 @@ const (
 	// firstMap is how many bytes of the file are mapped before there are so many: to map
 	// more all readers must pause.
 	firstMap = 256 << 20
-	// mostShared is how many steps share a commit at most.
+	// mostShared is the number of steps that share a commit at most.
 	mostShared = 256
 	// lockPatience is how long a killed predecessor may hold the file.
 	lockPatience = 5 * time.Second

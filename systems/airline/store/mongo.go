@@ -22,7 +22,7 @@ const (
 	mongoDatabase = "airline"
 	// mongoPatience is how long a server that does not answer is waited for.
 	mongoPatience = 5 * time.Second
-	// loadedAtOnce is how many documents are loaded with one call.
+	// loadedAtOnce is the number of documents that are loaded with one call.
 	loadedAtOnce = 1000
 )
 

@@ -19,7 +19,7 @@ const (
 	gangMaxYields = 32
 	// turnLength is how long a neighbourhood has a processor for itself.
 	turnLength = 20 * time.Millisecond
-	// pausesPerClock is how many pauses a worker takes per look at the clock.
+	// pausesPerClock is the number of pauses that a worker takes per look at the clock.
 	pausesPerClock = 64
 )
 

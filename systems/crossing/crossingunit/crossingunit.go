@@ -107,7 +107,7 @@ func way(job crossing.Job, tcp func() (string, error)) (network, address string,
 // firstPatience is how long the callee may take to be there, and how long each call over HTTP.
 const firstPatience = time.Minute
 
-// warmUp is how many calls each caller makes before it is ready: by then the connections are open,
+// warmUp is the number of calls that each caller makes before it is ready: by then the connections are open,
 // and both programs have run the code that is measured.
 const warmUp = 50
 

@@ -29,7 +29,7 @@ type Config struct {
 	Timeout time.Duration
 	// MaxBody is the longest body, in bytes.
 	MaxBody int64
-	// InFlight is how many requests may be open at once; more are refused. 0: any number.
+	// InFlight is the number of requests that may be open at once; more are refused. 0: any number.
 	InFlight int
 	// Healthy returns nil when a request would find all it needs; nil: it always does.
 	Healthy func(ctx context.Context) error

@@ -41,7 +41,7 @@ type Backend struct {
 	Keepers map[people.Kind]peoplepb.Records
 	// Healthy returns nil if all that a request needs answers.
 	Healthy func(ctx context.Context) error
-	// InFlight is how many requests may be open at once; more are refused.
+	// InFlight is the number of requests that may be open at once; more are refused.
 	InFlight int
 	// LogError is called with failures of the system itself.
 	LogError func(error)

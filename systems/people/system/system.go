@@ -183,7 +183,7 @@ func scenario(p lab.Point) (json.RawMessage, error) {
 	})
 }
 
-// tagLength is how many letters and digits tell a record from all others.
+// tagLength is the number of letters and digits that tell a record from all others.
 const tagLength = 16
 
 // valueOf returns a property of the record with a tag.

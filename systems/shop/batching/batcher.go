@@ -31,9 +31,9 @@ import (
 )
 
 const (
-	// most is how many calls one transaction carries out.
+	// most is the number of calls that one transaction carries out.
 	most = 32
-	// underWay is how many calls or batches of one kind there are at a time. With one,
+	// underWay is the number of calls or batches of one kind at a time. With one,
 	// batches are largest: with two, each call took half as many statements again.
 	underWay = 1
 )

@@ -23,7 +23,7 @@ import (
 const (
 	// TimeToLive bounds how old an answer from a cache is.
 	TimeToLive = time.Second
-	// capacity is how many answers a cache keeps: those that were asked for last.
+	// capacity is the number of answers that a cache keeps: those that were asked for last.
 	capacity = 10_000
 )
 

@@ -17,7 +17,7 @@ const Replica = "replica"
 // counts as a component here.
 const Sagas = "sagas"
 
-// batch is how many rows one INSERT has.
+// batch is the number of rows that one INSERT has.
 const batch = 500
 
 // table is a table that a fresh shop has rows in.

@@ -17,7 +17,7 @@ type Amounts struct {
 	texts []string // by number of rows
 }
 
-// manyAmounts is how many rows one statement changes for many orders. The database looks
+// manyAmounts is the number of rows that one statement changes for many orders. The database looks
 // through all amounts for each row, so that more would cost more than a second statement.
 // One order is one statement.
 const manyAmounts = 32

@@ -24,7 +24,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Most is how many orders one statement names.
+// Most is the number of orders that one statement names.
 const Most = 64
 
 // Outcome is the result of a step for one order: taken, or refused without a trace.

@@ -28,7 +28,7 @@ type parts struct {
 	stock, accounts, parcels *database.DB
 }
 
-// maxCases is how many cases find products and a customer of their own: products
+// maxCases is the number of cases that find products and a customer of their own: products
 // of 10, customers with 1000 cents.
 const maxCases = 60
 

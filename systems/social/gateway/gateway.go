@@ -43,9 +43,9 @@ const (
 	requestTimeout = 10 * time.Second
 	// maxBody is the longest body, in bytes.
 	maxBody = 16 << 10
-	// inFlight is how many requests may be open at once; more are refused.
+	// inFlight is the number of requests that may be open at once; more are refused.
 	inFlight = 2048
-	// usualCount is how many posts a read returns that does not say how many it wants.
+	// usualCount is the number of posts that a read returns that does not say how many it wants.
 	usualCount = 10
 )
 

@@ -67,7 +67,7 @@ const KeyFile = "token-key"
 const (
 	// maxMessage is the longest message between units, in bytes.
 	maxMessage = 4 << 20
-	// pool is how many connections a client over HTTP keeps.
+	// pool is the number of connections that a client over HTTP keeps.
 	pool = 64
 )
 
@@ -335,7 +335,7 @@ func CollectionOf(part string) document.Collection {
 	}[part]
 }
 
-// batch is how many documents are written at once when stores are filled.
+// batch is the number of documents that are written at once when stores are filled.
 const batch = 1000
 
 // Fill makes the stores of a design, with the users and links of a population.

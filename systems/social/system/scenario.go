@@ -27,7 +27,7 @@ const (
 )
 
 const (
-	// pageSize is how many posts a read asks for, from a place up to farthest.
+	// pageSize is the number of posts that a read asks for, from a place up to farthest.
 	pageSize, farthest = 10, 100
 	// textLength is how long the words of a post are.
 	textLength = 256

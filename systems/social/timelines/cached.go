@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// cachedTimelines is how many timelines a cache holds: those that were used last.
+	// cachedTimelines is the number of timelines that a cache holds: those that were used last.
 	cachedTimelines = 4096
 	// stripes is how many counters of changes a cache has; users share them.
 	stripes = 1024

@@ -227,7 +227,7 @@ func (r *reactions) to(ctx context.Context, left []events.Event) (told []events.
 // second attempt of its transaction.
 type caution struct{ left atomic.Int64 }
 
-// cautious is how many transactions are careful after a refusal.
+// cautious is the number of transactions that are careful after a refusal.
 const cautious = 64
 
 // spend reports whether the next transaction is to be careful.
