@@ -43,6 +43,11 @@ type RoleLayers struct {
 	// Unsampled says why there are no samples.
 	Unsampled string `json:"unsampled,omitempty"`
 	Samples   int    `json:"samples"`
+	// Instructions and Cycles are those that the processor counted, the profiler's own among them. Uncounted
+	// says why there are none.
+	Instructions float64 `json:"instructions,omitempty"`
+	Cycles       float64 `json:"cycles,omitempty"`
+	Uncounted    string  `json:"uncounted,omitempty"`
 	// Seconds of CPU time by layer. They add up to what the meter saw, less the threads of
 	// the profiler itself.
 	Seconds map[Layer]float64 `json:"seconds"`
@@ -83,6 +88,9 @@ type ProfiledWindow struct {
 	// Programs holds the samples that a Sampler took of processes; Unsampled says why there was none.
 	Programs  []ProgramSamples
 	Unsampled string
+	// Counted holds what the processor counted, by role; Uncounted says why it did not.
+	Counted   map[string]Counted
+	Uncounted string
 }
 
 // Sampler is a Profiler that can also sample the stacks of programs from outside, for those without a
@@ -90,7 +98,18 @@ type ProfiledWindow struct {
 type Sampler interface {
 	// Sample begins to sample the programs of a layout; nil: there are none to sample.
 	Sample(layout Layout) (Sampling, error)
+	// Count begins to count the instructions of threads and of those that they start.
+	Count(threads []ThreadUse) (Counting, error)
 }
+
+// Counting counts the instructions of the threads of one trial.
+type Counting interface {
+	// End ends the counting and returns what was counted, by role.
+	End() (map[string]Counted, error)
+}
+
+// Counted holds what the counters of the processor saw.
+type Counted struct{ Instructions, Cycles float64 }
 
 // Sampling is the sampling of the programs of one trial.
 type Sampling interface {
@@ -147,6 +166,10 @@ type LayerShare struct {
 	Roles                   []RoleLayerTime `json:"roles"`
 	// seconds in layers that are libraries
 	Libraries float64 `json:"libraries_per_operation"`
+	// Instructions and Cycles are the means of the profiled trials in which the processor counted them, with
+	// the profiler's own; 0: it did in none.
+	Instructions float64 `json:"instructions_per_operation,omitempty"`
+	Cycles       float64 `json:"cycles_per_operation,omitempty"`
 }
 
 // LayerTime is the time of an operation in a layer.

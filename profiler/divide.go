@@ -36,7 +36,8 @@ func (Profiler) Layers(
 		if s.count == 0 {
 			s = samples{}
 		}
-		one := lab.RoleLayers{Role: role, Runtime: s.runtime, Samples: s.count}
+		one := lab.RoleLayers{Role: role, Runtime: s.runtime, Samples: s.count, Uncounted: seen.Uncounted,
+			Instructions: seen.Counted[role].Instructions, Cycles: seen.Counted[role].Cycles}
 		if s.count == 0 {
 			one.Unsampled = cmp.Or(seen.Unsampled, noProfile)
 		}

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/profiler/counters"
 	"github.com/cleave-lab/cleave/profiler/sampler"
 )
 
@@ -63,6 +64,15 @@ func (Profiler) Sample(layout lab.Layout) (lab.Sampling, error) {
 		return nil, err // sampling would be an interface that holds a nil pointer
 	}
 	return sampling, nil
+}
+
+// Count implements lab.Sampler.
+func (Profiler) Count(threads []lab.ThreadUse) (lab.Counting, error) {
+	counting, err := counters.Start(threads)
+	if err != nil {
+		return nil, err // counting would be an interface that holds a nil pointer
+	}
+	return counting, nil
 }
 
 // Instrument implements lab.Profiler. It sets the variables of all runtimes for every foreign unit: each

@@ -88,6 +88,10 @@ func (v view) layersTable(at string) table {
 		}
 		return figure.Times(figure.Alone(l.Libraries / shown[base].Libraries))
 	})
+	if v.countsInstructions() {
+		row("million instructions", func(l lab.LayerShare) string { return ofCounted(l, l.Instructions/1e6) })
+		row("cycles per instruction", cyclesPerInstruction)
+	}
 	row("what profiling cost", func(l lab.LayerShare) string {
 		if l.CPUPerOperation <= 0 || l.ProfiledCPUPerOperation <= 0 || l.Samples == 0 {
 			return ""
@@ -103,8 +107,27 @@ func (v view) layersTable(at string) table {
 	return t
 }
 
-// pathLength says why no instructions are counted.
+// countsInstructions reports whether the processor counted the instructions of an operation.
+func (v view) countsInstructions() bool {
+	return slices.ContainsFunc(v.Layers, func(l lab.LayerShare) bool { return l.Instructions > 0 })
+}
+
+// ofCounted returns a value of what was counted; "" where nothing was.
+func ofCounted(l lab.LayerShare, value float64) string {
+	if l.Instructions == 0 {
+		return ""
+	}
+	return figure.Number(figure.Alone(value))
+}
+
+func cyclesPerInstruction(l lab.LayerShare) string { return ofCounted(l, l.Cycles/l.Instructions) }
+
+// pathLength says how instructions are counted, or why they are not.
 func (v view) pathLength() string {
+	if v.countsInstructions() {
+		return "instructions and cycles of all units, in the kernel too, are those that the processor counted " +
+			"in the profiled trials, the profiler's own among them"
+	}
 	note := "path length (instructions per " + v.Operation + ") is not measured: CPU time stands in its place"
 	if reason := v.Environment["hardware_counters"].Unavailable; reason != "" {
 		note = "path length (instructions per " + v.Operation +

@@ -42,6 +42,19 @@ func TestLayersAreShown(t *testing.T) {
 			t.Errorf("the terminal report lacks %q", want)
 		}
 	}
+	if strings.Contains(b.String(), "cycles per instruction") {
+		t.Error("cycles are shown where nothing was counted")
+	}
+	counting := profiled(t)
+	counting.Layers[0].Instructions, counting.Layers[0].Cycles = 4e6, 6e6
+	b.Reset()
+	must(t, Terminal(&b, counting, Options{}))
+	for _, want := range []string{"million instructions ", "4.00", "cycles per instruction", "1.50",
+		"in the kernel too, are those that"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the terminal report lacks %q where instructions were counted:\n%s", want, b.String())
+		}
+	}
 	page := html(t, profiled(t))
 	for _, want := range []string{`data-plot="layers"`,
 		"Libraries and runtime take ",

@@ -13,6 +13,7 @@ import (
 type profileRecorder struct {
 	meter    lab.ThreadMeter
 	sampling lab.Sampling // nil: nothing samples from outside
+	counting lab.Counting // nil: nothing counts
 	units    []lab.Unit
 	before   []lab.ThreadUse
 	window   lab.ProfiledWindow
@@ -33,6 +34,9 @@ func (w *profileRecorder) begin(j Job) (err error) {
 		if w.sampling, refused = sampler.Sample(j.Layout); refused != nil {
 			w.window.Unsampled = refused.Error() // the profilers of runtimes are there all the same
 		}
+		if w.counting, refused = sampler.Count(w.before); refused != nil {
+			w.window.Uncounted = refused.Error()
+		}
 	}
 	w.window.Began = time.Now()
 	return nil
@@ -41,6 +45,7 @@ func (w *profileRecorder) begin(j Job) (err error) {
 // end records the CPU time of the living threads since begin. For a new thread, that is all of it.
 func (w *profileRecorder) end() error {
 	w.window.Ended = time.Now()
+	w.endCounting()
 	after, err := w.meter.Threads(w.units)
 	w.close(after)
 	used := map[string]lab.ThreadUse{}
@@ -56,8 +61,21 @@ func (w *profileRecorder) end() error {
 	return err
 }
 
-// close ends the sampling.
+// endCounting ends the counting and notes what was counted, or why it was not.
+func (w *profileRecorder) endCounting() {
+	if w.counting == nil {
+		return
+	}
+	var err error
+	if w.window.Counted, err = w.counting.End(); err != nil {
+		w.window.Uncounted = err.Error()
+	}
+	w.counting = nil
+}
+
+// close ends the sampling and the counting.
 func (w *profileRecorder) close(threads []lab.ThreadUse) {
+	w.endCounting()
 	if w.sampling != nil {
 		w.window.Programs = w.sampling.End(threads)
 		w.sampling = nil

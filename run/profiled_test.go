@@ -86,6 +86,7 @@ type outside struct {
 	*profilingRooms
 	refused error
 	ends    int
+	counted int // how often its counting was ended
 	threads []lab.ThreadUse
 }
 
@@ -94,6 +95,21 @@ func (o *outside) Sample(lab.Layout) (lab.Sampling, error) {
 		return nil, o.refused
 	}
 	return o, nil
+}
+
+func (o *outside) Count([]lab.ThreadUse) (lab.Counting, error) {
+	if o.refused != nil {
+		return nil, o.refused
+	}
+	return counter{o}, nil
+}
+
+// counter counts for outside.
+type counter struct{ of *outside }
+
+func (c counter) End() (map[string]lab.Counted, error) {
+	c.of.counted++
+	return map[string]lab.Counted{"one": {Instructions: 9}}, nil
 }
 
 func (o *outside) End(threads []lab.ThreadUse) []lab.ProgramSamples {
@@ -108,8 +124,9 @@ func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
 		refused, broken error
 		programs, ends  int
 		unsampled       string
+		instructions    float64
 	}{
-		"it looks":           {programs: 1, ends: 1},
+		"it looks":           {programs: 1, ends: 1, instructions: 9},
 		"it may not":         {refused: errors.New("not as this user"), unsampled: "not as this user"},
 		"the load breaks up": {broken: errors.New("the lead is gone"), ends: 1},
 	} {
@@ -123,9 +140,13 @@ func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
 			if o.ends != c.ends || c.ends > 0 && c.broken == nil && len(o.threads) == 0 {
 				t.Errorf("it was ended %d times, with the threads %v", o.ends, o.threads)
 			}
-			if c.broken == nil && (len(played.profile.window.Programs) != c.programs ||
-				played.profile.window.Unsampled != c.unsampled) {
-				t.Errorf("seen: %+v", played.profile.window)
+			seen := played.profile.window
+			if c.broken == nil && (len(seen.Programs) != c.programs || seen.Unsampled != c.unsampled ||
+				seen.Uncounted != c.unsampled || seen.Counted["one"].Instructions != c.instructions) {
+				t.Errorf("seen: %+v", seen)
+			}
+			if o.counted != c.ends {
+				t.Errorf("the counting was ended %d times, want %d", o.counted, c.ends)
 			}
 		})
 	}

@@ -107,6 +107,8 @@ var rules = sync.OnceValue(func() []rule {
 			"a profiler divides the time of any program; what is the application's own, its system says"},
 		{"profiler/sampler", noun, []string{"golang.org/x/sys/unix"}, nil,
 			"who looks at programs from outside knows processes, and not what they are for"},
+		{"profiler/counters", noun, []string{"golang.org/x/sys/unix"}, nil,
+			"who counts instructions knows threads, and not what they are for"},
 		{"fault", noun, any, nil,
 			"a fault is injected into units, not into a known system"},
 		{"stats", noun, []string{"gonum.org/"}, nil,

@@ -18,9 +18,9 @@ func hostRooms() map[string][]string {
 	return map[string][]string{
 		"process number": {
 			"deploy", "meter",
-			"profiler/sampler", // looks at processes of this host, as the meter does
-			"store",            // writes it down
-			"systems/big",      // compares what a unit says of itself with what its deployer says
+			"profiler/counters", "profiler/sampler", // look at processes of this host, as the meter does
+			"store",       // writes it down
+			"systems/big", // compares what a unit says of itself with what its deployer says
 		},
 		"loopback address": {
 			"deploy", "load", "backing/named", // servers and targets that users name

@@ -96,6 +96,32 @@ func (e *experiment) layers() []lab.LayerShare {
 	return all
 }
 
+// countedPerOperation returns the means of the instructions and cycles of an operation over the trials in
+// which the processor counted them, or zeros: those of a second of CPU time, times that of an operation.
+func countedPerOperation(trials []lab.Trial, cost string) (instructions, cycles float64) {
+	var n float64
+	for _, trial := range trials {
+		var counted lab.Counted
+		var used float64
+		for _, role := range trial.Layers {
+			counted.Instructions += role.Instructions
+			counted.Cycles += role.Cycles
+			for _, seconds := range role.Seconds {
+				used += seconds
+			}
+		}
+		if counted.Instructions > 0 && used > 0 {
+			instructions += counted.Instructions / used * trial.Measures[cost]
+			cycles += counted.Cycles / used * trial.Measures[cost]
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, 0
+	}
+	return instructions / n, cycles / n
+}
+
 // layersOf takes the means of the shares over profiled trials.
 func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Trial) lab.LayerShare {
 	cost, p := e.named(lab.CPU, 0, lab.PerOperation), profileOf(trials)
@@ -113,6 +139,7 @@ func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Tria
 		}
 	}
 	share.ProfiledCPUPerOperation = stats.Mean(profiled)
+	share.Instructions, share.Cycles = countedPerOperation(trials, cost)
 	for _, layer := range lab.Layers() {
 		if s := p.shares[layer]; s > 0 {
 			share.Layers = append(share.Layers, lab.LayerTime{Layer: layer, Share: s, PerOperation: s * each})

@@ -89,6 +89,28 @@ func TestLayersAreSharesOfTheTimedCost(t *testing.T) {
 	}
 }
 
+// TestInstructionsAreThoseOfAnOperation: of the CPU time that was metered while they were counted, an
+// operation takes its own. Trials in which nothing was counted say nothing.
+func TestInstructionsAreThoseOfAnOperation(t *testing.T) {
+	in := profiledShop()
+	for i := range in.Trials {
+		if trial := &in.Trials[i]; trial.Profiled && trial.Variant == "monolith" && trial.Block < 3 {
+			trial.Measures["cpu_per_operation"] = 0.002
+			trial.Layers[0].Instructions, trial.Layers[0].Cycles = 20e9, 10e9 // in 10 s
+		}
+	}
+	for _, l := range Analyse(in).Layers {
+		want := lab.LayerShare{}
+		if l.Variant == "monolith" {
+			want.Instructions, want.Cycles = 4e6, 2e6
+		}
+		if math.Abs(l.Instructions-want.Instructions) > 1 || math.Abs(l.Cycles-want.Cycles) > 1 {
+			t.Errorf("%s takes %g instructions and %g cycles, want %g and %g", l.Variant, l.Instructions, l.Cycles,
+				want.Instructions, want.Cycles)
+		}
+	}
+}
+
 // The ratio is taken by block, between shares times the timed cost of that block.
 func TestLibrariesAreCompared(t *testing.T) {
 	a := Analyse(profiledShop())

@@ -1072,6 +1072,9 @@ export interface LayerShare {
   roles: Array<RoleLayerTime> | null;
   /** seconds in layers that are libraries */
   libraries_per_operation: Figure;
+  /** Instructions and Cycles are the means of the profiled trials in which the processor counted them, with the profiler's own; 0: it did in none. */
+  instructions_per_operation?: Figure;
+  cycles_per_operation?: Figure;
 }
 
 /** Link is an arrow of that picture: the units of a part use another part. */
