@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -138,9 +139,12 @@ func attributes(extra []attribute.KeyValue) []otlpAttribute {
 
 // Files lists the files of all units in a directory.
 func Files(dir string) ([]string, error) {
-	names, err := filepath.Glob(filepath.Join(dir, prefix+"*"+suffix))
+	names, err := fs.Glob(os.DirFS(dir), prefix+"*"+suffix)
 	if err != nil {
 		return nil, fmt.Errorf("look for spans in %s: %w", dir, err)
+	}
+	for i := range names {
+		names[i] = filepath.Join(dir, names[i])
 	}
 	return names, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -69,13 +70,14 @@ func (o outs) close() {
 // with a document in each line.
 func spansIn(folder string) func(send func(document []byte)) error {
 	return func(send func(document []byte)) error {
-		files, err := filepath.Glob(filepath.Join(folder, "*", "*.jsonl"))
-		for _, name := range files {
-			text, failed := os.ReadFile(name)
+		names, err := fs.Glob(os.DirFS(folder), "*/*.jsonl")
+		for _, name := range names {
+			path := filepath.Join(folder, name)
+			text, failed := os.ReadFile(path)
 			for line := range bytes.Lines(text) {
 				send(line)
 			}
-			err = errors.Join(err, failed, os.Remove(name))
+			err = errors.Join(err, failed, os.Remove(path))
 		}
 		return err
 	}

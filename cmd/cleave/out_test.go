@@ -108,9 +108,9 @@ func TestPlacesThatAreNotSpeltOut(t *testing.T) {
 
 // TestSpansAreSentOnce, line by line.
 func TestSpansAreSentOnce(t *testing.T) {
-	folder := t.TempDir()
+	folder := filepath.Join(t.TempDir(), "[1]") // a user's folder has any name
 	file := filepath.Join(folder, "001-a-p", "spans-orders.jsonl")
-	err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("{}\n[]\n"), 0o600))
+	err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("{}\n[]\n"), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,10 @@ func (of pattern) placement() string {
 
 // hop measures a call between processes at some rates, and at the capacity.
 func (p player) hop(ctx context.Context, of pattern, rates []float64) (*predict.Hop, error) {
-	step := fmt.Sprintf("hop-%d-%d-at-%v", of.calls, of.units, rates)
+	step := fmt.Sprintf("hop-%d-%d-at", of.calls, of.units)
+	for _, rate := range rates {
+		step += "-" + number(rate)
+	}
 	path := filepath.Join(p.results, step+".model.yaml")
 	if err := os.WriteFile(path, []byte(of.model(rates)), 0o600); err != nil {
 		return nil, err

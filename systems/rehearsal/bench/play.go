@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -130,11 +131,11 @@ func (p player) folder(ctx context.Context, step string, arguments ...string) (*
 			played = os.WriteFile(whole, []byte(command), 0o600)
 		}
 	}
-	latest, _ := filepath.Glob(filepath.Join(results, "*", "latest")) // the pattern is right
+	latest, _ := fs.Glob(os.DirFS(results), "*/latest") // the pattern is right
 	if len(latest) == 0 || played != nil && arguments[0] != "run" {
 		return nil, cmp.Or(played, fmt.Errorf("cleave %s left nothing in %s", arguments[0], results))
 	}
-	return store.Open(latest[0])
+	return store.Open(filepath.Join(results, latest[0]))
 }
 
 // run runs a command of cleave, and ends it with the context. Verdicts of cleave are no errors.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,12 +35,12 @@ type Showing struct{ Made, Shown int64 }
 // Read reads the files of all units in one folder.
 func Read(dir string) (Observations, error) {
 	o := Observations{Finals: map[string]int64{}, Showings: map[Change]Showing{}}
-	paths, err := filepath.Glob(filepath.Join(dir, "*"+extension))
+	names, err := fs.Glob(os.DirFS(dir), "*"+extension)
 	if err != nil {
 		return o, fmt.Errorf("look for observations: %w", err)
 	}
-	for _, path := range paths {
-		if err := o.read(path); err != nil {
+	for _, name := range names {
+		if err := o.read(filepath.Join(dir, name)); err != nil {
 			return o, fmt.Errorf("read observations: %w", err)
 		}
 	}
