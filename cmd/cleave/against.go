@@ -62,7 +62,7 @@ func (a app) reportAgainst(before, after string, flags documentFlags, held again
 		folder, err := store.Open(dir)
 		if err == nil {
 			folders[i] = folder.Dir()
-			runs[i], err = analyse(folder)
+			runs[i], err = analyse(folder, "")
 		}
 		mistakes = append(mistakes, err)
 	}

@@ -256,7 +256,7 @@ func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags
 		}
 	}
 	fmt.Fprintf(shown, "\nraw data  %s\n", folder.Dir())
-	concluded, err := analyse(folder)
+	concluded, err := analyse(folder, "")
 	if err != nil {
 		return nil, err
 	}

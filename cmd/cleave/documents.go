@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/report/analysis"
 	"github.com/cleave-lab/cleave/report/ci"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies/published"
@@ -31,6 +32,7 @@ type documentFlags struct {
 	json       string
 	format     string
 	full       bool
+	baseline   string   // which variants are compared with; empty: that of the study
 	notesShown []string // notes that standard error has already
 	// decision is the need that a page for a decision record answers, or nil without one.
 	decision *ci.Need
@@ -81,6 +83,9 @@ nothing is written but --json.
 --format writes the results for other tools to standard output, and the text to
 standard error (docs/ci.md); of two folders, markdown and junit alone.
 
+--baseline compares all variants of one run with another one of them than the
+study does; nothing is written to the folder.
+
 --decision writes a page for a record of an architecture decision to standard
 output (docs/decisions.md).
 
@@ -93,6 +98,9 @@ limit, and 6 with --require-verdict where it may be.`,
 		RunE: func(command *cobra.Command, args []string) (err error) {
 			if err := flags.check(); err != nil {
 				return err
+			}
+			if flags.baseline != "" && len(args) == 2 {
+				return withCode(exitBadPlan, "--baseline is for one run: of two, the earlier one is compared with")
 			}
 			if held.mustKnow && len(held.gates) == 0 {
 				return withCode(exitBadPlan, "--require-verdict is about gates: name one with --fail-if")
@@ -108,6 +116,8 @@ limit, and 6 with --require-verdict where it may be.`,
 	}
 	flags.addTo(command.Flags())
 	flags.addFull(command.Flags())
+	command.Flags().StringVar(&flags.baseline, "baseline", "",
+		"compare with `variant` in the place of the study's baseline; nothing is written to the folder")
 	held.register(command)
 	decision.register(command)
 	return command
@@ -139,17 +149,22 @@ func (a app) reportRun(dir string, flags documentFlags, held againstFlags) error
 
 // conclude writes every document from the raw data of the folder, and shows the results.
 func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, error) {
-	concluded, err := analyse(folder)
+	concluded, err := analyse(folder, flags.baseline)
 	if err != nil {
 		return concluded, err
 	}
-	if err := writeDocuments(folder, concluded); err != nil {
-		return concluded, err
+	if flags.baseline == "" {
+		if err := writeDocuments(folder, concluded); err != nil {
+			return concluded, err
+		}
 	}
 	shown := a.textStream(flags.takeOutput())
 	err = report.Terminal(plain.Raw(shown), concluded,
 		report.Options{Colour: useColour(shown), Full: flags.full, NotesShown: flags.notesShown})
 	err = errors.Join(err, a.writeJSONFile(flags.json, concluded))
+	if flags.baseline != "" {
+		return concluded, err
+	}
 	fmt.Fprintf(shown, "\nreport  %s\nagain   cleave report %s --full\n", folder.Path(store.ReportFile),
 		folder.Dir())
 	return concluded, err
@@ -182,10 +197,22 @@ func (a app) writeFormat(folder *store.Folder, flags documentFlags, concluded la
 	return ci.Write(plain.Raw(a.out), flags.format, run)
 }
 
-func analyse(folder *store.Folder) (lab.Analysis, error) {
+// analyse compares the variants of a result folder with a baseline; empty: that of its study.
+func analyse(folder *store.Folder, baseline string) (lab.Analysis, error) {
 	plan, err := folder.Plan()
 	if err != nil {
 		return lab.Analysis{}, err
+	}
+	if baseline != "" {
+		if _, known := plan.Study.Variant(baseline); !known {
+			var names []string
+			for _, v := range plan.Study.Variants {
+				names = append(names, v.Name)
+			}
+			return lab.Analysis{}, withCode(exitBadPlan, "--baseline: %s has no variant %q, but %s", folder.Dir(),
+				baseline, figure.And(names))
+		}
+		plan.Study.Baseline = baseline
 	}
 	if err := study.CheckNames(folder.Path("plan.json"), plan); err != nil {
 		return lab.Analysis{}, err

@@ -15,7 +15,7 @@ import (
 // rehearsed shows the cost of a change, its error where the model holds measurements, and the limits of the
 // method, before the analysis.
 func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error) {
-	found, err := analyse(folder)
+	found, err := analyse(folder, "")
 	if err != nil {
 		return nil, err
 	}

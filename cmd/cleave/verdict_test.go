@@ -77,7 +77,7 @@ func TestOneVerdictForAllCommands(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		found, err := analyse(folder)
+		found, err := analyse(folder, "")
 		if err != nil {
 			t.Fatal(err)
 		}
