@@ -8,15 +8,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // play drives all workers of a job in one loop, without any transport, and
 // returns them: the rules alone.
@@ -37,8 +31,8 @@ func play(t *testing.T, job Job) []*Worker {
 			}
 			active = true
 			peer := workers[job.Neighbourhood(number)*job.Workers+target]
-			must(t, peer.Ping(w.Index()))
-			must(t, w.Pong(target))
+			testset.Must(t, peer.Ping(w.Index()))
+			testset.Must(t, w.Pong(target))
 		}
 	}
 	return workers
@@ -63,7 +57,7 @@ func auditOf(t *testing.T, job Job, accounts []Account) lab.Audit {
 	var sent []lab.UnitReport
 	for _, account := range accounts {
 		data, err := json.Marshal(account)
-		must(t, err)
+		testset.Must(t, err)
 		sent = append(sent, lab.UnitReport{Unit: "u", PID: account.PID, Data: data})
 	}
 	variant := lab.Variant{Architecture: UDS, Knobs: map[string]string{knobSelf: off}}
@@ -165,7 +159,7 @@ func evenOut(accounts []Account) {
 func TestAuditOfAWrongProcessNumber(t *testing.T) {
 	job := Job{Neighbourhoods: 1, Workers: 2, Pings: 3, Seed: 1}
 	data, err := json.Marshal(reports(t, job, play(t, job))[1])
-	must(t, err)
+	testset.Must(t, err)
 	audit := System{}.Audit(lab.Variant{Architecture: UDS}, lab.Point{},
 		[]lab.UnitReport{{Unit: "worker-1", PID: 7, Data: data}})
 	if !strings.Contains(strings.Join(audit.Problems, "\n"), "the deployer started 7") {
@@ -220,7 +214,7 @@ func TestLayoutOfServices(t *testing.T) {
 	point := lab.Point{Levels: map[string]float64{"neighbourhoods": 2, "workers": 3, "pings": 4}}
 	for _, f := range families() {
 		layout, err := System{}.Layout(lab.Variant{Architecture: f.Name}, point, 42)
-		must(t, err)
+		testset.Must(t, err)
 		want := 1 + 6
 		if f.oneUnit {
 			want = 1
@@ -230,7 +224,7 @@ func TestLayoutOfServices(t *testing.T) {
 				layout.Operations)
 		}
 		var job UnitJob
-		must(t, json.Unmarshal([]byte(layout.Units[len(layout.Units)-1].Args[0]), &job))
+		testset.Must(t, json.Unmarshal([]byte(layout.Units[len(layout.Units)-1].Args[0]), &job))
 		if job.Seed != 42 || job.Workers != 3 || job.SelfPings || len(job.Knobs) != len(f.Knobs) {
 			t.Errorf("%s: job %+v", f.Name, job)
 		}
@@ -275,7 +269,7 @@ func TestAddressSpaceCanBeClaimedOnce(t *testing.T) {
 	job := UnitJob{Job: Job{Neighbourhoods: 1, Workers: 2, Pings: 3}, Worker: 1}
 	for _, own := range []bool{true, false} {
 		account, err := PlayWorker(job, func(rules *Worker) error { rules.Answered(); return nil })
-		must(t, err)
+		testset.Must(t, err)
 		if account.OwnAddressSpace != own {
 			t.Errorf("claimed an address space of its own: %t, want %t", account.OwnAddressSpace, own)
 		}
@@ -299,7 +293,7 @@ func TestReceptionWaitsForAll(t *testing.T) {
 			}
 		})
 	}
-	must(t, r.AwaitAll())
+	testset.Must(t, r.AwaitAll())
 	if got := r.Neighbourhood(0); got[0] != "a" || got[1] != "b" {
 		t.Errorf("neighbourhood %v, want [a b]", got)
 	}
@@ -324,7 +318,7 @@ func TestReceptionKeepsTheFirstFailure(t *testing.T) {
 	if err := r.AwaitAll(); err != first {
 		t.Errorf("error %v, want the first", err)
 	}
-	must(t, r.Register("a"))
+	testset.Must(t, r.Register("a"))
 	if err := r.Register("b"); err == nil {
 		t.Error("a second of one worker may register")
 	}

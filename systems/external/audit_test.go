@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -37,9 +38,9 @@ func audited(t *testing.T, lines string) lab.Audit {
 	t.Cleanup(there.Close)
 	d := parse(t, "url: "+there.URL+"\n"+lines)
 	vault := secret.NewVault(os.LookupEnv)
-	must(t, d.Mask(vault))
+	testset.Must(t, d.Mask(vault))
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte("one line\n"), 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte("one line\n"), 0o600))
 	system := System{Generator: dummy{&lab.LoadJob{}}, Secrets: vault}
 	left := lab.Leftover{Dir: dir,
 		Reports: handedIn(t, lab.LoadReport{Sent: 9, OK: 8, Errors: map[string]int64{"timeout": 1}})}
@@ -110,7 +111,7 @@ audit:
   command: [audit, --token, abcdefgh]
   databases: {shop: {driver: mysql, at: "127.0.0.1:1", name: a, user: b}}
   queries: [{rule: a, in: shop, sql: SELECT 1 FROM users WHERE token='abcdefgh', no_rows: true}]`)
-	must(t, d.Mask(secret.NewVault(os.LookupEnv)))
+	testset.Must(t, d.Mask(secret.NewVault(os.LookupEnv)))
 	if text, err := json.Marshal(d.ExternalSystem); err != nil || strings.Contains(string(text), "abcdefgh") {
 		t.Errorf("the plan has a secret (%v): %s", err, text)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -37,7 +38,7 @@ func expectChanged(t *testing.T, d Definition, name string) {
 func TestServicesAreChanged(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": changeable})
 	d, err := OfServices(path, "")
-	must(t, err)
+	testset.Must(t, err)
 	if err := d.Change("", []string{"cart.cpu=0.5"}); err != nil || d.Name != "shop-cart.cpu-0.5" {
 		t.Errorf("it is called %s, %v", d.Name, err)
 	}
@@ -45,9 +46,9 @@ func TestServicesAreChanged(t *testing.T) {
 	words := []string{"cart.replicas=2", "cart.cpu=0.5", "cart.memory=256Mi", "cart.image=cart:new",
 		"web.env.MODE=fast", "ads=null"}
 	typed := d
-	must(t, typed.Change("", words))
+	testset.Must(t, typed.Change("", words))
 	expectChanged(t, typed, "shop-changed")
-	must(t, d.Change("new", words))
+	testset.Must(t, d.Change("new", words))
 	expectChanged(t, d, "new")
 	written, err := parseBeside(path, `
 name: written
@@ -57,7 +58,7 @@ change:
   web: {env: {MODE: fast, OLD: null}}
   ads: null
 `)
-	must(t, err)
+	testset.Must(t, err)
 	expectChanged(t, written, "written")
 	if units, _ := layoutOf(t, written); len(units["web"].Container.Env) != 1 {
 		t.Errorf("web has %q, want MODE alone", units["web"].Container.Env)
@@ -80,7 +81,7 @@ func TestNothingIsSaidOfWhatIsLeftOut(t *testing.T) {
 	if err == nil {
 		err = d.Change("", []string{"ads-cache=null", "gone=null", "other.image=another", "shared=null"})
 	}
-	must(t, err)
+	testset.Must(t, err)
 	if d.Compose != nil || len(d.Notes) != 1 || !strings.HasPrefix(d.Notes[0], "service dns: ") ||
 		len(d.Risks) != 1 || !strings.HasPrefix(d.Risks[0], "service dns: ") {
 		t.Errorf("with the notes %q and the risks %q, want one of dns each", d.Notes, d.Risks)
@@ -99,7 +100,7 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 		"cart.image=-x": "expected a name such as", "web=null": "no port is published",
 	} {
 		d, err := OfServices(path, "")
-		must(t, err)
+		testset.Must(t, err)
 		if err := d.Change("", []string{word}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want it to say %q", word, err, says)
 		}

@@ -3,6 +3,9 @@ package external
 import (
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+
 )
 
 // composed parses a system file beside compose files that the compose command runs.
@@ -19,7 +22,7 @@ func TestIncludedComposeFilesArePartOfTheText(t *testing.T) {
 		"db.yaml":      "include: [volumes.yaml]\nservices: {db: {image: postgres, volumes: [\"data:/data\"]}}",
 		"volumes.yaml": "volumes: {data: {}}",
 	}, "http://127.0.0.1:8080/")
-	must(t, err)
+	testset.Must(t, err)
 	names, err := serviceNames(d.Compose)
 	if err != nil || strings.Join(names, " ") != "db web" || strings.Contains(d.Compose.Text, "include") ||
 		!strings.Contains(d.Compose.Text, "data: {}") {

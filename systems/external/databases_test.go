@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -41,17 +42,17 @@ func store(t *testing.T, driver database.Driver) stored {
 	if driver == database.MariaDB {
 		s.Driver = driverMySQL
 		dsn, err := mysql.ParseDSN(config.DSN)
-		must(t, err)
+		testset.Must(t, err)
 		s.At, s.Name, s.User, s.password = dsn.Addr, dsn.DBName, dsn.User, dsn.Passwd
 	} else {
 		dsn, err := url.Parse(config.DSN)
-		must(t, err)
+		testset.Must(t, err)
 		s.At, s.Name, s.User = dsn.Host, strings.TrimPrefix(dsn.Path, "/"), dsn.User.Username()
 		s.password, _ = dsn.User.Password()
 	}
 	s.Password = "${SHOP_PASSWORD}"
 	db, err := s.as(t, s.password).open(&lab.ExternalSystem{}, s.AuditDatabase, nil)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	for _, statement := range []string{
 		"CREATE TABLE orders (id INT PRIMARY KEY, note VARCHAR(40), total NUMERIC(6,2))",
@@ -89,7 +90,7 @@ func (s stored) ask(t *testing.T, system System, queries ...lab.AuditQuery) lab.
 	for range 2 {
 		text += `{"operation":"buy","end":"info"}` + "\n"
 	}
-	must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte(text), 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte(text), 0o600))
 	return system.AuditLive(t.Context(), lab.Variant{Name: "it", External: x}, at(Operations, 9),
 		lab.Leftover{Dir: dir, Reports: handedIn(t, lab.LoadReport{Sent: 9, OK: 9})})
 }
@@ -173,7 +174,7 @@ func TestTheEnvironmentChoosesNoDatabase(t *testing.T) {
 	before := map[lab.AuditDatabase]string{}
 	for _, d := range []lab.AuditDatabase{named, unnamed} {
 		config, err := postgresConfig("localhost:5432", "", d)
-		must(t, err)
+		testset.Must(t, err)
 		before[d] = connection(config)
 	}
 	for d, want := range before {
@@ -229,14 +230,14 @@ func (s stored) keepsItsPassword(t *testing.T) {
 		t.Errorf("with a secret in the query it is %s: %v", got.Verdict, got.Problems)
 	}
 	file := filepath.Join(t.TempDir(), "password")
-	must(t, os.WriteFile(file, []byte(s.password+"\n"), 0o600))
+	testset.Must(t, os.WriteFile(file, []byte(s.password+"\n"), 0o600))
 	s.Password, s.PasswordFile = "", file
 	if got := s.ask(t, wrong, query); got.Verdict != lab.AuditValid ||
 		wrong.Secrets.Conceal(s.password) != "***" {
 		t.Errorf("with a password in a file it is %s: %v", got.Verdict, got.Problems)
 	}
 	_, port, err := net.SplitHostPort(s.At)
-	must(t, err)
+	testset.Must(t, err)
 	s.PasswordFile, s.PasswordOf = "", "DB_PASSWORD"
 	masked := secret.NewVault(os.LookupEnv)
 	reference := secret.Reference(masked.Mask("system", "DB_PASSWORD", s.password))

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -13,7 +14,7 @@ func inFolder(t *testing.T, text string) Definition {
 	t.Helper()
 	d, err := parseBeside(projectFolder(t, map[string]string{"server": "",
 		"compose.yaml": "services: {web: {image: web, ports: ['8080:80']}}"}), "name: it\n"+text)
-	must(t, err)
+	testset.Must(t, err)
 	return d
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -30,18 +31,11 @@ func (d dummy) Read(r lab.UnitReport) (read lab.LoadReport, err error) {
 	return read, gob.NewDecoder(bytes.NewReader(r.Data)).Decode(&read)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func parse(t *testing.T, text string) Definition {
 	t.Helper()
 	d, err := Parse(filepath.Join(t.TempDir(), "system.yaml"),
 		[]byte("schema: cleave-system/1\nname: it\n"+text))
-	must(t, err)
+	testset.Must(t, err)
 	return d
 }
 
@@ -55,7 +49,7 @@ func layout(t *testing.T, d Definition, p lab.Point) (lab.Layout, lab.LoadJob) {
 	system := System{Generator: dummy{&job}, Load: lab.Load{Duration: 3, Cores: []int{1}},
 		Secrets: secret.NewVault(os.LookupEnv)}
 	l, err := system.Layout(lab.Variant{Name: d.Name, External: &d.ExternalSystem}, p, 7)
-	must(t, err)
+	testset.Must(t, err)
 	return l, job
 }
 
@@ -113,7 +107,7 @@ func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
 	path := projectFolder(t, map[string]string{
 		"compose.yaml": "services: {web: {image: web, network_mode: host}, db: {image: db}}"})
 	d, err := parseBeside(path, "name: it\nurl: http://127.0.0.1:8080/\ncompose: compose.yaml")
-	must(t, err)
+	testset.Must(t, err)
 	l, _ := layout(t, d, at(Users, 3))
 	for i, name := range []string{"db", "web"} {
 		u := l.Units[i]

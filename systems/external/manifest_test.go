@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -126,9 +127,9 @@ spec: {accessModes: [ReadWriteOnce]}
 func manifestFolder(t *testing.T, texts ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "Shop_1")
-	must(t, os.Mkdir(dir, 0o700))
+	testset.Must(t, os.Mkdir(dir, 0o700))
 	for i, text := range texts {
-		must(t, os.WriteFile(filepath.Join(dir, string(rune('a'+i))+".yaml"), []byte(text), 0o600))
+		testset.Must(t, os.WriteFile(filepath.Join(dir, string(rune('a'+i))+".yaml"), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -137,7 +138,7 @@ func manifestFolder(t *testing.T, texts ...string) string {
 func ofManifests(t *testing.T, way string) (d Definition, units map[string]lab.UnitSpec, names []string) {
 	t.Helper()
 	d, err := OfServices(manifestFolder(t, shopManifests, shopConfig), "")
-	must(t, err)
+	testset.Must(t, err)
 	all, err := d.In([]string{way})
 	if err != nil || d.Name != "shop-1" || all[0].Kind() != kindServices {
 		t.Fatalf("%s: %+v, %v", d.Name, all, err)
@@ -292,11 +293,11 @@ metadata: {name: fill}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: fill, image: fill}]}}}
 `, "fill/volume.json": `{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "disk"}}`} {
 		file := filepath.Join(folder, name)
-		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		must(t, os.WriteFile(file, []byte(text), 0o600))
+		testset.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		testset.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	d, err := OfServices(folder, "http://web:80/")
-	must(t, err)
+	testset.Must(t, err)
 	units, names := layoutOf(t, d)
 	web, fill := units["web"], units["fill"]
 	if len(names) != 3 || web.Container.Health != nil || web.Readiness.Healthy || !web.Restarts ||
@@ -309,7 +310,7 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: fill, image: 
 	}
 	own := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: own}\n" +
 		"spec: {template: {spec: {containers: [{name: own, image: own}]}}}\n"
-	must(t, os.WriteFile(filepath.Join(folder, "own.yaml"), []byte(own), 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, "own.yaml"), []byte(own), 0o600))
 	d, err = OfServices(folder, "http://own:80/")
 	if err != nil || !slices.Equal(d.Units(), []string{"own"}) {
 		t.Errorf("with a manifest of its own the folder is %q, %v", d.Units(), err)
@@ -369,7 +370,7 @@ func FuzzManifests(f *testing.F) {
 	}
 	file := filepath.Join(f.TempDir(), "all.yaml")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		must(t, os.WriteFile(file, data, 0o600))
+		testset.Must(t, os.WriteFile(file, data, 0o600))
 		d := Definition{manifests: file}
 		err := d.resolve()
 		if err != nil && strings.TrimSpace(err.Error()) == "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 )
@@ -19,8 +20,8 @@ func projectFolder(t *testing.T, files map[string]string) string {
 	dir := filepath.Join(t.TempDir(), "shop")
 	for name, text := range files {
 		path := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		testset.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		testset.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return filepath.Join(dir, "compose.yaml")
 }
@@ -78,7 +79,7 @@ volumes: {data: {}}
 func layoutOf(t *testing.T, d Definition) (units map[string]lab.UnitSpec, names []string) {
 	t.Helper()
 	vault := secret.NewVault(os.LookupEnv)
-	must(t, d.Mask(vault))
+	testset.Must(t, d.Mask(vault))
 	text, err := json.Marshal(d.ExternalSystem)
 	if err != nil || strings.Contains(string(text), "from-the-file") {
 		t.Errorf("the plan has a password (%v): %s", err, text)
@@ -88,7 +89,7 @@ func layoutOf(t *testing.T, d Definition) (units map[string]lab.UnitSpec, names 
 	if err == nil {
 		l, err = v.Scale(l)
 	}
-	must(t, err)
+	testset.Must(t, err)
 	units = map[string]lab.UnitSpec{}
 	for _, u := range l.Units {
 		units[u.Name], names = u, append(names, u.Name)
@@ -101,7 +102,7 @@ func TestAComposeFileBecomesUnits(t *testing.T) {
 	t.Setenv("COMPOSE_PROFILES", "")
 	path := projectFolder(t, writtenShop())
 	d, err := OfServices(path, "")
-	must(t, err)
+	testset.Must(t, err)
 	all, err := d.In(nil)
 	if err != nil || d.Name != "shop" || all[0].Kind() != kindServices || all[0].Deployment != lab.DockerBridge {
 		t.Fatalf("%+v, %v", all, err)
@@ -204,7 +205,7 @@ func TestPortsThatAreNotOfTCPAreNamed(t *testing.T) {
 {apiVersion: v1, kind: Service, metadata: {name: dns}, spec: {type: NodePort, selector: {app: dns},
   ports: [{port: 80}, {port: 53, protocol: UDP, name: dns}]}}
 `
-	must(t, os.WriteFile(path, []byte(manifests), 0o600))
+	testset.Must(t, os.WriteFile(path, []byte(manifests), 0o600))
 	if d, err = OfServices(path, ""); err != nil || !slices.Equal(d.Notes, []string{note}) {
 		t.Errorf("manifests: %q, %v", d.Notes, err)
 	}
@@ -304,7 +305,7 @@ services:
   any: {image: a, deploy: {restart_policy: {condition: any}}}
 `})
 	d, err := OfServices(path, "")
-	must(t, err)
+	testset.Must(t, err)
 	units, _ := layoutOf(t, d)
 	for name, want := range map[string]bool{"web": false, "no": false, "always": true, "failure": true,
 		"none": false, "any": true} {
@@ -322,7 +323,7 @@ func TestLinesOfUsersFilesAreCounted(t *testing.T) {
 		"db.yaml": "services:\n  db:\n    image: db:1\n",
 	}
 	d, err := OfServices(projectFolder(t, files), "")
-	must(t, err)
+	testset.Must(t, err)
 	if d.FileLines != 6 { // services, and three lines of web and two of db
 		t.Errorf("the compose file has %d lines, want 6", d.FileLines)
 	}

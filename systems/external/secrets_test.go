@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 )
@@ -39,7 +40,7 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	v := secret.NewVault(func(string) (string, bool) { return "", false })
 	d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:1/",
 		Compose: &lab.Compose{Text: composeFile}}}
-	must(t, d.Mask(v))
+	testset.Must(t, d.Mask(v))
 	text := d.Compose.Text
 	if strings.Contains(text, "hidden") || strings.Contains(text, "123456789") {
 		t.Errorf("secrets are left in\n%s", text)
@@ -57,7 +58,7 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	var job lab.LoadJob
 	l, err := System{Generator: dummy{&job}, Secrets: v}.Layout(lab.Variant{Name: "it",
 		External: &d.ExternalSystem}, at(Rate, 1), 1)
-	must(t, err)
+	testset.Must(t, err)
 	env := strings.Join(l.Units[0].Env, "\n")
 	for _, value := range []string{"=hidden-one", "=123456789", "=hidden-two", "=hidden-three", "=hidden$four",
 		"=hidden-five", "=hidden-six"} {
@@ -88,7 +89,7 @@ func TestCommandsAreMaskedAndComeBack(t *testing.T) {
 			"--dsn=redis://:${CLEAVE_MASKED_COMMAND_PASSWORD}@h:1/0", "${X}", "{port}"},
 	} {
 		words, err := Split(text)
-		must(t, err)
+		testset.Must(t, err)
 		v := secret.NewVault(func(string) (string, bool) { return "", false })
 		d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:{port}/",
 			Command: words}}
@@ -115,14 +116,14 @@ func TestEnvironmentFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		testset.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	values := write("values.env", "# comment\n\nA=one=1\nB=\" two \"\r\nC=three\n")
 	const text = "schema: cleave-system/1\nname: it\nurl: http://127.0.0.1:1/\ncommand: ./s\nenv_file: " +
 		"values.env\nenv: {C: own, D: 'x${A}', E: '$${A}'}\n"
 	d, err := Parse(write("system.yaml", text), []byte(text))
-	must(t, err)
+	testset.Must(t, err)
 	if d.EnvFile != values || d.Env["A"] != "${A}" || d.Env["B"] != "${B}" || d.Env["C"] != "own" {
 		t.Errorf("the definition is %+v", d)
 	}
@@ -137,7 +138,7 @@ func TestEnvironmentFiles(t *testing.T) {
 		!slices.Equal(got, want) {
 		t.Errorf("environment %q, %v; want %q", got, err, want)
 	}
-	must(t, os.Remove(values))
+	testset.Must(t, os.Remove(values))
 	var missing secret.MissingError
 	if _, err := system.environment(&d.ExternalSystem); !errors.As(err, &missing) ||
 		!strings.Contains(err.Error(), "env B: the environment variable B is not set") {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -13,9 +14,9 @@ import (
 func ends(t *testing.T, from, to string) (a, b []Definition) {
 	t.Helper()
 	first, err := ofCompose(t, "name: a\nservices:\n"+from, "")
-	must(t, err)
+	testset.Must(t, err)
 	second, err := ofCompose(t, "name: b\nservices:\n"+to, "")
-	must(t, err)
+	testset.Must(t, err)
 	return []Definition{first}, []Definition{second}
 }
 
@@ -39,7 +40,7 @@ func TestStopsHaveTheChangesBeforeThem(t *testing.T) {
   mail: {image: mail, deploy: {replicas: 2}}
 `)
 	stops, steps, err := Steps(a, b, []string{"ads", "cart.image"}, true)
-	must(t, err)
+	testset.Must(t, err)
 	want := [2][]string{{"ads", "cart.image", "cart.replicas", "cart.limits", "mail", "web.env"},
 		{"web.env", "mail", "cart.limits", "cart.replicas", "cart.image", "ads"}}
 	if got := walked(steps); fmt.Sprint(got) != fmt.Sprint(want) {
@@ -111,7 +112,7 @@ networks: {back: {ipam: {config: [{subnet: 10.9.0.0/24}]}}}
 volumes: {data: {}}
 `})
 	d, err := OfServices(path, "")
-	must(t, err)
+	testset.Must(t, err)
 	want := map[string]string{"db": "keeps data in a volume at /data",
 		"fixed": "has an address of its own, 10.9.0.2",
 		"files": "writes into the folder " + strings.TrimSuffix(path, "compose.yaml") + "kept of this host"}

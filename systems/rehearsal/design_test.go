@@ -6,19 +6,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/model"
 )
 
 func shop(t *testing.T) model.Model {
 	t.Helper()
 	text, err := os.ReadFile("testdata/shop.model.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	m, err := model.Parse("shop.model.yaml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return m
 }
 
@@ -37,9 +34,7 @@ func TestPlacements(t *testing.T) {
 			knobs[KnobPlacement] = c.placement
 		}
 		d, err := New(shop(t), c.architecture, knobs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		var units []string
 		for i, u := range d.Units {
 			var called []string
@@ -60,9 +55,7 @@ func TestPlacements(t *testing.T) {
 // SQLite commits.
 func TestWhatIsPlayed(t *testing.T) {
 	d, err := New(shop(t), AsIs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	var calls []string
 	for i, c := range d.Calls {
 		if c.Number != i {
@@ -121,9 +114,7 @@ func TestUnitNames(t *testing.T) {
 		{Name: "a_B", Components: []string{"y"}}, {Name: "generator", Components: []string{"z"}},
 		{Name: "--", Components: []string{"w"}}}}
 	units, err := place(m, AsIs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	got := ""
 	for _, u := range units {
 		got += u.Name + " "

@@ -10,17 +10,11 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestALoginIsTraced in the unit that is asked for it and in the one that this asks, over HTTP and over gRPC.
 func TestALoginIsTraced(t *testing.T) {
@@ -30,7 +24,7 @@ func TestALoginIsTraced(t *testing.T) {
 		listeners, peers := map[string]net.Listener{}, map[string]string{}
 		for _, name := range []string{UnitAuth, UnitCustomers} {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			must(t, err)
+			testset.Must(t, err)
 			listeners[name], peers[name] = listener, listener.Addr().String()
 		}
 		tracers := map[string]*spans.Provider{}
@@ -38,7 +32,7 @@ func TestALoginIsTraced(t *testing.T) {
 			u, err := Open(ctx, Settings{Unit: name, Peers: peers, Folder: t.TempDir(), SessionSeconds: 60,
 				Pool: true, GRPC: overGRPC, Spans: 1, Data: airline.Data{Customers: 10, Airports: 2, Days: 1, Flights: 1,
 					FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}, func(err error) { t.Error(err) })
-			must(t, err)
+			testset.Must(t, err)
 			tracers[name] = u.spans
 			serving.Go(func() {
 				if err := u.Serve(ctx, listener); err != nil {
@@ -51,7 +45,7 @@ func TestALoginIsTraced(t *testing.T) {
 		}
 		answer, err := http.Post("http://"+peers[UnitAuth]+"/login", "application/json",
 			strings.NewReader(`{"login":"c1","password":"password-1"}`))
-		must(t, err)
+		testset.Must(t, err)
 		if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
 			t.Errorf("login: %s, %v", answer.Status, err)
 		}
@@ -70,7 +64,7 @@ func TestCallsAreRetried(t *testing.T) {
 			Peers:  map[string]string{UnitCustomers: hostingtest.Nobody(t)},
 			Folder: t.TempDir(), SessionSeconds: 60, Pool: true, GRPC: overGRPC, Resilience: kit.Retries},
 			func(err error) { t.Error(err) })
-		must(t, err)
+		testset.Must(t, err)
 		hostingtest.WantAttempts(t, u.guards, "check a password", 4, func() error {
 			return u.parts.Auth.Credentials.Check(t.Context(), "c1", "password-1")
 		})

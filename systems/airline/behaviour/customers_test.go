@@ -15,6 +15,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+
 )
 
 func logsInAndOut(s *session) {
@@ -69,10 +72,10 @@ func refusesWithoutSession(s *session) {
 		} {
 			request, err := http.NewRequestWithContext(s.Context(), operation[0], s.airline.Front+operation[1],
 				http.NoBody)
-			must(s, err)
+			testset.Must(s, err)
 			request.Header.Set("Authorization", header)
 			got, err := s.send(request)
-			must(s, err)
+			testset.Must(s, err)
 			s.refused(fmt.Sprintf("%s %s with %s", operation[0], operation[1], what), got, "no-session")
 		}
 	}
@@ -175,7 +178,7 @@ func changesCustomers(s *session) {
 // writeKey makes the file of a key.
 func writeKey(t *testing.T, key string) string {
 	path := filepath.Join(t.TempDir(), "key")
-	must(t, os.WriteFile(path, []byte(key+"\n"), 0o600))
+	testset.Must(t, os.WriteFile(path, []byte(key+"\n"), 0o600))
 	return path
 }
 
@@ -192,18 +195,18 @@ func takesSignedTokens(s *session, key string) {
 		s.Errorf("logout: %s", got)
 	}
 	secret, err := hex.DecodeString(key)
-	must(s, err)
+	testset.Must(s, err)
 	later := time.Now().Add(time.Hour).Unix()
 	good := fmt.Sprintf(`{"sub":%q,"exp":%d,"jti":"1"}`, s.login, later)
 	if got := read(sign("HS256", good, secret)); got.status != 200 {
 		s.Errorf("a token that was signed with the key by somebody else: %s", got)
 	}
 	if s.airline.Hosting(Auth) == Auth {
-		must(s, s.airline.Kill(Auth))
+		testset.Must(s, s.airline.Kill(Auth))
 		if got := read(sign("HS256", good, secret)); got.status != 200 {
 			s.Errorf("a signed token, without auth: %s", got)
 		}
-		must(s, s.airline.Restart(Auth))
+		testset.Must(s, s.airline.Restart(Auth))
 	}
 	parts := strings.Split(s.token, ".")
 	forged := map[string]string{

@@ -5,11 +5,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+
 )
 
 func TestAnswersAreHeldAgainstTheDescription(t *testing.T) {
 	document, err := loadDescription()
-	must(t, err)
+	testset.Must(t, err)
 	const (
 		asJSON, asProblem = "application/json", "application/problem+json"
 		session           = `{"token":"t","expires":"2026-01-01T00:00:00Z"}`

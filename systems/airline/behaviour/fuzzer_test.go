@@ -56,7 +56,7 @@ func TestFuzzer(t *testing.T) {
 
 func fuzz(s *session, program string, filter ...string) {
 	path, err := filepath.Abs(descriptionFile)
-	must(s, err)
+	testset.Must(s, err)
 	command := exec.Command(program, append([]string{
 		"run", path, "--url", s.airline.Front, "-H", "Authorization: Bearer " + s.token, "--max-examples",
 		cmp.Or(os.Getenv(examplesVariable), briefly),
@@ -72,7 +72,7 @@ func fuzz(s *session, program string, filter ...string) {
 
 func TestTheFuzzerIsThatOfTheScript(t *testing.T) {
 	script, err := os.ReadFile("../../../scripts/airline-fuzz.sh")
-	must(t, err)
+	testset.Must(t, err)
 	if !bytes.Contains(script, []byte("readonly version="+fuzzerVersion+"\n")) {
 		t.Errorf("scripts/airline-fuzz.sh brings another version than %s", fuzzerVersion)
 	}

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+
 )
 
 const (
@@ -72,14 +75,14 @@ func count(t *testing.T, r runtime, units []string, requests int) (instructions 
 	counted := regexp.MustCompile(`guest instrs:\s+([0-9,]+)`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		must(t, err)
+		testset.Must(t, err)
 		found := counted.FindSubmatch(text)
 		if found == nil {
 			t.Errorf("the emulator did not end well: %s", bytes.TrimSpace(text))
 			continue
 		}
 		n, err := strconv.ParseFloat(strings.ReplaceAll(string(found[1]), ",", ""), 64)
-		must(t, err)
+		testset.Must(t, err)
 		instructions += n
 	}
 	return instructions

@@ -6,6 +6,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+
 )
 
 // classes are those that units in Java load, in an archive of Java's own.
@@ -25,7 +28,7 @@ func (a *archive) options(t *testing.T, r runtime) []string {
 	file := func() string { return filepath.Join(a.dir, "classes.jsa") }
 	a.once.Do(func() {
 		dir, err := os.MkdirTemp("", "cleave-java-")
-		must(t, err)
+		testset.Must(t, err)
 		a.dir = dir
 		t.Run("archive of classes", func(t *testing.T) {
 			r.options = []string{options + "-XX:ArchiveClassesAtExit=" + file()}

@@ -10,6 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+
 )
 
 const (
@@ -80,8 +83,8 @@ func keepsAcknowledged(t *testing.T, a *Airline) {
 	unit := a.Hosting(Bookings)
 	for range kills {
 		work()
-		must(t, a.Kill(unit))
-		must(t, a.Restart(unit))
+		testset.Must(t, a.Kill(unit))
+		testset.Must(t, a.Restart(unit))
 	}
 	work()
 	end()
@@ -195,8 +198,8 @@ func survives(s *session) {
 		s.Fatalf("change: %s", got)
 	}
 	for _, part := range slices.Compact([]string{s.airline.Hosting(Auth), s.airline.Hosting(Customers)}) {
-		must(s, s.airline.Kill(part))
-		must(s, s.airline.Restart(part))
+		testset.Must(s, s.airline.Kill(part))
+		testset.Must(s, s.airline.Restart(part))
 	}
 	var found person
 	s.wants(s.ask("GET", "/customers/"+s.login, ""), 200, &found)
@@ -207,8 +210,8 @@ func survives(s *session) {
 	if got := s.askAs("POST", "/logout", ended, ""); got.status != 204 {
 		s.Fatalf("logout: %s", got)
 	}
-	must(s, s.airline.Kill(s.airline.Hosting(Auth)))
-	must(s, s.airline.Restart(s.airline.Hosting(Auth)))
+	testset.Must(s, s.airline.Kill(s.airline.Hosting(Auth)))
+	testset.Must(s, s.airline.Restart(s.airline.Hosting(Auth)))
 	s.refused("a session that was ended before the kill", s.askAs("GET", "/customers/"+s.login, ended, ""),
 		"no-session")
 }

@@ -66,9 +66,9 @@ type runtime struct {
 // runtimes returns the runtimes of the project; those that are not built have no file.
 func runtimes(t *testing.T) []runtime {
 	own, err := os.Executable()
-	must(t, err)
+	testset.Must(t, err)
 	built, err := filepath.Abs("../../../bin/airline")
-	must(t, err)
+	testset.Must(t, err)
 	return []runtime{
 		{name: "go", program: own, args: []string{asUnit}},
 		{name: "java", program: filepath.Join(built, "java", "run")},
@@ -179,7 +179,7 @@ func (p *process) terminate() error {
 func startProcesses(t *testing.T, r runtime, units []string, settings map[string]string) *Airline {
 	t.Helper()
 	ports, err := launch.ReservePorts(len(units) + 1)
-	must(t, err)
+	testset.Must(t, err)
 	launcher := launch.NewLauncher()
 	t.Cleanup(func() { launcher.Close(); ports.Close() })
 	all, addresses := map[string]*process{}, map[string]string{}
@@ -207,7 +207,7 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 			}
 		}
 	})
-	must(t, beginning.Wait())
+	testset.Must(t, beginning.Wait())
 	a.Kill = func(unit string) error { return all[unit].kill() }
 	a.Restart = func(unit string) error { return all[unit].begin(launcher) }
 	a.Stderr = func(unit string) string { return all[unit].complaints.String() }
@@ -237,9 +237,9 @@ func environment(t *testing.T, name string, addresses, settings map[string]strin
 func serveFront(t *testing.T, address string, units map[string]string) string {
 	t.Helper()
 	front, err := NewFront(units)
-	must(t, err)
+	testset.Must(t, err)
 	listener, err := net.Listen("tcp", address)
-	must(t, err)
+	testset.Must(t, err)
 	server := &http.Server{Handler: front, ReadHeaderTimeout: soon}
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -353,7 +353,7 @@ func TestUnitsSpeakOneGRPC(t *testing.T) {
 		unit := map[string]*calls.Client{}
 		for _, name := range []string{Auth, Customers, Flights} {
 			client, err := calls.NewClient(strings.TrimPrefix(a.Units[name], "http://"), nil, nil)
-			must(t, err)
+			testset.Must(t, err)
 			defer client.Close()
 			unit[name] = client
 		}

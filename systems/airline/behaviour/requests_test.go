@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+
 )
 
 // maxBody is the longest body, in bytes.
@@ -46,15 +49,14 @@ func refusesBodies(s *session) {
 	s.refused("of no known length", s.streamLogin(padded), "wrong-credentials")
 	request, err := http.NewRequestWithContext(s.Context(), "POST", s.airline.Front+"/login",
 		strings.NewReader(`{"login":"c1","password":"wrong"}`))
-	must(s, err)
+	testset.Must(s, err)
 	for _, mediaType := range []string{"text/plain", "application/x-www-form-urlencoded",
 		"application/json; charset=utf-8", "application/JSON", "nonsense", ""} {
-		if request.Body, err = request.GetBody(); err != nil {
-			s.Fatal(err)
-		}
+		request.Body, err = request.GetBody()
+		testset.Must(s, err)
 		request.Header.Set("Content-Type", mediaType)
 		got, err := s.send(request)
-		must(s, err)
+		testset.Must(s, err)
 		s.refused("a body of the type "+mediaType, got, "wrong-credentials")
 	}
 	if got := s.ask("GET", "/customers/"+s.login, "{not JSON"); got.status != 200 {
@@ -67,7 +69,7 @@ func (s *session) streamLogin(body string) answer {
 	s.Helper()
 	got, err := s.try(s.Context(), "POST", s.airline.Front+"/login", s.token,
 		struct{ io.Reader }{strings.NewReader(body)})
-	must(s, err)
+	testset.Must(s, err)
 	return got
 }
 

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+
 )
 
 // session asks an airline for one customer.
@@ -21,13 +24,6 @@ type session struct {
 	login    string
 	token    string
 	client   *http.Client
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // answer is an answer of the system.
@@ -47,7 +43,7 @@ func newSession(t *testing.T, a *Airline, n int) *session {
 	}
 	t.Cleanup(client.CloseIdleConnections)
 	document, err := loadDescription()
-	must(t, err)
+	testset.Must(t, err)
 	s := &session{T: t, airline: a, document: document, first: n, login: login(n), client: client}
 	s.token = s.logIn(n)
 	return s

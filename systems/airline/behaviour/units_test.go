@@ -102,7 +102,7 @@ func endsSlowRequests(s *session) {
 	var slow sync.WaitGroup
 	for i := range slowAtOnce {
 		connection, err := net.Dial("tcp", host)
-		must(s, err)
+		testset.Must(s, err)
 		slow.Go(func() {
 			defer func() { _ = connection.Close() }() // the unit has closed it, or should have
 			start := starts[i%len(starts)]
@@ -163,7 +163,7 @@ func tellsThatPartIsGone(s *session) {
 		{Customers, "POST", "/login", `{"login":"c1","password":"password-1"}`},
 		{Auth, "GET", query, ""},
 	} {
-		must(s, s.airline.Kill(c.killed))
+		testset.Must(s, s.airline.Kill(c.killed))
 		for range 3 {
 			begun := time.Now()
 			s.refused("without "+c.killed, s.ask(c.method, c.path, c.body), "unavailable")
@@ -171,7 +171,7 @@ func tellsThatPartIsGone(s *session) {
 				s.Errorf("without %s it took %s to say so", c.killed, took)
 			}
 		}
-		must(s, s.airline.Restart(c.killed))
+		testset.Must(s, s.airline.Restart(c.killed))
 		got := s.ask(c.method, c.path, c.body)
 		for begun := time.Now(); got.problem() == "unavailable" &&
 			time.Since(begun) < s.airline.Reconnect; time.Sleep(20 * time.Millisecond) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
@@ -53,18 +54,11 @@ func (parts) Flight(_ context.Context, id string) (airline.Flight, error) {
 	return flight, nil
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // serve answers calls and HTTP at an address until the returned function is called.
 func serve(t *testing.T, address string, logError func(error)) (at string, stop func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
-	must(t, err)
+	testset.Must(t, err)
 	forCalls, others := accept.Fork(listener, Greeting)
 	ctx, end := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
@@ -100,7 +94,7 @@ func TestUnitsAskEachOther(t *testing.T) {
 	var complaints []error
 	address, stop := serve(t, "127.0.0.1:0", func(err error) { complaints = append(complaints, err) })
 	client, err := NewClient(address, nil, nil)
-	must(t, err)
+	testset.Must(t, err)
 	defer client.Close()
 	ctx := t.Context()
 	if got, err := client.Session(ctx, token); err != nil || got != session {
@@ -137,9 +131,9 @@ func TestUnitsAskEachOther(t *testing.T) {
 func TestAUnitThatIsBackIsAskedAgain(t *testing.T) {
 	address, stop := serve(t, "127.0.0.1:0", nil)
 	client, err := NewClient(address, nil, nil)
-	must(t, err)
+	testset.Must(t, err)
 	defer client.Close()
-	must(t, client.Check(t.Context(), "c1", "right"))
+	testset.Must(t, client.Check(t.Context(), "c1", "right"))
 	stop()
 	if err := client.Check(t.Context(), "c1", "right"); kindOf(err) != rpc.Unavailable {
 		t.Errorf("without the other unit: %v", err)
@@ -157,7 +151,7 @@ func TestAUnitThatIsBackIsAskedAgain(t *testing.T) {
 func TestAnEndWaitsForNobodyWhoIsSilent(t *testing.T) {
 	address, stop := serve(t, "127.0.0.1:0", nil)
 	silent, err := net.Dial("tcp", address)
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = silent.Close() }() // the other end may have done so
 	stop()
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the listener closes when both branches are

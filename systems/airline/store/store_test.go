@@ -15,17 +15,11 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // eachStore runs a test on every kind of store. again closes the store and opens it anew.
 func eachStore(t *testing.T, run func(t *testing.T, s Store, again func() Store)) {
@@ -50,7 +44,7 @@ func eachStore(t *testing.T, run func(t *testing.T, s Store, again func() Store)
 func onStore(t *testing.T, open func() (Store, error), run func(t *testing.T, s Store, again func() Store)) {
 	t.Helper()
 	s, err := open()
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if s == nil { // it could not be opened again
 			return
@@ -63,9 +57,8 @@ func onStore(t *testing.T, open func() (Store, error), run func(t *testing.T, s 
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if s, err = open(); err != nil {
-			t.Fatal(err)
-		}
+		s, err = open()
+		testset.Must(t, err)
 		return s
 	})
 }
@@ -78,13 +71,13 @@ func some() airline.Data {
 
 func TestStoresLoadOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store, again func() Store) {
-		must(t, s.Load(t.Context(), some(), true, true))
+		testset.Must(t, s.Load(t.Context(), some(), true, true))
 		if _, err := s.SetContact(t.Context(), "c1499",
 			airline.Contact{Phone: "1", Address: airline.Address{Street: "s"}}); err != nil {
 			t.Fatal(err)
 		}
 		s = again()
-		must(t, s.Load(t.Context(), some(), true, true))
+		testset.Must(t, s.Load(t.Context(), some(), true, true))
 		account, known, err := s.Account(t.Context(), "c1499")
 		if err != nil || !known || account.Customer.Phone != "1" || account.Customer.Address.Street != "s" ||
 			account.Customer.LastName != "Last 1499" ||
@@ -111,7 +104,7 @@ func TestStoresLoadOnce(t *testing.T) {
 
 func TestStoresLoadTheirPart(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store, _ func() Store) {
-		must(t, s.Load(t.Context(), some(), false, true))
+		testset.Must(t, s.Load(t.Context(), some(), false, true))
 		_, customer, errCustomer := s.Account(t.Context(), "c0")
 		_, flight, errFlight := s.Flight(t.Context(), "AMS-ATH-20260101-1")
 		if err := errors.Join(errCustomer, errFlight); err != nil || customer || !flight {
@@ -123,12 +116,12 @@ func TestStoresLoadTheirPart(t *testing.T) {
 func TestSessionsAreKeptAndEnd(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store, again func() Store) {
 		session := airline.Session{Login: "c1", Expires: time.Now().UTC().Truncate(time.Millisecond)}
-		must(t, s.AddSession(t.Context(), "token", session))
+		testset.Must(t, s.AddSession(t.Context(), "token", session))
 		s = again()
 		if found, known, err := s.Session(t.Context(), "token"); err != nil || !known || found != session {
 			t.Errorf("%+v %v %v, want %+v", found, known, err, session)
 		}
-		must(t, s.EndSession(t.Context(), "token"))
+		testset.Must(t, s.EndSession(t.Context(), "token"))
 		if _, known, err := s.Session(t.Context(), "token"); err != nil || known {
 			t.Errorf("ended: %v %v", known, err)
 		}
@@ -137,11 +130,11 @@ func TestSessionsAreKeptAndEnd(t *testing.T) {
 
 func TestExpiredSessionsAreSwept(t *testing.T) {
 	s, err := OpenEmbedded(t.TempDir())
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, s.Close()) })
 	add := func(kind string, count int, expires time.Time) {
 		for i := range count {
-			must(t, s.AddSession(t.Context(), fmt.Sprintf("%s %d", kind, i),
+			testset.Must(t, s.AddSession(t.Context(), fmt.Sprintf("%s %d", kind, i),
 				airline.Session{Login: "c1", Expires: expires}))
 		}
 	}
@@ -162,8 +155,8 @@ func TestExpiredSessionsAreSwept(t *testing.T) {
 func TestServersSweepSessions(t *testing.T) {
 	instance := servers.Shared(t, server.Mongo, server.Settings{})
 	s, err := OpenMongo(t.Context(), instance.URL())
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, s.Close()) })
 	indices, err := s.(*mongoStore).db.Collection(collectionSessions).Indexes().ListSpecifications(t.Context())
 	if err != nil || !slices.ContainsFunc(indices, func(i mongo.IndexSpecification) bool {
 		return i.ExpireAfterSeconds != nil && *i.ExpireAfterSeconds == 0
@@ -250,8 +243,8 @@ func TestBookingsAtOnce(t *testing.T) {
 
 func TestAStoreThatIsClosedSaysSo(t *testing.T) {
 	s, err := OpenEmbedded(t.TempDir())
-	must(t, err)
-	must(t, s.Close())
+	testset.Must(t, err)
+	testset.Must(t, s.Close())
 	if err := s.EndSession(t.Context(), "token"); !errors.Is(err, errClosed) {
 		t.Errorf("a write after the end: %v", err)
 	}

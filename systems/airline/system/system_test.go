@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/airline/airlineunit"
@@ -34,13 +35,6 @@ func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
 
 func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.report, nil }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func point(levels map[string]float64) lab.Point { return lab.Point{Name: "point", Levels: levels} }
 
 func variant(name string, knobs map[string]string) lab.Variant {
@@ -52,7 +46,7 @@ func layoutOf(t *testing.T, v lab.Variant, p lab.Point) (lab.Layout, *generator)
 	t.Helper()
 	g := &generator{}
 	layout, err := System{Generator: g}.Layout(v, p, 5)
-	must(t, err)
+	testset.Must(t, err)
 	return layout, g
 }
 
@@ -124,9 +118,9 @@ func TestKnobsReachTheUnits(t *testing.T) {
 
 func TestProgramsAreFoundThroughLinks(t *testing.T) {
 	real, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	testset.Must(t, err)
 	t.Chdir(t.TempDir())
-	must(t, os.Symlink(real, "link"))
+	testset.Must(t, os.Symlink(real, "link"))
 	t.Setenv(programsVariable, "link")
 	if got, want := program(architecture.Node), filepath.Join(real, architecture.Node, "run"); got != want {
 		t.Errorf("the program is %s, want %s", got, want)
@@ -153,14 +147,14 @@ func TestAProgramThatIsNotBuiltIsMissing(t *testing.T) {
 // TestVisitsAreAsTheDriverHasThem reads what generators get.
 func TestVisitsAreAsTheDriverHasThem(t *testing.T) {
 	text, files, err := visits(point(map[string]float64{Customers: 100}))
-	must(t, err)
+	testset.Must(t, err)
 	var s struct {
 		Flows []struct {
 			Weight float64
 			Steps  []struct{ Name string }
 		}
 	}
-	must(t, json.Unmarshal(text, &s))
+	testset.Must(t, json.Unmarshal(text, &s))
 	var weight, profile, cancel float64
 	for _, f := range s.Flows {
 		names := fmt.Sprint(f.Steps)
@@ -290,7 +284,7 @@ func (tr trial) leave(t *testing.T, handsOver bool) lab.Leftover {
 	t.Helper()
 	left := lab.Leftover{Dir: t.TempDir(), Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 	write := func(name string, lines []string) {
-		must(t, os.WriteFile(filepath.Join(left.Dir, name), []byte(strings.Join(lines, "\n")),
+		testset.Must(t, os.WriteFile(filepath.Join(left.Dir, name), []byte(strings.Join(lines, "\n")),
 			0o600))
 	}
 	write(loaded.History, tr.history)
@@ -320,7 +314,7 @@ func TestAListOfBookingsIsReadUpToItsLimit(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	list, err := listed(t.Context(), server.Listener.Addr().String(), 1<<20)
-	must(t, err)
+	testset.Must(t, err)
 	text, err := io.ReadAll(list)
 	if len(text) > 1<<20 || err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 		t.Errorf("%d bytes were read, error %v", len(text), err)
@@ -340,13 +334,13 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5,
 		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 9}}}}}
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, loaded.History),
+	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History),
 		[]byte(`{"end":"ok","begun_unix_ns":101000000000,"finished_ns":500000000}`), 0o600))
 	left := lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}, Dir: dir,
 		Spawned: time.Unix(100, 0)}
 	got, err := s.Measure(t.Context(), lab.Variant{}, point(map[string]float64{lab.FactorUsers: 2}), metered,
 		left)
-	must(t, err)
+	testset.Must(t, err)
 	for name, want := range map[string]float64{
 		"memory": 50, "peak_memory": 100, "cpu_per_operation": 1, "front_cpu_per_operation": 0.2, "goodput": 9,
 		"error_share": 0.375, "time_to_first_answer": 1.5,
@@ -363,7 +357,7 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 			kit.KnobLogging: kit.LogRequests})
 	to.Deployment = lab.DockerBridge
 	stops, steps, err := System{}.Steps(from, to)
-	must(t, err)
+	testset.Must(t, err)
 	var all []string
 	for i, s := range steps {
 		all = append(all, fmt.Sprint(s.Changes[0]))

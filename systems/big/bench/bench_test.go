@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/systems/big"
 )
@@ -65,9 +66,7 @@ func TestDerive(t *testing.T) {
 	add(shmGang, small(), 1e-6, 1e-6, 1e-6)
 	add(shmGang, large(), 1.5e-6, 1.5e-6, 1.5e-6)
 	all, err := derive(rounds)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	for _, want := range []struct {
 		name                 string
 		value, must, stretch float64

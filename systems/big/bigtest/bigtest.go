@@ -40,14 +40,6 @@ func Main(
 	}
 }
 
-// Must fails a test that cannot go on after an error.
-func Must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}
-
 // Trial describes a trial to be run.
 type Trial struct {
 	Architecture                   string

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/big"
 )
@@ -55,23 +56,22 @@ type unitEvent struct {
 func Start(tb testing.TB, trial Trial, names ...string) *Deployment {
 	tb.Helper()
 	layout, err := big.System{}.Layout(trial.variant(), trial.point(), 1)
-	Must(tb, err)
+	testset.Must(tb, err)
 	// Not tb.TempDir: a Unix socket's path may have 107 bytes only.
 	dir, err := os.MkdirTemp("", "big")
-	Must(tb, err)
+	testset.Must(tb, err)
 	d := &Deployment{
 		trial: trial, dir: dir, events: make(chan unitEvent, 4*len(layout.Units)), launcher: launch.NewLauncher(),
 	}
 	tb.Cleanup(func() { d.close(tb) })
-	if d.memory, err = sharedMemory(layout.SharedMemory); err != nil {
-		tb.Fatal(err)
-	}
+	d.memory, err = sharedMemory(layout.SharedMemory)
+	testset.Must(tb, err)
 	d.assignAddresses(tb, layout)
 	for _, spec := range layout.Units {
 		if len(names) > 0 && !slices.Contains(names, spec.Name) {
 			continue
 		}
-		Must(tb, d.start(spec))
+		testset.Must(tb, d.start(spec))
 	}
 	return d
 }
@@ -82,7 +82,7 @@ func (d *Deployment) assignAddresses(tb testing.TB, layout lab.Layout) {
 	listening := slices.DeleteFunc(slices.Clone(layout.Units),
 		func(spec lab.UnitSpec) bool { return !spec.Listens })
 	ports, err := launch.ReservePorts(len(listening))
-	Must(tb, err)
+	testset.Must(tb, err)
 	tb.Cleanup(ports.Close)
 	d.addresses = map[string]string{}
 	for i, spec := range listening {

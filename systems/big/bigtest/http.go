@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -67,7 +68,7 @@ func BrokenHTTP(t *testing.T, architecture string) {
 			if test.answer != "" {
 				answerAll(t, neighbour, test.answer)
 			}
-			Must(t, acceptRegistration(d.Address("core")))
+			testset.Must(t, acceptRegistration(d.Address("core")))
 			start := fmt.Sprintf(`{"pingLimit":20,"neighbourhood":[%q,%q]}`, worker, neighbour)
 			if status, err := request(worker, "POST", "/start", start); err != nil || status != http.StatusOK {
 				t.Logf("start: status %d, error %v", status, err) // the worker may be gone already
@@ -102,7 +103,7 @@ func acceptRegistration(address string) error {
 // answerAll answers whatever comes at an address with the same bytes and closes.
 func answerAll(t *testing.T, address, answer string) {
 	listener, err := net.Listen("tcp", address)
-	Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() }) // the goroutine below ends by it
 	go func() {
 		for {

@@ -3,6 +3,7 @@ package bigtest
 import (
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -13,8 +14,8 @@ func KilledWorker(t *testing.T, architecture string) {
 	if _, err := d.Await(lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
-	Must(t, d.Command(lab.CommandStart))
-	Must(t, d.Kill("worker-00004"))
+	testset.Must(t, d.Command(lab.CommandStart))
+	testset.Must(t, d.Kill("worker-00004"))
 	event, err := d.Await(lab.EventFinished)
 	if err == nil {
 		t.Fatalf("the trial finished without a worker: %+v", event)

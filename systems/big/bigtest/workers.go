@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/big"
 )
@@ -13,9 +14,9 @@ import (
 func Job(tb testing.TB, trial Trial) big.UnitJob {
 	tb.Helper()
 	layout, err := big.System{}.Layout(trial.variant(), trial.point(), 1)
-	Must(tb, err)
+	testset.Must(tb, err)
 	var job big.UnitJob
-	Must(tb, json.Unmarshal([]byte(layout.Units[0].Args[0]), &job))
+	testset.Must(tb, json.Unmarshal([]byte(layout.Units[0].Args[0]), &job))
 	return job
 }
 
@@ -24,16 +25,16 @@ func Job(tb testing.TB, trial Trial) big.UnitJob {
 func RunWorkers(tb testing.TB, newWorkers func(big.UnitJob) big.Workers, trial Trial) {
 	tb.Helper()
 	workers := newWorkers(Job(tb, trial))
-	Must(tb, workers.Gather())
+	testset.Must(tb, workers.Gather())
 	start := big.Clock()
 	for _, step := range []func() error{workers.KickOff, workers.AwaitFinish} {
-		Must(tb, step())
+		testset.Must(tb, step())
 	}
 	end := big.Clock()
-	Must(tb, workers.Dismiss())
+	testset.Must(tb, workers.Dismiss())
 	account := workers.Account(start, end)
 	data, err := json.Marshal(account)
-	Must(tb, err)
+	testset.Must(tb, err)
 	report := lab.UnitReport{Unit: big.RoleAll, PID: account.PID, Data: data}
 	audit := big.System{}.Audit(trial.variant(), trial.point(), []lab.UnitReport{report})
 	if audit.Verdict != lab.AuditValid {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/big"
 )
@@ -32,9 +33,7 @@ func TestListenSaysWhatToDoAboutATakenAddress(t *testing.T) {
 		"unix": {filepath.Join(t.TempDir(), "core.sock"), "remove the file"},
 	} {
 		first, err := Listen(network, c.address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		defer func() { _ = first.Close() }() // nothing is buffered
 		taken := first.Addr().String()
 		if _, err := Listen(network, taken); !errors.Is(err, syscall.EADDRINUSE) ||

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/cleave-lab/cleave/binding/ring"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
@@ -41,7 +42,7 @@ func newTestBoard(t *testing.T, job big.Job) *board {
 	memory := make([]byte, boardSize(job)+ring.Line)
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(memory))) % ring.Line
 	b, err := newBoard(job, memory[skip:])
-	bigtest.Must(t, err)
+	testset.Must(t, err)
 	return b
 }
 
@@ -52,7 +53,7 @@ func TestLayoutHasRoomForTheBoard(t *testing.T) {
 			"neighbourhoods": float64(size[0]), "workers": float64(size[1]), "pings": 1,
 		}}
 		layout, err := big.System{}.Layout(lab.Variant{Architecture: big.SHM}, point, 1)
-		bigtest.Must(t, err)
+		testset.Must(t, err)
 		job := big.Job{Neighbourhoods: size[0], Workers: size[1]}
 		if need := int64(boardSize(job)); layout.SharedMemory < need {
 			t.Errorf("%v: the layout asks for %d bytes, the board needs %d", size, layout.SharedMemory, need)
@@ -72,7 +73,7 @@ func TestInboxHoldsWhatCanBeOutstanding(t *testing.T) {
 	for workers := 2; workers <= 70; workers++ {
 		job := big.Job{Neighbourhoods: 1, Workers: workers}
 		row, err := newTestBoard(t, job).inboxesOf(0, workers)
-		bigtest.Must(t, err)
+		testset.Must(t, err)
 		for from := range workers {
 			if err := row.Send(0, message(ping, from)); err != nil {
 				t.Fatalf("%d workers: ping of %d: %v", workers, from, err)
@@ -107,8 +108,8 @@ func TestWorkerRefuses(t *testing.T) {
 	} {
 		job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 3, Pings: 5}}
 		w, err := newWorker(newTestBoard(t, job.Job), job, job.NewWorker(job.Worker, big.Clock))
-		bigtest.Must(t, err)
-		bigtest.Must(t, w.neighbours.Send(0, message(test.kind, test.from)))
+		testset.Must(t, err)
+		testset.Must(t, w.neighbours.Send(0, message(test.kind, test.from)))
 		if err := w.serve(); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want an error with %q", test.name, err, test.want)
 		}
@@ -118,7 +119,7 @@ func TestWorkerRefuses(t *testing.T) {
 func TestFullInboxEndsTheSender(t *testing.T) {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 100}}
 	w, err := newWorker(newTestBoard(t, job.Job), job, job.NewWorker(job.Worker, big.Clock))
-	bigtest.Must(t, err)
+	testset.Must(t, err)
 	for err == nil { // against the rules: pings without awaiting their pongs
 		err = w.pingNext()
 	}
@@ -144,7 +145,7 @@ func TestCircles(t *testing.T) {
 			b.districts[number].pinned.Store(pinned)
 		}
 		c, err := newCore(b, job)
-		bigtest.Must(t, err)
+		testset.Must(t, err)
 		if firsts := c.drawCircles(); !slices.Equal(firsts, test.firsts) {
 			t.Errorf("%s: the first are %v, want %v", test.name, firsts, test.firsts)
 		}
@@ -162,7 +163,7 @@ func TestUnpinnedNeighbourhoodsFormCircles(t *testing.T) {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 9, Workers: 2}}
 	b := newTestBoard(t, job.Job)
 	c, err := newCore(b, job)
-	bigtest.Must(t, err)
+	testset.Must(t, err)
 	seen := map[uint32]bool{}
 	for _, first := range c.drawCircles() {
 		for at := b.districts[first].next.Load(); !seen[at]; at = b.districts[at].next.Load() {
@@ -202,7 +203,7 @@ func TestPassOn(t *testing.T) {
 		b.districts[0].gate.Store(open)
 		b.districts[0].turnEnds.Store(test.ends)
 		r := rest{board: b, home: &b.districts[0], gang: true}
-		bigtest.Must(t, r.passOn())
+		testset.Must(t, r.passOn())
 		var gates []uint32
 		for number := range b.districts {
 			gates = append(gates, b.districts[number].gate.Load())
@@ -218,10 +219,10 @@ func TestLiftedGateStaysOpen(t *testing.T) {
 	b := newTestBoard(t, job.Job)
 	for number := range b.districts {
 		b.districts[number].next.Store(uint32(number+1) % 2)
-		bigtest.Must(t, b.districts[number].lift())
+		testset.Must(t, b.districts[number].lift())
 	}
 	r := rest{board: b, home: &b.districts[0], gang: true}
-	bigtest.Must(t, errors.Join(r.passOn(), b.districts[1].begin(0)))
+	testset.Must(t, errors.Join(r.passOn(), b.districts[1].begin(0)))
 	for number := range b.districts {
 		if gate := b.districts[number].gate.Load(); gate != lifted {
 			t.Errorf("gate %d is %d after it was lifted for good", number, gate)

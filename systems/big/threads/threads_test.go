@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
 )
@@ -74,7 +75,7 @@ func TestWorkerRefuses(t *testing.T) {
 func TestWorkersReportABrokenRule(t *testing.T) {
 	c := NewWorkers(bigtest.Job(t, bigtest.Trial{Architecture: big.Threads, Neighbourhoods: 1, Workers: 2,
 		Pings: 5})).(*workers)
-	bigtest.Must(t, c.Gather())
+	testset.Must(t, c.Gather())
 	c.workers[0].pong <- 1 // nobody was asked
 	if err := c.AwaitFinish(); err == nil || !strings.Contains(err.Error(), "awaited -1") {
 		t.Errorf("got %v, want the error of worker 0", err)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
 )
@@ -34,16 +35,16 @@ func TestNothingIsAllocatedPerRoundTrip(t *testing.T) {
 	const pings = 20_000
 	trial := bigtest.Trial{Architecture: big.ThreadsFast, Neighbourhoods: 2, Workers: 5, Pings: pings}
 	workers := NewWorkers(bigtest.Job(t, trial))
-	bigtest.Must(t, workers.Gather())
+	testset.Must(t, workers.Gather())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	bigtest.Must(t, workers.KickOff())
-	bigtest.Must(t, workers.AwaitFinish())
+	testset.Must(t, workers.KickOff())
+	testset.Must(t, workers.AwaitFinish())
 	runtime.ReadMemStats(&after)
 	if allocated := after.Mallocs - before.Mallocs; allocated > pings/10 {
 		t.Errorf("%d allocations for %d round trips", allocated, 10*pings)
 	}
-	bigtest.Must(t, workers.Dismiss())
+	testset.Must(t, workers.Dismiss())
 }
 
 func TestWorkersReportABrokenRule(t *testing.T) {
@@ -64,7 +65,7 @@ func TestWorkersReportABrokenRule(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			trial := bigtest.Trial{Architecture: big.ThreadsFast, Neighbourhoods: 2, Workers: 2, Pings: 5}
 			c := NewWorkers(bigtest.Job(t, trial)).(*workers)
-			bigtest.Must(t, c.Gather())
+			testset.Must(t, c.Gather())
 			if !test.put(c) {
 				t.Fatal("a fresh worker is not idle")
 			}
@@ -73,7 +74,7 @@ func TestWorkersReportABrokenRule(t *testing.T) {
 			if err := c.AwaitFinish(); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
-			bigtest.Must(t, c.Dismiss())
+			testset.Must(t, c.Dismiss())
 		})
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/cleave-lab/cleave/systems/big/bigtest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
 )
 
@@ -15,9 +15,9 @@ const ownAddress, peerAddress = `/tmp/a "b"/w1.sock`, `/tmp/a "b"/w2.sock`
 func codecs(t testing.TB) map[string][2]codec {
 	t.Helper()
 	out, err := newJSONCodec(ownAddress, peerAddress)
-	bigtest.Must(t, err)
+	testset.Must(t, err)
 	in, err := newJSONCodec(peerAddress, ownAddress)
-	bigtest.Must(t, err)
+	testset.Must(t, err)
 	return map[string][2]codec{
 		"binary": {&binaryCodec{own: 3, peer: 499}, &binaryCodec{own: 499, peer: 3}},
 		"json":   {out, in},
@@ -48,7 +48,7 @@ func TestCodecsReadWhatTheyWrite(t *testing.T) {
 
 func TestJSONCodecTakesAnyForm(t *testing.T) {
 	codec, err := newJSONCodec("/tmp/w1.sock", "/tmp/w2.sock")
-	bigtest.Must(t, err)
+	testset.Must(t, err)
 	for _, line := range []string{
 		`{"op":"pong","content":"/tmp/w2.sock"}`,
 		`{ "op": "pong", "content": "/tmp/w2.sock" }`,
@@ -77,7 +77,7 @@ func FuzzJSONCodec(f *testing.F) {
 			return
 		}
 		codec, err := newJSONCodec("/own", "/w")
-		bigtest.Must(t, err)
+		testset.Must(t, err)
 		o, _, err := codec.decode(append(bytes.Clone(line), '\n'))
 		var message udsservice.Message
 		wellFormed := json.Unmarshal(line, &message) == nil

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/big"
-	"github.com/cleave-lab/cleave/systems/big/bigtest"
 )
 
 func TestCoreRefuses(t *testing.T) {
@@ -27,13 +27,13 @@ func TestCoreRefuses(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("CLEAVE_DIR", dir)
 			workers, err := NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})
-			bigtest.Must(t, err)
+			testset.Must(t, err)
 			conn, err := net.Dial("unix", filepath.Join(dir, "core.sock"))
-			bigtest.Must(t, err)
+			testset.Must(t, err)
 			if _, err := io.WriteString(conn, test.message); err != nil {
 				t.Fatal(err)
 			}
-			bigtest.Must(t, conn.Close())
+			testset.Must(t, conn.Close())
 			if err := workers.Gather(); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want one with %q", err, test.want)
 			}

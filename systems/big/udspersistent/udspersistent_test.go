@@ -75,7 +75,7 @@ func TestWorkerRefuses(t *testing.T) {
 			write(t, core, inDir(`{"op":"neighbourhood","content":["DIR/worker-00000.sock","DIR/worker-00001.sock"]}`+
 				"\n"))
 			peer, err := net.Dial("unix", inDir("DIR/worker-00001.sock"))
-			bigtest.Must(t, err)
+			testset.Must(t, err)
 			write(t, peer, inDir(test.peer))
 			if test.core != "" {
 				if line, err := said.ReadString('\n'); err != nil || !strings.Contains(line, `"ready"`) {
@@ -98,10 +98,10 @@ func TestWorkerRefuses(t *testing.T) {
 func acceptWorker(t *testing.T, address string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	listener, err := net.Listen("unix", address)
-	bigtest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	conn, err := listener.Accept()
-	bigtest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	reader := bufio.NewReader(conn)
 	line, err := reader.ReadString('\n')

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
 )
@@ -48,7 +49,7 @@ func TestWorkerRefuses(t *testing.T) {
 				"worker-00000")
 			inDir := func(text string) string { return strings.ReplaceAll(text, "DIR", d.Dir()) }
 			listener, err := net.Listen("unix", inDir(core))
-			bigtest.Must(t, err)
+			testset.Must(t, err)
 			defer func() { _ = listener.Close() }() // nothing is buffered
 			if message, err := receive(listener); err != nil || message.Op != OpRegister {
 				t.Fatalf("registration %+v, error %v", message, err)
@@ -67,8 +68,8 @@ func TestWorkerRefuses(t *testing.T) {
 func sendText(t *testing.T, address, text string) {
 	t.Helper()
 	conn, err := net.Dial("unix", address)
-	bigtest.Must(t, err)
+	testset.Must(t, err)
 	_, err = conn.Write([]byte(text))
-	bigtest.Must(t, err)
-	bigtest.Must(t, conn.Close())
+	testset.Must(t, err)
+	testset.Must(t, conn.Close())
 }

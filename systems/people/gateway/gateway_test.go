@@ -3,6 +3,9 @@ package gateway
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+
 )
 
 // TestTextsAreWrittenAsJSON holds every byte, and what is longer than one, against encoding/json.
@@ -13,9 +16,7 @@ func TestTextsAreWrittenAsJSON(t *testing.T) {
 	}
 	for _, text := range texts {
 		want, err := json.Marshal(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		if got := appendText([]byte("before "), text); string(got) != "before "+string(want) {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}

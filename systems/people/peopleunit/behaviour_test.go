@@ -23,6 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
@@ -56,7 +57,7 @@ func startAt(
 ) *system {
 	t.Helper()
 	design, err := architecture.New(name, knobs)
-	must(t, err)
+	testset.Must(t, err)
 	s := &system{design: design, folder: folder, database: database, key: key,
 		tracers: map[string]*spans.Provider{}}
 	addresses := map[string]string{}
@@ -68,14 +69,14 @@ func startAt(
 		unit := design.Units[i].Name
 		u, err := Open(ctx, design, unit, Place{Database: s.database, Dir: identities, Key: key,
 			Peer: func(name string) (string, error) { return addresses[name], nil }})
-		must(t, err)
+		testset.Must(t, err)
 		u.LogError = s.logError
 		s.tracers[unit] = u.Spans
 		if u.Log != nil {
 			u.Log = requestlog.New(&s.requests, unit)
 		}
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		testset.Must(t, err)
 		addresses[unit] = listener.Addr().String()
 		serving.Go(func() {
 			if err := u.Serve(ctx, listener); err != nil {
@@ -102,13 +103,13 @@ func (s *system) ask(
 ) (status int, mediaType, answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
-	must(t, err)
+	testset.Must(t, err)
 	request.Header.Set("Content-Type", contentType)
 	response, err := http.DefaultClient.Do(request)
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	must(t, err)
+	testset.Must(t, err)
 	return response.StatusCode, response.Header.Get("Content-Type"), string(text)
 }
 
@@ -128,7 +129,7 @@ func recordOf(kind people.Kind) map[string]string {
 func (s *system) create(t *testing.T, kind people.Kind) string {
 	t.Helper()
 	body, err := json.Marshal(recordOf(kind))
-	must(t, err)
+	testset.Must(t, err)
 	status, _, answer := s.ask(t, "POST", "/"+string(kind), "application/json", string(body))
 	var made struct{ ID string }
 	if err := json.Unmarshal([]byte(answer), &made); err != nil || status != http.StatusCreated {
@@ -195,7 +196,7 @@ func createsAndFetches(t *testing.T, s *system) {
 		id := s.create(t, kind)
 		status, _, answer := s.ask(t, "GET", "/"+string(kind)+"/"+id, "", "")
 		got := map[string]string{}
-		must(t, json.Unmarshal([]byte(answer), &got))
+		testset.Must(t, json.Unmarshal([]byte(answer), &got))
 		want := recordOf(kind)
 		want["id"] = id
 		if status != http.StatusOK || !maps.Equal(got, want) {
@@ -275,16 +276,16 @@ func TestWhatCannotBeOpenedSaysWhy(t *testing.T) { eachBuild(t, tellsWhatIsSpoil
 func tellsWhatIsSpoiled(t *testing.T, s *system) {
 	for _, kind := range people.Kinds() {
 		store, err := wide.Open(t.Context(), s.database, wide.Options{Keyspace: s.design.DatabaseOf(kind)})
-		must(t, err)
+		testset.Must(t, err)
 		table := records.Table(kind)
-		must(t, store.CreateTables(t.Context(), table))
+		testset.Must(t, store.CreateTables(t.Context(), table))
 		spoil := func(change func(sealed []byte) []byte) string {
 			id := uuid.MustParse(s.create(t, kind))
 			found, err := store.Get(t.Context(), table.Name, id)
 			if err == nil {
 				err = store.Insert(t.Context(), table.Name, id, change(bytes.Clone(found[0])))
 			}
-			must(t, err)
+			testset.Must(t, err)
 			return fmt.Sprintf("/%s/%s", kind, id)
 		}
 		tampered := spoil(func(sealed []byte) []byte { sealed[len(sealed)-1] ^= 1; return sealed })
@@ -292,7 +293,7 @@ func tellsWhatIsSpoiled(t *testing.T, s *system) {
 		other := s.create(t, kind)
 		moved := spoil(func([]byte) []byte {
 			found, err := store.Get(t.Context(), table.Name, uuid.MustParse(other))
-			must(t, err)
+			testset.Must(t, err)
 			return found[0]
 		})
 		s.refuses(t, "a tampered record", people.Tampered, 500, "GET", tampered, "", "")
@@ -348,7 +349,7 @@ func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
 		default:
 		}
 	}
-	must(t, body.Close())
+	testset.Must(t, body.Close())
 	if err := <-answered; err != nil {
 		t.Error(err)
 	}
@@ -390,7 +391,7 @@ func TestAKeyIsReadFromTheUnitsFolder(t *testing.T) {
 	}
 	for text, good := range map[string]bool{"000102030405060708090a0b0c0d0e0f\n": true, "00": false,
 		"cafecafecafecafecafecafecafecafx": false} {
-		must(t, os.WriteFile(filepath.Join(dir, KeyFile), []byte(text), 0o600))
+		testset.Must(t, os.WriteFile(filepath.Join(dir, KeyFile), []byte(text), 0o600))
 		_, err := readKey(dir)
 		if (err == nil) != good {
 			t.Errorf("%q: %v", text, err)
@@ -403,7 +404,7 @@ func TestAKeyIsReadFromTheUnitsFolder(t *testing.T) {
 
 func TestAUnitThatCannotBeOpenedSaysWhy(t *testing.T) {
 	design, err := architecture.New(architecture.Monolith, nil)
-	must(t, err)
+	testset.Must(t, err)
 	_, err = Open(t.Context(), design, architecture.UnitAll, Place{Database: "sqlite://" + t.TempDir(),
 		Key: []byte("short")})
 	if err == nil || !strings.HasPrefix(err.Error(), "unit people: ") {
@@ -411,10 +412,3 @@ func TestAUnitThatCannotBeOpenedSaysWhy(t *testing.T) {
 	}
 }
 
-// must ends the test after an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

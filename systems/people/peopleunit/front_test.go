@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/people"
@@ -97,10 +98,10 @@ func TestFrontsTraceAlike(t *testing.T) {
 func TestOnlyFetchingIsRetried(t *testing.T) {
 	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries,
 		kit.KnobBalancing: kit.TwoChoices})
-	must(t, err)
+	testset.Must(t, err)
 	u, err := Open(t.Context(), design, architecture.UnitGateway, Place{Key: make([]byte, 16),
 		Peer: func(string) (string, error) { return hostingtest.Nobody(t), nil }})
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = u.Close() }() // it has made no connection
 	persons, ctx := u.keepers[people.Persons], t.Context()
 	for what, c := range map[string]struct {
@@ -121,13 +122,13 @@ func TestOnlyFetchingIsRetried(t *testing.T) {
 func (s *system) told(t *testing.T, line, body string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	_, err = fmt.Fprintf(connection, "%s HTTP/1.1\r\nHost: people\r\nConnection: close\r\n"+
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", line, len(body), body)
-	must(t, err)
+	testset.Must(t, err)
 	answer, err := io.ReadAll(connection)
-	must(t, err)
+	testset.Must(t, err)
 	head, text, _ := strings.Cut(string(answer), "\r\n\r\n")
 	lines := strings.Split(head, "\r\n")
 	fields := slices.DeleteFunc(lines[1:], func(field string) bool { return strings.HasPrefix(field, "Date: ") })

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 )
 
@@ -22,7 +23,7 @@ func TestOnCassandra(t *testing.T) {
 	t.Run("refused", func(t *testing.T) { refusesNonsense(t, s) })
 	t.Run("spoiled", func(t *testing.T) { tellsWhatIsSpoiled(t, s) })
 	id := s.create(t, "profiles")
-	must(t, errors.Join(instance.Kill(), instance.Restart(context.Background())))
+	testset.Must(t, errors.Join(instance.Kill(), instance.Restart(context.Background())))
 	// the client looks for the server that was away
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		status, _, answer := s.ask(t, "GET", "/profiles/"+id, "", "")

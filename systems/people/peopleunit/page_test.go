@@ -23,7 +23,7 @@ func TestThePageCreatesAndFetches(t *testing.T) {
 		t.Fatal("chromium is not installed: type: apt-get install chromium")
 	}
 	folder, err := os.MkdirTemp("", "cleave-browser-")
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { // processes of the browser write into it for a moment after it has ended
 		end := time.Now().Add(time.Minute)
 		for err := os.RemoveAll(folder); err != nil; err = os.RemoveAll(folder) {
@@ -44,7 +44,7 @@ func TestThePageCreatesAndFetches(t *testing.T) {
 	t.Cleanup(cancel)
 	run := func(actions ...chromedp.Action) {
 		t.Helper()
-		must(t, chromedp.Run(ctx, actions...))
+		testset.Must(t, chromedp.Run(ctx, actions...))
 	}
 	run(chromedp.Navigate(s.url), chromedp.WaitVisible("#create-profiles button"))
 	for _, kind := range people.Kinds() {

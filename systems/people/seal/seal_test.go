@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+
 )
 
 func sealer(t testing.TB, mode string, key byte) *Sealer {
 	t.Helper()
 	s, err := New(mode, bytes.Repeat([]byte{key}, KeySize))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return s
 }
 

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/cleave-lab/cleave/backing/wide"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
@@ -43,9 +44,7 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 		g := &loadedtest.Generator{}
 		layout, err := System{Generator: g}.Layout(variant(name, lab.DockerHost, nil),
 			point(map[string]float64{lab.FactorUsers: 3}), 5)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		key := hex.EncodeToString(keyOf(5))
 		var units []string
 		for _, u := range layout.Units {
@@ -75,9 +74,7 @@ func TestUnitsGetWhatProtectsTheirCalls(t *testing.T) {
 	v := variant(architecture.Services, lab.Process, map[string]string{kit.KnobSecurity: kit.TLS})
 	layout, err := System{Generator: &loadedtest.Generator{}}.Layout(v,
 		point(map[string]float64{lab.FactorUsers: 3}), 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	for _, u := range layout.Units {
 		if has := u.Files[hosting.IdentityFile(u.Name)] != nil; has != (u.Name != lab.RoleGenerator) {
 			t.Errorf("%s can identify itself: %t", u.Name, has)
@@ -113,13 +110,9 @@ func TestCasesAreTheKindsOfRecords(t *testing.T) {
 	for level, want := range map[float64]string{1: "persons", 2: "addresses", 3: "profiles",
 		4: "persons addresses profiles"} {
 		text, err := scenario(point(map[string]float64{Case: level}))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		var s struct{ Flows []struct{ Name string } }
-		if err := json.Unmarshal(text, &s); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, json.Unmarshal(text, &s))
 		var kinds []string
 		for _, f := range s.Flows {
 			kinds = append(kinds, f.Name)
@@ -154,13 +147,9 @@ func sealed(t *testing.T, id, tag string) []byte {
 func sealedAs(t *testing.T, id string, values []string) []byte {
 	t.Helper()
 	s, err := seal.New(seal.GCM, keyOf(7))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	text, err := proto.Marshal(&peoplepb.Content{Values: values})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	key := uuid.MustParse(id)
 	return s.Seal(append([]byte("persons "), key[:]...), text)
 }
@@ -174,15 +163,11 @@ func attempted(operation, end, status, id, tag string) string {
 func (tr trial) leave(t *testing.T) lab.Leftover {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte(strings.Join(tr.history, "\n")),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte(strings.Join(tr.history, "\n")),
+		0o600))
 	address := "sqlite://" + t.TempDir()
 	store, err := wide.Open(t.Context(), address, wide.Options{Keyspace: people.Name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	table := records.Table(people.Persons)
 	err = store.CreateTables(t.Context(), table)
 	for id, text := range tr.stored {
@@ -190,12 +175,8 @@ func (tr trial) leave(t *testing.T) lab.Leftover {
 			err = store.Insert(t.Context(), table.Name, uuid.MustParse(id), text)
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
+	testset.Must(t, store.Close())
 	return lab.Leftover{Dir: dir, Seed: 7, Addresses: map[string]string{peopleunit.ServiceDatabase: address},
 		Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 }
@@ -263,9 +244,7 @@ func TestWhatIsStoredInPlainTextIsFound(t *testing.T) {
 	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}},
 		created: map[people.Kind]map[string]*created{people.Persons: {tag: {id: firstID, end: loaded.EndedOK}}}}
 	sealer, err := seal.New(seal.GCM, keyOf(7))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	key := uuid.MustParse(firstID)
 	j.record(people.Persons, firstID, sealer, key, [][]byte{sealed(t, firstID, tag)})
 	if j.Counts[countReadable] != 0 || len(j.Problems) > 0 {
@@ -296,9 +275,7 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 	measure := func(p lab.Point) map[string]float64 {
 		got, err := s.Measure(t.Context(), lab.Variant{}, p, metered,
 			lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		return got.Values
 	}
 	got := measure(point(map[string]float64{lab.FactorUsers: 2}))

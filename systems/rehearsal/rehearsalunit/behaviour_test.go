@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/rehearsal"
@@ -31,22 +32,16 @@ type rehearsed struct {
 func start(t *testing.T, architecture string, knobs map[string]string) *rehearsed {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/shop.model.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	m, err := model.Parse("shop.model.yaml", text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	r := &rehearsed{}
-	if r.design, err = rehearsal.New(m, architecture, knobs); err != nil {
-		t.Fatal(err)
-	}
+	r.design, err = rehearsal.New(m, architecture, knobs)
+	testset.Must(t, err)
 	listeners, addresses := map[string]net.Listener{}, map[string]string{}
 	for _, u := range r.design.Units {
-		if listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
+		listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0")
+		testset.Must(t, err)
 		addresses[u.Name] = listeners[u.Name].Addr().String()
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -55,9 +50,7 @@ func start(t *testing.T, architecture string, knobs map[string]string) *rehearse
 	for _, of := range r.design.Units {
 		u, err := Open(ctx, r.design, of.Name, Place{Dir: t.TempDir(),
 			Peer: func(name string) (string, error) { return addresses[name], nil }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		u.LogError = func(err error) { t.Errorf("unit %s: %v", of.Name, err) }
 		r.units = append(r.units, u)
 		serving.Go(func() {
@@ -78,14 +71,10 @@ func start(t *testing.T, architecture string, knobs map[string]string) *rehearse
 func (r *rehearsed) ask(t *testing.T, method, path string, body []byte, want int) []byte {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, r.url+path, bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != want {

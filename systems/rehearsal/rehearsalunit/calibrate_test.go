@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
@@ -53,9 +54,7 @@ func TestAProbeIsNotRefused(t *testing.T) {
 		"HTTP/1.1 2|00 OK\r\n\r\n{\"of\":1|}":                                           false,
 	} {
 		ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		for part := range strings.SplitSeq(answer, "|") {
 			if _, err := unix.Write(ends[1], []byte(part)); err != nil {
 				t.Fatal(err)

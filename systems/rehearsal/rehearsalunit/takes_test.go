@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/model"
 )
 
@@ -32,9 +33,7 @@ func TestWaitsAreExact(t *testing.T) {
 	var took []time.Duration
 	for range 100 {
 		began := time.Now()
-		if err := s.sleep(200 * time.Microsecond); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, s.sleep(200 * time.Microsecond))
 		took = append(took, time.Since(began))
 		if wait := time.Since(began); wait < 200*time.Microsecond {
 			t.Errorf("it waited %v", wait)
@@ -55,9 +54,7 @@ func TestShortWaitsNeedNoTimer(t *testing.T) {
 	s := &sleeper{}
 	for range 100 {
 		began := time.Now()
-		if err := s.sleep(5 * time.Microsecond); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, s.sleep(5 * time.Microsecond))
 		if wait := time.Since(began); wait < 5*time.Microsecond {
 			t.Errorf("it waited %v", wait)
 		}
@@ -92,14 +89,10 @@ func TestValuesHaveTheirDistribution(t *testing.T) {
 func TestCountsOutliveTheirUnit(t *testing.T) {
 	dir := t.TempDir()
 	first, err := openCounts(dir, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	first.add(1, served)
 	second, err := openCounts(dir, 2) // as after a kill: nothing was closed
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	second.add(1, served)
 	if got := second.tallies(); len(got) != 2 || got[1].Served != 2 || second.begun() != 2 {
 		t.Errorf("the counts are %+v", got)

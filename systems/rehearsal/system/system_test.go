@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -20,9 +21,7 @@ import (
 func played(t *testing.T) (System, *loadedtest.Generator) {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/shop.model.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	g := &loadedtest.Generator{Report: lab.LoadReport{Sent: 4, OK: 4}}
 	return System{Generator: g, Model: string(text)}, g
 }
@@ -41,33 +40,25 @@ func variant(architecture string, knobs ...string) lab.Variant {
 func TestUnitsPlayTheCPUTimesOfTheRate(t *testing.T) {
 	s, _ := played(t)
 	m, err := model.Parse("", []byte(s.Model))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	low := model.Measurement{Rate: 10, Time: m.Operations[0].Call.CPU, CPU: m.Operations[0].Call.CPU}
 	high := low
 	high.Rate, high.CPU.Mean = 100, low.CPU.Mean/2
 	m.Measured = []model.Measurement{low, high}
 	var text strings.Builder
-	if err := m.Write(&text); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, m.Write(&text))
 	s.Model = text.String()
 	for factor, perSecond := range map[string]float64{lab.FactorRate: 1, lab.FactorPerMinute: 60} {
 		cpu := map[float64]float64{}
 		for rate, pause := range map[float64]string{10: "0.1", 100: "0.01"} {
 			layout, err := s.Layout(variant(rehearsal.AsIs),
 				lab.Point{Levels: map[string]float64{factor: rate * perSecond}}, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testset.Must(t, err)
 			if job := layout.Units[0].Args[0]; !strings.Contains(job, `"pause_seconds":`+pause+`}`) {
 				t.Errorf("%s: at %g/s the job of a unit is %s, want a pause of %s s", factor, rate, job, pause)
 			}
 			played, err := model.Parse("", layout.Units[0].Files[rehearsal.ModelFile])
-			if err != nil {
-				t.Fatal(err)
-			}
+			testset.Must(t, err)
 			cpu[rate] = played.Operations[0].Call.CPU.Seconds()
 		}
 		if ratio := cpu[10] / cpu[100]; ratio < 1.99 || ratio > 2.01 {
@@ -80,9 +71,7 @@ func TestUnitsPlayTheCPUTimesOfTheRate(t *testing.T) {
 func TestLayout(t *testing.T) {
 	s, g := played(t)
 	layout, err := s.Layout(variant(rehearsal.AsIs), lab.Point{Levels: map[string]float64{lab.FactorRate: 9}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	var units []string
 	for _, u := range layout.Units {
 		units = append(units, fmt.Sprintf("%s>%s %t", u.Name, strings.Join(u.Peers, "+"), u.Scalable))
@@ -105,9 +94,7 @@ func TestComponentsLeaveOneAfterAnother(t *testing.T) {
 	s, _ := played(t)
 	stops, steps, err := s.Steps(variant(rehearsal.AsIs),
 		variant(rehearsal.AsIs, "placement=orders,stock,payments+mail,front", "calls=grpc"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	var names, placements []string
 	for _, stop := range stops {
 		names, placements = append(names, stop.Name), append(placements, stop.Knobs["placement"])
@@ -163,9 +150,7 @@ func TestAudit(t *testing.T) {
 	s, _ := played(t)
 	v := variant(rehearsal.Together)
 	design, err := s.design(v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	// Two orders and two looks, each of the looks with two counts.
 	right := tallies([2]int64{0, 2}, [2]int64{2, 2}, [2]int64{4, 4}, [2]int64{2, 2}, [2]int64{1, 1},
 		[2]int64{2, 2}, [2]int64{2, 2}, [2]int64{0, 2}, [2]int64{3, 3}, [2]int64{3, 3})
@@ -199,13 +184,9 @@ func TestAudit(t *testing.T) {
 		calls := slices.Clone(right)
 		c.change(calls)
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, loaded.History), []byte(c.history), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte(c.history), 0o600))
 		account, err := json.Marshal(rehearsal.Account{Calls: calls})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		audit := s.AuditLive(t.Context(), v, lab.Point{}, lab.Leftover{Dir: dir,
 			Reports: []lab.UnitReport{{Unit: "shop", Data: account}, {Unit: lab.RoleGenerator}}})
 		said := strings.Join(audit.Problems, "\n")
@@ -221,9 +202,7 @@ func TestMeasure(t *testing.T) {
 	none := [2]int64{}
 	account, err := json.Marshal(rehearsal.Account{Demanded: 2, SampledAsked: 4, SampledTook: 5,
 		Calls: tallies([2]int64{0, 3}, none, none, none, none, none, none, [2]int64{0, 1}, none, none)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	found, err := s.Measure(t.Context(), variant(rehearsal.Together), lab.Point{}, lab.Metered{},
 		lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}, {Unit: "all", Data: account}}})
 	if err != nil || found.Values[demanded] != 0.5 || found.Values[burnt] != 1.25 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 	"github.com/cleave-lab/cleave/systems/social/thirdparty"
@@ -28,9 +29,7 @@ func TestLinksAreShortenedWhereTheyStand(t *testing.T) {
 	texts := NewTexts(nil, NewShortURLs(open(t, ShortURLsCollection)))
 	got, err := texts.Prepare(t.Context(),
 		&pb.Text{Text: "see https://a.example/long, http://s and https://a.example/long"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	short := map[string]string{}
 	for _, l := range got.GetLinks() {
 		short[l.GetUrl()] = l.GetShort()

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/internal/testset"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
@@ -11,13 +12,9 @@ import (
 func open(t *testing.T, collection document.Collection) document.Store {
 	t.Helper()
 	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), "content")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
-	if err := store.Declare(t.Context(), collection); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, store.Declare(t.Context(), collection))
 	return store
 }
 
@@ -33,9 +30,7 @@ func TestNoTwoMakersMakeTheSameID(t *testing.T) {
 		last := ""
 		for range 3 << countBits { // more than a millisecond has
 			id, err := ids.Next(t.Context(), &pb.Empty{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testset.Must(t, err)
 			if seen[id.GetId()] || id.GetId() <= last {
 				t.Fatalf("maker %d made %s after %s", maker, id.GetId(), last)
 			}

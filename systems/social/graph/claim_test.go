@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/social"
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
@@ -15,17 +16,13 @@ import (
 func openUsers(t *testing.T) *Users {
 	t.Helper()
 	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), usersName)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := store.Declare(t.Context(), UsersCollection); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, store.Declare(t.Context(), UsersCollection))
 	return NewUsers(store, nil)
 }
 

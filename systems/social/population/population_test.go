@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/crypto/bcrypt"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/social/graph"
 )
 
@@ -23,9 +24,7 @@ func TestThePasswordHasItsHash(t *testing.T) {
 // TestDegreesAreThoseOfTheBenchmark: as skewed as its data, and the same every time.
 func TestDegreesAreThoseOfTheBenchmark(t *testing.T) {
 	p, err := New(962, 18_812)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	links := 0
 	for user, friends := range p.Friends {
 		links += len(friends)

@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/population"
@@ -254,7 +255,7 @@ func TestAnAnnouncementThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 	people := peopleOf(t, 12, 20)
 	n := start(t, architecture.Monolith, map[string]string{"fan_out_by": "events"}, people)
 	client, err := openBroker(t.Context(), architecture.Design{Broker: architecture.NATS}, n.broker)
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = client.Close() }()
 	id := n.compose(t, 1, "once")
 	announced := announcer{client}
@@ -279,17 +280,10 @@ func TestAnAnnouncementThatCannotBeReadHoldsNobodyUp(t *testing.T) {
 
 func TestAUnitThatCannotBeOpenedSaysWhy(t *testing.T) {
 	design, err := architecture.New(architecture.Monolith, nil)
-	must(t, err)
+	testset.Must(t, err)
 	_, err = Open(t.Context(), design, social.Name, Place{Documents: "sqlite:///nowhere/at/all", Key: testKey})
 	if err == nil || !strings.HasPrefix(err.Error(), "unit social: ") {
 		t.Errorf("%v, want why the unit social cannot be opened", err)
 	}
 }
 
-// must ends the test after an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/social"
@@ -45,9 +46,9 @@ func TestAHotUser(t *testing.T) {
 func TestAMonolithHasReplicas(t *testing.T) {
 	first := start(t, architecture.Monolith, nil, peopleOf(t, 3, 1))
 	design, err := architecture.New(architecture.Monolith, nil)
-	must(t, err)
+	testset.Must(t, err)
 	u, err := Open(t.Context(), design, social.Name, Place{Documents: first.documents, Key: testKey})
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = u.Close() }()
 	server := httptest.NewServer(u.Handler())
 	defer server.Close()
@@ -117,10 +118,10 @@ func TestPostsAreTraced(t *testing.T) {
 func TestWhatMayNotBeRepeatedIsNotRetried(t *testing.T) {
 	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries,
 		kit.KnobBalancing: kit.TwoChoices})
-	must(t, err)
+	testset.Must(t, err)
 	u, err := Open(t.Context(), design, architecture.UnitFront,
 		Place{Key: testKey, Peer: func(string) (string, error) { return hostingtest.Nobody(t), nil }})
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = u.Close() }() // it has made no connection
 	all, ctx := u.Parts(), t.Context()
 	for what, c := range map[string]struct {
@@ -149,7 +150,7 @@ func TestATimelineOfAMillion(t *testing.T) {
 	n := start(t, architecture.Monolith, nil, peopleOf(t, 3, 1))
 	id := n.compose(t, 2, "the post of them all")
 	store, err := OpenStore(t.Context(), n.documents, parts.HomeTimelinesName)
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = store.Close() }()
 	const million, some = 1_000_000, 1000
 	entries := make([]document.Document, some)

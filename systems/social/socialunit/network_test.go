@@ -15,6 +15,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/population"
@@ -35,7 +36,7 @@ type network struct {
 func peopleOf(t *testing.T, users, links int) *population.Population {
 	t.Helper()
 	people, err := population.New(users, links)
-	must(t, err)
+	testset.Must(t, err)
 	return people
 }
 
@@ -51,25 +52,24 @@ func startWith(
 ) network {
 	t.Helper()
 	design, err := architecture.New(name, turned)
-	must(t, err)
+	testset.Must(t, err)
 	place := Place{Documents: "sqlite://" + t.TempDir(), Cache: "memory://", Key: testKey}
 	if design.Broker != "" {
 		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
 	}
-	must(t, Fill(t.Context(), design, place.Documents, people))
+	testset.Must(t, Fill(t.Context(), design, place.Documents, people))
 	listeners := map[string]net.Listener{}
 	place.Dir = hostingtest.Identities(t, design.Security, design.Names()...)
 	for _, u := range design.Units {
-		if listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			t.Fatal(err)
-		}
+		listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0")
+		testset.Must(t, err)
 	}
 	place.Peer = func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for _, u := range design.Units {
 		unit, err := Open(ctx, design, u.Name, place)
-		must(t, err)
+		testset.Must(t, err)
 		unit.LogError = func(err error) { t.Logf("logs: %v", err) }
 		change(unit)
 		all.Go(func() {
@@ -110,9 +110,9 @@ func tokenFor(t *testing.T, path, body string) string {
 func signed(t *testing.T, key []byte, user *pb.User, expires time.Time) string {
 	t.Helper()
 	signer, err := session.NewSigner(key)
-	must(t, err)
+	testset.Must(t, err)
 	token, err := signer.Sign(user, expires)
-	must(t, err)
+	testset.Must(t, err)
 	return token
 }
 
@@ -126,16 +126,16 @@ func (n network) ask(t *testing.T, method, path, body string) (int, string) {
 func (n network) askWith(t *testing.T, authorization, method, path, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, n.base+path, strings.NewReader(body))
-	must(t, err)
+	testset.Must(t, err)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("Authorization", authorization)
 	answer, err := http.DefaultClient.Do(request)
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
-	must(t, err)
+	testset.Must(t, err)
 	return answer.StatusCode, string(text)
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -47,9 +48,7 @@ func TestAThirdPartyIsNoCost(t *testing.T) {
 		"sidecar": "haproxy"}}
 	s := System{Generator: played()}
 	layout, err := s.Layout(v, lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10}}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	var callers []string
 	for _, u := range layout.Units {
 		if slices.Contains(u.Peers, thirdparty.Name) {
@@ -66,9 +65,7 @@ func TestAThirdPartyIsNoCost(t *testing.T) {
 	found, err := s.Measure(t.Context(), v, tr.point, lab.Metered{Roles: map[string]lab.Usage{
 		parts.MediaName: {CPUSeconds: 1, PeakMemoryBytes: 5}, thirdparty.Name: {CPUSeconds: 2, PeakMemoryBytes: 7},
 	}}, tr.left)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	cpu, memory := found.Values[loaded.CPUPerOperation], found.Values["peak_memory"]
 	if cpu != 0.1 || memory != 5 {
 		t.Errorf("ten requests cost %g s each and %g bytes", cpu, memory)
@@ -109,9 +106,7 @@ func TestLayouts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			layout, err := s.Layout(c.variant, point, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testset.Must(t, err)
 			var services, scalable []string
 			for _, service := range layout.Services {
 				services = append(services, service.Kind)
@@ -176,18 +171,14 @@ func TestOperationsOfAPoint(t *testing.T) {
 func weightsAt(t *testing.T, levels map[string]float64) map[string]float64 {
 	t.Helper()
 	text, _, err := scenario(lab.Point{Levels: levels}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	var made struct {
 		Flows []struct {
 			Weight float64
 			Steps  []struct{ Name string }
 		}
 	}
-	if err := json.Unmarshal(text, &made); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, json.Unmarshal(text, &made))
 	weights := map[string]float64{}
 	for _, flow := range made.Flows {
 		weights[flow.Steps[0].Name] += flow.Weight
@@ -201,9 +192,7 @@ func TestTheLoadHasTokens(t *testing.T) {
 	var g loadedtest.Generator
 	layout, err := System{Generator: &g}.Layout(lab.Variant{Architecture: architecture.Services},
 		lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10, Users: 20, Links: 40}}, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	var having []string
 	for _, u := range layout.Units {
 		if u.Files[socialunit.KeyFile] != nil {
@@ -214,9 +203,7 @@ func TestTheLoadHasTokens(t *testing.T) {
 		t.Fatalf("the key is in %v", having)
 	}
 	signer, err := session.NewSigner(layout.Units[0].Files[socialunit.KeyFile])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	lines := strings.Split(strings.TrimSpace(string(g.Job.Files["users.csv"])), "\n")
 	if len(lines) != 21 {
 		t.Fatalf("%d lines for 20 users", len(lines))

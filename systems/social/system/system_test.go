@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
@@ -43,17 +44,12 @@ type trial struct {
 func newTrial(t *testing.T) *trial {
 	t.Helper()
 	design, err := architecture.New(architecture.Monolith, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	tr := &trial{design: design, address: "sqlite://" + t.TempDir(),
 		point: lab.Point{Levels: map[string]float64{Users: 20, Links: 40, lab.FactorRate: 10}}}
-	if tr.people, err = populationOf(tr.point); err != nil {
-		t.Fatal(err)
-	}
-	if err := socialunit.Fill(t.Context(), design, tr.address, tr.people); err != nil {
-		t.Fatal(err)
-	}
+	tr.people, err = populationOf(tr.point)
+	testset.Must(t, err)
+	testset.Must(t, socialunit.Fill(t.Context(), design, tr.address, tr.people))
 	tr.left = lab.Leftover{Dir: t.TempDir(),
 		Addresses: map[string]string{socialunit.ServiceDocuments: tr.address},
 		Reports:   []lab.UnitReport{{Unit: lab.RoleGenerator}}}
@@ -79,9 +75,7 @@ func (tr *trial) reads(operation string, user int, ids ...string) {
 func (tr *trial) open(t *testing.T, part string) document.Store {
 	t.Helper()
 	store, err := socialunit.OpenStore(t.Context(), tr.address, part)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	return store
 }
@@ -119,10 +113,8 @@ func idOf(n int) string                   { return fmt.Sprintf("%016x", n) }
 
 func (tr *trial) audit(t *testing.T) lab.Audit {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(tr.left.Dir, loaded.History), []byte(strings.Join(tr.lines, "\n")+"\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, os.WriteFile(filepath.Join(tr.left.Dir, loaded.History),
+		[]byte(strings.Join(tr.lines, "\n")+"\n"), 0o600))
 	return System{Generator: played()}.AuditLive(context.Background(),
 		lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left)
 }

@@ -12,15 +12,14 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestAThirdPartyHasFewConnections: twice as many posts as it grants connections take two of its answers, and
 // who gives up waits no longer. When it is gone, that is no fault of the post.
 func TestAThirdPartyHasFewConnections(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	var all, service sync.WaitGroup
 	service.Go(func() {

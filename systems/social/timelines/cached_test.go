@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/social"
 )
 
@@ -25,13 +26,9 @@ func newestOf(from, to int) (ids []string) {
 func open(t *testing.T) entries {
 	t.Helper()
 	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), "timelines")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = store.Close() })
-	if err := store.Declare(t.Context(), UserCollection); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, store.Declare(t.Context(), UserCollection))
 	return entries{store, UserCollection.Name, NewCache()}
 }
 
@@ -45,9 +42,7 @@ func (e entries) wants(t *testing.T, why string, limit int, want []string) {
 func (e entries) enters(t *testing.T, posts ...int) {
 	t.Helper()
 	for _, n := range posts {
-		if err := e.enter(t.Context(), idOf(n), owned); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, e.enter(t.Context(), idOf(n), owned))
 	}
 }
 
@@ -98,9 +93,7 @@ func TestWhatChangesDuringAReadIsNotLost(t *testing.T) {
 			change(c)
 			return newestOf(1, 1), nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		got, err := c.latest(owned, 9, func() ([]string, error) { return newestOf(2, 1), nil })
 		if err != nil || !slices.Equal(got, newestOf(2, 1)) {
 			t.Errorf("%s: then %v are read (%v)", name, got, err)
