@@ -79,6 +79,13 @@ func (System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error
 	return layout, nil
 }
 
+// Point returns the point at which trials play the job.
+func (j Job) Point(name string) lab.Point {
+	return lab.Point{Name: name, Levels: map[string]float64{
+		"neighbourhoods": float64(j.Neighbourhoods), "workers": float64(j.Workers), "pings": float64(j.Pings)}}
+}
+
+// jobAt returns the job of a point.
 func jobAt(p lab.Point, seed uint64) Job {
 	level := func(factor string) int {
 		value, _ := p.Level(factor)

@@ -64,10 +64,7 @@ func auditOf(t *testing.T, job Job, accounts []Account) lab.Audit {
 	if job.SelfPings {
 		variant.Knobs[knobSelf] = on
 	}
-	point := lab.Point{Levels: map[string]float64{
-		"neighbourhoods": float64(job.Neighbourhoods), "workers": float64(job.Workers), "pings": float64(job.Pings),
-	}}
-	return System{}.Audit(variant, point, sent)
+	return System{}.Audit(variant, job.Point(""), sent)
 }
 
 func TestAuditAcceptsWorkersThatKeepTheRules(t *testing.T) {
@@ -211,7 +208,7 @@ func TestWorkersDrawDifferentTargetsAndTheSameAgain(t *testing.T) {
 }
 
 func TestLayoutOfServices(t *testing.T) {
-	point := lab.Point{Levels: map[string]float64{"neighbourhoods": 2, "workers": 3, "pings": 4}}
+	point := Job{Neighbourhoods: 2, Workers: 3, Pings: 4}.Point("")
 	for _, f := range families() {
 		layout, err := System{}.Layout(lab.Variant{Architecture: f.Name}, point, 42)
 		testset.Must(t, err)
@@ -293,7 +290,7 @@ func TestReceptionWaitsForAll(t *testing.T) {
 			}
 		})
 	}
-	testset.Must(t, r.AwaitAll())
+	testset.Must(t, r.Gather())
 	if got := r.Neighbourhood(0); got[0] != "a" || got[1] != "b" {
 		t.Errorf("neighbourhood %v, want [a b]", got)
 	}
@@ -315,7 +312,7 @@ func TestReceptionKeepsTheFirstFailure(t *testing.T) {
 	first := errors.New("first")
 	r.Fail(first)
 	r.Fail(errors.New("second"))
-	if err := r.AwaitAll(); err != first {
+	if err := r.Gather(); err != first {
 		t.Errorf("error %v, want the first", err)
 	}
 	testset.Must(t, r.Register("a"))

@@ -2,8 +2,8 @@ package big
 
 import "sync"
 
-// Reception is the Roll of a core that serves its workers concurrently, with
-// what the methods of Workers wait for. All its methods may be called at any time.
+// Reception is the Roll of a core that serves its workers concurrently. It has the methods of Workers that
+// wait, which cores take over. All its methods may be called at any time.
 type Reception struct {
 	mu         sync.Mutex // guards roll
 	roll       *Roll
@@ -47,8 +47,8 @@ func (r *Reception) Finish() {
 // Fail keeps the first failure for the method that waits.
 func (r *Reception) Fail(err error) { r.failed.Tell(err) }
 
-// AwaitAll returns when every worker has registered, or with a failure.
-func (r *Reception) AwaitAll() error { return r.failed.Await(r.registered) }
+// Gather returns when every worker has registered, or with a failure.
+func (r *Reception) Gather() error { return r.failed.Await(r.registered) }
 
 // AwaitFinish returns when every worker has finished, or with a failure.
 func (r *Reception) AwaitFinish() error { return r.failed.Await(r.finished) }

@@ -136,8 +136,8 @@ func TestContendersExist(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", c, err)
 		}
-		if layout.Operations != c.roundTrips() {
-			t.Errorf("%s: %d round trips, the layout says %d", c, c.roundTrips(), layout.Operations)
+		if want := c.job().RoundTrips(); layout.Operations != want {
+			t.Errorf("%s: %d round trips, the layout says %d", c, want, layout.Operations)
 		}
 	}
 }

@@ -52,17 +52,11 @@ func (c contender) variant() lab.Variant {
 		Deployment: "process"}
 }
 
-func (c contender) point() lab.Point {
-	return lab.Point{Name: c.size.String(), Levels: map[string]float64{
-		"neighbourhoods": float64(c.size.neighbourhoods),
-		"workers":        float64(c.size.workers),
-		"pings":          float64(c.pings),
-	}}
+func (c contender) job() big.Job {
+	return big.Job{Neighbourhoods: c.size.neighbourhoods, Workers: c.size.workers, Pings: c.pings}
 }
 
-func (c contender) roundTrips() int64 {
-	return int64(c.size.neighbourhoods) * int64(c.size.workers) * int64(c.pings)
-}
+func (c contender) point() lab.Point { return c.job().Point(c.size.String()) }
 
 // contenders lists everything that can run.
 func contenders() []contender {

@@ -48,7 +48,7 @@ func playPeer(ctx context.Context, folder string, c contender, seed uint64) (cos
 	if err := json.Unmarshal(output, &report); err != nil {
 		return cost{}, fmt.Errorf("read what %s printed: %w", command, err)
 	}
-	want := c.roundTrips()
+	want := c.job().RoundTrips()
 	if report.RoundTrips != want || report.Sent != want || report.Answered != want || report.Received != want {
 		return cost{}, fmt.Errorf("%s reports %+v, want %d of each count", command, report, want)
 	}

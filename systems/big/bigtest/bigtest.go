@@ -4,7 +4,7 @@
 // reports against big.System's audit. It is a small stand-in for a deployer and
 // is imported by tests only.
 //
-// Entry points: Main for TestMain, Run for whole trials, Start for tests that
+// Entry points: Main for TestMain, WholeTrials and Run for whole trials, Start for tests that
 // meddle with the units in between.
 package bigtest
 
@@ -60,25 +60,47 @@ func (t Trial) variant() lab.Variant {
 	return lab.Variant{System: big.Name, Architecture: t.Architecture, Knobs: t.Knobs}
 }
 
-func (t Trial) point() lab.Point {
-	return lab.Point{Name: t.Name(), Levels: map[string]float64{
-		"neighbourhoods": float64(t.Neighbourhoods), "workers": float64(t.Workers), "pings": float64(t.Pings),
-	}}
+func (t Trial) job() big.Job {
+	return big.Job{Neighbourhoods: t.Neighbourhoods, Workers: t.Workers, Pings: t.Pings}
+}
+
+func (t Trial) point() lab.Point { return t.job().Point(t.Name()) }
+
+// WholeTrials plays the trials that every architecture must pass, and one that must fail: a worker is killed
+// in its middle.
+func WholeTrials(t *testing.T, architecture string, settings ...map[string]string) {
+	for _, trial := range Sizes(architecture, settings...) {
+		t.Run(trial.Name(), func(t *testing.T) { Run(t, trial) })
+	}
+	t.Run("killed worker", func(t *testing.T) {
+		d := startReady(t, Trial{Architecture: architecture, Neighbourhoods: 2, Workers: 3, Pings: 10_000_000})
+		testset.Must(t, d.Command(lab.CommandStart))
+		testset.Must(t, d.Kill("worker-00004"))
+		event, err := d.Await(lab.EventFinished)
+		if err == nil {
+			t.Fatalf("the trial finished without a worker: %+v", event)
+		}
+		t.Log(err)
+	})
+}
+
+// startReady starts all units of a trial and waits until they are ready.
+func startReady(tb testing.TB, trial Trial) *Deployment {
+	tb.Helper()
+	d := Start(tb, trial)
+	_, err := d.Await(lab.EventReady)
+	testset.Must(tb, err)
+	return d
 }
 
 // Run plays a whole trial and fails the test unless its audit is valid.
 func Run(tb testing.TB, trial Trial) {
 	tb.Helper()
-	d := Start(tb, trial)
-	if _, err := d.Await(lab.EventReady); err != nil {
-		tb.Fatalf("%s: %v", trial.Name(), err)
-	}
-	audit, err := d.finish()
+	audit, err := startReady(tb, trial).finish()
 	if err != nil || audit.Verdict != lab.AuditValid {
 		tb.Fatalf("%s: %v, audit %s: %q", trial.Name(), err, audit.Verdict, audit.Problems)
 	}
-	want := int64(trial.Neighbourhoods * trial.Workers * trial.Pings)
-	if audit.Counts["received"] != want {
+	if want := trial.job().RoundTrips(); audit.Counts["received"] != want {
 		tb.Fatalf("%s: %d pongs, want %d", trial.Name(), audit.Counts["received"], want)
 	}
 }

@@ -28,10 +28,7 @@ func MalformedHTTP(t *testing.T, architecture string) {
 		{"unknown path", "GET", "/pong", "", http.StatusNotFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := Start(t, Trial{Architecture: architecture, Neighbourhoods: 2, Workers: 2, Pings: 20})
-			if _, err := d.Await(lab.EventReady); err != nil {
-				t.Fatal(err)
-			}
+			d := startReady(t, Trial{Architecture: architecture, Neighbourhoods: 2, Workers: 2, Pings: 20})
 			neighbourhood := fmt.Sprintf("%q,%q", d.Address("worker-00002"), d.Address("worker-00003"))
 			body := strings.ReplaceAll(test.body, "ADDRESSES", neighbourhood)
 			status, err := request(d.Address("worker-00002"), test.method, test.path, body)

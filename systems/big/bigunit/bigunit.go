@@ -28,10 +28,8 @@ func workersOf(job big.UnitJob) (big.Workers, error) {
 		return threads.NewWorkers(job), nil
 	case big.ThreadsFast:
 		return threadsfast.NewWorkers(job), nil
-	case big.HTTP:
+	case big.HTTP, big.HTTPLean:
 		return httpservice.NewCore(job)
-	case big.HTTPLean:
-		return httplean.NewCore(job)
 	case big.UDS:
 		return udsservice.NewCore(job)
 	case big.UDSPersistent:

@@ -30,10 +30,10 @@ import (
 // core has the workers of the trial as the core process sees them.
 type core struct {
 	pb.UnimplementedCoreServer
-	job       big.UnitJob
-	server    *grpc.Server
-	reception *big.Reception
-	workers   [][]member // by neighbourhood and index, once all are there
+	*big.Reception
+	job     big.UnitJob
+	server  *grpc.Server
+	workers [][]member // by neighbourhood and index, once all are there
 }
 
 // member is the core's connection to a worker.
@@ -52,11 +52,11 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &core{job: job, server: grpc.NewServer(), reception: big.NewReception(job.Job)}
+	c := &core{Reception: big.NewReception(job.Job), job: job, server: grpc.NewServer()}
 	pb.RegisterCoreServer(c.server, c)
 	go func() {
 		if err := c.server.Serve(listener); err != nil {
-			c.reception.Fail(fmt.Errorf("serve: %w", err))
+			c.Fail(fmt.Errorf("serve: %w", err))
 		}
 	}()
 	return c, nil
@@ -67,7 +67,7 @@ func (c *core) Register(_ context.Context, request *pb.RegisterRequest) (*pb.Reg
 	if _, _, err := net.SplitHostPort(request.GetAddress()); err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "address %q: %v", request.GetAddress(), err)
 	}
-	if err := c.reception.Register(request.GetAddress()); err != nil {
+	if err := c.Reception.Register(request.GetAddress()); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
 	return &pb.RegisterResponse{}, nil
@@ -75,19 +75,19 @@ func (c *core) Register(_ context.Context, request *pb.RegisterRequest) (*pb.Reg
 
 // Finish implements pb.CoreServer.
 func (c *core) Finish(context.Context, *pb.FinishRequest) (*pb.FinishResponse, error) {
-	c.reception.Finish()
+	c.Reception.Finish()
 	return &pb.FinishResponse{}, nil
 }
 
 // Gather implements big.Workers. The core connects to the workers when it sends
 // them the kick-off, as in the architecture http.
 func (c *core) Gather() error {
-	if err := c.reception.AwaitAll(); err != nil {
+	if err := c.Reception.Gather(); err != nil {
 		return err
 	}
 	for number := range c.job.Neighbourhoods {
 		var members []member
-		for _, address := range c.reception.Neighbourhood(number) {
+		for _, address := range c.Neighbourhood(number) {
 			conn, err := dial(address)
 			if err != nil {
 				return err
@@ -116,9 +116,6 @@ func (c *core) KickOff() error {
 	return nil
 }
 
-// AwaitFinish implements big.Workers.
-func (c *core) AwaitFinish() error { return c.reception.AwaitFinish() }
-
 // Dismiss implements big.Workers.
 func (c *core) Dismiss() error {
 	var stops errgroup.Group
@@ -139,11 +136,6 @@ func (c *core) Dismiss() error {
 	}
 	c.server.GracefulStop()
 	return nil
-}
-
-// Account implements big.Workers.
-func (c *core) Account(startNs, endNs int64) big.Account {
-	return c.reception.Account(startNs, endNs)
 }
 
 // dial returns a connection that connects with its first call. The address is

@@ -15,13 +15,7 @@ import (
 
 func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
 
-func TestWholeTrials(t *testing.T) {
-	for _, trial := range bigtest.Sizes(big.GRPC) {
-		t.Run(trial.Name(), func(t *testing.T) { bigtest.Run(t, trial) })
-	}
-}
-
-func TestKilledWorker(t *testing.T) { bigtest.KilledWorker(t, big.GRPC) }
+func TestWholeTrials(t *testing.T) { bigtest.WholeTrials(t, big.GRPC) }
 
 func newWorker() *worker {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 20}, Worker: 1}
@@ -72,7 +66,7 @@ func TestWorkerChecksSenders(t *testing.T) {
 
 func TestCoreRefusesRegistrations(t *testing.T) {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 1, Pings: 1}}
-	c := &core{job: job, reception: big.NewReception(job.Job)}
+	c := &core{Reception: big.NewReception(job.Job), job: job}
 	for _, test := range []struct {
 		address string
 		code    codes.Code

@@ -7,7 +7,7 @@
 // As there, the worker that answers a ping is known by the address that was
 // asked; here each connection leads to one neighbour for the whole trial.
 //
-// Entry points: NewCore and RunWorker.
+// Entry point: RunWorker.
 package httplean
 
 import (
@@ -23,9 +23,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/httpservice"
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
 )
-
-// NewCore returns the core of the architecture http.
-func NewCore(job big.UnitJob) (big.Workers, error) { return httpservice.NewCore(job) }
 
 // limits bound what a peer may send: a start message has up to 24 bytes per
 // neighbour.

@@ -5,18 +5,13 @@ import (
 
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/bigtest"
+	"github.com/cleave-lab/cleave/systems/big/httpservice"
 )
 
-func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
+func TestMain(m *testing.M) { bigtest.Main(m, httpservice.NewCore, RunWorker) }
 
-func TestWholeTrials(t *testing.T) {
-	for _, trial := range bigtest.Sizes(big.HTTPLean) {
-		t.Run(trial.Name(), func(t *testing.T) { bigtest.Run(t, trial) })
-	}
-}
+func TestWholeTrials(t *testing.T) { bigtest.WholeTrials(t, big.HTTPLean) }
 
 func TestMalformedRequests(t *testing.T) { bigtest.MalformedHTTP(t, big.HTTPLean) }
 
 func TestBrokenNeighbours(t *testing.T) { bigtest.BrokenHTTP(t, big.HTTPLean) }
-
-func TestKilledWorker(t *testing.T) { bigtest.KilledWorker(t, big.HTTPLean) }

@@ -29,10 +29,10 @@ import (
 
 // core has the workers of the trial as the core process sees them.
 type core struct {
-	job       big.UnitJob
-	server    *http.Server
-	client    *http.Client
-	reception *big.Reception
+	*big.Reception
+	job    big.UnitJob
+	server *http.Server
+	client *http.Client
 }
 
 // NewCore serves registrations at the core's address.
@@ -45,10 +45,10 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &core{job: job, client: &http.Client{Transport: &http.Transport{}},
-		reception: big.NewReception(job.Job)}
+	c := &core{Reception: big.NewReception(job.Job), job: job,
+		client: &http.Client{Transport: &http.Transport{}}}
 	c.server = &http.Server{Handler: c.routes()}
-	serve(c.server, listener, c.reception.Fail)
+	serve(c.server, listener, c.Fail)
 	return c, nil
 }
 
@@ -66,7 +66,7 @@ func (c *core) register(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `want a body like {"address":"host:port"}, with an address of numbers`, http.StatusBadRequest)
 		return
 	}
-	if err := c.reception.Register(message.Address); err != nil {
+	if err := c.Register(message.Address); err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
 	}
 }
@@ -76,16 +76,13 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-func (c *core) finish(http.ResponseWriter, *http.Request) { c.reception.Finish() }
-
-// Gather implements big.Workers.
-func (c *core) Gather() error { return c.reception.AwaitAll() }
+func (c *core) finish(http.ResponseWriter, *http.Request) { c.Finish() }
 
 // KickOff implements big.Workers: it sends every worker its neighbourhood, upon
 // which the worker begins.
 func (c *core) KickOff() error {
 	for number := range c.job.Neighbourhoods {
-		addresses := c.reception.Neighbourhood(number)
+		addresses := c.Neighbourhood(number)
 		for _, address := range addresses {
 			if err := post(c.client, address, "/start", StartMessage{PingLimit: c.job.Pings,
 				Neighbourhood: addresses}); err != nil {
@@ -96,15 +93,12 @@ func (c *core) KickOff() error {
 	return nil
 }
 
-// AwaitFinish implements big.Workers.
-func (c *core) AwaitFinish() error { return c.reception.AwaitFinish() }
-
 // Dismiss implements big.Workers.
 func (c *core) Dismiss() error {
 	var stops errgroup.Group
 	stops.SetLimit(big.StopsAtOnce)
 	for number := range c.job.Neighbourhoods {
-		for _, address := range c.reception.Neighbourhood(number) {
+		for _, address := range c.Neighbourhood(number) {
 			stops.Go(func() error { return post(c.client, address, "/stop", nil) })
 		}
 	}
@@ -113,9 +107,4 @@ func (c *core) Dismiss() error {
 	}
 	c.client.CloseIdleConnections()
 	return shutdown(c.server)
-}
-
-// Account implements big.Workers.
-func (c *core) Account(startNs, endNs int64) big.Account {
-	return c.reception.Account(startNs, endNs)
 }

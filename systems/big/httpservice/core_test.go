@@ -11,7 +11,7 @@ import (
 
 func TestCoreRefusesRegistrations(t *testing.T) {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 1, Pings: 1}}
-	c := &core{job: job, reception: big.NewReception(job.Job)}
+	c := &core{Reception: big.NewReception(job.Job), job: job}
 	for _, test := range []struct {
 		method, body string
 		status       int

@@ -21,10 +21,8 @@ func knobs(gang, pinned string) map[string]string {
 }
 
 func TestWholeTrials(t *testing.T) {
-	for _, trial := range bigtest.Sizes(big.SHM, knobs("off", "on"), knobs("on", "on"), knobs("off", "off"),
-		knobs("on", "off")) {
-		t.Run(trial.Name(), func(t *testing.T) { bigtest.Run(t, trial) })
-	}
+	bigtest.WholeTrials(t, big.SHM, knobs("off", "on"), knobs("on", "on"), knobs("off", "off"),
+		knobs("on", "off"))
 }
 
 // Long enough for every neighbourhood to have several turns.
@@ -33,8 +31,6 @@ func TestTurnsOfTheGang(t *testing.T) {
 		Architecture: big.SHM, Knobs: knobs("on", "on"), Neighbourhoods: 5, Workers: 4, Pings: 10_000,
 	})
 }
-
-func TestKilledWorker(t *testing.T) { bigtest.KilledWorker(t, big.SHM) }
 
 // newTestBoard lays a board over memory of this process.
 func newTestBoard(t *testing.T, job big.Job) *board {
@@ -49,12 +45,9 @@ func newTestBoard(t *testing.T, job big.Job) *board {
 func TestLayoutHasRoomForTheBoard(t *testing.T) {
 	for _, size := range [][2]int{{1, 2}, {1, 3}, {10, 10}, {10, 50}, {1000, 2}, {3, 63}, {3, 64}, {2, 65},
 		{1, 500}} {
-		point := lab.Point{Levels: map[string]float64{
-			"neighbourhoods": float64(size[0]), "workers": float64(size[1]), "pings": 1,
-		}}
-		layout, err := big.System{}.Layout(lab.Variant{Architecture: big.SHM}, point, 1)
+		job := big.Job{Neighbourhoods: size[0], Workers: size[1], Pings: 1}
+		layout, err := big.System{}.Layout(lab.Variant{Architecture: big.SHM}, job.Point(""), 1)
 		testset.Must(t, err)
-		job := big.Job{Neighbourhoods: size[0], Workers: size[1]}
 		if need := int64(boardSize(job)); layout.SharedMemory < need {
 			t.Errorf("%v: the layout asks for %d bytes, the board needs %d", size, layout.SharedMemory, need)
 		}

@@ -29,10 +29,10 @@ const (
 // core has the workers of the trial as the core process sees them. Its loop runs while
 // a method waits.
 type core struct {
+	*big.Roll
 	job       big.UnitJob
 	address   string
 	loop      *eventloop.Loop
-	roll      *big.Roll
 	members   map[string]*member // by address
 	ready     int
 	dismissed bool
@@ -56,7 +56,7 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &core{job: job, address: address, loop: loop, roll: big.NewRoll(job.Job), members: map[string]*member{}}
+	c := &core{Roll: big.NewRoll(job.Job), job: job, address: address, loop: loop, members: map[string]*member{}}
 	_, err = loop.Listen("unix", address, func(conn *eventloop.Conn) eventloop.Handler {
 		return &member{core: c, conn: conn}
 	})
@@ -84,13 +84,8 @@ func (c *core) Dismiss() error {
 	return c.loop.Close()
 }
 
-// Account implements big.Workers.
-func (c *core) Account(startNs, endNs int64) big.Account {
-	return c.roll.Account(startNs, endNs)
-}
-
 func (c *core) sendAll(op string, content any) error {
-	for _, address := range c.roll.Addresses() {
+	for _, address := range c.Addresses() {
 		if err := sendLine(c.members[address].conn, op, content); err != nil {
 			return fmt.Errorf("worker %s: %w", address, err)
 		}
@@ -101,7 +96,7 @@ func (c *core) sendAll(op string, content any) error {
 // introduce tells every worker its neighbourhood.
 func (c *core) introduce() error {
 	for number := range c.job.Neighbourhoods {
-		neighbourhood := c.roll.Neighbourhood(number)
+		neighbourhood := c.Neighbourhood(number)
 		for _, address := range neighbourhood {
 			if err := sendLine(c.members[address].conn, udsservice.OpNeighbourhood, neighbourhood); err != nil {
 				return fmt.Errorf("worker %s: %w", address, err)
@@ -135,7 +130,7 @@ func (m *member) take(message udsservice.Message) error {
 		}
 		return nil
 	case message.Op == udsservice.OpFinish && c.ready == c.job.Total():
-		if c.roll.Finish() {
+		if c.Finish() {
 			c.loop.Stop()
 		}
 		return nil
@@ -151,7 +146,7 @@ func (m *member) register(message udsservice.Message) error {
 	if _, twice := m.core.members[address]; twice {
 		return fmt.Errorf("address %s registers twice", address)
 	}
-	complete, err := m.core.roll.Register(address)
+	complete, err := m.core.Register(address)
 	if err != nil {
 		return err
 	}

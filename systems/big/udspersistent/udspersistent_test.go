@@ -15,9 +15,7 @@ import (
 func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
 
 func TestWholeTrials(t *testing.T) {
-	for _, trial := range bigtest.Sizes(big.UDSPersistent, encoding("binary"), encoding("json")) {
-		t.Run(trial.Name(), func(t *testing.T) { bigtest.Run(t, trial) })
-	}
+	bigtest.WholeTrials(t, big.UDSPersistent, encoding("binary"), encoding("json"))
 }
 
 func TestFiveHundredWorkers(t *testing.T) {
@@ -27,8 +25,6 @@ func TestFiveHundredWorkers(t *testing.T) {
 	}
 	bigtest.Run(t, bigtest.Trial{Architecture: big.UDSPersistent, Neighbourhoods: 10, Workers: 50, Pings: 20})
 }
-
-func TestKilledWorker(t *testing.T) { bigtest.KilledWorker(t, big.UDSPersistent) }
 
 func encoding(value string) map[string]string { return map[string]string{big.KnobEncoding: value} }
 

@@ -24,10 +24,10 @@ import (
 
 // core has the workers of the trial as the core process sees them.
 type core struct {
+	*big.Roll
 	job      big.UnitJob
 	address  string
 	listener net.Listener
-	roll     *big.Roll
 }
 
 // NewCore listens for registrations.
@@ -40,7 +40,7 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &core{job: job, address: address, listener: listener, roll: big.NewRoll(job.Job)}, nil
+	return &core{Roll: big.NewRoll(job.Job), job: job, address: address, listener: listener}, nil
 }
 
 // Gather implements big.Workers: it awaits the registrations and then tells every
@@ -55,12 +55,12 @@ func (c *core) Gather() error {
 		if err != nil {
 			return err
 		}
-		if complete, err = c.roll.Register(address); err != nil {
+		if complete, err = c.Register(address); err != nil {
 			return err
 		}
 	}
 	for number := range c.job.Neighbourhoods {
-		neighbourhood := c.roll.Neighbourhood(number)
+		neighbourhood := c.Neighbourhood(number)
 		for _, worker := range neighbourhood {
 			if err := send(worker, OpNeighbourhood, neighbourhood); err != nil {
 				return err
@@ -79,7 +79,7 @@ func (c *core) AwaitFinish() error {
 		if _, err := c.expect(OpFinish); err != nil {
 			return err
 		}
-		last = c.roll.Finish()
+		last = c.Finish()
 	}
 	return nil
 }
@@ -92,11 +92,6 @@ func (c *core) Dismiss() error {
 	return c.listener.Close()
 }
 
-// Account implements big.Workers.
-func (c *core) Account(startNs, endNs int64) big.Account {
-	return c.roll.Account(startNs, endNs)
-}
-
 // expect receives the next message, which must have the given operation.
 func (c *core) expect(op string) (Message, error) {
 	message, err := receive(c.listener)
@@ -107,7 +102,7 @@ func (c *core) expect(op string) (Message, error) {
 }
 
 func (c *core) sendAll(op string, content any) error {
-	for _, worker := range c.roll.Addresses() {
+	for _, worker := range c.Addresses() {
 		if err := send(worker, op, content); err != nil {
 			return err
 		}

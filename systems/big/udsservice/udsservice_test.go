@@ -13,13 +13,7 @@ import (
 
 func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
 
-func TestWholeTrials(t *testing.T) {
-	for _, trial := range bigtest.Sizes(big.UDS) {
-		t.Run(trial.Name(), func(t *testing.T) { bigtest.Run(t, trial) })
-	}
-}
-
-func TestKilledWorker(t *testing.T) { bigtest.KilledWorker(t, big.UDS) }
+func TestWholeTrials(t *testing.T) { bigtest.WholeTrials(t, big.UDS) }
 
 func TestWorkerRefuses(t *testing.T) {
 	const core, self, neighbour = "DIR/core.sock", "DIR/worker-00000.sock", "DIR/worker-00001.sock"
