@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
 // audited returns the audit of a running system. lines are added to its system file.
@@ -41,11 +42,9 @@ func audited(t *testing.T, lines string) lab.Audit {
 	testset.Must(t, d.Mask(vault))
 	dir := t.TempDir()
 	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte("one line\n"), 0o600))
-	system := System{Generator: dummy{&lab.LoadJob{}}, Secrets: vault}
-	left := lab.Leftover{Dir: dir,
-		Reports: handedIn(t, lab.LoadReport{Sent: 9, OK: 8, Errors: map[string]int64{"timeout": 1}})}
-	return system.AuditLive(t.Context(), lab.Variant{Name: "it", External: &d.ExternalSystem},
-		at(Operations, 9), left)
+	g := loadedtest.Generator{Report: lab.LoadReport{Sent: 9, OK: 8, Errors: map[string]int64{"timeout": 1}}}
+	return System{Generator: &g, Secrets: vault}.AuditLive(t.Context(), lab.Variant{Name: "it",
+		External: &d.ExternalSystem}, at(Operations, 9), lab.Leftover{Dir: dir, Reports: handedIn})
 }
 
 func TestTheUsersOwnAuditJudges(t *testing.T) {

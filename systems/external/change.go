@@ -124,17 +124,17 @@ func changeOne(changes map[string]*change, word string) error {
 // change changes the services of a project. Those that are left out are waited for by nobody.
 func (p *project) change(changes map[string]*change) error {
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		i := slices.IndexFunc(p.services, func(s lab.SystemService) bool { return s.Name == name })
-		if i < 0 {
+		service := serviceIn(p.services, name)
+		if service == nil {
 			return fmt.Errorf("change: there is no service %s", name)
 		}
 		if c := changes[name]; c != nil {
-			if err := p.changeService(&p.services[i], *c); err != nil {
+			if err := p.changeService(service, *c); err != nil {
 				return fmt.Errorf("change: %s: %w", name, err)
 			}
 			continue
 		}
-		p.services = slices.Delete(p.services, i, i+1)
+		p.services = slices.DeleteFunc(p.services, func(s lab.SystemService) bool { return s.Name == name })
 		p.ways = slices.DeleteFunc(p.ways, func(w wayIn) bool { return w.service == name })
 		for j := range p.services {
 			after := &p.services[j].After

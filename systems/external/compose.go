@@ -1,7 +1,6 @@
 package external
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -35,12 +34,16 @@ func readCompose(path string) (*lab.Compose, error) {
 	if err := include(document, filepath.Dir(path), map[string]bool{path: true}); err != nil {
 		return nil, err
 	}
-	var merged bytes.Buffer
-	encoder := yaml.NewEncoder(&merged)
-	if err := errors.Join(encoder.Encode(document), encoder.Close()); err != nil {
-		return nil, err
-	}
-	return &lab.Compose{Text: merged.String(), Dir: filepath.Dir(path)}, nil
+	merged, err := yamlText(document)
+	return &lab.Compose{Text: merged, Dir: filepath.Dir(path)}, err
+}
+
+// yamlText returns a node as it is written.
+func yamlText(n *yaml.Node) (string, error) {
+	var text strings.Builder
+	encoder := yaml.NewEncoder(&text)
+	err := errors.Join(encoder.Encode(n), encoder.Close())
+	return text.String(), err
 }
 
 // parseCompose returns the topmost object of a compose file; an empty one where there is none.
@@ -60,18 +63,26 @@ func parseCompose(text []byte) (*yaml.Node, error) {
 
 // mappingValue returns what a key of an object holds; nil where it has no such key.
 func mappingValue(object *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(object.Content); i += 2 {
-		if object.Content[i].Value == key {
-			return object.Content[i+1]
-		}
+	if i := keyIn(object, key); i >= 0 {
+		return object.Content[i+1]
 	}
 	return nil
 }
 
+// keyIn returns the place of a key among the keys and values of an object; -1 where it has no such key.
+func keyIn(object *yaml.Node, key string) int {
+	for i := 0; i+1 < len(object.Content); i += 2 {
+		if object.Content[i].Value == key {
+			return i
+		}
+	}
+	return -1
+}
+
 // include puts what the files under the key include hold in the place of that key. seen are the files so far.
 func include(document *yaml.Node, dir string, seen map[string]bool) error {
-	i := slices.IndexFunc(document.Content, func(n *yaml.Node) bool { return n.Value == "include" })
-	if i < 0 || i%2 != 0 {
+	i := keyIn(document, "include")
+	if i < 0 {
 		return nil
 	}
 	var paths []string

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-
 )
 
 // composed parses a system file beside compose files that the compose command runs.
@@ -17,14 +16,14 @@ func composed(t *testing.T, files map[string]string, address string) (Definition
 
 func TestIncludedComposeFilesArePartOfTheText(t *testing.T) {
 	d, err := composed(t, map[string]string{
-		"compose.yaml": "include: [web.yaml, db.yaml]",
+		"compose.yaml": "name: include\ninclude: [web.yaml, db.yaml]",
 		"web.yaml":     "name: shop\nservices: {web: {image: nginx, ports: [\"127.0.0.1:8080:80\"]}}",
 		"db.yaml":      "include: [volumes.yaml]\nservices: {db: {image: postgres, volumes: [\"data:/data\"]}}",
 		"volumes.yaml": "volumes: {data: {}}",
 	}, "http://127.0.0.1:8080/")
 	testset.Must(t, err)
 	names, err := serviceNames(d.Compose)
-	if err != nil || strings.Join(names, " ") != "db web" || strings.Contains(d.Compose.Text, "include") ||
+	if err != nil || strings.Join(names, " ") != "db web" || strings.Contains(d.Compose.Text, "include:") ||
 		!strings.Contains(d.Compose.Text, "data: {}") {
 		t.Errorf("services %v, %v, of\n%s", names, err, d.Compose.Text)
 	}

@@ -106,9 +106,8 @@ func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, 
 		text, values = "${"+itself+"}", map[string]string{itself: strings.TrimRight(string(kept), "\r\n")}
 	case d.PasswordOf != "":
 		host, _, _ := strings.Cut(d.At, ":")
-		i := slices.IndexFunc(x.Services, func(one lab.SystemService) bool { return one.Name == host })
-		if i >= 0 {
-			value, set := variableOf(x.Services[i].Container.Env, d.PasswordOf)
+		if service := serviceIn(x.Services, host); service != nil {
+			value, set := variableOf(service.Container.Env, d.PasswordOf)
 			if !set {
 				return "", fmt.Errorf("password_of: the service %s has no variable %s", host, d.PasswordOf)
 			}

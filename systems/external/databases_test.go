@@ -22,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
 // TestMain is also the janitor and the keeper of the servers.
@@ -67,9 +68,8 @@ func store(t *testing.T, driver database.Driver) stored {
 
 // as returns a system with a password in its environment.
 func (s stored) as(t *testing.T, password string) System {
-	return System{Generator: dummy{&lab.LoadJob{}}, Secrets: secret.NewVault(func(name string) (string, bool) {
-		return password, name == "SHOP_PASSWORD"
-	})}
+	return System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 9, OK: 9}},
+		Secrets: secret.NewVault(func(name string) (string, bool) { return password, name == "SHOP_PASSWORD" })}
 }
 
 // history has 9 orders of which 7 were right and of 2 nobody knows, one of which was refused, too.
@@ -92,7 +92,7 @@ func (s stored) ask(t *testing.T, system System, queries ...lab.AuditQuery) lab.
 	}
 	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte(text), 0o600))
 	return system.AuditLive(t.Context(), lab.Variant{Name: "it", External: x}, at(Operations, 9),
-		lab.Leftover{Dir: dir, Reports: handedIn(t, lab.LoadReport{Sent: 9, OK: 9})})
+		lab.Leftover{Dir: dir, Reports: handedIn})
 }
 
 // TestDatabasesAreAudited by queries, with the verdicts of an audit's command. Long because it is a table.

@@ -35,11 +35,16 @@ func stateOf(d Definition) state {
 
 // service returns a service of the system, or nil.
 func (s *state) service(name string) *lab.SystemService {
-	i := slices.IndexFunc(s.Services, func(one lab.SystemService) bool { return one.Name == name })
+	return serviceIn(s.Services, name)
+}
+
+// serviceIn returns a service of several, or nil.
+func serviceIn(services []lab.SystemService, name string) *lab.SystemService {
+	i := slices.IndexFunc(services, func(s lab.SystemService) bool { return s.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return &s.Services[i]
+	return &services[i]
 }
 
 // differencesOf returns what is otherwise in one system than in another: service by service in the order of

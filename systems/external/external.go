@@ -330,8 +330,7 @@ func loopback(u *url.URL) (string, bool) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	ip := net.ParseIP(host)
-	if host == "localhost" || ip != nil && ip.IsLoopback() {
+	if isLoopback(host) {
 		return net.JoinHostPort(host, port), port != ""
 	}
 	return "", false

@@ -1,8 +1,6 @@
 package external
 
 import (
-	"bytes"
-	"encoding/gob"
 	"errors"
 	"maps"
 	"math"
@@ -16,20 +14,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
-// dummy is a generator that notes its job and reads reports that are
-// encoded lab.LoadReports.
-type dummy struct{ job *lab.LoadJob }
-
-func (d dummy) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
-	*d.job = job
-	return lab.UnitSpec{Runnable: lab.Runnable{Program: "generator"}}, nil
-}
-
-func (d dummy) Read(r lab.UnitReport) (read lab.LoadReport, err error) {
-	return read, gob.NewDecoder(bytes.NewReader(r.Data)).Decode(&read)
-}
+// handedIn are the reports of a trial whose generator reported.
+var handedIn = []lab.UnitReport{{Unit: "generator"}}
 
 func parse(t *testing.T, text string) Definition {
 	t.Helper()
@@ -45,12 +34,12 @@ func at(factor string, level float64) lab.Point {
 
 func layout(t *testing.T, d Definition, p lab.Point) (lab.Layout, lab.LoadJob) {
 	t.Helper()
-	var job lab.LoadJob
-	system := System{Generator: dummy{&job}, Load: lab.Load{Duration: 3, Cores: []int{1}},
+	var g loadedtest.Generator
+	system := System{Generator: &g, Load: lab.Load{Duration: 3, Cores: []int{1}},
 		Secrets: secret.NewVault(os.LookupEnv)}
 	l, err := system.Layout(lab.Variant{Name: d.Name, External: &d.ExternalSystem}, p, 7)
 	testset.Must(t, err)
-	return l, job
+	return l, g.Job
 }
 
 func TestLayouts(t *testing.T) {
@@ -122,7 +111,7 @@ func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
 	for text, says := range map[string]string{"services: {generator: {image: web}}": "give it another one",
 		"volumes: {}": "no services", "services: [": "compose file"} {
 		d.Compose = &lab.Compose{Text: text}
-		_, err := System{Generator: dummy{&lab.LoadJob{}}}.Layout(lab.Variant{Name: "it",
+		_, err := System{Generator: &loadedtest.Generator{}}.Layout(lab.Variant{Name: "it",
 			External: &d.ExternalSystem}, at(Users, 3), 1)
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("Layout of %q: %v, want it to say %q", text, err, says)
@@ -146,25 +135,16 @@ func TestPointsSayWhatTheLoadIs(t *testing.T) {
 		"two of these": {lab.Point{Levels: map[string]float64{Rate: 1, Users: 1}}, lab.LoadJob{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var job lab.LoadJob
-			system := System{Generator: dummy{&job}, Load: lab.Load{Objective: "p99<1s"}}
+			var g loadedtest.Generator
+			system := System{Generator: &g, Load: lab.Load{Objective: "p99<1s"}}
 			_, err := system.Layout(lab.Variant{Name: "theirs", External: &d.ExternalSystem}, test.point, 1)
+			job := g.Job
 			if (err != nil) != test.fails || job.Search && job.Variant != test.want.Variant ||
 				job.Rate != test.want.Rate || job.Users != test.want.Users || job.Search != test.want.Search {
 				t.Errorf("job %+v, %v; want %+v", job, err, test.want)
 			}
 		})
 	}
-}
-
-// handedIn returns the reports of a trial.
-func handedIn(t *testing.T, r lab.LoadReport) []lab.UnitReport {
-	t.Helper()
-	var data bytes.Buffer
-	if err := gob.NewEncoder(&data).Encode(r); err != nil { // JSON has no numbers as keys
-		t.Fatal(err)
-	}
-	return []lab.UnitReport{{Unit: "generator", Data: data.Bytes()}}
 }
 
 func TestAudits(t *testing.T) {
@@ -197,20 +177,21 @@ func TestAudits(t *testing.T) {
 		}), lab.AuditInvalid, "status 503 came with: full"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			audit := System{Generator: dummy{}}.Audit(lab.Variant{}, at(Rate, 100), handedIn(t, test.report))
+			system := System{Generator: &loadedtest.Generator{Report: test.report}}
+			audit := system.Audit(lab.Variant{}, at(Rate, 100), handedIn)
 			if said := strings.Join(audit.Problems, "; "); audit.Verdict != test.want ||
 				!strings.Contains(said, test.says) || (test.says == "") != (said == "") {
 				t.Errorf("audit %+v, want %s with %q", audit, test.want, test.says)
 			}
 		})
 	}
-	if audit := (System{Generator: dummy{}}).Audit(lab.Variant{}, at(Rate, 1),
+	if audit := (System{Generator: &loadedtest.Generator{}}).Audit(lab.Variant{}, at(Rate, 1),
 		nil); audit.Verdict != lab.AuditUnknown {
 		t.Errorf("audit without a report is %s, want unknown", audit.Verdict)
 	}
 	beyond := with(func(r *lab.LoadReport) { r.Achieved = 10 })
-	if audit := (System{Generator: dummy{}}).Audit(lab.Variant{}, at(SearchFrom, 1),
-		handedIn(t, beyond)); audit.Verdict != lab.AuditValid {
+	if audit := (System{Generator: &loadedtest.Generator{Report: beyond}}).Audit(lab.Variant{},
+		at(SearchFrom, 1), handedIn); audit.Verdict != lab.AuditValid {
 		t.Errorf("audit of a search is %s, want valid: probes beyond the capacity are part of it", audit.Verdict)
 	}
 }
@@ -225,7 +206,7 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 		Roles: map[string]lab.Usage{"system": {CPUSeconds: 2, PeakMemoryBytes: 4e6},
 			"generator": {CPUSeconds: 3, PeakMemoryBytes: 5e6}},
 	}
-	system := System{Generator: dummy{}}
+	system := System{Generator: &loadedtest.Generator{Report: report}}
 	for name, test := range map[string]struct {
 		metered lab.Metered
 		point   lab.Point
@@ -243,7 +224,7 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := system.Measure(t.Context(), lab.Variant{}, test.point, test.metered,
-				lab.Leftover{Reports: handedIn(t, report)})
+				lab.Leftover{Reports: handedIn})
 			if err != nil || !maps.EqualFunc(got.Values, test.want,
 				func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }) {
 				t.Errorf("Measure = %v, %v; want %v", got.Values, err, test.want)
@@ -393,7 +374,7 @@ func TestSplit(t *testing.T) {
 }
 
 func TestAVariantWithoutADefinitionIsRefused(t *testing.T) {
-	_, err := System{Generator: dummy{}}.Layout(lab.Variant{Name: "a"}, at(Rate, 1), 1)
+	_, err := System{Generator: &loadedtest.Generator{}}.Layout(lab.Variant{Name: "a"}, at(Rate, 1), 1)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Layout: %v", err)
 	}

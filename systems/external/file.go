@@ -135,10 +135,15 @@ func Parse(path string, data []byte) (Definition, error) {
 		return Definition{}, err
 	}
 	d, mistakes := f.definition(folder)
+	return d, mistakesIn(path, mistakes)
+}
+
+// mistakesIn returns mistakes as one error, each with what it is in; nil where there are none.
+func mistakesIn(what string, mistakes []error) error {
 	for i, mistake := range mistakes {
-		mistakes[i] = fmt.Errorf("%s: %w", path, mistake)
+		mistakes[i] = fmt.Errorf("%s: %w", what, mistake)
 	}
-	return d, errors.Join(mistakes...)
+	return errors.Join(mistakes...)
 }
 
 // definition checks the file and fills in what is left out.

@@ -46,11 +46,7 @@ func Inline(text string) (Definition, error) {
 			return d, err
 		}
 	}
-	mistakes := d.complete()
-	for i, mistake := range mistakes {
-		mistakes[i] = fmt.Errorf("system %s: %w", d.Name, mistake)
-	}
-	return d, errors.Join(mistakes...)
+	return d, mistakesIn("system "+d.Name, d.complete())
 }
 
 func isURL(text string) bool {

@@ -2,7 +2,6 @@ package external
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,9 +89,5 @@ func (in Input) Definition(name, address string) (Definition, error) {
 	if d.Name == "" {
 		d.Name = cmp.Or(d.project.name, strings.ToLower(filepath.Base(filepath.Dir(whole))))
 	}
-	mistakes := d.complete()
-	for i, mistake := range mistakes {
-		mistakes[i] = fmt.Errorf("%s: %w", in.path, mistake)
-	}
-	return d, errors.Join(mistakes...)
+	return d, mistakesIn(in.path, d.complete())
 }

@@ -52,25 +52,23 @@ func (t *translation) environment(c podContainer) map[string]string {
 			}
 		}
 	}
-	for _, v := range c.Env {
-		value := v.Value
+	for _, v := range c.Env { // only what is written here has variables in it
+		value, there := expanded([]string{v.Value}, env)[0], true
 		if from := v.ValueFrom; from != nil {
-			var there bool
 			switch {
 			case from.ConfigMapKeyRef != nil:
 				value, there = t.keyOf("ConfigMap", *from.ConfigMapKeyRef)
 			case from.SecretKeyRef != nil:
 				value, there = t.keyOf("Secret", *from.SecretKeyRef)
 			case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
-				value, there = cmp.Or(t.Metadata.Namespace, "default"), true
+				value = cmp.Or(t.Metadata.Namespace, "default")
 			default:
 				t.cannotBe("the variable %s comes from what only Kubernetes knows of a pod: give it a value", v.Name)
 			}
-			if !there {
-				continue
-			}
 		}
-		env[v.Name] = expanded([]string{value}, env)[0]
+		if there {
+			env[v.Name] = value
+		}
 	}
 	return env
 }
@@ -167,10 +165,11 @@ func (t *translation) files(mount *lab.ContainerMount, kind, name string, v file
 	}
 	for _, item := range v.Items {
 		value, there := values[item.Key]
-		if !there {
+		if there {
+			mount.Files[item.Path] = value
+		} else if !v.Optional {
 			t.cannotBe("the %s %s has no key %s", kind, name, item.Key)
 		}
-		mount.Files[item.Path] = value
 	}
 	for file := range mount.Files {
 		if strings.Contains(file, "/") {

@@ -317,6 +317,54 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: fill, image: 
 	}
 }
 
+// TestManifestsMeanWhatTheyDoToKubernetes: values from elsewhere have no variables in them, what is optional
+// may be missing, and two Services that lead to one port have one.
+func TestManifestsMeanWhatTheyDoToKubernetes(t *testing.T) {
+	d, err := OfServices(manifestFolder(t, `
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: web}
+spec:
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: web
+        env:
+        - {name: MODE, value: fast}
+        - {name: PASSWORD, valueFrom: {secretKeyRef: {name: login, key: password}}}
+        - {name: URL, value: "pg://$(PASSWORD)@db"}
+        volumeMounts: [{name: none, mountPath: /none}]
+      volumes: [{name: none, configMap: {name: none, optional: true, items: [{key: a, path: a}]}}]
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: login}
+stringData: {password: "a$$b$(MODE)"}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web-pods}
+spec: {clusterIP: None, selector: {app: web}, ports: [{port: 80, targetPort: "8080"}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: "8080"}]}
+`), "")
+	testset.Must(t, err)
+	units, _ := layoutOf(t, d)
+	c := units["web"].Container
+	if want := []string{"MODE=fast", "PASSWORD=a$$b$(MODE)", "URL=pg://a$$b$(MODE)@db"}; !slices.Equal(c.Env, want) {
+		t.Errorf("the variables are %q, want %q", c.Env, want)
+	}
+	if !slices.Equal(c.Ports, []lab.ContainerPort{{Port: 80, Target: 8080}}) ||
+		!reflect.DeepEqual(c.Health, &lab.HealthCheck{Port: 8080}) {
+		t.Errorf("it is called at %+v, and waited for by %+v", c.Ports, c.Health)
+	}
+}
+
 // TestAnOrderIsFoundAlongEachUnitOnce holds that units which know all units before them do not take for ever.
 func TestAnOrderIsFoundAlongEachUnitOnce(t *testing.T) {
 	after, all := map[string][]string{}, []string(nil)

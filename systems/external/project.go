@@ -184,7 +184,7 @@ func (p *project) findCalls() {
 			for _, other := range p.services {
 				for _, found := range call.FindAllStringSubmatch(toldOf(other), -1) {
 					if port, _ := strconv.Atoi(found[1]); port > 0 && port <= maxPort {
-						callAt(unit, port)
+						callAt(unit, port, port)
 					}
 				}
 			}
@@ -222,15 +222,10 @@ func (p *project) enter(address string) (wayIn, error) {
 			return way, nil
 		}
 	}
-	if !p.has(u.Hostname()) || err != nil || port < 1 || port > maxPort {
+	if serviceIn(p.services, u.Hostname()) == nil || err != nil || port < 1 || port > maxPort {
 		return wayIn{}, p.choices(address)
 	}
 	return wayIn{service: u.Hostname(), port: port}, nil
-}
-
-// has reports whether the project has a service of a name.
-func (p *project) has(name string) bool {
-	return slices.ContainsFunc(p.services, func(s lab.SystemService) bool { return s.Name == name })
 }
 
 // choices says which ways in there are, and how one is chosen.
@@ -269,14 +264,9 @@ func (d *Definition) urlAt(port string) string {
 
 // enterAt makes the definition a system of services with a way in.
 func (d *Definition) enterAt(way wayIn) {
-	services := slices.Clone(d.project.services)
-	for i := range services {
-		if services[i].Name == way.service {
-			services[i].Port = way.port
-		}
-	}
+	d.Services, d.Entry = slices.Clone(d.project.services), way.service
+	serviceIn(d.Services, way.service).Port = way.port
 	d.URL = d.urlAt(portMark)
-	d.Services, d.Entry = services, way.service
 	d.Replicas, d.Limits = d.project.replicas, d.project.limits
 }
 
@@ -382,7 +372,7 @@ func (p *project) buildsOfServices() (all [][]string) {
 // byCommand makes the definition that of containers which the compose command starts.
 func (d *Definition) byCommand() error {
 	u, err := url.Parse(d.URL)
-	if err == nil && d.project != nil && (d.URL == "" || d.project.has(u.Hostname())) {
+	if err == nil && d.project != nil && (d.URL == "" || serviceIn(d.project.services, u.Hostname()) != nil) {
 		way, err := d.project.enter(d.URL)
 		if err != nil {
 			return fmt.Errorf("compose: %w", err)

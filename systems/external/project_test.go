@@ -12,6 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
 // projectFolder makes a folder with these files and returns the path of its compose.yaml.
@@ -85,7 +86,7 @@ func layoutOf(t *testing.T, d Definition) (units map[string]lab.UnitSpec, names 
 		t.Errorf("the plan has a password (%v): %s", err, text)
 	}
 	v := lab.Variant{Name: d.Name, External: &d.ExternalSystem, Replicas: d.Replicas, Limits: d.Limits}
-	l, err := System{Generator: dummy{&lab.LoadJob{}}, Secrets: vault}.Layout(v, at(Rate, 5), 1)
+	l, err := System{Generator: &loadedtest.Generator{}, Secrets: vault}.Layout(v, at(Rate, 5), 1)
 	if err == nil {
 		l, err = v.Scale(l)
 	}

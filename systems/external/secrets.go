@@ -1,7 +1,6 @@
 package external
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -56,7 +55,7 @@ func (m masker) container(c *lab.ContainerSpec) {
 	for i, variable := range c.Env {
 		name, value, _ := strings.Cut(variable, "=")
 		if (secret.Named(name) || m.hasSecret(value)) && value != "" {
-			c.Env[i] = name + "=" + secret.Reference(m.Mask("system "+m.system, name, value))
+			c.Env[i] = name + "=" + m.masked(name, value)
 		} else {
 			c.Env[i] = name + "=" + m.text(name, value)
 		}
@@ -67,7 +66,7 @@ func (m masker) container(c *lab.ContainerSpec) {
 		files := maps.Clone(c.Mounts[i].Files)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			if m.hasSecret(files[name]) {
-				files[name] = secret.Reference(m.Mask("system "+m.system, name, files[name]))
+				files[name] = m.masked(name, files[name])
 			} else {
 				files[name] = m.text(name, files[name])
 			}
@@ -88,6 +87,11 @@ type masker struct {
 	secrets []string // values of Secrets of its manifests
 }
 
+// masked returns the reference that stands for a value from now on.
+func (m masker) masked(name, value string) string {
+	return secret.Reference(m.Mask("system "+m.system, name, value))
+}
+
 // hasSecret reports whether a text is the value of a Secret, or contains one of four or more characters.
 func (m masker) hasSecret(text string) bool {
 	return slices.ContainsFunc(m.secrets, func(value string) bool {
@@ -101,7 +105,7 @@ var noSecret = regexp.MustCompile(`^["']?(\$[A-Za-z_][A-Za-z0-9_]*|\{port\})?["'
 // value returns what is written for the value of a name.
 func (m masker) value(name, value string) string {
 	if secret.Named(name) && !noSecret.MatchString(value) && !secret.HasReference(value) {
-		return secret.Reference(m.Mask("system "+m.system, name, value))
+		return m.masked(name, value)
 	}
 	return m.text(name, value)
 }
@@ -136,7 +140,7 @@ func (m masker) words(argv []string) []string {
 		case secret.Named(option):
 			masked[i] = m.value(option, word)
 		case m.hasSecret(word):
-			masked[i] = secret.Reference(m.Mask("system "+m.system, "argument", word))
+			masked[i] = m.masked("argument", word)
 		case line != nil && secret.Named(line[1]):
 			masked[i] = line[1] + ": " + m.value(line[1], line[2])
 		default:
@@ -178,10 +182,7 @@ func (m masker) compose(text string) (string, error) {
 	if !m.node("", &document) {
 		return text, nil
 	}
-	var out bytes.Buffer
-	encoder := yaml.NewEncoder(&out)
-	err := errors.Join(encoder.Encode(&document), encoder.Close())
-	return out.String(), err
+	return yamlText(&document)
 }
 
 // node masks the texts below a node of a compose file, and reports whether there
@@ -208,9 +209,9 @@ func (m masker) node(name string, n *yaml.Node) (masked bool) {
 		switch {
 		case n.Tag == "!!null" || n.Tag == "!!bool" || variable || plain == "":
 		case secret.Named(name):
-			n.Value = secret.Reference(m.Mask("system "+m.system, name, plain))
+			n.Value = m.masked(name, plain)
 		case assigned && value != "" && secret.Named(key) && !strings.ContainsAny(key, " \t"):
-			n.Value = key + "=" + secret.Reference(m.Mask("system "+m.system, key, value))
+			n.Value = key + "=" + m.masked(key, value)
 		case plain == before && (name == "command" || name == "entrypoint"):
 			n.Value = m.commandLine(before)
 		case plain == before:

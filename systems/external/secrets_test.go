@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
 // composeFile has secrets in a map, in a list, in commands, in a URL, in a number and escaped;
@@ -55,9 +56,7 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(text), &read); err != nil {
 		t.Errorf("what is left is no YAML: %v\n%s", err, text)
 	}
-	var job lab.LoadJob
-	l, err := System{Generator: dummy{&job}, Secrets: v}.Layout(lab.Variant{Name: "it",
-		External: &d.ExternalSystem}, at(Rate, 1), 1)
+	l, err := laidOut(d, v)
 	testset.Must(t, err)
 	env := strings.Join(l.Units[0].Env, "\n")
 	for _, value := range []string{"=hidden-one", "=123456789", "=hidden-two", "=hidden-three", "=hidden$four",
@@ -71,6 +70,12 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	if err := d.Mask(v); err != nil || d.Compose.Text != harmless {
 		t.Errorf("a file without secrets becomes %q, %v", d.Compose.Text, err)
 	}
+}
+
+// laidOut returns the layout of a system whose secrets a vault has.
+func laidOut(d Definition, v *secret.Vault) (lab.Layout, error) {
+	return System{Generator: &loadedtest.Generator{}, Secrets: v}.Layout(
+		lab.Variant{Name: d.Name, External: &d.ExternalSystem}, at(Rate, 1), 1)
 }
 
 func TestCommandsAreMaskedAndComeBack(t *testing.T) {
@@ -96,16 +101,12 @@ func TestCommandsAreMaskedAndComeBack(t *testing.T) {
 		if err := d.Mask(v); err != nil || !slices.Equal(d.Command, want) {
 			t.Errorf("%s becomes %q, %v", text, d.Command, err)
 		}
-		var job lab.LoadJob
-		l, err := System{Generator: dummy{&job}, Secrets: v}.Layout(lab.Variant{Name: "it",
-			External: &d.ExternalSystem}, at(Rate, 1), 1)
+		l, err := laidOut(d, v)
 		if err != nil || !slices.Equal(append([]string{l.Units[0].Program}, l.Units[0].Args...), words) {
 			t.Errorf("%s is started as %+v, %v", text, l.Units, err)
 		}
 		var missing secret.MissingError
-		_, err = System{Generator: dummy{&job},
-			Secrets: secret.NewVault(os.LookupEnv)}.Layout(lab.Variant{Name: "it", External: &d.ExternalSystem},
-			at(Rate, 1), 1)
+		_, err = laidOut(d, secret.NewVault(os.LookupEnv))
 		if masked := len(secret.MaskedIn(strings.Join(want, " "))) > 0; masked != errors.As(err, &missing) {
 			t.Errorf("%s elsewhere: %v", text, err)
 		}

@@ -163,7 +163,7 @@ func (s *serviceReader) readPorts() {
 			continue
 		}
 		if port, err := strconv.Atoi(first); err == nil {
-			callAt(&s.unit, port)
+			callAt(&s.unit, port, port)
 		}
 	}
 	for _, port := range s.Ports {
@@ -175,7 +175,7 @@ func (s *serviceReader) readPorts() {
 			s.ways = append(s.ways, way)
 		}
 		s.unit.Port = cmp.Or(s.unit.Port, way.port)
-		callAt(&s.unit, way.port)
+		callAt(&s.unit, way.port, way.port)
 	}
 }
 
@@ -192,9 +192,9 @@ func (p *project) noteIfNotTCP(service, port, protocol string) bool {
 	return true
 }
 
-// callAt notes a port at which a service is called.
-func callAt(unit *lab.SystemService, port int) {
-	at := lab.ContainerPort{Port: port, Target: port}
+// callAt notes a port at which a service is called, and the one of its own that it leads to.
+func callAt(unit *lab.SystemService, port, target int) {
+	at := lab.ContainerPort{Port: port, Target: target}
 	if !slices.Contains(unit.Container.Ports, at) {
 		unit.Container.Ports = append(unit.Container.Ports, at)
 	}

@@ -230,7 +230,7 @@ func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 			}) {
 				t.cannotBe("two Services lead from port %d to different ones", at.Port)
 			}
-			unit.Container.Ports = append(unit.Container.Ports, at)
+			callAt(unit, at.Port, at.Target)
 			unit.Port = cmp.Or(unit.Port, target)
 			for _, word := range []string{strconv.Itoa(port.Port), port.Name} {
 				t.served[s.Metadata.Name+":"+word] = wayIn{service: unit.Name, port: target}

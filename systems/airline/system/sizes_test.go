@@ -37,7 +37,7 @@ func TestUnitsAreSizedWhereTheyRun(t *testing.T) {
 	}
 	afar := variant(architecture.Services, nil)
 	afar.Deployment = lab.SSH
-	_, err := System{Generator: &generator{}}.Layout(afar, cores(1), 5)
+	_, err := System{Generator: &loadedtest.Generator{}}.Layout(afar, cores(1), 5)
 	if err == nil || !strings.Contains(err.Error(), "processors of this host") {
 		t.Errorf("%v, where units on other hosts shall have cores of this one", err)
 	}
@@ -59,7 +59,7 @@ func TestCoresAreThoseOfAllUnitsTogether(t *testing.T) {
 		}
 	}
 	tooMany := point(map[string]float64{lab.FactorUsers: 1, Cores: float64(all + 1)})
-	_, err := System{Generator: &generator{}}.Layout(variant(architecture.Monolith, nil), tooMany, 5)
+	_, err := System{Generator: &loadedtest.Generator{}}.Layout(variant(architecture.Monolith, nil), tooMany, 5)
 	want := fmt.Sprintf("%d cores are asked for, this host has %d", all+1, all)
 	if err == nil || !strings.Contains(err.Error(), want) || playable(tooMany) == nil {
 		t.Errorf("%v, want it to say %s", err, want)

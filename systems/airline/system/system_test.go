@@ -20,20 +20,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline/architecture"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/loaded"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
-
-// generator keeps the job that it was given, and reports what it was told to.
-type generator struct {
-	job    lab.LoadJob
-	report lab.LoadReport
-}
-
-func (g *generator) Unit(job lab.LoadJob) (lab.UnitSpec, error) {
-	g.job = job
-	return lab.UnitSpec{Runnable: lab.Runnable{Program: "load"}}, nil
-}
-
-func (g *generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.report, nil }
 
 func point(levels map[string]float64) lab.Point { return lab.Point{Name: "point", Levels: levels} }
 
@@ -42,9 +30,9 @@ func variant(name string, knobs map[string]string) lab.Variant {
 		Knobs: knobs}
 }
 
-func layoutOf(t *testing.T, v lab.Variant, p lab.Point) (lab.Layout, *generator) {
+func layoutOf(t *testing.T, v lab.Variant, p lab.Point) (lab.Layout, *loadedtest.Generator) {
 	t.Helper()
-	g := &generator{}
+	g := &loadedtest.Generator{}
 	layout, err := System{Generator: g}.Layout(v, p, 5)
 	testset.Must(t, err)
 	return layout, g
@@ -78,9 +66,9 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 			if got := strings.Join(units, " "); got != want {
 				t.Errorf("%s in %s: %s, want %s", name, runtime, got, want)
 			}
-			if g.job.Users != 3 || g.job.Unit != front || layout.Lead != lab.RoleGenerator || len(g.job.Files) != 2 {
-				t.Errorf("%s in %s: job of %d users at %s with %d files", name, runtime, g.job.Users, g.job.Unit,
-					len(g.job.Files))
+			if g.Job.Users != 3 || g.Job.Unit != front || layout.Lead != lab.RoleGenerator || len(g.Job.Files) != 2 {
+				t.Errorf("%s in %s: job of %d users at %s with %d files", name, runtime, g.Job.Users, g.Job.Unit,
+					len(g.Job.Files))
 			}
 		}
 	}
@@ -263,7 +251,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 			tr := trial{history: []string{booked("ok", "1", "2")},
 				stored: []string{kept("1", "AMS"), kept("2", "SMA")}}
 			c.spoil(&tr)
-			s := System{Generator: &generator{report: lab.LoadReport{Sent: 2, OK: 2}}}
+			s := System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 2, OK: 2}}}
 			v := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: runtime})
 			got := s.AuditLive(t.Context(), v, point(map[string]float64{Visits: 1}),
 				tr.leave(t, runtime == architecture.Go))
@@ -331,7 +319,7 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 	metered := lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{
 		lab.RoleGenerator: use(100, 1000), front: use(1, 10), "auth": use(2, 20), "bookings": use(3, 30),
 	}}
-	s := System{Generator: &generator{report: lab.LoadReport{Sent: 8, OK: 5,
+	s := System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 8, OK: 5,
 		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 9}}}}}
 	dir := t.TempDir()
 	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History),
