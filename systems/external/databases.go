@@ -327,17 +327,18 @@ func (q question) judge(found table) (came, broken string, err error) {
 	return fmt.Sprintf("%d, %s", n, expected), "", nil
 }
 
+// whole matches whole numbers of any length.
+var whole = regexp.MustCompile(`^[+-]?[0-9]+$`)
+
 // sameValue reports whether two texts are the same value: 12 and 12.0 are, but whole numbers of any length
 // are compared digit by digit.
 func sameValue(a, b string) bool {
-	if a == b {
-		return true
+	if a == b || whole.MatchString(a) && whole.MatchString(b) {
+		return a == b
 	}
-	_, wholeA := strconv.ParseInt(a, 10, 64)
-	_, wholeB := strconv.ParseInt(b, 10, 64)
 	left, errLeft := strconv.ParseFloat(a, 64)
 	right, errRight := strconv.ParseFloat(b, 64)
-	return (wholeA != nil || wholeB != nil) && errLeft == nil && errRight == nil && left == right
+	return errLeft == nil && errRight == nil && left == right
 }
 
 // String shows the rows for people.

@@ -255,3 +255,16 @@ func (s stored) keepsItsPassword(t *testing.T) {
 		t.Error("a database is asked that is no unit of the system")
 	}
 }
+
+// TestNumbersAreTheSame however they are written, but whole ones digit by digit.
+func TestNumbersAreTheSame(t *testing.T) {
+	for pair, same := range map[[2]string]bool{
+		{"12", "12.0"}: true, {"1000000", "1e+06"}: true, {"3.00", "3"}: true, {"tea", "tea"}: true,
+		{"12", "13"}: false, {"tea", "milk"}: false, {"12", "tea"}: false,
+		{"9007199254740993", "9007199254740992"}: false, {"100000000000000000002", "100000000000000000001"}: false,
+	} {
+		if sameValue(pair[0], pair[1]) != same {
+			t.Errorf("%s and %s are the same: %t", pair[0], pair[1], !same)
+		}
+	}
+}

@@ -196,10 +196,11 @@ func (p *project) findCalls() {
 // of a service and its port; "": the only one that is published. The error says what to type.
 func (p *project) enter(address string) (wayIn, error) {
 	if address == "" {
-		if len(p.ways) == 1 {
-			return p.ways[0], nil
+		elsewhere := func(w wayIn) bool { return w.service != p.ways[0].service || w.port != p.ways[0].port }
+		if len(p.ways) == 0 || slices.ContainsFunc(p.ways, elsewhere) {
+			return wayIn{}, p.choices("")
 		}
-		return wayIn{}, p.choices("")
+		return p.ways[0], nil
 	}
 	u, err := url.Parse(address)
 	if err != nil {

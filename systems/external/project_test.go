@@ -64,7 +64,8 @@ services:
     networks: {front: {aliases: [www]}, back: {}}
     volumes: ["data:/data", "./conf:/etc/conf:ro", "/anonymous"]
     deploy: {replicas: 2, resources: {limits: {cpus: "0.5", memory: 64M}}}
-  init: {extends: {file: base.yaml, service: base}, entrypoint: [sh, -c], user: "7"}
+  init: {extends: {file: base.yaml, service: base}, entrypoint: [sh, -c], user: "7",
+    healthcheck: {test: [NONE]}}
   debug: {image: debug, profiles: [debug]}
 networks: {front: {}, back: {}}
 volumes: {data: {}}
@@ -130,7 +131,7 @@ func TestAComposeFileBecomesUnits(t *testing.T) {
 		db.Container.Health.Retries != 4 || db.Listens {
 		t.Errorf("db is %+v with %+v", db, db.Container.Health)
 	}
-	if init := units["init"]; !init.Finishes || init.Container.User != "7" || init.Container.Dir != "/srv" ||
+	if init := units["init"]; !init.Finishes || init.Readiness.Healthy || init.Container.User != "7" || init.Container.Dir != "/srv" ||
 		!slices.Equal(init.Container.Entrypoint, []string{"sh", "-c"}) ||
 		!slices.Equal(init.Container.Env, []string{"A=b"}) {
 		t.Errorf("init is %+v with %+v", init, init.Container)
@@ -147,6 +148,7 @@ func TestAComposeFileBecomesUnits(t *testing.T) {
 func TestTheWayIntoAComposeFile(t *testing.T) {
 	const two = "services: {a: {image: a, ports: [\"8080:80\", \"9:9/udp\"]}, " +
 		"b: {image: b, ports: [\"81\"]}, c: {image: c}}"
+	const twice = `services: {a: {image: a, ports: ["8080:80", "8443:80"]}}`
 	for name, c := range map[string]struct{ text, address, entry, url, says string }{
 		"the only one":    {"services: {a: {image: a, ports: [\"80\"]}, b: {image: b}}", "", "a:80", "", ""},
 		"published":       {two, "http://127.0.0.1:8080/x", "a:80", "http://127.0.0.1:{port}/x", ""},
@@ -154,6 +156,8 @@ func TestTheWayIntoAComposeFile(t *testing.T) {
 		"by its name":     {two, "http://c:7000/", "c:7000", "", ""},
 		"none":            {"services: {a: {image: a}}", "", "", "", "no port is published"},
 		"several":         {two, "", "", "", "http://127.0.0.1:8080/ (a, port 80), http://b:81/ (b, port 81)"},
+		"published twice": {twice, "http://127.0.0.1:8443/", "a:80", "", ""},
+		"the only port":   {twice, "", "a:80", "", ""},
 		"another":         {two, "http://127.0.0.1:8081/", "", "", "leads to no service"},
 		"an unknown name": {two, "http://d:80/", "", "", "one of the services a, b, c"},
 	} {

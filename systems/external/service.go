@@ -171,7 +171,7 @@ func (s *serviceReader) readPorts() {
 			continue
 		}
 		way := wayIn{service: s.Name, port: int(port.Target), published: port.Published}
-		if !slices.ContainsFunc(s.ways, func(w wayIn) bool { return w.service == s.Name && w.port == way.port }) {
+		if !slices.Contains(s.ways, way) {
 			s.ways = append(s.ways, way)
 		}
 		s.unit.Port = cmp.Or(s.unit.Port, way.port)
@@ -206,7 +206,7 @@ func (s *serviceReader) readHealth() {
 	if h == nil {
 		return
 	}
-	if h.Disable {
+	if h.Disable || len(h.Test) > 0 && h.Test[0] == "NONE" {
 		s.unit.Container.Health = &lab.HealthCheck{Test: []string{"NONE"}}
 		return
 	}
