@@ -38,13 +38,17 @@ type (
 		Annotations       any `yaml:"annotations,omitempty"`
 		CreationTimestamp any `yaml:"creationTimestamp,omitempty"`
 	}
+	// object is what all have.
+	object struct {
+		APIVersion string   `yaml:"apiVersion"`
+		Kind       string   `yaml:"kind"`
+		Metadata   metadata `yaml:"metadata"`
+	}
 	// workload is a Deployment, StatefulSet, DaemonSet or Job.
 	workload struct {
-		APIVersion string       `yaml:"apiVersion"`
-		Kind       string       `yaml:"kind"`
-		Metadata   metadata     `yaml:"metadata"`
-		Spec       workloadSpec `yaml:"spec"`
-		Status     any          `yaml:"status,omitempty"`
+		object
+		Spec   workloadSpec `yaml:"spec"`
+		Status any          `yaml:"status,omitempty"`
 	}
 	workloadSpec struct {
 		Replicas             *int        `yaml:"replicas,omitempty"`
@@ -239,10 +243,8 @@ type (
 		Optional    bool `yaml:"optional,omitempty"`
 	}
 	servedFile struct {
-		APIVersion string   `yaml:"apiVersion"`
-		Kind       string   `yaml:"kind"`
-		Metadata   metadata `yaml:"metadata"`
-		Spec       struct {
+		object
+		Spec struct {
 			Type     string            `yaml:"type,omitempty"`
 			Selector map[string]string `yaml:"selector,omitempty"`
 			Ports    []struct {
@@ -267,19 +269,15 @@ type (
 	}
 	// kept is a ConfigMap or a Secret.
 	kept struct {
-		APIVersion string            `yaml:"apiVersion"`
-		Kind       string            `yaml:"kind"`
-		Metadata   metadata          `yaml:"metadata"`
+		object
 		Data       map[string]string `yaml:"data,omitempty"`
 		StringData map[string]string `yaml:"stringData,omitempty"`
 		Type       any               `yaml:"type,omitempty"`
 		Immutable  any               `yaml:"immutable,omitempty"`
 	}
 	ingress struct {
-		APIVersion string   `yaml:"apiVersion"`
-		Kind       string   `yaml:"kind"`
-		Metadata   metadata `yaml:"metadata"`
-		Spec       struct {
+		object
+		Spec struct {
 			DefaultBackend *ingressBackend `yaml:"defaultBackend,omitempty"`
 			Rules          []struct {
 				Host any `yaml:"host,omitempty"`
@@ -382,6 +380,12 @@ func readManifests(path string) (*manifests, error) {
 	return m, nil
 }
 
+// read reads a manifest, or a part of one.
+func read[T any](r *yamlfile.Reader, node *yaml.Node) (into T) {
+	r.Decode(node, &into)
+	return into
+}
+
 // take reads one manifest. Long because each kind is read into its own type.
 func (m *manifests) take(r *yamlfile.Reader, root *yaml.Node) {
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
@@ -398,28 +402,19 @@ func (m *manifests) take(r *yamlfile.Reader, root *yaml.Node) {
 	}
 	switch kind {
 	case "Deployment", "StatefulSet", "DaemonSet", "Job":
-		var w workload
-		r.Decode(root, &w)
-		m.workloads = append(m.workloads, w)
+		m.workloads = append(m.workloads, read[workload](r, root))
 	case "Service":
-		var s servedFile
-		r.Decode(root, &s)
-		m.services = append(m.services, s)
+		m.services = append(m.services, read[servedFile](r, root))
 	case "ConfigMap", "Secret":
-		var k kept
-		r.Decode(root, &k)
-		m.kept[kind+" "+name] = k
+		m.kept[kind+" "+name] = read[kept](r, root)
 	case "PersistentVolumeClaim":
-		var c claim
-		r.Decode(root, &c)
+		read[claim](r, root)
 		m.claims[name] = true
 	case "PersistentVolume":
 		m.notes = append(m.notes, fmt.Sprintf("the PersistentVolume %s is left out: each claim gets a volume of "+
 			"the trial, which is empty at first", name))
 	case "Ingress":
-		var i ingress
-		r.Decode(root, &i)
-		m.ingresses = append(m.ingresses, i)
+		m.ingresses = append(m.ingresses, read[ingress](r, root))
 	case "List":
 		if items := mappingValue(root, "items"); items != nil {
 			for _, item := range items.Content {

@@ -131,7 +131,8 @@ func TestAComposeFileBecomesUnits(t *testing.T) {
 		db.Container.Health.Retries != 4 || db.Listens {
 		t.Errorf("db is %+v with %+v", db, db.Container.Health)
 	}
-	if init := units["init"]; !init.Finishes || init.Readiness.Healthy || init.Container.User != "7" || init.Container.Dir != "/srv" ||
+	if init := units["init"]; !init.Finishes || init.Readiness.Healthy || init.Container.User != "7" ||
+		init.Container.Dir != "/srv" ||
 		!slices.Equal(init.Container.Entrypoint, []string{"sh", "-c"}) ||
 		!slices.Equal(init.Container.Env, []string{"A=b"}) {
 		t.Errorf("init is %+v with %+v", init, init.Container)
