@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-
 )
 
 func logsInAndOut(s *session) {

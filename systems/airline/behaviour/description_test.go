@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-
 )
 
 func TestAnswersAreHeldAgainstTheDescription(t *testing.T) {

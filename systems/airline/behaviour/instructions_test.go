@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-
 )
 
 const (

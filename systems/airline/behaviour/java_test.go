@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-
 )
 
 // classes are those that units in Java load, in an archive of Java's own.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-
 )
 
 // maxBody is the longest body, in bytes.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-
 )
 
 // session asks an airline for one customer.

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-
 )
 
 // TestTextsAreWrittenAsJSON holds every byte, and what is longer than one, against encoding/json.

@@ -411,4 +411,3 @@ func TestAUnitThatCannotBeOpenedSaysWhy(t *testing.T) {
 		t.Errorf("%v, want why the unit people cannot be opened", err)
 	}
 }
-

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
-
 )
 
 func sealer(t testing.TB, mode string, key byte) *Sealer {

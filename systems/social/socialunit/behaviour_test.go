@@ -286,4 +286,3 @@ func TestAUnitThatCannotBeOpenedSaysWhy(t *testing.T) {
 		t.Errorf("%v, want why the unit social cannot be opened", err)
 	}
 }
-
