@@ -283,7 +283,7 @@ func TestPowerOverThisHostIsNamed(t *testing.T) {
 	}
 }
 
-// TestABuiltServiceSaysHowItsImageComes.
+// TestABuiltServiceSaysHowItsImageComes, but for what is secret of it: the plan has the command.
 func TestABuiltServiceSaysHowItsImageComes(t *testing.T) {
 	d, err := ofCompose(t, `
 name: shop
@@ -295,6 +295,15 @@ services: {cart: {build: {context: ./cart, target: slim, args: {V: "a b"}}, port
 	if s.Image != "shop-cart" || !strings.HasPrefix(s.Install, "docker build --tag shop-cart --target slim "+
 		"--build-arg 'V=a b' /") || !strings.HasSuffix(s.Install, "/cart") {
 		t.Errorf("the image is %q, from %q", s.Image, s.Install)
+	}
+	for _, build := range []string{`{context: ., args: {NPM_TOKEN: "from-the-file"}}`,
+		`{context: "https://me:from-the-file@example.org/cart.git"}`} {
+		d, err := ofCompose(t, `services: {cart: {build: `+build+`, ports: ["80"]}}`, "")
+		testset.Must(t, err)
+		layoutOf(t, d) // its plan has no password
+		if len(d.Builds) != 1 {
+			t.Errorf("%s: it is built by %q", build, d.Builds)
+		}
 	}
 }
 

@@ -40,6 +40,7 @@ func (d *Definition) Mask(v *secret.Vault) error {
 	d.Services = slices.Clone(d.Services)
 	for i := range d.Services {
 		m.container(&d.Services[i].Container)
+		d.Services[i].Install = m.text("build", d.Services[i].Install)
 	}
 	if d.Compose == nil {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/compose-spec/compose-go/v2/types"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 // carriedKeys are the keys of a service that its unit has, and those that mean nothing for a trial, in which
@@ -94,19 +95,15 @@ func (s *serviceReader) restarts() bool {
 // builds it.
 func (s *serviceReader) built() {
 	s.unit.Image = cmp.Or(s.Image, s.file.Name+"-"+s.Name)
-	b := s.Build
-	command := []string{"docker", "build", "--tag", s.unit.Image}
-	if b.DockerfileInline != "" || len(b.AdditionalContexts)+len(b.Secrets)+len(b.SSH) > 0 {
+	b, command := s.Build, []string{"docker", "build", "--tag", s.unit.Image}
+	defer func() { s.builds[s.unit.Image], s.unit.Install = command, shellWords(command) }()
+	hidden := slices.ContainsFunc(slices.Collect(maps.Keys(b.Args)), secret.Named) // plans have the command
+	if hidden || b.DockerfileInline != "" || len(b.AdditionalContexts)+len(b.Secrets)+len(b.SSH) > 0 {
 		command = []string{"docker", "compose", "--file", s.file.ComposeFiles[0], "build", s.Name}
-		s.builds[s.unit.Image], s.unit.Install = command, shellWords(command)
 		return
 	}
 	if b.Dockerfile != "" && b.Dockerfile != "Dockerfile" {
-		path := b.Dockerfile
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(b.Context, path)
-		}
-		command = append(command, "--file", path)
+		command = append(command, "--file", within(b.Context, b.Dockerfile))
 	}
 	if b.Target != "" {
 		command = append(command, "--target", b.Target)
@@ -117,7 +114,6 @@ func (s *serviceReader) built() {
 		}
 	}
 	command = append(command, b.Context)
-	s.builds[s.unit.Image], s.unit.Install = command, shellWords(command)
 }
 
 // shellWords returns a command as it is typed.
