@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
@@ -66,7 +68,7 @@ func (d *Definition) Change(name string, written []string) error {
 		if err := changeOne(changes, word); err != nil {
 			return fmt.Errorf("system %s: %w", d.Name, err)
 		}
-		full += "-" + strings.Trim(notInSystemNames.ReplaceAllString(strings.ToLower(word), "-"), "-.")
+		full += "-" + nameOf(shownOf(word))
 	}
 	if !yamlfile.IsName(full) {
 		full = d.Name + "-changed"
@@ -77,6 +79,23 @@ func (d *Definition) Change(name string, written []string) error {
 		return fmt.Errorf("system %s: %w", d.Name, err)
 	}
 	return errors.Join(d.complete()...)
+}
+
+// nameOf returns a text as a part of a system's name.
+func nameOf(text string) string {
+	return strings.Trim(notInSystemNames.ReplaceAllString(strings.ToLower(text), "-"), "-.")
+}
+
+// shownOf returns a change without a value that looks like a secret: names of systems are in all that is
+// written.
+func shownOf(word string) string {
+	place, value, _ := strings.Cut(word, "=")
+	_, variable, isVariable := strings.Cut(place, ".env.")
+	hides := masker{Vault: secret.NewVault(os.LookupEnv)}
+	if isVariable && hides.value(variable, value) != value {
+		return place
+	}
+	return word
 }
 
 // changeOne adds a change.

@@ -42,7 +42,15 @@ func TestServicesAreChanged(t *testing.T) {
 	if err := d.Change("", []string{"cart.cpu=0.5"}); err != nil || d.Name != "shop-cart.cpu-0.5" {
 		t.Errorf("it is called %s, %v", d.Name, err)
 	}
-	d.Name = "shop"
+	for word, name := range map[string]string{"web.env.DB_PASSWORD=hidden": "shop-web.env.db-password",
+		"web.env.DB=pg://me:hidden@db/x": "shop-web.env.db", "web.env.MODE=fast": "shop-web.env.mode-fast"} {
+		d.Name = "shop"
+		if err := d.Change("", []string{word}); err != nil || d.Name != name {
+			t.Errorf("with %s it is called %s, %v; want %s", word, d.Name, err, name)
+		}
+	}
+	d, err = OfServices(path, "")
+	testset.Must(t, err)
 	words := []string{"cart.replicas=2", "cart.cpu=0.5", "cart.memory=256Mi", "cart.image=cart:new",
 		"web.env.MODE=fast", "ads=null"}
 	typed := d

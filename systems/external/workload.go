@@ -46,8 +46,7 @@ func readWorkloads(file string) (*project, error) {
 // projectName returns the name of a system after its file or folder.
 func projectName(file string) string {
 	base := path.Base(file)
-	base = strings.TrimSuffix(base, path.Ext(base))
-	return strings.Trim(notInSystemNames.ReplaceAllString(strings.ToLower(base), "-"), "-.")
+	return nameOf(strings.TrimSuffix(base, path.Ext(base)))
 }
 
 // selects reports whether a Service leads to a workload.
