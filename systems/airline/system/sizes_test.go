@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline/architecture"
+	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
 // TestUnitsAreSizedWhereTheyRun: units of Node.js count the processors of their own host, and those of

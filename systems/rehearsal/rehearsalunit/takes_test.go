@@ -33,7 +33,7 @@ func TestWaitsAreExact(t *testing.T) {
 	var took []time.Duration
 	for range 100 {
 		began := time.Now()
-		testset.Must(t, s.sleep(200 * time.Microsecond))
+		testset.Must(t, s.sleep(200*time.Microsecond))
 		took = append(took, time.Since(began))
 		if wait := time.Since(began); wait < 200*time.Microsecond {
 			t.Errorf("it waited %v", wait)
@@ -54,7 +54,7 @@ func TestShortWaitsNeedNoTimer(t *testing.T) {
 	s := &sleeper{}
 	for range 100 {
 		began := time.Now()
-		testset.Must(t, s.sleep(5 * time.Microsecond))
+		testset.Must(t, s.sleep(5*time.Microsecond))
 		if wait := time.Since(began); wait < 5*time.Microsecond {
 			t.Errorf("it waited %v", wait)
 		}
