@@ -355,8 +355,8 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: "808
 `), "")
 	testset.Must(t, err)
 	units, _ := layoutOf(t, d)
-	c := units["web"].Container
-	if want := []string{"MODE=fast", "PASSWORD=a$$b$(MODE)", "URL=pg://a$$b$(MODE)@db"}; !slices.Equal(c.Env, want) {
+	c, want := units["web"].Container, []string{"MODE=fast", "PASSWORD=a$$b$(MODE)", "URL=pg://a$$b$(MODE)@db"}
+	if !slices.Equal(c.Env, want) {
 		t.Errorf("the variables are %q, want %q", c.Env, want)
 	}
 	if !slices.Equal(c.Ports, []lab.ContainerPort{{Port: 80, Target: 8080}}) ||
