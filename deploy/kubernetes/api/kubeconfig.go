@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -24,18 +25,25 @@ import (
 // first that has a name says what it means.
 type kubeconfig struct {
 	Current  string `yaml:"current-context"`
-	Contexts []struct {
-		Name    string
-		Context contextEntry
+	Contexts []entry
+	Clusters []entry
+	Users    []entry
+}
+
+// entry is a context, a cluster or a user, and has that field of them.
+type entry struct {
+	Name    string
+	Context contextEntry
+	Cluster clusterEntry
+	User    userEntry
+}
+
+// find returns the first entry of a name; nil: there is none.
+func find(all []entry, name string) *entry {
+	if i := slices.IndexFunc(all, func(e entry) bool { return e.Name == name }); i >= 0 {
+		return &all[i]
 	}
-	Clusters []struct {
-		Name    string
-		Cluster clusterEntry
-	}
-	Users []struct {
-		Name string
-		User userEntry
-	}
+	return nil
 }
 
 type contextEntry struct {
@@ -81,39 +89,24 @@ func Open(paths []string, chosen string) (client *Client, named string, err erro
 	if err != nil {
 		return nil, "", err
 	}
-	if named = chosen; named == "" {
-		named = all.Current
-	}
-	var of *contextEntry
-	var known []string
-	for _, c := range slices.Backward(all.Contexts) { // the first of a name counts
-		known = append(known, c.Name)
-		if c.Name == named {
-			of = &c.Context
+	named = cmp.Or(chosen, all.Current)
+	found := find(all.Contexts, named)
+	if found == nil {
+		var known []string
+		for _, c := range all.Contexts {
+			known = append(known, c.Name)
 		}
-	}
-	if of == nil {
 		return nil, "", fmt.Errorf("the context %q is not in %s, which has %q: name one of them", named,
 			strings.Join(paths, ", "), known)
 	}
-	var cluster *clusterEntry
-	for _, c := range slices.Backward(all.Clusters) {
-		if c.Name == of.Cluster {
-			cluster = &c.Cluster
-		}
-	}
-	var user *userEntry
-	for _, u := range slices.Backward(all.Users) {
-		if u.Name == of.User {
-			user = &u.User
-		}
-	}
+	of := found.Context
+	cluster, user := find(all.Clusters, of.Cluster), find(all.Users, of.User)
 	if cluster == nil || user == nil {
 		return nil, "",
 			fmt.Errorf("the context %q of %s is of the cluster %q and the user %q, of which one is not there",
 				named, strings.Join(paths, ", "), of.Cluster, of.User)
 	}
-	client, err = connect(*cluster, *user)
+	client, err = connect(cluster.Cluster, user.User)
 	if err != nil {
 		return nil, "", fmt.Errorf("the context %q of %s: %w", named, strings.Join(paths, ", "), err)
 	}

@@ -58,14 +58,11 @@ func (n Node) Allocatable() (cores float64, memory int64) {
 // Service is an address under which pods are reached.
 type Service struct {
 	Object
-	Spec ServiceSpec `json:"spec"`
-}
-
-// ServiceSpec says which pods, and at which ports.
-type ServiceSpec struct {
-	ClusterIP string            `json:"clusterIP,omitempty"`
-	Selector  map[string]string `json:"selector"`
-	Ports     []ServicePort     `json:"ports"`
+	Spec struct {
+		ClusterIP string            `json:"clusterIP,omitempty"`
+		Selector  map[string]string `json:"selector"`
+		Ports     []ServicePort     `json:"ports"`
+	} `json:"spec"`
 }
 
 // ServicePort is a port of a service, and that of its pods; 0: the same.
@@ -78,8 +75,17 @@ type ServicePort struct {
 // Pod is a group of containers on a node.
 type Pod struct {
 	Object
-	Spec   PodSpec   `json:"spec"`
-	Status PodStatus `json:"status"`
+	Spec   PodSpec `json:"spec"`
+	Status struct {
+		Phase             string            `json:"phase"`
+		Message           string            `json:"message"`
+		PodIP             string            `json:"podIP"`
+		QOSClass          string            `json:"qosClass"`
+		Conditions        []PodCondition    `json:"conditions"`
+		ContainerStatuses []ContainerStatus `json:"containerStatuses"`
+		// InitStatuses are those of what prepares the pod.
+		InitStatuses []ContainerStatus `json:"initContainerStatuses"`
+	} `json:"status"`
 }
 
 // PodSpec describes how a pod shall be.
@@ -237,18 +243,6 @@ type SecurityContext struct {
 type Capabilities struct {
 	Drop []string `json:"drop"`
 	Add  []string `json:"add,omitempty"`
-}
-
-// PodStatus describes how a pod is.
-type PodStatus struct {
-	Phase             string            `json:"phase"`
-	Message           string            `json:"message"`
-	PodIP             string            `json:"podIP"`
-	QOSClass          string            `json:"qosClass"`
-	Conditions        []PodCondition    `json:"conditions"`
-	ContainerStatuses []ContainerStatus `json:"containerStatuses"`
-	// InitStatuses are those of what prepares the pod.
-	InitStatuses []ContainerStatus `json:"initContainerStatuses"`
 }
 
 // PodCondition is one of the things that a pod should be.
