@@ -10,9 +10,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Visit acts as a client at an address; it returns an error if it could not.
-type Visit = func(ctx context.Context, address string) error
-
 // Parts are the parts of a layout, by where and when they start.
 type Parts struct {
 	// Units start first: servers, then the commands of Prepare, then the others. Last start after them.

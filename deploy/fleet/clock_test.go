@@ -78,7 +78,7 @@ func TestAUnitThatEndsInsteadOfTellingItsClock(t *testing.T) {
 		_, _ = io.Copy(io.Discard, orders)
 	}()
 	if _, err := s.askClocks(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), "unit front ended while its clock was read") {
+		!strings.Contains(err.Error(), "ask unit front for its clock: it has ended") {
 		t.Errorf("askClocks: %v, want the end of the unit", err)
 	}
 }

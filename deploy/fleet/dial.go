@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"syscall"
 	"time"
 )
 
@@ -17,32 +16,15 @@ const (
 	dialPatience = time.Second
 )
 
-// Dial connects to a unit as soon as it waits for its conductor at an address, and authenticates with the
-// token. It gives up when ended is closed, which tells that the unit's program has ended.
+// Dial connects to a unit at an address as DialThrough does. It gives up when ended is closed: then the unit's
+// program has ended.
 func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (net.Conn, error) {
-	for {
-		dialer := net.Dialer{Timeout: dialPatience}
-		connection, err := dialer.DialContext(ctx, "tcp", address)
-		if err == nil {
-			if _, err := io.WriteString(connection, token+"\n"); err != nil {
-				return nil, errors.Join(fmt.Errorf("greet the unit at %s: %w", address, err), connection.Close())
-			}
-			return connection, nil
-		}
-		var late net.Error
-		comes := errors.As(err, &late) && late.Timeout() || errors.Is(err, syscall.ECONNREFUSED) ||
-			errors.Is(err, syscall.EHOSTUNREACH)
-		if !comes && ctx.Err() == nil {
-			return nil, fmt.Errorf("reach the unit at %s: %w", address, err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("the unit does not wait for its conductor at %s: %w", address, context.Cause(ctx))
-		case <-ended:
-			return nil, errors.New("its program ended before it waited for its conductor")
-		case <-time.After(dialAgain):
-		}
-	}
+	ctx, cancel := WithEnd(ctx, ended, func() error { return errors.New("its program has ended") })
+	defer cancel()
+	dialer := net.Dialer{Timeout: dialPatience}
+	return DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
+		return dialer.DialContext(ctx, "tcp", address)
+	}, token)
 }
 
 // Controlled sends commands to a unit over a connection and handles its events until the unit closes its
@@ -56,8 +38,8 @@ func (s *Supervisor) Controlled(u *Unit, connection net.Conn, await func()) {
 	}()
 }
 
-// DialThrough is Dial through a forwarder that accepts connections before the unit does: the unit is reached
-// when it has answered.
+// DialThrough connects to a unit as soon as it waits for its conductor, and authenticates with the token. A
+// forwarder on the way may accept connections before the unit does: the unit is reached when it has answered.
 func DialThrough(
 	ctx context.Context, through func(context.Context) (net.Conn, error), token string,
 ) (net.Conn, error) {

@@ -1,8 +1,10 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,10 +22,7 @@ func HandedOver(dir string) string { return filepath.Join(dir, handedOverFolder)
 
 // Volume returns the folder that a unit gets, below that of the trial.
 func Volume(dir string, spec lab.UnitSpec) string {
-	if spec.Volume == "" {
-		return filepath.Join(dir, spec.Name)
-	}
-	return filepath.Join(dir, spec.Volume)
+	return filepath.Join(dir, cmp.Or(spec.Volume, spec.Name))
 }
 
 // Fill returns a replacer of the placeholders in arguments and variables of a foreign unit.
@@ -86,6 +85,22 @@ func WriteToVolume(volume, name string, data []byte) error {
 		err = root.WriteFile(name, data, 0o600)
 	}
 	return errors.Join(err, root.Close())
+}
+
+// VolumeFiles returns the files and folders that are in the folder of a unit.
+func VolumeFiles(volume string) (all []lab.StarterFile, err error) {
+	err = filepath.WalkDir(volume, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == volume {
+			return err
+		}
+		file := lab.StarterFile{Path: path, Folder: entry.IsDir()}
+		if !file.Folder {
+			file.Data, err = os.ReadFile(path)
+		}
+		all = append(all, file)
+		return err
+	})
+	return all, err
 }
 
 // withEnvironment returns units, of which those that may record spans have more variables. Where they have

@@ -197,18 +197,31 @@ func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) 
 	return fmt.Sprintf("its %s has ended, and %s runs", p.Describe(old), p.Describe(f.Named(name))), nil
 }
 
-// again starts the next life of a unit that has ended, with its log, and returns when it can be used.
-func (f *Fleet[L]) again(ctx context.Context, ended L, elsewhere bool) error {
+// next returns the next life of a unit that has ended, before its start, with its log.
+func (f *Fleet[L]) next(ctx context.Context, ended L, elsewhere bool) (life L, err error) {
 	old := ended.unit()
-	next, err := f.platform.Next(ctx, ended, elsewhere)
-	if err != nil {
-		return fmt.Errorf("start unit %s again: %w", old.Spec.Name, err)
+	if f.platform.Next == nil {
+		life = f.platform.New(old.Spec)
+	} else if life, err = f.platform.Next(ctx, ended, elsewhere); err != nil {
+		return life, err
 	}
-	next.unit().WriteTo(old.Log)
+	u := life.unit()
+	u.Further = true
+	u.WriteTo(old.Log)
+	return life, nil
+}
+
+// again starts the next life of a unit that has ended, and returns when it can be used.
+func (f *Fleet[L]) again(ctx context.Context, ended L, elsewhere bool) error {
+	name := ended.unit().Spec.Name
+	next, err := f.next(ctx, ended, elsewhere)
+	if err != nil {
+		return fmt.Errorf("start unit %s again: %w", name, err)
+	}
 	f.Add(next)
 	if err := next.Start(ctx); err != nil {
 		return err
 	}
-	return next.unit().awaitUsable(ctx, f.platform.Reach(old.Spec.Name),
+	return next.unit().awaitUsable(ctx, f.platform.Reach(name),
 		func(ctx context.Context) error { return f.AwaitOpen(ctx, next) })
 }

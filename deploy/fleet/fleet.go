@@ -257,6 +257,30 @@ func (f *Fleet[L]) ReceiveSpans(from net.Listener, address string) {
 // Volume returns the folder of a unit.
 func (f *Fleet[L]) Volume(spec lab.UnitSpec) string { return Volume(f.dir, spec) }
 
+// JudgeProcess judges the end of a unit that is a process. how is the error with which it ended; that of a
+// foreign unit is its keeper's, which may have left processes where left says. outOfMemory reports that the
+// kernel has killed the unit at its limit. Once Stop has begun, foreign units may end.
+func (f *Fleet[L]) JudgeProcess(u *Unit, how error, outOfMemory bool, left string) {
+	if !u.Spec.Foreign {
+		if how != nil && outOfMemory {
+			how = errors.New(OutOfMemory(u.Spec))
+		}
+		f.Judge(u, how)
+		return
+	}
+	if how != nil {
+		u.Unkept = fmt.Errorf("the keeper of unit %s ended: %w%s\nprocesses of the unit may be left %s",
+			u.Spec.Name, how, u.Log.LastWords(), left)
+	}
+	failure := u.failure
+	if failure != "" && outOfMemory {
+		failure = "ended: " + OutOfMemory(u.Spec)
+	}
+	if f.starting.Err() == nil && !u.Prepares {
+		f.JudgeForeign(u, failure)
+	}
+}
+
 // Stop implements lab.Deployment. It continues after errors.
 func (f *Fleet[L]) Stop() error {
 	f.stopOnce.Do(func() {

@@ -68,7 +68,7 @@ type Platform[L Instance] struct {
 	// Clear removes everything of the trial from the platform, and fails if something is left.
 	Clear func() error
 	// Next returns the next life of a unit that has ended, before its start. If elsewhere is true, it may run
-	// on another node.
+	// on another node. nil: New returns it.
 	Next func(ctx context.Context, ended L, elsewhere bool) (L, error)
 	// Reach returns the address at which this host reaches a unit, without a relay; "" if it does not listen.
 	Reach func(unit string) string

@@ -25,20 +25,27 @@ func (u *Unit) AwaitListening(ctx context.Context, address string, patience time
 	if address == "" {
 		return nil
 	}
+	dialer := net.Dialer{Timeout: time.Second}
+	return u.AwaitListens(ctx, patience, lookAgain, func(ctx context.Context) bool {
+		connection, err := dialer.DialContext(ctx, "tcp", address)
+		return err == nil && connection.Close() == nil
+	})
+}
+
+// AwaitListens waits until a look shows that the unit listens. The pause between two looks grows up to longest.
+func (u *Unit) AwaitListens(
+	ctx context.Context, patience, longest time.Duration, listens func(context.Context) bool,
+) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it does not listen after %v", patience))
 	defer cancel()
-	dialer := net.Dialer{Timeout: time.Second}
-	for {
-		connection, err := dialer.DialContext(ctx, "tcp", address)
-		if err == nil {
-			return connection.Close()
-		}
+	for begun := time.Now(); !listens(ctx); {
 		select {
 		case <-u.Ended:
 			return fmt.Errorf("unit %s ended at once%s", u.Spec.Name, u.Log.LastWords())
 		case <-ctx.Done():
 			return fmt.Errorf("unit %s: %w", u.Spec.Name, context.Cause(ctx))
-		case <-time.After(lookAgain):
+		case <-time.After(Pause(begun, lookAgain, longest)):
 		}
 	}
+	return nil
 }

@@ -70,9 +70,7 @@ func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 
 // AwaitVisit repeats a client's visit of a server at an address until the visit succeeds, the server ends or
 // its time is over.
-func AwaitVisit(
-	ctx context.Context, u *Unit, address string, visit func(ctx context.Context, address string) error,
-) error {
+func AwaitVisit(ctx context.Context, u *Unit, address string, visit Visit) error {
 	ctx, cancel := u.readyInTime(ctx)
 	defer cancel()
 	var last error
@@ -161,9 +159,7 @@ func (u *Unit) awaitText(ctx context.Context) error {
 
 // tryOnce first checks whether the server accepts connections: some clients wait long after a refusal. It
 // skips the check for a unit without an address.
-func tryOnce(
-	ctx context.Context, address string, visit func(ctx context.Context, address string) error,
-) error {
+func tryOnce(ctx context.Context, address string, visit Visit) error {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	if address == "" {

@@ -80,9 +80,9 @@ func (f *Fleet[L]) keepUp(life L) {
 		case <-f.starting.Done():
 			return
 		}
-		next, err := f.platform.Next(f.starting, life, false)
+		next, err := f.next(f.starting, life, false)
 		if err == nil {
-			err = f.raise(next, u.Log)
+			err = f.raise(next)
 		}
 		if err != nil {
 			if f.starting.Err() == nil {
@@ -94,11 +94,9 @@ func (f *Fleet[L]) keepUp(life L) {
 	}
 }
 
-// raise starts a further life, with the log of its former one, and returns when it can be used, or has ended
-// to be started again.
-func (f *Fleet[L]) raise(life L, log *Tail) error {
+// raise starts a further life, and returns when it can be used, or has ended to be started again.
+func (f *Fleet[L]) raise(life L) error {
 	u := life.unit()
-	u.WriteTo(log)
 	u.rising = true // nobody else has it yet
 	f.Add(life)
 	if err := life.Start(f.starting); err != nil {

@@ -22,8 +22,9 @@ type Supervisor struct {
 	spans       lab.SpanReceiver     // nil: nobody receives any
 	loaded      func(lab.LoadSecond) // nil: nobody is told
 	events      chan lab.Event       // from the lead unit
-	failed      chan struct{}        // closed with the first failure of any unit
-	serverEnded chan struct{}        // closed when that of a server is known
+	failed      chan struct{}        // closed by fail, with the first failure of any unit
+	fail        func()
+	serverEnded chan struct{} // closed when that of a server is known
 	mu          sync.Mutex
 	failure     error
 	units       []*Unit // in the order of the layout; those that are not there yet are nil
@@ -45,6 +46,7 @@ func NewSupervisor(layout lab.Layout, folder string) *Supervisor {
 		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}),
 		serverEnded: make(chan struct{}), begun: time.Now(),
 	}
+	s.fail = sync.OnceFunc(func() { close(s.failed) })
 	for _, spec := range layout.Units {
 		s.order = append(s.order, spec.Name)
 		s.servers = s.servers || spec.Server != nil
@@ -74,12 +76,12 @@ func (s *Supervisor) All() []*Unit {
 
 // Named returns the unit of a name, or nil.
 func (s *Supervisor) Named(name string) *Unit {
-	all := s.All()
-	i := slices.IndexFunc(all, func(u *Unit) bool { return u.Spec.Name == name })
-	if i < 0 {
-		return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if place := slices.Index(s.order, name); place >= 0 {
+		return s.units[place]
 	}
-	return all[i]
+	return nil
 }
 
 // maxEvent is the longest event of a unit, in bytes; a file comes in pieces.
@@ -120,15 +122,9 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 	case event.Event == lab.EventReport:
 		u.report = event.Data
 	case event.Event == lab.EventClock:
-		select {
-		case u.clock <- heard{at: time.Now(), data: event.Data}:
-		default: // nobody has asked
-		}
+		offer(u.clock, event.Data)
 	case event.Event == lab.EventUsage:
-		select {
-		case u.usage <- event.Data:
-		default: // nobody has asked
-		}
+		offer(u.usage, event.Data)
 	case event.Event == lab.EventFile:
 		if err := s.handed.take(u.Spec.Name, event.Data); err != nil {
 			s.Fail(fmt.Errorf("unit %s hands over a file: %w", u.Spec.Name, err))
@@ -233,30 +229,6 @@ func (s *Supervisor) JudgeEnd(u *Unit, how error) {
 	}
 }
 
-// JudgeProcess judges the end of a unit that is a process. how is the error with which it ended; that of a
-// foreign unit is its keeper's, which may have left processes where left says. outOfMemory reports that the
-// kernel has killed the unit at its limit. Once a trial is ending, foreign units may end.
-func (s *Supervisor) JudgeProcess(u *Unit, how error, outOfMemory, ending bool, left string) {
-	if !u.Spec.Foreign {
-		if how != nil && outOfMemory {
-			how = errors.New(OutOfMemory(u.Spec))
-		}
-		s.Judge(u, how)
-		return
-	}
-	if how != nil {
-		u.Unkept = fmt.Errorf("the keeper of unit %s ended: %w%s\nprocesses of the unit may be left %s",
-			u.Spec.Name, how, u.Log.LastWords(), left)
-	}
-	failure := u.Failure()
-	if failure != "" && outOfMemory {
-		failure = "ended: " + OutOfMemory(u.Spec)
-	}
-	if !ending && !u.Prepares {
-		s.JudgeForeign(u, failure)
-	}
-}
-
 // Fail fails the trial with the first error; later errors are consequences.
 func (s *Supervisor) Fail(err error) {
 	s.mu.Lock()
@@ -264,15 +236,6 @@ func (s *Supervisor) Fail(err error) {
 	if s.failure == nil {
 		s.failure = err
 		s.fail()
-	}
-}
-
-// fail closes failed. The mutex is held.
-func (s *Supervisor) fail() {
-	select {
-	case <-s.failed:
-	default:
-		close(s.failed)
 	}
 }
 

@@ -25,6 +25,8 @@ type Unit struct {
 	Prepares bool
 	// Visited: it prepares as a server, until somebody has done something at its address.
 	Visited bool
+	// Further: it is not the first life, and its volume is as the former one has left it.
+	Further bool
 	// Unkept is set if processes of a foreign unit may be left after its end.
 	Unkept error
 	// ReadLog reads the new part of the unit's log; nil: the log is streamed.
@@ -34,15 +36,15 @@ type Unit struct {
 	// Ended is closed when the unit has ended and all its events are handled.
 	Ended chan struct{}
 
-	said    <-chan struct{}      // see Expect
-	clock   chan heard           // answers of its clock
-	usage   chan json.RawMessage // answers of what it has used
+	said    <-chan struct{} // see Expect
+	clock   chan heard      // answers of its clock
+	usage   chan heard      // answers of what it has used
 	report  json.RawMessage
-	failure string
-	outcome error // see JudgeEnd
-	doomed  bool  // guarded by the supervisor's mutex
-	again   bool  // see startsAgain; to be read when it has ended
-	rising  bool  // a further life that cannot be used yet; guarded by the supervisor's mutex
+	failure string // its own message if it gave up; read after its end
+	outcome error  // see JudgeEnd
+	doomed  bool   // guarded by the supervisor's mutex
+	again   bool   // see startsAgain; to be read when it has ended
+	rising  bool   // a further life that cannot be used yet; guarded by the supervisor's mutex
 
 	hostPID atomic.Int64
 
@@ -54,7 +56,7 @@ type Unit struct {
 func NewUnit(spec lab.UnitSpec) *Unit {
 	u := &Unit{
 		Spec: spec, Ended: make(chan struct{}), asked: time.Now(),
-		clock: make(chan heard, 1), usage: make(chan json.RawMessage, 1),
+		clock: make(chan heard, 1), usage: make(chan heard, 1),
 	}
 	u.WriteTo(&Tail{})
 	return u
@@ -67,9 +69,6 @@ func (u *Unit) WriteTo(log *Tail) {
 		u.said = log.Expect(text)
 	}
 }
-
-// Failure returns the unit's own message if it gave up, or "". It is read after the unit's end.
-func (u *Unit) Failure() string { return u.failure }
 
 // String names the unit in messages.
 func (u *Unit) String() string {

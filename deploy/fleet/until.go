@@ -6,6 +6,21 @@ import (
 	"time"
 )
 
+// WithEnd returns a context that also ends when a channel is closed: its cause is then what why returns.
+func WithEnd(
+	ctx context.Context, ended <-chan struct{}, why func() error,
+) (_ context.Context, cancel context.CancelFunc) {
+	ctx, end := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-ended:
+			end(why())
+		}
+	}()
+	return ctx, func() { end(nil) }
+}
+
 // Until calls look again and again, with a pause after each call, until it is done, and returns its error. As
 // long as it is not done its error says what is missing; the error of a wait that ctx has ended includes it.
 func Until(ctx context.Context, pause time.Duration, look func() (done bool, err error)) error {

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,12 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-const (
-	// usagePatience is how long a unit may take to say what it has used.
-	usagePatience = 5 * time.Second
-	// usageAtOnce is how many units are asked at the same time.
-	usageAtOnce = 64
-)
+// usageAtOnce is how many units are asked at the same time.
+const usageAtOnce = 64
 
 // SelfMeter returns a meter that asks the units themselves over their control channels, for hosts of which
 // nothing else can be read. Foreign units are not metered.
@@ -89,23 +84,11 @@ func (m *selfMetering) read() ([]*lab.UsageAnswer, error) {
 }
 
 func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
-	if err := u.send(lab.Command{Command: lab.CommandUsage}); err != nil {
+	var answer lab.UsageAnswer
+	if _, err := u.ask(ctx, lab.CommandUsage, u.usage, &answer); err != nil {
 		return nil, err
 	}
-	select {
-	case data := <-u.usage:
-		var answer lab.UsageAnswer
-		if err := json.Unmarshal(data, &answer); err != nil {
-			return nil, fmt.Errorf("unit %s tells what it has used: %w", u.Spec.Name, err)
-		}
-		return &answer, nil
-	case <-u.Ended:
-		return nil, fmt.Errorf("unit %s ended while it was asked what it has used", u.Spec.Name)
-	case <-ctx.Done():
-		return nil, fmt.Errorf("ask unit %s what it has used: %w", u.Spec.Name, context.Cause(ctx))
-	case <-time.After(usagePatience):
-		return nil, fmt.Errorf("unit %s did not say within %v what it has used", u.Spec.Name, usagePatience)
-	}
+	return &answer, nil
 }
 
 // Suspend implements lab.Metering. It asks the unit now, since nobody can tell afterwards.

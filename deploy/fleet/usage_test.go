@@ -110,6 +110,6 @@ type answering struct {
 
 func (a answering) Write(command []byte) (int, error) {
 	data, err := json.Marshal(a.said)
-	a.unit.usage <- data
+	a.unit.usage <- heard{data: data}
 	return len(command), err
 }

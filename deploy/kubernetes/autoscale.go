@@ -49,6 +49,9 @@ func (d *deployment) startScaled(ctx context.Context, specs []lab.UnitSpec) erro
 	return nil
 }
 
+// named is an object of JSON.
+type named map[string]any
+
 func (d *deployment) startOf(ctx context.Context, s *scaled) error {
 	first := s.specs[0]
 	if err := fleet.MakeVolume(d.dir, first, d.Endpoints); err != nil {
@@ -68,12 +71,11 @@ func (d *deployment) startOf(ctx context.Context, s *scaled) error {
 	d.mu.Lock()
 	d.scaled = append(d.scaled, s)
 	d.mu.Unlock()
-	type named map[string]any
 	set := named{"metadata": named{"name": d.setOf(first.Name)}, "spec": named{
 		"replicas": 1, "selector": named{"matchLabels": labels},
 		"template": named{"metadata": template.Metadata, "spec": template.Spec},
 	}}
-	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.replicaSets(), set, nil); err != nil {
+	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.theirs(replicaSets), set, nil); err != nil {
 		return err
 	}
 	known := map[string]bool{}
@@ -86,14 +88,6 @@ func (d *deployment) startOf(ctx context.Context, s *scaled) error {
 
 // setOf returns what the cluster calls the replicas of a unit, and what scales them.
 func (d *deployment) setOf(unit string) string { return d.trial + "-" + unit }
-
-func (c *cluster) replicaSets(name ...string) string {
-	return c.theirs("apps/v1", "replicasets", name...)
-}
-
-func (c *cluster) autoscalers(name ...string) string {
-	return c.theirs("autoscaling/v2", "horizontalpodautoscalers", name...)
-}
 
 // adoptOthers takes in the pods that the cluster adds, until the deployment ends.
 func (d *deployment) adoptOthers(s *scaled, known map[string]bool) {
@@ -131,7 +125,7 @@ func (d *deployment) adopt(
 	if err := p.find(state); err != nil {
 		return lab.Arrived{}, err
 	}
-	if err := p.control(ctx); err != nil {
+	if err := p.connect(ctx); err != nil {
 		return lab.Arrived{}, err
 	}
 	if err := p.AwaitListening(ctx, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(firstPort)),
@@ -165,7 +159,6 @@ func (d *deployment) Command(command lab.Command) error {
 }
 
 func (d *deployment) autoscale(unit lab.UnitSpec) error {
-	type named map[string]any
 	name := d.setOf(unit.Name)
 	autoscaler := named{"metadata": named{"name": name}, "spec": named{
 		"scaleTargetRef": named{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name},
@@ -174,7 +167,7 @@ func (d *deployment) autoscale(unit lab.UnitSpec) error {
 			"target": named{"type": "Utilization", "averageUtilization": int(math.Round(100 * unit.Autoscale.CPU))}}}},
 		"behavior": named{"scaleDown": named{"selectPolicy": "Disabled"}},
 	}}
-	if err := d.cluster.API.Do(d.Watching, http.MethodPost, d.cluster.autoscalers(), autoscaler,
+	if err := d.cluster.API.Do(d.Watching, http.MethodPost, d.cluster.theirs(autoscalers), autoscaler,
 		nil); err != nil {
 		return fmt.Errorf("have Kubernetes scale unit %s: %w", unit.Name, err)
 	}
@@ -218,8 +211,8 @@ func (d *deployment) endScaling() error {
 	defer cancel()
 	var problems []error
 	for _, s := range d.scaled {
-		for _, path := range []string{d.cluster.autoscalers(d.setOf(s.specs[0].Name)),
-			d.cluster.replicaSets(d.setOf(s.specs[0].Name)) + "?propagationPolicy=Background"} {
+		for _, kind := range []string{autoscalers, replicaSets} {
+			path := d.cluster.theirs(kind) + "/" + d.setOf(s.specs[0].Name) + "?propagationPolicy=Background"
 			problems = append(problems, d.cluster.API.Delete(ctx, path))
 		}
 		for _, spec := range s.specs {

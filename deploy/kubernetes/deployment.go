@@ -109,25 +109,21 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		if !spec.Listens {
 			continue
 		}
-		names := spec.Endpoints()
-		var made api.Service
-		made.Metadata.Name = spec.Name
-		made.Spec.Selector = map[string]string{labelTrial: d.trial, labelUnit: spec.Name}
-		for i := range names {
-			made.Spec.Ports = append(made.Spec.Ports, api.ServicePort{Name: "port-" + strconv.Itoa(i),
-				Port: portOf(spec, i)})
+		var ports []lab.ContainerPort
+		for i := range spec.Endpoints() {
+			ports = append(ports, lab.ContainerPort{Port: portOf(spec, i)})
 		}
-		d.services = append(d.services, spec.Name)
-		if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("services"), made, &made); err != nil {
+		address, err := d.makeService(ctx, spec.Name, labelUnit, spec.Name, ports)
+		if err != nil {
 			return fmt.Errorf("give unit %s an address: %w", spec.Name, err)
 		}
-		if err := d.leadTo(ctx, spec, made.Spec.ClusterIP); err != nil {
+		if err := d.leadTo(ctx, spec, address); err != nil {
 			return err
 		}
-		for i, name := range names {
+		for i, name := range spec.Endpoints() {
 			port := strconv.Itoa(portOf(spec, i))
 			d.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port),
-				Dial: net.JoinHostPort(made.Spec.ClusterIP, port)}
+				Dial: net.JoinHostPort(address, port)}
 		}
 	}
 	if err := d.nameDescribed(ctx, specs); err != nil {
@@ -137,7 +133,23 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	if private == nil { // its nodes are not ours to change
 		return d.receiveSpans(ctx, specs)
 	}
-	return d.Furnish(ctx, specs, private.Here(), d.host, private.Show)
+	return d.Furnish(ctx, specs, private.Hosts.Here(), d.host, private.Hosts.Show)
+}
+
+// makeService makes a service of the trial's pods that have a label, and returns its address.
+func (d *deployment) makeService(
+	ctx context.Context, name, label, value string, ports []lab.ContainerPort,
+) (address string, err error) {
+	var made api.Service
+	made.Metadata.Name = name
+	made.Spec.Selector = map[string]string{labelTrial: d.trial, label: value}
+	for i, port := range ports {
+		made.Spec.Ports = append(made.Spec.Ports, api.ServicePort{Name: "port-" + strconv.Itoa(i),
+			Port: port.Port, TargetPort: port.Target})
+	}
+	d.services = append(d.services, name)
+	err = d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("services"), made, &made)
+	return made.Spec.ClusterIP, err
 }
 
 // reachDirectly has the peers of units that shall be called so call their pods themselves.

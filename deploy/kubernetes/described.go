@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -64,18 +63,11 @@ func (d *deployment) nameDescribed(ctx context.Context, specs []lab.UnitSpec) er
 		if spec.Group != "" || len(ports) == 0 {
 			continue
 		}
-		var made api.Service
-		made.Metadata.Name = "names-of-" + spec.Name
-		made.Spec.Selector = map[string]string{labelTrial: d.trial, labelNames: spec.Name}
-		for i, port := range ports {
-			made.Spec.Ports = append(made.Spec.Ports, api.ServicePort{Name: "port-" + strconv.Itoa(i),
-				Port: port.Port, TargetPort: port.Target})
-		}
-		d.services = append(d.services, made.Metadata.Name)
-		if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("services"), made, &made); err != nil {
+		address, err := d.makeService(ctx, "names-of-"+spec.Name, labelNames, spec.Name, ports)
+		if err != nil {
 			return fmt.Errorf("give unit %s its names: %w", spec.Name, err)
 		}
-		d.found = append(d.found, api.HostAlias{IP: made.Spec.ClusterIP, Hostnames: containers.Aliases(spec)})
+		d.found = append(d.found, api.HostAlias{IP: address, Hostnames: containers.Aliases(spec)})
 	}
 	return nil
 }

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -37,7 +34,6 @@ const secretMode = 0o440
 type homePod struct {
 	fleet.StarterLife
 	pod   *pod
-	again bool     // the starter begins it in the pod of its former life
 	words []string // that the starter runs; nil: there is none
 }
 
@@ -55,13 +51,13 @@ func (h *home) newSitePod(p *pod) sitePod {
 func (d *deployment) next(_ context.Context, ended *pod, _ bool) (*pod, error) {
 	p := *ended
 	p.Unit = fleet.NewUnit(ended.Spec)
-	life := &homePod{StarterLife: ended.sitePod.(*homePod).Starter.Life(d.Watching), pod: &p, again: true}
+	life := &homePod{StarterLife: ended.sitePod.(*homePod).Starter.Life(d.Watching), pod: &p}
 	p.sitePod, p.lives = life, life.Lives
 	return &p, nil
 }
 
 func (h *homePod) begin(ctx context.Context) (bool, error) {
-	if !h.again {
+	if !h.pod.Further {
 		return false, nil
 	}
 	return true, h.Again(ctx, h.pod.Unit, h.pod.connect, h.pod.deployment.Endpoints[h.pod.Spec.Name].Bind)
@@ -152,36 +148,30 @@ func (h *homePod) giveMounts(made *api.Pod, files map[string][]byte) error {
 // the files in it.
 func (h *homePod) giveVolume(made *api.Pod, files map[string][]byte) error {
 	p, runs := h.pod, &made.Spec.Containers[0]
-	folders := 0
 	volume := fleet.Volume(p.deployment.dir, p.Spec)
 	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}},
 		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name, Mode: secretMode}})
 	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "volume", MountPath: volume})
-	size := 0
-	err := filepath.WalkDir(volume, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.IsDir() && path != volume {
-			folders++
-			name := "own-" + strconv.Itoa(folders)
-			made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, EmptyDir: &api.EmptyDir{}})
-			runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: name, MountPath: path})
-		}
-		if err != nil || !entry.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		key := "file-" + strconv.Itoa(len(files))
-		size += len(text)
-		files[key] = text
-		runs.VolumeMounts = append(runs.VolumeMounts,
-			api.Mount{Name: "files", MountPath: path, SubPath: key, ReadOnly: true})
-		return err
-	})
-	if err == nil && size > maxSecret {
-		err = fmt.Errorf("its files have %d bytes, and a secret of Kubernetes holds %d: give it less to begin "+
-			"with, such as fewer operations", size, maxSecret)
-	}
+	all, err := fleet.VolumeFiles(volume)
 	if err != nil {
 		return err
+	}
+	size := 0
+	for i, file := range all {
+		name := "own-" + strconv.Itoa(i)
+		if file.Folder {
+			made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: name, EmptyDir: &api.EmptyDir{}})
+			runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: name, MountPath: file.Path})
+			continue
+		}
+		size += len(file.Data)
+		files[name] = file.Data
+		runs.VolumeMounts = append(runs.VolumeMounts,
+			api.Mount{Name: "files", MountPath: file.Path, SubPath: name, ReadOnly: true})
+	}
+	if size > maxSecret {
+		return fmt.Errorf("its files have %d bytes, and a secret of Kubernetes holds %d: give it less to begin "+
+			"with, such as fewer operations", size, maxSecret)
 	}
 	made.Spec.SecurityContext = restricted()
 	if made.Spec.InitContainers, err = p.setups(*runs); err != nil {

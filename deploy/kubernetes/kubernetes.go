@@ -22,6 +22,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -169,9 +170,16 @@ func (c *cluster) ours(kind string, name ...string) string {
 	return strings.Join(append([]string{"/api/v1/namespaces/" + c.namespace, kind}, name...), "/")
 }
 
-// theirs returns the path of things in our namespace that a part of the API has, or of one of them.
-func (c *cluster) theirs(part, kind string, name ...string) string {
-	return strings.Join(append([]string{"/apis/" + part + "/namespaces/" + c.namespace, kind}, name...), "/")
+// Kinds of things that a part of the API has: group, version, kind.
+const (
+	replicaSets = "apps/v1/replicasets"
+	autoscalers = "autoscaling/v2/horizontalpodautoscalers"
+)
+
+// theirs returns the path of things of such a kind in our namespace.
+func (c *cluster) theirs(kind string) string {
+	part, name := path.Split(kind)
+	return "/apis/" + part + "namespaces/" + c.namespace + "/" + name
 }
 
 // labelKey marks our namespace; its value is the label of the conductor.

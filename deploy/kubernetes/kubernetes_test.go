@@ -47,7 +47,7 @@ func inCluster(t *testing.T, d *Deployer) []string {
 		return left
 	}
 	for _, n := range d.cluster.private.Nodes {
-		if err := n.Host().Run(t.Context(), "sh", "-c", "! tc qdisc show dev eth0 | grep tbf"); err != nil {
+		if err := n.Run(t.Context(), "sh", "-c", "! tc qdisc show dev eth0 | grep tbf"); err != nil {
 			left = append(left, fmt.Sprintf("a rate of %s: %v", n.Name, err))
 		}
 	}

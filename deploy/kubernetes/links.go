@@ -10,7 +10,7 @@ import (
 )
 
 // host returns the host of the node which a node of the layout is.
-func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.placed[name]).Host() }
+func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.placed[name]).Host }
 
 // trialOf returns the trial as a unit sees it.
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
@@ -26,7 +26,7 @@ func (d *deployment) leadTo(ctx context.Context, spec lab.UnitSpec, address stri
 	if !d.Wanted.Any() {
 		return nil
 	}
-	if err := d.cluster.private.RouteTo(ctx, address, d.cluster.Named(d.wanted(spec)).Host()); err != nil {
+	if err := d.cluster.private.Hosts.RouteTo(ctx, address, d.cluster.Named(d.wanted(spec)).Host); err != nil {
 		return err
 	}
 	d.led = append(d.led, address)
@@ -37,7 +37,7 @@ func (d *deployment) leadTo(ctx context.Context, spec lab.UnitSpec, address stri
 func (d *deployment) lift() error {
 	err := d.Wanted.Lift(d.Watching)
 	for _, address := range d.led {
-		err = errors.Join(err, d.cluster.private.RouteTo(d.Watching, address, nil))
+		err = errors.Join(err, d.cluster.private.Hosts.RouteTo(d.Watching, address, nil))
 	}
 	return err
 }

@@ -23,7 +23,7 @@ func TestServicesAreReachedThroughTheirOwnNodes(t *testing.T) {
 	service, _, _ := net.SplitHostPort(endpoint.Dial)
 	for _, through := range []string{"node-2", "node-1"} {
 		route, err := exec.CommandContext(t.Context(), "ip", "route", "get", service).CombinedOutput()
-		if via := d.cluster.Named(through).Host().Address; err != nil ||
+		if via := d.cluster.Named(through).Address; err != nil ||
 			!strings.Contains(string(route), " via "+via+" ") {
 			t.Errorf("the way to front is %s, %v: want %s, which is %s", route, err, via, through)
 		}

@@ -90,7 +90,7 @@ func (o *own) enter(ctx context.Context) (*cluster, error) {
 		return nil, err
 	}
 	c := &cluster{API: up.API, name: "of this host", namespace: "cleave", patience: upPatience,
-		leads: private.Nodes()[0], private: up, alive: up.Alive()}
+		leads: private.Nodes()[0], private: up, alive: up.Alive}
 	if err := c.makeNamespace(ctx, label); err != nil {
 		return nil, errors.Join(err, up.Close())
 	}
@@ -135,7 +135,7 @@ func (o *own) complete(d *deployment, p *fleet.Platform[*pod]) {
 	p.Next = func(ctx context.Context, ended *pod, _ bool) (*pod, error) {
 		return d.newPod(ended.Spec), ended.remove(ctx)
 	}
-	p.Daemons = func() ([]lab.Unit, string) { return d.cluster.private.Units(), "" }
+	p.Daemons = func() ([]lab.Unit, string) { return d.cluster.private.Hosts.Units(), "" }
 	p.Started = func(ctx context.Context, stage []lab.UnitSpec) error {
 		if err := d.started(ctx, stage); err != nil {
 			return err

@@ -98,28 +98,17 @@ func (p *pod) connect(ctx context.Context) error {
 		go p.await()
 		return nil
 	}
-	return p.control(ctx)
-}
-
-// control connects to the unit in a pod that runs.
-func (p *pod) control(ctx context.Context) error {
-	d := p.deployment
 	connection, err := p.dial(ctx)
 	if err != nil {
-		p.awaitLog()
+		// Kubernetes may tell that a program has ended before it brings what the program wrote last.
+		select {
+		case <-p.followed:
+		case <-time.After(logPatience):
+		}
 		return fmt.Errorf("start unit %s: %w%s", p.Spec.Name, err, p.Log.LastWords())
 	}
-	d.Controlled(p.Unit, connection, p.await)
+	p.deployment.Controlled(p.Unit, connection, p.await)
 	return nil
-}
-
-// awaitLog waits a while for the rest of the log. Kubernetes may tell that a program has ended before it
-// brings what the program wrote last.
-func (p *pod) awaitLog() {
-	select {
-	case <-p.followed:
-	case <-time.After(logPatience):
-	}
 }
 
 // run makes the pod, waits until its program runs, or has run, and finds its process.
@@ -190,12 +179,6 @@ func (d *deployment) follow(pod string, into io.Writer, over chan struct{}) erro
 	return nil
 }
 
-// hopeless are reasons for which a container waits in vain.
-func hopeless() []string {
-	return []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
-		"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
-}
-
 // started reports whether the program of a pod runs, or has run. It fails where it never
 // will.
 func started(pod api.Pod, gone bool) (bool, error) {
@@ -217,7 +200,9 @@ func started(pod api.Pod, gone bool) (bool, error) {
 		return false, nil
 	}
 	state := pod.Status.ContainerStatuses[0].State
-	if state.Waiting != nil && slices.Contains(hopeless(), state.Waiting.Reason) {
+	inVain := []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
+		"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+	if state.Waiting != nil && slices.Contains(inVain, state.Waiting.Reason) {
 		err := fmt.Errorf("%s: %s", state.Waiting.Reason, state.Waiting.Message)
 		if strings.Contains(state.Waiting.Reason, "Pull") {
 			err = fmt.Errorf("%w: look whether the nodes reach the registry, and may read there", err)

@@ -31,5 +31,5 @@ func TestTheLogComesAfterTheEnd(t *testing.T) {
 		_, _ = p.Log.Write([]byte("stillborn\n"))
 		close(p.followed)
 	})
-	deploytest.Says(t, p.control(t.Context()), "unit views", "its program ended: exit status 3", "stillborn")
+	deploytest.Says(t, p.connect(t.Context()), "unit views", "its program ended: exit status 3", "stillborn")
 }

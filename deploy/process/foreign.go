@@ -17,13 +17,6 @@ import (
 // stopGrace is how long a foreign unit has between SIGTERM and SIGKILL.
 const stopGrace = 10 * time.Second
 
-// passedOn returns the variables of the conductor's environment that foreign
-// programs get: what finds programs, files, language and time zone. Nothing
-// else, so that no secret and no setting of the lab reaches what is measured.
-func passedOn() []string {
-	return []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"}
-}
-
 // keeperCommand returns the command that keeps a foreign program.
 func (d *deployment) keeperCommand(spec lab.UnitSpec, grace time.Duration) (*exec.Cmd, error) {
 	keeper := d.deployer.keeper
@@ -57,9 +50,11 @@ func (d *deployment) keeperCommand(spec lab.UnitSpec, grace time.Duration) (*exe
 	return command, nil
 }
 
-func inherited() []string {
-	var environment []string
-	for _, name := range passedOn() {
+// inherited returns the variables of the conductor's environment that foreign programs get: what finds
+// programs, files, language and time zone. Nothing else, so that no secret and no setting of the lab reaches
+// what is measured.
+func inherited() (environment []string) {
+	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"} {
 		if value, set := os.LookupEnv(name); set {
 			environment = append(environment, name+"="+value)
 		}

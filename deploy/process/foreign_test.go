@@ -161,25 +161,6 @@ func daemonIDs(t *testing.T, path string) []lab.Unit {
 	return units
 }
 
-// stop ends a deployment in which a test has no further interest.
-func stop(t *testing.T, d lab.Deployment) {
-	t.Helper()
-	if err := d.Stop(); err != nil {
-		t.Errorf("Stop: %v", err)
-	}
-}
-
-func TestStopEndsDaemonsOfAForeignUnit(t *testing.T) {
-	pids := filepath.Join(t.TempDir(), "pids")
-	d, dir := deploy(t, withForeign(t, "daemons", pids))
-	daemons := daemonIDs(t, pids)
-	if span := d.Units()[1].Span; span != lab.SpanBelow {
-		t.Errorf("the unit's processes are %q, want those below the keeper", span)
-	}
-	stop(t, d)
-	assertGone(t, daemons, dir)
-}
-
 func TestStopEndsAForeignUnitThatIgnoresIt(t *testing.T) {
 	dir := deploytest.Folder(t)
 	begun := filepath.Join(t.TempDir(), "begun")
@@ -188,7 +169,7 @@ func TestStopEndsAForeignUnitThatIgnoresIt(t *testing.T) {
 	d, err := deployer.Deploy(t.Context(), withForeign(t, "stubborn", begun), dir)
 	deploytest.Must(t, err)
 	awaitFile(t, begun)
-	stop(t, d)
+	deploytest.NoError(t, d.Stop())
 	assertGone(t, d.Units(), dir)
 }
 
@@ -227,15 +208,13 @@ func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
 		t.Errorf("start: %v, want that the control group is gone", err)
 	}
 	units := d.Units()
-	stop(t, d)
+	deploytest.NoError(t, d.Stop())
 	assertGone(t, units, dir)
 }
 
 func TestNothingOfAForeignUnitSurvivesAConductorKilledWithSignal9(t *testing.T) {
 	dir, pids := deploytest.Folder(t), filepath.Join(t.TempDir(), "pids")
-	text, err := json.Marshal(withForeign(t, "daemons", pids))
-	deploytest.Must(t, err)
-	conductor, units := startConductor(t, dir, string(text))
+	conductor, units := startConductor(t, dir, withForeign(t, "daemons", pids))
 	units = append(units, daemonIDs(t, pids)...)
 	endsWith(t, conductor, units, dir)
 }
@@ -247,7 +226,7 @@ func TestWhatAForeignUnitSees(t *testing.T) {
 	l.Units[1].Env, l.Units[1].Dir = []string{"LISTEN=127.0.0.1:{port}"}, own
 	d, dir := deploy(t, l)
 	data := awaitFile(t, path)
-	stop(t, d)
+	deploytest.NoError(t, d.Stop())
 	var saw description
 	deploytest.Must(t, json.Unmarshal(data, &saw))
 	port, found := strings.CutPrefix(saw.Args[0], "--port=")

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/fleet"
@@ -81,38 +80,19 @@ func Janitor(in io.Reader, dir string) error {
 // killGroup ends the members of the process group but its leader and returns
 // when none is left but those that wait to be reaped by their parent.
 func killGroup(leader int) error {
-	wait := time.Millisecond
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(wait) {
-		wait = min(2*wait, 50*time.Millisecond)
-		members, err := groupMembers(leader)
-		if err != nil {
-			return err
+	members := func(all []entry) (pids []int) {
+		for _, p := range all {
+			if p.group == leader && p.pid != leader {
+				pids = append(pids, p.pid)
+			}
 		}
-		if len(members) == 0 {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("processes %v do not end after kill -9", members)
-		}
-		for _, pid := range members {
-			// It may have ended meanwhile. Its number cannot be another's yet:
-			// the group exists while its leader, this process, does.
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
+		return pids
 	}
-}
-
-// groupMembers lists the living processes of the group other than its leader.
-func groupMembers(leader int) ([]int, error) {
-	all, err := processes()
-	if err != nil {
-		return nil, err
+	// The number of one that has ended meanwhile cannot be another's yet: the group exists while its leader,
+	// this process, does.
+	_, left, err := signalUntil(members, syscall.SIGKILL, func(entry) bool { return false }, killPatience)
+	if len(left) > 0 {
+		err = fmt.Errorf("processes %v do not end after kill -9", left)
 	}
-	var members []int
-	for _, p := range all {
-		if p.group == leader && p.pid != leader && !p.zombie {
-			members = append(members, p.pid)
-		}
-	}
-	return members, nil
+	return err
 }

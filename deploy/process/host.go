@@ -8,9 +8,9 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
@@ -89,10 +89,14 @@ func checkProcesses(units int) error {
 
 // CheckNumbers refuses more threads than this host has numbers for.
 func CheckNumbers(threads uint64) error {
-	pids, err := readNumber("/proc/sys/kernel/pid_max")
-	if err == nil && pids < threads {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil // nobody can tell
+	}
+	pids, err := proc.SysctlInts("kernel.pid_max")
+	if err == nil && uint64(pids[0]) < threads {
 		return fmt.Errorf("this host has %d process numbers, about %d are needed: raise it with: sysctl "+
-			"kernel.pid_max=%d", pids, threads, 4*threads)
+			"kernel.pid_max=%d", pids[0], threads, 4*threads)
 	}
 	return nil
 }
@@ -100,35 +104,17 @@ func CheckNumbers(threads uint64) error {
 // CheckMemory refuses units that take more bytes, each and together, than are free here.
 func CheckMemory(units int, each, shared int64) error {
 	needed := int64(units)*each + shared
-	available, err := availableMemory()
-	if err == nil && available < needed {
+	proc, err := procfs.NewDefaultFS()
+	if err != nil {
+		return nil // nobody can tell
+	}
+	memory, err := proc.Meminfo()
+	if free := memory.MemAvailableBytes; err == nil && free != nil && *free < uint64(needed) {
 		return fmt.Errorf("%d units need about %d MiB of memory, %d MiB are free: end other programs or choose "+
 			"fewer workers",
-			units, needed>>20, available>>20)
+			units, needed>>20, *free>>20)
 	}
 	return nil
-}
-
-func availableMemory() (int64, error) {
-	data, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, errors.New("/proc/meminfo has no MemAvailable")
-}
-
-func readNumber(path string) (uint64, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseUint(strings.TrimSpace(string(data)), 10, 64)
 }
 
 // assignEndpoints finds a port for every unit that listens, and for its further

@@ -159,32 +159,36 @@ func (k *keeper) endAll() error {
 	defer left.remove()
 	if grace := k.kept.Grace; grace > 0 {
 		left.look(k.kept)
-		if err := errors.Join(signalBelow(syscall.SIGTERM), signalBelow(syscall.SIGCONT)); err != nil {
+		if err := signalBelow(syscall.SIGTERM); err != nil {
 			return err
 		}
-		wait := firstWait
-		for deadline := time.Now().Add(grace); time.Now().Before(deadline); wait = min(2*wait, longestWait) {
-			if k.isEmpty(wait) {
-				return nil
-			}
-			left.look(k.kept)
-			if err := signalBelow(syscall.SIGCONT); err != nil {
-				return err
-			}
+		if ended, err := k.signalUntilEmpty(syscall.SIGCONT, grace, &left); ended || err != nil {
+			return err
 		}
 	}
-	// Those that fork meanwhile need another round.
+	ended, err := k.signalUntilEmpty(syscall.SIGKILL, killPatience, &left)
+	if !ended && err == nil {
+		err = fmt.Errorf("processes below %d do not end after kill -9", os.Getpid())
+	}
+	return err
+}
+
+// signalUntilEmpty signals every process below this one until none is left, or the time is over. Those that
+// are made meanwhile need another round.
+func (k *keeper) signalUntilEmpty(
+	signal syscall.Signal, patience time.Duration, left *memory,
+) (ended bool, err error) {
 	wait := firstWait
-	for deadline := time.Now().Add(killPatience); time.Now().Before(deadline); wait = min(2*wait, longestWait) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); wait = min(2*wait, longestWait) {
 		left.look(k.kept)
-		if err := signalBelow(syscall.SIGKILL); err != nil {
-			return err
+		if err := signalBelow(signal); err != nil {
+			return false, err
 		}
 		if k.isEmpty(wait) {
-			return nil
+			return true, nil
 		}
 	}
-	return fmt.Errorf("processes below %d do not end after kill -9", os.Getpid())
+	return false, nil
 }
 
 // isEmpty reports whether no process is left, or soon will be.

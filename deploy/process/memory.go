@@ -61,11 +61,8 @@ const stopPatience = time.Second
 
 // stopBelow stops every process below this one and returns them, none where none can be
 // seen.
-func stopBelow() (pids []int) {
-	ours := func(all []entry) []int {
-		pids = below(os.Getpid(), all)
-		return pids
-	}
-	_, _, _ = signalUntil(ours, syscall.SIGSTOP, func(p entry) bool { return p.stopped }, stopPatience)
-	return pids
+func stopBelow() []int {
+	ours := func(all []entry) []int { return below(os.Getpid(), all) }
+	stopped, _, _ := signalUntil(ours, syscall.SIGSTOP, func(p entry) bool { return p.stopped }, stopPatience)
+	return stopped
 }

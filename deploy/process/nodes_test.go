@@ -1,7 +1,6 @@
 package process
 
 import (
-	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -150,10 +149,8 @@ func TestANodeIsCutOffAndEnds(t *testing.T) {
 // TestNodesEndWithTheirConductor: it is killed; no unit, no first process of a host and no
 // link of theirs is left.
 func TestNodesEndWithTheirConductor(t *testing.T) {
-	text, err := json.Marshal(onNodes(t))
-	deploytest.Must(t, err)
 	dir := deploytest.Folder(t)
-	conductor, units := startConductor(t, dir, string(text))
+	conductor, units := startConductor(t, dir, onNodes(t))
 	if len(linksOf(t, deploytest.Label(t))) == 0 {
 		t.Error("no link carries the label")
 	}

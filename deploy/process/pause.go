@@ -36,13 +36,13 @@ func (u *unit) signalUntil(signal syscall.Signal, done func(entry) bool) (int, e
 	switch {
 	case err != nil:
 		return 0, err
-	case all == 0:
+	case len(all) == 0:
 		return 0, fmt.Errorf("it has ended%s", u.Log.LastWords())
-	case waiting > 0:
+	case len(waiting) > 0:
 		return 0, fmt.Errorf("after %v and signal %v %d of its %d processes are not as they shall be",
-			pausePatience, signal, waiting, all)
+			pausePatience, signal, len(waiting), len(all))
 	}
-	return all, nil
+	return len(all), nil
 }
 
 // among returns the unit's processes of those that there are.
@@ -54,30 +54,30 @@ func (u *unit) among(all []entry) []int {
 }
 
 // signalUntil signals the living processes that which names until each is as it shall
-// be, or the time is over. It returns how many there are, and how many of them are not.
+// be, or the time is over. It returns those that there are, and those that are not as they shall be.
 // Those that are made meanwhile need another round.
 func signalUntil(
 	which func([]entry) []int, signal syscall.Signal, done func(entry) bool, patience time.Duration,
-) (living, waiting int, err error) {
+) (living, waiting []int, err error) {
 	wait := time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(wait) {
 		wait = min(2*wait, 10*time.Millisecond)
 		all, err := processes()
 		if err != nil {
-			return 0, 0, err
+			return nil, nil, err
 		}
 		pids := which(all)
-		living, waiting = 0, 0
+		living, waiting = nil, nil
 		for _, p := range all {
 			if p.zombie || !slices.Contains(pids, p.pid) {
 				continue
 			}
-			if living++; !done(p) {
-				waiting++
+			if living = append(living, p.pid); !done(p) {
+				waiting = append(waiting, p.pid)
 				_ = syscall.Kill(p.pid, signal) // it may have ended meanwhile
 			}
 		}
-		if waiting == 0 || time.Now().After(deadline) {
+		if len(waiting) == 0 || time.Now().After(deadline) {
 			return living, waiting, nil
 		}
 	}

@@ -59,7 +59,11 @@ func (d *Deployer) Name() string { return "process" }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	return d.Join(ctx, layout, dir, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), nil)
+	running, err := d.Join(ctx, layout, dir, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), nil)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir)) // it is there where no janitor has begun
+	}
+	return running, nil
 }
 
 // Join is Deploy for a layout that is a part of another: its units come under the
@@ -98,7 +102,7 @@ func (d *Deployer) newDeployment(
 	made.Fleet = fleet.New(ctx, supervisor, group.dir, fleet.Platform[*unit]{
 		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0, Keepers: true,
 		AtOnce: 1, // that is fastest: the launcher has one thread
-		New:    made.newUnit, AwaitOpen: made.awaitOpen, Next: made.next,
+		New:    made.newUnit, AwaitOpen: made.awaitOpen,
 		Reach:   func(unit string) string { return made.Endpoints[unit].Dial },
 		Further: made.bricks, Clear: made.clear,
 		NodeOf: func(u *unit) string { return u.Spec.Node }, Nodes: made.nodes(),
@@ -184,14 +188,10 @@ type deployment struct {
 
 	mu     sync.Mutex
 	limits map[string]*cgroup.Group // by the names of units that have some
-	ending bool                     // foreign units may end
 }
 
 // clear ends all units, and what was made for them.
 func (d *deployment) clear() error {
-	d.mu.Lock()
-	d.ending = true
-	d.mu.Unlock()
 	all := d.Everything()
 	for _, u := range all {
 		if u.Spec.Foreign {

@@ -45,7 +45,7 @@ func (r *Remote) Know(endpoints map[string]lab.Endpoint) { r.units.Endpoints = e
 // Start is a request to start a unit.
 type Start struct {
 	Spec     lab.UnitSpec // with the program's path on this host
-	Again    bool         // it is no first life: the volume stays as it is
+	Further  bool         // it is no first life: the volume stays as it is
 	Prepares bool         // it is a command that runs to its end
 	Visited  bool         // or until a client has visited it
 }
@@ -54,7 +54,7 @@ type Start struct {
 func (r *Remote) Start(asked Start, output Output) (*fleet.Unit, fleet.Instance, error) {
 	d := r.units
 	u := d.newUnit(asked.Spec)
-	u.again, u.Prepares, u.Visited, u.output = asked.Again, asked.Prepares, asked.Visited, &output
+	u.Further, u.Prepares, u.Visited, u.output = asked.Further, asked.Prepares, asked.Visited, &output
 	if err := u.Start(context.Background()); err != nil {
 		return nil, nil, err
 	}

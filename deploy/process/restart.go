@@ -98,14 +98,6 @@ func (u *unit) pids() ([]int, error) {
 	return u.among(all), err
 }
 
-// next returns the next life of a unit. It is what it was, with the same address, environment, files and
-// processors.
-func (d *deployment) next(_ context.Context, ended *unit, _ bool) (*unit, error) {
-	u := d.newUnit(ended.Spec)
-	u.again = true
-	return u, nil
-}
-
 // awaitOpen waits until any process of the unit listens, and until a unit on a host of its own is reached
 // there.
 func (d *deployment) awaitOpen(ctx context.Context, u *unit) error {
@@ -121,20 +113,8 @@ func (u *unit) awaitListening(ctx context.Context) error {
 	if !u.Spec.Listens && len(u.Spec.Binds) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience,
-		fmt.Errorf("it does not listen after %v", listenPatience))
-	defer cancel()
-	for begun := time.Now(); ; {
+	return u.AwaitListens(ctx, listenPatience, longestWait, func(context.Context) bool {
 		pids, err := u.pids()
-		if err == nil && slices.ContainsFunc(pids, listens) {
-			return nil
-		}
-		select {
-		case <-u.Ended:
-			return errors.New("unit " + u.Spec.Name + " ended at once" + u.Log.LastWords())
-		case <-ctx.Done():
-			return fmt.Errorf("unit %s: %w", u.Spec.Name, context.Cause(ctx))
-		case <-time.After(fleet.Pause(begun, firstWait, longestWait)):
-		}
-	}
+		return err == nil && slices.ContainsFunc(pids, listens)
+	})
 }

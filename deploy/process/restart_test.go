@@ -2,9 +2,7 @@ package process
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,56 +26,20 @@ func withUnit(part string) lab.Layout {
 	}}
 }
 
-// killed kills the unit shop and returns what it was.
-func killed(t *testing.T, d lab.Deployment) (before lab.Unit) {
+// killed kills the unit shop.
+func killed(t *testing.T, d lab.Deployment) {
 	t.Helper()
-	before = d.Units()[1]
+	before := d.Units()[1]
 	deploytest.Must(t, kill(d, "shop"))
 	if err := syscall.Kill(before.PID, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Fatalf("process %d is still there after Kill", before.PID)
 	}
-	return before
 }
 
 // again starts the unit shop again.
 func again(t *testing.T, d lab.Deployment) {
 	t.Helper()
 	deploytest.Must(t, d.Heal(deploytest.Within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}))
-}
-
-// TestAKilledUnitIsStartedAgain: with its address, as a part of the trial like any
-// other, and its absence was no failure.
-func TestAKilledUnitIsStartedAgain(t *testing.T) {
-	for _, part := range []string{"listener", "socket"} {
-		d, _ := deploy(t, withUnit(part))
-		awaitListener(t, d.Units()[1].PID)
-		for deadline := time.Now().Add(patience); d.Logs()["shop"] == ""; time.Sleep(2 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: its first life wrote nothing", part)
-			}
-		}
-		before := killed(t, d)
-		again(t, d)
-		after := d.Units()[1]
-		if after.PID == before.PID || after.Name != before.Name || after.Role != before.Role {
-			t.Errorf("%s: unit %+v, before %+v", part, after, before)
-		}
-		if _, err := d.Await(deploytest.Within(t), lab.EventReady); err != nil {
-			t.Errorf("%s: the trial has failed: %v", part, err)
-		}
-		deploytest.Must(t, d.Command(lab.Command{Command: lab.CommandStop}))
-		reports, err := d.Reports(deploytest.Within(t))
-		if err != nil || len(reports) != 1 || reports[0].PID != after.PID {
-			t.Fatalf("%s: reports %v (%v), want one of process %d", part, reports, err, after.PID)
-		}
-		var s seen
-		if err := json.Unmarshal(reports[0].Data, &s); err != nil || s.PID != after.PID || s.Address == "" {
-			t.Errorf("%s: report %+v (%v)", part, s, err)
-		}
-		if log := d.Logs()["shop"]; strings.Count(log, "listening") != 2 {
-			t.Errorf("%s: log %q, want what both lives wrote", part, log)
-		}
-	}
 }
 
 // awaitListener waits until a process listens, by the same means as the deployer.
@@ -90,30 +52,15 @@ func awaitListener(t *testing.T, pid int) {
 	}
 }
 
-func TestARestartedUnitHasItsAddress(t *testing.T) {
-	d, _ := deploy(t, withUnit("listener"))
-	awaitListener(t, d.Units()[1].PID)
-	before, err := d.Endpoint("shop")
-	deploytest.Must(t, err)
-	want := before.Dial
-	client, err := net.Dial("tcp", want) // a connection that the kill breaks must not keep the port
-	deploytest.Must(t, err)
-	defer func() { _ = client.Close() }()
-	killed(t, d)
-	again(t, d)
-	second, err := net.Dial("tcp", want)
-	if err != nil {
-		t.Fatalf("it is started again and does not listen where it did: %v", err)
-	}
-	_ = second.Close()
-}
-
-// TestKillEndsAllOfAForeignUnit: daemons too; started again, it has new ones.
+// TestKillEndsAllOfAForeignUnit: daemons too; started again, it has new ones, which Stop ends.
 func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "daemons")
 	l := withForeign(t, "daemons", path)
 	l.Units[1].Name, l.Units[1].Listens = "shop", false // these daemons do not listen
 	d, _ := deploy(t, l)
+	if span := d.Units()[1].Span; span != lab.SpanBelow {
+		t.Errorf("the unit's processes are %q, want those below the keeper", span)
+	}
 	first := daemonIDs(t, path)
 	deploytest.Must(t, os.Remove(path))
 	killed(t, d)
@@ -150,31 +97,13 @@ func kill(parts lab.Harmer, unit string) error {
 	return err
 }
 
-func TestWhatCannotBeKilledOrStartedAgain(t *testing.T) {
-	shared := withUnit("listener")
-	shared.SharedMemory = 4096
-	for name, c := range map[string]struct {
-		layout lab.Layout
-		do     func(t *testing.T, d lab.Deployment) error
-		want   string
-	}{
-		"memory": {shared, func(_ *testing.T, d lab.Deployment) error { return kill(d, "shop") },
-			"shares memory"},
-		"dead before": {withUnit("quit"), func(_ *testing.T, d lab.Deployment) error {
-			<-d.(*deployment).Named("shop").Ended
-			return kill(d, "shop")
-		}, "has ended before"},
-		"worn out": {withUnit("once"), func(t *testing.T, d lab.Deployment) error {
-			awaitListener(t, d.Units()[1].PID)
-			killed(t, d)
-			return d.Heal(deploytest.Within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill})
-		}, "worn out"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d, _ := deploy(t, c.layout)
-			deploytest.Says(t, c.do(t, d), c.want)
-		})
-	}
+// TestAUnitThatCannotBeStartedAgain says why.
+func TestAUnitThatCannotBeStartedAgain(t *testing.T) {
+	d, _ := deploy(t, withUnit("once"))
+	awaitListener(t, d.Units()[1].PID)
+	killed(t, d)
+	err := d.Heal(deploytest.Within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill})
+	deploytest.Says(t, err, "worn out")
 }
 
 // TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9: a second life is
@@ -184,8 +113,6 @@ func TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9(t *testing.T
 	l := withUnit("socket")
 	l.Units[1].Name, l.Units[1].Volume = restarted, "s" // a socket's path may have 107 bytes
 	l.Units[0], l.Units[1] = l.Units[1], l.Units[0]
-	text, err := json.Marshal(l)
-	deploytest.Must(t, err)
-	conductor, units := startConductor(t, dir, string(text))
+	conductor, units := startConductor(t, dir, l)
 	endsWith(t, conductor, units, dir)
 }

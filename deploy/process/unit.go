@@ -18,7 +18,6 @@ import (
 type unit struct {
 	*fleet.Unit
 	deployment *deployment
-	again      bool // its volume is as its former life has left it
 	command    *exec.Cmd
 	commands   io.Closer     // nil until it is started
 	limits     *cgroup.Group // nil: none
@@ -40,7 +39,7 @@ func (u *unit) Start(context.Context) error {
 
 func (u *unit) begin() (err error) {
 	d := u.deployment
-	if !u.again {
+	if !u.Further {
 		if err := fleet.MakeVolume(d.group.dir, u.Spec, d.seenBy(u.Spec)); err != nil {
 			return err
 		}
@@ -140,8 +139,5 @@ func (d *deployment) listen(u *unit, events io.Reader) {
 		u.output.Ended(ended, outOfMemory)
 		return
 	}
-	d.mu.Lock()
-	isEnding := d.ending
-	d.mu.Unlock()
-	d.JudgeProcess(u.Unit, ended, outOfMemory, isEnding, "here: remove them with: cleave clean")
+	d.JudgeProcess(u.Unit, ended, outOfMemory, "here: remove them with: cleave clean")
 }

@@ -10,14 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 	"unsafe"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
@@ -47,38 +44,20 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// seen lists what a unit reports of its environment.
+// seen lists what a unit reports of itself.
 type seen struct {
-	PID        int
-	Address    string
-	Core       string
-	Processors int
-	Variables  int
-	Memory     uint32
+	PID       int
+	Variables int
+	Memory    uint32
 }
 
-func look() seen {
-	var processors unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &processors); err != nil {
-		panic(err)
-	}
-	return seen{
-		PID: os.Getpid(), Address: os.Getenv("CLEAVE_ADDRESS"), Core: os.Getenv("CLEAVE_ADDRESS_CORE"),
-		Processors: processors.Count(), Variables: len(os.Environ()),
-	}
-}
+func look() seen { return seen{PID: os.Getpid(), Variables: len(os.Environ())} }
 
-func tell(event lab.Event) {
-	if err := say(os.Stdout, event); err != nil {
-		panic(err)
-	}
-}
+func tell(event lab.Event) { must(say(os.Stdout, event)) }
 
 func report(s seen) {
 	data, err := json.Marshal(s)
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	tell(lab.Event{Event: lab.EventReport, Data: data})
 }
 
@@ -121,9 +100,6 @@ func playUnit(part string) {
 	case "unasked":
 		tell(lab.Event{Event: lab.EventFinished})
 		time.Sleep(time.Hour)
-	case "chatter":
-		fmt.Fprint(os.Stderr, strings.Repeat("blah blah\n", 20_000)+"the end\n")
-		os.Exit(1)
 	}
 }
 
@@ -182,34 +158,28 @@ const restarted = "restarted"
 // playConductor deploys the units of a layout, given as JSON, tells about them and waits to be killed.
 func playConductor(dir, text, label string) {
 	own, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	var layout lab.Layout
-	if err := json.Unmarshal([]byte(text), &layout); err != nil {
-		panic(err)
-	}
+	must(json.Unmarshal([]byte(text), &layout))
 	deployment, err := New(own, deploytest.Part("janitor"), deploytest.Part("keeper"),
 		label).Deploy(context.Background(), layout, dir)
-	if err != nil {
-		panic(err)
-	}
+	must(err)
 	if layout.Units[0].Name == restarted {
 		must(errors.Join(kill(deployment, restarted), deployment.Heal(context.Background(),
 			lab.Fault{Target: restarted, Kind: lab.FaultKill})))
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(deployment.Units()); err != nil {
-		panic(err)
-	}
+	must(json.NewEncoder(os.Stdout).Encode(deployment.Units()))
 	time.Sleep(time.Hour)
 }
 
 // startConductor runs playConductor in a process of its own.
-func startConductor(t *testing.T, dir, layout string) (*exec.Cmd, []lab.Unit) {
+func startConductor(t *testing.T, dir string, layout lab.Layout) (*exec.Cmd, []lab.Unit) {
 	t.Helper()
+	text, err := json.Marshal(layout)
+	deploytest.Must(t, err)
 	own, err := os.Executable()
 	deploytest.Must(t, err)
-	conductor := exec.Command(own, "conductor", dir, layout, deploytest.Label(t))
+	conductor := exec.Command(own, "conductor", dir, string(text), deploytest.Label(t))
 	out, err := conductor.StdoutPipe()
 	deploytest.Must(t, err)
 	deploytest.Must(t, conductor.Start())

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -26,7 +25,6 @@ type deployment struct {
 	dir      string
 	hosts    []*host
 	places   map[string]int // hosts by units
-	stopping atomic.Bool    // foreign units may end
 }
 
 // Deploy implements lab.Deployer.
@@ -145,7 +143,7 @@ const atOnce = 16
 func (d *deployment) platform() fleet.Platform[*unit] {
 	return fleet.Platform[*unit]{
 		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, AtOnce: atOnce, Keepers: true,
-		New: d.newUnit, Next: d.next, Reach: d.reach, Clear: d.clear,
+		New: d.newUnit, Reach: d.reach, Clear: d.clear,
 		NodeOf:    func(u *unit) string { return u.host.name },
 		OwnClocks: true, Made: &d.deployer.made, // the agents, and copies of the unit programs
 		Daemons: func() ([]lab.Unit, string) {
@@ -159,7 +157,6 @@ func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Dial }
 
 // clear ends the trial on all hosts. One that is lost ends its units by itself.
 func (d *deployment) clear() error {
-	d.stopping.Store(true)
 	err := fleet.ForAll(context.Background(), len(d.hosts), d.hosts, func(ctx context.Context, h *host) error {
 		err := h.tell(ctx, "Stop", agent.None{})
 		if err != nil {

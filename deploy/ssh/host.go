@@ -163,7 +163,7 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 		fmt.Errorf("no agent after %v", connectPatience))
 	defer cancel()
 	h.sent = map[string]string{}
-	addresses, _, err := h.resolve(ctx)
+	addresses, err := h.resolve(ctx)
 	if err != nil {
 		return err
 	}
@@ -254,21 +254,20 @@ func (h *host) explain() error {
 	return fmt.Errorf("%s: %s", said, next)
 }
 
-// resolve finds the addresses and the port that the user's configuration of ssh has for the
-// host.
-func (h *host) resolve(ctx context.Context) (addresses []netip.Addr, port uint16, err error) {
-	name, port, err := Target(ctx, h.name)
+// resolve returns the addresses that the user's configuration of ssh has for the host.
+func (h *host) resolve(ctx context.Context) ([]netip.Addr, error) {
+	name, _, err := Target(ctx, h.name)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	addresses, err = net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 	if err != nil {
-		return nil, 0, fmt.Errorf("host %s: looking up %q: %w: check the name", h.name, name, err)
+		return nil, fmt.Errorf("host %s: looking up %q: %w: check the name", h.name, name, err)
 	}
 	for i := range addresses {
 		addresses[i] = addresses[i].Unmap()
 	}
-	return addresses, port, nil
+	return addresses, nil
 }
 
 // Target returns the name or address, and the port, that ssh would call for a host.

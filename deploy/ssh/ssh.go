@@ -182,26 +182,19 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 			return nil, fmt.Errorf("unit %s names the node %s, and there are %d hosts: name more (--hosts)", spec.Name,
 				spec.Node, hosts)
 		}
-		nodes[spec.Node], places[spec.Name], volumes[volumeOf(spec)] = number, number, number
+		nodes[spec.Node], places[spec.Name], volumes[fleet.Volume("", spec)] = number, number, number
 	}
 	for _, spec := range specs {
 		if _, known := places[spec.Name]; known {
 			continue
 		}
-		number, shared := volumes[volumeOf(spec)]
+		number, shared := volumes[fleet.Volume("", spec)]
 		if !shared {
 			number, next = next%hosts, next+1
 		}
-		places[spec.Name], volumes[volumeOf(spec)] = number, number
+		places[spec.Name], volumes[fleet.Volume("", spec)] = number, number
 	}
 	return places, nil
-}
-
-func volumeOf(spec lab.UnitSpec) string {
-	if spec.Volume != "" {
-		return spec.Volume
-	}
-	return spec.Name
 }
 
 // connected returns the hosts, after starting an agent on each that has none.

@@ -17,8 +17,7 @@ type unit struct {
 	*fleet.Unit
 	deployment *deployment
 	host       *host
-	again      bool // its volume is as its former life has left it
-	life       int  // its number on the host
+	life       int // its number on the host
 }
 
 func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
@@ -27,7 +26,7 @@ func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
 
 // Start implements fleet.Instance.
 func (u *unit) Start(ctx context.Context) error {
-	d, how := u.deployment, process.Start{Spec: u.Spec, Again: u.again, Prepares: u.Prepares,
+	d, how := u.deployment, process.Start{Spec: u.Spec, Further: u.Further, Prepares: u.Prepares,
 		Visited: u.Visited}
 	how.Spec.Node, how.Spec.Program = "", u.host.programOf(d.deployer.programs, u.Spec)
 	// Who gives up would not know what was started.
@@ -80,7 +79,7 @@ func (u *unit) listen() {
 	if next.How != "" {
 		how = errors.New(next.How)
 	}
-	d.JudgeProcess(u.Unit, how, next.OutOfMemory, d.stopping.Load(), "on host "+u.host.name)
+	d.JudgeProcess(u.Unit, how, next.OutOfMemory, "on host "+u.host.name)
 }
 
 // Kill implements fleet.Instance.
@@ -98,10 +97,3 @@ func (u *unit) Resume(ctx context.Context) error { return u.host.tell(ctx, "Resu
 
 // End implements fleet.Instance.
 func (u *unit) End(ctx context.Context) error { return u.host.tell(ctx, "Release", u.life) }
-
-// next returns the next life of a unit.
-func (d *deployment) next(_ context.Context, ended *unit, _ bool) (*unit, error) {
-	u := d.newUnit(ended.Spec)
-	u.again = true
-	return u, nil
-}

@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -145,18 +142,8 @@ func (l *homeLife) orders(is containers.Container) ([]byte, error) {
 			orders.Setups = append(orders.Setups, words)
 		}
 	}
-	err := filepath.WalkDir(volume, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == volume {
-			return err
-		}
-		file := lab.StarterFile{Path: path, Folder: entry.IsDir()}
-		if !file.Folder {
-			file.Data, err = os.ReadFile(path)
-		}
-		orders.Files = append(orders.Files, file)
-		return err
-	})
-	if err != nil {
+	var err error
+	if orders.Files, err = fleet.VolumeFiles(volume); err != nil {
 		return nil, err
 	}
 	return containers.Packed(orders, maxSecret)
@@ -189,23 +176,18 @@ func (l *homeLife) dial(ctx context.Context) (net.Conn, error) {
 // connected waits until a server accepts, or has ended. Before that a door takes connections that
 // lead nowhere, of which clients complain.
 func (l *homeLife) connected(ctx context.Context) {
-	if l.service.Spec.Server == nil || l.service.again {
+	if l.service.Spec.Server == nil || l.service.Further {
 		return
 	}
-	for {
+	ctx, cancel := fleet.WithEnd(ctx, l.service.Ended, func() error { return errors.New("it has ended") })
+	defer cancel()
+	_ = fleet.Until(ctx, lookAgain, func() (bool, error) { // whoever waits for the server hears of its end
 		connection, err := l.trial.home.through(ctx, l.trial.trial.Endpoints[l.service.Spec.Name].Dial)
 		if err == nil {
 			_ = connection.Close() // nothing was said
-			return
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.service.Ended:
-			return
-		case <-time.After(lookAgain):
-		}
-	}
+		return err == nil, err
+	})
 }
 
 // howEnded waits for the end of the program and says how it was; nil: well. err is set where

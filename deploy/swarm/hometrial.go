@@ -123,7 +123,7 @@ func (t *homeTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error 
 // next returns another life of a unit, in the container of the one that has ended.
 func (t *homeTrial) next(_ context.Context, ended *service, _ bool) (*service, error) {
 	s := &service{Unit: fleet.NewUnit(ended.Spec), deployment: t.deployment, id: ended.id, made: ended.made,
-		token: ended.token, again: true}
+		token: ended.token}
 	before := ended.siteLife.(*homeLife)
 	s.siteLife = t.lifeIn(s, before.room, before.Starter)
 	return s, nil

@@ -27,16 +27,7 @@ func TestImagesOfTheUsers(t *testing.T) {
 	}}}
 	deploytest.Says(t, d.Preflight(t.Context(), absent), "type: docker pull "+image)
 	dockertest.Image(t, image, deploytest.Program(t))
-	left := func() (left []string) {
-		for _, n := range d.site.(*own).cluster.Nodes {
-			things, err := n.Units(t.Context())
-			deploytest.Must(t, err)
-			for _, thing := range things {
-				left = append(left, thing.ID)
-			}
-		}
-		return left
-	}
+	left := func() []string { return inSwarm(t, d) }
 	deploytest.ForeignSuite(t, d, boxed, left)
 	t.Run("services of a file", func(t *testing.T) { deploytest.ServicesSuite(t, d, image, "/data", left) })
 	t.Run("what it cannot give", func(t *testing.T) {

@@ -190,15 +190,8 @@ func (t *ownTrial) reachPublished(_ context.Context, specs []lab.UnitSpec) error
 func (t *ownTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not known after %v", upPatience))
 	defer cancel()
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	go func() {
-		select {
-		case <-ctx.Done():
-		case <-t.Failed():
-			fail(t.Failure())
-		}
-	}()
+	ctx, end := fleet.WithEnd(ctx, t.Failed(), t.Failure)
+	defer end()
 	return private.Each(ctx, t.cluster.Nodes, func(ctx context.Context, n *private.Node) error {
 		for _, spec := range specs {
 			s := t.Named(spec.Name)
@@ -215,15 +208,8 @@ func (t *ownTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
 // untilFinished waits for something of a service that is there until its part is done. The wait fails if the
 // service ends otherwise.
 func untilFinished(ctx context.Context, s *service, wait func(context.Context) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-ctx.Done():
-		case <-s.Ended:
-			cancel(errors.New("it has ended"))
-		}
-	}()
+	ctx, cancel := fleet.WithEnd(ctx, s.Ended, func() error { return errors.New("it has ended") })
+	defer cancel()
 	err := wait(ctx)
 	if s.HasFinished() {
 		return nil
@@ -249,7 +235,7 @@ func (t *ownTrial) cut(ctx context.Context, s *service, off bool) error {
 // or elsewhere, where its scheduler wants it, unless the layout does.
 func (t *ownTrial) next(_ context.Context, ended *service, elsewhere bool) (*service, error) {
 	s := t.newService(ended.Spec)
-	s.id, s.made, s.former, s.token, s.again = ended.id, ended.made, ended.former, ended.token, true
+	s.id, s.made, s.former, s.token = ended.id, ended.made, ended.former, ended.token
 	s.made.TaskTemplate.Placement = on(t.life(ended).node)
 	if elsewhere {
 		s.made.TaskTemplate.Placement = t.wanted(ended.Spec)

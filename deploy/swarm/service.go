@@ -24,7 +24,6 @@ type service struct {
 	made       engine.Service // what it was made of
 	former     []string       // IDs of the tasks that were former lives
 	token      string
-	again      bool // it is not the first life
 }
 
 // siteLife implements what differs between the services of a private swarm (ownLife) and one of the user's
@@ -62,7 +61,7 @@ func (d *deployment) newService(spec lab.UnitSpec) *service {
 
 // Start implements fleet.Instance.
 func (s *service) Start(ctx context.Context) error {
-	if s.again {
+	if s.Further {
 		return s.startAgain(ctx)
 	}
 	return s.start(ctx)

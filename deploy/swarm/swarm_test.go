@@ -102,22 +102,25 @@ func waiting() lab.Layout {
 // TestSuite runs the suite that every deployer must pass.
 func TestSuite(t *testing.T) {
 	d := deployer(t)
-	deploytest.Suite(t, d, func() []string {
-		var things []string
-		for _, n := range d.site.(*own).cluster.Nodes {
-			found, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
-			deploytest.Must(t, err)
-			for _, thing := range found {
-				if thing.Kind != "image" && thing.Label != private.Stays {
-					things = append(things, thing.Kind+" "+thing.ID+" on "+n.Name)
-				}
-			}
-			if err := n.Run(t.Context(), "sh", "-c", "! tc qdisc show dev eth0 | grep tbf"); err != nil {
-				things = append(things, fmt.Sprintf("a rate of %s: %v", n.Name, err))
+	deploytest.Suite(t, d, func() []string { return inSwarm(t, d) })
+}
+
+// inSwarm returns what there is of trials, and the nodes whose links are slowed.
+func inSwarm(t *testing.T, d *Deployer) (things []string) {
+	t.Helper()
+	for _, n := range d.site.(*own).cluster.Nodes {
+		found, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
+		deploytest.Must(t, err)
+		for _, thing := range found {
+			if thing.Kind != "image" && thing.Label != private.Stays {
+				things = append(things, thing.Kind+" "+thing.ID+" on "+n.Name)
 			}
 		}
-		return things
-	})
+		if err := n.Run(t.Context(), "sh", "-c", "! tc qdisc show dev eth0 | grep tbf"); err != nil {
+			things = append(things, fmt.Sprintf("a rate of %s: %v", n.Name, err))
+		}
+	}
+	return things
 }
 
 // TestNodesStayInTheNetworkBetweenTrials: what keeps a node in the network of the units is not

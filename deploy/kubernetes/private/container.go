@@ -66,7 +66,7 @@ func (n *Node) Resume(ctx context.Context, c Container) error {
 }
 
 func (n *Node) tasks(ctx context.Context, what string, c Container) error {
-	return n.host.Run(ctx, "ctr", "--namespace=k8s.io", "tasks", what, c.id())
+	return n.Run(ctx, "ctr", "--namespace=k8s.io", "tasks", what, c.id())
 }
 
 // frozen reports whether the container is paused.
@@ -77,7 +77,7 @@ func (n *Node) frozen(ctx context.Context, c Container) (bool, error) {
 
 // states returns the states of all that the node's engine runs, or has run, by the IDs of containers.
 func (n *Node) states(ctx context.Context) (map[string]string, error) {
-	text, err := n.host.Command(ctx, "ctr", "--namespace=k8s.io", "tasks", "ls").Output()
+	text, err := n.Command(ctx, "ctr", "--namespace=k8s.io", "tasks", "ls").Output()
 	if err != nil {
 		return nil, fmt.Errorf("list what runs on %s: %w", n.Name, err)
 	}
@@ -117,7 +117,7 @@ func (n *Node) Cut(ctx context.Context, pid int, off bool) error {
 	if err != nil {
 		return err
 	}
-	return n.host.Run(ctx, "ip", "link", "set", link, map[bool]string{true: "down", false: "up"}[off])
+	return n.Run(ctx, "ip", "link", "set", link, map[bool]string{true: "down", false: "up"}[off])
 }
 
 // linkOf finds something among the links of a process.
@@ -136,7 +136,7 @@ func linkOf(ctx context.Context, pid int, pattern string) (string, error) {
 
 // link returns the name of the node's link of that number.
 func (n *Node) link(ctx context.Context, number string) (string, error) {
-	text, err := n.host.Command(ctx, "ip", "-oneline", "link").Output()
+	text, err := n.Command(ctx, "ip", "-oneline", "link").Output()
 	if err != nil {
 		return "", fmt.Errorf("list the links of %s: %w", n.Name, err)
 	}

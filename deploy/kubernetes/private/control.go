@@ -65,7 +65,7 @@ func (c *Cluster) startServer() error {
 	key := c.authority.path
 	return c.kubernetes(c.control(), "apiserver", "--etcd-servers=http://127.0.0.1:2379",
 		"--bind-address="+c.control().Address, "--advertise-address="+c.control().Address, "--secure-port=6443",
-		fmt.Sprintf("--service-cluster-ip-range=%s0/24", c.hosts.Range(serviceRange)),
+		fmt.Sprintf("--service-cluster-ip-range=%s0/24", c.Hosts.Range(serviceRange)),
 		"--tls-cert-file="+key("server.crt"), "--tls-private-key-file="+key("server.key"),
 		"--client-ca-file="+key("ca.crt"),
 		"--kubelet-client-certificate="+key("to-kubelet.crt"), "--kubelet-client-key="+key("to-kubelet.key"),

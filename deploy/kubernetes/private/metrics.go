@@ -64,7 +64,6 @@ const metricsName = "metrics-server.kube-system.svc"
 // registerMetrics tells the API server who answers for metrics.k8s.io. The service has no
 // pod: its end is the daemon.
 func (c *Cluster) registerMetrics(ctx context.Context) error {
-	type named map[string]any
 	trusted, err := os.ReadFile(c.authority.path("ca.crt"))
 	if err != nil {
 		return err

@@ -20,9 +20,8 @@ import (
 
 // Node is a node that runs pods.
 type Node struct {
-	Name    string
+	*hosts.Host
 	cluster *Cluster
-	host    *hosts.Host
 	pods    int    // number of its range of addresses
 	dir     string // of its files
 	group   string // control group of its pods, below every controller
@@ -72,15 +71,15 @@ func (n *Node) startEngine(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := n.host.Run(ctx, "sh", "-c", furnish, n.dir); err != nil {
+	if err := n.Run(ctx, "sh", "-c", furnish, n.dir); err != nil {
 		return fmt.Errorf("furnish %s: %w", n.Name, err)
 	}
-	if err := n.cluster.run(n.host, "containerd", "containerd", "--config="+n.file("containerd.toml"),
+	if err := n.cluster.run(n.Host, "containerd", "containerd", "--config="+n.file("containerd.toml"),
 		"--log-level=warn"); err != nil {
 		return err
 	}
 	err = n.cluster.await(ctx, "containerd does not answer",
-		func(ctx context.Context) error { return n.host.Run(ctx, "ctr", "version") })
+		func(ctx context.Context) error { return n.Run(ctx, "ctr", "version") })
 	if err != nil {
 		return err
 	}
@@ -91,20 +90,11 @@ func (n *Node) startEngine(ctx context.Context) error {
 	return n.Import(ctx, bytes.NewReader(pause))
 }
 
-// Host returns what stands for the node.
-func (n *Node) Host() *hosts.Host { return n.host }
-
-// Link takes the node off the network, or puts it back.
-func (n *Node) Link(ctx context.Context, up bool) error { return n.host.Link(ctx, up) }
-
-// Kill ends the node with all that runs on it, as a power cut does.
-func (n *Node) Kill(ctx context.Context) error { return n.host.Kill(ctx) }
-
 // Boot starts a node that was killed and returns when its agent works again. What was on its
 // disk is there, and the way to others; what was in memory is not.
 func (n *Node) Boot(ctx context.Context) error {
 	// The kubelet would look for what ran in each of the control groups that are left.
-	err := errors.Join(cgroup.RemoveHost(cgroup.Root, n.cluster.label, n.Name), n.host.Boot(ctx))
+	err := errors.Join(cgroup.RemoveHost(cgroup.Root, n.cluster.label, n.Name), n.Host.Boot(ctx))
 	if err != nil {
 		return err
 	}
@@ -112,7 +102,7 @@ func (n *Node) Boot(ctx context.Context) error {
 		if other == n {
 			continue
 		}
-		if err := n.host.Route(ctx, podRange+i, "via "+other.host.Address); err != nil {
+		if err := n.Route(ctx, podRange+i, "via "+other.Address); err != nil {
 			return err
 		}
 	}
@@ -133,15 +123,14 @@ func (n *Node) Boot(ctx context.Context) error {
 }
 
 // KubeletAddress returns where the agent of Kubernetes listens, as host:port.
-func (n *Node) KubeletAddress() string { return net.JoinHostPort(n.host.Address, "10250") }
+func (n *Node) KubeletAddress() string { return net.JoinHostPort(n.Address, "10250") }
 
 func (n *Node) file(name string) string { return filepath.Join(n.dir, name) }
 
 // describeNetwork writes how pods are joined to the network: by a bridge of the node's,
 // with addresses of its own range.
 func (n *Node) describeNetwork(path string) error {
-	type named map[string]any
-	subnet := n.cluster.hosts.Range(n.pods) + "0/24"
+	subnet := n.cluster.Hosts.Range(n.pods) + "0/24"
 	return writeJSON(path, named{"cniVersion": "0.4.0", "name": "pods", "plugins": []named{{
 		"type": "bridge", "bridge": "pods", "isGateway": true, "hairpinMode": true,
 		"ipam": named{"type": "host-local", "ranges": [][]named{{{"subnet": subnet}}},
@@ -151,7 +140,7 @@ func (n *Node) describeNetwork(path string) error {
 
 // Import loads an image onto the node, in the format of `docker save`.
 func (n *Node) Import(ctx context.Context, archive io.Reader) error {
-	load := n.host.Command(ctx, "ctr", "--namespace=k8s.io", "images", "import", "--snapshotter=overlayfs", "-")
+	load := n.Command(ctx, "ctr", "--namespace=k8s.io", "images", "import", "--snapshotter=overlayfs", "-")
 	load.Stdin = archive
 	if text, err := load.CombinedOutput(); err != nil {
 		return fmt.Errorf("load an image onto %s: %w: %s", n.Name, err, text)
@@ -175,9 +164,9 @@ func (n *Node) join(ctx context.Context) error {
 		return err
 	}
 	err = errors.Join(n.route(ctx),
-		c.kubernetes(n.host, "kubelet", append([]string{"--config=" + agent, "--kubeconfig=" + access,
-			"--hostname-override=" + n.Name, "--node-ip=" + n.host.Address}, c.flags...)...),
-		c.kubernetes(n.host, "proxy", "--config="+proxy))
+		c.kubernetes(n.Host, "kubelet", append([]string{"--config=" + agent, "--kubeconfig=" + access,
+			"--hostname-override=" + n.Name, "--node-ip=" + n.Address}, c.flags...)...),
+		c.kubernetes(n.Host, "proxy", "--config="+proxy))
 	if err != nil {
 		return err
 	}
@@ -220,24 +209,23 @@ func (n *Node) Cordon(ctx context.Context, off bool) error {
 // route lets all others reach the node's pods, and this host services, through the first
 // node; what a node sends to a service must have a way to begin with.
 func (n *Node) route(ctx context.Context) error {
-	err := n.cluster.hosts.Route(ctx, n.pods, n.host)
+	err := n.cluster.Hosts.Route(ctx, n.pods, n.Host)
 	if n == n.cluster.Nodes[0] {
-		err = errors.Join(err, n.cluster.hosts.RouteHere(ctx, serviceRange, n.host))
+		err = errors.Join(err, n.cluster.Hosts.RouteHere(ctx, serviceRange, n.Host))
 	}
-	return errors.Join(err, n.host.Route(ctx, serviceRange, "dev eth0"))
+	return errors.Join(err, n.Route(ctx, serviceRange, "dev eth0"))
 }
 
 // configureAgent writes the kubelet's configuration and returns its path. Nothing that it
 // would remove for want of room could be loaded again.
 func (n *Node) configureAgent() (string, error) {
-	type named map[string]any
 	key, path := n.cluster.authority.path, n.file("kubelet.json")
 	return path, writeJSON(path, named{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"authentication": named{"anonymous": named{"enabled": false}, "webhook": named{"enabled": true},
 			"x509": named{"clientCAFile": key("ca.crt")}},
 		"authorization": named{"mode": "Webhook"},
-		"tlsCertFile":   key(n.Name + ".crt"), "tlsPrivateKeyFile": key(n.Name + ".key"), "address": n.host.Address,
+		"tlsCertFile":   key(n.Name + ".crt"), "tlsPrivateKeyFile": key(n.Name + ".key"), "address": n.Address,
 		"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "cgroupDriver": "cgroupfs",
 		"cgroupRoot":    n.group,
 		"clusterDomain": "cluster.local", "resolvConf": "", "failSwapOn": false, "makeIPTablesUtilChains": false,
@@ -253,7 +241,6 @@ const MaxPods = 200
 // configureProxy writes the configuration of what directs calls of services, and returns
 // its path. It leaves settings alone that are the whole machine's.
 func (n *Node) configureProxy() (string, error) {
-	type named map[string]any
 	access, err := n.cluster.authority.configure("proxy", n.cluster.server)
 	if err != nil {
 		return "", err
@@ -263,7 +250,7 @@ func (n *Node) configureProxy() (string, error) {
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "nftables",
 		"clientConnection": named{"kubeconfig": access}, "hostnameOverride": n.Name,
 		// Two ranges, those of the pods. Calls from elsewhere come back the way they went.
-		"clusterCIDR": n.cluster.hosts.Range(podRange) + "0/23",
+		"clusterCIDR": n.cluster.Hosts.Range(podRange) + "0/23",
 		"conntrack":   named{"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
 		"nftables":    named{"minSyncPeriod": "100ms"},
 	})

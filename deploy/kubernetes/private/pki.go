@@ -114,7 +114,6 @@ func (a *authority) path(file string) string { return filepath.Join(a.folder, fi
 // configure writes the file by which a part finds the server and proves who it is, and
 // returns its path.
 func (a *authority) configure(file, server string) (string, error) {
-	type named map[string]any
 	path := a.path(file + ".config")
 	return path, writeJSON(path, named{
 		"apiVersion": "v1", "kind": "Config", "current-context": "cleave",
@@ -136,6 +135,9 @@ func (a *authority) client(file string) (*tls.Config, error) {
 	trusted.AddCert(a.certificate)
 	return &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{pair}}, nil
 }
+
+// named is an object of JSON.
+type named map[string]any
 
 // writeJSON writes a configuration that nobody else may read. Kubernetes reads YAML,
 // which JSON is.

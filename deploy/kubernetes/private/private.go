@@ -44,14 +44,15 @@ const upPatience = 3 * time.Minute
 // Cluster is a cluster that runs.
 type Cluster struct {
 	API   *api.Client // as its administrator
+	Hosts *hosts.Set  // of the control plane, and of the nodes
 	Nodes []*Node     // that run pods
+	// Alive ends with the cluster; its cause says which part of it has ended, and how.
+	Alive context.Context
 
 	dir, label string
 	flags      []string // of the kubelets
-	hosts      *hosts.Set
 	authority  *authority
-	server     string          // the API server, as https://host:port
-	alive      context.Context // ends with the cluster, and with any of its daemons
+	server     string // the API server, as https://host:port
 	end        context.CancelCauseFunc
 }
 
@@ -84,7 +85,7 @@ func Missing() error {
 // carries the label. Its kubelets have flags beside their configuration.
 func Up(ctx context.Context, dir, label string, flags ...string) (_ *Cluster, err error) {
 	c := &Cluster{dir: dir, label: label, flags: flags}
-	c.alive, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.Alive, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("bring up a private cluster: %w", err), c.Close())
@@ -92,7 +93,7 @@ func Up(ctx context.Context, dir, label string, flags ...string) (_ *Cluster, er
 	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not up after %v", upPatience))
 	defer cancel()
-	if c.hosts, err = hosts.Make(ctx, label, append([]string{"control"}, Nodes()...)...); err != nil {
+	if c.Hosts, err = hosts.Make(ctx, label, append([]string{"control"}, Nodes()...)...); err != nil {
 		return nil, err
 	}
 	if err := c.prepare(); err != nil {
@@ -121,7 +122,7 @@ func Up(ctx context.Context, dir, label string, flags ...string) (_ *Cluster, er
 }
 
 // control returns the host of the control plane.
-func (c *Cluster) control() *hosts.Host { return c.hosts.Hosts()[0] }
+func (c *Cluster) control() *hosts.Host { return c.Hosts.Hosts()[0] }
 
 // prepare makes the cluster's folders and certificates.
 func (c *Cluster) prepare() error {
@@ -137,15 +138,14 @@ func (c *Cluster) prepare() error {
 		return err
 	}
 	c.server = "https://" + c.control().Address + ":6443"
-	for i, host := range c.hosts.Hosts()[1:] {
-		node := &Node{Name: host.Name, cluster: c, host: host, pods: podRange + i,
-			dir: filepath.Join(c.dir, host.Name)}
+	for i, host := range c.Hosts.Hosts()[1:] {
+		node := &Node{Host: host, cluster: c, pods: podRange + i, dir: filepath.Join(c.dir, host.Name)}
 		c.Nodes = append(c.Nodes, node)
 		err = errors.Join(err, c.authority.issue(node.Name, "system:node:"+node.Name, "system:nodes", host.Address))
 	}
 	return errors.Join(err,
 		c.authority.issue("server", "kube-apiserver", "", "127.0.0.1", c.control().Address,
-			c.hosts.Range(serviceRange)+"1"),
+			c.Hosts.Range(serviceRange)+"1"),
 		c.authority.issue("admin", "admin", "system:masters"),
 		c.authority.issue("to-kubelet", "kube-apiserver-kubelet-client", "system:masters"),
 		c.authority.issue("controllers", "system:kube-controller-manager", ""),
@@ -197,20 +197,6 @@ func lastWords(path string) string {
 	return ": " + strings.Join(lines[max(0, len(lines)-3):], "; ")
 }
 
-// Here returns the address of this host in the network of the nodes, which pods reach.
-func (c *Cluster) Here() string { return c.hosts.Here() }
-
-// RouteTo has this host reach an address through a node; nil: as others of its range.
-func (c *Cluster) RouteTo(ctx context.Context, address string, via *hosts.Host) error {
-	return c.hosts.RouteTo(ctx, address, via)
-}
-
-// Show lets all nodes see a file system that was mounted at a folder of this host since they came up.
-func (c *Cluster) Show(folder string) error { return c.hosts.Show(folder) }
-
-// Units returns the daemons of the control plane and of the nodes, for a meter.
-func (c *Cluster) Units() []lab.Unit { return c.hosts.Units() }
-
 // Named is nil where no node that runs pods has the name.
 func (c *Cluster) Named(name string) *Node {
 	for _, node := range c.Nodes {
@@ -220,9 +206,6 @@ func (c *Cluster) Named(name string) *Node {
 	}
 	return nil
 }
-
-// Alive ends with the cluster; its cause says which part of it has ended, and how.
-func (c *Cluster) Alive() context.Context { return c.alive }
 
 // errClosed is why a cluster ends in good order.
 var errClosed = errors.New("the cluster was closed")
@@ -235,8 +218,8 @@ func (c *Cluster) await(ctx context.Context, what string, ask func(context.Conte
 			return nil
 		}
 		select {
-		case <-c.alive.Done():
-			return context.Cause(c.alive)
+		case <-c.Alive.Done():
+			return context.Cause(c.Alive)
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w (last answer: %w)", what, context.Cause(ctx), err)
 		case <-time.After(askAgain):
@@ -254,8 +237,8 @@ func (c *Cluster) Close() error {
 		c.API.Close()
 	}
 	var err error
-	if c.hosts != nil {
-		err = c.hosts.Close()
+	if c.Hosts != nil {
+		err = c.Hosts.Close()
 	}
 	for _, node := range c.Nodes {
 		err = errors.Join(err, cgroup.RemoveHost(cgroup.Root, c.label, node.Name))

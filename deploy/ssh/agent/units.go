@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -31,21 +32,12 @@ func (l *life) say(what Heard) {
 	}
 }
 
-// said and logged are io.Writers of what a unit says and logs.
-type (
-	said   struct{ life *life }
-	logged struct{ life *life }
-)
+// writer is an io.Writer that gets a copy of everything.
+type writer func(copied []byte)
 
 // Write implements io.Writer.
-func (s said) Write(data []byte) (int, error) {
-	s.life.say(Heard{Out: append([]byte(nil), data...)})
-	return len(data), nil
-}
-
-// Write implements io.Writer.
-func (l logged) Write(data []byte) (int, error) {
-	l.life.say(Heard{Log: append([]byte(nil), data...)})
+func (w writer) Write(data []byte) (int, error) {
+	w(bytes.Clone(data))
 	return len(data), nil
 }
 
@@ -99,13 +91,17 @@ func (h *Host) Start(start process.Start, started *Started) error {
 		return err
 	}
 	l := &life{heard: make(chan Heard, heardAhead), gone: h.gone}
-	output := process.Output{Out: said{l}, Log: logged{l}, Ended: func(how error, outOfMemory bool) {
-		end := Heard{Ended: true, OutOfMemory: outOfMemory}
-		if how != nil {
-			end.How = how.Error()
-		}
-		l.say(end)
-	}}
+	output := process.Output{
+		Out: writer(func(data []byte) { l.say(Heard{Out: data}) }),
+		Log: writer(func(data []byte) { l.say(Heard{Log: data}) }),
+		Ended: func(how error, outOfMemory bool) {
+			end := Heard{Ended: true, OutOfMemory: outOfMemory}
+			if how != nil {
+				end.How = how.Error()
+			}
+			l.say(end)
+		},
+	}
 	if l.unit, l.Instance, err = trial.Start(start, output); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 )
+
+// Visit acts as a client at an address; it returns an error if it could not.
+type Visit = func(ctx context.Context, address string) error
 
 // outputPatience is how long the output of a command that has ended may stay open.
 const outputPatience = time.Second
@@ -50,5 +54,27 @@ func commandVisit(spec lab.UnitSpec) Visit {
 			return fmt.Errorf("%s: %w: %s", words[0], err, last)
 		}
 		return fmt.Errorf("%s: %w", words[0], err)
+	}
+}
+
+// PortVisit returns the visit of a container whose health check is a call of its port.
+func PortVisit(check *lab.HealthCheck) Visit {
+	return func(ctx context.Context, address string) error {
+		if check.Path == "" {
+			return nil // it was connected to before
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+check.Path, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultTransport.RoundTrip(request) // a redirection is an answer
+		if err != nil {
+			return err
+		}
+		if answer.StatusCode >= http.StatusBadRequest {
+			err = fmt.Errorf("GET %s: %s", check.Path, answer.Status)
+		}
+		_ = answer.Body.Close() // of which nothing was read
+		return err
 	}
 }
