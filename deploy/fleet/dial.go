@@ -16,8 +16,8 @@ const (
 	dialPatience = time.Second
 )
 
-// Dial connects to a unit at an address as DialThrough does. It gives up when ended is closed: then the unit's
-// program has ended.
+// Dial connects to a unit at an address as DialThrough does. It gives up when ended is closed, which tells
+// that the unit's program has ended.
 func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (net.Conn, error) {
 	ctx, cancel := WithEnd(ctx, ended, func() error { return errors.New("its program has ended") })
 	defer cancel()

@@ -32,7 +32,7 @@ func (u *Unit) AwaitListening(ctx context.Context, address string, patience time
 	})
 }
 
-// AwaitListens waits until a look shows that the unit listens. The pause between two looks grows up to longest.
+// AwaitListens waits until a look shows that the unit listens. The pauses between looks grow up to longest.
 func (u *Unit) AwaitListens(
 	ctx context.Context, patience, longest time.Duration, listens func(context.Context) bool,
 ) error {
