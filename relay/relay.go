@@ -36,7 +36,8 @@ const (
 type Relay struct {
 	unit     string
 	listener net.Listener
-	ended    chan struct{}
+	ended    context.Context // of the relay's life; end ends it
+	end      context.CancelFunc
 	passing  sync.WaitGroup
 
 	mu     sync.Mutex
@@ -62,8 +63,8 @@ func Listen(host, unit, target string) (*Relay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen in front of unit %s: %w", unit, err)
 	}
-	r := &Relay{unit: unit, target: target, listener: listener, ended: make(chan struct{}),
-		open: map[net.Conn]bool{}}
+	r := &Relay{unit: unit, target: target, listener: listener, open: map[net.Conn]bool{}}
+	r.ended, r.end = context.WithCancel(context.Background())
 	r.passing.Go(func() {
 		_ = accept.Each(listener, func(from net.Conn) { // until it is closed
 			r.passing.Go(func() { r.forward(from) })
@@ -109,16 +110,14 @@ func (r *Relay) forward(from net.Conn) {
 
 // dial connects to the unit. It tries for dialPatience: the unit may be starting.
 func (r *Relay) dial() (net.Conn, error) {
-	for deadline := time.Now().Add(dialPatience); ; r.wait(time.Now().Add(dialAgain)) {
-		to, err := net.DialTimeout("tcp", r.Target(), time.Until(deadline))
-		if err == nil || time.Until(deadline) < dialAgain {
+	ctx, cancel := context.WithTimeout(r.ended, dialPatience)
+	defer cancel()
+	for {
+		to, err := new(net.Dialer).DialContext(ctx, "tcp", r.Target())
+		if err == nil || ctx.Err() != nil {
 			return to, err
 		}
-		select {
-		case <-r.ended:
-			return nil, err
-		default:
-		}
+		r.wait(time.Now().Add(dialAgain))
 	}
 }
 
@@ -126,14 +125,12 @@ func (r *Relay) dial() (net.Conn, error) {
 func (r *Relay) keep(c net.Conn) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	select {
-	case <-r.ended:
+	if r.ended.Err() != nil {
 		_ = c.Close() // nothing was sent
 		return false
-	default:
-		r.open[c] = true
-		return true
 	}
+	r.open[c] = true
+	return true
 }
 
 // drop closes a connection that is no longer used.
@@ -219,7 +216,7 @@ func (r *Relay) wait(then time.Time) {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-r.ended:
+	case <-r.ended.Done():
 	}
 }
 
@@ -292,7 +289,7 @@ func (r *Relay) probe(ctx context.Context, bytes int) (time.Duration, error) {
 // Close closes the listener and all connections, and returns when nothing is forwarded any more.
 func (r *Relay) Close() error {
 	r.mu.Lock()
-	close(r.ended)
+	r.end()
 	for c := range r.open {
 		_ = c.Close() // forward closes it, too
 	}

@@ -6,7 +6,9 @@ import (
 	"crypto/rand"
 	"io"
 	"net"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -141,6 +143,31 @@ func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
 		must(t, err)
 	case <-time.After(10 * time.Second):
 		t.Error("it does not end")
+	}
+}
+
+// TestCloseDoesNotWaitForAUnitThatAcceptsNobody: its queue is full, and so the kernel answers no caller.
+func TestCloseDoesNotWaitForAUnitThatAcceptsNobody(t *testing.T) {
+	unit, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	must(t, err)
+	t.Cleanup(func() { _ = syscall.Close(unit) })
+	must(t, syscall.Bind(unit, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	must(t, syscall.Listen(unit, 0))
+	at, err := syscall.Getsockname(unit)
+	must(t, err)
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(at.(*syscall.SockaddrInet4).Port))
+	for err == nil { // until it is full
+		var waits net.Conn
+		if waits, err = net.DialTimeout("tcp", address, 100*time.Millisecond); err == nil {
+			t.Cleanup(func() { _ = waits.Close() })
+		}
+	}
+	r, err := Listen("127.0.0.1", "stock", address)
+	must(t, err)
+	time.AfterFunc(50*time.Millisecond, func() { _ = r.Close() })
+	began := time.Now()
+	if _, err := r.dial(); err == nil || time.Since(began) > dialPatience/2 {
+		t.Errorf("%v after %v, want an error when the relay is closed", err, time.Since(began))
 	}
 }
 
