@@ -80,51 +80,52 @@ func Make(root, label, trial, unit string, limits lab.Limits) (_ *Group, err err
 	per := strconv.FormatInt(period.Microseconds(), 10)
 	bytes := strconv.FormatInt(limits.Memory, 10)
 	if g.unified {
-		if err := write(root, "cgroup.subtree_control", "+cpu +memory"); err != nil {
-			return nil, err
-		}
 		g.cpu = filepath.Join(root, folder)
 		g.memory = g.cpu
-		if err := os.Mkdir(g.cpu, 0o755); err != nil {
-			return nil, err
-		}
+		err = write(root, "cgroup.subtree_control", "+cpu +memory")
+	} else {
 		if limits.CPU > 0 {
-			err = write(g.cpu, "cpu.max", quota+" "+per)
+			g.cpu = filepath.Join(root, "cpu", folder)
 		}
 		if limits.Memory > 0 {
-			err = errors.Join(err, write(g.memory, "memory.max", bytes), write(g.memory, "memory.swap.max", "0"))
-		}
-		return g, err
-	}
-	if limits.CPU > 0 {
-		g.cpu = filepath.Join(root, "cpu", folder)
-		if err := os.Mkdir(g.cpu, 0o755); err != nil {
-			return nil, err
-		}
-		if err := errors.Join(write(g.cpu, "cpu.cfs_period_us", per),
-			write(g.cpu, "cpu.cfs_quota_us", quota)); err != nil {
-			return nil, err
+			g.memory = filepath.Join(root, "memory", folder)
 		}
 	}
-	if limits.Memory > 0 {
-		g.memory = filepath.Join(root, "memory", folder)
-		if err := os.Mkdir(g.memory, 0o755); err != nil {
-			return nil, err
-		}
-		if err := write(g.memory, "memory.limit_in_bytes", bytes); err != nil {
-			return nil, err
-		}
-		// Not every kernel counts what is swapped out.
-		if err := write(g.memory, "memory.memsw.limit_in_bytes", bytes); err != nil &&
-			!errors.Is(err, fs.ErrNotExist) {
-			return nil, err
+	for _, made := range g.Folders() {
+		if err == nil {
+			err = os.Mkdir(made, 0o755)
 		}
 	}
-	return g, nil
+	switch {
+	case err != nil || limits.CPU == 0:
+	case g.unified:
+		err = write(g.cpu, "cpu.max", quota+" "+per)
+	default:
+		err = errors.Join(write(g.cpu, "cpu.cfs_period_us", per), write(g.cpu, "cpu.cfs_quota_us", quota))
+	}
+	switch {
+	case err != nil || limits.Memory == 0:
+	case g.unified:
+		err = errors.Join(write(g.memory, "memory.max", bytes), writeOptional(g.memory, "memory.swap.max", "0"))
+	default: // in this order: the second is not below the first
+		err = errors.Join(write(g.memory, "memory.limit_in_bytes", bytes),
+			writeOptional(g.memory, "memory.memsw.limit_in_bytes", bytes))
+	}
+	return g, err
 }
 
 func write(folder, file, text string) error {
 	return os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644)
+}
+
+// writeOptional writes to a file that a kernel which does not count what is swapped out lacks. Such a kernel
+// says that the file may not be made.
+func writeOptional(folder, file, text string) error {
+	err := write(folder, file, text)
+	if _, missing := os.Stat(filepath.Join(folder, file)); errors.Is(missing, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // Folders returns the folders of the group.
@@ -148,16 +149,19 @@ func (g *Group) OutOfMemory() bool {
 	if g.unified {
 		file = "memory.events"
 	}
-	text, err := os.ReadFile(filepath.Join(g.memory, file))
-	if g.memory == "" || err != nil {
-		return false
-	}
+	killed := lastWord(filepath.Join(g.memory, file), "oom_kill")
+	return g.memory != "" && killed != "" && killed != "0"
+}
+
+// lastWord returns the last word of the line of a file that begins with another one; "": there is none.
+func lastWord(path, first string) string {
+	text, _ := os.ReadFile(path) // it may be gone
 	for line := range strings.Lines(string(text)) {
-		if killed, is := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); is {
-			return killed != "0"
+		if words := strings.Fields(line); len(words) > 1 && words[0] == first {
+			return words[len(words)-1]
 		}
 	}
-	return false
+	return ""
 }
 
 // Remove removes the group, whose processes have ended.
@@ -217,15 +221,13 @@ const labelWords = 3
 
 // RemoveTrial removes the groups of a trial, whose units have ended.
 func RemoveTrial(root, label, trial string) error {
-	return removeNamed(root, begins(nameOf(label, trial, "")))
+	begin := nameOf(label, trial, "")
+	return removeNamed(root, func(group string) bool { return strings.HasPrefix(group, begin) })
 }
 
 // RemoveConductor removes all groups of a conductor, whose processes have ended.
-func RemoveConductor(root, label string) error { return removeNamed(root, begins(prefix+label+"-")) }
-
-// begins returns the test for a name that begins so.
-func begins(with string) func(name string) bool {
-	return func(name string) bool { return strings.HasPrefix(name, with) }
+func RemoveConductor(root, label string) error {
+	return removeNamed(root, func(group string) bool { return strings.HasPrefix(group, prefix+label+"-") })
 }
 
 // RemoveHost removes what MakeHost has made.
@@ -244,7 +246,8 @@ func First(root, path string) int {
 	for _, file := range files {
 		text, _ := os.ReadFile(file) // none, when it is gone
 		for _, number := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(number); err == nil && leads(number) {
+			pid, err := strconv.Atoi(number)
+			if err == nil && lastWord(filepath.Join("/proc", number, "status"), "NSpid:") == "1" {
 				return pid
 			}
 		}
@@ -255,25 +258,19 @@ func First(root, path string) int {
 // CPU returns the processor time of all processes of a group, of ended ones, too. path is the path of the
 // group below every controller.
 func CPU(root, path string) (time.Duration, error) {
+	used, unit := lastWord(filepath.Join(root, path, "cpu.stat"), "usage_usec"), time.Microsecond
 	if !unified(root) {
 		text, err := os.ReadFile(filepath.Join(root, "cpuacct", path, "cpuacct.usage"))
 		if err != nil {
 			return 0, err
 		}
-		nanoseconds, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-		return time.Duration(nanoseconds), err
+		used, unit = strings.TrimSpace(string(text)), time.Nanosecond
 	}
-	text, err := os.ReadFile(filepath.Join(root, path, "cpu.stat"))
+	n, err := strconv.ParseInt(used, 10, 64)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("the control group %s does not tell its processor time: %w", path, err)
 	}
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) == 2 && words[0] == "usage_usec" {
-			microseconds, err := strconv.ParseInt(words[1], 10, 64)
-			return time.Duration(microseconds) * time.Microsecond, err
-		}
-	}
-	return 0, fmt.Errorf("%s does not count processor time", path)
+	return time.Duration(n) * unit, nil
 }
 
 // Bind keeps all processes of a group on processors, such as "0,2-3". path is the path of the group below
@@ -283,17 +280,6 @@ func Bind(root, path, processors string) error {
 		root = filepath.Join(root, "cpuset")
 	}
 	return write(filepath.Join(root, path), "cpuset.cpus", processors)
-}
-
-// leads reports whether a process is the first of its PID namespace, or of none but ours.
-func leads(number string) bool {
-	text, _ := os.ReadFile(filepath.Join("/proc", number, "status")) // it may have ended
-	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == "NSpid:" {
-			return words[len(words)-1] == "1"
-		}
-	}
-	return false
 }
 
 // removeNamed removes the groups with the names that are meant.

@@ -51,6 +51,21 @@ func TestTheFilesOfVersion2(t *testing.T) {
 	deploytest.Must(t, Remove(folder))
 }
 
+// TestFilesThatAKernelLacks are passed over; other errors are told.
+func TestFilesThatAKernelLacks(t *testing.T) {
+	folder := filepath.Join(Root, "memory")
+	if unified(Root) {
+		folder = Root
+	}
+	if _, err := os.Stat(folder); err != nil {
+		t.Skip(err)
+	}
+	deploytest.NoError(t, writeOptional(folder, "memory.nothing", "0"))
+	if err := writeOptional(folder, "cgroup.procs", "no number"); err == nil {
+		t.Error("a process that is none is in the group")
+	}
+}
+
 // TestTheGroupOfAHostIsRemoved, and not that of another whose name begins the same.
 func TestTheGroupOfAHostIsRemoved(t *testing.T) {
 	root, left := t.TempDir(), []string{}
