@@ -40,11 +40,23 @@ func (v *Volume) ask(ctx context.Context, into *answer, words ...string) error {
 	if into == nil {
 		into = &answer{}
 	}
-	if wrong := xml.Unmarshal(text, into); err != nil || wrong != nil || into.Failed != 0 {
-		return fmt.Errorf("gluster %s: %s (%w)", strings.Join(words, " "),
-			strings.TrimSpace(into.Problem+" "+string(text[:min(len(text), 300)])), errors.Join(err, wrong))
+	if err = into.read(text, err); err != nil {
+		return fmt.Errorf("gluster %s: %w", strings.Join(words, " "), err)
 	}
 	return nil
+}
+
+// read reads the answer of a command. how is the error with which the command ended; it may end well although
+// the servers have refused.
+func (a *answer) read(text []byte, how error) error {
+	err := errors.Join(how, xml.Unmarshal(text, a))
+	if err == nil && a.Failed != 0 {
+		err = fmt.Errorf("result %d", a.Failed)
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s (%w)", strings.TrimSpace(a.Problem+" "+string(text[:min(len(text), 300)])), err)
 }
 
 // reaches reports whether the mount is connected to a brick, as it says itself.

@@ -185,11 +185,12 @@ func (v *Volume) mount(ctx context.Context, label string, lost func(error)) erro
 	}
 	go func() {
 		defer close(v.ended)
-		err := v.client.Wait()
+		_ = v.client.Wait() // its state says how it ended
 		select {
 		case <-v.closing:
 		default:
-			lost(fmt.Errorf("the replicated disk is gone: %s ended (%w)%s", Client, err, v.said.LastWords()))
+			lost(fmt.Errorf("the replicated disk is gone: %s ended (%v)%s", Client, v.client.ProcessState,
+				v.said.LastWords()))
 		}
 	}()
 	return v.until(ctx, func() error {
@@ -211,19 +212,15 @@ func (v *Volume) at() string { return filepath.Join(v.dir, "mount") }
 
 // until does something until it is right, or the mount or ctx has ended.
 func (v *Volume) until(ctx context.Context, try func() error) error {
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
+	return fleet.Until(ctx, pollEvery, func() (bool, error) {
 		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		case <-v.ended:
-			return fmt.Errorf("the mount has ended%s", v.said.LastWords())
-		case <-time.After(pollEvery):
+			return true, fmt.Errorf("the mount has ended%s", v.said.LastWords())
+		default:
+			err := try()
+			return err == nil, err
 		}
-	}
+	})
 }
 
 // Carry has a folder of this host, which is there and empty, lie on the volume.

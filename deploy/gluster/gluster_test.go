@@ -123,6 +123,14 @@ func TestAMountThatIsLost(t *testing.T) {
 	}
 }
 
+// TestARefusalIsTold, although the command ends well.
+func TestARefusalIsTold(t *testing.T) {
+	const refused = "<cliOutput><opRet>-1</opRet><opErrstr>volume start: failed</opErrstr></cliOutput>"
+	err := new(answer).read([]byte(refused), nil)
+	deploytest.Says(t, err, "volume start: failed", "(result -1)")
+	deploytest.Must(t, new(answer).read([]byte("<cliOutput><opRet>0</opRet></cliOutput>"), nil))
+}
+
 func TestWhatAHostLacks(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	deploytest.Says(t, Missing(), "apt-get install --no-install-recommends glusterfs-")
