@@ -19,7 +19,7 @@ func (k kept) Can() lab.Capabilities {
 }
 
 // folder is a service that is one.
-type folder struct{ service }
+type folder struct{ lab.Service }
 
 func (folder) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
 func (folder) Embedded()                            {}

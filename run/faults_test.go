@@ -215,42 +215,24 @@ func (onNodes) Units() []lab.Unit {
 }
 func (onNodes) Harm(context.Context, lab.Fault) (string, error) { return "done", nil }
 
-// pauses are the units that a meter was told to leave out.
-type pauses struct {
-	lab.Metering
-	units, resumed []string
-}
-
-func (p *pauses) Resume(again lab.Unit) error {
-	p.resumed = append(p.resumed, again.Name)
-	return nil
-}
-
-func (p *pauses) Suspend(unit string) error {
-	p.units = append(p.units, unit)
-	return nil
-}
-
 // TestWhatAFaultEndsIsNotMetered: a unit, or all that are on a node and not the node.
 func TestWhatAFaultEndsIsNotMetered(t *testing.T) {
-	for target, want := range map[string][]string{"node-2": {"stock", "database"}, "front": {"front"},
+	for target, units := range map[string][]string{"node-2": {"stock", "database"}, "front": {"front"},
 		"node-3": nil} {
 		o := onNodes{placed: placed{nodes: map[string]string{"front": "node-1", "stock": "node-2",
 			"database": "node-2"}}}
-		var suspended pauses
-		m := metered{Deployment: o, metering: &suspended}
-		if _, err := m.Harm(t.Context(), lab.Fault{Kind: lab.FaultKill, Target: target}); err != nil ||
-			!slices.Equal(suspended.units, want) {
-			t.Errorf("kill:%s ends %v (%v), want %v", target, suspended.units, err, want)
+		var killed, drained []string // the latter are elsewhere at once
+		for _, unit := range units {
+			killed, drained = append(killed, "suspend "+unit), append(drained, "resume "+unit+" 0")
 		}
-		if len(suspended.resumed) > 0 {
-			t.Errorf("kill:%s: %v are metered before they are there again", target, suspended.resumed)
-		}
-		suspended = pauses{}
-		if _, err := m.Harm(t.Context(), lab.Fault{Kind: lab.FaultDrain, Target: target}); err != nil ||
-			!slices.Equal(suspended.resumed, want) {
-			t.Errorf("drain:%s: %v are metered again (%v), want %v: they are elsewhere", target, suspended.resumed,
-				err, want)
+		drained = slices.Concat(killed, drained)
+		for kind, want := range map[lab.FaultKind][]string{lab.FaultKill: killed, lab.FaultDrain: drained} {
+			told := &parts{}
+			m := metered{Deployment: o, metering: notes{parts: told}}
+			if _, err := m.Harm(t.Context(), lab.Fault{Kind: kind, Target: target}); err != nil ||
+				!slices.Equal(told.log, want) {
+				t.Errorf("%s:%s: the meter is told %q (%v), want %q", kind, target, told.log, err, want)
+			}
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (m *measurer) Measure(
 func TestUseIsFollowedWhereTheLoadIs(t *testing.T) {
 	for _, n := range []int{0, 1} {
 		m := &measurer{course: make([]lab.Slice, n)}
-		c := conductorOf(t, &m.rooms)
+		c := m.rooms.conductor(t)
 		if c.System = m; n == 0 {
 			c.System = &m.rooms
 		}
@@ -44,7 +44,7 @@ func TestUseIsFollowedWhereTheLoadIs(t *testing.T) {
 
 func TestASystemMeasuresItsOwnTrials(t *testing.T) {
 	m := &measurer{}
-	c := conductorOf(t, &m.rooms)
+	c := m.rooms.conductor(t)
 	c.System = m
 	must(t, c.Play(t.Context(), plan(1)))
 	if got := m.saved[0].Values()["capacity"]; got != 300 {
@@ -102,7 +102,7 @@ func TestLatenessCostsTheTimesThatItMayHaveMoved(t *testing.T) {
 
 func TestATrialWhoseMeasuresCannotBeReadDoesNotCount(t *testing.T) {
 	m := &measurer{err: errors.New("the generator's report is torn")}
-	c := conductorOf(t, &m.rooms)
+	c := m.rooms.conductor(t)
 	c.System = m
 	must(t, c.Play(t.Context(), plan(1)))
 	if trial := m.saved[0]; trial.Valid || trial.Reason != m.err.Error() {

@@ -7,16 +7,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// server is a service with a server of its own; files is one without.
+// server is a service with a server of its own.
 type server struct{ lab.Service }
 
 func (server) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{Name: "database-server"}, true }
-
-type files struct{ lab.Service }
-
-func (files) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{}, false }
-func (files) Embedded()                    {}
-func (files) Folder() string               { return "" }
 
 // placed is a deployment of which only is known where its units are.
 type placed struct {
@@ -38,7 +32,7 @@ func TestPartsOfALayout(t *testing.T) {
 				Uses: []lab.Use{{To: "balancer", How: "requests"}}}},
 		},
 	}
-	got := Services{"database": server{}, "documents": files{}}.parts(layout,
+	got := Services{"database": server{}, "documents": folder{}}.parts(layout,
 		placed{nodes: map[string]string{"shop-1": "front", "shop-2": "back", "database-server": "front"}})
 	withTraffic(got, []lab.Traffic{
 		{From: "shop", To: "database", What: "statements", PerOperation: 2},

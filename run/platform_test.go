@@ -29,10 +29,11 @@ func (m twoMeters) Watch(_ context.Context, units []lab.Unit) (lab.Metering, err
 	if units[0].Name == "gone" {
 		return nil, errors.New("unit gone has gone")
 	}
-	return oneMeter{m, units[0].Name}, nil
+	return oneMeter{metering{}, m, units[0].Name}, nil
 }
 
 type oneMeter struct {
+	metering
 	twoMeters
 	name string
 }
@@ -44,8 +45,7 @@ func (m oneMeter) Mark() error {
 	}
 	return nil
 }
-func (oneMeter) Suspend(string) error  { return nil }
-func (oneMeter) Resume(lab.Unit) error { return nil }
+
 func (m oneMeter) Stop() (lab.Metered, error) {
 	return lab.Metered{Total: lab.Usage{CPUSeconds: 1}, OwnShare: 0.002,
 		Sources: map[string]string{"Docker": "of " + m.name}}, nil

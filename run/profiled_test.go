@@ -40,7 +40,7 @@ func (r *profilingRooms) Profiling(lab.Variant) lab.Profiling {
 }
 
 func (r *profilingRooms) conductor(t *testing.T) Conductor {
-	c := conductorOf(t, r.rooms)
+	c := r.rooms.conductor(t)
 	c.System, c.Meter, c.Profiler = r, r, r
 	return c
 }
@@ -158,9 +158,6 @@ type finishing struct {
 	err error
 }
 
-func (finishing) Units() []lab.Unit                                 { return nil }
-func (finishing) Command(lab.Command) error                         { return nil }
-func (finishing) Reports(context.Context) ([]lab.UnitReport, error) { return nil, nil }
 func (f finishing) Await(_ context.Context, kind lab.EventKind) (lab.Event, error) {
 	if kind == lab.EventFinished {
 		return lab.Event{}, f.err

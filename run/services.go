@@ -22,28 +22,33 @@ type Services map[string]lab.Service
 func OpenServices(
 	ctx context.Context, backings map[string]lab.Backing, layout lab.Layout, scratch string,
 ) (Services, error) {
-	found := make([]lab.Service, len(layout.Services))
-	problems := make([]error, len(layout.Services))
-	var starts sync.WaitGroup
-	for i, spec := range layout.Services {
-		starts.Go(func() {
-			var err error
-			if found[i], err = openService(ctx, backings, spec, scratch); err != nil {
-				problems[i] = fmt.Errorf("backing service %s (%s): %w", spec.Name, spec.Kind, err)
-			}
-		})
-	}
-	starts.Wait()
 	opened := Services{}
-	for i, spec := range layout.Services {
-		if problems[i] == nil {
-			opened[spec.Name] = found[i]
+	var mu sync.Mutex
+	err := sideBySide(layout.Services, func(spec lab.ServiceSpec) error {
+		service, err := openService(ctx, backings, spec, scratch)
+		if err != nil {
+			return fmt.Errorf("backing service %s (%s): %w", spec.Name, spec.Kind, err)
 		}
-	}
-	if err := errors.Join(problems...); err != nil {
+		mu.Lock()
+		defer mu.Unlock()
+		opened[spec.Name] = service
+		return nil
+	})
+	if err != nil {
 		return nil, errors.Join(err, opened.Release())
 	}
 	return opened, nil
+}
+
+// sideBySide does something with all at once, and returns the errors in their order.
+func sideBySide[T any](all []T, do func(T) error) error {
+	problems := make([]error, len(all))
+	var running sync.WaitGroup
+	for i, one := range all {
+		running.Go(func() { problems[i] = do(one) })
+	}
+	running.Wait()
+	return errors.Join(problems...)
 }
 
 func openService(
@@ -99,18 +104,12 @@ func (c *Conductor) closeDeployers() error {
 
 // Release ends the trial's use of all services, at once.
 func (s Services) Release() error {
-	names := slices.Sorted(maps.Keys(s))
-	problems := make([]error, len(names))
-	var ends sync.WaitGroup
-	for i, name := range names {
-		ends.Go(func() {
-			if err := s[name].Release(); err != nil {
-				problems[i] = fmt.Errorf("release the backing service %s: %w", name, err)
-			}
-		})
-	}
-	ends.Wait()
-	return errors.Join(problems...)
+	return sideBySide(slices.Sorted(maps.Keys(s)), func(name string) error {
+		if err := s[name].Release(); err != nil {
+			return fmt.Errorf("release the backing service %s: %w", name, err)
+		}
+		return nil
+	})
 }
 
 // Introduce returns the layout with the servers of the services, in which every unit of the

@@ -74,7 +74,7 @@ func (s service) Release() error { s.log = append(s.log, "release"); return s.st
 
 func newShop(t *testing.T) (*shop, *Conductor) {
 	s := &shop{spec: lab.ServiceSpec{Name: "database", Kind: "mariadb"}}
-	c := conductorOf(t, &s.rooms)
+	c := s.rooms.conductor(t)
 	c.System, c.Deployers = s, map[string]lab.Deployer{"process": s}
 	c.Backings = map[string]lab.Backing{"mariadb": backingOf{s}}
 	return s, &c

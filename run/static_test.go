@@ -26,7 +26,7 @@ func layoutToCount() lab.Layout {
 }
 
 func TestStaticCost(t *testing.T) {
-	services := Services{"database": server{}, "documents": files{}}
+	services := Services{"database": server{}, "documents": folder{}}
 	done := Played{
 		Used: lab.Metered{Processes: []lab.ProcessUsage{{Unit: "balancer", Name: "master", Processes: 1},
 			{Unit: "balancer", Name: "worker", Processes: 2}, {Unit: "generator", Processes: 9}}},
@@ -71,7 +71,7 @@ func TestStaticCostHasTheImagesOfTheUsers(t *testing.T) {
 func TestStaticCostSaysWhatIsNotKnown(t *testing.T) {
 	layout := layoutToCount()
 	layout.Code, layout.Services[1].Holds = nil, nil
-	services := Services{"database": server{}, "documents": files{}}
+	services := Services{"database": server{}, "documents": folder{}}
 	for name, test := range map[string]struct {
 		external *lab.ExternalSystem
 		lines    int
