@@ -142,9 +142,8 @@ const unlimited = "unlimited"
 // cgroupCPU returns the lowest limit on processors in the control groups of this
 // process, in cores.
 func (h *Host) cgroupCPU() lab.Fact {
-	lowest, seen := 0.0, false
+	lowest := 0.0
 	note := func(quota, period string) {
-		seen = true
 		q, errQuota := strconv.ParseFloat(quota, 64)
 		p, errPeriod := strconv.ParseFloat(period, 64)
 		if errQuota == nil && errPeriod == nil && q > 0 && p > 0 && (lowest == 0 || q/p < lowest) {
@@ -162,10 +161,15 @@ func (h *Host) cgroupCPU() lab.Fact {
 			note(quota, period)
 		}
 	})
-	switch {
-	case lowest > 0:
+	if lowest > 0 {
 		return lab.Fact{Value: lowest, Unit: "cores"}
-	case seen || h.exists("/sys/fs/cgroup"):
+	}
+	return h.noLimit()
+}
+
+// noLimit returns the fact of a limit that no control group sets.
+func (h *Host) noLimit() lab.Fact {
+	if h.exists("/sys/fs/cgroup") {
 		return lab.Fact{Value: unlimited}
 	}
 	return unavailable("no control groups below /sys/fs/cgroup")
@@ -187,13 +191,10 @@ func (h *Host) cgroupMemory() lab.Fact {
 			}
 		}
 	})
-	switch {
-	case lowest < none:
+	if lowest < none {
 		return lab.Fact{Value: lowest, Unit: "B"}
-	case h.exists("/sys/fs/cgroup"):
-		return lab.Fact{Value: unlimited}
 	}
-	return unavailable("no control groups below /sys/fs/cgroup")
+	return h.noLimit()
 }
 
 // eachGroup visits the folders of this process's control groups for a

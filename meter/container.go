@@ -122,7 +122,7 @@ func (c *container) accounts(s *scratch, sum *counters) error {
 	own, _ := lineValue(text, user)
 	kernel, _ := lineValue(text, system)
 	sum.stat.userTicks, sum.stat.systemTicks = own/tick, kernel/tick
-	sum.processes = c.readProcesses(s)
+	sum.processes = c.readProcesses(s, (*probe).name)
 	sum.received, sum.sent = c.root.network(s)
 	return nil
 }

@@ -54,12 +54,12 @@ func (w *worker) follow(cpu []int64) {
 // coresSince returns the mean number of processors in use since the last point, by unit or by role.
 func (w *worker) coresSince(cpu []int64, passed time.Duration) map[string]float64 {
 	cores := map[string]float64{}
-	for i, p := range w.probes {
+	for i := range w.probes {
 		before := w.marks[0].units[i].cpu
 		if w.course.units != nil {
 			before = w.course.units[i]
 		}
-		name := p.metered().Name
+		name := w.units[i].Name
 		if len(w.probes) >= byRoleFrom {
 			name = w.roles[w.roleOf[i]]
 		}
@@ -81,7 +81,7 @@ func (w *worker) usageCourse() *lab.UsageCourse {
 		}
 		system++
 		if reason := p.memoryMissing(); reason != "" && points.Memory != nil {
-			points.Memory, points.Unavailable = nil, map[string]string{"memory": "unit " + p.metered().Name + ": " +
+			points.Memory, points.Unavailable = nil, map[string]string{"memory": "unit " + w.units[i].Name + ": " +
 				reason}
 		}
 	}

@@ -104,7 +104,7 @@ func TestACourseCountsAllProcessesOfATree(t *testing.T) {
 		t.Errorf("%g s of CPU in the course, %g s between the marks: two children that burned 0.6 s", all,
 			m.Total.CPUSeconds)
 	}
-	w := worker{roles: []string{"system"}, roleOf: []int{0},
+	w := worker{roles: []string{"system"}, roleOf: []int{0}, units: []lab.Unit{parent.unit},
 		probes: []source{&probe{unit: parent.unit, noMemory: "no such file"}}}
 	w.course.points = lab.UsageCourse{End: []float64{1}, Cores: []float64{1}, Memory: []int64{0}}
 	if c := w.usageCourse(); c.Memory != nil || c.Unavailable["memory"] != "unit server: no such file" ||

@@ -12,7 +12,6 @@ import (
 // later than the metering. Its accounts are the sums over its lives; between two lives it
 // uses nothing.
 type lives struct {
-	unit    lab.Unit
 	present source   // nil between two lives
 	former  counters // sums over the lives that have ended
 	ended   int      // number of these lives
@@ -21,9 +20,6 @@ type lives struct {
 // lifeShift puts the number of a life into the upper half of a thread's id: the kernel
 // may give a later life the same numbers.
 const lifeShift = 32
-
-// metered implements source.
-func (l *lives) metered() lab.Unit { return l.unit }
 
 // close implements source.
 func (l *lives) close() {
@@ -93,9 +89,6 @@ func (l *lives) memoryMissing() string {
 
 // end reads the present life for the last time.
 func (l *lives) end(s *scratch) error {
-	if l.present == nil {
-		return fmt.Errorf("unit %q is suspended already", l.unit.Name)
-	}
 	var last counters
 	if err := l.present.accounts(s, &last); err != nil {
 		return err
@@ -120,8 +113,11 @@ func (w *worker) suspend(name string) error {
 	}
 	unit, known := w.probes[i].(*lives)
 	if !known {
-		unit = &lives{unit: w.probes[i].metered(), present: w.probes[i]}
+		unit = &lives{present: w.probes[i]}
 		w.probes[i] = unit
+	}
+	if unit.present == nil {
+		return fmt.Errorf("unit %q is suspended already", name)
 	}
 	if err := unit.end(w.scratch); err != nil {
 		return err
@@ -146,13 +142,13 @@ func (w *worker) resume(unit lab.Unit) error {
 	if err != nil {
 		return err
 	}
-	dead.unit, dead.present, w.sources[unit.Role] = unit, present, about
+	dead.present, w.units[i], w.sources[unit.Role] = present, unit, about
 	return nil
 }
 
 // find returns the index of a unit in the order of Watch.
 func (w *worker) find(name string) (int, error) {
-	i := slices.IndexFunc(w.probes, func(p source) bool { return p.metered().Name == name })
+	i := slices.IndexFunc(w.units, func(u lab.Unit) bool { return u.Name == name })
 	if i < 0 {
 		return i, fmt.Errorf("there is no unit %q among those that are metered", name)
 	}

@@ -33,7 +33,7 @@ func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, erro
 	w := newWorker(m, units)
 	for _, unit := range units {
 		if unit.Standby {
-			w.probes = append(w.probes, &lives{unit: unit})
+			w.probes = append(w.probes, &lives{})
 			continue
 		}
 		p, about, err := openSource(unit)

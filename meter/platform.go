@@ -111,25 +111,22 @@ func (h *host) accounts(s *scratch, c *counters) error {
 	if err := h.addAll(s, c); err != nil {
 		return err
 	}
-	c.processes = h.readProcesses(s)
-	for i, p := range c.processes {
-		c.processes[i].name = p.probe.daemon(s)
-	}
+	c.processes = h.readProcesses(s, (*probe).daemon)
 	return nil
 }
 
 // daemon returns the name of a process of a platform: its program, and the subcommand in its first argument.
 // Other arguments say nothing about its role.
-func (p *probe) daemon(s *scratch) string {
+func (p *probe) daemon(s *scratch) (name, file string) {
 	text, err := s.file(p.dir, "cmdline")
 	words := strings.Split(string(text), "\x00")
-	name := path.Base(words[0])
+	name = path.Base(words[0])
 	if err != nil || words[0] == "" {
-		return "unknown"
+		return "unknown", ""
 	}
 	if len(words) > 1 && words[1] != "" && strings.Trim(words[1], "abcdefghijklmnopqrstuvwxyz-") == "" &&
 		words[1][0] != '-' {
 		name += " " + words[1]
 	}
-	return name
+	return name, ""
 }

@@ -48,7 +48,6 @@ type task struct {
 
 // source reads what one unit has used.
 type source interface {
-	metered() lab.Unit
 	// cpu returns the CPU time since the unit started, in nanoseconds.
 	cpu(s *scratch) (int64, error)
 	// accounts reads everything except the CPU time, which the caller reads last
@@ -91,9 +90,6 @@ func openSource(unit lab.Unit) (_ source, about string, _ error) {
 		"ms, and no memory, " +
 		"threads or context switches", nil
 }
-
-// metered implements source.
-func (p *probe) metered() lab.Unit { return p.unit }
 
 // memoryMissing implements source.
 func (p *probe) memoryMissing() string { return p.noMemory }

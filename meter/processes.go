@@ -25,8 +25,8 @@ type process struct {
 // restName is the name of the row with what no living process accounts for.
 const restName = "processes that have ended"
 
-// readProcesses reads every member and starts a new peak for it.
-func (t *tree) readProcesses(s *scratch) []process {
+// readProcesses reads every member, which name names, and starts a new peak for it.
+func (t *tree) readProcesses(s *scratch, name func(*probe, *scratch) (name, file string)) []process {
 	all := make([]process, 0, len(t.members))
 	for _, p := range t.members {
 		cpu, err := s.clock(p.clock)
@@ -35,8 +35,8 @@ func (t *tree) readProcesses(s *scratch) []process {
 		}
 		var moved counters
 		p.transferred(s, &moved)
-		name, file := p.name(s)
-		all = append(all, process{p, name, file, cpu, p.peak, moved.read, moved.written})
+		called, file := name(p, s)
+		all = append(all, process{p, called, file, cpu, p.peak, moved.read, moved.written})
 		p.peak = p.last
 	}
 	return all
@@ -93,7 +93,7 @@ func (p *probe) network(s *scratch) (received, sent int64) {
 // processes divides what a unit of several processes used by the names of the processes. A container is one
 // row with the name of its role, that of its service.
 func (w *worker) processes(i int, whole lab.Usage) []lab.ProcessUsage {
-	unit := w.probes[i].metered()
+	unit := w.units[i]
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
 	if unit.Span == lab.SpanContainer {
 		return []lab.ProcessUsage{{Unit: unit.Name, Name: unit.Role, Processes: len(closing.processes),

@@ -32,9 +32,6 @@ const attempts = 4
 // nanosecondsPerTick is the length of a tick.
 const nanosecondsPerTick = int64(time.Second) / ticksPerSecond
 
-// metered implements source.
-func (t *tree) metered() lab.Unit { return t.root.unit }
-
 // memoryMissing implements source.
 func (t *tree) memoryMissing() string { return t.noMemory }
 
@@ -182,7 +179,7 @@ func (t *tree) all() []*probe {
 func (t *tree) accounts(s *scratch, c *counters) error {
 	err := t.addAll(s, c)
 	t.addOrphans(s, c)
-	c.processes = t.readProcesses(s)
+	c.processes = t.readProcesses(s, (*probe).name)
 	tellApart(t.root, c.processes)
 	return err
 }

@@ -108,10 +108,10 @@ func (w *worker) metered() lab.Metered {
 		result.Roles[w.roles[role]] = combine(members, w.memory.roles[role])
 	}
 	host := thisHost() // a meter reads units of its own host
-	for i, p := range w.probes {
+	for i, unit := range w.units {
 		usage := combine([]int{i}, w.memory.units[i])
-		result.Units = append(result.Units, lab.UnitUsage{Unit: p.metered(), Host: host, Usage: usage})
-		if p.metered().Span != "" {
+		result.Units = append(result.Units, lab.UnitUsage{Unit: unit, Host: host, Usage: usage})
+		if unit.Span != "" {
 			result.Processes = append(result.Processes, w.processes(i, usage)...)
 		}
 	}
@@ -226,7 +226,7 @@ func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usa
 		reason := deltas[first].Unavailable[metric]
 		if len(members) > 1 {
 			reason = fmt.Sprintf("%d of %d units, first %s: %s", len(units), len(members),
-				w.probes[first].metered().Name, reason)
+				w.units[first].Name, reason)
 		}
 		note(&total.Unavailable, reason, metric)
 	}

@@ -115,7 +115,7 @@ func TestTooFewTicksGiveNoSplit(t *testing.T) {
 }
 
 func TestGroupSaysWhichUnitLacksWhat(t *testing.T) {
-	w := &worker{probes: []source{&probe{unit: lab.Unit{Name: "a"}}, &probe{unit: lab.Unit{Name: "b"}}}}
+	w := &worker{units: []lab.Unit{{Name: "a"}, {Name: "b"}}}
 	deltas := []lab.Usage{
 		{CPUSeconds: 1},
 		{CPUSeconds: 2, Unavailable: map[string]string{"read_bytes": "permission denied"}},

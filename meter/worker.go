@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,9 +15,10 @@ import (
 // worker reads all units of one trial. One goroutine uses it at a time.
 type worker struct {
 	meter   *Meter
-	probes  []source // one per unit, in the order given to Watch
-	roles   []string // distinct, in order of appearance
-	roleOf  []int    // index into roles, one per unit
+	units   []lab.Unit // in the order given to Watch; of each its present life
+	probes  []source   // one per unit
+	roles   []string   // distinct, in order of appearance
+	roleOf  []int      // index into roles, one per unit
 	scratch *scratch
 	// interrupted reports whether a request waits. A sampling round gives up then: a late
 	// mark would count what units do after the last operation.
@@ -48,7 +50,8 @@ type mark struct {
 
 // newWorker groups the units by role.
 func newWorker(m *Meter, units []lab.Unit) *worker {
-	w := &worker{meter: m, scratch: newScratch(), wait: m.shortest, sources: map[string]string{}}
+	w := &worker{meter: m, units: slices.Clone(units), scratch: newScratch(), wait: m.shortest,
+		sources: map[string]string{}}
 	index := make(map[string]int)
 	for _, unit := range units {
 		at, known := index[unit.Role]
