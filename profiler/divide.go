@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -63,7 +63,7 @@ func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (m
 		if unit == nil {
 			continue
 		}
-		data, err := readFile(filepath.Join(seen.Dir, file.Name()))
+		data, err := inputfile.Read(filepath.Join(seen.Dir, file.Name()), maxProfile)
 		var one samples
 		if err == nil {
 			one, err = read(file.Name(), data, about.Own, seen.Began, seen.Ended)
@@ -106,25 +106,6 @@ func ownerOf(file string, units []lab.UnitSpec) *lab.UnitSpec {
 
 // maxProfile is the largest profile that is read, in bytes.
 const maxProfile = 256 << 20
-
-// readFile reads a file that a unit has left, which may be anything.
-func readFile(path string) (data []byte, err error) {
-	about, err := os.Lstat(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case !about.Mode().IsRegular():
-		return nil, errors.New("it is no regular file")
-	case about.Size() > maxProfile:
-		return nil, fmt.Errorf("it has %d bytes, at most %d are read: shorten the load", about.Size(), maxProfile)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return io.ReadAll(io.LimitReader(file, maxProfile))
-}
 
 // threads holds the CPU time of the threads of a role, in seconds.
 type threads struct {

@@ -103,7 +103,7 @@ var rules = sync.OnceValue(func() []rule {
 			"a model is what was measured; who makes spans, meters or predicts is no matter of the file"},
 		{"meter", noun, any, nil,
 			"the meter reads processes; what they are for must not change a reading"},
-		{"profiler", noun, []string{"github.com/google/pprof/profile"}, nil,
+		{"profiler", []string{"lab", "inputfile"}, []string{"github.com/google/pprof/profile"}, nil,
 			"a profiler divides the time of any program; what is the application's own, its system says"},
 		{"profiler/sampler", noun, []string{"golang.org/x/sys/unix"}, nil,
 			"who looks at programs from outside knows processes, and not what they are for"},

@@ -40,11 +40,10 @@ type Sampling struct {
 	seen  map[int]map[string]*stack // by process, then by the text of the stack
 }
 
-// stack is a stack of a program with the number of its samples.
+// stack is a sample with the number of times that it was taken.
 type stack struct {
-	kernel bool     // the program was in the kernel
-	frames []uint64 // addresses in the program, the running one first
-	count  int
+	sample
+	count int
 }
 
 // Start begins to sample all processors. Its error names the privilege that is missing.
@@ -137,7 +136,7 @@ func (s *Sampling) take(found sample) {
 	}
 	key := fmt.Sprint(found.kernel, found.frames)
 	if stacks[key] == nil {
-		stacks[key] = &stack{kernel: found.kernel, frames: found.frames}
+		stacks[key] = &stack{sample: found}
 	}
 	stacks[key].count++
 }
