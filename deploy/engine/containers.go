@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -165,7 +164,7 @@ func (c *Client) act(ctx context.Context, name, what string, query url.Values) e
 
 // Remove ends and removes a container. One that is not there is removed.
 func (c *Client) Remove(ctx context.Context, name string) error {
-	return c.remove(ctx, "container", name, name, url.Values{"force": {"1"}, "v": {"1"}})
+	return c.remove(ctx, "container", name, name)
 }
 
 // State returns the state of a container.
@@ -211,12 +210,8 @@ func (c *Client) Containers(ctx context.Context, label, value string) (ids []str
 func (c *Client) Wait(
 	ctx context.Context, name string, killed func() bool,
 ) (code int, outOfMemory bool, err error) {
-	answer, err := c.send(ctx, http.MethodPost, "/containers/"+name+"/wait", nil, nil)
-	if err != nil {
-		return 0, false, named("wait for the container", name, err)
-	}
 	var ended struct{ StatusCode int }
-	err = errors.Join(json.NewDecoder(bounded.New(answer.Body, c.longest)).Decode(&ended), answer.Body.Close())
+	err = c.exchange(ctx, http.MethodPost, "/containers/"+name+"/wait", nil, nil, &ended)
 	if err == nil && ended.StatusCode != 0 && !killed() {
 		seen, gone := c.Inspect(ctx, name)
 		outOfMemory = gone == nil && (seen.State.OOMKilled ||

@@ -124,17 +124,18 @@ func isStatus(err error, status int) bool {
 	return errors.As(err, &refusal) && refusal.Status == status
 }
 
-// remove removes a thing of a kind. One that is not there is removed.
-func (c *Client) remove(ctx context.Context, kind, id, name string, query url.Values) error {
-	err := c.call(ctx, http.MethodDelete, "/"+kind+"s/"+id, query, nil, nil)
+// remove removes a thing of a kind, a container with its processes and its volumes. One that is not there is
+// removed.
+func (c *Client) remove(ctx context.Context, kind, id, name string) error {
+	how := map[string]url.Values{"container": {"force": {"1"}, "v": {"1"}}, "image": {"force": {"1"}}}[kind]
+	err := c.call(ctx, http.MethodDelete, "/"+kind+"s/"+id, how, nil, nil)
 	if isStatus(err, http.StatusNotFound) {
 		return nil
 	}
 	return named("remove the "+kind, name, err)
 }
 
-// call sends body as JSON, waits for the answer and decodes it into result, where that
-// is not nil.
+// call is an exchange within Patience, with body as JSON.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))
 	defer cancel()
@@ -146,6 +147,14 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 		}
 		content = bytes.NewReader(text)
 	}
+	return c.exchange(ctx, method, path, query, content, result)
+}
+
+// exchange sends a request, waits for the whole answer and decodes its first value into result, where that is
+// not nil.
+func (c *Client) exchange(
+	ctx context.Context, method, path string, query url.Values, content io.Reader, result any,
+) error {
 	answer, err := c.send(ctx, method, path, query, content)
 	if err != nil {
 		return err

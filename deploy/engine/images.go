@@ -19,15 +19,10 @@ func (c *Client) Import(ctx context.Context, name, label string, archive io.Read
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))
 	defer cancel()
 	query := url.Values{"fromSrc": {"-"}, "repo": {name}, "changes": {"LABEL " + label}}
-	answer, err := c.send(ctx, http.MethodPost, "/images/create", query, archive)
-	if err != nil {
-		return named("make the image", name, err)
-	}
 	var progress struct{ Error string }
-	said := bounded.New(answer.Body, c.longest)
-	err = errors.Join(json.NewDecoder(said).Decode(&progress), answer.Body.Close())
+	err := c.exchange(ctx, http.MethodPost, "/images/create", query, archive, &progress)
 	if err == nil && progress.Error != "" {
-		err = &Refusal{Status: answer.StatusCode, Message: progress.Error}
+		err = errors.New(progress.Error)
 	}
 	return named("make the image", name, err)
 }
@@ -118,5 +113,5 @@ func loaded(said io.Reader) (name string, err error) {
 
 // RemoveImage removes an image. One that is not there is removed.
 func (c *Client) RemoveImage(ctx context.Context, name string) error {
-	return c.remove(ctx, "image", name, name, url.Values{"force": {"1"}})
+	return c.remove(ctx, "image", name, name)
 }

@@ -50,13 +50,5 @@ func (c *Client) List(ctx context.Context, label string) ([]Thing, error) {
 
 // RemoveThing removes a thing.
 func (c *Client) RemoveThing(ctx context.Context, thing Thing) error {
-	switch thing.Kind {
-	case "container":
-		return c.Remove(ctx, thing.ID)
-	case "network":
-		return c.RemoveNetwork(ctx, thing.ID)
-	case "image":
-		return c.RemoveImage(ctx, thing.ID)
-	}
-	return c.RemoveVolume(ctx, thing.ID)
+	return c.remove(ctx, thing.Kind, thing.ID, thing.ID)
 }

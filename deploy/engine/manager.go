@@ -115,7 +115,7 @@ func (c *Client) Kept(ctx context.Context, label string) ([]Kept, error) {
 
 // RemoveKept removes an object of a swarm. It returns nil if there is none.
 func (c *Client) RemoveKept(ctx context.Context, k Kept) error {
-	return c.remove(ctx, k.Kind, k.ID, k.Name, nil)
+	return c.remove(ctx, k.Kind, k.ID, k.Name)
 }
 
 // logPatience is how long a swarm may take to bring what a task has written.

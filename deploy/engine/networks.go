@@ -61,7 +61,7 @@ func (c *Client) MakeOverlay(ctx context.Context, o Overlay) (id string, err err
 
 // RemoveNetwork removes a network. One that is not there is removed.
 func (c *Client) RemoveNetwork(ctx context.Context, name string) error {
-	return c.remove(ctx, "network", name, name, nil)
+	return c.remove(ctx, "network", name, name)
 }
 
 // Connect brings a container into a network.
@@ -95,5 +95,5 @@ func (c *Client) MakeVolume(ctx context.Context, name string, labels map[string]
 
 // RemoveVolume removes a volume. One that is not there is removed.
 func (c *Client) RemoveVolume(ctx context.Context, name string) error {
-	return c.remove(ctx, "volume", name, name, nil)
+	return c.remove(ctx, "volume", name, name)
 }

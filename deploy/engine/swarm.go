@@ -303,7 +303,7 @@ func (c *Client) update(
 
 // RemoveService removes a service. One that is not there is removed.
 func (c *Client) RemoveService(ctx context.Context, id string) error {
-	return c.remove(ctx, "service", id, id, nil)
+	return c.remove(ctx, "service", id, id)
 }
 
 // Task is one life of a service.
