@@ -16,27 +16,17 @@ import (
 // programInImage is the path of the unit program in an image.
 const programInImage = "/unit"
 
-// WriteImage writes the root file system of an image as a tar archive: the unit program (nil: none), the
-// links of a merged /usr for programs of this host, and the further programs beside, at the top. The same
-// programs give the same bytes.
-func WriteImage(to io.Writer, program *os.File, beside ...string) error {
+// WriteImage writes the root file system of an image as a tar archive: the unit program at a path (empty:
+// none), the links of a merged /usr for programs of this host, and the further programs beside, at the top.
+// The same programs give the same bytes.
+func WriteImage(to io.Writer, program string, beside ...string) error {
 	archive := tar.NewWriter(to)
-	if err := errors.Join(writeFolders(archive), writeBeside(archive, beside)); err != nil {
-		return err
+	err := errors.Join(writeFolders(archive), writeBeside(archive, beside))
+	if err == nil && program != "" {
+		err = writeProgram(archive, programInImage[1:], program)
 	}
-	if program == nil {
-		return archive.Close()
-	}
-	info, err := program.Stat()
 	if err != nil {
-		return err
-	}
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: programInImage[1:], Mode: 0o755, Size: info.Size()}
-	if err := archive.WriteHeader(header); err != nil {
-		return err
-	}
-	if _, err := io.Copy(archive, program); err != nil {
-		return err
+		return fmt.Errorf("make an image of %s: %w", program, err)
 	}
 	return archive.Close()
 }
@@ -60,15 +50,20 @@ func writeFolders(archive *tar.Writer) error {
 // writeBeside writes further programs of ours at the top of the archive.
 func writeBeside(archive *tar.Writer, programs []string) error {
 	for _, path := range programs {
-		text, err := os.ReadFile(path)
-		if err == nil {
-			err = writeAs(archive, filepath.Base(path), 0o755, text)
-		}
-		if err != nil {
+		if err := writeProgram(archive, filepath.Base(path), path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// writeProgram writes the program at a path to the archive, under a name.
+func writeProgram(archive *tar.Writer, name, path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return writeAs(archive, name, 0o755, text)
 }
 
 // configOf returns the configuration of an image with one layer.
@@ -83,16 +78,9 @@ func configOf(layer []byte, labels map[string]string) ([]byte, error) {
 // Image returns an image: its configuration, as JSON, and its only layer, the root file system. program is
 // the path of the unit program (empty: none), beside the paths of further programs of ours.
 func Image(program string, labels map[string]string, beside ...string) (config, layer []byte, err error) {
-	var file *os.File
-	if program != "" {
-		if file, err = os.Open(program); err != nil {
-			return nil, nil, fmt.Errorf("make an image: %w", err)
-		}
-		defer func() { _ = file.Close() }() // only read
-	}
 	var root bytes.Buffer
-	if err := WriteImage(&root, file, beside...); err != nil {
-		return nil, nil, fmt.Errorf("make an image of %s: %w", program, err)
+	if err := WriteImage(&root, program, beside...); err != nil {
+		return nil, nil, err
 	}
 	config, err = configOf(root.Bytes(), labels)
 	return config, root.Bytes(), err
@@ -119,10 +107,7 @@ func Archive(name, program string, labels map[string]string) (archive []byte, id
 		name string
 		data []byte
 	}{{described + ".json", config}, {"layer.tar", layer}, {"manifest.json", manifest}} {
-		err = errors.Join(err, writer.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: part.name, Mode: 0o644,
-			Size: int64(len(part.data))}))
-		_, wrong := writer.Write(part.data)
-		err = errors.Join(err, wrong)
+		err = errors.Join(err, writeAs(writer, part.name, 0o644, part.data))
 	}
 	return all.Bytes(), "sha256:" + described, errors.Join(err, writer.Close())
 }

@@ -71,13 +71,8 @@ func unanswered(err error) error {
 // the links of a merged /usr for programs of this host.
 func (d *Deployer) load(ctx context.Context, program string, _ bool) (name string, size int, err error) {
 	name = leftovers.ImageName + string(d.network)
-	var file *os.File
 	if program != "" {
-		if file, err = os.Open(program); err != nil {
-			return "", 0, fmt.Errorf("make an image: %w", err)
-		}
-		defer func() { _ = file.Close() }() // only read
-		info, err := file.Stat()
+		info, err := os.Stat(program)
 		if err != nil {
 			return "", 0, fmt.Errorf("make an image: %w", err)
 		}
@@ -87,7 +82,7 @@ func (d *Deployer) load(ctx context.Context, program string, _ bool) (name strin
 	name += ":" + d.label
 	err = making(ctx, func(ctx context.Context) error {
 		reader, writer := io.Pipe()
-		go func() { writer.CloseWithError(containers.WriteImage(writer, file)) }()
+		go func() { writer.CloseWithError(containers.WriteImage(writer, program)) }()
 		err := d.engine.Import(ctx, name, leftovers.DockerLabel+"="+d.label, reader)
 		return errors.Join(err, reader.Close())
 	})
