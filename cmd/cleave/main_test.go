@@ -199,8 +199,8 @@ func nothingLeft(ts *testscript.TestScript, _ bool, _ []string) {
 	found, err := leftovers.Find(filepath.Join(scratch, filepath.Base(leftovers.Root())))
 	ts.Check(err)
 	for _, leftover := range found.Left {
-		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", leftover.PID)) // it may have ended by now
-		if leftover.Dir != "" || strings.Contains(string(environment), scratch) {
+		environment, _ := os.ReadFile("/proc/" + leftover.ID + "/environ") // a process may have ended by now
+		if leftover.Kind == "directory" || strings.Contains(string(environment), scratch) {
 			ts.Fatalf("%s is left", leftover)
 		}
 	}

@@ -33,7 +33,7 @@ func Docker(wanted func(label string) bool) ([]Leftover, error) {
 	var found []Leftover
 	for _, thing := range things {
 		if wanted(thing.Label) && (thing.Kind != "image" || strings.HasPrefix(thing.ID, ImageName)) {
-			found = append(found, Leftover{Docker: thing.Kind, ID: thing.ID, Label: thing.Label})
+			found = append(found, Leftover(thing))
 		}
 	}
 	return found, err
@@ -57,5 +57,5 @@ func (l Leftover) removeDocker() error {
 	if err != nil {
 		return err
 	}
-	return client.RemoveThing(ctx, engine.Thing{Kind: l.Docker, ID: l.ID, Label: l.Label})
+	return client.RemoveThing(ctx, engine.Thing(l))
 }

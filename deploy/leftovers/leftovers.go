@@ -22,6 +22,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/volume"
@@ -29,27 +31,20 @@ import (
 
 // Leftover is something that a dead conductor has left behind.
 type Leftover struct {
-	Dir   string // "" for all else
-	Group string // folder of a control group; "" for all else
-	PID   int    // 0 for all else
-	// Docker is "container", "network", "image" or "volume", and ID names it.
-	Docker, ID string
-	// Label names the conductor.
-	Label string
+	Kind  string // directory, process, control group, or what is in Docker: container, network, image, volume
+	ID    string // its path, its number, or what Docker knows it by
+	Label string // of the conductor
 }
 
+// The kinds of leftovers that are not in Docker.
+const (
+	directory    = "directory"
+	process      = "process"
+	controlGroup = "control group"
+)
+
 // String names the leftover for people.
-func (l Leftover) String() string {
-	switch {
-	case l.Docker != "":
-		return l.Docker + " " + l.ID
-	case l.PID != 0:
-		return fmt.Sprintf("process %d", l.PID)
-	case l.Group != "":
-		return "control group " + l.Group
-	}
-	return "directory " + l.Dir
-}
+func (l Leftover) String() string { return l.Kind + " " + l.ID }
 
 // Found holds what conductors have left on this host.
 type Found struct {
@@ -104,7 +99,7 @@ func Find(root string) (Found, error) {
 // controlGroups returns the control groups that limit units.
 func controlGroups() (all []Leftover) {
 	for _, folder := range cgroup.All(cgroup.Root) {
-		all = append(all, Leftover{Group: folder.Path, Label: folder.Label})
+		all = append(all, Leftover{controlGroup, folder.Path, folder.Label})
 	}
 	return all
 }
@@ -118,7 +113,7 @@ func directories(root *os.Root) (dirs []Leftover, strange []string, err error) {
 			strange = append(strange, path+": this is not the name, or not a folder, of a cleave")
 			continue
 		}
-		dirs = append(dirs, Leftover{Dir: path, Label: entry.Name()})
+		dirs = append(dirs, Leftover{directory, path, entry.Name()})
 	}
 	return dirs, strange, err
 }
@@ -143,17 +138,25 @@ func fateOf(root *os.Root, id launch.ID) launch.Fate {
 // Remove ends the process or removes what it is. It reports whether it was there, and
 // still a leftover.
 func (l Leftover) Remove() (removed bool, err error) {
-	switch {
-	case l.Docker != "":
-		err := l.removeDocker()
-		return err == nil, err
-	case l.PID != 0:
-		return endProcess(l.PID, l.Label)
-	case l.Group != "":
-		err := cgroup.Remove(l.Group)
-		return err == nil, err
+	switch l.Kind {
+	case directory:
+		return l.removeDirectory()
+	case process:
+		pid, err := strconv.Atoi(l.ID)
+		if err != nil {
+			return false, err
+		}
+		return endProcess(pid, l.Label)
+	case controlGroup:
+		err = cgroup.Remove(l.ID)
+	default:
+		err = l.removeDocker()
 	}
-	root, err := openRoot(filepath.Dir(l.Dir))
+	return err == nil, err
+}
+
+func (l Leftover) removeDirectory() (removed bool, err error) {
+	root, err := openRoot(filepath.Dir(l.ID))
 	if err != nil {
 		return false, err
 	}
@@ -165,25 +168,25 @@ func (l Leftover) Remove() (removed bool, err error) {
 	if lock != nil {
 		defer func() { _ = lock.Close() }() // nothing was written
 	}
-	if err := errors.Join(volume.UnmountBelow(l.Dir), root.RemoveAll(l.Label)); err != nil {
-		return false, fmt.Errorf("remove %s: %w", l.Dir, err)
+	if err := errors.Join(volume.UnmountBelow(l.ID), root.RemoveAll(l.Label)); err != nil {
+		return false, fmt.Errorf("remove %s: %w", l.ID, err)
 	}
-	_ = os.Remove(filepath.Dir(l.Dir)) // refused while another conductor runs
+	_ = os.Remove(filepath.Dir(l.ID)) // refused while another conductor runs
 	return true, nil
 }
 
 // endProcess kills the process, if it carries the label, and waits for its end.
 func endProcess(pid int, label string) (ended bool, err error) {
-	process, err := os.FindProcess(pid)
+	found, err := os.FindProcess(pid)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = process.Release() }() // frees a handle, cannot matter
+	defer func() { _ = found.Release() }() // frees a handle, cannot matter
 	// The handle pins the process; look again that it is still the one we found.
 	if l, ok := labelOf(pid); !ok || l != label {
 		return false, nil
 	}
-	if err := process.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := found.Signal(syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return false, fmt.Errorf("end process %d: %w", pid, err)
 	}
 	for deadline := time.Now().Add(removePatience); time.Now().Before(deadline); time.Sleep(pollEvery) {
@@ -199,38 +202,24 @@ func labelledProcesses() ([]Leftover, error) {
 	if _, err := launch.Own(); err != nil {
 		return nil, err // numbers in /proc may be those of others
 	}
-	all, err := everyProcess()
+	all, err := procfs.AllProcs()
 	var found []Leftover
-	for _, pid := range all {
-		if label, ok := labelOf(pid); ok {
-			found = append(found, Leftover{PID: pid, Label: label})
+	for _, one := range all {
+		if label, ok := labelOf(one.PID); ok {
+			found = append(found, Leftover{process, strconv.Itoa(one.PID), label})
 		}
 	}
 	return found, err
 }
 
-// everyProcess lists the numbers in /proc.
-func everyProcess() ([]int, error) {
-	names, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	var all []int
-	for _, name := range names {
-		if pid, err := strconv.Atoi(filepath.Base(name)); err == nil {
-			all = append(all, pid)
-		}
-	}
-	return all, nil
-}
-
 // labelOf reads the label from a process' environment. One that has ended has none.
 func labelOf(pid int) (string, bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	one, err := procfs.NewProc(pid)
 	if err != nil {
 		return "", false
 	}
-	for variable := range strings.SplitSeq(string(data), "\x00") {
+	environment, _ := one.Environ() // it may have ended
+	for _, variable := range environment {
 		if label, ok := strings.CutPrefix(variable, "CLEAVE_RUN="); ok {
 			return label, true
 		}

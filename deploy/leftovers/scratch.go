@@ -145,13 +145,12 @@ func takeLock(root *os.Root, label string) (lockState, *os.File) {
 	if err != nil {
 		return noLock, nil
 	}
-	switch err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
-	case err == nil:
+	if err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
 		return freeLock, file
-	case errors.Is(err, unix.EWOULDBLOCK):
-		_ = file.Close() // nothing was written
+	}
+	_ = file.Close() // nothing was written
+	if errors.Is(err, unix.EWOULDBLOCK) {
 		return heldLock, nil
 	}
-	_ = file.Close() // the same
 	return noLock, nil
 }

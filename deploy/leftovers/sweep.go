@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
@@ -123,15 +124,15 @@ func removeFromDocker(label string) error {
 // processesOf lists the processes that carry the label, and others whose working
 // directory is in dir.
 func processesOf(label, dir string) (labelled, others []int, err error) {
-	all, err := everyProcess()
-	for _, pid := range all {
-		if l, _ := labelOf(pid); l == label {
-			labelled = append(labelled, pid)
+	all, err := procfs.AllProcs()
+	for _, one := range all {
+		if l, _ := labelOf(one.PID); l == label {
+			labelled = append(labelled, one.PID)
 			continue
 		}
-		work, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid))
+		work, err := one.Cwd()
 		if err == nil && (work == dir || strings.HasPrefix(work, dir+"/")) {
-			others = append(others, pid)
+			others = append(others, one.PID)
 		}
 	}
 	return labelled, others, err
