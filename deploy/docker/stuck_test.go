@@ -2,15 +2,13 @@ package docker
 
 import (
 	"fmt"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
@@ -21,28 +19,19 @@ import (
 // TestContainersThatCannotBeRemoved hold nobody up: they are counted, with the first
 // reason and what to do, and the others are removed.
 func TestContainersThatCannotBeRemoved(t *testing.T) {
-	dir, err := os.MkdirTemp("", "cleave-stuck-") // short: a socket is in it
-	deploytest.Must(t, err)
-	defer func() { _ = os.RemoveAll(dir) }()
-	listener, err := net.Listen("unix", filepath.Join(dir, "sock"))
-	deploytest.Must(t, err)
 	var removed, atOneTime, most atomic.Int32
-	server := &http.Server{ReadHeaderTimeout: time.Minute,
-		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			if r.Method != http.MethodDelete {
-				return
-			}
-			most.Store(max(most.Load(), atOneTime.Add(1)))
-			defer atOneTime.Add(-1)
-			if strings.HasSuffix(r.URL.Path, "-good") {
-				removed.Add(1)
-				return
-			}
-			<-r.Context().Done() // its shim is gone
-		})}
-	go func() { _ = server.Serve(listener) }() // until it is closed
-	defer func() { _ = server.Close() }()
-	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
+	dockertest.Fake(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodDelete {
+			return
+		}
+		most.Store(max(most.Load(), atOneTime.Add(1)))
+		defer atOneTime.Add(-1)
+		if strings.HasSuffix(r.URL.Path, "-good") {
+			removed.Add(1)
+			return
+		}
+		<-r.Context().Done() // its shim is gone
+	})
 	client, err := engine.Open(t.Context())
 	deploytest.Must(t, err)
 	var layout lab.Layout

@@ -10,34 +10,19 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
-// daemon answers on a socket of the test's as the handler says, and to pings as a daemon
-// does. It returns its client.
+// daemon returns a client of a daemon that answers as the handler says.
 func daemon(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "cleave-engine-") // short: a socket is in it
-	deploytest.Must(t, err)
-	listener, err := net.Listen("unix", filepath.Join(dir, "sock"))
-	deploytest.Must(t, err)
-	server := &http.Server{ReadHeaderTimeout: time.Minute,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/_ping" {
-				w.Header().Set("Api-Version", "1.41")
-				return
-			}
-			handler(w, r)
-		})}
-	go func() { _ = server.Serve(listener) }() // until it is closed
-	t.Cleanup(func() { deploytest.NoError(t, errors.Join(server.Close(), os.RemoveAll(dir))) })
-	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
+	dockertest.Fake(t, handler)
 	c, err := Open(t.Context())
 	deploytest.Must(t, err)
 	return c

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
@@ -190,8 +191,8 @@ func expectRemoved(t *testing.T, left map[string]Leftover, dir string, process *
 
 func TestRemoveSparesWhatIsNotThatLeftoverAnyMore(t *testing.T) {
 	stranger := labelled(t, "x")
-	if removed, err := (Leftover{PID: stranger.Process.Pid, Label: deadLabel(t, "")}).Remove(); err != nil ||
-		removed {
+	found := Leftover{process, strconv.Itoa(stranger.Process.Pid), deadLabel(t, "")}
+	if removed, err := found.Remove(); err != nil || removed {
 		t.Errorf("a process without our label was ended: %t, %v", removed, err)
 	}
 	if err := stranger.Process.Signal(os.Interrupt); err != nil {
@@ -199,8 +200,8 @@ func TestRemoveSparesWhatIsNotThatLeftoverAnyMore(t *testing.T) {
 	}
 	root := newRoot(t)
 	scratch := claim(t, root)
-	if removed, err := (Leftover{Dir: scratch.Dir, Label: filepath.Base(scratch.Dir)}).Remove(); err != nil ||
-		removed {
+	found = Leftover{directory, scratch.Dir, filepath.Base(scratch.Dir)}
+	if removed, err := found.Remove(); err != nil || removed {
 		t.Errorf("a directory whose conductor has come to life is removed: %t, %v", removed, err)
 	}
 	must(t, scratch.Release())
@@ -281,30 +282,21 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 func TestContainersAreNotWaitedFor(t *testing.T) {
 	label := deadLabel(t, "")
 	server := labelled(t, label)
-	dir, err := os.MkdirTemp("", "cleave-sweep-") // short: a socket is in it
-	must(t, err)
-	defer func() { _ = os.RemoveAll(dir) }()
-	listener, err := net.Listen("unix", filepath.Join(dir, "sock"))
-	must(t, err)
-	daemon := &http.Server{ReadHeaderTimeout: time.Minute,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			text := "[]"
-			switch {
-			case r.Method == http.MethodDelete:
-				_ = server.Process.Kill() // by the first one
-				_ = server.Wait()
-			case strings.HasSuffix(r.URL.Path, "/volumes"):
-				text = "{}"
-			case strings.HasSuffix(r.URL.Path, "/containers/json"):
-				text = `[{"ID":"database","Labels":{"` + DockerLabel + `":"` + label + `"}}]`
-			}
-			_, _ = io.WriteString(w, text) // the client is there
-		})}
-	go func() { _ = daemon.Serve(listener) }() // until it is closed
-	defer func() { _ = daemon.Close() }()
-	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
+	dockertest.Fake(t, func(w http.ResponseWriter, r *http.Request) {
+		text := "[]"
+		switch {
+		case r.Method == http.MethodDelete:
+			_ = server.Process.Kill() // by the first one
+			_ = server.Wait()
+		case strings.HasSuffix(r.URL.Path, "/volumes"):
+			text = "{}"
+		case strings.HasSuffix(r.URL.Path, "/containers/json"):
+			text = `[{"ID":"database","Labels":{"` + DockerLabel + `":"` + label + `"}}]`
+		}
+		_, _ = io.WriteString(w, text) // the client is there
+	})
 	begun := time.Now()
-	must(t, Sweep(strings.NewReader(""), filepath.Join(dir, "root", label)))
+	must(t, Sweep(strings.NewReader(""), filepath.Join(newRoot(t), label)))
 	if took := time.Since(begun); took > endPatience {
 		t.Errorf("the sweeper took %v: it has waited for what ends with its container", took)
 	}

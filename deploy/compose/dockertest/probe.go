@@ -1,25 +1,23 @@
 package dockertest
 
 import (
-	"archive/tar"
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 )
 
-// probeName is the name of the probe's image and of its network.
-const probeName = "cleave-dockertest"
+const (
+	// probeName is the name of the probe's image and of its network.
+	probeName = "cleave-dockertest"
+	// emptyArchive is the number of zero bytes that are an empty tar archive.
+	emptyArchive = 1024
+)
 
 // runContainer runs docker-init, the only program that every daemon has, in an otherwise empty container with
 // a network of its own.
 func (d *Daemon) runContainer() error {
-	var empty bytes.Buffer
-	if err := tar.NewWriter(&empty).Close(); err != nil {
-		return err
-	}
 	path := filepath.Join(d.dir, "empty.tar")
-	if err := os.WriteFile(path, empty.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(path, make([]byte, emptyArchive), 0o600); err != nil {
 		return err
 	}
 	subnet := fmt.Sprintf("198.18.%d.0/24", d.pid%256) // other tests probe at the same time

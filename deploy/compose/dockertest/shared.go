@@ -9,20 +9,27 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// shared is the daemon that tests of this program have together, with its images. It outlives tests, and only
-// Main can end it.
-var shared = sharing{images: map[string]error{}}
+// shared is the daemon that tests of this program have together; nil: none has started it. It outlives tests,
+// and only Main can end it.
+var shared *Daemon
 
-type sharing struct {
-	mu     sync.Mutex
-	daemon *Daemon
-	err    error            // why there is none
-	images map[string]error // what came of making them
-}
+// share starts the shared daemon.
+var share = sync.OnceValue(func() (err error) {
+	if shared, err = run(); err == nil {
+		err = os.Setenv("DOCKER_HOST", shared.host)
+	}
+	return err
+})
+
+// sharedImages are functions that make images for the shared daemon, once, by the name of the image.
+var sharedImages sync.Map
 
 // Main runs the tests of a program, from its TestMain, and ends the daemon that they have shared.
 func Main(run func() int) int {
 	code := run()
+	if shared == nil {
+		return code
+	}
 	if err := shared.end(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -36,7 +43,7 @@ func Main(run func() int) int {
 func Shared(t *testing.T) {
 	t.Helper()
 	testset.Need(t, "it runs containers")
-	if err := shared.start(); err != nil {
+	if err := share(); err != nil {
 		t.Skip(err)
 	}
 }
@@ -45,36 +52,8 @@ func Shared(t *testing.T) {
 func Once(t *testing.T, name string, make func() error) {
 	t.Helper()
 	Shared(t)
-	if err := shared.image(name, make); err != nil {
+	made, _ := sharedImages.LoadOrStore(name, sync.OnceValue(make))
+	if err := made.(func() error)(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func (s *sharing) start() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.daemon == nil && s.err == nil {
-		if s.daemon, s.err = run(); s.err == nil {
-			s.err = os.Setenv("DOCKER_HOST", s.daemon.host)
-		}
-	}
-	return s.err
-}
-
-func (s *sharing) image(name string, make func() error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, made := s.images[name]; !made {
-		s.images[name] = make()
-	}
-	return s.images[name]
-}
-
-func (s *sharing) end() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.daemon == nil {
-		return nil
-	}
-	return s.daemon.end()
 }
