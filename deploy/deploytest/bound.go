@@ -12,17 +12,15 @@ import (
 
 // bound binds two units to one processor each: in every life they found one processor at their start, and the
 // kernel lets them run on no other.
-func bound(t *testing.T, s suite) {
+func bound(t *testing.T, s *suite) {
 	if runtime.NumCPU() < 2 {
-		s.skip(t, "this host has one processor")
+		t.Skip("this host has one processor")
 	}
 	l := Layout("front", "stock")
 	for i := range 2 {
 		l.Units[1+i].Args, l.Units[1+i].Cores = []string{"processors"}, []int{i}
 	}
-	d := s.deploy(t, l)
-	defer stop(t, d)
-	job(t, d)
+	d := s.play(t, l)
 	harm(t, d, "stock", lab.FaultKill)
 	heal(t, d, "stock", lab.FaultKill)
 	for _, name := range []string{"front", "stock"} {

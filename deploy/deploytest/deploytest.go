@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -51,12 +52,12 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 	program := Program(t)
 	for _, c := range []struct {
 		name string
-		test func(*testing.T, suite)
+		test func(*testing.T, *suite)
 	}{
 		{"from start to reports", fromStartToReports},
 		{"replicas", replicas},
-		{"called at its own address", func(t *testing.T, s suite) { reached(t, s, lab.ReachDirect) }},
-		{"called at a port of its node", func(t *testing.T, s suite) { reached(t, s, lab.ReachPublished) }},
+		{"called at its own address", func(t *testing.T, s *suite) { reached(t, s, lab.ReachDirect) }},
+		{"called at a port of its node", func(t *testing.T, s *suite) { reached(t, s, lab.ReachPublished) }},
 		{"bound to processors", bound},
 		{"usage", usage},
 		{"platform", platform},
@@ -65,8 +66,8 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"a unit that ends before it is reached", unitThatEndsUnreached},
 		{"killed and started again", killedAndRestarted},
 		{"the lead has no fault", leadIsNotHarmed},
-		{"a unit is paused", func(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "stock") }},
-		{"a server is paused", func(t *testing.T, s suite) { withFault(t, s, lab.FaultPause, "store") }},
+		{"a unit is paused", func(t *testing.T, s *suite) { withFault(t, s, lab.FaultPause, "stock") }},
+		{"a server is paused", func(t *testing.T, s *suite) { withFault(t, s, lab.FaultPause, "store") }},
 		{"cut off", cutOff},
 		{"slowed", slowed},
 		{"links of nodes", linked},
@@ -90,9 +91,9 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"a server that never answers", serverThatNeverAnswers},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := suite{deployer, Folder(t), program}
+			s := &suite{deployer, Folder(t), program, nil}
+			defer s.leavesNothing(t, left)
 			c.test(t, s)
-			s.leavesNothing(t, left)
 		})
 	}
 }
@@ -100,13 +101,20 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 // suite is one test of it.
 type suite struct {
 	lab.Deployer
-	dir     string
-	program string // in a folder of its own
+	dir      string
+	program  string // in a folder of its own
+	deployed []lab.Deployment
 }
 
-// leavesNothing expects that nothing of a trial that has ended is left.
-func (s suite) leavesNothing(t *testing.T, left func() []string) {
+// leavesNothing stops what the test has deployed, and expects that nothing is left of it.
+func (s *suite) leavesNothing(t *testing.T, left func() []string) {
 	t.Helper()
+	for _, d := range s.deployed {
+		stop(t, d)
+	}
+	if t.Skipped() {
+		NoError(t, os.Remove(s.dir)) // nobody has used it
+	}
 	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the trial's folder is still there: %v", err)
 	}
@@ -133,13 +141,25 @@ func Layout(names ...string) lab.Layout {
 	return l
 }
 
+// beside returns a lead that calls nobody, and units beside it.
+func beside(units ...lab.UnitSpec) lab.Layout {
+	l := Layout()
+	l.Units = append(l.Units, units...)
+	return l
+}
+
+// burner returns such a layout whose lead burns processor time.
+func burner(units ...lab.UnitSpec) lab.Layout {
+	l := beside(units...)
+	l.Units[0].Args[0] = "burner"
+	return l
+}
+
 // Front returns the layout of a lead and one unit.
 func Front() lab.Layout { return Layout("front") }
 
-func fromStartToReports(t *testing.T, s suite) {
-	d := s.deploy(t, Layout("front", "stock", "views"))
-	defer stop(t, d)
-	job(t, d)
+func fromStartToReports(t *testing.T, s *suite) {
+	d := s.play(t, Layout("front", "stock", "views"))
 	s.clocks(t, d, 4)
 	nodes(t, s, d)
 	answers(t, d, "stock", "stock:1")
@@ -171,7 +191,7 @@ func fromStartToReports(t *testing.T, s suite) {
 
 // clocks reads those of all units, unless they are on this host, whose clock they have. Here one kernel runs
 // them all, so what is found must lie within its bound of nothing.
-func (s suite) clocks(t *testing.T, d lab.Deployment, units int) {
+func (s *suite) clocks(t *testing.T, d lab.Deployment, units int) {
 	t.Helper()
 	if on := s.Name(); on == lab.Process || on == lab.DockerHost || on == lab.DockerBridge {
 		units = 0
@@ -187,24 +207,21 @@ func (s suite) clocks(t *testing.T, d lab.Deployment, units int) {
 	}
 }
 
-// withViews returns the layout with a unit more, which plays a part.
+// withViews returns a lead that calls nobody, and a unit that plays a part.
 func withViews(part string) lab.Layout {
-	l := Layout()
-	l.Units = append(l.Units, lab.UnitSpec{Name: "views", Role: "server",
-		Runnable: lab.Runnable{Args: []string{part}}})
-	return l
+	return beside(lab.UnitSpec{Name: "views", Role: "server", Runnable: lab.Runnable{Args: []string{part}}})
 }
 
-func unitThatGivesUp(t *testing.T, s suite) {
+func unitThatGivesUp(t *testing.T, s *suite) {
 	fails(t, s, withViews("die"), "unit views failed: out of luck")
 }
 
-func unitThatEnds(t *testing.T, s suite) {
+func unitThatEnds(t *testing.T, s *suite) {
 	fails(t, s, withViews("crash"), "unit views ended: exit status 3")
 }
 
 // unitThatEndsUnreached: the deployer knows that the program has ended, and waits no longer for its call.
-func unitThatEndsUnreached(t *testing.T, s suite) {
+func unitThatEndsUnreached(t *testing.T, s *suite) {
 	begun := time.Now()
 	fails(t, s, withViews("stillborn"), "unit views", "ended", "stillborn")
 	if took := time.Since(begun); took > 40*time.Second {
@@ -213,41 +230,28 @@ func unitThatEndsUnreached(t *testing.T, s suite) {
 }
 
 // fails deploys a layout of which one unit fails, sooner or later.
-func fails(t *testing.T, s suite, l lab.Layout, want ...string) {
+func fails(t *testing.T, s *suite, l lab.Layout, want ...string) {
 	t.Helper()
 	d, err := s.Deploy(t.Context(), l, s.dir)
 	if err == nil {
-		defer stop(t, d)
-		for err == nil { // the lead may be ready before
-			_, err = d.Await(Within(t), lab.EventReady)
-		}
+		s.deployed = append(s.deployed, d)
+	}
+	for err == nil { // the lead may be ready before
+		_, err = d.Await(Within(t), lab.EventReady)
 	}
 	Says(t, err, want...)
 }
 
-func killedAndRestarted(t *testing.T, s suite) {
+func killedAndRestarted(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultKill) {
-		s.skip(t, "nothing can be killed in this deployment")
+		t.Skip("nothing can be killed in this deployment")
 	}
 	d := s.deploy(t, Layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultKill}}))
-	defer stop(t, d)
 	Await(t, d, lab.EventReady)
 	before := endpointOf(t, d, "stock")
-	harm(t, d, "stock", lab.FaultKill)
-	if text := said(before, silence); text != "" {
-		t.Errorf("a unit that was killed says %q", text)
-	}
-	refuses(t, d, lab.Fault{Target: "stock", Kind: lab.FaultKill})
-	heal(t, d, "stock", lab.FaultKill)
+	killAndRestart(t, d, "stock", before)
 	if after, err := d.Endpoint("stock"); err != nil || after != before {
 		t.Errorf("it is at %v (%v), was at %v", after, err, before)
-	}
-	answers(t, d, "stock", "stock:2")
-	harm(t, d, "stock", lab.FaultRestart)
-	heal(t, d, "stock", lab.FaultRestart)
-	answers(t, d, "stock", "stock:3")
-	if err := d.Heal(Within(t), lab.Fault{Target: "front", Kind: lab.FaultKill}); err == nil {
-		t.Error("a unit that was not killed was started again")
 	}
 	finish(t, d)
 	end(t, d)
@@ -255,12 +259,37 @@ func killedAndRestarted(t *testing.T, s suite) {
 		string(text) != "|||" {
 		t.Errorf("it has handed over %q (%v), want three lives", text, err)
 	}
-	if log := d.Logs()["stock"]; log != "stock listens, life 1\nstock listens, life 2\nstock listens, life 3\n" {
-		t.Errorf("its log is %q, want that of all lives", log)
+	logsThreeLives(t, d, "stock")
+}
+
+// killAndRestart kills a unit at an address and starts it again, and then restarts it: each life says which
+// one it is, and nobody but us starts one.
+func killAndRestart(t *testing.T, d lab.Deployment, unit string, at lab.Endpoint) {
+	t.Helper()
+	harm(t, d, unit, lab.FaultKill)
+	time.Sleep(silence)
+	expect(t, at, silence, "", unit+", killed,")
+	refuses(t, d, lab.Fault{Target: unit, Kind: lab.FaultKill})
+	heal(t, d, unit, lab.FaultKill)
+	expect(t, at, soon, unit+":2", unit+" in its second life")
+	harm(t, d, unit, lab.FaultRestart)
+	heal(t, d, unit, lab.FaultRestart)
+	expect(t, at, soon, unit+":3", unit+", restarted,")
+	if err := d.Heal(Within(t), lab.Fault{Target: unit, Kind: lab.FaultKill}); err == nil {
+		t.Errorf("%s was not killed, and was started again", unit)
 	}
 }
 
-func preparations(t *testing.T, s suite) {
+// logsThreeLives expects that the log of a unit is that of all lives.
+func logsThreeLives(t *testing.T, d lab.Deployment, unit string) {
+	t.Helper()
+	want := fmt.Sprintf("%[1]s listens, life 1\n%[1]s listens, life 2\n%[1]s listens, life 3\n", unit)
+	if log := d.Logs()[unit]; log != want {
+		t.Errorf("the log of %s is %q, want %q", unit, log, want)
+	}
+}
+
+func preparations(t *testing.T, s *suite) {
 	l := Layout("front")
 	// Each finds what the one before it has left in the volume that they share with a unit.
 	l.Prepare = []lab.UnitSpec{
@@ -275,9 +304,7 @@ func preparations(t *testing.T, s suite) {
 			Storage:  lab.Storage{Volume: "front"},
 		},
 	}
-	d := s.deploy(t, l)
-	defer stop(t, d)
-	job(t, d)
+	d := s.play(t, l)
 	for _, name := range []string{"first", "second"} {
 		if log := d.Logs()[name]; !strings.HasPrefix(log, "moves to /") {
 			t.Errorf("the log of %s is %q", name, log)
@@ -293,18 +320,17 @@ func preparations(t *testing.T, s suite) {
 	}
 }
 
-func preparationThatFails(t *testing.T, s suite) {
+func preparationThatFails(t *testing.T, s *suite) {
 	l := Layout("front")
 	l.Prepare = []lab.UnitSpec{{Name: "reset", Runnable: lab.Runnable{Args: []string{"die"}}}}
 	_, err := s.Deploy(t.Context(), l, s.dir)
 	Says(t, err, "prepare the trial", "reset", "exit status 1", "out of luck")
 }
 
-func neverReady(t *testing.T, s suite) {
+func neverReady(t *testing.T, s *suite) {
 	l := Layout("front")
 	l.Units[0].Args, l.Units[0].Listens = []string{"serve"}, true // it says nothing to the conductor
 	d := s.deploy(t, l)
-	defer stop(t, d)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
 	if _, err := d.Await(ctx, lab.EventReady); err == nil || !strings.Contains(err.Error(), "enough") {

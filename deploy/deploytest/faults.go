@@ -57,26 +57,30 @@ func said(endpoint lab.Endpoint, wait time.Duration) string {
 	return string(buffer[:n])
 }
 
-func cutOff(t *testing.T, s suite) {
+// expect expects an answer at an address; of "": that nothing is said for so long. who is it that answers.
+func expect(t *testing.T, at lab.Endpoint, wait time.Duration, want, who string) {
+	t.Helper()
+	if text := said(at, wait); text != want {
+		t.Errorf("%s says %q, want %q", who, text, want)
+	}
+}
+
+func cutOff(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultCut) {
-		d := s.deploy(t, Layout("front"))
-		defer stop(t, d)
-		refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultCut})
+		refuses(t, s.deploy(t, Layout("front")), lab.Fault{Target: "front", Kind: lab.FaultCut})
 		return
 	}
 	withFault(t, s, lab.FaultCut, "stock")
 }
 
 // slowed slows a unit: what is sent to it comes later, and to others as before.
-func slowed(t *testing.T, s suite) {
+func slowed(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultSlow) {
 		t.Skip("nothing can be slowed in this deployment")
 	}
 	const delay = 500 * time.Millisecond
 	l := Layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultSlow}})
-	d := s.deploy(t, l)
-	defer stop(t, d)
-	job(t, d)
+	d := s.play(t, l)
 	took := func(unit string) time.Duration {
 		began := time.Now()
 		if text := ask(t, d, unit); text != unit+":1" {
@@ -107,7 +111,7 @@ func slowed(t *testing.T, s suite) {
 
 // filled fills the volume of a unit, which cannot write any more until it is healed, and
 // has what it has written before.
-func filled(t *testing.T, s suite) {
+func filled(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultFill) {
 		t.Skip("nothing can be filled in this deployment")
 	}
@@ -115,9 +119,7 @@ func filled(t *testing.T, s suite) {
 		t.Skip("only root can mount a volume: run the tests as root")
 	}
 	l := Layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
-	d := s.deploy(t, l)
-	defer stop(t, d)
-	job(t, d)
+	d := s.play(t, l)
 	answers(t, d, "stock", "stock:1")
 	harm(t, d, "stock", lab.FaultFill)
 	answers(t, d, "stock", "stock:1, no space left on device")
@@ -132,7 +134,7 @@ func filled(t *testing.T, s suite) {
 
 // withFault does a fault to a unit that goes on afterwards, in the same life: meanwhile
 // it says nothing, and the trial has not failed.
-func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
+func withFault(t *testing.T, s *suite, kind lab.FaultKind, unit string) {
 	t.Helper()
 	answer := unit + ":1"
 	l, life := s.withStore(t, func(life int) int { return life })
@@ -140,29 +142,19 @@ func withFault(t *testing.T, s suite, kind lab.FaultKind, unit string) {
 		answer = fmt.Sprintf("store:%d", life)
 	}
 	l.Units = append(l.Units, Layout("stock").Units[1])
-	d := s.deploy(t, l.Readied([]lab.Fault{{Target: unit, Kind: kind}}))
-	defer stop(t, d)
-	job(t, d)
+	d := s.play(t, l.Readied([]lab.Fault{{Target: unit, Kind: kind}}))
 	endpoint := endpointOf(t, d, unit)
-	says(t, d, unit, answer) // only the lead is awaited by its job
+	says(t, d, unit, endpoint, answer) // only the lead is awaited by its job
 	harm(t, d, unit, kind)
-	if text := said(endpoint, silence); text != "" {
-		t.Errorf("%s says %q after %s", unit, text, kind)
-	}
-	front := endpointOf(t, d, "front")
-	if text := said(front, soon); text != "front:1" {
-		t.Errorf("front says %q after %s of another", text, kind)
-	}
+	expect(t, endpoint, silence, "", unit+" after "+string(kind))
+	expect(t, endpointOf(t, d, "front"), soon, "front:1", "front after "+string(kind)+" of another")
 	heal(t, d, unit, kind)
-	if text := said(endpoint, soon); text != answer {
-		t.Errorf("%s says %q when it is healed, want %q", unit, text, answer)
-	}
+	expect(t, endpoint, soon, answer, unit+", healed,")
 	goesOn(t, d)
 }
 
-func leadIsNotHarmed(t *testing.T, s suite) {
+func leadIsNotHarmed(t *testing.T, s *suite) {
 	d := s.deploy(t, Layout("front"))
-	defer stop(t, d)
 	for _, kind := range s.Can().Faults {
 		refuses(t, d, lab.Fault{Target: "lead", Kind: kind}, "leads the trial")
 		refuses(t, d, lab.Fault{Target: "nobody", Kind: kind}, `"nobody"`)

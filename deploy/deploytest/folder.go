@@ -21,16 +21,9 @@ func Folder(t *testing.T) string {
 	return dir
 }
 
-// skip ends a test of what the deployer cannot do. Nobody has used the folder.
-func (s suite) skip(t *testing.T, why string) {
-	t.Helper()
-	NoError(t, os.Remove(s.dir))
-	t.Skip(why)
-}
-
 // programInAFolder deploys a foreign program that lies in a folder of its own, which it
 // may read, and which the others wait for. In a container it cannot write there.
-func programInAFolder(t *testing.T, s suite) {
+func programInAFolder(t *testing.T, s *suite) {
 	folder := filepath.Dir(s.program)
 	Must(t, os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o644))
 	want := "flour"
@@ -56,7 +49,6 @@ func programInAFolder(t *testing.T, s suite) {
 		Storage:    lab.Storage{Reads: []string{folder}},
 	}
 	d := s.deploy(t, l)
-	defer stop(t, d)
 	if early || !ready {
 		t.Errorf("the lead was started early (%t); the shelf was found to be ready: %t", early, ready)
 	}
@@ -68,9 +60,9 @@ func programInAFolder(t *testing.T, s suite) {
 
 // secretsOfTheHost: a program of this host that runs in a container has this host's /etc there, and may read
 // no more of it than everybody. A program of the user's has its folder, and what containers may usually do.
-func secretsOfTheHost(t *testing.T, s suite) {
+func secretsOfTheHost(t *testing.T, s *suite) {
 	if s.Name() == lab.Process || s.Name() == lab.SSH {
-		s.skip(t, "its units are processes of their hosts")
+		t.Skip("its units are processes of their hosts")
 	}
 	l, folder := Layout("stock"), t.TempDir()
 	l.Units = append(l.Units, lab.UnitSpec{
@@ -91,7 +83,6 @@ func secretsOfTheHost(t *testing.T, s suite) {
 		Storage:   lab.Storage{Mounts: []string{folder}},
 	})
 	d := s.deploy(t, l)
-	defer stop(t, d)
 	if _, err := os.Stat(filepath.Join(folder, "made")); err != nil ||
 		strings.Contains(d.Logs()["tool"], "CapBnd:\t0000000000") {
 		t.Errorf("the program of the user's says %q, and has left: %v", d.Logs()["tool"], err)
@@ -105,7 +96,7 @@ func secretsOfTheHost(t *testing.T, s suite) {
 
 // whatIsLeft ends a foreign program that leaves files only then: regular ones are handed
 // over, and nothing else is.
-func whatIsLeft(t *testing.T, s suite) {
+func whatIsLeft(t *testing.T, s *suite) {
 	l := Layout("stock")
 	l.Units = append(l.Units, lab.UnitSpec{
 		Name: "diary", Role: "diary",
@@ -116,9 +107,7 @@ func whatIsLeft(t *testing.T, s suite) {
 		},
 		Storage: lab.Storage{Leaves: "notes"},
 	})
-	d := s.deploy(t, l)
-	defer stop(t, d)
-	job(t, d)
+	d := s.play(t, l)
 	reportsOf(t, d)
 	Must(t, d.EndForeign(Within(t)))
 	left, err := filepath.Glob(filepath.Join(d.HandedOver(), "diary.*"))
@@ -133,7 +122,7 @@ func whatIsLeft(t *testing.T, s suite) {
 
 // looksUpOnce deploys a foreign program that ends when whom it calls is not known by then. It
 // is the first of the layout, and the last to start.
-func looksUpOnce(t *testing.T, s suite) {
+func looksUpOnce(t *testing.T, s *suite) {
 	names := []string{"front", "stock", "crates", "scales", "till", "ramp"}
 	l := Layout(names...)
 	proxy := lab.UnitSpec{
@@ -147,9 +136,7 @@ func looksUpOnce(t *testing.T, s suite) {
 	l.Units[0].Args, l.Units[0].Peers = append(l.Units[0].Args, proxy.Name),
 		append(slices.Clone(names), proxy.Name)
 	l.Units = slices.Insert(l.Units, 0, proxy)
-	d := s.deploy(t, l)
-	defer stop(t, d)
-	job(t, d)
+	d := s.play(t, l)
 	answers(t, d, proxy.Name, "knows all")
 	if all := d.Units(); all[0].Name != proxy.Name {
 		t.Errorf("the units are %v, want them in the order of the layout", all)

@@ -7,12 +7,11 @@ import (
 )
 
 // limits holds the lead to a fifth of a processor, for what would take half a second.
-func limits(t *testing.T, s suite) {
+func limits(t *testing.T, s *suite) {
 	refusesLimits(t, s)
 	l := Layout("front")
 	l.Units[0].Args[0], l.Units[0].Limits = "burner", lab.Limits{CPU: 0.2, Memory: 128 << 20}
 	d := s.deploy(t, l)
-	defer stop(t, d)
 	Await(t, d, lab.EventReady)
 	// It may begin with a period's share.
 	if took, least := finish(t, d), 0.9*Burnt/l.Units[0].Limits.CPU; took < least {
@@ -21,17 +20,14 @@ func limits(t *testing.T, s suite) {
 	end(t, d)
 }
 
-func limitOfMemory(t *testing.T, s suite) {
-	l := Layout()
-	l.Units = append(l.Units, lab.UnitSpec{
-		Name: "views", Role: "server", Limits: lab.Limits{Memory: 64 << 20},
-		Runnable: lab.Runnable{Args: []string{"hoard"}},
-	})
+func limitOfMemory(t *testing.T, s *suite) {
+	l := withViews("hoard")
+	l.Units[1].Limits.Memory = 64 << 20
 	fails(t, s, l, "unit views ended: it needed more memory than its limit of 64 MiB")
 }
 
 // refusesLimits: what the host cannot do is said before anything starts.
-func refusesLimits(t *testing.T, s suite) {
+func refusesLimits(t *testing.T, s *suite) {
 	t.Helper()
 	l := Layout("front", "views")
 	l.Units[1].Limits.CPU, l.Units[2].Limits.Memory = 1e4, 1<<50

@@ -13,7 +13,7 @@ import (
 // linked has the link of a node changed: what others send to units there comes late, and what these
 // send each other does not, also from who began again. Who has no node is not there. A probe has
 // found the rate.
-func linked(t *testing.T, s suite) {
+func linked(t *testing.T, s *suite) {
 	if links := s.Can().Links; links == nil || links() != nil || os.Geteuid() != 0 {
 		t.Skip("the links of hosts are not ours to change in this deployment")
 	}
@@ -31,9 +31,7 @@ func linked(t *testing.T, s suite) {
 		}
 	}
 	l.Links = map[string]lab.Network{"far": {Rate: 2e6, Delay: delay.Seconds()}}
-	d := s.deploy(t, l)
-	defer stop(t, d)
-	job(t, d)
+	d := s.play(t, l)
 	proofs := d.Links()
 	if far := proofs["far"]; !strings.Contains(far, " to it and ") || !relays(far, delay) || len(proofs) != 1 {
 		t.Errorf("the proofs are %q", proofs)

@@ -11,10 +11,9 @@ import (
 
 // platform: what stands between the units and the kernel tells how long all took to be
 // ready, and can be metered where it is on this host.
-func platform(t *testing.T, s suite) {
-	d := s.deploy(t, Layout("front"))
-	defer stop(t, d)
-	job(t, d)
+func platform(t *testing.T, s *suite) {
+	d := s.play(t, Layout("front"))
+	defer end(t, d)
 	cost := d.PlatformCost()
 	for end := time.Now().Add(patience); len(cost.Starts) < 2 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond) // on a busy host the front is heard of after the lead's job
@@ -29,33 +28,22 @@ func platform(t *testing.T, s suite) {
 		}
 	}
 	daemons, why := d.Daemons()
-	images := len(cost.Images) == 1 && cost.Images[0].Bytes > 1<<20 && cost.ImagesSeconds > 0
 	if s.Name() == lab.Process {
 		if len(cost.Images)+len(daemons) > 0 || cost.MadeSeconds+cost.ImagesSeconds > 0 || why != "" {
 			t.Errorf("processes have a platform: %+v, %v, %q", cost, daemons, why)
 		}
-		end(t, d)
 		return
 	}
 	if len(daemons) == 0 {
 		if d.Meter() == nil || why == "" {
 			t.Error("nothing is said of its daemons")
 		}
-		end(t, d)
 		return
 	}
-	if !images {
+	if len(cost.Images) != 1 || cost.Images[0].Bytes <= 1<<20 || cost.ImagesSeconds <= 0 {
 		t.Errorf("it says of images: %+v", cost)
 	}
-	metering, err := meter.New().Watch(t.Context(), daemons)
-	for range 2 {
-		if err == nil {
-			err = metering.Mark()
-		}
-	}
-	Must(t, err)
-	metered, err := metering.Stop()
-	Must(t, err)
+	metered := meteredDuring(t, meter.New(), daemons, func() {})
 	if memory := metered.Total.PeakMemoryBytes; memory < 10<<20 || memory > 4<<30 {
 		t.Errorf("its daemons take %d bytes of memory: %+v", memory, metered.Processes)
 	}
@@ -65,11 +53,10 @@ func platform(t *testing.T, s suite) {
 		}
 	}
 	t.Logf("%+v; %+v", cost, metered.Processes)
-	end(t, d)
 }
 
 // nodes: where there are several hosts, every unit is on one that has a name.
-func nodes(t *testing.T, s suite, d lab.Deployment) {
+func nodes(t *testing.T, s *suite, d lab.Deployment) {
 	t.Helper()
 	l, err := lab.Layout{}.On(s.Deployer)
 	Must(t, err)

@@ -7,15 +7,13 @@ import (
 )
 
 // replicas: each is a unit of its own, and who calls the unit has the addresses of all.
-func replicas(t *testing.T, s suite) {
+func replicas(t *testing.T, s *suite) {
 	l := Layout("front", "stock")
 	l.Units[2].Scalable = true
 	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 3},
 		Limits: map[string]lab.Limits{"stock": {CPU: 0.5}}}.Scale(l)
 	Must(t, err)
-	d := s.deploy(t, scaled)
-	defer stop(t, d)
-	job(t, d)
+	d := s.play(t, scaled)
 	answers(t, d, "stock-3", "stock-3:1")
 	reports := end(t, d)
 	if want := `"front:1 stock:1 stock-2:1 stock-3:1"`; reports["lead"] != want {

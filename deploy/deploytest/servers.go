@@ -66,7 +66,7 @@ func lives(n int) func(context.Context, string) error {
 
 // withStore returns the layout and the number of lives that the server has had when it is first used: one
 // less where no client can visit it before. expect returns the life in which it must be ready.
-func (s suite) withStore(t *testing.T, expect func(first int) int) (l lab.Layout, first int) {
+func (s *suite) withStore(t *testing.T, expect func(first int) int) (l lab.Layout, first int) {
 	first = 3
 	l = withStore(func(ctx context.Context, address string) error { return lives(expect(first))(ctx, address) })
 	var incapable *lab.Incapable
@@ -77,17 +77,13 @@ func (s suite) withStore(t *testing.T, expect func(first int) int) (l lab.Layout
 	return l, first
 }
 
-func server(t *testing.T, s suite) {
+func server(t *testing.T, s *suite) {
 	more := 0
 	l, first := s.withStore(t, func(first int) int { return first + more })
-	d := s.deploy(t, l.Readied([]lab.Fault{{Target: "store", Kind: lab.FaultKill}}))
-	defer stop(t, d)
-	job(t, d)
+	d := s.play(t, l.Readied([]lab.Fault{{Target: "store", Kind: lab.FaultKill}}))
 	endpoint := endpointOf(t, d, "store")
 	harm(t, d, "store", lab.FaultKill)
-	if text := said(endpoint, silence); text != "" {
-		t.Errorf("a server that was killed says %q", text)
-	}
+	expect(t, endpoint, silence, "", "a server that was killed")
 	more = 1
 	heal(t, d, "store", lab.FaultKill)
 	NoError(t, lives(first+1)(t.Context(), endpoint.Dial))
@@ -109,13 +105,12 @@ func server(t *testing.T, s suite) {
 
 // serverThatEnds checks that the end of a server outranks the failure of its client, which may notice it
 // first.
-func serverThatEnds(t *testing.T, s suite) {
+func serverThatEnds(t *testing.T, s *suite) {
 	l := withStore(lives(1))
 	store := &l.Units[2]
 	store.Server.Setup = nil
 	store.Args = append([]string{"store-for-once"}, store.Args[1:]...)
 	d := s.deploy(t, l)
-	defer stop(t, d)
 	_, err := d.Await(Within(t), lab.EventReady)
 	if err == nil {
 		_, err = d.Await(Within(t), lab.EventFinished)
@@ -134,7 +129,7 @@ func serverThatEnds(t *testing.T, s suite) {
 	}
 }
 
-func serverThatNeverAnswers(t *testing.T, s suite) {
+func serverThatNeverAnswers(t *testing.T, s *suite) {
 	ctx, cancel := context.WithCancelCause(Within(t))
 	asked := 0
 	l := withStore(func(context.Context, string) error {
@@ -150,10 +145,9 @@ func serverThatNeverAnswers(t *testing.T, s suite) {
 
 // shownReady deploys a foreign unit that is ready once its log has a text and a command succeeds, at its
 // third try.
-func shownReady(t *testing.T, s suite) {
+func shownReady(t *testing.T, s *suite) {
 	asked := filepath.Join(t.TempDir(), "asked")
-	l := Layout()
-	l.Units = append(l.Units, lab.UnitSpec{
+	l := beside(lab.UnitSpec{
 		Name: Boxed, Role: "server",
 		Runnable: lab.Runnable{Foreign: true, Args: []string{"boxed", "{dir}", "{host}:{port}"}},
 		Lifecycle: lab.Lifecycle{
@@ -165,7 +159,6 @@ func shownReady(t *testing.T, s suite) {
 		Networking: lab.Networking{Listens: true},
 	})
 	d := s.deploy(t, l.Readied([]lab.Fault{{Target: Boxed, Kind: lab.FaultRestart}}))
-	defer stop(t, d)
 	said := func(lives int) {
 		t.Helper()
 		text, err := os.ReadFile(asked)

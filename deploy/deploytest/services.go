@@ -37,8 +37,7 @@ func Services(image, keeps string) lab.Layout {
 		Mounts: []lab.ContainerMount{given, {Kind: lab.MountMemory, Target: "/memory", Options: "size=1m"}},
 		Health: &lab.HealthCheck{Port: 81}}, "fill", "db")
 	web.Listens, web.Port, web.Scalable, web.Readiness.Healthy = true, 81, true, true
-	lead := lab.UnitSpec{Name: "lead", Role: "lead", Runnable: lab.Runnable{Args: []string{"burner"}}}
-	return lab.Layout{Lead: "lead", Units: []lab.UnitSpec{lead, web, fill, db}}
+	return burner(web, fill, db)
 }
 
 // ServicesSuite has services start in their order, find each other by names, be healthy, be metered, and go
@@ -49,12 +48,9 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 	l.Units[3].Container.Ports = []lab.ContainerPort{{Port: 90, Target: 80}}
 	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(l)
 	Must(t, err)
-	s := suite{deployer, Folder(t), ""}
+	s := &suite{deployer, Folder(t), "", nil}
+	defer s.leavesNothing(t, left)
 	d := s.deploy(t, layout)
-	defer func() {
-		stop(t, d)
-		s.leavesNothing(t, left)
-	}()
 	Await(t, d, lab.EventReady)
 	var names []string
 	for _, u := range d.Units() {
@@ -71,21 +67,20 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 	}) {
 		t.Errorf("the images are %+v, want %s with its size", d.PlatformCost().Images, image)
 	}
-	says(t, d, "web", "asks $(A){{b}} boxed:1")
+	says(t, d, "web", endpointOf(t, d, "web"), "asks $(A){{b}} boxed:1")
 	for _, f := range []lab.Fault{{Target: "db", Kind: lab.FaultKill}, {Target: "db", Kind: lab.FaultCut},
 		{Target: "web-2", Kind: lab.FaultRestart}} {
 		harm(t, d, f.Target, f.Kind)
 		heal(t, d, f.Target, f.Kind)
 	}
-	says(t, d, "web-2", "asks $(A){{b}} boxed:2")
+	says(t, d, "web-2", endpointOf(t, d, "web-2"), "asks $(A){{b}} boxed:2")
 	goesOn(t, d)
 	checkUsage(t, meteredJob(t, d))
 }
 
-// says waits until a unit answers so.
-func says(t *testing.T, d lab.Deployment, unit, want string) {
+// says waits until a unit answers so at an address.
+func says(t *testing.T, d lab.Deployment, unit string, at lab.Endpoint, want string) {
 	t.Helper()
-	at := endpointOf(t, d, unit)
 	for deadline := time.Now().Add(patience); said(at, silence) != want; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s says %q, want %q: %s", unit, said(at, silence), want, d.Logs()[unit])
@@ -139,15 +134,13 @@ func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left f
 		c.Mounts = []lab.ContainerMount{{Kind: lab.MountBind, Source: os.DevNull, Target: "/null"}}
 		u.Container = &c
 	}, os.DevNull+" is neither a file nor a folder")
-	s := suite{deployer, Folder(t), ""}
+	s := &suite{deployer, Folder(t), "", nil}
+	defer s.leavesNothing(t, left)
 	d := s.deploy(t, layout)
-	defer func() {
-		stop(t, d)
-		s.leavesNothing(t, left)
-	}()
 	Await(t, d, lab.EventReady)
-	says(t, d, "web", "asks $(A){{b}} boxed:1")
-	says(t, d, "web-2", "asks $(A){{b}} boxed:1")
+	for _, name := range []string{"web", "web-2"} {
+		says(t, d, name, endpointOf(t, d, name), "asks $(A){{b}} boxed:1")
+	}
 	metered(d)
 }
 

@@ -3,25 +3,32 @@ package deploytest
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
 	"slices"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// deploy deploys a layout that can be deployed; it is stopped with the test.
-func (s suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
+// deploy deploys a layout that can be deployed, until the end of the test.
+func (s *suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
 	t.Helper()
 	err := s.Preflight(t.Context(), l)
 	var incapable *lab.Incapable
 	if errors.As(err, &incapable) {
-		s.skip(t, err.Error())
+		t.Skip(err)
 	}
 	Must(t, err)
 	d, err := s.Deploy(t.Context(), l, s.dir)
 	Must(t, err)
+	s.deployed = append(s.deployed, d)
+	return d
+}
+
+// play deploys a layout and plays the job of its lead.
+func (s *suite) play(t *testing.T, l lab.Layout) lab.Deployment {
+	t.Helper()
+	d := s.deploy(t, l)
+	job(t, d)
 	return d
 }
 
@@ -124,18 +131,11 @@ func end(t *testing.T, d lab.Deployment) map[string]string {
 // ask calls a unit from the host of the conductor.
 func ask(t *testing.T, d lab.Deployment, unit string) string {
 	t.Helper()
-	endpoint := endpointOf(t, d, unit)
-	connection, err := net.Dial("tcp", endpoint.Dial)
-	Must(t, err)
-	text, err := io.ReadAll(connection)
-	Must(t, errors.Join(err, connection.Close()))
-	return string(text)
+	return said(endpointOf(t, d, unit), soon)
 }
 
 // answers expects an answer of a unit.
 func answers(t *testing.T, d lab.Deployment, unit, want string) {
 	t.Helper()
-	if text := ask(t, d, unit); text != want {
-		t.Errorf("%s says %q, want %q", unit, text, want)
-	}
+	expect(t, endpointOf(t, d, unit), soon, want, unit)
 }

@@ -8,11 +8,10 @@ import (
 	"github.com/cleave-lab/cleave/meter"
 )
 
-func usage(t *testing.T, s suite) {
+func usage(t *testing.T, s *suite) {
 	l := Layout("front")
 	l.Units[0].Args[0] = "burner"
 	d := s.deploy(t, l)
-	defer stop(t, d)
 	Await(t, d, lab.EventReady)
 	checkUsage(t, meteredJob(t, d))
 	end(t, d)
@@ -25,12 +24,16 @@ func meteredJob(t *testing.T, d lab.Deployment) lab.Metered {
 	if own := d.Meter(); own != nil {
 		reads = own
 	}
-	metering, err := reads.Watch(t.Context(), d.Units())
-	if err == nil {
-		err = metering.Mark()
-	}
+	return meteredDuring(t, reads, d.Units(), func() { finish(t, d) })
+}
+
+// meteredDuring meters units while something is done.
+func meteredDuring(t *testing.T, reads lab.Meter, units []lab.Unit, do func()) lab.Metered {
+	t.Helper()
+	metering, err := reads.Watch(t.Context(), units)
 	Must(t, err)
-	finish(t, d)
+	Must(t, metering.Mark())
+	do()
 	err = metering.Mark()
 	metered, wrong := metering.Stop()
 	Must(t, errors.Join(err, wrong))
