@@ -14,12 +14,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/gobuild"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
@@ -57,10 +57,8 @@ func bench(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	program := filepath.Join(dir, "unit")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./deploy/deploytest/unit")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if text, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the unit program: %w: %s", err, text)
+	if err := gobuild.Build(program, nil, "./deploy/deploytest/unit"); err != nil {
+		return err
 	}
 	measured, err := toMeasure(ctx, program, dir, o.only)
 	if err != nil {

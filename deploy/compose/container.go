@@ -82,9 +82,9 @@ func (c *container) Kill(ctx context.Context) (proof string, err error) {
 // next returns the next life of a container: it is what it was, with its volumes, files and name; its address
 // in a network of Docker's may be another.
 func (d *deployment) next(_ context.Context, ended *container, _ bool) (*container, error) {
-	return &container{Unit: fleet.NewUnit(ended.Spec), Life: ended.Life, deployment: d,
-		image: ended.image, terminal: ended.terminal, network: ended.network, listened: ended.listened,
-		followed: make(chan struct{})}, nil
+	next := *ended
+	next.Unit, next.followed = fleet.NewUnit(ended.Spec), make(chan struct{})
+	return &next, nil
 }
 
 // Start implements fleet.Instance. The first life of a container its compose file starts.

@@ -18,17 +18,12 @@ import (
 
 // TestMain lets the test program be the janitor of units that are processes, and a keeper.
 func TestMain(m *testing.M) {
-	if len(os.Args) < 3 || os.Args[1] != "janitor" && os.Args[1] != "keeper" {
-		os.Exit(m.Run())
+	if len(os.Args) < 3 || os.Args[1] != "keeper" {
+		deploytest.Main(m, process.Janitor, nil)
 	}
-	var err error
-	if os.Args[1] == "janitor" {
-		err = process.Janitor(os.Stdin, os.Args[2])
-	} else {
-		var kept process.Kept
-		if kept, err = process.KeeperArguments(os.Args[2:]); err == nil {
-			err = process.Keep(os.Stdin, os.Stdout, kept)
-		}
+	kept, err := process.KeeperArguments(os.Args[2:])
+	if err == nil {
+		err = process.Keep(os.Stdin, os.Stdout, kept)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -51,9 +46,7 @@ func newFixture(t *testing.T) fixture {
 	if err := Missing(); err != nil {
 		t.Skip(err)
 	}
-	id, err := launch.Own()
-	deploytest.Must(t, err)
-	program, label := deploytest.Program(t), id.String()
+	program, label := deploytest.Program(t), deploytest.Label(t)
 	f := fixture{New(process.New(program, deploytest.Part("janitor"), deploytest.Part("keeper"), label), label),
 		label, "cleave-compose-test:1"}
 	dockertest.Image(t, f.image, program)
@@ -64,10 +57,7 @@ func newFixture(t *testing.T) fixture {
 func (f fixture) layout(t *testing.T, text string, services ...string) lab.Layout {
 	t.Helper()
 	file := &lab.Compose{Text: strings.ReplaceAll(text, "IMAGE", f.image), Dir: t.TempDir()}
-	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
-		Name: "lead", Role: "lead",
-		Runnable: lab.Runnable{Args: []string{"lead"}},
-	}}}
+	layout := deploytest.Layout()
 	for _, name := range services {
 		layout.Units = append(layout.Units, lab.UnitSpec{
 			Name: name, Role: "system",
@@ -143,16 +133,10 @@ volumes: {data: {}}
 			t.Fatal("web-2 does not listen")
 		}
 	}
-	harmer := d
-	for _, what := range []func() error{
-		func() error {
-			_, err := harmer.Harm(t.Context(), lab.Fault{Target: "web-2", Kind: lab.FaultRestart})
-			return err
-		},
-		func() error { return harmer.Heal(t.Context(), lab.Fault{Target: "web-2", Kind: lab.FaultRestart}) },
-	} {
-		deploytest.Must(t, what())
-	}
+	restart := lab.Fault{Target: "web-2", Kind: lab.FaultRestart}
+	_, err := d.Harm(t.Context(), restart)
+	deploytest.Must(t, err)
+	deploytest.Must(t, d.Heal(t.Context(), restart))
 	deploytest.NoError(t, d.Stop())
 	logs := d.Logs()
 	if logs["init"] != "moves to /data/lives\n" || strings.Count(logs["web-2"], "boxed listens") != 2 ||

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/cleave-lab/cleave/deploy/fleet"
 )
 
 // nameServer begins the addresses of Docker's own name server, 127.0.0.11, which listens in the
@@ -54,22 +56,20 @@ func (c *container) awaitListening(ctx context.Context, ports map[string]bool) e
 	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience,
 		fmt.Errorf("it does not listen after %v", listenPatience))
 	defer cancel()
-	for {
-		now, missing := listening(c.HostPID()), 0
+	err := fleet.Until(ctx, lookAgain, func() (bool, error) {
+		now := listening(c.HostPID())
 		for port := range ports {
+			if !now[port] && c.HasEnded() {
+				return true, fmt.Errorf("it ended at once%s", c.Log.LastWords())
+			}
 			if !now[port] {
-				missing++
+				return false, nil
 			}
 		}
-		if missing == 0 {
-			return nil
-		}
-		select {
-		case <-c.Ended:
-			return fmt.Errorf("%v ended at once%s", c.Unit, c.Log.LastWords())
-		case <-ctx.Done():
-			return fmt.Errorf("%v: %w", c.Unit, context.Cause(ctx))
-		case <-time.After(lookAgain):
-		}
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%v: %w", c.Unit, err)
 	}
+	return nil
 }

@@ -36,10 +36,8 @@ func TestAnImageOfTheUsers(t *testing.T) {
 		said, err = io.ReadAll(connection)
 		return err
 	}
-	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
-		Name: "lead", Role: "lead",
-		Runnable: lab.Runnable{Args: []string{"lead"}},
-	}, boxed}}
+	layout := deploytest.Layout()
+	layout.Units = append(layout.Units, boxed)
 	d := newDeployer(t, Bridge, program)
 	deploytest.Says(t, d.Preflight(t.Context(), layout), "type: docker pull "+image)
 	dockertest.Image(t, image, program)

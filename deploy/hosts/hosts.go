@@ -139,8 +139,13 @@ func (h *Host) Kill(ctx context.Context) error {
 			_ = first.Wait()         // killed: that is how it ends
 		}
 	}
-	// The kernel takes links back a moment after the last process.
-	err := ip(ctx, h.set.middle, "link delete", h.port)
+	return deleteLink(ctx, h.set.middle, h.port)
+}
+
+// deleteLink deletes a link in the network of a process. The kernel may have taken it back: it does so a
+// moment after the last process of a network.
+func deleteLink(ctx context.Context, pid int, link string) error {
+	err := ip(ctx, pid, "link delete", link)
 	if err != nil && strings.Contains(err.Error(), "Cannot find") {
 		return nil
 	}
@@ -341,18 +346,14 @@ func (s *Set) Close() error {
 	return err
 }
 
-// unlink removes our link before the switch ends. After that the kernel removes it, and another set may have
-// a link of its name a moment later.
+// unlink deletes our link before the switch ends. After that the kernel does, and another set may have a link
+// of its name a moment later.
 func (s *Set) unlink() error {
 	link, err := net.InterfaceByIndex(s.index)
 	if err != nil {
 		return nil // there is none any more, or there never was
 	}
-	err = ip(context.Background(), 0, "link delete", link.Name)
-	if err != nil && strings.Contains(err.Error(), "Cannot find") {
-		return nil
-	}
-	return err
+	return deleteLink(context.Background(), 0, link.Name)
 }
 
 // ip runs ip in the network of a process; 0 is this host's. Words may hold several.

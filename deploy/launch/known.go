@@ -107,11 +107,7 @@ func place() (string, error) {
 func statOf(pid int) (procfs.ProcStat, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {
-		return procfs.ProcStat{}, fmt.Errorf("process %d: %w", pid, err)
+		return procfs.ProcStat{}, err
 	}
-	stat, err := process.Stat()
-	if err != nil {
-		return stat, fmt.Errorf("process %d: %w", pid, err)
-	}
-	return stat, nil
+	return process.Stat()
 }

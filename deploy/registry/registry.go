@@ -129,10 +129,7 @@ func (r *Repository) Login() []byte {
 		return nil
 	}
 	auths := map[string]any{r.host: map[string]string{"auth": r.login}}
-	text, err := json.Marshal(map[string]any{"auths": auths})
-	if err != nil {
-		return nil // texts can always be encoded
-	}
+	text, _ := json.Marshal(map[string]any{"auths": auths}) // texts can always be encoded
 	return text
 }
 
@@ -143,10 +140,8 @@ func (r *Repository) Identity() string {
 	if !is {
 		return ""
 	}
-	text, err := json.Marshal(map[string]string{"username": name, "password": password, "serveraddress": r.host})
-	if err != nil {
-		return "" // texts can always be encoded
-	}
+	identity := map[string]string{"username": name, "password": password, "serveraddress": r.host}
+	text, _ := json.Marshal(identity) // texts can always be encoded
 	return base64.URLEncoding.EncodeToString(text)
 }
 
@@ -210,14 +205,9 @@ func (r *Repository) Push(ctx context.Context, image Image) (name string, err er
 
 func compress(data []byte) ([]byte, error) {
 	var into bytes.Buffer
-	writer, err := gzip.NewWriterLevel(&into, gzip.BestSpeed)
-	if err == nil {
-		_, err = writer.Write(data)
-	}
-	if err == nil {
-		err = writer.Close()
-	}
-	return into.Bytes(), err
+	writer, _ := gzip.NewWriterLevel(&into, gzip.BestSpeed) // there is this level
+	_, err := writer.Write(data)
+	return into.Bytes(), errors.Join(err, writer.Close())
 }
 
 // advice says what to do about an error, as its end.
