@@ -103,9 +103,11 @@ func whatIsLeft(t *testing.T, s *suite) {
 		Runnable: lab.Runnable{
 			Foreign: true, Program: "sh", Files: map[string][]byte{"notes/": nil},
 			Args: []string{"-c",
-				`trap 'echo the end > notes/page; ln -s /etc/passwd notes/link; exit 0' TERM; while :; do sleep 0.1; done`},
+				`trap 'echo the end > notes/page; ln -s /etc/passwd notes/link; exit 0' TERM; echo waits; ` +
+					`while :; do sleep 0.1; done`},
 		},
-		Storage: lab.Storage{Leaves: "notes"},
+		Lifecycle: lab.Lifecycle{Readiness: lab.Readiness{Log: "waits"}}, // from then on it leaves something
+		Storage:   lab.Storage{Leaves: "notes"},
 	})
 	d := s.play(t, l)
 	reportsOf(t, d)
