@@ -301,14 +301,14 @@ func TestMistakesInTheList(t *testing.T) {
 
 func TestListsThatAreRefused(t *testing.T) {
 	cases := []struct{ name, text, want string }{
-		{"unknown key", "allow:\n  - host: a.test\n    maxrate: 5\n", `line 3: unknown key "maxrate"`},
-		{"unknown key at the top", "allowed: []\n", "field allowed not found"},
-		{"wrong kind", "allow: all\n", "cannot unmarshal"},
-		{"entry of another kind", "allow: [all]\n", "cannot unmarshal"},
-		{"port out of range", "allow:\n  - ports: [70000]\n", "cannot unmarshal"},
-		{"not YAML", "allow: [", "did not find"},
+		{"unknown key", "allow:\n  - host: a.test\n    maxrate: 5\n", `list:3: allow[0] has no key "maxrate"`},
+		{"unknown key at the top", "allowed: []\n", `the allow list has no key "allowed"`},
+		{"wrong kind", "allow: all\n", "expected a list"},
+		{"entry of another kind", "allow: [all]\n", "expected keys with values"},
+		{"port out of range", "allow:\n  - ports: [70000]\n", `"70000", expected a whole number`},
+		{"not YAML", "allow: [", "this is no YAML"},
 		{"two documents", "allow: []\n---\nallow: []\n", "more than one document"},
-		{"too long", strings.Repeat("#", 70_000), "longer than"},
+		{"too long", strings.Repeat("#", 70_000), "at most 65536 are read"},
 		{"too many", "allow: [" + strings.Repeat("{},", 101) + "]", "101 entries"},
 	}
 	for _, c := range cases {

@@ -1,7 +1,6 @@
 package consent
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/cleave-lab/cleave/load/schedule"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // Limits of an allow list.
@@ -34,38 +32,15 @@ type Permission struct {
 	Token   string    // that the host serves at ProofPath
 }
 
-// entry is a permission as it is written in the list.
+// entry is a permission as it is written in the list. What is missing, permission names.
 type entry struct {
-	Host    string   `yaml:"host"`
-	Ports   []uint16 `yaml:"ports"`
-	Owner   string   `yaml:"owner"`
-	MaxRate string   `yaml:"max_rate"`
-	Hours   string   `yaml:"hours"`
-	Expires string   `yaml:"expires"`
-	Token   string   `yaml:"token"`
-
-	line int
-}
-
-// UnmarshalYAML notes the line of an entry. It refuses unknown keys itself, since a decoder
-// that is called by it does not.
-func (e *entry) UnmarshalYAML(node *yaml.Node) error {
-	if node.Kind == yaml.MappingNode {
-		for i := 0; i < len(node.Content); i += 2 {
-			switch key := node.Content[i]; key.Value {
-			case "host", "ports", "owner", "max_rate", "hours", "expires", "token":
-			default:
-				return fmt.Errorf("line %d: unknown key %q: use host, ports, owner, max_rate, hours, expires, token",
-					key.Line, key.Value)
-			}
-		}
-	}
-	type bare entry
-	if err := node.Decode((*bare)(e)); err != nil {
-		return err
-	}
-	e.line = node.Line
-	return nil
+	Host    string   `yaml:"host,omitempty"`
+	Ports   []uint16 `yaml:"ports,omitempty"`
+	Owner   string   `yaml:"owner,omitempty"`
+	MaxRate string   `yaml:"max_rate,omitempty"`
+	Hours   string   `yaml:"hours,omitempty"`
+	Expires string   `yaml:"expires,omitempty"`
+	Token   string   `yaml:"token,omitempty"`
 }
 
 // ReadList reads an allow list and names all mistakes with their line.
@@ -74,35 +49,36 @@ func ReadList(in io.Reader, name string) ([]Permission, error) {
 	if err != nil {
 		return nil, fmt.Errorf("allow list %s: %w", name, err)
 	}
-	if len(text) > MaxList {
-		return nil, fmt.Errorf("allow list %s: longer than %d bytes", name, MaxList)
+	format := yamlfile.Small("allow list", "")
+	format.MaxBytes = MaxList
+	r := yamlfile.Reader{Format: format, File: name}
+	var list struct {
+		Allow []entry `yaml:"allow,omitempty"`
 	}
-	var file struct {
-		Allow []entry `yaml:"allow"`
+	lines := map[string]int{}
+	switch documents := r.Documents(text); len(documents) {
+	case 0: // the list is empty, or cannot be read
+	case 1:
+		lines = r.Decode(documents[0], &list)
+	default:
+		r.Problem(documents[1].Line, "more than one document: write all entries into the first")
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	switch err := decoder.Decode(&file); {
-	case errors.Is(err, io.EOF): // the list is empty
-	case err != nil:
-		return nil, fmt.Errorf("allow list %s: %w", name, err)
-	case !errors.Is(decoder.Decode(new(yaml.Node)), io.EOF):
-		return nil, fmt.Errorf("allow list %s: more than one document: write all entries into the first", name)
+	if len(list.Allow) > maxEntries {
+		r.Problem(0, "%d entries, more than %d", len(list.Allow), maxEntries)
 	}
-	if len(file.Allow) > maxEntries {
-		return nil, fmt.Errorf("allow list %s: %d entries, more than %d", name, len(file.Allow), maxEntries)
+	if err := r.Problems.OrNil(); err != nil {
+		return nil, err
 	}
 	var all []Permission
-	var mistakes []error
-	for _, e := range file.Allow {
+	for i, e := range list.Allow {
 		p, wrong := e.permission()
 		for _, w := range wrong {
-			mistakes = append(mistakes, fmt.Errorf("%s:%d: %w", name, e.line, w))
+			r.Problem(lines[fmt.Sprintf("allow[%d]", i)], "%v", w)
 		}
 		all = append(all, p)
 	}
-	if len(mistakes) > 0 {
-		return nil, errors.Join(mistakes...)
+	if err := r.Problems.OrNil(); err != nil {
+		return nil, err
 	}
 	return all, nil
 }
