@@ -144,7 +144,11 @@ func (a *member) take(event lab.Event, ok bool, kind lab.EventKind) (done bool, 
 
 func (a *member) takeSecond(event lab.Event) error {
 	var second trial.Second
-	if err := json.Unmarshal(event.Data, &second); err != nil || second.Results == nil {
+	err := json.Unmarshal(event.Data, &second)
+	if err == nil && second.Results == nil {
+		err = errors.New("it has no results")
+	}
+	if err != nil {
 		return a.failed(fmt.Errorf("a second of its load cannot be read: %w", err))
 	}
 	if a.second != nil {

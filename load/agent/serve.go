@@ -318,13 +318,8 @@ func (s *served) tellLoaded(second trial.Second) error {
 	if !s.Loaded {
 		return nil
 	}
-	told := lab.LoadSecond{Slice: slice(second)}
-	for _, outcome := range record.Outcomes() {
-		if outcome.IsError() {
-			told.Failed += second.Results.Count(record.All, outcome)
-		}
-	}
-	return s.channel.Tell(lab.EventLoaded, told)
+	return s.channel.Tell(lab.EventLoaded,
+		lab.LoadSecond{Slice: slice(second), Failed: second.Results.Errors(record.All)})
 }
 
 // clean removes what the agent made.

@@ -35,7 +35,7 @@ func (t Term) lost(r *record.Results, planned int64) string {
 	share := t.Limit
 	switch t.Metric {
 	case "errors":
-		n = failures(r)
+		n = r.Errors(record.All)
 	case "late", "unsent":
 		n = r.Counts(record.All).Late
 		if t.Metric == "unsent" {
@@ -77,16 +77,6 @@ func (t Term) rank() (rank float64, kind record.Kind, is bool) {
 		}
 	}
 	return 0, 0, false
-}
-
-// failures counts the operations that failed.
-func failures(r *record.Results) (n int64) {
-	for _, outcome := range record.Outcomes() {
-		if outcome.IsError() {
-			n += r.Count(record.All, outcome)
-		}
-	}
-	return n
 }
 
 // above counts the values above a limit in seconds, as far as the histogram's

@@ -140,14 +140,22 @@ func (o Objective) Judge(s *record.Summary) (pass bool, reasons []string) {
 	return len(reasons) == 0, reasons
 }
 
+// upperTimes yields the metrics of times that the objective limits from above, each with its limit in seconds.
+func (o Objective) upperTimes(yield func(metric, float64) bool) {
+	for _, t := range o.Terms {
+		m, known := find(t.Metric)
+		if known && m.unit == inSeconds && strings.HasPrefix(t.Op, "<") && !yield(m, t.Limit) {
+			return
+		}
+	}
+}
+
 // LongestTime returns the longest time that the objective grants any operation: the
 // largest upper limit of its times, or otherwise where it limits none.
 func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
 	longest := 0.0
-	for _, t := range o.Terms {
-		if m, known := find(t.Metric); known && m.unit == inSeconds && strings.HasPrefix(t.Op, "<") {
-			longest = max(longest, t.Limit)
-		}
+	for _, limit := range o.upperTimes {
+		longest = max(longest, limit)
 	}
 	if longest == 0 {
 		return otherwise
@@ -159,10 +167,8 @@ func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
 // limits none.
 func (o Objective) TightestTime(otherwise time.Duration) time.Duration {
 	tightest := otherwise
-	for _, t := range o.Terms {
-		if m, known := find(t.Metric); known && m.unit == inSeconds && strings.HasPrefix(t.Op, "<") {
-			tightest = min(tightest, time.Duration(t.Limit*float64(time.Second)))
-		}
+	for _, limit := range o.upperTimes {
+		tightest = min(tightest, time.Duration(limit*float64(time.Second)))
 	}
 	return tightest
 }
@@ -170,12 +176,8 @@ func (o Objective) TightestTime(otherwise time.Duration) time.Duration {
 // SlowWithout reports whether a limit of the times is missed even if every operation had
 // been answered sooner by a delay, in seconds.
 func (o Objective) SlowWithout(s *record.Summary, delay float64) bool {
-	for _, t := range o.Terms {
-		m, known := find(t.Metric)
-		if !known || m.unit != inSeconds || !strings.HasPrefix(t.Op, "<") {
-			continue
-		}
-		if got := m.of(s); got != nil && *got-delay > t.Limit {
+	for m, limit := range o.upperTimes {
+		if got := m.of(s); got != nil && *got-delay > limit {
 			return true
 		}
 	}

@@ -251,6 +251,11 @@ func (r *Results) Count(operation int, outcome Outcome) int64 {
 	return n
 }
 
+// Errors returns how often an operation, or All, ended with an error.
+func (r *Results) Errors(operation int) int64 {
+	return r.Sent(operation) - r.Count(operation, OK) - r.Count(operation, Unfinished)
+}
+
 // Sent returns how often an operation, or All, was begun.
 func (r *Results) Sent(operation int) int64 {
 	var n int64

@@ -36,7 +36,7 @@ func (s *Session) setCookie(text []byte) {
 	pair, attributes, _ := bytes.Cut(text, []byte(";"))
 	name, value, found := bytes.Cut(pair, []byte("="))
 	name, value = bytes.TrimSpace(name), bytes.TrimSpace(value)
-	if !found || len(name) == 0 || len(name)+len(value) > maxCookieSize || hasControl(pair) {
+	if !found || len(name) == 0 || len(name)+len(value) > maxCookieSize || bytes.ContainsFunc(pair, isControl) {
 		return
 	}
 	at := s.jar.find(name)
@@ -60,15 +60,6 @@ func expires(attributes []byte) bool {
 		name, age, _ := bytes.Cut(attribute, []byte("="))
 		if age = bytes.TrimSpace(age); bytes.EqualFold(bytes.TrimSpace(name), []byte("max-age")) {
 			return len(age) > 0 && (age[0] == '-' || len(bytes.Trim(age, "0")) == 0)
-		}
-	}
-	return false
-}
-
-func hasControl(text []byte) bool {
-	for _, c := range text {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return true
 		}
 	}
 	return false

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -40,7 +41,9 @@ type Config struct {
 	// Address is the only one that is connected to, or instead Unix, the path of a socket.
 	Address netip.AddrPort
 	Unix    string
-	TLS     TLS
+	// TLS says how the server of an https URL is checked; its ServerName is the name on the certificate. Without
+	// a cache of sessions every connection costs a full handshake, as for a new client.
+	TLS *tls.Config
 	// Methods are the gRPC methods that the scenario calls, "package.Service/Method".
 	// ProtoSet, a FileDescriptorSet, describes them; nil: the server is asked.
 	Methods  []string
@@ -53,7 +56,7 @@ type Config struct {
 
 // Notes returns what a reader of the results has to be told.
 func (c *Config) Notes() []string {
-	if !c.TLS.Insecure || !strings.HasPrefix(c.URL, "https:") {
+	if !strings.HasPrefix(c.URL, "https:") || !c.TLS.InsecureSkipVerify {
 		return nil
 	}
 	return []string{"CERTIFICATES WERE NOT CHECKED: whoever answered need not have been " + c.URL}
@@ -70,6 +73,7 @@ func (c *Config) check() error {
 	u, err := url.Parse(c.URL)
 	refuse(err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https",
 		"URL %q: write for example https://shop.example:8443", c.URL)
+	refuse(strings.HasPrefix(c.URL, "https:") && c.TLS == nil, "nothing says how the server is checked")
 	refuse(!c.Address.IsValid() && c.Unix == "", "no address to connect to")
 	return errors.Join(append(mistakes, c.Check(), c.checkPool())...)
 }

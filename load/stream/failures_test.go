@@ -45,8 +45,7 @@ func TestFailuresHaveNames(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			address := serve(t, ca.server("shop.test", soon()), c.handler)
 			for protocol, outcome := range map[Protocol]record.Outcome{HTTP1: c.http1, HTTP2: c.http2} {
-				r := newRig(t, protocol, "https://shop.test", address)
-				r.config.TLS.CA = ca.pem
+				r := ca.rig(t, protocol, address)
 				n := 20
 				if outcome == record.Timeout { // connections are made in this time, too
 					r.config.Timeout, n = 3*time.Second, r.config.Connections
@@ -122,8 +121,7 @@ func TestConnectionsBreakUnderTLS(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			address := serveRaw(t, ca.server("shop.test", soon()), c.answer)
-			r := newRig(t, HTTP1, "https://shop.test", address)
-			r.config.TLS.CA = ca.pem
+			r := ca.rig(t, HTTP1, address)
 			results, report := r.run()
 			want(t, results, map[record.Outcome]int64{c.want: 20})
 			if report.Connects < 20 {
@@ -311,8 +309,7 @@ func TestIdleConnectionsMayEnd(t *testing.T) {
 			ErrorLog: quiet()}
 		go func() { _ = server.Serve(listener) }()
 		t.Cleanup(func() { _ = server.Close() })
-		r := newRig(t, protocol, "https://shop.test", listener.Addr())
-		r.config.TLS.CA = ca.pem
+		r := ca.rig(t, protocol, listener.Addr())
 		// Long after its idle connection has ended a user sends again.
 		r.config.Users = &engine.Users{Number: 2, Think: time.Second}
 		r.config.Duration = 2500 * time.Millisecond

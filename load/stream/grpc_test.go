@@ -124,7 +124,7 @@ func TestCallsAreMadeAndJudged(t *testing.T) {
 				secure, url = ca.server("shop.test", soon()), "https://shop.test:1234"
 			}
 			r := newCall(t, url, serveGRPC(t, secure, nil, c.describe))
-			r.config.TLS.CA = ca.pem
+			r.config.TLS.RootCAs = ca.pool
 			if c.file {
 				r.config.ProtoSet = protoSet(t)
 			}
@@ -153,7 +153,7 @@ func TestHeadersTravelWithCalls(t *testing.T) {
 	}
 	ca := newAuthority(t)
 	r := newCall(t, "https://shop.test:1234", serveGRPC(t, ca.server("other.test", soon()), echo, describes))
-	r.config.TLS = TLS{CA: ca.pem, ServerName: "other.test"}
+	r.config.TLS.RootCAs, r.config.TLS.ServerName = ca.pool, "other.test"
 	r.step().Headers = map[string]string{"X-Kind": "green"}
 	r.step().Expect = scenario.Expect{Header: map[string]string{"X-Answer": "good"}}
 	results, report := r.run()

@@ -56,7 +56,7 @@ func TestEveryProtocolIsSpoken(t *testing.T) {
 				hello(w, r)
 			})
 			r := newRig(t, c.protocol, c.scheme+"://shop.test", address)
-			r.config.TLS.CA = ca.pem
+			r.config.TLS.RootCAs = ca.pool
 			if c.protocol == Auto {
 				r.config.Streams = 4 // where the server has streams
 			}
@@ -81,13 +81,11 @@ func TestAServerWithoutALPNSpeaksHTTP1(t *testing.T) {
 	go func() { _ = server.Serve(tls.NewListener(listener, ca.server("shop.test", soon()))) }()
 	t.Cleanup(func() { _ = server.Close() })
 	for _, protocol := range []Protocol{Auto, HTTP1} {
-		r := newRig(t, protocol, "https://shop.test", listener.Addr())
-		r.config.TLS.CA = ca.pem
+		r := ca.rig(t, protocol, listener.Addr())
 		results, _ := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 20})
 	}
-	r := newRig(t, HTTP2, "https://shop.test", listener.Addr())
-	r.config.TLS.CA = ca.pem
+	r := ca.rig(t, HTTP2, listener.Addr())
 	if _, _, err := r.try(); !errors.Is(err, errNoHTTP2) {
 		t.Errorf("error %v, want %v", err, errNoHTTP2)
 	}
@@ -124,32 +122,28 @@ func TestCertificatesAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		server *tls.Config
-		change func(*TLS)
+		change func(*tls.Config)
 		want   string // empty: it is accepted
 	}{
-		{"good", good, func(*TLS) {}, ""},
-		{"unknown authority", good, func(s *TLS) { s.CA = newAuthority(t).pem }, "unknown authority"},
-		{"authorities of the host", good, func(s *TLS) { s.CA = nil }, "unknown authority"},
-		{"other name", ca.server("other.test", soon()), func(*TLS) {}, "other.test"},
-		{"other name on purpose", ca.server("other.test", soon()), func(s *TLS) { s.ServerName = "other.test" },
-			""},
-		{"expired", ca.server("shop.test", time.Now().Add(-time.Hour)), func(*TLS) {}, "expired"},
-		{"insecure", ca.server("other.test", time.Now().Add(-time.Hour)), func(s *TLS) { s.Insecure = true }, ""},
-		{"old version", old, func(*TLS) {}, ""},
-		{"too old version", old, func(s *TLS) { s.MinVersion = "1.3" }, "protocol version"},
-		{"unknown version", good, func(s *TLS) { s.MinVersion = "1.1" }, `"1.1"`},
-		{"no authorities in the file", good, func(s *TLS) { s.CA = []byte("oops") }, "PEM"},
+		{"good", good, func(*tls.Config) {}, ""},
+		{"unknown authority", good, func(c *tls.Config) { c.RootCAs = newAuthority(t).pool }, "unknown authority"},
+		{"authorities of the host", good, func(c *tls.Config) { c.RootCAs = nil }, "unknown authority"},
+		{"other name", ca.server("other.test", soon()), func(*tls.Config) {}, "other.test"},
+		{"expired", ca.server("shop.test", time.Now().Add(-time.Hour)), func(*tls.Config) {}, "expired"},
+		{"insecure", ca.server("other.test", time.Now().Add(-time.Hour)),
+			func(c *tls.Config) { c.InsecureSkipVerify = true }, ""},
+		{"old version", old, func(*tls.Config) {}, ""},
+		{"too old version", old, func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 }, "protocol version"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, protocol := range []Protocol{HTTP1, HTTP2, Auto} {
-				r := newRig(t, protocol, "https://shop.test", serve(t, c.server.Clone(), hello))
-				r.config.TLS.CA = ca.pem
-				c.change(&r.config.TLS)
+				r := ca.rig(t, protocol, serve(t, c.server.Clone(), hello))
+				c.change(r.config.TLS)
 				_, _, err := r.try()
 				if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%q: error %v, want one with %q", protocol, err, c.want)
 				}
-				if noted := len(r.config.Notes()) > 0; noted != r.config.TLS.Insecure {
+				if noted := len(r.config.Notes()) > 0; noted != r.config.TLS.InsecureSkipVerify {
 					t.Errorf("%q: notes %q", protocol, r.config.Notes())
 				}
 			}
@@ -172,8 +166,8 @@ func TestHandshakesThatFailUnderLoad(t *testing.T) {
 			return &expired.Certificates[0], nil
 		}
 		secure.Certificates = nil
-		r := newRig(t, protocol, "https://shop.test", serve(t, secure, hello))
-		r.config.TLS.CA, r.config.KeepAlive = ca.pem, false
+		r := ca.rig(t, protocol, serve(t, secure, hello))
+		r.config.KeepAlive = false
 		results, report := r.run()
 		if ok := results.Count(record.All, record.OK); ok > 1 || ok+results.Count(record.All, record.BadTLS) != 20 {
 			t.Errorf("%s: %d ok and %d tls, want 20 with at most one ok", protocol, ok,
@@ -207,8 +201,7 @@ func TestAnswersAreJudged(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			address := serve(t, ca.server("shop.test", soon()), c.handler)
 			for _, protocol := range []Protocol{HTTP1, HTTP2} {
-				r := newRig(t, protocol, "https://shop.test", address)
-				r.config.TLS.CA = ca.pem
+				r := ca.rig(t, protocol, address)
 				r.step().Expect = c.expect
 				results, report := r.run()
 				want(t, results, map[record.Outcome]int64{c.want: 20})

@@ -27,8 +27,7 @@ func both(t *testing.T, make func() http.HandlerFunc, test func(t *testing.T, r 
 	ca := newAuthority(t)
 	for _, protocol := range []Protocol{HTTP1, HTTP2} {
 		t.Run(string(protocol), func(t *testing.T) {
-			r := newRig(t, protocol, "https://shop.test", serve(t, ca.server("shop.test", soon()), make()))
-			r.config.TLS.CA = ca.pem
+			r := ca.rig(t, protocol, serve(t, ca.server("shop.test", soon()), make()))
 			test(t, r)
 		})
 	}

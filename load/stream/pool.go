@@ -29,11 +29,7 @@ type pool struct {
 // newPool finds out the protocol, and for gRPC the messages of the methods. The
 // caller's context bounds that; what is sent later ends with abort.
 func newPool(ctx context.Context, config *Config) (*pool, error) {
-	d, err := newDialer(config)
-	if err != nil {
-		return nil, err
-	}
-	p := &pool{config: config, dialer: d}
+	p := &pool{config: config, dialer: newDialer(config)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	ctx, cancel := context.WithTimeout(ctx, max(patience, config.Timeout))
 	defer cancel()

@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"math/big"
 	"net"
 	"net/http"
@@ -27,7 +26,7 @@ type authority struct {
 	t           *testing.T
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
-	pem         []byte
+	pool        *x509.CertPool // with the certificate
 }
 
 func newAuthority(t *testing.T) *authority {
@@ -44,7 +43,9 @@ func newAuthority(t *testing.T) *authority {
 	must(t, err)
 	certificate, err := x509.ParseCertificate(der)
 	must(t, err)
-	return &authority{t, certificate, key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
+	pool := x509.NewCertPool()
+	pool.AddCert(certificate)
+	return &authority{t, certificate, key, pool}
 }
 
 // server returns a server's configuration with a certificate for a name.
@@ -62,6 +63,14 @@ func (a *authority) server(name string, end time.Time, protocols ...string) *tls
 		NextProtos: protocols}
 }
 
+// rig aims a load at a server of HTTPS that the authority vouches for.
+func (a *authority) rig(t *testing.T, protocol Protocol, address net.Addr) *rig {
+	t.Helper()
+	r := newRig(t, protocol, "https://shop.test", address)
+	r.config.TLS.RootCAs = a.pool
+	return r
+}
+
 // soon returns the end of a certificate that is still good.
 func soon() time.Time { return time.Now().Add(time.Hour) }
 
@@ -77,7 +86,7 @@ type rig struct {
 func newRig(t *testing.T, protocol Protocol, url string, address net.Addr) *rig {
 	t.Helper()
 	config := Config{
-		Protocol: protocol, URL: url,
+		Protocol: protocol, URL: url, TLS: &tls.Config{ServerName: "shop.test"},
 		Load: engine.Load{Connections: 2, KeepAlive: true, Duration: time.Hour, Timeout: time.Minute},
 	}
 	if address.Network() == "unix" {

@@ -29,18 +29,17 @@ type dialer struct {
 }
 
 // newDialer reads where to connect from a checked configuration.
-func newDialer(c *Config) (*dialer, error) {
-	u, err := url.Parse(c.URL)
-	if err != nil {
-		return nil, fmt.Errorf("stream: URL %q: %w", c.URL, err)
+func newDialer(c *Config) *dialer {
+	u, _ := url.Parse(c.URL) // check has read it
+	d := &dialer{network: "tcp", address: c.Address.String(), scheme: u.Scheme, authority: u.Host,
+		timeout: c.Timeout}
+	if u.Scheme == "https" {
+		d.tls = c.TLS
 	}
-	secure, err := c.TLS.compile(u)
-	d := &dialer{network: "tcp", address: c.Address.String(), tls: secure, scheme: u.Scheme,
-		authority: u.Host, timeout: c.Timeout}
 	if c.Unix != "" {
 		d.network, d.address = "unix", c.Unix
 	}
-	return d, err
+	return d
 }
 
 // dial connects, without TLS.

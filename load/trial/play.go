@@ -310,7 +310,7 @@ func (p *performance) load(loop int) engine.Load {
 func (p *performance) streamConfig() stream.Config {
 	return stream.Config{
 		Protocol: p.protocol(), URL: p.at.origin(), Address: p.to, Unix: p.spec.Unix,
-		TLS:     stream.TLS{Insecure: p.spec.Insecure, CA: p.spec.Roots},
+		TLS:     p.tlsConfig(),
 		Methods: p.methods(), ProtoSet: p.spec.ProtoSet, Streams: p.spec.Streams, Load: p.load(0),
 	}
 }
