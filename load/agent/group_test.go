@@ -21,6 +21,15 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
+// TestASecondWithoutResults is refused in words.
+func TestASecondWithoutResults(t *testing.T) {
+	err := (&member{name: "agent 1"}).takeSecond(lab.Event{Data: []byte("{}")})
+	want := "agent 1: a second of its load cannot be read: it has no results"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 const ms = scenario.Duration(time.Millisecond)
 
 // TestMain lets the test program be an agent, too.

@@ -248,6 +248,23 @@ func TestAnswersAreRead(t *testing.T) {
 	}
 }
 
+// TestEncodingIsOfTheHeader: neither an interim answer nor a trailer says how the body is encoded.
+func TestEncodingIsOfTheHeader(t *testing.T) {
+	interim, header, trailer := []string{":status", "103", "content-encoding", "br"}, []string{":status", "200"},
+		[]string{"content-encoding", "gzip"}
+	x := &Exchange{}
+	x.begin()
+	for i, block := range [][]string{interim, header, trailer} {
+		for j := 0; j < len(block); j += 2 {
+			x.field(block[j], block[j+1])
+		}
+		must(t, x.endOfBlock(i == 2))
+	}
+	if len(x.Encoding) > 0 {
+		t.Errorf("encoding %q", x.Encoding)
+	}
+}
+
 // TestTheServersWindowsAreKept: not a byte more than it permits leaves, on the stream,
 // on the connection, and when it changes its mind.
 func TestTheServersWindowsAreKept(t *testing.T) {

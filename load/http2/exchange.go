@@ -176,10 +176,13 @@ func (x *Exchange) regular(name, value string) {
 	if x.KeepHeader {
 		x.Header = append(append(append(append(x.Header, name...), ": "...), value...), "\r\n"...)
 	}
+	if x.headed { // of a trailer
+		return
+	}
 	if name == "content-encoding" {
 		x.Encoding = append(x.Encoding[:0], value...)
 	}
-	if name != "content-length" || x.headed {
+	if name != "content-length" {
 		return
 	}
 	n, err := strconv.ParseUint(value, 10, 62)
@@ -209,7 +212,7 @@ func (x *Exchange) endOfBlock(last bool) error {
 	case x.Status < 200 && last:
 		return malformed("it ends with the interim status %d", x.Status)
 	case x.Status < 200: // the answer proper follows
-		x.Status, x.declared, x.Header = 0, -1, x.Header[:0]
+		x.Status, x.declared, x.Header, x.Encoding = 0, -1, x.Header[:0], x.Encoding[:0]
 		return nil
 	}
 	x.headed = true

@@ -140,7 +140,7 @@ func (o Objective) Judge(s *record.Summary) (pass bool, reasons []string) {
 	return len(reasons) == 0, reasons
 }
 
-// upperTimes yields the metrics of times that the objective limits from above, each with its limit in seconds.
+// upperTimes yields the metrics of times that the objective limits from above, with their limits in seconds.
 func (o Objective) upperTimes(yield func(metric, float64) bool) {
 	for _, t := range o.Terms {
 		m, known := find(t.Metric)

@@ -61,7 +61,7 @@ func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
 		r.FirstByte = s.FirstByte - s.Intended
 	}
 	switch {
-	case m.grpc && s.Outcome != record.OK && s.Status == 0, !m.grpc && s.Status == 0:
+	case s.Status == 0 && !(m.grpc && (s.Outcome == record.OK || s.Outcome == record.Failed)):
 		r.Status, r.Message = "", s.Outcome.String() // no answer
 	case m.grpc:
 		r.Status, r.Message = strconv.Itoa(int(s.Status)), codes.Code(s.Status).String()

@@ -27,6 +27,9 @@ func TestRowsOfGRPCNameTheStatus(t *testing.T) {
 	s.Target, s.Load.Duration = "grpc://"+listener.Addr().String(), scenario.Duration(100*time.Millisecond)
 	s.Scenario.Flows[0].Steps = []scenario.Step{{Name: "well", GRPC: "grpc.health.v1.Health/Check"},
 		{Name: "unknown", GRPC: "grpc.health.v1.Health/Check", Body: `{"service": "nobody"}`}}
+	s.Scenario.Flows = append(s.Scenario.Flows, scenario.Flow{Name: "other", Steps: []scenario.Step{{
+		Name: "wrong", GRPC: "grpc.health.v1.Health/Check",
+		Expect: scenario.Expect{JSON: map[string]string{"status": "NOT_SERVING"}}}}})
 	rows := map[string]record.Row{}
 	if _, err := prepare(t, s).Play(t.Context(), Hooks{Row: func(r record.Row) error {
 		rows[r.Operation] = r
@@ -34,7 +37,8 @@ func TestRowsOfGRPCNameTheStatus(t *testing.T) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	for operation, want := range map[string][2]string{"well": {"0", "OK"}, "unknown": {"5", "NotFound"}} {
+	for operation, want := range map[string][2]string{"well": {"0", "OK"}, "unknown": {"5", "NotFound"},
+		"wrong": {"0", "OK"}} {
 		if r := rows[operation]; r.Status != want[0] || r.Message != want[1] {
 			t.Errorf("%s: status %q, message %q, want %q", operation, r.Status, r.Message, want)
 		}
