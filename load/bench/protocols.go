@@ -5,15 +5,9 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -29,6 +23,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/load/engine"
 )
@@ -58,7 +53,7 @@ http {
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi; scgi_temp_path scgi;
   server {
     listen 127.0.0.1:%d; listen 127.0.0.1:%d ssl; listen 127.0.0.1:%d http2; listen 127.0.0.1:%d ssl http2;
-    ssl_certificate certificate.pem; ssl_certificate_key key.pem;
+    ssl_certificate identity.pem; ssl_certificate_key identity.pem;
     location / { return 200 '{"ok":true,"text":"hello, load engine."}'; }
     location = /count { stub_status; }
   }
@@ -79,7 +74,7 @@ func startNginx(scene, scratch string, workers int, cores string) (*running, err
 	}
 	defer ports.Close()
 	n := ports.Numbers
-	if err := writeCertificate(scratch); err != nil {
+	if err := writeCertificate(filepath.Join(scratch, "identity.pem")); err != nil {
 		return nil, err
 	}
 	processes := "master_process off"
@@ -139,33 +134,17 @@ func nginxCount(url string) (int64, error) {
 	return strconv.ParseInt(string(words[2]), 10, 64)
 }
 
-// writeCertificate writes a key and a certificate that nobody trusts.
-func writeCertificate(dir string) error {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+// writeCertificate writes a key and a certificate that nobody trusts into one file.
+func writeCertificate(path string) error {
+	authority, err := secure.NewAuthority()
 	if err != nil {
 		return err
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	identity, err := authority.Issue("localhost")
 	if err != nil {
 		return err
 	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	for name, block := range map[string]*pem.Block{
-		"certificate.pem": {Type: "CERTIFICATE", Bytes: certificate},
-		"key.pem":         {Type: "PRIVATE KEY", Bytes: private},
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return os.WriteFile(path, identity, 0o600)
 }
 
 // serveGRPC returns a target that answers whether it is healthy, and describes itself,

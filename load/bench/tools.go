@@ -117,12 +117,8 @@ func (p *plan) gather() ([]tool, error) {
 			return nil, err
 		}
 	}
-	itself, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
 	tools := []tool{
-		{"floor", itself, floorOf}, {"cleave", own, cleave("exact")}, {"cleave-grid", own, cleave("grid:1ms")},
+		{"floor", p.self, floorOf}, {"cleave", own, cleave("exact")}, {"cleave-grid", own, cleave("grid:1ms")},
 		{"cleave-spin", own, cleave("spin")},
 	}
 	for _, peer := range peers() {
