@@ -9,38 +9,32 @@ import (
 const commonStart = `h - - [21/Nov/2026:07:00:00 +0000] `
 
 func TestLinesOfAccessLogs(t *testing.T) {
-	for line, want := range map[string]string{
-		commonStart + `"GET /a?b=c HTTP/1.1" 200 ` +
-			`5`: "GET /a?b=c 200 07:00:00",
-		commonStart + `"GET /a HTTP/2.0" 304 - "http://r/\"" "Mozilla/5.0 ` +
-			`(X)"`: "GET /a 304 07:00:00",
-		`h - ada berg [21/Nov/2026:09:00:00 +0200] "HEAD /" 200 ` +
-			`0`: "HEAD / 200 07:00:00",
-		`h - - [21/Nov/2026:07:00:00 +0000] "-" 408 ` +
-			`0`: "",
-		`h - - [21/Foo/2026:07:00:00 +0000] "GET / HTTP/1.1" 200 ` +
-			`0`: "",
-		`{"time":"2026-11-21T07:00:00Z","request":"POST /a ` +
-			`HTTP/1.1","status":"201"}`: "POST /a 201 07:00:00",
-		`{"msec":1795244400.25,"request_method":"GET","request_uri":"/a","status":200}`:                                        "GET /a 200 07:00:00.25",
-		`{"ts":1795244400250,"method":"GET","path":"/a","query":"b=c","status":200}`:                                           "GET /a?b=c 200 07:00:00.25",
-		`{"StartUTC":"2026-11-21T07:00:00Z","RequestMethod":"GET","RequestPath":"/a","DownstreamStatus":200}`:                  "GET /a 200 07:00:00",
-		`{"timestamp":"2026-11-21T07:00:00Z","httpRequest":{"requestMethod":"GET","requestUrl":"https://s/a?b","status":200}}`: "GET /a?b 200 07:00:00",
-		`{"time":"inf","method":"GET","path":"/a"}`:                                                                            "",
-		`{"time":"yesterday","method":"GET","path":"/a"}`:                                                                      "",
-		`{"level":"info","msg":"GET ` +
-			`/"}`: "",
-		`{`: "",
-		`Nov 21 07:00:00 h sshd[1]: Accepted ` +
-			`password`: "",
+	for _, c := range []struct{ line, want string }{
+		{commonStart + `"GET /a?b=c HTTP/1.1" 200 5`, "GET /a?b=c 200 07:00:00"},
+		{commonStart + `"GET /a HTTP/2.0" 304 - "http://r/\"" "Mozilla/5.0 (X)"`, "GET /a 304 07:00:00"},
+		{`h - ada berg [21/Nov/2026:09:00:00 +0200] "HEAD /" 200 0`, "HEAD / 200 07:00:00"},
+		{`h - - [21/Nov/2026:07:00:00 +0000] "-" 408 0`, ""},
+		{`h - - [21/Foo/2026:07:00:00 +0000] "GET / HTTP/1.1" 200 0`, ""},
+		{`{"time":"2026-11-21T07:00:00Z","request":"POST /a HTTP/1.1","status":"201"}`, "POST /a 201 07:00:00"},
+		{`{"msec":1795244400.25,"request_method":"GET","request_uri":"/a","status":200}`, "GET /a 200 07:00:00.25"},
+		{`{"ts":1795244400250,"method":"GET","path":"/a","query":"b=c","status":200}`, "GET /a?b=c 200 07:00:00.25"},
+		{`{"StartUTC":"2026-11-21T07:00:00Z","RequestMethod":"GET","RequestPath":"/a","DownstreamStatus":200}`,
+			"GET /a 200 07:00:00"},
+		{`{"timestamp":"2026-11-21T07:00:00Z","httpRequest":{"requestMethod":"GET","requestUrl":"https://s/a?b","status":200}}`,
+			"GET /a?b 200 07:00:00"},
+		{`{"time":"inf","method":"GET","path":"/a"}`, ""},
+		{`{"time":"yesterday","method":"GET","path":"/a"}`, ""},
+		{`{"level":"info","msg":"GET /"}`, ""},
+		{`{`, ""},
+		{`Nov 21 07:00:00 h sshd[1]: Accepted password`, ""},
 	} {
-		l, ok := readLine([]byte(line))
+		l, ok := readLine([]byte(c.line))
 		got := ""
 		if ok {
 			got = fmt.Sprint(l.method, " ", l.target, " ", l.status, " ", l.at.UTC().Format("15:04:05.999"))
 		}
-		if got != want {
-			t.Errorf("%s\nis %q, want %q", line, got, want)
+		if got != c.want {
+			t.Errorf("%s\nis %q, want %q", c.line, got, c.want)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -79,10 +80,9 @@ type Options struct {
 	Beside fs.FS
 }
 
-// read returns a file in or below the input's folder. It reads one byte more than most, so that callers can
-// tell that a file is too long.
+// read returns a file in or below the input's folder, of at most so many bytes.
 func (o Options) read(name string, most int64) ([]byte, error) {
-	if o.Beside == nil || !fs.ValidPath(name) {
+	if name = path.Clean(name); o.Beside == nil || !fs.ValidPath(name) {
 		return nil, errors.New("only files in the input's folder are read")
 	}
 	file, err := o.Beside.Open(name)
@@ -90,7 +90,11 @@ func (o Options) read(name string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // only read
-	return io.ReadAll(io.LimitReader(file, most+1))
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("%s has more than %d bytes", name, most)
+	}
+	return data, err
 }
 
 // ReadFile converts a file. Data files that it refers to are read from its
@@ -217,6 +221,7 @@ type draft struct {
 	beside map[string][]byte
 	notes  []Note
 	lost   []Note          // notes about requests that are not in the scenario
+	found  []*recorded     // requests for a flow, in their order
 	taken  map[string]bool // names in use of values, data and extractions
 	refs   map[string]bool // names of values that recorded requests refer to
 }
@@ -242,6 +247,16 @@ func (d *draft) note(where, what, why string) {
 func (d *draft) lose(where, what, why string) {
 	d.note(where, what, why)
 	d.lost = append(d.lost, Note{Where: where, What: what, Why: why})
+}
+
+// parseJSON reads a document of JSON, whose texts may hold bytes that are no UTF-8.
+func parseJSON(data []byte) (gjson.Result, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	var valid json.RawMessage
+	if err := json.Unmarshal(data, &valid); err != nil {
+		return gjson.Result{}, err
+	}
+	return gjson.ParseBytes(bytes.ToValidUTF8(data, []byte("\ufffd"))), nil
 }
 
 // reasons lists the first notes for an error message, beginning with those about lost requests.

@@ -35,6 +35,19 @@ func converted(t testing.TB, name, text string, options Options) Conversion {
 	return c
 }
 
+// wantStep fails unless the first step of a conversion is this one: request, content type and body. It wants
+// the note, too, if that is not empty.
+func wantStep(t *testing.T, c *Conversion, want, note string) {
+	t.Helper()
+	step := c.File.Flows[0].Steps[0]
+	if got := step.Request + "|" + step.Headers["Content-Type"] + "|" + step.Body; got != want {
+		t.Errorf("step %q, want %q", got, want)
+	}
+	if note != "" {
+		wantNote(t, c, note)
+	}
+}
+
 // wantRefusal fails unless a document is refused with a text in the error, which it returns.
 func wantRefusal(t *testing.T, name, text string, options Options, want string) string {
 	t.Helper()

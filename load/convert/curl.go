@@ -3,7 +3,6 @@ package convert
 import (
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +35,6 @@ type commands struct {
 	options   Options
 	number    int               // of commands so far
 	variables map[string]string // what the input assigns
-	found     []*recorded
 }
 
 // curl converts command lines of curl, as browsers copy them. Nothing of the shell is run.
@@ -57,7 +55,7 @@ func (d *draft) curl(data []byte, options Options) error {
 	if c.number == 0 {
 		return errors.New("there is no curl command")
 	}
-	return d.flow("commands", "commands", c.found, options)
+	return d.flow("commands", "commands", options)
 }
 
 // visit converts a command and lists what would have to be run.
@@ -68,6 +66,9 @@ func (c *commands) visit(node syntax.Node) bool {
 		c.lose(where, "a loop, a choice or a function",
 			"the shell is not run: write its commands one after another")
 		return false
+	case *syntax.DeclClause: // such as export
+		c.assign(n.Args)
+		return false
 	case *syntax.CallExpr:
 		c.call(n)
 		return false
@@ -75,25 +76,31 @@ func (c *commands) visit(node syntax.Node) bool {
 	return true
 }
 
+// assign keeps the variables that the input sets, unless something would have to be run for their values.
+func (c *commands) assign(assigns []*syntax.Assign) {
+	for _, a := range assigns {
+		value, ok := "", a.Name != nil && a.Index == nil && a.Array == nil && !a.Naked
+		if a.Value != nil && ok {
+			value, ok = c.text(a.Value.Parts)
+		}
+		if ok && a.Append {
+			c.variables[a.Name.Value] += value
+		} else if ok {
+			c.variables[a.Name.Value] = value
+		}
+	}
+}
+
 // call converts one command with its words.
 func (c *commands) call(call *syntax.CallExpr) {
 	where := fmt.Sprintf("line %d", call.Pos().Line())
 	if len(call.Args) == 0 {
-		for _, a := range call.Assigns {
-			value, ok := "", a.Name != nil && a.Index == nil && a.Array == nil
-			if a.Value != nil && ok {
-				value, ok = c.text(a.Value.Parts)
-			}
-			if ok {
-				c.variables[a.Name.Value] = value
-			}
-		}
+		c.assign(call.Assigns)
 		return
 	}
 	name, _ := c.text(call.Args[0].Parts)
-	if path.Base(name) != "curl" {
-		c.note(where, "the command "+cmp.Or(path.Base(name), "?"),
-			"only curl commands are converted; nothing is run")
+	if name = path.Base(cmp.Or(name, "?")); name != "curl" {
+		c.note(where, "the command "+name, "only curl commands are converted; nothing is run")
 		return
 	}
 	c.number++
@@ -215,15 +222,16 @@ func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 			header(name)(strings.TrimSpace(value))
 		} else if name, found := strings.CutSuffix(v, ";"); found {
 			header(name)("")
+		} else if strings.HasPrefix(v, "@") {
+			r.lost = append(r.lost, "--header from a file")
 		}
 	})
 	text("oauth2-bearer", "", func(v string) { header("Authorization")("Bearer " + v) })
 	text("cookie", "b", func(v string) {
-		if strings.Contains(v, "=") {
-			r.cookies = append(r.cookies, cookieNames([]field{{"cookie", v}})...)
-		} else {
+		if v != "" && !strings.Contains(v, "=") { // an empty one only keeps the cookies of answers
 			r.lost = append(r.lost, "--cookie from a file")
 		}
+		r.cookies = append(r.cookies, cookieNames([]field{{"cookie", v}})...)
 	})
 	for _, name := range []string{"data", "data-ascii", "data-binary", "data-raw", "data-urlencode", "json"} {
 		text(name, map[string]string{"data": "d"}[name], func(v string) { c.addData(r, name, v) })
@@ -237,12 +245,11 @@ func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 		name, short, _ := strings.Cut(option, " ")
 		text(name, short, func(string) { r.lost = append(r.lost, "--"+name) })
 	}
-	for _, option := range strings.Fields("output=o write-out=w max-time=m connect-timeout proxy=x " +
-		"proxy-user=U cacert capath cert=E cert-type key key-type pass ciphers tls-max retry retry-delay " +
-		"retry-max-time max-redirs resolve connect-to interface dump-header=D cookie-jar=c limit-rate " +
-		"speed-limit=Y speed-time=y stderr trace trace-ascii noproxy unix-socket keepalive-time max-filesize " +
-		"output-dir local-port dns-servers proto proto-redir request-target create-file-mode " +
-		"happy-eyeballs-timeout-ms") {
+	for _, option := range strings.Fields("connect-timeout proxy=x create-file-mode happy-eyeballs-timeout-ms " +
+		"proxy-user=U pass retry-max-time dump-header=D cookie-jar=c speed-limit=Y keepalive-time request-target " +
+		"write-out=w retry retry-delay speed-time=y trace-ascii unix-socket max-filesize dns-servers proto-redir " +
+		"output=o max-time=m cert-type key-type max-redirs connect-to interface limit-rate output-dir local-port " +
+		"cacert capath cert=E key ciphers tls-max resolve stderr trace noproxy proto") {
 		name, short, _ := strings.Cut(option, "=")
 		text(name, short, func(string) {})
 	}
@@ -276,7 +283,7 @@ func (c *commands) addData(r *curlRequest, option, value string) {
 			r.lost = append(r.lost, fmt.Sprintf("--%s from the file %s (%v)", option, rest, err))
 			return
 		}
-		if rest = string(content); option != "data-binary" {
+		if rest = string(content); option != "data-binary" && option != "json" {
 			rest = strings.NewReplacer("\r", "", "\n", "").Replace(rest)
 		}
 	}
@@ -338,21 +345,12 @@ func (c *commands) command(where string, words []string) {
 		case body != "":
 			one.body, one.mimeType = body, mime
 		}
-		c.keep(one, r.raw)
+		reason := one.unusable()
+		if reason == "" && !r.raw && strings.ContainsAny(one.url.Path, "{}[]") {
+			reason = "curl makes several URLs of its braces and brackets: write one command for each"
+		}
+		c.keep(one, reason)
 	}
-}
-
-// keep adds a request to the flow, or lists it. In a raw URL braces and brackets mean themselves.
-func (c *commands) keep(r *recorded, raw bool) {
-	reason := r.unusable()
-	if reason == "" && !raw && strings.ContainsAny(r.url.Path, "{}[]") {
-		reason = "curl makes several URLs of its braces and brackets: write one command for each"
-	}
-	if reason != "" {
-		c.lose(r.where, r.what(), reason)
-		return
-	}
-	c.found = append(c.found, r)
 }
 
 func (c *commands) headerOfUser(where string, r *curlRequest) {
@@ -361,6 +359,5 @@ func (c *commands) headerOfUser(where string, r *curlRequest) {
 			"the header Authorization")
 		return
 	}
-	r.headers = append(r.headers, field{"Authorization",
-		"Basic " + base64.StdEncoding.EncodeToString([]byte(r.user))})
+	r.headers = append(r.headers, basicAuth(r.user))
 }

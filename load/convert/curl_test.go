@@ -8,21 +8,10 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// stepOf converts commands and returns their first step: request, content type and body.
-func stepOf(t *testing.T, text string) (string, Conversion) {
-	t.Helper()
-	c, err := convert("a.sh", []byte(text), Options{Beside: fstest.MapFS{"b.txt": {Data: []byte("x\r\ny&z\n")}}})
-	if err != nil {
-		return err.Error(), c
-	}
-	compile(t, &c)
-	step := c.File.Flows[0].Steps[0]
-	return step.Request + "|" + step.Headers["Content-Type"] + "|" + step.Body, c
-}
-
 // Long because it is a table.
 func TestCurlCommands(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
+	beside := fstest.MapFS{"b.txt": {Data: []byte("x\r\ny&z\n")}}
 	for _, c := range []struct{ name, command, want, note string }{
 		{"plain", "curl http://a/b", "GET /b||", ""},
 		{"without a scheme", "curl a:8080/b", "GET /b||", ""},
@@ -38,11 +27,15 @@ func TestCurlCommands(t *testing.T) {
 		{"from a file", "curl http://a -d @b.txt", "POST /|" + form + "|xy&z", ""},
 		{"a file as it is", "curl http://a --data-binary @b.txt", "POST /|" + form + "|x\r\ny&z\n", ""},
 		{"encoded from a file", "curl http://a --data-urlencode c@b.txt", "POST /|" + form + "|c=xy%26z", ""},
+		{"from a file of this folder", "curl http://a --json @./b.txt", "POST /|application/json|x\r\ny&z\n", ""},
 		{"an at sign as it is", "curl http://a --data-raw @b.txt", "POST /|" + form + "|@b.txt", ""},
 		{"json", `curl http://a --json '{"b":' --json '1}'`, `POST /|application/json|{"b":1}`, ""},
 		{"ANSI quotes", `curl http://a --data-raw $'b\u0021\'\x41\n'`, "POST /|" + form + "|b!'A\n", ""},
 		{"a dollar sign", `curl http://a --data-raw '${b} $c'`, "POST /|" + form + "|$${b} $c", ""},
 		{"a variable of the input", "B=c; curl http://a/$B", "GET /c||", ""},
+		{"a longer variable of the input", "B=c; B+=d; curl http://a/$B", "GET /cd||", ""},
+		{"an exported variable of the input", "export B=c D; curl http://a/$B -d $D",
+			"POST /c|" + form + "|${env:D}", ""},
 		{"a variable of the environment", `curl http://a -d "b=$C"`, "POST /|" + form + "|b=${env:C}", ""},
 		{"a variable behind a dollar sign", `curl http://a -d "b=\$$C"`, "POST /|" + form + "|b=${dollar}${env:C}",
 			""},
@@ -50,23 +43,23 @@ func TestCurlCommands(t *testing.T) {
 		{"location", "curl -L http://a/b", "GET /b||", "--location"},
 		{"user", "curl -u b:c http://a", "GET /||", "header Authorization: kept as recorded"},
 		{"user from the environment", "curl -u b:$C http://a", "GET /||", "give the header Authorization"},
+		{"cookies of answers alone", "curl -b '' http://a", "GET /||", ""},
 		{"cookie", "curl -b 'b=c; d=e' http://a", "GET /||", "cookies b, d"},
+		{"a computed command", "$(x) http://b; curl http://a", "GET /||", "the command ?: only curl"},
 		{"pipe", "curl http://a | jq .", "GET /||", "the command jq: only curl"},
 		{"other options", "curl -k -m 5 --connect-timeout=3 -o /dev/null -w '%{http_code}' http://a", "GET /||",
 			""},
 	} {
-		got, conversion := stepOf(t, c.command)
-		if got != c.want {
-			t.Errorf("%s: %s\nis  %q\nwant %q", c.name, c.command, got, c.want)
-		}
-		if c.note != "" {
-			wantNote(t, &conversion, c.note)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			got := converted(t, "a.sh", c.command, Options{Beside: beside})
+			wantStep(t, &got, c.want, c.note)
+		})
 	}
 }
 
 // TestCurlCommandsThatCannotBeSteps says why, without more than a line of the input.
 func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
+	beside := fstest.MapFS{"long.txt": {Data: []byte(strings.Repeat("x\n", maxText))}}
 	for command, want := range map[string]string{
 		"curl":           "no request of the commands can be played",
 		"curl 'http://a": "read the commands: 1:6: ",
@@ -81,6 +74,8 @@ func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
 		"curl -d @/etc/passwd http://a":                     "only files in the input's folder are read",
 		"curl -d @../b.txt http://a":                        "only files in the input's folder are read",
 		"curl -d @c.txt http://a":                           "file does not exist",
+		"curl -d @long.txt http://a":                        "long.txt has more than 1048576 bytes",
+		"curl -H @c.txt http://a":                           "--header from a file",
 		"curl --frob http://a":                              "unknown flag: --frob",
 		"curl ftp://a/b":                                    "not a request over HTTP",
 		"curl http://a/{b,c}":                               "several URLs",
@@ -89,7 +84,7 @@ func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
 		"while true; do curl a; done":                       "there is no curl command",
 		"curl http://a " + strings.Repeat("x", maxCommands): "more than 1048576 bytes of commands",
 	} {
-		wantRefusal(t, "a.sh", command, Options{Format: Curl, Beside: fstest.MapFS{}}, want)
+		wantRefusal(t, "a.sh", command, Options{Format: Curl, Beside: beside}, want)
 	}
 }
 

@@ -1,9 +1,7 @@
 package convert
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -99,44 +97,25 @@ func (e *entry) isType(media string) bool {
 	return strings.EqualFold(strings.TrimSpace(plain), media)
 }
 
-// readRecording reads the entries of a recording and the title of its first page.
-func readRecording(data []byte) (entries []*entry, title string, err error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	var valid json.RawMessage
-	if err := json.Unmarshal(data, &valid); err != nil {
-		return nil, "", err
-	}
-	log := gjson.GetBytes(bytes.ToValidUTF8(data, []byte("\ufffd")), "log")
-	if list := log.Get("entries"); list.IsArray() {
-		for i, item := range list.Array() {
-			entries = append(entries, newEntry(i+1, item))
-		}
-	}
-	return entries, log.Get("pages.0.title").String(), nil
-}
-
 func (d *draft) har(data []byte, options Options) error {
-	entries, title, err := readRecording(data)
+	recording, err := parseJSON(data)
 	if err != nil {
 		return fmt.Errorf("read the recording: %w", err)
 	}
+	entries := recording.Get("log.entries").Array()
 	if len(entries) == 0 {
 		return errors.New("the recording has no entries: record with the network tab open, then save as HAR")
 	}
-	var usable []*recorded
-	for _, e := range entries {
-		if reason := d.unusable(e); reason != "" {
-			d.lose(e.where, e.what(), reason)
-		} else {
-			usable = append(usable, &e.recorded)
-		}
+	for i, item := range entries {
+		e := newEntry(i+1, item)
+		d.keep(&e.recorded, d.unusable(e))
 	}
-	slices.SortStableFunc(usable, func(a, b *recorded) int { return a.start.Compare(b.start) })
+	slices.SortStableFunc(d.found, func(a, b *recorded) int { return a.start.Compare(b.start) })
 	name := "recording"
-	if oneLine(title) != "" {
+	if title := recording.Get("log.pages.0.title").String(); oneLine(title) != "" {
 		name = oneLine(scenario.Literal(title))
 	}
-	return d.flow("recording", name, usable, options)
+	return d.flow("recording", name, options)
 }
 
 // unusable completes an entry, and returns the reason why it cannot be a step; "": it can.

@@ -74,13 +74,16 @@ func (p *testPlan) match(e *element, name, written string, several bool) (int, b
 var wholeHeader = regexp.MustCompile(`^\^?([A-Za-z0-9-]+): ?(?:\\s\*)?\(\.[*+]\??\)(?:\$|\\r|\\n|\\r\\n)*$`)
 
 func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extraction)) {
-	name, pattern := e.text("RegexExtractor.refname"), e.text("RegexExtractor.regex")
+	name := e.text("RegexExtractor.refname")
+	pattern, isConstant := p.constant(e, e.text("RegexExtractor.regex"))
 	number, of := e.text("RegexExtractor.match_number"), e.text("RegexExtractor.useHeaders")
 	match, ok := p.match(e, name, number, true)
 	template := e.text("RegexExtractor.template")
 	compiled, err := regexp.Compile(pattern)
 	switch {
 	case !ok:
+	case !isConstant:
+		p.note(e.where(), "pattern "+e.text("RegexExtractor.regex"), "patterns do not depend on values")
 	case name == "" || pattern == "":
 		p.note(e.where(), "an extractor without name or pattern", "there is nothing to take")
 	case match != 1:

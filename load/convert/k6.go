@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"regexp"
 	"runtime/metrics"
 	"strconv"
@@ -78,12 +77,8 @@ func (d *draft) k6(data []byte, options Options) error {
 		}
 		names[v.Name] = d.reference(d.newValue(v.Kind, value))
 	}
-	var requests []*recorded
-	server := "" // of the request before
 	for i, q := range s.state.Requests {
-		if r := d.k6Request(i+1, q, server, names); r != nil {
-			requests, server = append(requests, r), r.origin()
-		}
+		d.k6Request(i+1, q, names)
 	}
 	if s.random {
 		d.note("script", "Math.random", "0.5 whenever it is asked: what the script makes of it is the same in "+
@@ -92,7 +87,7 @@ func (d *draft) k6(data []byte, options Options) error {
 	for _, n := range s.state.Notes {
 		d.note("script", n.What, n.Why)
 	}
-	if err := d.flow("script", cmp.Or(s.name, "default"), requests, options); err != nil {
+	if err := d.flow("script", cmp.Or(s.name, "default"), options); err != nil {
 		return err
 	}
 	d.k6Load(s.settings)
@@ -105,8 +100,8 @@ var envReference = regexp.MustCompile("\ue000(env:[A-Za-z_][A-Za-z0-9_]*)\ue001"
 // afterServer matches a value of an answer directly behind scheme and host.
 var afterServer = regexp.MustCompile("^(https?://[^/\ue000]+)\ue000")
 
-// k6Request returns a request of a script, or nil and lists it. Server is where the request before went.
-func (d *draft) k6Request(number int, q k6Request, server string, names map[string]string) *recorded {
+// k6Request keeps a request of a script, or lists it.
+func (d *draft) k6Request(number int, q k6Request, names map[string]string) {
 	where := "request " + strconv.Itoa(number)
 	if q.Group != "" {
 		where = q.Group + " > " + where
@@ -127,7 +122,11 @@ func (d *draft) k6Request(number int, q k6Request, server string, names map[stri
 		cookies: q.Cookies, think: time.Duration(min(max(q.Sleep, 0), 86400) * float64(time.Second))}
 	r.address = afterServer.ReplaceAllString(r.address, "$1/\ue000")
 	if strings.HasPrefix(r.address, "\ue000") { // all of it was taken from an answer
-		r.address = cmp.Or(server, unknownTarget) + "/" + r.address
+		server := unknownTarget
+		if n := len(d.found); n > 0 {
+			server = d.found[n-1].origin()
+		}
+		r.address = server + "/" + r.address
 	}
 	if rest, found := strings.CutPrefix(r.address, "undefined/"); found {
 		d.note("script", "the server of its requests", "a variable of its environment: give it with --target")
@@ -146,11 +145,6 @@ func (d *draft) k6Request(number int, q k6Request, server string, names map[stri
 	for _, t := range q.Takes {
 		d.take(where, r, t, names)
 	}
-	if reason != "" {
-		d.lose(where, r.what(), reason)
-		d.forget(r)
-		return nil
-	}
 	var statuses []string
 	for _, status := range q.Statuses {
 		statuses = append(statuses, strconv.Itoa(status))
@@ -159,7 +153,7 @@ func (d *draft) k6Request(number int, q k6Request, server string, names map[stri
 	for _, t := range q.Texts {
 		r.expect.Body = append(r.expect.Body, scenario.Literal(t))
 	}
-	return r
+	d.keep(r, reason)
 }
 
 // take makes an extraction of what a script takes from an answer.
@@ -340,10 +334,7 @@ func (s *script) resolve(_ any, name string) (sobek.ModuleRecord, error) {
 
 // read returns a file of the script's folder.
 func (s *script) read(name string) (string, error) {
-	text, err := s.options.read(path.Clean(name), maxText)
-	if len(text) > maxText {
-		return "", fmt.Errorf("%s has more than %d bytes", name, maxText)
-	}
+	text, err := s.options.read(name, maxText)
 	return string(text), err
 }
 

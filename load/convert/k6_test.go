@@ -69,27 +69,24 @@ func TestScriptsOfK6(t *testing.T) {
 		"group": {"group('g', () => http.get('ws://s/')); http.get('http://s/')",
 			scenario.Step{Request: "GET /"}, "g > request 1: GET ws://s/: websockets"},
 	} {
-		got, err := convert("a.js", []byte(scriptOf("{}", c.body)), Options{})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		compile(t, &got)
-		steps := got.File.Flows[0].Steps
-		step := steps[len(steps)-1]
-		step.Extract = nil
-		if len(step.Headers) == 0 {
-			step.Headers = nil
-		}
-		if c.want.Name == "" {
-			step.Name = ""
-		}
-		if !reflect.DeepEqual(step, c.want) {
-			t.Errorf("%s: %+v\nwant %+v", name, step, c.want)
-		}
-		if c.note != "" {
-			wantNote(t, &got, c.note)
-		}
+		t.Run(name, func(t *testing.T) {
+			got := converted(t, "a.js", scriptOf("{}", c.body), Options{})
+			steps := got.File.Flows[0].Steps
+			step := steps[len(steps)-1]
+			step.Extract = nil
+			if len(step.Headers) == 0 {
+				step.Headers = nil
+			}
+			if c.want.Name == "" {
+				step.Name = ""
+			}
+			if !reflect.DeepEqual(step, c.want) {
+				t.Errorf("%+v\nwant %+v", step, c.want)
+			}
+			if c.note != "" {
+				wantNote(t, &got, c.note)
+			}
+		})
 	}
 }
 
@@ -122,18 +119,15 @@ func TestLoadsOfK6(t *testing.T) {
 			"'1m'," +
 			" target: 60}]}}}": {&scenario.Load{Ramp: &scenario.Ramp{From: "1/m", To: "60/m"}, Duration: minute}, ""},
 	} {
-		got, err := convert("a.js", []byte(scriptOf(options, "http.get('http://s/')")), Options{})
-		if err != nil {
-			t.Errorf("%s: %v", options, err)
-			continue
-		}
-		compile(t, &got)
-		if !reflect.DeepEqual(got.File.Load, c.load) {
-			t.Errorf("%s: %+v, want %+v", options, got.File.Load, c.load)
-		}
-		if c.note != "" {
-			wantNote(t, &got, c.note)
-		}
+		t.Run(options, func(t *testing.T) {
+			got := converted(t, "a.js", scriptOf(options, "http.get('http://s/')"), Options{})
+			if !reflect.DeepEqual(got.File.Load, c.load) {
+				t.Errorf("%+v, want %+v", got.File.Load, c.load)
+			}
+			if c.note != "" {
+				wantNote(t, &got, c.note)
+			}
+		})
 	}
 }
 

@@ -78,7 +78,8 @@ func (at position) below(key string) position {
 		return value
 	case "variables":
 		return servers
-	case "properties", "patternProperties", "definitions", "$defs", "schemas":
+	case "properties", "patternProperties", "definitions", "$defs", "schemas", "responses", "parameters",
+		"requestBodies", "headers", "callbacks":
 		return names
 	}
 	return keywords
@@ -94,6 +95,9 @@ var numeric = regexp.MustCompile(`^(minimum|maximum|exclusiveM(in|ax)imum|multip
 // what the key holds.
 func keepAsWritten(node *yaml.Node, key string, at position) error {
 	if node.Kind != yaml.MappingNode {
+		if at == names { // a list, of parameters
+			at = keywords
+		}
 		for _, child := range node.Content {
 			if err := keepScalar(child, key, at); err != nil {
 				return err

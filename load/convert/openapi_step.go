@@ -25,10 +25,12 @@ func (a *description) step(o *operation, path string) (step scenario.Step, reaso
 		case len(texts) == 0:
 		case p.In == openapi3.ParameterInQuery:
 			query = append(query, texts...)
-		case !validHeader(p.Name, texts[0]) || setByEngine(p.Name):
+		case validHeader(p.Name, texts[0]) && !setByEngine(p.Name):
+			step.Headers[p.Name] = texts[0]
+		case p.Required:
 			return step, "header " + p.Name + " cannot be sent"
 		default:
-			step.Headers[p.Name] = texts[0]
+			a.note(o.key(), "header "+p.Name, "left out: it cannot be sent")
 		}
 	}
 	if len(query) > 0 {

@@ -23,8 +23,9 @@ func TestDescriptionsAsPeopleWriteThem(t *testing.T) {
 		"numbers-in-a-body.yaml": {"/a/18446744073709551617", "default: 9007199254740993",
 			"long: 123456789012345678901234567890", "price: 1.10", "tax: 0.5",
 			`sku: "12345678901234567890"`, `day: "2020-01-02"`},
-		"keys-by-reference.yaml": {"GET /a", "GET /b", "GET /c"},
-		"type-null.yaml":         {"from: 3", "to: 3"},
+		"keys-by-reference.yaml":   {"GET /a", "GET /b", "GET /c"},
+		"type-null.yaml":           {"from: 3", "to: 3"},
+		"names-like-keywords.yaml": {"GET /a?v=7&w=08"},
 	}
 	for name, parts := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -37,6 +38,21 @@ func TestDescriptionsAsPeopleWriteThem(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNumbersBetweenExcludedBounds: a share, for example, which is a number between 0 and 1.
+func TestNumbersBetweenExcludedBounds(t *testing.T) {
+	for text, want := range map[string]float64{
+		`{"exclusiveMinimum": 0, "exclusiveMaximum": 1}`:                     0.5,
+		`{"minimum": 0, "exclusiveMinimum": true, "maximum": 0.5}`:           0.25,
+		`{"exclusiveMinimum": 0, "exclusiveMaximum": 1, "multipleOf": 0.25}`: 0.25,
+	} {
+		var s openapi3.Schema
+		must(t, json.Unmarshal([]byte(text), &s))
+		if got, reason := number(&s, "share"); got != want {
+			t.Errorf("%s: %v (%s), want %g", text, got, reason, want)
+		}
 	}
 }
 
@@ -53,7 +69,7 @@ func TestBoundsOfNumbers(t *testing.T) {
 	} {
 		var s openapi3.Schema
 		must(t, json.Unmarshal([]byte(text), &s))
-		if low, high := bounds(&s); low != want[0] || high != want[1] {
+		if low, high := bounds(&s, 1); low != want[0] || high != want[1] {
 			t.Errorf("%s: from %g to %g, want %g", text, low, high, want)
 		}
 	}

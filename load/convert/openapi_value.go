@@ -198,27 +198,27 @@ func (a *description) array(s *openapi3.Schema, wish string, depth int) (any, st
 }
 
 // bounds returns the smallest and the largest number, both included. An excluded bound is
-// moved by 1. Without bounds the numbers begin at 1.
-func bounds(s *openapi3.Schema) (low, high float64) {
+// moved by a step. Without bounds the numbers begin at 1.
+func bounds(s *openapi3.Schema, step float64) (low, high float64) {
 	const usual = 999 // from the smallest to the largest number, where the schema has no largest
 	low, high = math.Inf(-1), math.Inf(1)
 	if s.Max != nil {
 		high = *s.Max
 		if s.ExclusiveMax.IsTrue() {
-			high--
+			high -= step
 		}
 	}
 	if s.ExclusiveMax.Value != nil {
-		high = min(high, *s.ExclusiveMax.Value-1)
+		high = min(high, *s.ExclusiveMax.Value-step)
 	}
 	if s.Min != nil {
 		low = *s.Min
 		if s.ExclusiveMin.IsTrue() {
-			low++
+			low += step
 		}
 	}
 	if s.ExclusiveMin.Value != nil {
-		low = max(low, *s.ExclusiveMin.Value+1)
+		low = max(low, *s.ExclusiveMin.Value+step)
 	}
 	if math.IsInf(low, -1) {
 		low = min(1, high)
@@ -230,7 +230,7 @@ func bounds(s *openapi3.Schema) (low, high float64) {
 }
 
 func (a *description) integer(s *openapi3.Schema, wish string) (any, string) {
-	low, high := bounds(s)
+	low, high := bounds(s, 1)
 	low, high = math.Ceil(low), math.Floor(high)
 	const exact = 1 << 53
 	if low > high || math.Abs(low) > exact || math.Abs(high) > exact {
@@ -249,13 +249,14 @@ func (a *description) integer(s *openapi3.Schema, wish string) (any, string) {
 
 // number returns a constant within the bounds: values are whole numbers.
 func number(s *openapi3.Schema, wish string) (any, string) {
-	low, high := bounds(s)
-	if s.Min != nil && s.Max != nil {
-		low, high = *s.Min, *s.Max
+	step := 0.0
+	if s.MultipleOf != nil {
+		step = max(0, *s.MultipleOf)
 	}
+	low, high := bounds(s, step)
 	middle := low + (high-low)/2
-	if s.MultipleOf != nil && *s.MultipleOf > 0 {
-		middle = math.Ceil(low / *s.MultipleOf) * *s.MultipleOf
+	if step > 0 {
+		middle = math.Ceil(low/step) * step
 	}
 	if low > high || middle > high || math.IsInf(middle, 0) || math.IsNaN(middle) {
 		return nil, fmt.Sprintf("%s has no number between %g and %g", wish, low, high)

@@ -1,9 +1,7 @@
 package convert
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,17 +21,15 @@ type requests struct {
 	*draft
 	variables map[string]string
 	unknown   string // the server that the user has to name, as the collection writes it
-	found     []*recorded
 }
 
 // postman converts a collection of Postman (format 2.0 or 2.1): its requests in order, as its runner plays
 // them.
 func (d *draft) postman(data []byte, options Options) error {
-	var valid json.RawMessage
-	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &valid); err != nil {
+	root, err := parseJSON(data)
+	if err != nil {
 		return fmt.Errorf("read the collection: %w", err)
 	}
-	root := gjson.ParseBytes(bytes.ToValidUTF8(valid, []byte("\ufffd")))
 	c := &requests{draft: d, variables: map[string]string{}}
 	for _, v := range root.Get("variable").Array() {
 		if name := cmp.Or(v.Get("key").String(), v.Get("id").String()); v.Get("type").String() != "secret" {
@@ -46,7 +42,7 @@ func (d *draft) postman(data []byte, options Options) error {
 		return errors.New("no request of the collection can be converted:" + d.reasons())
 	}
 	name := cmp.Or(oneLine(root.Get("info.name").String()), "collection")
-	return d.flow("collection", scenario.Literal(name), c.found, options)
+	return d.flow("collection", scenario.Literal(name), options)
 }
 
 // items converts what is in a folder, with what its parents' authorization says.
@@ -91,19 +87,12 @@ func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
 	}
 	reason := c.body(where, r, of.Get("body"))
 	c.authorize(where, r, auth)
-	if reason == "" {
-		reason = r.unusable()
-	}
-	if reason != "" {
-		c.lose(where, r.what(), reason)
-		return
-	}
 	for _, answer := range answers.Array() { // of an example that the collection keeps
 		if code := answer.Get("code").Int(); code >= 200 && code < 400 && r.expect.Status == "" {
 			r.expect.Status = strconv.FormatInt(code, 10)
 		}
 	}
-	c.found = append(c.found, r)
+	c.keep(r, cmp.Or(reason, r.unusable()))
 }
 
 // address returns the URL of a request with its variables resolved. If the server is a variable that the
@@ -122,7 +111,7 @@ func (c *requests) address(where string, of gjson.Result) string {
 	raw, query, asks := strings.Cut(raw, "?")
 	for _, v := range at.Get("variable").Array() { // :id in the path
 		name := regexp.QuoteMeta(":" + v.Get("key").String())
-		value := url.PathEscape(v.Get("value").String())
+		value := referring(url.PathEscape(c.text(where, v.Get("value").String(), 0)))
 		raw = regexp.MustCompile(name+`(/|$)`).ReplaceAllString(raw, strings.ReplaceAll(value, "$", "$$")+"$1")
 	}
 	if list := at.Get("query"); list.IsArray() {
@@ -207,16 +196,20 @@ func (c *requests) body(where string, r *recorded, of gjson.Result) string {
 func (c *requests) authorize(where string, r *recorded, auth gjson.Result) {
 	kind := auth.Get("type").String()
 	values := map[string]string{}
-	for _, v := range auth.Get(kind).Array() {
-		values[v.Get("key").String()] = c.text(where, v.Get("value").String(), 0)
-	}
+	list := auth.Get(kind)
+	list.ForEach(func(key, v gjson.Result) bool {
+		if list.IsArray() { // format 2.1
+			key, v = v.Get("key"), v.Get("value")
+		}
+		values[key.String()] = c.text(where, v.String(), 0)
+		return true
+	})
 	switch {
 	case kind == "" || kind == "noauth":
 	case kind == "bearer":
 		r.headers = append(r.headers, field{"Authorization", "Bearer " + values["token"]})
 	case kind == "basic" && !referenced.MatchString(values["username"]+values["password"]):
-		r.headers = append(r.headers, field{"Authorization", "Basic " + base64.StdEncoding.EncodeToString(
-			[]byte(values["username"]+":"+values["password"]))})
+		r.headers = append(r.headers, basicAuth(values["username"]+":"+values["password"]))
 	case kind == "apikey" && values["in"] != "query":
 		r.headers = append(r.headers, field{values["key"], values["value"]})
 	default:

@@ -32,6 +32,8 @@ func TestPostmanRequests(t *testing.T) {
 			"http://s GET /%7B%7B$randomBs%7D%7D||", "has no counterpart"},
 		{"path variable", `{"url":{"raw":"http://s/:id/:idx","variable":[{"key":"id","value":"7 8"}]}}`,
 			"http://s GET /7%208/:idx||", ""},
+		{"path variable that holds a variable", `{"url":{"raw":"http://s/:id","variable":[{"key":"id",` +
+			`"value":"{{b}}/{{$guid}}"}]}}`, "http://s GET /d%2F${uuid}||", ""},
 		{"disabled", `{"url":{"raw":"http://s/?a=1&b=2","query":[{"key":"a","value":"1","disabled":true},` +
 			`{"key":"b","value":"2"}]}}`, "http://s GET /?b=2||", "query a: disabled"},
 		{"JSON", `{"method":"POST","url":"http://s/","body":{"mode":"raw","raw":"{}","options":{"raw":` +
@@ -45,19 +47,25 @@ func TestPostmanRequests(t *testing.T) {
 		{"another authorization", `{"url":"http://s/","auth":{"type":"hawk"}}`, "http://s GET /||",
 			"authorization hawk: not converted"},
 	} {
-		got, err := convert("c.json", []byte(collectionOf(item(c.request))), Options{})
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		compile(t, &got)
-		step := got.File.Flows[0].Steps[0]
-		if text := got.File.Target + " " + step.Request + "|" + step.Headers["Content-Type"] + "|" +
-			step.Body; text != c.want {
-			t.Errorf("%s: %q, want %q", c.name, text, c.want)
-		}
-		if c.note != "" {
-			wantNote(t, &got, c.note)
+		t.Run(c.name, func(t *testing.T) {
+			got := converted(t, "c.json", collectionOf(item(c.request)), Options{})
+			server, want, _ := strings.Cut(c.want, " ")
+			wantStep(t, &got, want, c.note)
+			if got.File.Target != server {
+				t.Errorf("server %q, want %q", got.File.Target, server)
+			}
+		})
+	}
+}
+
+// TestPostmanAuthorization of collections of format 2.1, where it is a list, and of 2.0.
+func TestPostmanAuthorization(t *testing.T) {
+	for _, basic := range []string{`[{"key":"username","value":"u"},{"key":"password","value":"p"}]`,
+		`{"username":"u","password":"p"}`} {
+		got := converted(t, "c.json", collectionOf(item(`{"url":"http://s/","auth":{"type":"basic","basic":`+
+			basic+`}}`)), Options{})
+		if header := got.File.Flows[0].Steps[0].Headers["Authorization"]; header != "Basic dTpw" {
+			t.Errorf("%s: %q, want user u with password p", basic, header)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,8 +50,8 @@ func (r *recorded) origin() string { return r.url.Scheme + "://" + r.url.Host }
 
 // unusable reads the address and returns why the request cannot be a step.
 func (r *recorded) unusable() string {
-	var err error
-	r.url, err = url.Parse(r.address)
+	var err error // a path that is not escaped throughout would lose its %2F
+	r.url, err = url.Parse(strings.NewReplacer("\ue000", "%EE%80%80", "\ue001", "%EE%80%81").Replace(r.address))
 	switch {
 	case err != nil || r.url.Host == "" && r.url.Scheme != "data" && r.url.Scheme != "blob" ||
 		!utf8.ValidString(r.url.Host): // of http://%80
@@ -82,9 +83,19 @@ func (d *draft) forget(r *recorded) {
 	}
 }
 
-// flow adds a flow of requests, in their order, against one server. source names the input in notes.
-func (d *draft) flow(source, name string, requests []*recorded, options Options) error {
-	kept, err := d.keepOrigin(source, requests, options.Host)
+// keep adds a request to those for the flow. Where there is a reason why it cannot be a step, it is listed.
+func (d *draft) keep(r *recorded, reason string) {
+	if reason == "" {
+		d.found = append(d.found, r)
+		return
+	}
+	d.lose(r.where, r.what(), reason)
+	d.forget(r)
+}
+
+// flow adds a flow of the requests that were found, against one server. source names the input in notes.
+func (d *draft) flow(source, name string, options Options) error {
+	kept, err := d.keepOrigin(source, d.found, options.Host)
 	if err != nil {
 		return err
 	}
@@ -326,6 +337,11 @@ func (d *draft) cookies(source string, played []*recorded) {
 			"set before the recording began or by a script; a flow begins without cookies and keeps those of its "+
 				"answers: record in a fresh profile, or add a header Cookie")
 	}
+}
+
+// basicAuth returns the header that proves a user, given as user:password (RFC 7617).
+func basicAuth(user string) field {
+	return field{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(user))}
 }
 
 // cookieNames returns the names of the cookies in header lines.
