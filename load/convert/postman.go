@@ -106,7 +106,14 @@ func (c *requests) address(where string, of gjson.Result) string {
 	case at.Type == gjson.String:
 		raw = at.String()
 	case raw == "":
-		raw = joined(at.Get("host"), ".") + "/" + joined(at.Get("path"), "/")
+		if protocol := at.Get("protocol").String(); protocol != "" {
+			raw = protocol + "://"
+		}
+		raw += joined(at.Get("host"), ".")
+		if port := at.Get("port").String(); port != "" {
+			raw += ":" + port
+		}
+		raw += "/" + joined(at.Get("path"), "/")
 	}
 	raw, query, asks := strings.Cut(raw, "?")
 	for _, v := range at.Get("variable").Array() { // :id in the path
@@ -151,9 +158,15 @@ func joined(parts gjson.Result, by string) string {
 	return strings.Join(all, by)
 }
 
-// enabled returns the fields of a list that are not disabled, and lists the others.
+// enabled returns the fields of a list that are not disabled, and lists the others. Headers may be a text of
+// lines, too.
 func (c *requests) enabled(where, kind string, list gjson.Result) []field {
 	var all []field
+	for line := range strings.Lines(list.Str) {
+		if name, value, found := strings.Cut(line, ":"); found {
+			all = append(all, field{strings.TrimSpace(name), strings.TrimSpace(value)})
+		}
+	}
 	for _, item := range list.Array() {
 		if name := item.Get("key").String(); item.Get("disabled").Bool() {
 			c.note(where, kind+" "+name, "disabled")

@@ -34,6 +34,11 @@ func TestPostmanRequests(t *testing.T) {
 			"http://s GET /7%208/:idx||", ""},
 		{"path variable that holds a variable", `{"url":{"raw":"http://s/:id","variable":[{"key":"id",` +
 			`"value":"{{b}}/{{$guid}}"}]}}`, "http://s GET /d%2F${uuid}||", ""},
+		{"URL in parts", `{"url":{"protocol":"https","host":["s","test"],"port":"8443","path":["a","b"]}}`,
+			"https://s.test:8443 GET /a/b||", ""},
+		{"server and path alone", `{"url":{"host":"{{b}}","path":["a"]}}`, "http://d GET /a||", ""},
+		{"headers as a text", `{"url":"http://s/","header":"Content-Type: a/b\r\nX: {{b}}\n"}`,
+			"http://s GET /|a/b|", ""},
 		{"disabled", `{"url":{"raw":"http://s/?a=1&b=2","query":[{"key":"a","value":"1","disabled":true},` +
 			`{"key":"b","value":"2"}]}}`, "http://s GET /?b=2||", "query a: disabled"},
 		{"JSON", `{"method":"POST","url":"http://s/","body":{"mode":"raw","raw":"{}","options":{"raw":` +
