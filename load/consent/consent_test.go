@@ -303,6 +303,7 @@ func TestListsThatAreRefused(t *testing.T) {
 	cases := []struct{ name, text, want string }{
 		{"unknown key", "allow:\n  - host: a.test\n    maxrate: 5\n", `list:3: allow[0] has no key "maxrate"`},
 		{"unknown key at the top", "allowed: []\n", `the allow list has no key "allowed"`},
+		{"another file", "user=anna\npassword=hunter2\n", "list:1: this is a text, expected keys with values"},
 		{"wrong kind", "allow: all\n", "expected a list"},
 		{"entry of another kind", "allow: [all]\n", "expected keys with values"},
 		{"port out of range", "allow:\n  - ports: [70000]\n", `"70000", expected a whole number`},
@@ -317,7 +318,7 @@ func TestListsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
-	for _, text := range []string{"", "allow: []\n", "# nothing\n"} {
+	for _, text := range []string{"", "allow: []\n", "# nothing\n", "---\n", "allow:\n"} {
 		if all, err := ReadList(strings.NewReader(text), "list"); err != nil || len(all) != 0 {
 			t.Errorf("%q: %v, %v", text, all, err)
 		}

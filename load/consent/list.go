@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/cleave-lab/cleave/load/schedule"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
@@ -52,25 +54,31 @@ func ReadList(in io.Reader, name string) ([]Permission, error) {
 	format := yamlfile.Small("allow list", "")
 	format.MaxBytes = MaxList
 	r := yamlfile.Reader{Format: format, File: name}
-	var list struct {
-		Allow []entry `yaml:"allow,omitempty"`
+	var file struct {
+		Allow yaml.Node `yaml:"allow,omitempty"`
 	}
+	var list []entry
 	lines := map[string]int{}
-	switch documents := r.Documents(text); len(documents) {
-	case 0: // the list is empty, or cannot be read
-	case 1:
-		lines = r.Decode(documents[0], &list)
-	default:
+	switch documents := r.Documents(text); {
+	case len(documents) == 0 || documents[0].Tag == "!!null": // the list is empty, or cannot be read
+	case len(documents) > 1:
 		r.Problem(documents[1].Line, "more than one document: write all entries into the first")
+	case documents[0].Kind == yaml.ScalarNode: // a file of another kind: nothing of it is shown
+		r.Problem(documents[0].Line, "this is a text, expected keys with values; start with: allow:")
+	default:
+		lines = r.Decode(documents[0], &file)
+		if file.Allow.Kind != 0 && file.Allow.Tag != "!!null" { // all entries may be commented out
+			r.DecodeAt("allow", &file.Allow, &list, lines)
+		}
 	}
-	if len(list.Allow) > maxEntries {
-		r.Problem(0, "%d entries, more than %d", len(list.Allow), maxEntries)
+	if len(list) > maxEntries {
+		r.Problem(0, "%d entries, more than %d", len(list), maxEntries)
 	}
 	if err := r.Problems.OrNil(); err != nil {
 		return nil, err
 	}
 	var all []Permission
-	for i, e := range list.Allow {
+	for i, e := range list {
 		p, wrong := e.permission()
 		for _, w := range wrong {
 			r.Problem(lines[fmt.Sprintf("allow[%d]", i)], "%v", w)
