@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -59,9 +60,7 @@ func TestLayouts(t *testing.T) {
 		"a  socket": {map[string]string{"over": "unix"}, "caller/sockets>callee callee/sockets"},
 	} {
 		layout, err := System{}.Layout(lab.Variant{Architecture: HTTP, Knobs: c.knobs}, point, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		var units []string
 		for _, u := range layout.Units {
 			says := u.Name
@@ -109,9 +108,7 @@ func TestAudit(t *testing.T) {
 		var reports []lab.UnitReport
 		for unit, account := range accounts {
 			text, err := json.Marshal(account)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testset.Must(t, err)
 			reports = append(reports, lab.UnitReport{Unit: unit, Data: text})
 		}
 		audit := System{}.Audit(lab.Variant{Architecture: HTTP}, point, reports)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -25,9 +26,7 @@ type replica struct {
 func (r *replica) start(t *testing.T) {
 	t.Helper()
 	listener, err := net.Listen("tcp", r.address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	r.server = &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		r.took.Add(1)
 		_, _ = io.Copy(w, q.Body) // the client looks at what came
@@ -40,13 +39,9 @@ func twoBehind(t *testing.T, front lab.UnitSpec) (url string, replicas [2]*repli
 	t.Helper()
 	layout, err := lab.Variant{Replicas: map[string]int{"unit": 2}}.Scale(lab.Layout{Units: []lab.UnitSpec{front,
 		{Name: "unit", Placement: lab.Placement{Scalable: true}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	ports, err := launch.ReservePorts(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	t.Cleanup(ports.Close)
 	endpoints := map[string]lab.Endpoint{}
 	for n, unit := range []string{"unit", "unit-2"} {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
@@ -22,9 +23,7 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 		Counted: "orders"}
 	unit, err := b.Unit(lab.LoadJob{Load: lab.Load{Scenario: []byte("own")}, Seed: 4}, at(lab.FactorUsers, 5),
 		"shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	if unit.Name != lab.RoleGenerator || unit.Role != lab.RoleGenerator || len(unit.Peers) != 1 ||
 		unit.Peers[0] != "shop" || len(unit.Cores) != 1 || unit.Program != "load" {
 		t.Errorf("unit %+v", unit)
@@ -152,10 +151,8 @@ func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 		"no load":    {[]string{early}, 0},
 	} {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, History), []byte(strings.Join(c.lines, "\n")),
-			0o600); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, os.WriteFile(filepath.Join(dir, History), []byte(strings.Join(c.lines, "\n")),
+			0o600))
 		for _, faults := range [][]lab.FaultRecord{nil, make([]lab.FaultRecord, 1)} {
 			found := lab.Measured{Values: map[string]float64{}}
 			err := addOutage(found, lab.Leftover{Dir: dir, Faults: faults})
@@ -169,10 +166,8 @@ func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 
 func TestTheHistoryIsReadLineByLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), History)
-	if err := os.WriteFile(path, []byte(`{"operation":"a","end":"ok","noted":{"id":"1"}}`+"\n"+
-		`{"operation":"b","warm_up":true}`+"\n{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, os.WriteFile(path, []byte(`{"operation":"a","end":"ok","noted":{"id":"1"}}`+"\n"+
+		`{"operation":"b","warm_up":true}`+"\n{"), 0o600))
 	since := time.Unix(100, 0)
 	if _, found, err := FirstAnswer(path, since); !found || err != nil {
 		t.Errorf("a first answer: %t, %v", found, err)
@@ -180,15 +175,11 @@ func TestTheHistoryIsReadLineByLine(t *testing.T) {
 	history := `{"end":"fail","begun_unix_ns":101000000000,"finished_ns":1}` + "\n" +
 		`{"end":"ok","warm_up":true,"begun_unix_ns":101000000000,"finished_ns":500000000}` + "\n" + `{"end":"ok"}`
 	other := filepath.Join(t.TempDir(), History)
-	if err := os.WriteFile(other, []byte(history), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, os.WriteFile(other, []byte(history), 0o600))
 	if seconds, found, err := FirstAnswer(other, since); seconds != 1.5 || !found || err != nil {
 		t.Errorf("the first answer came after %g s, %t, %v; want 1.5 s", seconds, found, err)
 	}
-	if err := os.WriteFile(other, []byte(`{"end":"fail"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, os.WriteFile(other, []byte(`{"end":"fail"}`), 0o600))
 	if seconds, found, err := FirstAnswer(other, since); found || err != nil {
 		t.Errorf("nothing was answered, but first after %g s, %v", seconds, err)
 	}

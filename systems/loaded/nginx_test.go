@@ -42,16 +42,12 @@ func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 		t.Skipf("%v: type: scripts/need.sh test-all", err)
 	}
 	ports, err := launch.ReservePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	t.Cleanup(ports.Close)
 	address = fmt.Sprintf("127.0.0.1:%d", ports.Numbers[0])
 	endpoints[unit.Name] = lab.Endpoint{Bind: address, Dial: address}
 	dir := t.TempDir()
-	if err := fleet.MakeVolume(dir, unit, endpoints); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, fleet.MakeVolume(dir, unit, endpoints))
 	var said bytes.Buffer
 	fill := fleet.Fill(unit, dir, endpoints)
 	command := exec.Command(program)
@@ -60,9 +56,7 @@ func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 		command.Args = append(command.Args, fill.Replace(argument))
 	}
 	command.Stderr, command.SysProcAttr = &said, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM)
 		if err := command.Wait(); t.Failed() || err != nil &&
@@ -84,9 +78,7 @@ func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 // what was asked arrives as it was.
 func TestNginxRoutes(t *testing.T) {
 	gone, err := launch.ReservePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	defer gone.Close()
 	nobody := fmt.Sprintf("127.0.0.1:%d", gone.Numbers[0])
 	endpoints := map[string]lab.Endpoint{
@@ -103,18 +95,12 @@ func TestNginxRoutes(t *testing.T) {
 		t.Helper()
 		request, err := http.NewRequestWithContext(t.Context(), method, "http://"+address+path,
 			strings.NewReader(`{"a":1}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		defer func() { _ = answer.Body.Close() }()
 		body, err := io.ReadAll(answer.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		return answer.StatusCode, string(body)
 	}
 	took := map[string]int{}

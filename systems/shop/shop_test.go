@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -108,9 +109,7 @@ func TestLimits(t *testing.T) {
 		return &shoppb.CreateOrderRequest{IdempotencyKey: "k", CustomerId: 1,
 			Lines: []*shoppb.Line{{ProductId: 1, Quantity: 1}}}
 	}
-	if err := shop.CheckNewOrder(valid()); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, shop.CheckNewOrder(valid()))
 	cases := map[string]func(in *shoppb.CreateOrderRequest){
 		"no key": func(in *shoppb.CreateOrderRequest) { in.IdempotencyKey = "" },
 		"key too long": func(in *shoppb.CreateOrderRequest) {
@@ -151,9 +150,7 @@ func TestLimits(t *testing.T) {
 
 func TestSeed(t *testing.T) {
 	seed := shop.Seed{Customers: 2, Products: 2, Random: 1}
-	if err := seed.Check(); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, seed.Check())
 	if a, b := seed.Product(1), seed.Product(1); a != b || a.Name == seed.Product(2).Name ||
 		a.PriceCents < 100 || a.PriceCents > 19_999 {
 		t.Errorf("product 1 = %+v, then %+v; product 2 = %+v", a, b, seed.Product(2))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/crossing"
 	"github.com/cleave-lab/cleave/unit"
@@ -47,21 +48,15 @@ func (p part) await(t *testing.T, kind lab.EventKind) (event lab.Event) {
 
 func (p part) command(t *testing.T, kind lab.CommandKind) {
 	t.Helper()
-	if err := p.commands.Encode(lab.Command{Command: kind}); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, p.commands.Encode(lab.Command{Command: kind}))
 }
 
 // account returns what it reports when it is told to stop.
 func (p part) account(t *testing.T) (account crossing.Account) {
 	t.Helper()
 	p.command(t, lab.CommandStop)
-	if err := json.Unmarshal(p.await(t, lab.EventReport).Data, &account); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-p.ended; err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, json.Unmarshal(p.await(t, lab.EventReport).Data, &account))
+	testset.Must(t, <-p.ended)
 	return account
 }
 
@@ -75,9 +70,7 @@ func TestCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ports, err := launch.ReservePorts(1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testset.Must(t, err)
 			defer ports.Close()
 			address := fmt.Sprintf("127.0.0.1:%d", ports.Numbers[0])
 			t.Setenv("CLEAVE_ADDRESS", address)

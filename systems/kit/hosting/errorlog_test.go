@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 )
@@ -62,9 +63,7 @@ func TestAUnitLogsTheCauseThatItsCallerDoesNotGet(t *testing.T) {
 	for _, binding := range []string{hosting.HTTP, hosting.GRPC, hosting.HTTPLean, hosting.GRPCLean} {
 		t.Run(binding, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testset.Must(t, err)
 			var causes []string
 			kitchen := unitOf("kitchen", binding, "", nil)
 			shop := unitOf("shop", binding, listener.Addr().String(), nil)

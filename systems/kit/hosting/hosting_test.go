@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/requestlog"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
@@ -107,18 +108,12 @@ func TestAComponentIsTheSameHereAndElsewhere(t *testing.T) {
 
 func isTheSame(t *testing.T, binding, protected string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	dir := hostingtest.Identities(t, protected, "kitchen", "shop")
 	ofKitchen, err := hosting.Security(protected, dir, "kitchen")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	ofShop, err := hosting.Security(protected, dir, "shop")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	var lines bytes.Buffer
 	kitchen := unitOf("kitchen", binding, "", ofKitchen)
 	kitchen.Log = requestlog.New(&lines, "kitchen")
@@ -176,9 +171,7 @@ func TestAUnitChoosesReplicasByItsKnob(t *testing.T) {
 	ended := make(chan error, 2)
 	for _, o := range []oven{hot{}, slow} { // the first turn is that of the second
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		kitchen := unitOf("kitchen", hosting.HTTP, "", nil)
 		hosting.Join(kitchen, "oven", func() oven { return o }, offer, call, follow)
 		addresses = append(addresses, listener.Addr().String())

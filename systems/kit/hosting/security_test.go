@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
@@ -18,9 +19,7 @@ func TestKeysAreInFilesOnly(t *testing.T) {
 	units := []lab.UnitSpec{{Name: "orders-1", Role: "orders"}, {Name: "orders-2", Role: "orders"},
 		{Name: "stock", Role: "stock"}}
 	units[2].Files, units[2].Args = map[string][]byte{"key": []byte("other")}, []string{"{}"}
-	if err := hosting.Protect(units, kit.MutualTLS); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, hosting.Protect(units, kit.MutualTLS))
 	first, second := units[0].Files["orders.pem"], units[1].Files["orders.pem"]
 	stock := units[2].Files["stock.pem"]
 	if len(first) == 0 || string(first) != string(second) || string(first) == string(stock) {
@@ -45,9 +44,7 @@ func TestAnIdentityThatCannotBeReadIsNamed(t *testing.T) {
 	if _, err := hosting.Security(kit.TLS, dir, "orders"); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("%v, want it to name %s", err, path)
 	}
-	if err := os.WriteFile(path, []byte("-----BEGIN PRIVATE KEY-----\nsecret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, os.WriteFile(path, []byte("-----BEGIN PRIVATE KEY-----\nsecret\n"), 0o600))
 	_, err := hosting.Security(kit.TLS, dir, "orders")
 	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("%v, want it to name %s and to tell nothing of the key", err, path)

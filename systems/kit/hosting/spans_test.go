@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
@@ -21,14 +22,10 @@ func TestSpansAreKeptWhereSomebodyWantsThem(t *testing.T) {
 	tracer := hosting.Tracer(1)
 	_, root := spans.Enter(t.Context(), tracer, "POST /orders")
 	root.End()
-	if err := tracer.Write(dir, "shop"); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, tracer.Write(dir, "shop"))
 	for range 2 {
-		if err := hosting.KeepSpans(to, lab.Variant{Name: "sync, 2 of each"}, lab.Point{Name: "rate=5/s"},
-			dir); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, hosting.KeepSpans(to, lab.Variant{Name: "sync, 2 of each"}, lab.Point{Name: "rate=5/s"},
+			dir))
 	}
 	for _, trial := range []string{"001-sync__2_of_each-rate_5_s", "002-sync__2_of_each-rate_5_s"} {
 		got, err := spans.Read(filepath.Join(to, trial))
@@ -47,9 +44,7 @@ func TestSpansAreKeptWhereSomebodyWantsThem(t *testing.T) {
 // TestSpansTellWhichComponentIsCalled: in the same unit, and by another one.
 func TestSpansTellWhichComponentIsCalled(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	kitchen := unitOf("kitchen", hosting.HTTP, "", nil)
 	kitchen.Spans = hosting.Tracer(1)
 	here := hosting.Join(kitchen, "oven", func() oven { return hot{} }, offer, call, follow)
@@ -65,17 +60,11 @@ func TestSpansTellWhichComponentIsCalled(t *testing.T) {
 	_, untraced := here.Check(t.Context(), bread)
 	request.End()
 	stop()
-	if err := errors.Join(failed, failedThere, untraced, <-ended, shop.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, errors.Join(failed, failedThere, untraced, <-ended, shop.Close()))
 	dir := t.TempDir()
-	if err := kitchen.Spans.Write(dir, "kitchen"); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, kitchen.Spans.Write(dir, "kitchen"))
 	all, err := spans.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	roles := map[trace.SpanKind]int{}
 	for _, r := range all {
 		if r.Notes[lab.ComponentAttribute] == "oven" && r.Name == "Health/Check" {

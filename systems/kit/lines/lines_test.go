@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 var update = flag.Bool("update", false, "write counts.txt")
@@ -58,9 +60,7 @@ func counted(t *testing.T, root string, folders ...string) map[string]int {
 			}
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 	}
 	return found
 }
@@ -109,9 +109,7 @@ func TestCountsAreThoseOfTheSources(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(found)) {
 			fmt.Fprintf(&text, "%s %d\n", name, found[name])
 		}
-		if err := os.WriteFile("counts.txt", []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, os.WriteFile("counts.txt", []byte(text.String()), 0o644))
 		return
 	}
 	for _, problem := range drifted(counts(), found) {
@@ -144,9 +142,7 @@ func TestLinesOf(t *testing.T) {
 		"a.md":      {"text\n", 0},
 	} {
 		path := filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(path, []byte(test.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, os.WriteFile(path, []byte(test.text), 0o600))
 		if got, err := linesOf(path); err != nil || got != test.want {
 			t.Errorf("%s: %d lines, %v; want %d", name, got, err, test.want)
 		}

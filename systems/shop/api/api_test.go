@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -96,9 +97,7 @@ func TestProblems(t *testing.T) {
 		secret := &rpc.Problem{Kind: kind, Detail: "what clients may know", Cause: errors.New("password=secret")}
 		got := order(NewHandler(shop.Parts{Orders: &scripted{err: fmt.Errorf("inside: %w", secret)}}, nil, nil))
 		var document front.Document
-		if err := json.Unmarshal(got.Body.Bytes(), &document); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, json.Unmarshal(got.Body.Bytes(), &document))
 		want := front.Document{Type: "urn:cleave:shop:" + string(kind), Title: document.Title,
 			Status: statuses[kind], Detail: secret.Detail}
 		if got.Code != statuses[kind] || document != want || document.Title == "" ||

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -30,13 +31,9 @@ func TestTracedRequests(t *testing.T) {
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/nowhere", nil))
 
 	dir := t.TempDir()
-	if err := provider.Write(dir, "shop"); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, provider.Write(dir, "shop"))
 	all, err := spans.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	byName := map[string]spans.Record{}
 	for _, r := range all {
 		byName[r.Name] = r

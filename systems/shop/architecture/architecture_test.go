@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit"
 )
 
@@ -42,9 +43,7 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 func TestStockIsWhatTeamsDeploy(t *testing.T) {
 	for _, name := range catalogue().Names() {
 		settings, err := catalogue().Settings(name, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		stock, isTuned := strings.CutSuffix(name, tuned)
 		for _, knob := range []string{KnobBinding, KnobBatching, KnobRuntime} {
 			if isStock(knob, settings[knob]) == isTuned {
@@ -172,9 +171,7 @@ func TestWhereTheTablesAre(t *testing.T) {
 			"shop.inventory,payments,shipping,orders"},
 	} {
 		d, err := New(c.architecture, c.turned)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		if holds, opens := d.DatabaseOf("orders"), d.OpenedBy(d.Hosting("orders"), "orders"); holds != c.holds ||
 			opens != c.opens {
 			t.Errorf("%s: tables in %q, opened as %q, want %q and %q", name, holds, opens, c.holds, c.opens)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 )
@@ -367,9 +368,7 @@ func TestNumbersHaveTheirKnobsInNames(t *testing.T) {
 // between are taken away.
 func TestThreeThatNeedEachOther(t *testing.T) {
 	s, err := newSearch(plain(Monolith), plain(Sync))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	s.stops = map[int]lab.Variant{0: s.from, s.all(): s.to}
 	if paths, err := s.paths(); err == nil || !strings.Contains(err.Error(),
 		"coordination, data, placement differ") {

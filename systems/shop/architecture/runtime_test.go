@@ -2,6 +2,8 @@ package architecture
 
 import (
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestWhoSharesTheHost: units among others that wait for sockets only do, where it is
@@ -27,9 +29,7 @@ func TestWhoSharesTheHost(t *testing.T) {
 		{AsyncTuned, map[string]string{KnobDatabase: mariadb, KnobDocuments: "mongo"}, "orderviews", true, 3, 1},
 	} {
 		d, err := New(c.name, c.knobs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		found := false
 		for _, unit := range d.Units {
 			if unit.Name == c.unit {

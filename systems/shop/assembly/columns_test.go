@@ -127,11 +127,11 @@ func unjudgedColumns() map[string]string {
 // TestEveryColumnIsJudgedOrSaidNotToBe reads the definitions of all tables.
 func TestEveryColumnIsJudgedOrSaidNotToBe(t *testing.T) {
 	files, err := filepath.Glob("../schema/tables/*.sql")
-	must(t, err)
+	testset.Must(t, err)
 	declared := map[string]bool{}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		must(t, err)
+		testset.Must(t, err)
 		for _, table := range regexp.MustCompile(`(?s)CREATE TABLE IF NOT EXISTS (\w+) \((.*?)\n\)`).
 			FindAllStringSubmatch(string(text), -1) {
 			for _, column := range regexp.MustCompile(`(?m)^  ([a-z_]+) `).FindAllStringSubmatch(table[2], -1) {
@@ -256,7 +256,7 @@ func (f finished) expectColumn(t *testing.T, name string, change changedColumn) 
 	var whose, old string
 	_, err := db.One(t.Context(), []any{&whose, &old},
 		"SELECT "+key+", "+column+" FROM "+table+" WHERE "+where+" ORDER BY "+strings.Join(place.keys, ", "))
-	must(t, err)
+	testset.Must(t, err)
 	to := change.to
 	if to == nil {
 		to = another(old)
@@ -358,15 +358,15 @@ func (f finished) expectFields(t *testing.T) {
 		newer.Version++
 		try("version", newer)
 		var body map[string]any
-		must(t, json.Unmarshal(original.Body, &body))
+		testset.Must(t, json.Unmarshal(original.Body, &body))
 		for _, name := range slices.Sorted(maps.Keys(fieldsOf(body))) {
 			changed := original
 			var other map[string]any
-			must(t, json.Unmarshal(original.Body, &other))
+			testset.Must(t, json.Unmarshal(original.Body, &other))
 			fieldsOf(other)[name]()
 			var err error
 			changed.Body, err = json.Marshal(other)
-			must(t, err)
+			testset.Must(t, err)
 			try(name, changed)
 		}
 	}
@@ -377,10 +377,10 @@ func (f finished) write(t *testing.T, collection string, d document.Document) {
 	t.Helper()
 	all := f.all(t, collection)
 	all[slices.IndexFunc(all, func(old document.Document) bool { return old.ID == d.ID })] = d
-	must(t, f.documents.Clear(t.Context(), collection))
+	testset.Must(t, f.documents.Clear(t.Context(), collection))
 	for part := range slices.Chunk(all, document.MaxPage) {
 		_, err := f.documents.Upsert(t.Context(), collection, part...)
-		must(t, err)
+		testset.Must(t, err)
 	}
 }
 
@@ -389,7 +389,7 @@ func (f finished) all(t *testing.T, collection string) (all []document.Document)
 	t.Helper()
 	for query := (document.Query{Limit: document.MaxPage}); ; query.After = all[len(all)-1].ID {
 		page, err := f.documents.Find(t.Context(), collection, query)
-		must(t, err)
+		testset.Must(t, err)
 		if all = append(all, page...); len(page) < query.Limit {
 			return all
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -40,8 +41,8 @@ func (s shopOf) surroundings(t *testing.T, unit architecture.Unit) assembly.Surr
 	around := assembly.Surroundings{Database: s.database(t, opened), Call: s.call(t), Mapped: mapped.Stores{}}
 	if s.design.Broker != "" {
 		client, err := broker.Open(s.around.broker)
-		must(t, err)
-		t.Cleanup(func() { must(t, client.Close()) })
+		testset.Must(t, err)
+		t.Cleanup(func() { testset.Must(t, client.Close()) })
 		around.Broker = client
 		if s.around.wrap != nil {
 			around.Broker = s.around.wrap(client)
@@ -49,23 +50,16 @@ func (s shopOf) surroundings(t *testing.T, unit architecture.Unit) assembly.Surr
 	}
 	if s.design.Documents != "" {
 		store, err := document.Open(t.Context(), s.around.documents)
-		must(t, err)
-		t.Cleanup(func() { must(t, store.Close()) })
-		must(t, assembly.PrepareDocuments(t.Context(), store, suiteSeed()))
+		testset.Must(t, err)
+		t.Cleanup(func() { testset.Must(t, store.Close()) })
+		testset.Must(t, assembly.PrepareDocuments(t.Context(), store, suiteSeed()))
 		around.Documents = store
 		if s.around.wrapDocs != nil {
 			around.Documents = s.around.wrapDocs(store)
 		}
 	}
-	must(t, assembly.Declare(t.Context(), s.design, around))
+	testset.Must(t, assembly.Declare(t.Context(), s.design, around))
 	return around
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
@@ -82,10 +76,10 @@ func rabbitBroker(t *testing.T, classic bool) broker.Config {
 		URL: servers.Shared(t, server.RabbitMQ, server.Settings{}).DSN("")}
 	t.Cleanup(func() {
 		client, err := broker.Open(config)
-		must(t, err)
-		must(t, assembly.Declare(context.Background(), designOf(t, architecture.Async, nil),
+		testset.Must(t, err)
+		testset.Must(t, assembly.Declare(context.Background(), designOf(t, architecture.Async, nil),
 			assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
-		must(t, errors.Join(client.Delete(context.Background()), client.Close()))
+		testset.Must(t, errors.Join(client.Delete(context.Background()), client.Close()))
 	})
 	return config
 }
@@ -93,8 +87,8 @@ func rabbitBroker(t *testing.T, classic bool) broker.Config {
 func sqliteStore(t *testing.T) document.Store {
 	t.Helper()
 	store, err := document.Open(context.Background(), sqliteDocuments(t))
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, store.Close()) })
 	return store
 }
 

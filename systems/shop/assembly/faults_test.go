@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
@@ -153,15 +154,15 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 func poison(t *testing.T, config broker.Config, design architecture.Design) {
 	t.Helper()
 	client, err := broker.Open(config)
-	must(t, err)
-	must(t, assembly.Declare(t.Context(), design,
+	testset.Must(t, err)
+	testset.Must(t, assembly.Declare(t.Context(), design,
 		assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
 	for _, kind := range []string{events.OrderPlaced, events.StockReserved, events.PaymentCaptured,
 		events.OrderShipped, events.StockChanged} {
-		must(t, client.Publish(t.Context(), broker.Message{ID: "poison/" + kind, Key: "poison", Type: kind,
+		testset.Must(t, client.Publish(t.Context(), broker.Message{ID: "poison/" + kind, Key: "poison", Type: kind,
 			Body: []byte("{}")}))
 	}
-	must(t, client.Close())
+	testset.Must(t, client.Close())
 }
 
 // customers order, cancel, and remember what they were told.
@@ -217,7 +218,7 @@ func (c *customers) cancel(t *testing.T, n int) {
 		deadline := time.Now().Add(4 * time.Minute)
 		for ; time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 			var order api.Order
-			must(t, json.Unmarshal(c.do(t, http.MethodGet, "/orders/"+attempt.Order, nil, "").body, &order))
+			testset.Must(t, json.Unmarshal(c.do(t, http.MethodGet, "/orders/"+attempt.Order, nil, "").body, &order))
 			if order.State == shop.StateConfirmed {
 				c.send(t, audit.OperationCancel, "", "/orders/"+attempt.Order+"/cancel", "")
 			}
@@ -267,16 +268,16 @@ func (s shopOf) expectSettled(t *testing.T, clients *customers) {
 func (s shopOf) onlooker(t *testing.T) assembly.Surroundings {
 	t.Helper()
 	client, err := broker.Open(s.around.broker)
-	must(t, err)
-	t.Cleanup(func() { must(t, client.Close()) })
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, client.Close()) })
 	around := assembly.Surroundings{Broker: client}
 	if s.design.Documents != "" {
 		store, err := document.Open(t.Context(), s.around.documents)
-		must(t, err)
-		t.Cleanup(func() { must(t, store.Close()) })
+		testset.Must(t, err)
+		t.Cleanup(func() { testset.Must(t, store.Close()) })
 		around.Documents = store
 	}
-	must(t, assembly.Declare(t.Context(), s.design, around))
+	testset.Must(t, assembly.Declare(t.Context(), s.design, around))
 	return around
 }
 
@@ -304,7 +305,7 @@ func (s shopOf) judge(
 	if store != nil {
 		var err error
 		in.Views, err = audit.ReadViews(t.Context(), store, orderviews.Collection(), stockviews.Collection())
-		must(t, err)
+		testset.Must(t, err)
 	}
 	return audit.Judge(in)
 }
@@ -318,7 +319,7 @@ func (s shopOf) inboxes(t *testing.T, open func(string) *database.DB) map[string
 	for _, queue := range events.Topology(purposes).Queues {
 		var err error
 		all[queue.Name], err = audit.ReadInbox(t.Context(), open(queue.Name), queue.Name, queue.Types)
-		must(t, err)
+		testset.Must(t, err)
 	}
 	return all
 }
@@ -332,7 +333,7 @@ func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *
 	}
 	replicated := s.design.Reference == architecture.Replicated
 	state, err := audit.Read(t.Context(), from, replicated)
-	must(t, err)
+	testset.Must(t, err)
 	in := audit.Input{
 		Seed: suiteSeed(), Fresh: suiteSeed(), History: clients.history, UnixClock: true, State: state,
 		Drained: true, Coordination: audit.Coordination(s.design.Coordination),
@@ -342,7 +343,7 @@ func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *
 	}
 	if s.design.Coordination == architecture.Brokered {
 		in.Sagas, err = audit.ReadSagas(t.Context(), open(shop.ComponentOrders))
-		must(t, err)
+		testset.Must(t, err)
 	}
 	return in
 }
@@ -351,7 +352,7 @@ func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *
 func expectPoisonOnly(t *testing.T, client broker.Client, queue string) {
 	t.Helper()
 	depth, err := client.Depth(t.Context(), queue)
-	must(t, err)
+	testset.Must(t, err)
 	if depth.Ready == 0 {
 		t.Errorf("%s has no poison in it", queue)
 		return
@@ -359,7 +360,7 @@ func expectPoisonOnly(t *testing.T, client broker.Client, queue string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	read := 0
-	must(t, client.Consume(ctx, broker.Subscription{Queue: queue},
+	testset.Must(t, client.Consume(ctx, broker.Subscription{Queue: queue},
 		func(_ context.Context, deliveries []broker.Delivery) error {
 			for _, d := range deliveries {
 				if !strings.HasPrefix(d.ID, "poison/") {
@@ -382,12 +383,12 @@ func (s shopOf) left(t *testing.T, open func(string) *database.DB, client broker
 	left := map[string]int64{}
 	for _, queue := range events.Topology(s.design.EventPurposes()).Queues {
 		depth, err := client.Depth(t.Context(), queue.Name)
-		must(t, err)
+		testset.Must(t, err)
 		left[queue.Name] = int64(depth.Ready + max(0, depth.Unacked))
 	}
 	for _, component := range shop.Components() {
 		pending, err := event.Pending(t.Context(), open(component))
-		must(t, err)
+		testset.Must(t, err)
 		left["outbox of "+component] = pending
 	}
 	for name, n := range left {

@@ -9,15 +9,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestFuzzerFindsFaults runs the fuzzer against servers that break a document.
 // Long because it is a table.
 func TestFuzzerFindsFaults(t *testing.T) {
 	document, err := os.ReadFile(filepath.Join("testdata", "one-number.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	right := func(number string) (int, string) {
 		if len(number) == 1 && number >= "1" && number <= "9" {
 			return http.StatusOK, `{"number":` + number + `}`
@@ -67,9 +67,7 @@ func TestFuzzerFindsFaults(t *testing.T) {
 			}))
 			defer server.Close()
 			f, err := newFuzzer(server.URL, document, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testset.Must(t, err)
 			var found error
 			for n := 0; n < 500 && found == nil; n++ {
 				found = f.step()

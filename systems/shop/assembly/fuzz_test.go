@@ -12,6 +12,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // fuzzer makes requests from one document, right and wrong ones, and judges every answer by it: the status is
@@ -32,9 +34,7 @@ type fuzzer struct {
 func fuzz(t testing.TB, baseURL string, document []byte, seed uint64, requests int) map[string]int {
 	t.Helper()
 	f, err := newFuzzer(baseURL, document, seed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	for n := range requests {
 		if err := f.step(); err != nil {
 			t.Errorf("seed %d, request %d: %v", seed, n, err)

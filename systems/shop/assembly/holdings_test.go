@@ -8,6 +8,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -29,7 +30,7 @@ func TestTablesAreThoseOfTheDatabases(t *testing.T) {
 			of := design.DatabaseOf(component)
 			files[of] = dir + "/" + of + ".db"
 			db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: files[of]})
-			must(t, assembly.PrepareComponent(t.Context(), design, component, db,
+			testset.Must(t, assembly.PrepareComponent(t.Context(), design, component, db,
 				shop.Seed{Customers: 1, Products: 1, Stock: 1, Balance: 1}))
 		}
 		var found []string
@@ -52,16 +53,16 @@ func TestTablesAreThoseOfTheDatabases(t *testing.T) {
 func tablesOf(t *testing.T, file string) (names []string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
-	must(t, err)
+	testset.Must(t, err)
 	defer db.Close()
 	rows, err := db.Query("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-	must(t, err)
+	testset.Must(t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var name string
-		must(t, rows.Scan(&name))
+		testset.Must(t, rows.Scan(&name))
 		names = append(names, name)
 	}
-	must(t, rows.Err())
+	testset.Must(t, rows.Err())
 	return names
 }

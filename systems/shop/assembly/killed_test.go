@@ -37,7 +37,7 @@ func (p process) command(t *testing.T, job assembly.UnitJob) *exec.Cmd {
 	t.Helper()
 	job.Architecture, job.Knobs = architecture.Async, p.knobs
 	text, err := json.Marshal(job)
-	must(t, err)
+	testset.Must(t, err)
 	unit := exec.Command(p.program, string(text))
 	unit.Env = append(os.Environ(), "CLEAVE_ADDRESS="+p.address, "CLEAVE_UNIT="+shop.Name, "CLEAVE_DIR="+p.dir,
 		"CLEAVE_SERVICE_DATABASE=sqlite://"+p.dir+"/data", "CLEAVE_SERVICE_BROKER="+p.broker,
@@ -51,8 +51,8 @@ func (p process) start(t *testing.T) (kill func()) {
 	t.Helper()
 	unit := p.command(t, assembly.UnitJob{Unit: shop.Name})
 	_, err := unit.StdinPipe() // its end would mean that the conductor is gone
-	must(t, err)
-	must(t, unit.Start())
+	testset.Must(t, err)
+	testset.Must(t, unit.Start())
 	killed := false
 	kill = func() {
 		if !killed {
@@ -75,7 +75,7 @@ func (p process) sendUnanswered(t *testing.T) audit.Attempt {
 	ctx, cancel := context.WithCancel(context.Background())
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.address+"/orders",
 		strings.NewReader(`{"customerId":2,"lines":[{"productId":2,"quantity":1}]}`))
-	must(t, err)
+	testset.Must(t, err)
 	request.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {attempt.Key}}
 	over := make(chan struct{})
 	go func() {
@@ -100,7 +100,7 @@ func (p process) sendUnanswered(t *testing.T) audit.Attempt {
 func TestKilledBetweenCommitAndPublishing(t *testing.T) {
 	testset.Need(t, "it builds the unit's program and kills it")
 	program := filepath.Join(t.TempDir(), "unit")
-	must(t, gobuild.Programs(program, nil, "../../../cmd/unit/shop"))
+	testset.Must(t, gobuild.Programs(program, nil, "../../../cmd/unit/shop"))
 	for publishing, lost := range map[architecture.Publishing]string{
 		architecture.Outbox: "", architecture.DualWrite: "is pending, and inventory was never told order.placed",
 	} {
@@ -109,7 +109,7 @@ func TestKilledBetweenCommitAndPublishing(t *testing.T) {
 			p := process{program: program, dir: t.TempDir(), address: loopback(t), broker: instance.DSN(""),
 				knobs: knobs("placement", "together", "publishing", string(publishing), "views", "tables")}
 			seed := suiteSeed()
-			must(t, p.command(t, assembly.UnitJob{Prepare: &seed}).Run())
+			testset.Must(t, p.command(t, assembly.UnitJob{Prepare: &seed}).Run())
 			s := onProcess(t, p)
 			open := s.database(t, s.design.DatabaseOf)
 			kill := p.start(t)
@@ -117,13 +117,13 @@ func TestKilledBetweenCommitAndPublishing(t *testing.T) {
 			clients.send(t, audit.OperationCreate, "before", "/orders",
 				`{"customerId":1,"lines":[{"productId":1,"quantity":1}]}`)
 			s.settle(t, open, s.onlooker(t).Broker)
-			must(t, instance.Kill())
+			testset.Must(t, instance.Kill())
 			attempt := p.sendUnanswered(t)
 			awaitOrders(t, open(shop.ComponentOrders), 2)
 			kill()
 			attempt.CompleteNS = time.Now().UnixNano()
 			clients.history = append(clients.history, attempt)
-			must(t, instance.Restart(t.Context()))
+			testset.Must(t, instance.Restart(t.Context()))
 			p.start(t)
 			clients.settle(t) // orders whose events are lost do not count
 			s.expectLost(t, open, clients, lost)
@@ -135,7 +135,7 @@ func TestKilledBetweenCommitAndPublishing(t *testing.T) {
 func onProcess(t *testing.T, p process) shopOf {
 	t.Helper()
 	place, err := database.ParsePlace("sqlite://" + p.dir + "/data")
-	must(t, err)
+	testset.Must(t, err)
 	return shopOf{design: designOf(t, architecture.Async, p.knobs),
 		config: func(name string) database.Config { return place.Config(name, 1) },
 		around: eventParts{broker: broker.Config{Driver: broker.NATS, URL: p.broker}}}
@@ -147,7 +147,7 @@ func awaitOrders(t *testing.T, db *database.DB, want int64) {
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Millisecond) {
 		var committed int64
 		_, err := db.One(t.Context(), []any{&committed}, "SELECT COUNT(*) FROM orders")
-		must(t, err)
+		testset.Must(t, err)
 		if committed == want {
 			return
 		}

@@ -52,7 +52,7 @@ func runUnits(t *testing.T, name string, turned map[string]string) *running {
 		Service: func(service string) (string, error) { return services[service], nil },
 	}
 	seed := shop.Seed{Customers: 5, Products: 5, Stock: 100, Balance: 1_000_000, Random: 1}
-	must(t, assembly.Prepare(t.Context(), design, place, seed))
+	testset.Must(t, assembly.Prepare(t.Context(), design, place, seed))
 	for _, kind := range design.Units {
 		for _, instance := range kind.Instances() {
 			s.ended.Go(func() { s.run(t, design, kind.Name, instance, place) })
@@ -75,9 +75,9 @@ func (s *running) end(t *testing.T) observation.Observations {
 	t.Helper()
 	close(s.stop)
 	s.ended.Wait()
-	must(t, errors.Join(s.errs...))
+	testset.Must(t, errors.Join(s.errs...))
 	observed, err := observation.Read(s.dir)
-	must(t, err)
+	testset.Must(t, err)
 	return observed
 }
 
@@ -85,7 +85,7 @@ func (s *running) end(t *testing.T) observation.Observations {
 func loopback(t *testing.T) string {
 	t.Helper()
 	ports, err := launch.ReservePorts(1)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(ports.Close)
 	return launch.Loopback(ports.Numbers[0])
 }
@@ -108,10 +108,10 @@ func (s *running) expectUnsettled(t *testing.T, within time.Duration, while stri
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+assembly.SettledPath, nil)
-	must(t, err)
+	testset.Must(t, err)
 	if answer, err := http.DefaultClient.Do(request); err == nil {
 		t.Errorf("%s, and %s was answered with %s", while, assembly.SettledPath, answer.Status)
-		must(t, answer.Body.Close())
+		testset.Must(t, answer.Body.Close())
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *running) expectUnsettled(t *testing.T, within time.Duration, while stri
 func (s *running) onlooker(t *testing.T, name string) *database.DB {
 	t.Helper()
 	where, err := database.ParsePlace(s.data)
-	must(t, err)
+	testset.Must(t, err)
 	return databasetest.Open(t, where.Config(name, 1))
 }
 
@@ -241,10 +241,10 @@ func TestSettledIsHeldBack(t *testing.T) {
 	set := func(id, state string, lease any) {
 		t.Helper()
 		_, err := db.Exec(t.Context(), "DELETE FROM orders WHERE order_id = ?", id)
-		must(t, err)
+		testset.Must(t, err)
 		_, err = db.Exec(t.Context(), "INSERT INTO orders VALUES (?, ?, 1, 1, ?, '', '', 1, 1, ?, '')", id, "k"+id,
 			state, lease)
-		must(t, err)
+		testset.Must(t, err)
 	}
 	for _, open := range []struct {
 		id, state string
@@ -280,10 +280,10 @@ func TestSettledMeansThatNoUnitWorks(t *testing.T) {
 	db := s.onlooker(t, shop.ComponentPayments)
 	state := func(ctx context.Context) (found string) {
 		_, err := db.One(ctx, []any{&found}, "SELECT state FROM payments WHERE order_id = ?", id)
-		must(t, err)
+		testset.Must(t, err)
 		return found
 	}
-	must(t, db.Do(t.Context(), func(ctx context.Context) error {
+	testset.Must(t, db.Do(t.Context(), func(ctx context.Context) error {
 		if _, err := db.Exec(ctx, "UPDATE payments SET state = state WHERE order_id = ?", id); err != nil {
 			return err
 		}

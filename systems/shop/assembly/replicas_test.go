@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
@@ -14,9 +15,7 @@ import (
 func TestAUnitChoosesReplicasByItsKnob(t *testing.T) {
 	design, err := architecture.New(architecture.Sync, map[string]string{
 		architecture.KnobReplicas: "inventory=2", kit.KnobBalancing: kit.LeastRequests})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	u, err := newUnit(design, shop.ComponentOrders, shop.ComponentOrders, Place{
 		Service: func(string) (string, error) { return "sqlite://" + t.TempDir(), nil },
 		Peer: func(instance string) (string, error) {
@@ -25,9 +24,7 @@ func TestAUnitChoosesReplicasByItsKnob(t *testing.T) {
 			}
 			return "127.0.0.1:9", nil
 		}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	u.call(shop.ComponentInventory)
 	if by := u.Calls.Balancing; u.callees.err != nil || by != rpc.LeastRequests {
 		t.Errorf("error %v, replicas are chosen by %v", u.callees.err, by)

@@ -157,7 +157,7 @@ func playShapes(t *testing.T, shapes map[string]shape) {
 func designOf(t *testing.T, name string, turned map[string]string) architecture.Design {
 	t.Helper()
 	design, err := architecture.New(name, turned)
-	must(t, err)
+	testset.Must(t, err)
 	return design
 }
 
@@ -184,7 +184,7 @@ func start(t *testing.T, design architecture.Design, around eventParts) (shopOf,
 	public := ""
 	for _, unit := range design.Units {
 		hosted, err := assembly.Host(design, unit, s.surroundings(t, unit))
-		must(t, err)
+		testset.Must(t, err)
 		s.serve(t, unit, hosted)
 		background(t, hosted, around.logError)
 		if slices.Contains(unit.Components, shop.ComponentOrders) {
@@ -207,7 +207,7 @@ func places(t *testing.T, design architecture.Design) func(name string) database
 	if design.Data == architecture.OwnSchemas {
 		where := databasetest.Around(t, databasetest.Fresh(t, driver))
 		for _, component := range shop.Components() {
-			must(t, where.Create(t.Context(), design.DatabaseOf(component)))
+			testset.Must(t, where.Create(t.Context(), design.DatabaseOf(component)))
 		}
 		return func(name string) database.Config { return where.Config(name, design.Pool) }
 	}
@@ -239,9 +239,9 @@ func (s shopOf) database(
 func (s shopOf) fill(t *testing.T, component string) {
 	t.Helper()
 	db, err := database.Open(t.Context(), s.config(s.design.DatabaseOf(component)))
-	must(t, err)
-	must(t, assembly.PrepareComponent(t.Context(), s.design, component, db, suiteSeed()))
-	must(t, db.Close())
+	testset.Must(t, err)
+	testset.Must(t, assembly.PrepareComponent(t.Context(), s.design, component, db, suiteSeed()))
+	testset.Must(t, db.Close())
 }
 
 func (s shopOf) listen(t *testing.T) net.Listener {
@@ -251,7 +251,7 @@ func (s shopOf) listen(t *testing.T) net.Listener {
 		network, place = "unix", t.TempDir()+"/s"
 	}
 	listener, err := net.Listen(network, place)
-	must(t, err)
+	testset.Must(t, err)
 	return listener
 }
 
@@ -264,8 +264,8 @@ func (s shopOf) call(t *testing.T) func(component string) grpc.ClientConnInterfa
 			address = "unix:" + address
 		}
 		client, err := assembly.Calls(s.design.Binding).NewClient(unit, address)
-		must(t, err)
-		t.Cleanup(func() { must(t, client.Close()) })
+		testset.Must(t, err)
+		t.Cleanup(func() { testset.Must(t, client.Close()) })
 		return client
 	}
 }
@@ -276,7 +276,7 @@ func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Host
 	server, err := assembly.Calls(s.design.Binding).NewServer(rpc.LogErrors(func(err error) {
 		t.Logf("in unit %s: %v", unit.Name, err)
 	}))
-	must(t, err)
+	testset.Must(t, err)
 	for _, offer := range hosted.Offers {
 		offer(server)
 	}
@@ -285,7 +285,7 @@ func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Host
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		must(t, errors.Join(server.Shutdown(ctx), <-ended))
+		testset.Must(t, errors.Join(server.Shutdown(ctx), <-ended))
 	})
 }
 
@@ -314,14 +314,14 @@ func background(t *testing.T, hosted assembly.Hosted, logError func(error)) {
 func (s shopOf) publish(t *testing.T, hosted assembly.Hosted) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	handler := api.NewHandler(hosted.Parts, nil, func(err error) { t.Logf("in front: %v", err) })
 	go func() { ended <- api.Serve(ctx, listener, handler) }()
 	t.Cleanup(func() {
 		stop()
-		must(t, <-ended)
+		testset.Must(t, <-ended)
 	})
 	return "http://" + listener.Addr().String()
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -92,9 +93,7 @@ func roundTrip(client *http.Client, request *http.Request) (reply, error) {
 func (c *client) do(t testing.TB, method, path string, header http.Header, body string) reply {
 	t.Helper()
 	got, err := c.send(method, path, header, body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return got
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
@@ -24,6 +26,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 func seed() shop.Seed {
 	return shop.Seed{Customers: 10, Products: 10, Stock: 40, Balance: 2_000_000, Random: 3}
@@ -111,9 +115,7 @@ func each[Q, O any](step func(context.Context, Q) (O, error)) steps.Step[Q] {
 func (b *bench) judge(t *testing.T) lab.Audit {
 	t.Helper()
 	state, err := audit.Read(context.Background(), b.dbs, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state,
 		Coordination: b.coordination, Drained: true})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/payments"
@@ -17,6 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // seed: ten products of which there are 30 each, one customer who can pay 100 times.
 func seed() shop.Seed {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -29,17 +30,11 @@ func TestBench(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "results", "shop.json")
 	o := options{rows: "raw,inprocess", drivers: "sqlite", out: out, rounds: 2, orders: 20, calls: 20,
 		connections: 4, clients: 8, seed: 1}
-	if err := bench(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, bench(context.Background(), o))
 	text, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	var written []figures.Figure
-	if err := json.Unmarshal(text, &written); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, json.Unmarshal(text, &written))
 	if len(written) != 6 || written[2].Must == nil || written[2].N != 2 || written[0].Value <= 0 {
 		t.Errorf("figures = %+v", written)
 	}
@@ -65,18 +60,14 @@ func TestBenchRefuses(t *testing.T) {
 func TestReplayNotices(t *testing.T) {
 	ctx := context.Background()
 	place, err := newPlace(ctx, database.SQLite)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := place.close(); err != nil {
 			t.Error(err)
 		}
 	})
 	scripts, err := record(ctx, place, makeJobs(1, 3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	o := options{connections: 1}
 	if _, err := playRaw(ctx, place, scripts, o); err != nil {
 		t.Fatal(err)
@@ -110,9 +101,7 @@ func TestTransports(t *testing.T) {
 func bringsTheQuote(t *testing.T, job callJob) {
 	t.Helper()
 	quoted, stop, err := over(job, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	if err := callAll(quoted, 2, 10); err != nil {
 		t.Errorf("%+v: %v", job, err)
 	}

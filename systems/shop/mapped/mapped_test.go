@@ -45,16 +45,12 @@ func TestAChangeThatIsTooLateIsNoFailure(t *testing.T) {
 	config, observer := databasetest.Fresh(t, database.PostgreSQL), &late{}
 	config.Observer = observer
 	observer.db = databasetest.Open(t, config)
-	if err := schema.Create(t.Context(), observer.db, shop.ComponentOrders); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, schema.Create(t.Context(), observer.db, shop.ComponentOrders))
 	book := orders.NewBook(observer.db, mapped.Stores{}.Orders(observer.db))
 	u := orders.Underway{Order: uuid.Must(uuid.NewV7()).String(), State: shop.StatePending, Lease: 1}
 	err := book.Begin(t.Context(), orders.Beginning{Lease: u.Lease, Order: &shoppb.Order{OrderId: u.Order,
 		IdempotencyKey: "key", CustomerId: 1, State: string(u.State), Version: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	observer.end = end

@@ -7,30 +7,26 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func open(t testing.TB, dir, unit string) *Log {
 	t.Helper()
 	l, err := Open(dir, unit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return l
 }
 
 func shut(t testing.TB, l *Log) {
 	t.Helper()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, l.Close())
 }
 
 func read(t *testing.T, dir string) Observations {
 	t.Helper()
 	o, err := Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return o
 }
 
@@ -121,9 +117,7 @@ func TestWhereThereIsNothingToRead(t *testing.T) {
 
 func write(t *testing.T, dir, unit, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, unit+extension), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, os.WriteFile(filepath.Join(dir, unit+extension), []byte(text), 0o600))
 }
 
 func BenchmarkFinal(b *testing.B) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -20,7 +21,7 @@ import (
 func (b book) journal(t *testing.T, id string) (journal string) {
 	t.Helper()
 	_, err := b.db.One(t.Context(), []any{&journal}, "SELECT journal FROM orders WHERE order_id = ?", id)
-	must(t, err)
+	testset.Must(t, err)
 	return journal
 }
 
@@ -42,7 +43,7 @@ func TestJournalTellsTheWayOfAnOrder(t *testing.T) {
 		alone, others := b.begin(t, "alone", 100), []orders.Underway{b.begin(t, "one", 100),
 			b.begin(t, "other", 100)}
 		together := errors.Join(came(t, b.db, others, b.ArriveAll)...)
-		must(t, errors.Join(err, together, b.Arrive(ctx, refused), b.Arrive(ctx, alone)))
+		testset.Must(t, errors.Join(err, together, b.Arrive(ctx, refused), b.Arrive(ctx, alone)))
 		if err := b.Arrive(ctx, alone); !errors.Is(err, orders.ErrOvertaken) {
 			t.Errorf("arrived twice: %v", err)
 		}
@@ -79,7 +80,7 @@ func TestJournalGoesByTheLock(t *testing.T) {
 				_, err := b.Turn(ctx, u, &shoppb.Rejection{Kind: "declined"})
 				return err
 			})
-			must(t, errors.Join(err, <-arrived))
+			testset.Must(t, errors.Join(err, <-arrived))
 			b.expectJournal(t, u.Order, "pending turned turned confirmed ")
 			if b.goesBack(t, u.Order) {
 				return
@@ -96,7 +97,7 @@ func (b book) goesBack(t *testing.T, id string) bool {
 	last, journal := 0, b.journal(t, id)
 	for _, moment := range regexp.MustCompile(`\d+`).FindAllString(journal, -1) {
 		at, err := strconv.Atoi(moment)
-		must(t, err)
+		testset.Must(t, err)
 		if at < last {
 			t.Logf("the clock goes back by %d µs: %s", last-at, journal)
 			return true

@@ -10,12 +10,16 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // book is a book that counts the calls of its watcher by order.
 type book struct {
@@ -43,7 +47,7 @@ func pending(key string) *shoppb.Order {
 func (b book) begin(t *testing.T, key string, lease int64) orders.Underway {
 	t.Helper()
 	order := pending(key)
-	must(t, b.Begin(t.Context(), orders.Beginning{Order: order, Lease: lease}))
+	testset.Must(t, b.Begin(t.Context(), orders.Beginning{Order: order, Lease: lease}))
 	return orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: lease}
 }
 
@@ -51,9 +55,9 @@ func (b book) begin(t *testing.T, key string, lease int64) orders.Underway {
 func (b book) expect(t *testing.T, id string, state shop.State, finals int, underway int64) {
 	t.Helper()
 	order, err := b.Get(t.Context(), id)
-	must(t, err)
+	testset.Must(t, err)
 	left, err := orders.CountUnderway(t.Context(), b.db)
-	must(t, err)
+	testset.Must(t, err)
 	if order.GetState() != string(state) || b.final[id] != finals || left != underway {
 		t.Errorf("order %v, told final %d times, %d under way; want %s, %d, %d", order, b.final[id], left, state,
 			finals, underway)
@@ -78,7 +82,7 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 			t.Fatalf("after the lease: %v, %v", found, err)
 		}
 		holder, err := b.Take(ctx, found[0], 200)
-		must(t, err)
+		testset.Must(t, err)
 		_, turned := b.Turn(ctx, late, reason)
 		_, taken := b.Take(ctx, late, 300)
 		if arrived := b.Arrive(ctx, late); !errors.Is(arrived, orders.ErrOvertaken) ||
@@ -96,7 +100,7 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 			found[0].Reason.GetDetail() != "d" {
 			t.Errorf("an order that goes back: %v, %v", found, err)
 		}
-		must(t, b.Arrive(ctx, holder))
+		testset.Must(t, b.Arrive(ctx, holder))
 		b.expect(t, late.Order, shop.StateRejected, 1, 0)
 	})
 }
@@ -114,7 +118,7 @@ func came[Q any](
 		}
 		return err
 	})
-	must(t, err)
+	testset.Must(t, err)
 	return errs
 }
 
@@ -132,7 +136,7 @@ func TestManyBeginAndArrive(t *testing.T) {
 		}
 		begin := func(some []orders.Beginning) []error { return came(t, b.db, some, b.BeginAll) }
 		arrive := func(some []orders.Underway) []error { return came(t, b.db, some, b.ArriveAll) }
-		must(t, errors.Join(begin(begun)...))
+		testset.Must(t, errors.Join(begin(begun)...))
 		b.expect(t, all[7].Order, shop.StatePending, 0, 40)
 		again := []orders.Beginning{{Order: pending("new"), Lease: 1},
 			{Order: pending(begun[3].Order.GetIdempotencyKey()), Lease: 1}}
@@ -168,7 +172,7 @@ func TestACancelledOrderIsHeldUntilItIsUndone(t *testing.T) {
 	if _, _, err := b.BeginCancel(ctx, order.Order, 200); !shop.IsKind(err, shop.Conflict) {
 		t.Errorf("a pending order: %v", err)
 	}
-	must(t, b.Arrive(ctx, order))
+	testset.Must(t, b.Arrive(ctx, order))
 	undone, moved, err := b.BeginCancel(ctx, order.Order, 200)
 	if err != nil || !moved {
 		t.Fatalf("moved %v, %v", moved, err)
@@ -180,14 +184,6 @@ func TestACancelledOrderIsHeldUntilItIsUndone(t *testing.T) {
 	if found, err := b.Abandoned(ctx, 201, 1); err != nil || len(found) != 1 || found[0] != undone {
 		t.Errorf("abandoned: %v, %v", found, err)
 	}
-	must(t, b.EndCancel(ctx, undone))
+	testset.Must(t, b.EndCancel(ctx, undone))
 	b.expect(t, order.Order, shop.StateCancelled, 1, 0)
-}
-
-// must ends the test after an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

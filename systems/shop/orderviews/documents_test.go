@@ -12,26 +12,20 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func fresh(t *testing.T) document.Store {
 	t.Helper()
 	store, err := document.Open(t.Context(), document.Config{Driver: document.SQLite,
 		DSN: filepath.Join(t.TempDir(), "views.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	must(t, store.Declare(t.Context(), orderviews.Collection()))
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, store.Close()) })
+	testset.Must(t, store.Declare(t.Context(), orderviews.Collection()))
 	return store
 }
 
@@ -51,7 +45,7 @@ func lifeOf(t *testing.T, id string) (told []broker.Message, last *shoppb.Order)
 		&shoppb.OrderCancelled{Order: at(shop.StateCancelled, 3)},
 	} {
 		m, err := events.Encode(e, time.Now())
-		must(t, err)
+		testset.Must(t, err)
 		told = append(told, m)
 	}
 	return told, last
@@ -77,7 +71,7 @@ func TestViewGoesForwardOnly(t *testing.T) {
 	}
 	for len(told) > 0 {
 		n := 1 + random.IntN(min(len(told), 9))
-		must(t, views.Apply(t.Context(), told[:n]))
+		testset.Must(t, views.Apply(t.Context(), told[:n]))
 		told = told[n:]
 		for id := range last {
 			order, err := views.GetOrder(t.Context(), &shoppb.GetOrderRequest{OrderId: id})
@@ -105,8 +99,8 @@ func TestRejectionIsKept(t *testing.T) {
 		Lines:     []*shoppb.OrderLine{{ProductId: 1, Quantity: 1}},
 		Rejection: &shoppb.Rejection{Kind: string(shop.UnknownProduct), Detail: "there is no product 1"}}
 	m, err := events.Encode(&shoppb.OrderRejected{Order: want}, time.Now())
-	must(t, err)
-	must(t, views.Apply(t.Context(), []broker.Message{m}))
+	testset.Must(t, err)
+	testset.Must(t, views.Apply(t.Context(), []broker.Message{m}))
 	got, err := views.GetOrder(t.Context(), &shoppb.GetOrderRequest{OrderId: "o"})
 	if err != nil || !proto.Equal(got, want) {
 		t.Errorf("%v (%v), want %v", got, err, want)
@@ -121,12 +115,12 @@ func TestStalenessCanBeRead(t *testing.T) {
 		Lines: []*shoppb.OrderLine{{ProductId: 1, Quantity: 1}}}
 	happened := time.Now().Add(-time.Hour)
 	m, err := events.Encode(&shoppb.OrderPlaced{Order: order}, happened)
-	must(t, err)
-	must(t, orderviews.FromDocuments(store, nil).Apply(t.Context(), []broker.Message{m}))
+	testset.Must(t, err)
+	testset.Must(t, orderviews.FromDocuments(store, nil).Apply(t.Context(), []broker.Message{m}))
 	found, err := store.Get(t.Context(), orderviews.Collection().Name, "o")
-	must(t, err)
+	testset.Must(t, err)
 	var body orderviews.Body
-	must(t, json.Unmarshal(found.Body, &body))
+	testset.Must(t, json.Unmarshal(found.Body, &body))
 	if body.OccurredUnixUs != happened.UnixMicro() ||
 		body.AppliedUnixUs-body.OccurredUnixUs < time.Hour.Microseconds() {
 		t.Errorf("happened at %d, applied at %d", body.OccurredUnixUs, body.AppliedUnixUs)
@@ -136,7 +130,7 @@ func TestStalenessCanBeRead(t *testing.T) {
 func TestWhatIsNotAboutAnOrderIsRefused(t *testing.T) {
 	views := orderviews.FromDocuments(fresh(t), nil)
 	stock, err := events.Encode(&shoppb.StockChanged{Stock: &shoppb.Stock{ProductId: 1}, Version: 1}, time.Now())
-	must(t, err)
+	testset.Must(t, err)
 	for _, m := range []broker.Message{stock, {ID: "x", Type: events.OrderPlaced, Body: []byte("{}")}} {
 		if err := views.Apply(t.Context(), []broker.Message{m}); err == nil {
 			t.Errorf("%s was applied", m.ID)

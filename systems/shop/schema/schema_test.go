@@ -7,9 +7,13 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
 )
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 func count(t *testing.T, db *database.DB, table string) int64 {
 	t.Helper()
@@ -26,13 +30,9 @@ func TestSchema(t *testing.T) {
 		db := databasetest.Open(t, open(t))
 		ctx := context.Background()
 		for range 2 { // the second time changes nothing
-			if err := schema.Create(ctx, db, shop.Components()...); err != nil {
-				t.Fatal(err)
-			}
+			testset.Must(t, schema.Create(ctx, db, shop.Components()...))
 		}
-		if err := schema.Load(ctx, db, seed, shop.Components()...); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, schema.Load(ctx, db, seed, shop.Components()...))
 		for table, want := range map[string]int64{"products": 1203, "stock": 1203, "customers": 3, "accounts": 3,
 			"orders": 0} {
 			if got := count(t, db, table); got != want {
@@ -67,12 +67,8 @@ func TestSchema(t *testing.T) {
 func TestOwnDatabases(t *testing.T) {
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/own.db"})
 	ctx := context.Background()
-	if err := schema.Create(ctx, db, shop.ComponentPayments); err != nil {
-		t.Fatal(err)
-	}
-	if err := schema.Load(ctx, db, shop.Seed{Customers: 2, Products: 2}, shop.ComponentPayments); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, schema.Create(ctx, db, shop.ComponentPayments))
+	testset.Must(t, schema.Load(ctx, db, shop.Seed{Customers: 2, Products: 2}, shop.ComponentPayments))
 	if got := count(t, db, "accounts"); got != 2 {
 		t.Errorf("%d accounts", got)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
@@ -21,9 +22,7 @@ func Open(t testing.TB, config database.Config, seed shop.Seed, of ...string) *d
 	if err == nil && seed != (shop.Seed{}) {
 		err = schema.Load(t.Context(), db, seed, of...)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return db
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -43,9 +44,7 @@ func TestMain(m *testing.M) {
 func command(t *testing.T, dir, address string, job assembly.UnitJob) *exec.Cmd {
 	t.Helper()
 	text, err := json.Marshal(job)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	unit := exec.Command(os.Args[0])
 	unit.Env = append(os.Environ(), unitJob+"="+string(text), "CLEAVE_ADDRESS="+address, "CLEAVE_UNIT=shop",
 		"CLEAVE_DIR="+dir, "CLEAVE_SERVICE_DATABASE=sqlite://"+dir+"/data")
@@ -66,14 +65,10 @@ func startShop(
 	}
 	unit = command(t, dir, address, assembly.UnitJob{Architecture: "monolith", Unit: "shop", Knobs: knobs})
 	commands, err := unit.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	said = &bytes.Buffer{}
 	unit.Stdout, unit.Stderr = said, said
-	if err := unit.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, unit.Start())
 	t.Cleanup(func() { _ = unit.Process.Kill() })
 	return unit, commands, said
 }
@@ -82,9 +77,7 @@ func startShop(
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	ports, err := launch.ReservePorts(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	t.Cleanup(ports.Close)
 	return launch.Loopback(ports.Numbers[0])
 }
@@ -109,9 +102,7 @@ func slowOrder(t *testing.T, base string) (finish func() (*http.Response, error)
 	t.Helper()
 	reader, writer := io.Pipe()
 	request, err := http.NewRequest(http.MethodPost, base+"/orders", reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", "in-flight")
 	request.Header.Set("Expect", "100-continue")
@@ -142,9 +133,7 @@ func TestShopUnitEndsGracefully(t *testing.T) {
 	unit, _, _ := startShop(t, t.TempDir(), address, nil)
 	awaitHealth(t, base)
 	finish := slowOrder(t, base)
-	if err := unit.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, unit.Process.Signal(syscall.SIGTERM))
 	for end := time.Now().Add(time.Minute); ; { // until it takes no connections any more
 		connection, err := net.Dial("tcp", address)
 		if err != nil {
@@ -188,9 +177,7 @@ func TestShopUnitReportsWhenItIsStopped(t *testing.T) {
 		if _, err := io.WriteString(commands, c.word); err != nil {
 			t.Fatal(err)
 		}
-		if err := commands.Close(); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, commands.Close())
 		err := unit.Wait()
 		if (err == nil) != (c.word != "") || !strings.Contains(said.String(), c.want) {
 			t.Errorf("%s: ended with %v and said %q, want %q", name, err, said, c.want)
@@ -204,25 +191,15 @@ func TestShopUnitLogsWhyItFails(t *testing.T) {
 	unit, commands, said := startShop(t, dir, address, nil)
 	awaitHealth(t, "http://"+address)
 	place, err := database.ParsePlace("sqlite://" + dir + "/data")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	db, err := database.Open(t.Context(), place.Config("shop", 1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	_, err = db.Exec(t.Context(), "DROP TABLE shipments")
-	if err := errors.Join(err, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, errors.Join(err, db.Close()))
 	response, err := http.Get("http://" + address + "/orders/00000000-0000-7000-8000-000000000000/shipment")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	text, err := io.ReadAll(response.Body)
-	if err := errors.Join(err, response.Body.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, errors.Join(err, response.Body.Close()))
 	_ = commands.Close() // the unit ends, and says that the conductor is gone
 	_ = unit.Wait()
 	const want, cause = "shop: GET /orders/{orderId}/shipment: ", "no such table: shipments"

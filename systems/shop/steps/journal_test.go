@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
@@ -100,9 +101,7 @@ func (p parts) expectJournal(t *testing.T, order string, taken []string, refused
 			journals = append(journals, journal)
 			return err
 		}, "SELECT journal FROM "+from.table+" WHERE order_id = ?", order)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		for _, journal := range slices.Compact(journals) { // one: all lines say the same
 			got = append(got, wordsOf(t, journal)...)
 		}
@@ -139,9 +138,7 @@ func (w *whole) journals(t *testing.T) map[string][]string {
 			found[table+" "+order+" "+line] = wordsOf(t, journal)
 			return err
 		}, "SELECT "+key+", journal FROM "+table)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 	}
 	return found
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
@@ -96,9 +97,7 @@ func together[Q any](
 		outcomes, err = take(ctx, ask(all, asks))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return outcomes
 }
 
@@ -109,9 +108,7 @@ func bare[Q any](
 ) []steps.Outcome {
 	t.Helper()
 	outcomes, err := take(t.Context(), ask(all, asks))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return outcomes
 }
 
@@ -181,9 +178,7 @@ func (w *whole) oneByOne(t *testing.T, all []*shoppb.Order) {
 		}
 		_, shipped := w.shipping.Ship(ctx, shipment(order))
 		_, confirmed := w.book.Advance(ctx, order.GetOrderId(), shop.StatePending, shop.StateConfirmed, nil)
-		if err := errors.Join(recorded, reserved, charged, shipped, confirmed); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, errors.Join(recorded, reserved, charged, shipped, confirmed))
 	}
 }
 
@@ -208,9 +203,7 @@ func (w *whole) content(t *testing.T) []string {
 			found = append(found, query[7:20]+" "+strings.Join(columns[:], "|"))
 			return err
 		}, query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 	}
 	return found
 }
@@ -277,10 +270,8 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 		_, unreserved := w.inventory.Release(t.Context(), coordination.Step(released))
 		_, voided := w.payments.Void(t.Context(), coordination.Step(released))
 		recorded := errors.Join(w.book.Record(t.Context(), half), w.book.Record(t.Context(), fresh))
-		if err := errors.Join(restocked, refunded, recalled, reserved, charged, unreserved, voided,
-			recorded); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, errors.Join(restocked, refunded, recalled, reserved, charged, unreserved, voided,
+			recorded))
 		mixed := []*shoppb.Order{done, fresh, undone, half, bad, released, none, fresh}
 		for _, c := range []struct {
 			name     string
@@ -371,9 +362,7 @@ func TestBeginAllLeavesOutTakenKeys(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		w := newWhole(t, open(t))
 		all := someOrders(63)
-		if err := w.book.Record(t.Context(), all[0]); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, w.book.Record(t.Context(), all[0]))
 		repeated, same, rejected := all[60], all[61], all[62]
 		repeated.IdempotencyKey, same.IdempotencyKey = all[0].IdempotencyKey, all[59].IdempotencyKey
 		rejected.State, rejected.Rejection = string(shop.StateRejected),

@@ -9,6 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/mapped"
@@ -17,6 +19,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // parts are the components with steps, each on a database of its own: nothing is
 // shared, as in separate services.
@@ -96,9 +100,7 @@ func (p parts) holds(t *testing.T, number int64) string {
 		t.Fatal(err)
 	}
 	account, err := p.payments.GetAccount(ctx, &shoppb.GetAccountRequest{CustomerId: number})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return fmt.Sprintf("%d %d %d, %d", onHand, reserved, sold, account.GetBalanceCents())
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
@@ -67,12 +68,8 @@ func (w *whole) meetTwin(
 		_, err := step(ctx, twins[:1])
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := <-came; err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
+	testset.Must(t, <-came)
 	if !outcomes[0].Repeat || outcomes[0].Err != nil || outcomes[1] != (steps.Outcome{}) {
 		t.Errorf("outcomes %+v, want a repeat and one that is new", outcomes)
 	}

@@ -9,35 +9,29 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func fresh(t *testing.T, seed shop.Seed) stockviews.Documents {
 	t.Helper()
 	store, err := document.Open(t.Context(), document.Config{Driver: document.SQLite,
 		DSN: filepath.Join(t.TempDir(), "views.db")})
-	must(t, err)
-	t.Cleanup(func() { must(t, store.Close()) })
-	must(t, store.Declare(t.Context(), stockviews.Collection()))
-	must(t, stockviews.Fill(t.Context(), store, seed))
-	must(t, stockviews.Fill(t.Context(), store, seed)) // again, as another unit would
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, store.Close()) })
+	testset.Must(t, store.Declare(t.Context(), stockviews.Collection()))
+	testset.Must(t, stockviews.Fill(t.Context(), store, seed))
+	testset.Must(t, stockviews.Fill(t.Context(), store, seed)) // again, as another unit would
 	return stockviews.FromDocuments(store, nil)
 }
 
 func read(t *testing.T, views stockviews.Documents, product int64) string {
 	t.Helper()
 	s, err := views.GetStock(t.Context(), &shoppb.GetStockRequest{ProductId: product})
-	must(t, err)
+	testset.Must(t, err)
 	return fmt.Sprint(s.GetProductId(), s.GetOnHand(), s.GetReserved(), s.GetSold())
 }
 
@@ -50,7 +44,7 @@ func TestNewestVersionStays(t *testing.T) {
 		for product := int64(1); product <= 2; product++ {
 			m, err := events.Encode(&shoppb.StockChanged{Stock: &shoppb.Stock{ProductId: product, OnHand: 40 - version,
 				Sold: version}, Version: version}, time.Now())
-			must(t, err)
+			testset.Must(t, err)
 			told = append(told, m, m)
 		}
 	}
@@ -58,7 +52,7 @@ func TestNewestVersionStays(t *testing.T) {
 	random.Shuffle(len(told), func(i, j int) { told[i], told[j] = told[j], told[i] })
 	for len(told) > 0 {
 		n := 1 + random.IntN(min(len(told), 7))
-		must(t, views.Apply(t.Context(), told[:n]))
+		testset.Must(t, views.Apply(t.Context(), told[:n]))
 		told = told[n:]
 	}
 	for product, want := range map[int64]string{1: "1 20 0 20", 2: "2 20 0 20", 3: "3 40 0 0",
@@ -77,7 +71,7 @@ func TestWhatIsNotAboutStockIsRefused(t *testing.T) {
 	views := fresh(t, shop.Seed{Customers: 1, Products: 1, Stock: 1})
 	order := &shoppb.Order{OrderId: "o", Lines: []*shoppb.OrderLine{{ProductId: 1, Quantity: 1}}}
 	m, err := events.Encode(&shoppb.OrderPlaced{Order: order}, time.Now())
-	must(t, err)
+	testset.Must(t, err)
 	if err := views.Apply(t.Context(), []broker.Message{m}); err == nil {
 		t.Error("an event about an order was applied")
 	}

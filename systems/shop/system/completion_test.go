@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
@@ -48,12 +49,12 @@ func trial(t *testing.T, attempts []tried, observed ...string) string {
 			"finished_ns":   a.answered * ms,
 			"begun_unix_ns": begun, "warm_up": a.warmUp, "noted": map[string]string{"order": a.order, "key": a.key},
 		})
-		must(t, err)
+		testset.Must(t, err)
 		text.Write(append(line, '\n'))
 	}
 	for name, content := range map[string]string{loaded.History: text.String(),
 		"orders.observed": strings.Join(observed, "\n") + "\n"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+		testset.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	return dir
 }
@@ -97,7 +98,7 @@ func near(t *testing.T, what string, got, want float64) {
 func historyIn(t *testing.T, dir string) ([]attempt, string) {
 	t.Helper()
 	attempts, err := readAttempts(dir)
-	must(t, err)
+	testset.Must(t, err)
 	return attempts, dir
 }
 
@@ -118,7 +119,7 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			attempts, dir := historyIn(t, busy(t))
 			orders, err := count(attempts, dir, c.ids)
-			must(t, err)
+			testset.Must(t, err)
 			got := orders.completions()
 			if len(got) != len(c.want) {
 				t.Fatalf("completion times %v, want %v", got, c.want)
@@ -149,7 +150,7 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 func TestALoadWithoutATimeEndsWithItsLastOrder(t *testing.T) {
 	attempts, dir := historyIn(t, busy(t))
 	orders, err := count(attempts, dir, nil)
-	must(t, err)
+	testset.Must(t, err)
 	completed, good := orders.rates(0)
 	near(t, "completed per second", completed, 3/1.2)
 	near(t, "goodput", good, 3/1.2)
@@ -174,7 +175,7 @@ func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 		t.Error("a trial without a history is read")
 	}
 	unreadable := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(unreadable, "orders.observed"), 0o700))
+	testset.Must(t, os.Mkdir(filepath.Join(unreadable, "orders.observed"), 0o700))
 	got = withCompletion(valid(), lab.LoadReport{}, attempts, lab.Leftover{Dir: unreadable})
 	if got.Verdict != lab.AuditUnknown {
 		t.Errorf("%s where observations cannot be read", got.Verdict)
@@ -228,7 +229,7 @@ func TestSpectraSayNoMoreThanTheyKnow(t *testing.T) {
 func reported(t *testing.T, unit string, r assembly.Report) lab.UnitReport {
 	t.Helper()
 	data, err := json.Marshal(r)
-	must(t, err)
+	testset.Must(t, err)
 	return lab.UnitReport{Unit: unit, Data: data}
 }
 
@@ -265,7 +266,7 @@ func TestMeasuresOfATrial(t *testing.T) {
 	measure := func(levels map[string]float64, left lab.Leftover) lab.Measured {
 		t.Helper()
 		got, err := s.Measure(t.Context(), variant(architecture.Monolith, nil), point(levels), metered, left)
-		must(t, err)
+		testset.Must(t, err)
 		return got
 	}
 	got := measure(map[string]float64{lab.FactorRate: 6}, left)
@@ -303,7 +304,7 @@ func prepared(t *testing.T) map[string]string {
 	t.Helper()
 	address := "sqlite://" + t.TempDir()
 	place := assembly.Place{Service: func(string) (string, error) { return address, nil }}
-	must(t, assembly.Prepare(t.Context(), monolith(t), place, seed(point(nil), 1)))
+	testset.Must(t, assembly.Prepare(t.Context(), monolith(t), place, seed(point(nil), 1)))
 	return map[string]string{assembly.ServiceDatabase: address}
 }
 

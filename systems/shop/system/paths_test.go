@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/front"
 )
@@ -44,7 +45,7 @@ func written(t *testing.T, begins map[string]int64) (dir string) {
 	for order, begin := range begins {
 		traced(p, order, begin)
 	}
-	must(t, p.Write(dir, "shop"))
+	testset.Must(t, p.Write(dir, "shop"))
 	return dir
 }
 
@@ -131,7 +132,7 @@ func TestOrdersThatCannotBeFollowed(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "spans-shop.jsonl"), []byte("?\n"), 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(dir, "spans-shop.jsonl"), []byte("?\n"), 0o600))
 	if _, err := paths(dir, nil); err == nil {
 		t.Error("a file of something else goes unnoticed")
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -29,7 +30,7 @@ func TestWhatUnitsUse(t *testing.T) {
 func usedBy(t *testing.T, name, unit string) (to []string) {
 	t.Helper()
 	design, err := architecture.New(name, nil)
-	must(t, err)
+	testset.Must(t, err)
 	for _, u := range design.Units {
 		if u.Name == unit {
 			for _, use := range uses(design, u) {
@@ -43,10 +44,10 @@ func usedBy(t *testing.T, name, unit string) (to []string) {
 func TestTrafficIsPerOrder(t *testing.T) {
 	said, err := json.Marshal(assembly.Report{Kind: "orders", Calls: map[string]int64{"payments": 30},
 		Messages: &assembly.Messages{Published: 5, Delivered: 20}})
-	must(t, err)
+	testset.Must(t, err)
 	reports := []lab.UnitReport{{Unit: RoleGenerator, Data: []byte("[]")}, {Unit: "orders-2", Data: said}}
 	got, err := traffic(reports, 10)
-	must(t, err)
+	testset.Must(t, err)
 	want := []lab.Traffic{
 		{From: "orders", To: "payments", What: "calls", PerOperation: 3},
 		{From: "orders", To: "broker", What: "messages out", PerOperation: 0.5},

@@ -3,6 +3,7 @@ package system
 import (
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
@@ -23,7 +24,7 @@ func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 	for _, name := range []string{architecture.Monolith, architecture.Sync, architecture.SyncGRPC,
 		architecture.Async} {
 		design, err := architecture.New(name, nil)
-		must(t, err)
+		testset.Must(t, err)
 		lines := code(design)
 		if lines["systems/shop/orders"] == 0 {
 			t.Errorf("%s has no orders: %v", name, lines)
@@ -53,7 +54,7 @@ func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 
 func TestWhatIsMadeInServices(t *testing.T) {
 	design, err := architecture.New(architecture.Async, nil)
-	must(t, err)
+	testset.Must(t, err)
 	counts := map[string][2]int{}
 	for _, service := range services(design) {
 		counts[service.Name] = [2]int{len(service.Holds.Tables), len(service.Holds.Queues)}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
@@ -28,7 +29,7 @@ func laidOut(t *testing.T, v lab.Variant, levels map[string]float64) (lab.Layout
 	t.Helper()
 	var g loadedtest.Generator
 	layout, err := System{Generator: &g}.Layout(v, point(levels), 1)
-	must(t, err)
+	testset.Must(t, err)
 	return layout, g.Job
 }
 
@@ -53,7 +54,7 @@ type playedScenario struct {
 func scenarioAt(t *testing.T, v lab.Variant, levels map[string]float64) (s playedScenario) {
 	t.Helper()
 	_, job := laidOut(t, v, levels)
-	must(t, json.Unmarshal(job.Scenario, &s))
+	testset.Must(t, json.Unmarshal(job.Scenario, &s))
 	return s
 }
 
@@ -61,7 +62,7 @@ func scenarioAt(t *testing.T, v lab.Variant, levels map[string]float64) (s playe
 func monolith(t *testing.T) architecture.Design {
 	t.Helper()
 	design, err := architecture.New(architecture.Monolith, nil)
-	must(t, err)
+	testset.Must(t, err)
 	return design
 }
 
@@ -69,7 +70,7 @@ func monolith(t *testing.T) architecture.Design {
 func databaseAt(t *testing.T, address string) *database.DB {
 	t.Helper()
 	where, err := database.ParsePlace(address)
-	must(t, err)
+	testset.Must(t, err)
 	return databasetest.Open(t, where.Config(monolith(t).DatabaseOf(shop.ComponentOrders), 1))
 }
 
@@ -255,11 +256,11 @@ const playedID = "0199aaaa-0000-7000-8000-000000000001"
 func played(t *testing.T, history string) lab.Leftover {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte(history), 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte(history), 0o600))
 	address := "sqlite://" + dir + "/data"
 	place := assembly.Place{Service: func(string) (string, error) { return address, nil }}
 	fresh := seed(point(nil), 1)
-	must(t, assembly.Prepare(t.Context(), monolith(t), place, fresh))
+	testset.Must(t, assembly.Prepare(t.Context(), monolith(t), place, fresh))
 	db := databaseAt(t, address)
 	product, customer := fresh.Product(1), fresh.Customer(1)
 	price := strconv.FormatInt(product.PriceCents, 10)
@@ -404,13 +405,5 @@ func TestWhatCanBeReplicated(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s %v: %v can be replicated, want %v", c.architecture, c.knobs, got, c.want)
 		}
-	}
-}
-
-// must ends the test after an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
@@ -31,9 +32,7 @@ func Identities(t *testing.T, security string, names ...string) (dir string) {
 			err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 		}
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return dir
 }
 
@@ -64,14 +63,10 @@ func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string, c
 	t.Helper()
 	dir := t.TempDir()
 	for unit, tracer := range tracers {
-		if err := tracer.Write(dir, unit); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, tracer.Write(dir, unit))
 	}
 	all, err := spans.Read(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	units, ids := map[string]bool{}, map[string]bool{}
 	for _, r := range all {
 		units[r.Unit], ids[r.ID.String()] = true, true
@@ -102,12 +97,8 @@ func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string, c
 func Nobody(t *testing.T) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
+	testset.Must(t, listener.Close())
 	return listener.Addr().String()
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
@@ -23,6 +25,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 // brokenShipping fails, after or before the shipment is on record, or never.
 type brokenShipping struct {
@@ -182,9 +186,7 @@ func TestOrdersShareATransaction(t *testing.T) {
 		}
 		_, err := db.Exec(t.Context(), "UPDATE stock SET on_hand = 500")
 		_, err2 := db.Exec(t.Context(), "UPDATE accounts SET balance_cents = 0 WHERE customer_id = 2")
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, errors.Join(err, err2))
 		const number = 72
 		before := db.Counters().Commits
 		var all sync.WaitGroup
@@ -241,9 +243,7 @@ func TestNobodyIsRefusedForWhatIsUndone(t *testing.T) {
 	service, coordinator := on(db, last)
 	coordinator.Batch()
 	_, err := db.Exec(t.Context(), "UPDATE accounts SET balance_cents = 0 WHERE customer_id = 2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	for round := range 30 {
 		if _, err := db.Exec(t.Context(), "UPDATE stock SET on_hand = 1"); err != nil {
 			t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
@@ -253,9 +254,7 @@ func TestWhateverCallIsLost(t *testing.T) {
 					}
 					w.recover(t)
 					order, err := w.place(t, "one", 1, 1) // the customer tries again with the same key
-					if err != nil {
-						t.Fatal(err)
-					}
+					testset.Must(t, err)
 					left := w.sum(t, shop.ComponentPayments, "SELECT SUM(balance_cents) FROM accounts")
 					if want := map[int64]shop.State{50_000: shop.StateConfirmed,
 						1: shop.StateRejected}[balance]; order.GetState() != string(want) {
@@ -279,9 +278,7 @@ func TestACancelledOrderIsUndoneWhateverCallIsLost(t *testing.T) {
 	for fail := range 5 {
 		w := newWorld(t)
 		order, err := w.place(t, "one", 1, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		if fail > 0 {
 			w.fail, w.after = w.calls+fail, fail%2 == 0
 		}
@@ -328,8 +325,6 @@ func TestASagaGoesOnWhenTheCallerGivesUp(t *testing.T) {
 		&shoppb.CreateOrderRequest{IdempotencyKey: "one", CustomerId: 1,
 			Lines: []*shoppb.Line{{ProductId: 1, Quantity: 1}}})
 	order, err := w.book.ByKey(t.Context(), "one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	w.check(t, 1, order.GetTotalCents(), 1)
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -14,9 +15,7 @@ func (b *bench) reprice(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	price, err := b.catalog.Reprice(t.Context(), &shoppb.RepriceRequest{
 		ProductId: 1 + random.Int64N(seed().Products), PriceCents: 100 + random.Int64N(19_900)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	b.history.Append(audit.Attempt{Operation: audit.OperationPrice, Outcome: audit.OutcomeOK,
 		Price: &audit.Price{Product: price.GetProductId(), Version: price.GetVersion(),
 			Cents: price.GetPriceCents()}})

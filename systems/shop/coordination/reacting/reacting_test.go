@@ -13,6 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
@@ -31,6 +33,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 func seed() shop.Seed {
 	return shop.Seed{Customers: 6, Products: 4, Stock: 100, Balance: 400_000, Random: 3}
@@ -189,9 +193,7 @@ func (b *bench) place(t *testing.T, random *rand.Rand, number int) string {
 		Lines: []*shoppb.Line{{ProductId: 1 + random.Int64N(seed().Products), Quantity: 1 + random.Int64N(12)}},
 	}
 	created, err := b.orders.CreateOrder(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	b.history.Add(audit.OperationCreate, request, created.GetOrder(), nil)
 	return created.GetOrder().GetOrderId()
 }
@@ -229,13 +231,9 @@ func (b *bench) play(t *testing.T, random *rand.Rand, number int) {
 func (b *bench) judge(t *testing.T) lab.Audit {
 	t.Helper()
 	state, err := audit.Read(t.Context(), audit.InOne(b.db), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	sagas, err := audit.ReadSagas(t.Context(), b.db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: b.history, State: state,
 		Sagas:        sagas,
 		Coordination: b.as.coordination, Drained: true, Replica: &audit.Replica{}})
@@ -310,9 +308,7 @@ func TestCompensationBeforeItsStep(t *testing.T) {
 	id := b.place(t, rand.New(rand.NewPCG(5, 5)), 1)
 	placed := b.waiting[0].message
 	e, err := events.Decode(placed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	order := e.(events.OfOrder).GetOrder()
 	for _, step := range []struct {
 		to   string
@@ -334,9 +330,7 @@ func TestCompensationBeforeItsStep(t *testing.T) {
 		}
 	}
 	state, err := audit.Read(t.Context(), audit.InOne(b.db), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	for _, s := range state.Stock {
 		if s.OnHand != seed().Stock {
 			t.Errorf("stock %+v", s)
@@ -375,8 +369,6 @@ func TestWhatIsNoEventIsRefused(t *testing.T) {
 func encoded(t *testing.T, e events.Event) broker.Message {
 	t.Helper()
 	m, err := events.Encode(e, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return m
 }

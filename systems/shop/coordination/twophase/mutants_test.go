@@ -66,7 +66,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			w.join()
 			for n, quantity := range []int64{2 * seed().Stock, 1} {
 				order, err := w.place(fmt.Sprintf("key-%d", n), quantity)
-				must(t, err)
+				testset.Must(t, err)
 				if want := shop.StateConfirmed; quantity == 1 && order.GetState() != string(want) {
 					t.Errorf("the order is %s, want %s", order.GetState(), want)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
@@ -24,6 +25,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
+
+func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
 func seed() shop.Seed {
 	return shop.Seed{Customers: 2, Products: 3, Stock: 100, Balance: 10_000_000, Random: 1}
@@ -90,25 +93,18 @@ func newWorld(t *testing.T, driver database.Driver) *world {
 	for _, component := range shop.Components() {
 		w.configs[component] = databasetest.Fresh(t, driver)
 		db, err := database.Open(t.Context(), w.configs[component])
-		must(t, err)
-		must(t, errors.Join(schema.Create(t.Context(), db, component),
+		testset.Must(t, err)
+		testset.Must(t, errors.Join(schema.Create(t.Context(), db, component),
 			schema.Load(t.Context(), db, seed(), component)))
 		w.databases[component] = db
 	}
 	t.Cleanup(func() {
 		for _, db := range w.databases {
-			must(t, db.Close())
+			testset.Must(t, db.Close())
 		}
 	})
 	w.join()
 	return w
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // join makes all components anew on their databases: they know nothing of what was before.
@@ -137,9 +133,9 @@ func (w *world) restart(t *testing.T) {
 	t.Helper()
 	w.fail = 0
 	for component, config := range w.configs {
-		must(t, w.databases[component].Close())
+		testset.Must(t, w.databases[component].Close())
 		db, err := database.Open(t.Context(), config)
-		must(t, err)
+		testset.Must(t, err)
 		w.databases[component] = db
 	}
 	w.ahead += 2 * orders.Lease
@@ -175,13 +171,13 @@ func (w *world) place(key string, quantity int64) (*shoppb.Order, error) {
 func (w *world) judge(t *testing.T) (verdict string, problems []string) {
 	t.Helper()
 	state, err := audit.Read(t.Context(), w.databases, false)
-	must(t, err)
+	testset.Must(t, err)
 	left := map[string]int64{}
 	left["sagas"], err = orders.CountUnderway(t.Context(), w.databases[shop.ComponentOrders])
-	must(t, err)
+	testset.Must(t, err)
 	for component, db := range w.databases {
 		names, err := db.Prepared(t.Context())
-		must(t, err)
+		testset.Must(t, err)
 		left["transactions in doubt of "+component] = int64(len(names))
 	}
 	got := audit.Judge(audit.Input{Seed: seed(), Fresh: seed(), History: w.history, State: state,
@@ -212,7 +208,7 @@ func TestKilledAtAnyCall(t *testing.T) {
 				}
 				w.restart(t)
 				order, err = w.place(key, quantity) // the customer tries again
-				must(t, err)
+				testset.Must(t, err)
 				want := shop.StateConfirmed
 				if quantity > 1 {
 					want = shop.StateRejected

@@ -1,9 +1,0 @@
-package orders_test
-
-import (
-	"testing"
-
-	"github.com/cleave-lab/cleave/internal/servers"
-)
-
-func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
