@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -310,10 +311,10 @@ func replicate(units []Unit, settings map[string]string) error {
 	return errors.Join(mistakes...)
 }
 
-// EventPurposes returns what the design uses events for.
-func (d Design) EventPurposes() events.Purposes {
-	return events.Purposes{Saga: d.Coordination == Choreographed, Commands: d.Coordination == Brokered,
-		Views: d.Views == FromDocuments, Reference: d.Reference == Replicated}
+// Topology returns the queues of the events that the design uses.
+func (d Design) Topology() broker.Topology {
+	return events.Topology(events.Purposes{Saga: d.Coordination == Choreographed,
+		Commands: d.Coordination == Brokered, Views: d.Views == FromDocuments, Reference: d.Reference == Replicated})
 }
 
 // OverBroker reports whether the steps of an order go over the broker: clients are answered while their order
@@ -322,17 +323,31 @@ func (d Design) OverBroker() bool {
 	return d.Coordination == Brokered || d.Coordination == Choreographed
 }
 
-// NeedsBroker reports whether a unit publishes or takes events.
+// NeedsBroker reports whether a unit has a client of the broker. Where orders go over it, all units have one.
 func (d Design) NeedsBroker(unit Unit) bool {
-	return d.OverBroker() || d.Reference == Replicated &&
-		(slices.Contains(unit.Components, shop.ComponentCatalog) ||
-			slices.Contains(unit.Components, shop.ComponentOrders))
+	return d.OverBroker() || d.HandlesEvents(unit)
+}
+
+// HandlesEvents reports whether a unit publishes or takes events.
+func (d Design) HandlesEvents(unit Unit) bool {
+	publishes := d.Reference == Replicated && unit.Hosts(shop.ComponentCatalog)
+	return publishes || slices.ContainsFunc(d.Topology().Queues,
+		func(q broker.Queue) bool { return unit.Hosts(q.Name) })
+}
+
+// Unit returns the kind of units of a name.
+func (d Design) Unit(name string) (Unit, error) {
+	i := slices.IndexFunc(d.Units, func(u Unit) bool { return u.Name == name })
+	if i < 0 {
+		return Unit{}, fmt.Errorf("architecture %s has no unit %q", d.Architecture, name)
+	}
+	return d.Units[i], nil
 }
 
 // Hosting returns the unit that hosts a component.
 func (d Design) Hosting(component string) Unit {
 	for _, unit := range d.Units {
-		if slices.Contains(unit.Components, component) {
+		if unit.Hosts(component) {
 			return unit
 		}
 	}
@@ -360,8 +375,13 @@ func (d Design) OpenedBy(unit Unit, component string) string {
 		return d.DatabaseOf(component)
 	}
 	schemas := slices.DeleteFunc(shop.Components(),
-		func(c string) bool { return !slices.Contains(unit.Components, c) })
+		func(c string) bool { return !unit.Hosts(c) })
 	return shop.Name + "." + strings.Join(schemas, ",")
+}
+
+// Hosts reports whether a unit hosts one of some components.
+func (u Unit) Hosts(components ...string) bool {
+	return slices.ContainsFunc(components, func(c string) bool { return slices.Contains(u.Components, c) })
 }
 
 func (u Unit) isReplicated() bool { return u.Replicas > 1 }

@@ -71,16 +71,11 @@ func (d Design) refuseTwoPhase(refuse func(when bool, format string, args ...any
 	refuse(d.Resilience != kit.Unguarded, "coordination %s waits for locks within a call, longer than %s %s "+
 		"lets it: use %s %s", TwoPhase, kit.KnobResilience, d.Resilience, kit.KnobResilience, kit.Unguarded)
 	for _, unit := range d.Units {
-		refuse(d.Database == mariadb && unit.Replicas > 1 && unit.hasAny(shop.ComponentInventory,
+		refuse(d.Database == mariadb && unit.Replicas > 1 && unit.Hosts(shop.ComponentInventory,
 			shop.ComponentPayments, shop.ComponentShipping),
 			"coordination %s with database %s cannot have replicas of %s, as a prepared transaction belongs to its "+
 				"connection: use database %s", TwoPhase, mariadb, unit.Name, postgres)
 	}
-}
-
-// hasAny reports whether a unit hosts one of some components.
-func (u Unit) hasAny(components ...string) bool {
-	return slices.ContainsFunc(components, func(c string) bool { return slices.Contains(u.Components, c) })
 }
 
 // withoutSchemas returns why a database cannot hold several schemas.

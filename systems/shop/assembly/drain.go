@@ -48,11 +48,9 @@ const (
 // StageOf returns the stage of a kind of unit.
 func StageOf(kind architecture.Unit) int {
 	switch {
-	case slices.Contains(kind.Components, shop.ComponentOrders):
+	case kind.Hosts(shop.ComponentOrders):
 		return front
-	case slices.ContainsFunc(kind.Components, func(c string) bool {
-		return slices.Contains(shop.Components(), c)
-	}):
+	case kind.Hosts(shop.Components()...):
 		return middle
 	}
 	return views
@@ -245,8 +243,8 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 			return n > 0, err
 		}
 	}
-	for _, queue := range topology(u.design).Queues {
-		isView := queue.Name == shop.ComponentOrderViews || queue.Name == shop.ComponentStockViews
+	for _, queue := range u.design.Topology().Queues {
+		isView := !slices.Contains(shop.Components(), queue.Name)
 		if isView && last != views || !isView && StageOf(u.kind) == views {
 			continue
 		}

@@ -43,16 +43,9 @@ func TestALookMissesNoOrder(t *testing.T) {
 		{"and so it stays", "", "", false},
 	} {
 		if step.order != "" {
-			for _, text := range []string{
-				"DELETE FROM orders WHERE order_id = '" + step.order + "'",
-				"INSERT INTO orders (order_id, idempotency_key, customer_id, total_cents, state, rejection_kind, " +
-					"rejection_detail, version, created_unix_us, journal) VALUES ('" +
-					step.order + "', 'k" + step.order + "', 1, 1, '" + string(step.state) + "', '', '', 1, 1, '')",
-			} {
-				if _, err := db.Exec(t.Context(), text); err != nil {
-					t.Fatal(err)
-				}
-			}
+			shoptest.Exec(t, db, "DELETE FROM orders WHERE order_id = ?", step.order)
+			shoptest.Exec(t, db, "INSERT INTO orders VALUES (?, ?, 1, 1, ?, '', '', 1, 1, NULL, '')", step.order,
+				"k"+step.order, string(step.state))
 		}
 		open, err := look.open(t.Context(), db)
 		if err != nil || open != step.open {
@@ -67,17 +60,12 @@ func TestASagaThatCompensatesIsWaitedFor(t *testing.T) {
 		schema.Sagas)
 	l := look{unit: &unit{design: architecture.Design{Coordination: architecture.Brokered}}}
 	for i, state := range []string{"confirmed", "recalling", "undone"} {
-		if _, err := db.Exec(t.Context(), "INSERT INTO sagas (order_id, state, journal) VALUES (?, ?, '')",
-			strconv.Itoa(i), state); err != nil {
-			t.Fatal(err)
-		}
+		shoptest.Exec(t, db, "INSERT INTO sagas (order_id, state, journal) VALUES (?, ?, '')", strconv.Itoa(i), state)
 	}
 	if open, err := l.driven(t.Context(), db); !open || err != nil {
 		t.Errorf("a saga recalls a parcel: open %t, %v", open, err)
 	}
-	if _, err := db.Exec(t.Context(), "UPDATE sagas SET state = 'undone'"); err != nil {
-		t.Fatal(err)
-	}
+	shoptest.Exec(t, db, "UPDATE sagas SET state = 'undone'")
 	if open, err := l.driven(t.Context(), db); open || err != nil {
 		t.Errorf("all sagas have ended: open %t, %v", open, err)
 	}

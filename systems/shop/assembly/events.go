@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/binding/event"
@@ -27,16 +26,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
-// topology returns what the events of a design need of a broker.
-func topology(design architecture.Design) broker.Topology {
-	return events.Topology(design.EventPurposes())
-}
-
 // Declare makes what a design needs of broker and document store where it is
 // missing. Every unit that has these calls it before its work begins, as any may be the first.
 func Declare(ctx context.Context, design architecture.Design, around Surroundings) error {
 	if around.Broker != nil {
-		if err := around.Broker.Declare(ctx, topology(design)); err != nil {
+		if err := around.Broker.Declare(ctx, design.Topology()); err != nil {
 			return fmt.Errorf("declare the queues of the shop: %w", err)
 		}
 	}
@@ -81,13 +75,13 @@ func (h *host) sender(db *database.DB) reacting.Sender {
 		h.senders = map[*database.DB]reacting.Sender{}
 	}
 	if h.design.Publishing == architecture.DualWrite {
-		made := event.NewDualWrite(db, h.around.Broker, topology(h.design))
+		made := event.NewDualWrite(db, h.around.Broker, h.design.Topology())
 		made.Tracer = h.around.Tracer
 		h.senders[db] = made
 		h.Background = append(h.Background, made.Run)
 		return made
 	}
-	made := event.NewOutbox(db, cmp.Or(h.around.Process, h.unit.Name), topology(h.design))
+	made := event.NewOutbox(db, cmp.Or(h.around.Process, h.unit.Name), h.design.Topology())
 	h.senders[db] = made
 	relay := event.NewRelay(made, h.around.Broker)
 	relay.Tracer = h.around.Tracer

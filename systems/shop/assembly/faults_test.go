@@ -28,6 +28,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
+	"github.com/cleave-lab/cleave/systems/shop/system"
 )
 
 // restartable is a broker that a test can kill and start again.
@@ -259,7 +260,7 @@ func (s shopOf) expectSettled(t *testing.T, clients *customers) {
 	if got.Verdict != lab.AuditValid {
 		t.Errorf("%s: %v", got.Verdict, got.Problems)
 	}
-	for _, queue := range events.Topology(s.design.EventPurposes()).Queues {
+	for _, queue := range s.design.Topology().Queues {
 		expectPoisonOnly(t, around.Broker, broker.DeadLetters(queue.Name))
 	}
 }
@@ -301,7 +302,6 @@ func (s shopOf) judge(
 ) lab.Audit {
 	t.Helper()
 	in := s.recorded(t, open, clients)
-	in.Inboxes = s.inboxes(t, open)
 	if store != nil {
 		var err error
 		in.Views, err = audit.ReadViews(t.Context(), store, orderviews.Collection(), stockviews.Collection())
@@ -310,40 +310,19 @@ func (s shopOf) judge(
 	return audit.Judge(in)
 }
 
-// inboxes returns what components were told.
-func (s shopOf) inboxes(t *testing.T, open func(string) *database.DB) map[string]audit.Inbox {
-	t.Helper()
-	all := map[string]audit.Inbox{}
-	purposes := s.design.EventPurposes()
-	purposes.Views = false
-	for _, queue := range events.Topology(purposes).Queues {
-		var err error
-		all[queue.Name], err = audit.ReadInbox(t.Context(), open(queue.Name), queue.Name, queue.Types)
-		testset.Must(t, err)
-	}
-	return all
-}
-
-// recorded returns what is on record, and what clients were told.
+// recorded returns what is on record, and what components and clients were told.
 func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *customers) audit.Input {
 	t.Helper()
 	from := map[string]*database.DB{}
 	for _, component := range shop.Components() {
 		from[component] = open(component)
 	}
-	replicated := s.design.Reference == architecture.Replicated
-	state, err := audit.Read(t.Context(), from, replicated)
+	in, err := system.Recorded(t.Context(), s.design, from)
 	testset.Must(t, err)
-	in := audit.Input{
-		Seed: suiteSeed(), Fresh: suiteSeed(), History: clients.history, UnixClock: true, State: state,
-		Drained: true, Coordination: audit.Coordination(s.design.Coordination),
-	}
-	if replicated {
+	in.Seed, in.Fresh, in.History = suiteSeed(), suiteSeed(), clients.history
+	in.UnixClock, in.Drained = true, true
+	if s.design.Reference == architecture.Replicated {
 		in.Replica = &audit.Replica{}
-	}
-	if s.design.Coordination == architecture.Brokered {
-		in.Sagas, err = audit.ReadSagas(t.Context(), open(shop.ComponentOrders))
-		testset.Must(t, err)
 	}
 	return in
 }
@@ -381,7 +360,7 @@ func expectPoisonOnly(t *testing.T, client broker.Client, queue string) {
 func (s shopOf) left(t *testing.T, open func(string) *database.DB, client broker.Client) map[string]int64 {
 	t.Helper()
 	left := map[string]int64{}
-	for _, queue := range events.Topology(s.design.EventPurposes()).Queues {
+	for _, queue := range s.design.Topology().Queues {
 		depth, err := client.Depth(t.Context(), queue.Name)
 		testset.Must(t, err)
 		left[queue.Name] = int64(depth.Ready + max(0, depth.Unacked))

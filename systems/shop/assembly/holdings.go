@@ -47,7 +47,7 @@ func tablesWith(design architecture.Design, component string) []string {
 
 // Queues returns the queues of a design with a broker.
 func Queues(design architecture.Design) (all []string) {
-	for _, queue := range topology(design).Queues {
+	for _, queue := range design.Topology().Queues {
 		all = append(all, queue.Name)
 	}
 	return all

@@ -23,6 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // process is a shop of one unit, in a process of its own.
@@ -145,9 +146,7 @@ func onProcess(t *testing.T, p process) shopOf {
 func awaitOrders(t *testing.T, db *database.DB, want int64) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Millisecond) {
-		var committed int64
-		_, err := db.One(t.Context(), []any{&committed}, "SELECT COUNT(*) FROM orders")
-		testset.Must(t, err)
+		committed := shoptest.Number(t, db, "SELECT COUNT(*) FROM orders")
 		if committed == want {
 			return
 		}
@@ -160,9 +159,7 @@ func awaitOrders(t *testing.T, db *database.DB, want int64) {
 // expectLost judges a shop without read models: valid, or with the event that was lost named.
 func (s shopOf) expectLost(t *testing.T, open func(string) *database.DB, clients *customers, lost string) {
 	t.Helper()
-	in := s.recorded(t, open, clients)
-	in.Inboxes = s.inboxes(t, open)
-	got := audit.Judge(in)
+	got := audit.Judge(s.recorded(t, open, clients))
 	t.Logf("%s: %q", got.Verdict, got.Problems)
 	if lost == "" {
 		if got.Verdict != lab.AuditValid {

@@ -24,8 +24,7 @@ import (
 // or a read model. Next to the orders it also notes how often the database server
 // has forced its files to the disk until now; all units have the same server.
 func (u *unit) observe(ctx context.Context) (err error) {
-	hosts := func(component string) bool { return slices.Contains(u.kind.Components, component) }
-	if !hosts(shop.ComponentOrders) && !hosts(shop.ComponentOrderViews) && !hosts(shop.ComponentStockViews) {
+	if !u.kind.Hosts(shop.ComponentOrders, shop.ComponentOrderViews, shop.ComponentStockViews) {
 		return nil
 	}
 	if u.observed, err = observation.Open(u.place.Dir, u.instance); err != nil {
@@ -33,7 +32,7 @@ func (u *unit) observe(ctx context.Context) (err error) {
 	}
 	u.Keep(u.observed)
 	u.around.Watcher = u.observed
-	if !hosts(shop.ComponentOrders) {
+	if !u.kind.Hosts(shop.ComponentOrders) {
 		return nil
 	}
 	db, err := u.looker(ctx, u.design.DatabaseOf(shop.ComponentOrders))

@@ -20,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // running is a shop whose units run as their processes would, all in this one.
@@ -240,11 +241,9 @@ func TestSettledIsHeldBack(t *testing.T) {
 	db := s.onlooker(t, shop.Name)
 	set := func(id, state string, lease any) {
 		t.Helper()
-		_, err := db.Exec(t.Context(), "DELETE FROM orders WHERE order_id = ?", id)
-		testset.Must(t, err)
-		_, err = db.Exec(t.Context(), "INSERT INTO orders VALUES (?, ?, 1, 1, ?, '', '', 1, 1, ?, '')", id, "k"+id,
-			state, lease)
-		testset.Must(t, err)
+		shoptest.Exec(t, db, "DELETE FROM orders WHERE order_id = ?", id)
+		shoptest.Exec(t, db, "INSERT INTO orders VALUES (?, ?, 1, 1, ?, '', '', 1, 1, ?, '')", id, "k"+id, state,
+			lease)
 	}
 	for _, open := range []struct {
 		id, state string

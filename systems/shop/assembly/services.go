@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
@@ -230,7 +229,7 @@ func place[C any](
 }
 
 // Hosts implements hosting.Host.
-func (h *host) Hosts(component string) bool { return slices.Contains(h.unit.Components, component) }
+func (h *host) Hosts(component string) bool { return h.unit.Hosts(component) }
 
 // Call implements hosting.Host.
 func (h *host) Call(component string) grpc.ClientConnInterface { return h.around.Call(component) }

@@ -16,16 +16,22 @@ import (
 // allOrders reads all pages of a customer's orders.
 func allOrders(t *testing.T, c *client, customer int64, size int) []api.Order {
 	t.Helper()
-	var all []api.Order
-	for cursor := ""; ; {
+	return allPages(t, size, func(cursor string) ([]api.Order, string) {
 		var page api.Orders
-		c.get(t, fmt.Sprintf("/orders?customerId=%d&pageSize=%d&cursor=%s", customer, size,
-			url.QueryEscape(cursor)), &page)
-		if len(page.Orders) > size {
-			t.Fatalf("a page of %d has %d orders", size, len(page.Orders))
+		c.get(t, fmt.Sprintf("/orders?customerId=%d&pageSize=%d&cursor=%s", customer, size, cursor), &page)
+		return page.Orders, page.NextCursor
+	})
+}
+
+// allPages returns what all pages have, each of which has at most a number of entries.
+func allPages[E any](t *testing.T, size int, get func(cursor string) (page []E, next string)) (all []E) {
+	t.Helper()
+	for cursor := ""; ; cursor = url.QueryEscape(cursor) {
+		var page []E
+		if page, cursor = get(cursor); len(page) > size {
+			t.Fatalf("a page of %d has %d entries", size, len(page))
 		}
-		all = append(all, page.Orders...)
-		if cursor = page.NextCursor; cursor == "" {
+		if all = append(all, page...); cursor == "" {
 			return all
 		}
 	}
@@ -96,19 +102,12 @@ func testOrderPage(t *testing.T, c *client) {
 // allProducts reads all pages of a search.
 func allProducts(t *testing.T, c *client, prefix string, size int) []api.Product {
 	t.Helper()
-	var all []api.Product
-	for cursor := ""; ; {
+	return allPages(t, size, func(cursor string) ([]api.Product, string) {
 		var page api.Products
 		c.get(t, fmt.Sprintf("/products?namePrefix=%s&pageSize=%d&cursor=%s", url.QueryEscape(prefix), size,
-			url.QueryEscape(cursor)), &page)
-		if len(page.Products) > size {
-			t.Fatalf("a page of %d has %d products", size, len(page.Products))
-		}
-		all = append(all, page.Products...)
-		if cursor = page.NextCursor; cursor == "" {
-			return all
-		}
-	}
+			cursor), &page)
+		return page.Products, page.NextCursor
+	})
 }
 
 func testProductPages(t *testing.T, c *client) {

@@ -7,15 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
 // takenPath is asked of every unit that reacts to events, or tells any, while the shop settles. The answer is
@@ -41,13 +37,8 @@ func (u *unit) taken(ctx context.Context) (int64, error) {
 func (u *unit) takenByAll(ctx context.Context) (int64, error) {
 	sum, err := u.taken(ctx)
 	for _, kind := range u.design.Units {
-		reacts := u.design.Reference == architecture.Replicated &&
-			slices.Contains(kind.Components, shop.ComponentCatalog) || // it publishes
-			slices.ContainsFunc(topology(u.design).Queues, func(q broker.Queue) bool {
-				return slices.Contains(kind.Components, q.Name)
-			})
 		for _, instance := range kind.Instances() {
-			if !reacts || instance == u.instance || err != nil || sum == event.Working {
+			if !u.design.HandlesEvents(kind) || instance == u.instance || err != nil || sum == event.Working {
 				continue
 			}
 			var taken int64

@@ -260,15 +260,15 @@ func Run(
 }
 
 func newUnit(design architecture.Design, kind, instance string, place Place) (*unit, error) {
-	i := slices.IndexFunc(design.Units, func(u architecture.Unit) bool { return u.Name == kind })
-	if i < 0 {
-		return nil, fmt.Errorf("architecture %s has no unit %q", design.Architecture, kind)
+	of, err := design.Unit(kind)
+	if err != nil {
+		return nil, err
 	}
 	where, err := at(place, ServiceDatabase, database.ParsePlace)
 	if err != nil {
 		return nil, err
 	}
-	u := &unit{design: design, kind: design.Units[i], instance: instance, place: place, where: where,
+	u := &unit{design: design, kind: of, instance: instance, place: place, where: where,
 		opened:  map[string]*database.DB{},
 		callees: callees{clients: map[string]grpc.ClientConnInterface{}, calls: map[string]*atomic.Int64{}}}
 	// Every step leaves a journal; a transaction is prepared once under its name.

@@ -14,14 +14,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
-	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
-	"github.com/cleave-lab/cleave/systems/shop/customers"
-	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
-	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
@@ -48,15 +43,12 @@ type bench struct {
 
 func newBench(t *testing.T) *bench {
 	db := filled(t)
-	book := orders.NewBook(db, orders.BySQL(db))
+	all := shoptest.On(db)
 	return &bench{
-		db: db, dbs: audit.InOne(db), book: book, read: book.Get, coordination: audit.ACID,
+		db: db, dbs: audit.InOne(db), book: all.Book, read: all.Book.Get, coordination: audit.ACID,
 		coordinator: func(c orders.Coordinator) orders.Coordinator { return c },
-		components: shop.Parts{
-			Catalog: catalog.New(db, catalog.BySQL(db)), Customers: customers.New(customers.BySQL(db)),
-			Inventory: inventory.New(db, inventory.BySQL(db)),
-			Payments:  payments.New(db, payments.BySQL(db)), Shipping: shipping.New(db, shipping.BySQL(db)),
-		},
+		components: shop.Parts{Catalog: all.Catalog, Customers: all.Customers, Inventory: all.Inventory,
+			Payments: all.Payments, Shipping: all.Shipping},
 	}
 }
 

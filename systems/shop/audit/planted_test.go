@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
-	"github.com/cleave-lab/cleave/systems/shop/payments"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // noRefund says that it has refunded.
@@ -106,7 +106,7 @@ func (m failingShipment) Ship(ctx context.Context, in *shoppb.ShipRequest) (*sho
 func splitTransaction(t *testing.T, b *bench) {
 	db := filled(t)
 	b.dbs[shop.ComponentPayments] = db
-	b.components.Payments = payments.New(db, payments.BySQL(db))
+	b.components.Payments = shoptest.On(db).Payments
 	b.components.Shipping = failingShipment{b.components.Shipping, new(int)}
 }
 

@@ -12,9 +12,6 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/inventory"
-	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
@@ -54,20 +51,6 @@ func ids(n int) []string {
 	return made
 }
 
-func sum(t *testing.T, db *database.DB, query string) (n int64) {
-	t.Helper()
-	if _, err := db.One(t.Context(), []any{&n}, query); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// batched returns a component whose steps share transactions.
-func batched[C interface{ Batch() }](component C) C {
-	component.Batch()
-	return component
-}
-
 // TestStepsComeOut: what comes together ends as it would alone, with its own answer,
 // also where some are refused, come twice, or come too late.
 func TestStepsComeOut(t *testing.T) {
@@ -75,14 +58,15 @@ func TestStepsComeOut(t *testing.T) {
 		db := shoptest.Open(t, fresh(t), seed(), shop.Components()...)
 		ctx := t.Context()
 		// Two of each, as in two processes: they batch apart from each other.
-		stocks := []*inventory.Inventory{batched(inventory.New(db, inventory.BySQL(db))),
-			batched(inventory.New(db, inventory.BySQL(db)))}
-		accounts := []*payments.Payments{batched(payments.New(db, payments.BySQL(db))),
-			batched(payments.New(db, payments.BySQL(db)))}
-		parcels := batched(shipping.New(db, shipping.BySQL(db)))
+		units := []shoptest.Components{shoptest.On(db), shoptest.On(db)}
+		for _, u := range units {
+			u.Inventory.Batch()
+			u.Payments.Batch()
+			u.Shipping.Batch()
+		}
 		orders := ids(200)
 		reserve := func(i int, order string) error {
-			_, err := stocks[i/100].Reserve(ctx, &shoppb.ReserveRequest{OrderId: order,
+			_, err := units[i/100].Inventory.Reserve(ctx, &shoppb.ReserveRequest{OrderId: order,
 				Lines: []*shoppb.Line{{ProductId: 1 + int64(i%10), Quantity: 2}}})
 			return err
 		}
@@ -96,20 +80,20 @@ func TestStepsComeOut(t *testing.T) {
 			t.Errorf("reservations of nothing: %v", none)
 		}
 		if got := atOnce(170, func(i int) error { // 20 were never reserved
-			_, err := stocks[i%2].Commit(ctx, &shoppb.StepRequest{OrderId: orders[i]})
+			_, err := units[i%2].Inventory.Commit(ctx, &shoppb.StepRequest{OrderId: orders[i]})
 			return err
 		}); got[""] != 150 || got[shop.Conflict] != 20 {
 			t.Errorf("commits: %v", got)
 		}
 		if got := atOnce(120, func(i int) error {
-			_, err := accounts[i%2].Charge(ctx, &shoppb.ChargeRequest{OrderId: orders[i], CustomerId: 1,
+			_, err := units[i%2].Payments.Charge(ctx, &shoppb.ChargeRequest{OrderId: orders[i], CustomerId: 1,
 				AmountCents: 10})
 			return err
 		}); got[""] != 100 || got[shop.Declined] != 20 {
 			t.Errorf("charges: %v", got)
 		}
 		if got := atOnce(100, func(i int) error {
-			shipment, err := parcels.Ship(ctx, &shoppb.ShipRequest{OrderId: orders[i/2], Recipient: "R",
+			shipment, err := units[0].Shipping.Ship(ctx, &shoppb.ShipRequest{OrderId: orders[i/2], Recipient: "R",
 				Address: orders[i/2]})
 			if err == nil && shipment.GetAddress() != orders[i/2] {
 				err = fmt.Errorf("another's shipment: %v", shipment)
@@ -118,15 +102,11 @@ func TestStepsComeOut(t *testing.T) {
 		}); got[""] != 100 {
 			t.Errorf("shipments: %v", got)
 		}
-		for query, want := range map[string]int64{
+		shoptest.Expect(t, db, map[string]int64{
 			"SELECT SUM(sold) FROM stock": 300, "SELECT SUM(on_hand + reserved) FROM stock": 0,
 			"SELECT COUNT(*) FROM reservations WHERE state = 'committed'": 150,
 			"SELECT COUNT(*) FROM payments WHERE state = 'captured'":      100,
 			"SELECT SUM(balance_cents) FROM accounts":                     0, "SELECT COUNT(*) FROM shipments": 50,
-		} {
-			if got := sum(t, db, query); got != want {
-				t.Errorf("%s: %d, want %d", query, got, want)
-			}
-		}
+		})
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/system"
 )
 
 // playMonolith has clients order over HTTP, in this process, and returns how long
@@ -71,17 +72,17 @@ func judge(
 	ctx context.Context, from map[string]*database.DB, design architecture.Design, filled shop.Seed,
 	jobs []*shoppb.CreateOrderRequest,
 ) error {
-	state, err := audit.Read(ctx, from, design.Reference == architecture.Replicated)
+	in, err := system.Recorded(ctx, design, from)
 	if err != nil {
 		return err
 	}
-	history := make([]audit.Attempt, len(jobs))
-	for n, job := range jobs {
-		history[n] = audit.Attempt{Operation: audit.OperationCreate, Key: job.GetIdempotencyKey(),
-			Asked: audit.AskedBy(job), Outcome: audit.OutcomeOK}
+	in.Seed, in.Fresh, in.Drained = filled, filled, true
+	in.Inboxes = nil // all orders are final, and messages may still be on their way
+	for _, job := range jobs {
+		in.History = append(in.History, audit.Attempt{Operation: audit.OperationCreate, Outcome: audit.OutcomeOK,
+			Key: job.GetIdempotencyKey(), Asked: audit.AskedBy(job)})
 	}
-	judged := audit.Judge(audit.Input{Seed: filled, Fresh: filled, History: history, State: state,
-		Coordination: audit.Coordination(design.Coordination), Drained: true})
+	judged := audit.Judge(in)
 	if judged.Verdict != lab.AuditValid {
 		return fmt.Errorf("the audit says %s: %v", judged.Verdict, judged.Problems)
 	}

@@ -11,18 +11,10 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
-
-func count(t *testing.T, db *database.DB, table string) int64 {
-	t.Helper()
-	var rows int64
-	if _, err := db.One(context.Background(), []any{&rows}, "SELECT COUNT(*) FROM "+table); err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}
 
 func TestSchema(t *testing.T) {
 	seed := shop.Seed{Customers: 3, Products: 1203, Stock: 5, Balance: 7, Random: 1}
@@ -33,12 +25,9 @@ func TestSchema(t *testing.T) {
 			testset.Must(t, schema.Create(ctx, db, shop.Components()...))
 		}
 		testset.Must(t, schema.Load(ctx, db, seed, shop.Components()...))
-		for table, want := range map[string]int64{"products": 1203, "stock": 1203, "customers": 3, "accounts": 3,
-			"orders": 0} {
-			if got := count(t, db, table); got != want {
-				t.Errorf("%s has %d rows, want %d", table, got, want)
-			}
-		}
+		shoptest.Expect(t, db, map[string]int64{"SELECT COUNT(*) FROM products": 1203,
+			"SELECT COUNT(*) FROM stock": 1203, "SELECT COUNT(*) FROM customers": 3,
+			"SELECT COUNT(*) FROM accounts": 3, "SELECT COUNT(*) FROM orders": 0})
 		var name string
 		var price int64
 		if _, err := db.One(ctx, []any{&name, &price},
@@ -69,9 +58,7 @@ func TestOwnDatabases(t *testing.T) {
 	ctx := context.Background()
 	testset.Must(t, schema.Create(ctx, db, shop.ComponentPayments))
 	testset.Must(t, schema.Load(ctx, db, shop.Seed{Customers: 2, Products: 2}, shop.ComponentPayments))
-	if got := count(t, db, "accounts"); got != 2 {
-		t.Errorf("%d accounts", got)
-	}
+	shoptest.Expect(t, db, map[string]int64{"SELECT COUNT(*) FROM accounts": 2})
 	if _, err := db.Exec(ctx, "SELECT * FROM stock"); err == nil {
 		t.Error("payments has the tables of the inventory")
 	}

@@ -1,4 +1,4 @@
-// Package shoptest gives tests of the shop databases and histories. It is for tests only.
+// Package shoptest gives tests of the shop databases, components on them, and histories. It is for tests only.
 package shoptest
 
 import (
@@ -9,7 +9,13 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
+	"github.com/cleave-lab/cleave/systems/shop/catalog"
+	"github.com/cleave-lab/cleave/systems/shop/customers"
+	"github.com/cleave-lab/cleave/systems/shop/inventory"
+	"github.com/cleave-lab/cleave/systems/shop/orders"
+	"github.com/cleave-lab/cleave/systems/shop/payments"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
+	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -24,6 +30,58 @@ func Open(t testing.TB, config database.Config, seed shop.Seed, of ...string) *d
 	}
 	testset.Must(t, err)
 	return db
+}
+
+// Components are the components of a shop in this process, by SQL.
+type Components struct {
+	Catalog   *catalog.Catalog
+	Customers *customers.Customers
+	Inventory *inventory.Inventory
+	Payments  *payments.Payments
+	Shipping  *shipping.Shipping
+	Book      *orders.Book
+}
+
+// On returns the components on a database that they share.
+func On(db *database.DB) Components { return OnEach(audit.InOne(db)) }
+
+// OnEach returns the components, each on its database.
+func OnEach(databases map[string]*database.DB) Components {
+	prices, stock := databases[shop.ComponentCatalog], databases[shop.ComponentInventory]
+	accounts, parcels := databases[shop.ComponentPayments], databases[shop.ComponentShipping]
+	book := databases[shop.ComponentOrders]
+	return Components{Catalog: catalog.New(prices, catalog.BySQL(prices)),
+		Customers: customers.New(customers.BySQL(databases[shop.ComponentCustomers])),
+		Inventory: inventory.New(stock, inventory.BySQL(stock)),
+		Payments:  payments.New(accounts, payments.BySQL(accounts)),
+		Shipping:  shipping.New(parcels, shipping.BySQL(parcels)), Book: orders.NewBook(book, orders.BySQL(book))}
+}
+
+// Exec changes a database.
+func Exec(t testing.TB, db *database.DB, text string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), text, args...); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+// Number returns the number that a query selects.
+func Number(t testing.TB, db *database.DB, query string, args ...any) (n int64) {
+	t.Helper()
+	if _, err := db.One(t.Context(), []any{&n}, query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// Expect wants the numbers that queries select.
+func Expect(t testing.TB, db *database.DB, numbers map[string]int64) {
+	t.Helper()
+	for query, want := range numbers {
+		if got := Number(t, db, query); got != want {
+			t.Errorf("%s: %d, want %d", query, got, want)
+		}
+	}
 }
 
 // History holds the attempts of a client, one after the other.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"syscall"
 	"time"
 
@@ -86,9 +85,9 @@ const monitorLate = 10 * time.Millisecond
 
 // share tells Go's runtime that this unit shares the host with others, where it does.
 func share(design architecture.Design, kind string) error {
-	i := slices.IndexFunc(design.Units, func(u architecture.Unit) bool { return u.Name == kind })
-	if i < 0 || !design.SharesHost(design.Units[i]) {
-		return nil
+	of, err := design.Unit(kind)
+	if err != nil || !design.SharesHost(of) {
+		return err
 	}
 	all := runtime.GOMAXPROCS(0)
 	own := design.ShareOf(all)

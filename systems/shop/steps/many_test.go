@@ -40,11 +40,9 @@ func newWhole(t *testing.T, config database.Config) *whole {
 	t.Helper()
 	seed := shop.Seed{Customers: 40, Products: 70, Stock: 10, Balance: 200}
 	w := &whole{db: shoptest.Open(t, config, seed, shop.Components()...), refused: map[string]string{}}
-	w.inventory = inventory.New(w.db, inventory.BySQL(w.db))
-	w.payments = payments.New(w.db, payments.BySQL(w.db))
-	w.shipping = shipping.New(w.db, shipping.BySQL(w.db))
-	w.book = orders.NewBook(w.db, orders.BySQL(w.db)).Watch(
-		func(order string) { w.final = append(w.final, order) })
+	all := shoptest.On(w.db)
+	w.inventory, w.payments, w.shipping = all.Inventory, all.Payments, all.Shipping
+	w.book = all.Book.Watch(func(order string) { w.final = append(w.final, order) })
 	return w
 }
 
@@ -298,7 +296,7 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 			}
 		}
 		paid := done.TotalCents + half.TotalCents + fresh.TotalCents
-		for query, want := range map[string]int64{
+		shoptest.Expect(t, w.db, map[string]int64{
 			"SELECT SUM(on_hand + reserved + sold) FROM stock":            70 * 10,
 			"SELECT SUM(reserved) FROM stock":                             0,
 			"SELECT COUNT(*) FROM payments WHERE state = 'captured'":      3,
@@ -309,12 +307,7 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 			"SELECT COUNT(*) FROM payments WHERE customer_id = 0":         2,
 			"SELECT 40 * 200 - SUM(balance_cents) FROM accounts":          paid,
 			"SELECT COUNT(*) FROM reservations WHERE state = 'restocked'": int64(len(undone.Lines)),
-		} {
-			var got int64
-			if _, err := w.db.One(t.Context(), []any{&got}, query); err != nil || got != want {
-				t.Errorf("%s: %d, want %d (%v)", query, got, want, err)
-			}
-		}
+		})
 	})
 }
 

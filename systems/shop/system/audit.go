@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -17,7 +18,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/cached"
-	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
@@ -55,22 +55,14 @@ func gather(
 		return in, err
 	}
 	defer func() { err = errors.Join(err, databases.Close()) }()
+	if in, err = Recorded(ctx, design, databases); err != nil {
+		return in, err
+	}
 	// The units have ended: an order that is not final now will never be.
 	in.Seed, in.Drained, in.UnixClock = seed(p, left.Seed), true, true
 	in.Fresh, in.ClocksApart = in.Seed, left.ClocksApart
-	in.Coordination, in.Reads = audit.Coordination(design.Coordination), reads(design)
-	if in.State, err = audit.Read(ctx, databases, design.Reference == architecture.Replicated); err != nil {
-		return in, err
-	}
-	if design.Coordination == architecture.Brokered {
-		if in.Sagas, err = audit.ReadSagas(ctx, databases[shop.ComponentOrders]); err != nil {
-			return in, err
-		}
-	}
+	in.Reads = reads(design)
 	if in.Left, err = remaining(ctx, design, databases, left); err != nil {
-		return in, err
-	}
-	if in.Inboxes, err = inboxes(ctx, design, databases); err != nil {
 		return in, err
 	}
 	if in.Replica, err = replica(design, left); err != nil {
@@ -80,22 +72,29 @@ func gather(
 	return in, err
 }
 
-// inboxes returns the events that components have received. Read models have no inbox: their
-// documents carry versions.
-func inboxes(
-	ctx context.Context, design architecture.Design, databases assembly.Databases,
-) (map[string]audit.Inbox, error) {
-	purposes := design.EventPurposes()
-	purposes.Views = false
-	all := map[string]audit.Inbox{}
-	for _, queue := range events.Topology(purposes).Queues {
-		inbox, err := audit.ReadInbox(ctx, databases[queue.Name], queue.Name, queue.Types)
-		if err != nil {
-			return nil, err
-		}
-		all[queue.Name] = inbox
+// Recorded returns what the databases of a shop, by their components, hold for the audit.
+func Recorded(
+	ctx context.Context, design architecture.Design, databases map[string]*database.DB,
+) (in audit.Input, err error) {
+	in.Coordination, in.Inboxes = audit.Coordination(design.Coordination), map[string]audit.Inbox{}
+	if in.State, err = audit.Read(ctx, databases, design.Reference == architecture.Replicated); err != nil {
+		return in, err
 	}
-	return all, nil
+	if design.Coordination == architecture.Brokered {
+		if in.Sagas, err = audit.ReadSagas(ctx, databases[shop.ComponentOrders]); err != nil {
+			return in, err
+		}
+	}
+	for _, queue := range design.Topology().Queues {
+		db := databases[queue.Name]
+		if db == nil {
+			continue // read models have no inbox: their documents carry versions
+		}
+		if in.Inboxes[queue.Name], err = audit.ReadInbox(ctx, db, queue.Name, queue.Types); err != nil {
+			return in, err
+		}
+	}
+	return in, nil
 }
 
 // replica returns when the replica got each price; nil if the design has no replica.
@@ -196,7 +195,7 @@ func countMessages(
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	topology := events.Topology(design.EventPurposes())
+	topology := design.Topology()
 	if err := client.Declare(ctx, topology); err != nil {
 		return err
 	}

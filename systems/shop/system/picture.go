@@ -1,8 +1,6 @@
 package system
 
 import (
-	"slices"
-
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/shop"
@@ -14,28 +12,21 @@ import (
 // public interface and asks for the steps of an order; each the databases of its components;
 // and the broker if it publishes or takes events.
 func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
-	hosts := func(components ...string) bool {
-		return slices.ContainsFunc(components, func(c string) bool { return slices.Contains(unit.Components, c) })
-	}
 	all := []lab.Use{}
-	if hosts(shop.ComponentOrders) {
+	if unit.Hosts(shop.ComponentOrders) {
 		for _, other := range d.Units {
 			if other.Name != unit.Name {
 				all = append(all, lab.Use{To: other.Instances()[0], How: string(d.Binding)})
 			}
 		}
 	}
-	if hosts(shop.Components()...) {
+	if unit.Hosts(shop.Components()...) {
 		all = append(all, lab.Use{To: assembly.ServiceDatabase})
 	}
-	views := hosts(shop.ComponentOrderViews, shop.ComponentStockViews)
-	reacts := hosts(shop.ComponentOrders, shop.ComponentInventory, shop.ComponentPayments,
-		shop.ComponentShipping)
-	publishes := d.Reference == architecture.Replicated && hosts(shop.ComponentCatalog)
-	if d.NeedsBroker(unit) && (views || reacts || publishes) {
+	if d.HandlesEvents(unit) {
 		all = append(all, lab.Use{To: assembly.ServiceBroker, How: "events"})
 	}
-	if d.Documents != "" && views {
+	if d.Documents != "" && unit.Hosts(shop.ComponentOrderViews, shop.ComponentStockViews) {
 		all = append(all, lab.Use{To: assembly.ServiceDocuments})
 	}
 	return all

@@ -22,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // laidOut returns the layout of a variant at a point, and the job of its generator.
@@ -277,9 +278,7 @@ func played(t *testing.T, history string) lab.Leftover {
 		`INSERT INTO shipments (order_id, state, recipient, address, journal) VALUES ('` + playedID + `', 'shipped', '` +
 			customer.Name + `', '` + customer.Address + `', 'shipped5')`,
 	} {
-		if _, err := db.Exec(t.Context(), statement); err != nil {
-			t.Fatalf("%s: %v", statement, err)
-		}
+		shoptest.Exec(t, db, statement)
 	}
 	return lab.Leftover{Dir: dir, Addresses: map[string]string{"database": address},
 		Reports: []lab.UnitReport{{Unit: RoleGenerator}}, Seed: 1}
@@ -345,9 +344,7 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 func TestClocksOfHostsReachTheAudit(t *testing.T) {
 	left := played(t, line("k1", "ok"))
 	db := databaseAt(t, left.Addresses["database"])
-	if _, err := db.Exec(t.Context(), "UPDATE payments SET journal = 'captured1'"); err != nil {
-		t.Fatal(err)
-	}
+	shoptest.Exec(t, db, "UPDATE payments SET journal = 'captured1'")
 	s := System{Generator: &loadedtest.Generator{
 		Report: lab.LoadReport{Offered: 10, Achieved: 10, Sent: 1, OK: 1}}}
 	for apart, want := range map[time.Duration]lab.AuditVerdict{0: lab.AuditInvalid,

@@ -11,16 +11,10 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/servers"
-	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/local"
-	"github.com/cleave-lab/cleave/systems/shop/customers"
-	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
-	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
@@ -54,32 +48,26 @@ func open(t *testing.T, config database.Config) (*database.DB, *orders.Orders, *
 	t.Helper()
 	seed := shop.Seed{Customers: 2, Products: 3, Stock: 10, Balance: 1_000_000}
 	db := shoptest.Open(t, config, seed, shop.Components()...)
-	last := &brokenShipping{Shipping: shipping.New(db, shipping.BySQL(db))}
+	last := &brokenShipping{Shipping: shoptest.On(db).Shipping}
 	service, _ := on(db, last)
 	return db, service, last
 }
 
 // on returns a shop on a database, and its coordinator.
 func on(db *database.DB, last coordination.Shipping) (*orders.Orders, *local.Coordinator) {
-	book := orders.NewBook(db, orders.BySQL(db))
-	stock, accounts := inventory.New(db, inventory.BySQL(db)), payments.New(db, payments.BySQL(db))
-	coordinator := local.New(db, book, local.Components{
-		Known: coordination.Asked{Catalog: catalog.New(db, catalog.BySQL(db)),
-			Customers: customers.New(customers.BySQL(db))}.Of,
-		Reserve: stock.ReserveAll, Charge: accounts.ChargeAll, Commit: stock.CommitAll, Ship: last.ShipAll,
-		Recall: last.Recall, Restock: stock.Restock, Refund: accounts.Refund,
+	all := shoptest.On(db)
+	coordinator := local.New(db, all.Book, local.Components{
+		Known:   coordination.Asked{Catalog: all.Catalog, Customers: all.Customers}.Of,
+		Reserve: all.Inventory.ReserveAll, Charge: all.Payments.ChargeAll, Commit: all.Inventory.CommitAll,
+		Ship: last.ShipAll, Recall: last.Recall, Restock: all.Inventory.Restock, Refund: all.Payments.Refund,
 	})
-	return orders.New(book, coordinator), coordinator
+	return orders.New(all.Book, coordinator), coordinator
 }
 
 func rows(t *testing.T, db *database.DB) (all int64) {
 	t.Helper()
 	for _, table := range []string{"orders", "order_lines", "reservations", "payments", "shipments"} {
-		var n int64
-		if _, err := db.One(context.Background(), []any{&n}, "SELECT COUNT(*) FROM "+table); err != nil {
-			t.Fatal(err)
-		}
-		all += n
+		all += shoptest.Number(t, db, "SELECT COUNT(*) FROM "+table)
 	}
 	return all
 }
@@ -184,9 +172,8 @@ func TestOrdersShareATransaction(t *testing.T) {
 			{string(shop.StateRejected), string(shop.Declined),
 				func(in *shoppb.CreateOrderRequest) { in.CustomerId = 2 }},
 		}
-		_, err := db.Exec(t.Context(), "UPDATE stock SET on_hand = 500")
-		_, err2 := db.Exec(t.Context(), "UPDATE accounts SET balance_cents = 0 WHERE customer_id = 2")
-		testset.Must(t, errors.Join(err, err2))
+		shoptest.Exec(t, db, "UPDATE stock SET on_hand = 500")
+		shoptest.Exec(t, db, "UPDATE accounts SET balance_cents = 0 WHERE customer_id = 2")
 		const number = 72
 		before := db.Counters().Commits
 		var all sync.WaitGroup
@@ -214,7 +201,7 @@ func TestOrdersShareATransaction(t *testing.T) {
 		if commits := db.Counters().Commits - before; commits >= number {
 			t.Errorf("%d commits for %d orders: none have shared one", commits, number)
 		}
-		expect(t, db, map[string]int64{
+		shoptest.Expect(t, db, map[string]int64{
 			"SELECT COUNT(*) FROM orders":                                 number,
 			"SELECT COUNT(*) FROM shipments":                              number / 3,
 			"SELECT COUNT(*) FROM payments WHERE state = 'captured'":      number / 3,
@@ -225,29 +212,15 @@ func TestOrdersShareATransaction(t *testing.T) {
 	})
 }
 
-// expect holds numbers in a database to what they must be.
-func expect(t *testing.T, db *database.DB, all map[string]int64) {
-	t.Helper()
-	for query, want := range all {
-		var got int64
-		if _, err := db.One(t.Context(), []any{&got}, query); err != nil || got != want {
-			t.Errorf("%s: %d, want %d (%v)", query, got, want, err)
-		}
-	}
-}
-
 // TestNobodyIsRefusedForWhatIsUndone: who cannot pay does not keep the last piece from
 // who comes at the same time and can.
 func TestNobodyIsRefusedForWhatIsUndone(t *testing.T) {
 	db, _, last := open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/shop.db"})
 	service, coordinator := on(db, last)
 	coordinator.Batch()
-	_, err := db.Exec(t.Context(), "UPDATE accounts SET balance_cents = 0 WHERE customer_id = 2")
-	testset.Must(t, err)
+	shoptest.Exec(t, db, "UPDATE accounts SET balance_cents = 0 WHERE customer_id = 2")
 	for round := range 30 {
-		if _, err := db.Exec(t.Context(), "UPDATE stock SET on_hand = 1"); err != nil {
-			t.Fatal(err)
-		}
+		shoptest.Exec(t, db, "UPDATE stock SET on_hand = 1")
 		var all sync.WaitGroup
 		for n, want := range []shop.State{shop.StateConfirmed, shop.StateRejected, shop.StateConfirmed,
 			shop.StateRejected} {

@@ -16,13 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/catalog"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
-	"github.com/cleave-lab/cleave/systems/shop/customers"
-	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
-	"github.com/cleave-lab/cleave/systems/shop/payments"
-	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
@@ -101,18 +96,14 @@ func newWorld(t *testing.T) *world {
 	for _, component := range shop.Components() {
 		w.databases[component] = shoptest.Open(t, databasetest.Fresh(t, database.SQLite), seed(), component)
 	}
-	db := w.databases[shop.ComponentCatalog]
-	shoppb.OfferCatalog(w, catalog.New(db, catalog.BySQL(db)))
-	shoppb.OfferCustomers(w, customers.New(customers.BySQL(w.databases[shop.ComponentCustomers])))
-	db = w.databases[shop.ComponentInventory]
-	shoppb.OfferInventory(w, inventory.New(db, inventory.BySQL(db)))
-	db = w.databases[shop.ComponentPayments]
-	shoppb.OfferPayments(w, payments.New(db, payments.BySQL(db)))
-	db = w.databases[shop.ComponentShipping]
-	shoppb.OfferShipping(w, shipping.New(db, shipping.BySQL(db)))
-	db = w.databases[shop.ComponentOrders]
-	w.book = orders.NewBook(db, orders.BySQL(db))
-	w.saga = New(db, w.book, shop.Parts{
+	all := shoptest.OnEach(w.databases)
+	shoppb.OfferCatalog(w, all.Catalog)
+	shoppb.OfferCustomers(w, all.Customers)
+	shoppb.OfferInventory(w, all.Inventory)
+	shoppb.OfferPayments(w, all.Payments)
+	shoppb.OfferShipping(w, all.Shipping)
+	w.book = all.Book
+	w.saga = New(w.databases[shop.ComponentOrders], w.book, shop.Parts{
 		Catalog: shoppb.CallCatalog(w), Customers: shoppb.CallCustomers(w), Inventory: shoppb.CallInventory(w),
 		Payments: shoppb.CallPayments(w), Shipping: shoppb.CallShipping(w),
 	})
@@ -122,12 +113,9 @@ func newWorld(t *testing.T) *world {
 }
 
 // sum asks a component's database for a number.
-func (w *world) sum(t *testing.T, component, query string) (n int64) {
+func (w *world) sum(t *testing.T, component, query string) int64 {
 	t.Helper()
-	if _, err := w.databases[component].One(t.Context(), []any{&n}, query); err != nil {
-		t.Fatal(err)
-	}
-	return n
+	return shoptest.Number(t, w.databases[component], query)
 }
 
 // place orders a quantity of product 1 through the component.
@@ -190,10 +178,8 @@ func TestARefusedStepIsCompensated(t *testing.T) {
 		"declined": {2, 3, shop.Declined}} {
 		w := newWorld(t)
 		if c.kind == shop.Declined { // leave too little on the account
-			if _, err := w.databases[shop.ComponentPayments].Exec(t.Context(),
-				"UPDATE accounts SET balance_cents = 1 WHERE customer_id = 2"); err != nil {
-				t.Fatal(err)
-			}
+			shoptest.Exec(t, w.databases[shop.ComponentPayments],
+				"UPDATE accounts SET balance_cents = 1 WHERE customer_id = 2")
 		}
 		order, err := w.place(t, "one", c.customer, c.quantity)
 		if err != nil || order.GetState() != string(shop.StateRejected) ||
@@ -212,18 +198,12 @@ func TestARefusedStepIsCompensated(t *testing.T) {
 func TestAStepThatArrivesAfterItsCompensationIsRefused(t *testing.T) {
 	w := newWorld(t)
 	accounts := w.databases[shop.ComponentPayments]
-	if _, err := accounts.Exec(t.Context(),
-		"UPDATE accounts SET balance_cents = 1 WHERE customer_id = 1"); err != nil {
-		t.Fatal(err)
-	}
+	shoptest.Exec(t, accounts, "UPDATE accounts SET balance_cents = 1 WHERE customer_id = 1")
 	order, err := w.place(t, "one", 1, 1)
 	if err != nil || order.GetState() != string(shop.StateRejected) {
 		t.Fatalf("order %v, error %v", order, err)
 	}
-	if _, err := accounts.Exec(t.Context(),
-		"UPDATE accounts SET balance_cents = 50000 WHERE customer_id = 1"); err != nil {
-		t.Fatal(err)
-	}
+	shoptest.Exec(t, accounts, "UPDATE accounts SET balance_cents = 50000 WHERE customer_id = 1")
 	late := &shoppb.ChargeRequest{OrderId: order.GetOrderId(), CustomerId: 1,
 		AmountCents: order.GetTotalCents()}
 	if _, err := shoppb.CallPayments(w).Charge(t.Context(), late); !shop.IsKind(err, shop.Conflict) {
@@ -243,10 +223,8 @@ func TestWhateverCallIsLost(t *testing.T) {
 			for fail := 1; fail <= 8; fail++ {
 				t.Run(fmt.Sprintf("call %d of balance %d, after %v", fail, balance, after), func(t *testing.T) {
 					w := newWorld(t)
-					if _, err := w.databases[shop.ComponentPayments].Exec(t.Context(),
-						"UPDATE accounts SET balance_cents = ? WHERE customer_id = 1", balance); err != nil {
-						t.Fatal(err)
-					}
+					shoptest.Exec(t, w.databases[shop.ComponentPayments],
+						"UPDATE accounts SET balance_cents = ? WHERE customer_id = 1", balance)
 					w.fail, w.after = fail, after
 					_, err := w.place(t, "one", 1, 1)
 					if w.calls >= fail && err == nil {

@@ -24,12 +24,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/coordination/choreographed"
 	"github.com/cleave-lab/cleave/systems/shop/coordination/reacting"
 	"github.com/cleave-lab/cleave/systems/shop/events"
-	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
-	"github.com/cleave-lab/cleave/systems/shop/payments"
 	"github.com/cleave-lab/cleave/systems/shop/reference"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
-	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
@@ -164,9 +161,8 @@ func newBench(t *testing.T, as way, change func(*parts)) *bench {
 	t.Helper()
 	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite), seed(),
 		append(shop.Components(), schema.Replica, schema.Sagas)...)
-	book, replica := orders.NewBook(db, orders.BySQL(db)), reference.NewReplica(db, reference.BySQL(db), nil)
-	p := parts{stock: inventory.New(db, inventory.BySQL(db)), payments: payments.New(db, payments.BySQL(db)),
-		shipping: shipping.New(db, shipping.BySQL(db)), keep: replica.Keep, db: db}
+	all, replica := shoptest.On(db), reference.NewReplica(db, reference.BySQL(db), nil)
+	p := parts{stock: all.Inventory, payments: all.Payments, shipping: all.Shipping, keep: replica.Keep, db: db}
 	change(&p)
 	b := &bus{db: db, topology: events.Topology(as.purposes),
 		seen: map[[3]string]bool{}, last: map[[2]string][]string{}}
@@ -174,15 +170,14 @@ func newBench(t *testing.T, as way, change func(*parts)) *bench {
 		shop.ComponentInventory: as.inventory(db, p.stock, b, false),
 		shop.ComponentPayments:  as.payments(db, p.payments, b),
 		shop.ComponentShipping:  as.shipping(db, p.shipping, b),
-		shop.ComponentOrders:    p.but(b, as.orders(db, book, b, p.keep)),
+		shop.ComponentOrders:    p.but(b, as.orders(db, all.Book, b, p.keep)),
 	}
-	coordinator := as.begin(db, book, b, replica)
+	coordinator := as.begin(db, all.Book, b, replica)
 	coordinator.Batch()
-	prices := catalog.New(db, catalog.BySQL(db))
-	prices.Tell(func(ctx context.Context, e *shoppb.ProductRepriced) error {
+	all.Catalog.Tell(func(ctx context.Context, e *shoppb.ProductRepriced) error {
 		return b.Add(ctx, encoded(t, e))
 	})
-	return &bench{bus: b, as: as, orders: orders.New(book, coordinator), catalog: prices}
+	return &bench{bus: b, as: as, orders: orders.New(all.Book, coordinator), catalog: all.Catalog}
 }
 
 // place has a customer order, and remember what came of it.

@@ -15,13 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
-	"github.com/cleave-lab/cleave/systems/shop/catalog"
-	"github.com/cleave-lab/cleave/systems/shop/customers"
-	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
-	"github.com/cleave-lab/cleave/systems/shop/payments"
 	"github.com/cleave-lab/cleave/systems/shop/schema"
-	"github.com/cleave-lab/cleave/systems/shop/shipping"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
@@ -109,22 +104,17 @@ func newWorld(t *testing.T, driver database.Driver) *world {
 
 // join makes all components anew on their databases: they know nothing of what was before.
 func (w *world) join() {
-	participants := map[string]shoppb.Participant{}
-	prices, stock := w.databases[shop.ComponentCatalog], w.databases[shop.ComponentInventory]
-	accounts, parcels := w.databases[shop.ComponentPayments], w.databases[shop.ComponentShipping]
-	book := w.databases[shop.ComponentOrders]
+	participants, all := map[string]shoppb.Participant{}, shoptest.OnEach(w.databases)
 	for component, take := range map[string]Take{
-		shop.ComponentInventory: Inventory(inventory.New(stock, inventory.BySQL(stock))),
-		shop.ComponentPayments:  Payments(payments.New(accounts, payments.BySQL(accounts))),
-		shop.ComponentShipping:  Shipping(shipping.New(parcels, shipping.BySQL(parcels))),
+		shop.ComponentInventory: Inventory(all.Inventory), shop.ComponentPayments: Payments(all.Payments),
+		shop.ComponentShipping: Shipping(all.Shipping),
 	} {
 		here := NewParticipant()
 		here.Add(component, w.databases[component], take)
 		participants[component] = w.mutate(lossy{here, &w.calls})
 	}
-	w.book = orders.NewBook(book, orders.BySQL(book))
-	w.coordinator = New(w.book, catalog.New(prices, catalog.BySQL(prices)),
-		customers.New(customers.BySQL(w.databases[shop.ComponentCustomers])), participants)
+	w.book = all.Book
+	w.coordinator = New(w.book, all.Catalog, all.Customers, participants)
 	w.coordinator.now = func() time.Time { return time.Now().Add(w.ahead) }
 }
 
