@@ -32,7 +32,7 @@ func Nginx(name string, answer int, routes ...Route) lab.UnitSpec {
 		lines = append(lines, fmt.Sprintf("  %s_temp_path %s;", what, what)) // in the unit's folder
 	}
 	var behind, locations []string
-	protocol := ""
+	protocol, limited := "", []string{"proxy"} // the kinds of routes, each of which has limits of its own
 	for n, route := range routes {
 		lines = append(lines, fmt.Sprintf("  upstream route%d {", n))
 		for _, unit := range route.To {
@@ -41,7 +41,7 @@ func Nginx(name string, answer int, routes ...Route) lab.UnitSpec {
 		lines = append(lines, "    keepalive 64;", "  }")
 		pass := "proxy_pass http"
 		if route.GRPC {
-			pass, protocol = "grpc_pass grpc", " http2"
+			pass, protocol, limited = "grpc_pass grpc", " http2", []string{"proxy", "grpc"}
 		}
 		locations = append(locations, fmt.Sprintf("    location %s { %s://route%d; }", route.Path, pass, n))
 		behind = append(behind, route.To...)
@@ -52,9 +52,11 @@ func Nginx(name string, answer int, routes ...Route) lab.UnitSpec {
 		"    keepalive_requests 1000000;",
 		"    proxy_http_version 1.1;",
 		`    proxy_set_header Connection "";`,
-		"    proxy_set_header Host $host;",
-		"    proxy_connect_timeout 1s;",
-		fmt.Sprintf("    proxy_read_timeout %ds;", answer))
+		"    proxy_set_header Host $host;")
+	for _, kind := range limited {
+		lines = append(lines, fmt.Sprintf("    %s_connect_timeout 1s;", kind),
+			fmt.Sprintf("    %s_read_timeout %ds;", kind, answer))
+	}
 	lines = append(append(lines, locations...), "  }", "}")
 	const file = "nginx.conf"
 	return lab.UnitSpec{

@@ -74,6 +74,19 @@ func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 	return ""
 }
 
+// TestAnAnswerIsLimited, whatever carries it: a limit for HTTP is none for gRPC.
+func TestAnAnswerIsLimited(t *testing.T) {
+	for kind, route := range map[string]Route{"proxy": {Path: "/", To: []string{"one"}},
+		"grpc": {Path: "/", To: []string{"one"}, GRPC: true}} {
+		text := string(Nginx("front", 7, route).Files["nginx.conf"])
+		for _, want := range []string{"_connect_timeout 1s;", "_read_timeout 7s;"} {
+			if !strings.Contains(text, kind+want) {
+				t.Errorf("there is no %s%s in %s", kind, want, text)
+			}
+		}
+	}
+}
+
 // TestNginxRoutes: by the longest path, in turn to several units, past one that is gone, and
 // what was asked arrives as it was.
 func TestNginxRoutes(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/mapped"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 // eventParts are the parts that a design with events needs beside databases.
@@ -26,11 +27,7 @@ type eventParts struct {
 	wrap     func(broker.Client) broker.Client
 	wrapDocs func(document.Store) document.Store
 	commands bool // the orders drive their sagas over the broker
-	// cancels is how many orders are cancelled before each look; wrapOrders wraps those in front,
-	// wrapCatalog what is read there.
-	cancels     int
-	wrapOrders  func(shop.Orders) shop.Orders
-	wrapCatalog func(shop.Catalog) shop.Catalog
+	wrapCatalog func(shop.Catalog) shop.Catalog // wraps what is read in front
 	logError    func(error)
 }
 
@@ -78,18 +75,10 @@ func rabbitBroker(t *testing.T, classic bool) broker.Config {
 		client, err := broker.Open(config)
 		testset.Must(t, err)
 		testset.Must(t, assembly.Declare(context.Background(), designOf(t, architecture.Async, nil),
-			assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
+			assembly.Surroundings{Broker: client, Documents: shoptest.Documents(t)}))
 		testset.Must(t, errors.Join(client.Delete(context.Background()), client.Close()))
 	})
 	return config
-}
-
-func sqliteStore(t *testing.T) document.Store {
-	t.Helper()
-	store, err := document.Open(context.Background(), sqliteDocuments(t))
-	testset.Must(t, err)
-	t.Cleanup(func() { testset.Must(t, store.Close()) })
-	return store
 }
 
 func sqliteDocuments(t *testing.T) document.Config {

@@ -27,6 +27,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 	"github.com/cleave-lab/cleave/systems/shop/system"
 )
@@ -157,7 +158,7 @@ func poison(t *testing.T, config broker.Config, design architecture.Design) {
 	client, err := broker.Open(config)
 	testset.Must(t, err)
 	testset.Must(t, assembly.Declare(t.Context(), design,
-		assembly.Surroundings{Broker: client, Documents: sqliteStore(t)}))
+		assembly.Surroundings{Broker: client, Documents: shoptest.Documents(t)}))
 	for _, kind := range []string{events.OrderPlaced, events.StockReserved, events.PaymentCaptured,
 		events.OrderShipped, events.StockChanged} {
 		testset.Must(t, client.Publish(t.Context(), broker.Message{ID: "poison/" + kind, Key: "poison", Type: kind,

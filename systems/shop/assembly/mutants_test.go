@@ -12,7 +12,6 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -121,13 +120,6 @@ func (n newestLast) Upsert(
 	return n.Store.Upsert(ctx, collection, documents...)
 }
 
-// losesCancels acknowledges a cancellation and does nothing.
-type losesCancels struct{ shop.Orders }
-
-func (losesCancels) CancelOrder(_ context.Context, in *shoppb.CancelOrderRequest) (*shoppb.Order, error) {
-	return &shoppb.Order{OrderId: in.GetOrderId(), State: string(shop.StateCancelled)}, nil
-}
-
 // TestEventMutantsAreCaught plants one fault each into a shop that is joined by
 // events, and says after how many orders the audit has noticed.
 func TestEventMutantsAreCaught(t *testing.T) {
@@ -150,8 +142,6 @@ func TestEventMutantsAreCaught(t *testing.T) {
 			eventParts{wrapDocs: func(s document.Store) document.Store { return forgetful{s, &rarely{every: 10}} }}},
 		"a read model believes what comes last": {"I9",
 			eventParts{wrapDocs: func(s document.Store) document.Store { return newestLast{s, new(atomic.Int64)} }}},
-		"a cancellation is acknowledged and lost": {"I8", eventParts{cancels: ordersPerLook,
-			wrapOrders: func(o shop.Orders) shop.Orders { return losesCancels{o} }}},
 	} {
 		for _, of := range []string{architecture.Async, architecture.AsyncTuned} {
 			turned := knobs()
@@ -180,7 +170,6 @@ func (s shopOf) expectCaught(t *testing.T, clients *customers, rules string) {
 	open, around := s.database(t, s.design.DatabaseOf), s.onlooker(t)
 	for ordered := ordersPerLook; ordered <= ordersPerMutant; ordered += ordersPerLook {
 		clients.order(t, ordersPerLook)
-		clients.cancel(t, s.around.cancels)
 		s.settle(t, open, around.Broker)
 		got := s.judge(t, open, around.Documents, clients)
 		for _, problem := range got.Problems {

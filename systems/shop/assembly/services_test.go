@@ -191,9 +191,6 @@ func start(t *testing.T, design architecture.Design, around eventParts) (shopOf,
 			if around.wrapCatalog != nil {
 				hosted.Catalog = around.wrapCatalog(hosted.Catalog)
 			}
-			if around.wrapOrders != nil {
-				hosted.Orders = around.wrapOrders(hosted.Orders)
-			}
 			public = s.publish(t, hosted)
 		}
 	}

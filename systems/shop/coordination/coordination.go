@@ -87,11 +87,19 @@ func (k Known) Price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, erro
 	return withPrices(order, products), customer, nil
 }
 
-// Rejected returns a copy of an order that is rejected for a reason.
+// Rejected returns a copy of a new order that is rejected for a reason.
 func Rejected(order *shoppb.Order, reason *shoppb.Rejection) *shoppb.Order {
 	rejected := proto.CloneOf(order)
 	rejected.State, rejected.Rejection = string(shop.StateRejected), reason
 	return rejected
+}
+
+// Advanced returns a copy of a pending order in its next state, as it is on record then. It has a reason if it
+// is rejected.
+func Advanced(order *shoppb.Order, state shop.State, reason *shoppb.Rejection) *shoppb.Order {
+	next := proto.CloneOf(order)
+	next.State, next.Rejection, next.Version = string(state), reason, order.GetVersion()+1
+	return next
 }
 
 // LookUp asks for the customer and the products of an order, and returns the order with its prices, and its

@@ -40,12 +40,9 @@ func (l ledger[R]) Insert(ctx context.Context, rows []steps.Row) (added int64, e
 
 // States implements steps.Rows.
 func (l ledger[R]) States(ctx context.Context, orders []string) (map[string]string, error) {
-	states := map[string]string{}
-	if len(orders) == 0 {
-		return states, nil
-	}
 	var rows []struct{ OrderID, State string }
-	err := l.locked(ctx, "order_id").Model(new(R)).Where("order_id IN ?", orders).Find(&rows).Error
+	err := among(l.locked(ctx, "order_id").Model(new(R)), "order_id", orders, &rows)
+	states := map[string]string{}
 	for _, row := range rows {
 		states[row.OrderID] = row.State
 	}
@@ -92,17 +89,14 @@ type stock struct {
 }
 
 func (t stock) Reserved(ctx context.Context, orders []string) (rows []inventory.Reservation, err error) {
-	err = t.locked(ctx, "order_id, line").Where("order_id IN ?", orders).Find(&rows).Error
+	err = among(t.locked(ctx, "order_id, line"), "order_id", orders, &rows)
 	return rows, err
 }
 
 func (t stock) OnHand(ctx context.Context, products []int64) (map[int64]int64, error) {
-	levels := map[int64]int64{}
-	if len(products) == 0 {
-		return levels, nil
-	}
 	var rows []inventory.Stock
-	err := t.locked(ctx, "product_id").Where("product_id IN ?", products).Find(&rows).Error
+	err := among(t.locked(ctx, "product_id"), "product_id", products, &rows)
+	levels := map[int64]int64{}
 	for _, row := range rows {
 		levels[row.ProductID] = row.OnHand
 	}
@@ -122,7 +116,7 @@ func (t stock) Shift(
 }
 
 func (t stock) Stock(ctx context.Context, products []int64) (rows []inventory.Stock, err error) {
-	err = t.read(ctx).Where("product_id IN ?", products).Find(&rows).Error
+	err = among(t.read(ctx), "product_id", products, &rows)
 	return rows, err
 }
 
@@ -130,12 +124,9 @@ func (t stock) Stock(ctx context.Context, products []int64) (rows []inventory.St
 type accounts struct{ ledger[payments.Payment] }
 
 func (t accounts) Balances(ctx context.Context, customers []int64) (map[int64]int64, error) {
-	balances := map[int64]int64{}
-	if len(customers) == 0 {
-		return balances, nil
-	}
 	var rows []payments.Account
-	err := t.locked(ctx, "customer_id").Where("customer_id IN ?", customers).Find(&rows).Error
+	err := among(t.locked(ctx, "customer_id"), "customer_id", customers, &rows)
+	balances := map[int64]int64{}
 	for _, row := range rows {
 		balances[row.CustomerID] = row.BalanceCents
 	}

@@ -115,6 +115,14 @@ func (s store) change(ctx context.Context, work func(tx *gorm.DB) *gorm.DB) (row
 // appended returns the expression of the journal with a new entry.
 func (s store) appended(entry string) clause.Expr { return gorm.Expr(s.db.Appended("journal"), entry) }
 
+// among reads the rows of a query whose column has one of some values; for no values it asks nothing.
+func among[K any](query *gorm.DB, column string, values []K, rows any) error {
+	if len(values) == 0 {
+		return nil
+	}
+	return query.Where(column+" IN ?", values).Find(rows).Error
+}
+
 // found reports whether a query has found its row.
 func found(err error) (bool, error) {
 	if errors.Is(err, gorm.ErrRecordNotFound) {

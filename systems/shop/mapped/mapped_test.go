@@ -57,7 +57,7 @@ func TestAChangeThatIsTooLateIsNoFailure(t *testing.T) {
 	if _, err := book.Turn(ctx, u, &shoppb.Rejection{Kind: "declined"}); !shop.IsKind(err, rpc.Cancelled) {
 		t.Errorf("turn: %v, want the problem %s", err, rpc.Cancelled)
 	}
-	if left, err := book.Abandoned(t.Context(), 2, 1); err != nil || len(left) != 1 || left[0].Reason != nil {
+	if left, err := book.Abandoned(t.Context(), 2); err != nil || len(left) != 1 || left[0].Reason != nil {
 		t.Errorf("under way is %v, %v, want the order as it was", left, err)
 	}
 }

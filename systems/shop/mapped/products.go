@@ -14,7 +14,7 @@ import (
 type products struct{ store }
 
 func (t products) Products(ctx context.Context, ids []int64) (rows []catalog.Product, err error) {
-	err = t.read(ctx).Where("product_id IN ?", ids).Find(&rows).Error
+	err = among(t.read(ctx), "product_id", ids, &rows)
 	return rows, err
 }
 
@@ -52,7 +52,7 @@ func (t buyers) Customer(ctx context.Context, id int64) (customer customers.Cust
 }
 
 func (t buyers) Customers(ctx context.Context, ids []int64) (rows []customers.Customer, err error) {
-	err = t.read(ctx).Where("customer_id IN ?", ids).Find(&rows).Error
+	err = among(t.read(ctx), "customer_id", ids, &rows)
 	return rows, err
 }
 
@@ -60,16 +60,12 @@ func (t buyers) Customers(ctx context.Context, ids []int64) (rows []customers.Cu
 type replica struct{ store }
 
 func (t replica) Products(ctx context.Context, ids []int64) (rows []reference.KnownProduct, err error) {
-	if len(ids) > 0 {
-		err = t.read(ctx).Where("product_id IN ?", ids).Find(&rows).Error
-	}
+	err = among(t.read(ctx), "product_id", ids, &rows)
 	return rows, err
 }
 
 func (t replica) Customers(ctx context.Context, ids []int64) (rows []reference.KnownCustomer, err error) {
-	if len(ids) > 0 {
-		err = t.read(ctx).Where("customer_id IN ?", ids).Find(&rows).Error
-	}
+	err = among(t.read(ctx), "customer_id", ids, &rows)
 	return rows, err
 }
 

@@ -50,6 +50,23 @@ const (
 	entryUndone = "undone" // all its steps are compensated
 )
 
+// Repeat has a coordinator look for abandoned orders, at once and then again and again until the context ends.
+// It passes errors to logError, and tries again.
+func Repeat(ctx context.Context, look func(context.Context) error, logError func(error)) {
+	ticker := time.NewTicker(Lease / 5)
+	defer ticker.Stop()
+	for {
+		if err := look(ctx); err != nil && ctx.Err() == nil {
+			logError(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
 // GetOrderId implements steps.OfOrder.
 func (u Underway) GetOrderId() string { return u.Order }
 
@@ -142,10 +159,13 @@ func (b *Book) held(ctx context.Context, doing string, u Underway, change Change
 	return nil
 }
 
+// atOnce is how many abandoned orders are looked up together.
+const atOnce = 100
+
 // Abandoned lists orders whose lease was over at a moment in microseconds since
 // 1970, the longest first.
-func (b *Book) Abandoned(ctx context.Context, now int64, limit int) ([]Underway, error) {
-	found, err := b.tables.Abandoned(ctx, now, limit)
+func (b *Book) Abandoned(ctx context.Context, now int64) ([]Underway, error) {
+	found, err := b.tables.Abandoned(ctx, now, atOnce)
 	if err != nil {
 		return nil, fmt.Errorf("look for abandoned orders: %w", err)
 	}

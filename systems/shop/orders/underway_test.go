@@ -74,10 +74,10 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 		b := open(t, fresh(t))
 		ctx, reason := t.Context(), &shoppb.Rejection{Kind: "declined", Detail: "d"}
 		late := b.begin(t, "k", 100)
-		if found, err := b.Abandoned(ctx, 100, 10); err != nil || len(found) != 0 {
+		if found, err := b.Abandoned(ctx, 100); err != nil || len(found) != 0 {
 			t.Errorf("within the lease: %v, %v", found, err)
 		}
-		found, err := b.Abandoned(ctx, 101, 10)
+		found, err := b.Abandoned(ctx, 101)
 		if err != nil || len(found) != 1 || found[0] != late {
 			t.Fatalf("after the lease: %v, %v", found, err)
 		}
@@ -96,7 +96,7 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.expect(t, late.Order, shop.StatePending, 0, 1)
-		if found, err = b.Abandoned(ctx, 201, 10); err != nil || len(found) != 1 ||
+		if found, err = b.Abandoned(ctx, 201); err != nil || len(found) != 1 ||
 			found[0].Reason.GetDetail() != "d" {
 			t.Errorf("an order that goes back: %v, %v", found, err)
 		}
@@ -181,7 +181,7 @@ func TestACancelledOrderIsHeldUntilItIsUndone(t *testing.T) {
 	if _, moved, err := b.BeginCancel(ctx, order.Order, 300); err != nil || moved {
 		t.Errorf("again: moved %v, %v", moved, err)
 	}
-	if found, err := b.Abandoned(ctx, 201, 1); err != nil || len(found) != 1 || found[0] != undone {
+	if found, err := b.Abandoned(ctx, 201); err != nil || len(found) != 1 || found[0] != undone {
 		t.Errorf("abandoned: %v, %v", found, err)
 	}
 	testset.Must(t, b.EndCancel(ctx, undone))

@@ -140,17 +140,11 @@ func (v Documents) ListOrders(ctx context.Context, in *shoppb.ListOrdersRequest)
 	if err != nil {
 		return nil, err
 	}
-	page := &shoppb.OrderPage{}
-	if len(found) > size {
-		found = found[:size]
-		page.NextCursor = found[size-1].ID
-	}
-	for _, d := range found {
-		order, err := read(d)
-		if err != nil {
+	orders := make([]*shoppb.Order, len(found))
+	for i, d := range found {
+		if orders[i], err = read(d); err != nil {
 			return nil, err
 		}
-		page.Orders = append(page.Orders, order)
 	}
-	return page, nil
+	return page(orders, size), nil
 }

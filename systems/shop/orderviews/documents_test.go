@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -17,14 +16,12 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orderviews"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
 func fresh(t *testing.T) document.Store {
 	t.Helper()
-	store, err := document.Open(t.Context(), document.Config{Driver: document.SQLite,
-		DSN: filepath.Join(t.TempDir(), "views.db")})
-	testset.Must(t, err)
-	t.Cleanup(func() { testset.Must(t, store.Close()) })
+	store := shoptest.Documents(t)
 	testset.Must(t, store.Declare(t.Context(), orderviews.Collection()))
 	return store
 }

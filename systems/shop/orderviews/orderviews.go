@@ -38,12 +38,15 @@ func (v Direct) ListOrders(ctx context.Context, in *shoppb.ListOrdersRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	page := &shoppb.OrderPage{Orders: found}
-	if len(found) > size {
-		page.Orders = found[:size]
-		page.NextCursor = found[size-1].GetOrderId()
+	return page(found, size), nil
+}
+
+// page returns a page of the first orders found, and where the next page begins if more are found.
+func page(found []*shoppb.Order, size int) *shoppb.OrderPage {
+	if len(found) <= size {
+		return &shoppb.OrderPage{Orders: found}
 	}
-	return page, nil
+	return &shoppb.OrderPage{Orders: found[:size], NextCursor: found[size-1].GetOrderId()}
 }
 
 // checkList returns the size of the page that a request asks for.

@@ -2,10 +2,13 @@
 package shoptest
 
 import (
+	"context"
+	"path/filepath"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
@@ -30,6 +33,16 @@ func Open(t testing.TB, config database.Config, seed shop.Seed, of ...string) *d
 	}
 	testset.Must(t, err)
 	return db
+}
+
+// Documents returns an empty document store.
+func Documents(t testing.TB) document.Store {
+	t.Helper()
+	store, err := document.Open(context.Background(), document.Config{Driver: document.SQLite,
+		DSN: filepath.Join(t.TempDir(), "documents.db")})
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, store.Close()) })
+	return store
 }
 
 // Components are the components of a shop in this process, by SQL.

@@ -3,25 +3,21 @@ package stockviews_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
-	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
 func fresh(t *testing.T, seed shop.Seed) stockviews.Documents {
 	t.Helper()
-	store, err := document.Open(t.Context(), document.Config{Driver: document.SQLite,
-		DSN: filepath.Join(t.TempDir(), "views.db")})
-	testset.Must(t, err)
-	t.Cleanup(func() { testset.Must(t, store.Close()) })
+	store := shoptest.Documents(t)
 	testset.Must(t, store.Declare(t.Context(), stockviews.Collection()))
 	testset.Must(t, stockviews.Fill(t.Context(), store, seed))
 	testset.Must(t, stockviews.Fill(t.Context(), store, seed)) // again, as another unit would

@@ -22,8 +22,6 @@ import (
 	"errors"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/batching"
@@ -97,40 +95,19 @@ func (c *Coordinator) forward(
 		return nil, err
 	}
 	if saga.Reason != nil {
-		order = coordination.Rejected(order, saga.Reason)
+		return coordination.Advanced(order, shop.StateRejected, saga.Reason), nil
 	}
-	return arrived(order), nil
-}
-
-// arrived returns a copy of a pending or rejected order with its final state and version.
-func arrived(order *shoppb.Order) *shoppb.Order {
-	final := proto.CloneOf(order)
-	if final.State == string(shop.StatePending) {
-		final.State = string(shop.StateConfirmed)
-	}
-	final.Version++
-	return final
+	return coordination.Advanced(order, shop.StateConfirmed, nil), nil
 }
 
 // takeSteps takes from stock and account and ships.
 func (c *Coordinator) takeSteps(ctx context.Context, order *shoppb.Order, customer *shoppb.Customer) error {
+	all := c.components
 	return inTurn(
-		func() error {
-			_, err := c.components.Inventory.Reserve(ctx, coordination.Reservation(order))
-			return err
-		},
-		func() error {
-			_, err := c.components.Payments.Charge(ctx, coordination.Charge(order))
-			return err
-		},
-		func() error {
-			_, err := c.components.Inventory.Commit(ctx, coordination.Step(order))
-			return err
-		},
-		func() error {
-			_, err := c.components.Shipping.Ship(ctx, coordination.Shipment(order, customer))
-			return err
-		},
+		func() error { _, err := all.Inventory.Reserve(ctx, coordination.Reservation(order)); return err },
+		func() error { _, err := all.Payments.Charge(ctx, coordination.Charge(order)); return err },
+		func() error { _, err := all.Inventory.Commit(ctx, coordination.Step(order)); return err },
+		func() error { _, err := all.Shipping.Ship(ctx, coordination.Shipment(order, customer)); return err },
 	)
 }
 
@@ -179,13 +156,10 @@ func inTurn(steps ...func() error) error {
 	return nil
 }
 
-// atOnce is how many abandoned sagas are looked up together.
-const atOnce = 100
-
 // Recover takes over sagas whose lease is over. It returns how many it ended, and the
 // errors of the others, which stay on record.
 func (c *Coordinator) Recover(ctx context.Context) (ended int, err error) {
-	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro(), atOnce)
+	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro())
 	errs := []error{err}
 	for _, saga := range abandoned {
 		switch err := c.resume(ctx, saga); {
@@ -228,19 +202,7 @@ func (c *Coordinator) resume(ctx context.Context, saga orders.Underway) error {
 	return err
 }
 
-// Run recovers abandoned sagas until the context ends. It passes errors to logError, and
-// tries again.
+// Run recovers abandoned sagas until the context ends; see orders.Repeat.
 func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
-	ticker := time.NewTicker(orders.Lease / 5)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if _, err := c.Recover(ctx); err != nil && ctx.Err() == nil {
-				logError(err)
-			}
-		}
-	}
+	orders.Repeat(ctx, func(ctx context.Context) error { _, err := c.Recover(ctx); return err }, logError)
 }

@@ -279,7 +279,7 @@ func TestOnlyOneWorksOnASaga(t *testing.T) {
 		t.Errorf("%d sagas were taken over within their lease (%v)", ended, err)
 	}
 	w.clock = w.clock.Add(2 * orders.Lease)
-	abandoned, err := w.book.Abandoned(t.Context(), w.clock.UnixMicro(), atOnce)
+	abandoned, err := w.book.Abandoned(t.Context(), w.clock.UnixMicro())
 	if err != nil || len(abandoned) != 1 {
 		t.Fatalf("abandoned: %v (%v), want one", abandoned, err)
 	}

@@ -3,9 +3,8 @@ package reacting
 import (
 	"context"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -13,7 +12,7 @@ import (
 
 // Confirmed returns the event of a pending order that was just confirmed.
 func Confirmed(order *shoppb.Order) *shoppb.OrderConfirmed {
-	return &shoppb.OrderConfirmed{Order: advanced(order, shop.StateConfirmed, nil)}
+	return &shoppb.OrderConfirmed{Order: coordination.Advanced(order, shop.StateConfirmed, nil)}
 }
 
 // Reject rejects a pending order and returns its event; nil if the order is in another state.
@@ -28,7 +27,7 @@ func (s Scope) Reject(
 	if err != nil || !taken {
 		return nil, err
 	}
-	return &shoppb.OrderRejected{Order: advanced(order, shop.StateRejected, why)}, nil
+	return &shoppb.OrderRejected{Order: coordination.Advanced(order, shop.StateRejected, why)}, nil
 }
 
 // Keep makes the reaction to changes of prices.
@@ -36,11 +35,4 @@ func Keep(keep func(ctx context.Context, changes []*shoppb.ProductRepriced) erro
 	return About(func(ctx context.Context, _ Scope, changes []*shoppb.ProductRepriced) ([]events.Event, error) {
 		return nil, keep(ctx, changes)
 	})
-}
-
-// advanced returns a copy of a pending order in its next state.
-func advanced(order *shoppb.Order, state shop.State, why *shoppb.Rejection) *shoppb.Order {
-	next := proto.CloneOf(order)
-	next.State, next.Rejection, next.Version = string(state), why, order.GetVersion()+1
-	return next
 }

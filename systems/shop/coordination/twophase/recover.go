@@ -12,35 +12,18 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Run ends abandoned orders and transactions in doubt, at once and then again and again until the context
-// ends. It passes errors to logError, and tries again. Orders may wait for locks of transactions that are in
-// doubt: so both go on side by side.
+// Run ends abandoned orders and transactions in doubt until the context ends; see orders.Repeat. Orders may
+// wait for locks of transactions that are in doubt: so both go on side by side.
 func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
 	var beside sync.WaitGroup
-	beside.Go(func() { repeat(ctx, c.Resolve, logError) })
-	repeat(ctx, c.Recover, logError)
+	beside.Go(func() { orders.Repeat(ctx, c.Resolve, logError) })
+	orders.Repeat(ctx, c.Recover, logError)
 	beside.Wait()
-}
-
-// repeat calls do at once and then again and again.
-func repeat(ctx context.Context, do func(context.Context) error, logError func(error)) {
-	ticker := time.NewTicker(orders.Lease / 5)
-	defer ticker.Stop()
-	for {
-		if err := do(ctx); err != nil && ctx.Err() == nil {
-			logError(err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
 }
 
 // Recover takes over orders whose lease is over. It returns the errors of those that it could not end.
 func (c *Coordinator) Recover(ctx context.Context) error {
-	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro(), atOnce)
+	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro())
 	errs := []error{err}
 	for some := range slices.Chunk(abandoned, sideBySide) {
 		came := make([]error, len(some))

@@ -25,8 +25,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
@@ -36,9 +34,7 @@ import (
 const (
 	// young is the age up to which a transaction is left to who has begun it.
 	young = time.Second
-	// atOnce is how many abandoned orders are looked up together.
-	atOnce = 100
-	// sideBySide is how many of them are carried on at the same time.
+	// sideBySide is how many abandoned orders are carried on at the same time.
 	sideBySide = 8
 	// busyPause is how long a cancellation waits before it looks again at an order that has a lease.
 	busyPause = 20 * time.Millisecond
@@ -123,14 +119,14 @@ func (c *Coordinator) forward(
 	ctx context.Context, u orders.Underway, order *shoppb.Order, customer *shoppb.Customer,
 ) (*shoppb.Order, error) {
 	a := attempt{u.Order, placing, u.Lease}
-	to, final := shop.StateConfirmed, proto.CloneOf(order)
+	to := shop.StateConfirmed
 	err := c.prepare(ctx, a, &shoppb.PrepareRequest{
 		Reserve: coordination.Reservation(order), Charge: coordination.Charge(order),
 		Ship: coordination.Shipment(order, customer),
 	})
 	reason, refused := shop.Rejects(err)
 	if refused {
-		to, final, err = shop.StateRejected, coordination.Rejected(order, reason), nil
+		to, err = shop.StateRejected, nil
 	}
 	if err == nil {
 		err = c.book.Decide(ctx, u, to, reason)
@@ -142,9 +138,7 @@ func (c *Coordinator) forward(
 		u.State = to
 		_ = c.finish(ctx, u, a) // it is decided: Run repeats it
 	}
-	final.State = string(to)
-	final.Version++
-	return final, nil
+	return coordination.Advanced(order, to, reason), nil
 }
 
 // prepare has all participants prepare an attempt. If one does not, all that were asked roll back.
