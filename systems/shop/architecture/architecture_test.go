@@ -17,6 +17,9 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 		if d.Replicated != (a.Name == AsyncDFS) {
 			t.Errorf("%s: replicated %v", a.Name, d.Replicated)
 		}
+		if d.Spans != 1.0/32 {
+			t.Errorf("%s: the share %g of orders is traced", a.Name, d.Spans)
+		}
 		if err != nil || len(d.Units) != units[a.Name] {
 			t.Errorf("%s: %d units, error %v, want %d", a.Name, len(d.Units), err, units[a.Name])
 		}
@@ -103,6 +106,7 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"no replicas":  {Sync, map[string]string{KnobReplicas: "0"}, "use 1 to 20"},
 		"pool":         {Monolith, map[string]string{KnobPool: "many"}, "use 1 to 200"},
 		"prefetch":     {Async, map[string]string{KnobPrefetch: "0"}, "use 1 to 10000"},
+		"spans":        {Monolith, map[string]string{kit.KnobSpans: "2"}, "a share from 0 to 1"},
 		"ACID across units": {Sync, map[string]string{KnobCoordination: "acid", KnobData: "shared"},
 			"in 4 units (inventory, orders, payments, shipping)"},
 		"ACID across databases": {Monolith, map[string]string{KnobData: "databases"},

@@ -107,7 +107,7 @@ func TestKilledBetweenCommitAndPublishing(t *testing.T) {
 	} {
 		t.Run(string(publishing), func(t *testing.T) {
 			instance := servers.Started(t, server.NATS, server.Settings{})
-			p := process{program: program, dir: t.TempDir(), address: loopback(t), broker: instance.DSN(""),
+			p := process{program: program, dir: t.TempDir(), address: shoptest.Address(t), broker: instance.DSN(""),
 				knobs: knobs("placement", "together", "publishing", string(publishing), "views", "tables")}
 			seed := suiteSeed()
 			testset.Must(t, p.command(t, assembly.UnitJob{Prepare: &seed}).Run())

@@ -13,7 +13,6 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/api"
@@ -38,7 +37,7 @@ type running struct {
 // runUnits prepares and starts a shop and waits until it is healthy.
 func runUnits(t *testing.T, name string, turned map[string]string) *running {
 	t.Helper()
-	design, address := designOf(t, name, turned), loopback(t)
+	design, address := designOf(t, name, turned), shoptest.Address(t)
 	s := &running{client: newClient("http://" + address), dir: t.TempDir(), stop: make(chan struct{}),
 		reports: map[string]assembly.Report{}}
 	s.data = "sqlite://" + s.dir + "/data"
@@ -80,15 +79,6 @@ func (s *running) end(t *testing.T) observation.Observations {
 	observed, err := observation.Read(s.dir)
 	testset.Must(t, err)
 	return observed
-}
-
-// loopback returns an address that nobody else takes during the test.
-func loopback(t *testing.T) string {
-	t.Helper()
-	ports, err := launch.ReservePorts(1)
-	testset.Must(t, err)
-	t.Cleanup(ports.Close)
-	return launch.Loopback(ports.Numbers[0])
 }
 
 // place orders some units of a product and returns the order's id.

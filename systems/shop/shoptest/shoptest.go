@@ -1,4 +1,5 @@
-// Package shoptest gives tests of the shop databases, components on them, and histories. It is for tests only.
+// Package shoptest gives tests of the shop addresses, databases, components on them, and histories. It is for
+// tests only.
 package shoptest
 
 import (
@@ -9,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/backing/document"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
@@ -43,6 +45,15 @@ func Documents(t testing.TB) document.Store {
 	testset.Must(t, err)
 	t.Cleanup(func() { testset.Must(t, store.Close()) })
 	return store
+}
+
+// Address returns a loopback address that nobody else takes during the test.
+func Address(t testing.TB) string {
+	t.Helper()
+	ports, err := launch.ReservePorts(1)
+	testset.Must(t, err)
+	t.Cleanup(ports.Close)
+	return launch.Loopback(ports.Numbers[0])
 }
 
 // Components are the components of a shop in this process, by SQL.

@@ -16,11 +16,11 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
-	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
+	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 	"github.com/cleave-lab/cleave/unit"
 )
 
@@ -73,15 +73,6 @@ func startShop(
 	return unit, commands, said
 }
 
-// freeAddress returns a loopback address that nobody else takes during the test.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ports, err := launch.ReservePorts(1)
-	testset.Must(t, err)
-	t.Cleanup(ports.Close)
-	return launch.Loopback(ports.Numbers[0])
-}
-
 func awaitHealth(t *testing.T, base string) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(5 * time.Millisecond) {
@@ -128,7 +119,7 @@ func slowOrder(t *testing.T, base string) (finish func() (*http.Response, error)
 // TestShopUnitEndsGracefully: after SIGTERM a unit finishes what it has begun and
 // takes nothing new.
 func TestShopUnitEndsGracefully(t *testing.T) {
-	address := freeAddress(t)
+	address := shoptest.Address(t)
 	base := "http://" + address
 	unit, _, _ := startShop(t, t.TempDir(), address, nil)
 	awaitHealth(t, base)
@@ -171,7 +162,7 @@ func TestShopUnitReportsWhenItIsStopped(t *testing.T) {
 		"stopped, and logs requests": {map[string]string{kit.KnobLogging: kit.LogRequests}, stop,
 			`"unit":"shop","operation":"GET /health","status":200`},
 	} {
-		address := freeAddress(t)
+		address := shoptest.Address(t)
 		unit, commands, said := startShop(t, t.TempDir(), address, c.knobs)
 		awaitHealth(t, "http://"+address)
 		if _, err := io.WriteString(commands, c.word); err != nil {
@@ -187,7 +178,7 @@ func TestShopUnitReportsWhenItIsStopped(t *testing.T) {
 
 // TestShopUnitLogsWhyItFails: the client gets a 500 without the cause, and standard error has it.
 func TestShopUnitLogsWhyItFails(t *testing.T) {
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := t.TempDir(), shoptest.Address(t)
 	unit, commands, said := startShop(t, dir, address, nil)
 	awaitHealth(t, "http://"+address)
 	place, err := database.ParsePlace("sqlite://" + dir + "/data")

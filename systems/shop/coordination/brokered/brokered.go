@@ -109,14 +109,8 @@ func reply[E events.OfOrder](
 		Asks: func(e E) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) }}.Reaction()
 }
 
-// refusal is a reply that says why the order is to be rejected.
-type refusal interface {
-	events.OfOrder
-	GetRejection() *shoppb.Rejection
-}
-
 // rejection makes the reaction to the last reply of an order that is rejected. There are few of them.
-func rejection[E refusal](all sagas, from string, book *orders.Book) reacting.Reaction {
+func rejection[E reacting.Refusal](all sagas, from string, book *orders.Book) reacting.Reaction {
 	return reacting.Single(func(ctx context.Context, s reacting.Scope, e E) (events.Event, error) {
 		moved, err := s.Take(ctx, e.GetOrder(), steps.Alone(all.move(from, rejected)))
 		if err != nil || !moved {

@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/coordination/reacting"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // Inventory makes the reactions of the inventory to its commands, on its database. With views it also
@@ -55,7 +56,7 @@ func Shipping(db *database.DB, component coordination.Shipping, sender reacting.
 
 // compensation makes the reaction to commands that undo a step. There are few of them.
 func compensation[E events.OfOrder](
-	undo func(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error), done func(e E) events.Event,
+	undo steps.Ask[*shoppb.StepRequest], done func(e E) events.Event,
 ) reacting.Reaction {
 	return reacting.Single(func(ctx context.Context, s reacting.Scope, e E) (events.Event, error) {
 		taken, err := s.Take(ctx, e.GetOrder(), undo)

@@ -31,6 +31,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
+	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
 // scope is the transaction of a reaction.
@@ -70,15 +71,8 @@ func Inventory(
 			_, err := s.Take(ctx, e.GetOrder(), component.Release)
 			return nil, err
 		}),
-		// It undoes the sale, also where it is told before the confirmation; where it is
-		// told before the order, it forbids it.
-		reacting.Single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
-			taken, err := s.Take(ctx, e.GetOrder(), component.Commit, component.Restock)
-			if err == nil && !taken {
-				_, err = s.Take(ctx, e.GetOrder(), component.Release)
-			}
-			return nil, err
-		}),
+		// It undoes the sale, also where it is told before the confirmation.
+		cancellation(component.Release, component.Commit, component.Restock),
 	)
 }
 
@@ -86,14 +80,7 @@ func Inventory(
 func Payments(db *database.DB, component coordination.Payments, sender reacting.Sender) reacting.Handler {
 	return reacting.Handle(db, sender, nil,
 		reacting.Capture[*shoppb.StockReserved](component),
-		// It undoes the payment; where it is told before the payment, it forbids it.
-		reacting.Single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
-			taken, err := s.Take(ctx, e.GetOrder(), component.Refund)
-			if err == nil && !taken {
-				_, err = s.Take(ctx, e.GetOrder(), component.Void)
-			}
-			return nil, err
-		}),
+		cancellation(component.Void, component.Refund),
 	)
 }
 
@@ -101,11 +88,22 @@ func Payments(db *database.DB, component coordination.Payments, sender reacting.
 func Shipping(db *database.DB, component coordination.Shipping, sender reacting.Sender) reacting.Handler {
 	return reacting.Handle(db, sender, nil,
 		reacting.Ship[*shoppb.PaymentCaptured](component),
-		reacting.Single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
-			_, err := s.Take(ctx, e.GetOrder(), component.Recall)
-			return nil, err
-		}),
+		cancellation(nil, component.Recall),
 	)
+}
+
+// cancellation makes the reaction to a cancelled order: it takes steps, or else, where it is told before the
+// order, one that forbids it; nil: the steps do that.
+func cancellation(
+	forbid steps.Ask[*shoppb.StepRequest], undo ...steps.Ask[*shoppb.StepRequest],
+) reacting.Reaction {
+	return reacting.Single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
+		taken, err := s.Take(ctx, e.GetOrder(), undo...)
+		if err == nil && !taken && forbid != nil {
+			_, err = s.Take(ctx, e.GetOrder(), forbid)
+		}
+		return nil, err
+	})
 }
 
 // Orders makes the reactions of the orders, on their database: they confirm or reject
@@ -121,12 +119,14 @@ func Orders(
 			Asks: func(e *shoppb.OrderShipped) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) },
 			Done: func(e *shoppb.OrderShipped) events.Event { return reacting.Confirmed(e.GetOrder()) },
 		}.Reaction(),
-		reacting.Single(func(ctx context.Context, s scope, e *shoppb.StockRefused) (events.Event, error) {
-			return s.Reject(ctx, book, e.GetOrder(), e.GetRejection())
-		}),
-		reacting.Single(func(ctx context.Context, s scope, e *shoppb.PaymentDeclined) (events.Event, error) {
-			return s.Reject(ctx, book, e.GetOrder(), e.GetRejection())
-		}),
+		rejection[*shoppb.StockRefused](book), rejection[*shoppb.PaymentDeclined](book),
 		reacting.Keep(keep),
 	)
+}
+
+// rejection makes the reaction to events of a refusal: the order is rejected.
+func rejection[E reacting.Refusal](book *orders.Book) reacting.Reaction {
+	return reacting.Single(func(ctx context.Context, s scope, e E) (events.Event, error) {
+		return s.Reject(ctx, book, e.GetOrder(), e.GetRejection())
+	})
 }

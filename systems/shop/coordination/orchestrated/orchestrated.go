@@ -156,20 +156,17 @@ func inTurn(steps ...func() error) error {
 	return nil
 }
 
-// Recover takes over sagas whose lease is over. It returns how many it ended, and the
-// errors of the others, which stay on record.
-func (c *Coordinator) Recover(ctx context.Context) (ended int, err error) {
+// Recover takes over sagas whose lease is over. It returns the errors of those that it could not end, which
+// stay on record.
+func (c *Coordinator) Recover(ctx context.Context) error {
 	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro())
 	errs := []error{err}
 	for _, saga := range abandoned {
-		switch err := c.resume(ctx, saga); {
-		case err == nil:
-			ended++
-		case !errors.Is(err, orders.ErrOvertaken):
+		if err := c.resume(ctx, saga); !errors.Is(err, orders.ErrOvertaken) {
 			errs = append(errs, err)
 		}
 	}
-	return ended, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // resume repeats a saga from its first step.
@@ -204,5 +201,5 @@ func (c *Coordinator) resume(ctx context.Context, saga orders.Underway) error {
 
 // Run recovers abandoned sagas until the context ends; see orders.Repeat.
 func (c *Coordinator) Run(ctx context.Context, logError func(error)) {
-	orders.Repeat(ctx, func(ctx context.Context) error { _, err := c.Recover(ctx); return err }, logError)
+	orders.Repeat(ctx, c.Recover, logError)
 }

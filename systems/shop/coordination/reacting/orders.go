@@ -15,6 +15,12 @@ func Confirmed(order *shoppb.Order) *shoppb.OrderConfirmed {
 	return &shoppb.OrderConfirmed{Order: coordination.Advanced(order, shop.StateConfirmed, nil)}
 }
 
+// Refusal is a message that says why its order is to be rejected.
+type Refusal interface {
+	events.OfOrder
+	GetRejection() *shoppb.Rejection
+}
+
 // Reject rejects a pending order and returns its event; nil if the order is in another state.
 func (s Scope) Reject(
 	ctx context.Context, book *orders.Book, order *shoppb.Order, why *shoppb.Rejection,

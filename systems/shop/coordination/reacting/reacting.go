@@ -280,8 +280,7 @@ func (s Scope) ask(
 // Take takes steps for an order that no rule of the shop refuses. It reports false if they
 // came too late.
 func (s Scope) Take(
-	ctx context.Context, order *shoppb.Order, all ...func(context.Context,
-		*shoppb.StepRequest) (*shoppb.StepResponse, error),
+	ctx context.Context, order *shoppb.Order, all ...steps.Ask[*shoppb.StepRequest],
 ) (bool, error) {
 	outcomes, err := s.ask(ctx, 1, func(ctx context.Context) ([]steps.Outcome, error) {
 		for _, step := range all {
