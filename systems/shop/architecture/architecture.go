@@ -297,8 +297,13 @@ func replicate(units []Unit, settings map[string]string) error {
 		return err
 	}
 	var mistakes []error
+	named := map[string]bool{}
 	for part := range strings.SplitSeq(text, ",") {
 		name, count, _ := strings.Cut(part, "=")
+		if named[name] {
+			mistakes = append(mistakes, fmt.Errorf("replicas %q names the unit %q twice", text, name))
+		}
+		named[name] = true
 		i := slices.IndexFunc(units, func(u Unit) bool { return u.Name == name })
 		if i < 0 {
 			mistakes = append(mistakes, fmt.Errorf("replicas %q: there is no unit %q", text, name))

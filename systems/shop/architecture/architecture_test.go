@@ -103,6 +103,7 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"component twice": {Sync, map[string]string{KnobPlacement: "orders,orders"},
 			"orders into two units"},
 		"no such unit": {Sync, map[string]string{KnobReplicas: "shop=2"}, `no unit "shop"`},
+		"a unit twice": {Sync, map[string]string{KnobReplicas: "orders=2,orders=3"}, `the unit "orders" twice`},
 		"no replicas":  {Sync, map[string]string{KnobReplicas: "0"}, "use 1 to 20"},
 		"pool":         {Monolith, map[string]string{KnobPool: "many"}, "use 1 to 200"},
 		"prefetch":     {Async, map[string]string{KnobPrefetch: "0"}, "use 1 to 10000"},

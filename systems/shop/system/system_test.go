@@ -173,6 +173,9 @@ func TestPointsThatCannotBePlayed(t *testing.T) {
 			"has no objective"},
 		"no customers": {variant("monolith", nil), map[string]float64{lab.FactorRate: 1, Customers: 0},
 			"customers 0"},
+		"half a page": {variant("sync", nil), map[string]float64{lab.FactorRate: 1, Reads: 1.5}, "whole number"},
+		"more changes and cancellations than orders": {variant("sync", nil),
+			map[string]float64{lab.FactorRate: 1, Cancelled: 20, Repriced: 80}, "leave 10 percent"},
 		"no such thing": {variant("duolith", nil), map[string]float64{lab.FactorRate: 1},
 			`no architecture "duolith"`},
 	} {
