@@ -24,9 +24,9 @@ type eventParts struct {
 	documents document.Config
 	// A test that breaks something wraps clients of the broker, and expects
 	// complaints.
-	wrap     func(broker.Client) broker.Client
-	wrapDocs func(document.Store) document.Store
-	commands bool // the orders drive their sagas over the broker
+	wrap        func(broker.Client) broker.Client
+	wrapDocs    func(document.Store) document.Store
+	commands    bool                            // the orders drive their sagas over the broker
 	wrapCatalog func(shop.Catalog) shop.Catalog // wraps what is read in front
 	logError    func(error)
 }
