@@ -319,7 +319,8 @@ func replicate(units []Unit, settings map[string]string) error {
 // Topology returns the queues of the events that the design uses.
 func (d Design) Topology() broker.Topology {
 	return events.Topology(events.Purposes{Saga: d.Coordination == Choreographed,
-		Commands: d.Coordination == Brokered, Views: d.Views == FromDocuments, Reference: d.Reference == Replicated})
+		Commands: d.Coordination == Brokered, Views: d.Views == FromDocuments,
+		Reference: d.Reference == Replicated})
 }
 
 // OverBroker reports whether the steps of an order go over the broker: clients are answered while their order

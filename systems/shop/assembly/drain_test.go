@@ -60,7 +60,7 @@ func TestASagaThatCompensatesIsWaitedFor(t *testing.T) {
 		schema.Sagas)
 	l := look{unit: &unit{design: architecture.Design{Coordination: architecture.Brokered}}}
 	for i, state := range []string{"confirmed", "recalling", "undone"} {
-		shoptest.Exec(t, db, "INSERT INTO sagas (order_id, state, journal) VALUES (?, ?, '')", strconv.Itoa(i), state)
+		shoptest.Exec(t, db, "INSERT INTO sagas VALUES (?, ?, '')", strconv.Itoa(i), state)
 	}
 	if open, err := l.driven(t.Context(), db); !open || err != nil {
 		t.Errorf("a saga recalls a parcel: open %t, %v", open, err)

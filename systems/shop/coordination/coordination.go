@@ -94,8 +94,8 @@ func Rejected(order *shoppb.Order, reason *shoppb.Rejection) *shoppb.Order {
 	return rejected
 }
 
-// Advanced returns a copy of a pending order in its next state, as it is on record then. It has a reason if it
-// is rejected.
+// Advanced returns a copy of a pending order in its next state, as it is on record then. A rejected one has a
+// reason.
 func Advanced(order *shoppb.Order, state shop.State, reason *shoppb.Rejection) *shoppb.Order {
 	next := proto.CloneOf(order)
 	next.State, next.Rejection, next.Version = string(state), reason, order.GetVersion()+1

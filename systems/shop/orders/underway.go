@@ -50,8 +50,8 @@ const (
 	entryUndone = "undone" // all its steps are compensated
 )
 
-// Repeat has a coordinator look for abandoned orders, at once and then again and again until the context ends.
-// It passes errors to logError, and tries again.
+// Repeat has a coordinator look for abandoned orders, at once and then again and again until the context
+// ends. It passes errors to logError, and tries again.
 func Repeat(ctx context.Context, look func(context.Context) error, logError func(error)) {
 	ticker := time.NewTicker(Lease / 5)
 	defer ticker.Stop()
