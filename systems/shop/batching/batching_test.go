@@ -59,10 +59,11 @@ func (c *crowd) call(ctx context.Context, n int) error {
 	return err
 }
 
-func (c *crowd) waiting() int {
-	c.batcher.mu.Lock()
-	defer c.batcher.mu.Unlock()
-	return len(c.batcher.waiting)
+// count returns how many calls wait.
+func (b *Batcher[Q]) count() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
 }
 
 // occupy has as many calls under way as there may be, until release.
@@ -93,7 +94,7 @@ func (c *crowd) play(t *testing.T, calls int) []error {
 	for n := range calls {
 		all.Go(func() { errs[n] = c.call(t.Context(), n) })
 	}
-	awaitCalls(t, c.waiting, calls)
+	awaitCalls(t, c.batcher.count, calls)
 	close(c.release)
 	all.Wait()
 	return errs

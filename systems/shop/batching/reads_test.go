@@ -102,12 +102,6 @@ func behind(
 	return errs
 }
 
-func (b *Batcher[Q]) count() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.waiting)
-}
-
 // TestQuotesShareCalls: each gets its own products in its own order, with no more calls
 // than they need together; where one is unknown, that is told to whom it concerns.
 func TestQuotesShareCalls(t *testing.T) {

@@ -118,6 +118,18 @@ func LookUp(
 	return withPrices(order, quote.GetProducts()), customer, nil
 }
 
+// OnRecord returns an order that is on record with its prices, and its customer.
+func OnRecord(
+	ctx context.Context, book *orders.Book, customers shop.Customers, id string,
+) (*shoppb.Order, *shoppb.Customer, error) {
+	order, err := book.Get(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	customer, err := customers.GetCustomer(ctx, &shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
+	return order, customer, err
+}
+
 // Refuse records a new order that err, a rule of the shop, rejects. It returns any other error.
 func Refuse(ctx context.Context, book *orders.Book, order *shoppb.Order, err error) (*shoppb.Order, error) {
 	reason, refused := shop.Rejects(err)

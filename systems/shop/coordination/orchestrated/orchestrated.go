@@ -186,12 +186,7 @@ func (c *Coordinator) resume(ctx context.Context, saga orders.Underway) error {
 		}
 		return c.book.Arrive(ctx, saga)
 	}
-	order, err := c.book.Get(ctx, saga.Order)
-	if err != nil {
-		return err
-	}
-	customer, err := c.components.Customers.GetCustomer(ctx,
-		&shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
+	order, customer, err := coordination.OnRecord(ctx, c.book, c.components.Customers, saga.Order)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/coordination"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
@@ -70,12 +71,7 @@ func (c *Coordinator) resume(ctx context.Context, u orders.Underway) error {
 	if err != nil {
 		return err
 	}
-	order, err := c.book.Get(within, u.Order)
-	if err != nil {
-		return err
-	}
-	customer, err := c.customers.GetCustomer(within,
-		&shoppb.GetCustomerRequest{CustomerId: order.GetCustomerId()})
+	order, customer, err := coordination.OnRecord(within, c.book, c.customers, u.Order)
 	if err != nil {
 		return err
 	}
