@@ -1,14 +1,16 @@
 package cache
 
 import (
-	"container/list"
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -19,8 +21,8 @@ const Memory = "memory"
 // memoryBytes is its limit where its address has none: the same as a server's.
 const memoryBytes = 64 << 20
 
-// entryBytes is about what an entry takes beside its key and its value: the element of
-// the list, the entry, and its share of the map.
+// entryBytes is about what an entry takes beside its key and its value: that of the list, and its share of the
+// map.
 const entryBytes = 160
 
 // memory is a cache of this process: the entry that was not used for the longest time
@@ -28,28 +30,27 @@ const entryBytes = 160
 type memory struct {
 	mu      sync.Mutex
 	room    int64 // in bytes
-	entries map[string]*list.Element
-	used    *list.List // of entry, the one used last in front
+	entries *simplelru.LRU[string, entry]
 }
 
 type entry struct {
-	key   string
 	value []byte
 	until time.Time // zero: for as long as there is room
 }
 
-func (e entry) size() int64 { return int64(len(e.key)+len(e.value)) + entryBytes }
+func size(key string, e entry) int64 { return int64(len(key)+len(e.value)) + entryBytes }
 
-func openMemory(u *url.URL) (*memory, error) {
-	m := &memory{room: memoryBytes, entries: map[string]*list.Element{}, used: list.New()}
+func openMemory(u *url.URL) (m *memory, err error) {
+	m = &memory{room: memoryBytes}
 	if text := u.Query().Get("bytes"); text != "" {
-		room, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || room < 0 {
+		m.room, err = strconv.ParseInt(text, 10, 64)
+		if err != nil || m.room < 0 {
 			return nil, fmt.Errorf("bytes is %q: give how many bytes it may keep", text)
 		}
-		m.room = room
 	}
-	return m, nil
+	// It bounds how many entries there are, not their bytes: set does.
+	m.entries, err = simplelru.NewLRU(math.MaxInt, func(key string, e entry) { m.room += size(key, e) })
+	return m, err
 }
 
 func (m *memory) get(_ context.Context, keys []string) (map[string][]byte, error) {
@@ -57,35 +58,29 @@ func (m *memory) get(_ context.Context, keys []string) (map[string][]byte, error
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, key := range keys {
-		element, found := m.entries[key]
-		if !found {
-			continue
+		e, found := m.entries.Get(key)
+		switch {
+		case !found:
+		case !e.until.IsZero() && !now.Before(e.until):
+			m.entries.Remove(key)
+		default:
+			values[key] = slices.Clone(e.value)
 		}
-		e := element.Value.(entry)
-		if !e.until.IsZero() && !now.Before(e.until) {
-			m.drop(element)
-			continue
-		}
-		m.used.MoveToFront(element)
-		values[key] = slices.Clone(e.value)
 	}
 	return values, nil
 }
 
 func (m *memory) set(_ context.Context, key string, value []byte, seconds int) error {
-	e := entry{key: key, value: append([]byte{}, value...)}
+	e := entry{value: append([]byte{}, value...)}
 	if seconds > 0 {
 		e.until = time.Now().Add(time.Duration(seconds) * time.Second)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if before, found := m.entries[key]; found {
-		m.drop(before)
-	}
-	m.entries[key] = m.used.PushFront(e)
-	m.room -= e.size()
-	for m.room < 0 {
-		m.drop(m.used.Back())
+	m.entries.Remove(key)
+	m.entries.Add(key, e)
+	for m.room -= size(key, e); m.room < 0; {
+		m.entries.RemoveOldest()
 	}
 	return nil
 }
@@ -94,18 +89,9 @@ func (m *memory) remove(_ context.Context, keys []string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, key := range keys {
-		if element, found := m.entries[key]; found {
-			m.drop(element)
-		}
+		m.entries.Remove(key)
 	}
 	return nil
-}
-
-// drop makes room; the lock is held.
-func (m *memory) drop(element *list.Element) {
-	e := m.used.Remove(element).(entry)
-	delete(m.entries, e.key)
-	m.room += e.size()
 }
 
 func (m *memory) close() error { return nil }

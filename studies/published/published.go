@@ -2,12 +2,14 @@ package published
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -15,26 +17,10 @@ import (
 // Schema versions the files of this package.
 const Schema = "cleave-published/1"
 
-//go:embed mendonca2024.json
-var mendonca2024 []byte
+//go:embed *.json
+var files embed.FS
 
-//go:embed rego2021.json
-var rego2021 []byte
-
-//go:embed costa2022.json
-var costa2022 []byte
-
-//go:embed fama2021.json
-var fama2021 []byte
-
-//go:embed flygare2017.json
-var flygare2017 []byte
-
-//go:embed ueda2016.json
-var ueda2016 []byte
-
-//go:embed zhao2025.json
-var zhao2025 []byte
+const suffix = ".json"
 
 // Study is everything that one study printed.
 type Study struct {
@@ -112,28 +98,23 @@ const StatusWrong = "wrong"
 
 // Names lists the studies whose figures are held.
 func Names() []string {
-	return []string{"costa2022", "fama2021", "flygare2017", "mendonca2024", "rego2021", "ueda2016", "zhao2025"}
+	names, err := fs.Glob(files, "*"+suffix)
+	if err != nil {
+		return nil // the pattern is a constant, and right
+	}
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, suffix)
+	}
+	return names
 }
 
 // Load returns the named study, or an error that lists the ones there are.
 func Load(name string) (*Study, error) {
-	switch name {
-	case "costa2022":
-		return Parse(costa2022)
-	case "fama2021":
-		return Parse(fama2021)
-	case "flygare2017":
-		return Parse(flygare2017)
-	case "mendonca2024":
-		return Parse(mendonca2024)
-	case "rego2021":
-		return Parse(rego2021)
-	case "ueda2016":
-		return Parse(ueda2016)
-	case "zhao2025":
-		return Parse(zhao2025)
+	data, err := files.ReadFile(name + suffix)
+	if err != nil {
+		return nil, fmt.Errorf("no published figures of study %q: there are those of %v", name, Names())
 	}
-	return nil, fmt.Errorf("no published figures of study %q: there are those of %v", name, Names())
+	return Parse(data)
 }
 
 // Parse reads and validates one file. Every mistake is reported.

@@ -18,10 +18,7 @@ type recomputation struct {
 
 func load(t *testing.T) recomputation {
 	t.Helper()
-	s, err := Load("rego2021")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := loadStudy(t, "rego2021")
 	r := recomputation{s, map[string]map[string][]float64{}}
 	for _, f := range s.Figures {
 		if f.Ours.Quantity != Run {
@@ -288,7 +285,11 @@ func TestNegativeFixedCostsAreImpossible(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	good := string(rego2021)
+	data, err := files.ReadFile("rego2021.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(data)
 	tests := []struct{ name, old, with, says string }{
 		{"another schema", Schema, "cleave-published/0", "schema"},
 		{"unknown field", `"study": `, `"studie": `, "unknown field"},
