@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -54,18 +55,31 @@ func (db *DB) note(ctx context.Context, s Statement, began begun) {
 	}
 	from := began.at
 	if got := began.traced.at; !got.IsZero() {
-		span(ctx, "wait for a connection", lab.SegmentQueueing, from).End(trace.WithTimestamp(got))
+		_, waiting := beginSpan(ctx, "wait for a connection", lab.SegmentQueueing, from)
+		waiting.End(trace.WithTimestamp(got))
 		from = got
 	}
-	span(ctx, subject(s.Text), lab.SegmentDatabase, from).End()
+	_, span := beginSpan(ctx, subject(s.Text), lab.SegmentDatabase, from)
+	span.End()
 }
 
-// span begins a span of the traced operation of ctx.
-func span(ctx context.Context, name string, kind lab.SegmentKind, from time.Time) trace.Span {
-	_, made := trace.SpanFromContext(ctx).TracerProvider().Tracer("database").Start(ctx, name,
+// BeginSpan begins the span of a call to a store, named by its verb and what it is about: the operation waits
+// for the store. The span does nothing where the operation is not traced.
+func BeginSpan(ctx context.Context, verb, about string) (context.Context, trace.Span) {
+	if !trace.SpanFromContext(ctx).IsRecording() {
+		return ctx, noop.Span{}
+	}
+	return beginSpan(ctx, verb+" "+about, lab.SegmentDatabase, time.Now())
+}
+
+// beginSpan begins a span of the traced operation of ctx.
+func beginSpan(
+	ctx context.Context, name string, kind lab.SegmentKind, from time.Time,
+) (context.Context, trace.Span) {
+	inside, span := trace.SpanFromContext(ctx).TracerProvider().Tracer("backing").Start(ctx, name,
 		trace.WithTimestamp(from), trace.WithSpanKind(trace.SpanKindClient))
-	made.SetAttributes(attribute.String(lab.SegmentAttribute, string(kind)))
-	return made
+	span.SetAttributes(attribute.String(lab.SegmentAttribute, string(kind)))
+	return inside, span
 }
 
 // subject returns what a statement does and to which table: "INSERT orders".

@@ -5,11 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
-
-	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/backing/database"
 )
 
 // client checks what its driver is asked for, and says what has failed. It makes a span of
@@ -58,7 +54,7 @@ func (c *client) collection(name string) (Collection, error) {
 
 // Upsert implements Store.
 func (c *client) Upsert(ctx context.Context, collection string, documents ...Document) (int, error) {
-	ctx, span := begin(ctx, "upsert", collection)
+	ctx, span := database.BeginSpan(ctx, "upsert", collection)
 	defer span.End()
 	if _, err := c.collection(collection); err != nil {
 		return 0, err
@@ -72,7 +68,7 @@ func (c *client) Upsert(ctx context.Context, collection string, documents ...Doc
 
 // Get implements Store.
 func (c *client) Get(ctx context.Context, collection, id string) (Document, error) {
-	ctx, span := begin(ctx, "get", collection)
+	ctx, span := database.BeginSpan(ctx, "get", collection)
 	defer span.End()
 	if _, err := c.collection(collection); err != nil {
 		return Document{}, err
@@ -86,7 +82,7 @@ func (c *client) Get(ctx context.Context, collection, id string) (Document, erro
 
 // GetMany implements Store.
 func (c *client) GetMany(ctx context.Context, collection string, ids ...string) ([]Document, error) {
-	ctx, span := begin(ctx, "get", collection)
+	ctx, span := database.BeginSpan(ctx, "get", collection)
 	defer span.End()
 	if _, err := c.collection(collection); err != nil || len(ids) == 0 {
 		return nil, err
@@ -103,7 +99,7 @@ func (c *client) GetMany(ctx context.Context, collection string, ids ...string) 
 
 // Find implements Store.
 func (c *client) Find(ctx context.Context, collection string, query Query) ([]Document, error) {
-	ctx, span := begin(ctx, "find", collection)
+	ctx, span := database.BeginSpan(ctx, "find", collection)
 	defer span.End()
 	declared, err := c.collection(collection)
 	if err == nil {
@@ -128,17 +124,4 @@ func (c *client) Clear(ctx context.Context, collection string) error {
 		return fmt.Errorf("clear %s: %w", collection, err)
 	}
 	return nil
-}
-
-// begin begins the span of a call; one that does nothing where the operation is not
-// traced.
-func begin(ctx context.Context, verb, collection string) (context.Context, trace.Span) {
-	around := trace.SpanFromContext(ctx)
-	if !around.IsRecording() {
-		return ctx, noop.Span{}
-	}
-	inside, span := around.TracerProvider().Tracer("document").Start(ctx, verb+" "+collection,
-		trace.WithSpanKind(trace.SpanKindClient))
-	span.SetAttributes(attribute.String(lab.SegmentAttribute, string(lab.SegmentDatabase)))
-	return inside, span
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/spans"
 )
 
@@ -51,7 +52,7 @@ func TestWhatIsNotTracedCostsNothing(t *testing.T) {
 	ctx := t.Context()
 	collection := "orders"
 	if n := testing.AllocsPerRun(100, func() {
-		_, span := begin(ctx, "upsert", collection)
+		_, span := database.BeginSpan(ctx, "upsert", collection)
 		span.End()
 	}); n != 0 {
 		t.Errorf("a call that is not traced allocates %v times for that", n)

@@ -11,11 +11,8 @@ import (
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/backing/database"
 )
 
 // cassandra speaks to one node. The driver prepares statements and keeps them.
@@ -38,7 +35,7 @@ func openCassandra(ctx context.Context, address *url.URL, options Options) (driv
 	if err != nil {
 		return nil, err
 	}
-	defer home.Close()
+	defer closeSession(home)
 	if err := checkDurable(ctx, home, address); err != nil {
 		return nil, err
 	}
@@ -151,14 +148,16 @@ func (c cassandra) insert(ctx context.Context, table *statements, key [16]byte, 
 	for _, value := range values {
 		arguments = append(arguments, value)
 	}
-	defer beginSpan(ctx, "INSERT "+table.Name).End()
+	ctx, span := database.BeginSpan(ctx, "INSERT", table.Name)
+	defer span.End()
 	return cassandraFailure(c.retryCanceled(ctx, func() error {
 		return c.session.Query("INSERT"+table.insert, arguments...).ExecContext(ctx)
 	}))
 }
 
 func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error) {
-	defer beginSpan(ctx, "SELECT "+table.Name).End()
+	ctx, span := database.BeginSpan(ctx, "SELECT", table.Name)
+	defer span.End()
 	values := make([][]byte, len(table.Columns))
 	err := c.retryCanceled(ctx, func() error {
 		return c.session.Query(table.get, gocql.UUID(key)).ScanContext(ctx, destinations(values)...)
@@ -167,19 +166,6 @@ func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([]
 		return nil, nil
 	}
 	return values, cassandraFailure(err)
-}
-
-// beginSpan begins the span of a statement, as package database names it; one that does nothing where the
-// operation is not traced.
-func beginSpan(ctx context.Context, statement string) trace.Span {
-	around := trace.SpanFromContext(ctx)
-	if !around.IsRecording() {
-		return noop.Span{}
-	}
-	_, span := around.TracerProvider().Tracer("wide").Start(ctx, statement,
-		trace.WithSpanKind(trace.SpanKindClient))
-	span.SetAttributes(attribute.String(lab.SegmentAttribute, string(lab.SegmentDatabase)))
-	return span
 }
 
 // retryCanceled runs a statement, which may be repeated, and runs it again if the driver's connection has
@@ -215,19 +201,23 @@ func (c cassandra) page(
 // closePatience bounds the driver's closing of a session.
 const closePatience = 10 * time.Second
 
-// close leaves a session that the driver does not close in time to the end of the process: gocql 2.1.2 waits
-// for ever where it is just making its control connection again, which waits for what Close has stopped.
 func (c cassandra) close() error {
+	closeSession(c.session)
+	return nil
+}
+
+// closeSession leaves a session that the driver does not close in time to the end of the process: gocql 2.1.2
+// waits for ever where it is just making its control connection again, which waits for what Close has stopped.
+func closeSession(session *gocql.Session) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		c.session.Close()
+		session.Close()
 	}()
 	select {
 	case <-closed:
 	case <-time.After(closePatience):
 	}
-	return nil
 }
 
 // cassandraFailure tells a statement that the server finds wrong from a server that does

@@ -61,7 +61,8 @@ func logging(t *testing.T, x *bench) {
 	}
 }
 
-// unencodable: an answer that cannot be encoded is a failure inside of the callee, and its cause is reported.
+// unencodable: an answer that cannot be encoded is a failure inside of the callee, and its cause is reported. A
+// request that cannot be is no sign of a callee that is away.
 func unencodable(t *testing.T, x *bench) {
 	var causes []string
 	x.logError = func(err error) { causes = append(causes, err.Error()) }
@@ -69,6 +70,9 @@ func unencodable(t *testing.T, x *bench) {
 	x.begin(t)
 	if _, err := x.client.List(within(t), &grpc_health_v1.HealthListRequest{}); kind(err) != rpc.Internal {
 		t.Errorf("%v, want the fault %s", err, rpc.Internal)
+	}
+	if _, err := x.check(within(t), "\xff"); kind(err) != rpc.Internal {
+		t.Errorf("a request that cannot be encoded: %v, want the fault %s", err, rpc.Internal)
 	}
 	x.end(t)
 	if len(causes) != 1 || !strings.Contains(causes[0], "encode *grpc_health_v1.HealthListResponse: ") {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
@@ -31,39 +32,24 @@ func newInbox(db *database.DB) *inbox {
 		})}
 }
 
-// add notes messages, in the transaction that the context carries, and returns how many are new. Of two that
-// add the same message at the same time one waits for the other's end.
-func (i *inbox) add(ctx context.Context, consumer string, ids []string) (int64, error) {
-	added, now := int64(0), time.Now().UnixMicro()
-	for len(ids) > 0 {
-		n := min(len(ids), stride)
-		args := make([]any, 0, 3*n)
-		for _, id := range ids[:n] {
-			args = append(args, consumer, id, now)
-		}
-		count, err := i.db.Exec(ctx, i.insert[n], args...)
-		if err != nil {
-			return 0, fmt.Errorf("note in the inbox of %s: %w", consumer, err)
-		}
-		added, ids = added+count, ids[n:]
-	}
-	return added, nil
-}
-
 // errRepeats means that some messages of a batch came before.
 var errRepeats = errors.New("some of the messages came before")
 
-// first notes messages, all of which must be new.
+// first notes messages, all of which must be new, in the transaction that the context carries. Of two that note
+// the same message at the same time one waits for the other's end.
 func (i *inbox) first(ctx context.Context, consumer string, messages []broker.Message) error {
-	ids := make([]string, len(messages))
-	for n := range messages {
-		ids[n] = messages[n].ID
+	values, now := make([]any, 0, 3*len(messages)), time.Now().UnixMicro()
+	for _, m := range messages {
+		values = append(values, consumer, m.ID, now)
 	}
-	added, err := i.add(ctx, consumer, ids)
-	if err == nil && added != int64(len(ids)) {
-		err = errRepeats
+	added, err := i.db.ExecRows(ctx, i.insert, 3, values)
+	switch {
+	case err != nil:
+		return fmt.Errorf("note in the inbox of %s: %w", consumer, err)
+	case added != int64(len(messages)):
+		return errRepeats
 	}
-	return err
+	return nil
 }
 
 // unknown returns the messages that the consumer has not had.
@@ -71,8 +57,7 @@ func (i *inbox) unknown(
 	ctx context.Context, consumer string, messages []broker.Message,
 ) ([]broker.Message, error) {
 	had := map[string]bool{}
-	for begin := 0; begin < len(messages); begin += stride {
-		part := messages[begin:min(begin+stride, len(messages))]
+	for part := range slices.Chunk(messages, stride) {
 		args := []any{consumer}
 		for _, m := range part {
 			args = append(args, m.ID)
@@ -87,13 +72,7 @@ func (i *inbox) unknown(
 			return nil, fmt.Errorf("look into the inbox of %s: %w", consumer, err)
 		}
 	}
-	var fresh []broker.Message
-	for _, m := range messages {
-		if !had[m.ID] {
-			fresh = append(fresh, m)
-		}
-	}
-	return fresh, nil
+	return slices.DeleteFunc(slices.Clone(messages), func(m broker.Message) bool { return had[m.ID] }), nil
 }
 
 // prune removes the notes of a consumer that are older than a time, and returns

@@ -1,10 +1,12 @@
 package event
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 )
@@ -16,13 +18,13 @@ func TestInboxForgetsWhatIsOld(t *testing.T) {
 			t.Fatal(err)
 		}
 		notes := newInbox(db)
-		ids := make([]string, 150)
-		for n := range ids {
-			ids[n] = fmt.Sprint(n)
+		messages := make([]broker.Message, 150)
+		for n := range messages {
+			messages[n].ID = fmt.Sprint(n)
 		}
-		for consumer, came := range map[string][]string{"a": ids, "another": ids[:1]} {
-			if added, err := notes.add(t.Context(), consumer, came); err != nil || added != int64(len(came)) {
-				t.Fatalf("of %d messages of %s %d are new, %v", len(came), consumer, added, err)
+		for consumer, came := range map[string][]broker.Message{"a": messages, "another": messages[:1]} {
+			if err := notes.first(t.Context(), consumer, came); err != nil {
+				t.Fatalf("%d messages of %s: %v", len(came), consumer, err)
 			}
 		}
 		now := time.Now()
@@ -34,7 +36,7 @@ func TestInboxForgetsWhatIsOld(t *testing.T) {
 				t.Errorf("of the notes before %v %d are removed, want %d, %v", c.before, removed, c.removes, err)
 			}
 		}
-		if added, err := notes.add(t.Context(), "another", ids[:1]); err != nil || added != 0 {
+		if err := notes.first(t.Context(), "another", messages[:1]); !errors.Is(err, errRepeats) {
 			t.Errorf("the note of the other consumer is gone (%v)", err)
 		}
 	})

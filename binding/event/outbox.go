@@ -83,10 +83,8 @@ func (o *Outbox) write(ctx context.Context, messages []broker.Message) error {
 	for part := range slices.Chunk(messages, perRow) {
 		values = append(values, o.owner, pack(part))
 	}
-	for part := range slices.Chunk(values, 2*perInsert) {
-		if _, err := o.db.Exec(ctx, o.insert[len(part)/2], part...); err != nil {
-			return fmt.Errorf("write to the outbox: %w", err)
-		}
+	if _, err := o.db.ExecRows(ctx, o.insert, 2, values); err != nil {
+		return fmt.Errorf("write to the outbox: %w", err)
 	}
 	o.db.AfterCommit(ctx, o.notify)
 	return nil
@@ -137,21 +135,19 @@ func (o *Outbox) head(ctx context.Context, limit int) ([]row, error) {
 // remove forgets rows by position.
 func (o *Outbox) remove(ctx context.Context, positions []int64) error {
 	return o.db.Do(ctx, func(ctx context.Context) error {
-		for len(positions) > 0 {
-			n := min(len(positions), stride)
+		for part := range slices.Chunk(positions, stride) {
 			// The last position fills the statement up: so there is one text for all.
 			args := make([]any, stride)
 			for i := range args {
-				args[i] = positions[min(i, n-1)]
+				args[i] = part[min(i, len(part)-1)]
 			}
-			if n == 1 {
+			if len(part) == 1 {
 				args = args[:1]
 			}
 			text := "DELETE FROM outbox WHERE position IN (" + database.Placeholders(len(args)) + ")"
 			if _, err := o.db.Exec(ctx, text, args...); err != nil {
 				return fmt.Errorf("forget what was told: %w", err)
 			}
-			positions = positions[n:]
 		}
 		return nil
 	})

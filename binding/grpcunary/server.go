@@ -24,9 +24,9 @@ import (
 // Server answers calls. It implements grpc.ServiceRegistrar; services are
 // registered before Serve.
 type Server struct {
+	rpc.Methods
 	faults   rpc.Faults
 	maxBody  int
-	methods  map[string]method
 	messages messages
 	tracer   trace.TracerProvider // nil where nothing is traced
 	logError func(error)
@@ -42,18 +42,11 @@ type Server struct {
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// method is a method of a registered service.
-type method struct {
-	name string
-	desc grpc.MethodDesc
-	impl any
-}
-
 // NewServer makes a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	sum := rpc.Sum(rpc.Protobuf{}, options)
 	return &Server{
-		faults: faults, maxBody: min(maxBody, ourWindow-messagePrefix), methods: map[string]method{},
+		faults: faults, maxBody: min(maxBody, ourWindow-messagePrefix), Methods: rpc.Methods{},
 		messages: messages{codec: sum.Codec}, tracer: sum.Tracer, logError: sum.LogError,
 		begin: []hpack.HeaderField{{Name: ":status", Value: "200"},
 			{Name: "content-type", Value: contentTypeOf(sum.Codec)}},
@@ -62,16 +55,7 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	}
 }
 
-// RegisterService implements grpc.ServiceRegistrar. Methods that stream are left
-// out.
-func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	for _, m := range desc.Methods {
-		full := "/" + desc.ServiceName + "/" + m.MethodName
-		s.methods[full] = method{name: spans.Method(full), desc: m, impl: impl}
-	}
-}
-
-// Serve answers calls on the listener's connections until Stop or GracefulStop.
+// Serve answers calls on the listener's connections until Shutdown or Stop.
 func (s *Server) Serve(listener net.Listener) error {
 	s.mu.Lock()
 	closing := s.closing
@@ -281,12 +265,12 @@ func (c *served) contextOf(s *stream) (ctx context.Context, cancel context.Cance
 
 // carryOut calls the method and encodes its answer, or says why not.
 func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[]byte, *status.Status) {
-	m, known := s.methods[in.fields.path]
+	m, known := s.Methods[in.fields.path]
 	if !known {
 		return nil, status.Newf(codes.Unimplemented, "there is no %s here", in.fields.path)
 	}
 	unreadable := error(nil)
-	reply, err := m.desc.Handler(m.impl, ctx, func(message any) error {
+	reply, err := m.Handler(m.Impl, ctx, func(message any) error {
 		unreadable = s.messages.decode(in.body, message, call)
 		return unreadable
 	}, nil)
@@ -308,16 +292,6 @@ func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[
 // closes all connections. When the context ends first, the rest is cut off.
 func (s *Server) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.Stop)()
-	s.GracefulStop()
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("calls still running: %w", err)
-	}
-	return nil
-}
-
-// GracefulStop takes no more calls, waits for those that are being answered, or
-// for Stop, and closes all connections.
-func (s *Server) GracefulStop() {
 	open := s.close()
 	for _, c := range open {
 		c.mu.Lock()
@@ -333,6 +307,10 @@ func (s *Server) GracefulStop() {
 		c.mu.Unlock()
 	}
 	s.running.Wait()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("calls still running: %w", err)
+	}
+	return nil
 }
 
 // Stop closes all connections; calls that are being answered are cancelled.

@@ -84,7 +84,10 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	if err != nil {
 		_ = connection.Close() // the call has failed already
 		var refused *leanhttp.Error
-		if errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge {
+		switch {
+		case errors.Is(err, errEncode):
+			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: errEncode.Error()}, err)
+		case errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge:
 			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered: " + err.Error()}, err)
 		}
 		return c.lost(ctx, err)
@@ -165,15 +168,19 @@ func (c *Client) exchange(
 	}
 }
 
+// errEncode is a mistake of the caller, and no sign of a callee that is away.
+var errEncode = errors.New("the request cannot be encoded")
+
 // send writes the request.
 func (c *Client) send(ctx context.Context, connection *conn, method string, in any) error {
 	e := c.encoders.get()
 	defer c.encoders.put(e)
 	encoding := connection.call.Begin("encode", lab.SegmentEncoding)
-	if err := e.encode(c.codec, in); err != nil {
-		return fmt.Errorf("encode %T: %w", in, err)
-	}
+	err := e.encode(c.codec, in)
 	encoding.End()
+	if err != nil {
+		return fmt.Errorf("%w: %T: %w", errEncode, in, err)
+	}
 	out := append(e.out[:0], "POST "...)
 	out = append(out, method...)
 	out = append(out, " HTTP/1.1\r\nHost: cleave\r\nContent-Type: "...)
@@ -191,7 +198,7 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 	out = append(out, "\r\n\r\n"...)
 	out = append(out, e.body.Bytes()...)
 	e.out = out
-	_, err := connection.Write(out)
+	_, err = connection.Write(out)
 	return err
 }
 

@@ -27,22 +27,16 @@ const (
 // registered before Serve.
 type Server struct {
 	*leanhttp.Server
+	rpc.Methods
 	faults    rpc.Faults
 	codec     rpc.Codec
 	mediaType string // of messages
-	methods   map[string]method
 	encoders  encoders
 	tracer    trace.TracerProvider // nil where nothing is traced
 	logError  func(error)
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
-
-// method is a method of a registered service.
-type method struct {
-	desc grpc.MethodDesc
-	impl any
-}
 
 // requestTimeout bounds the time of a request that comes in parts. One that comes whole needs no deadline.
 const requestTimeout = 10 * time.Second
@@ -51,19 +45,11 @@ const requestTimeout = 10 * time.Second
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
 	sum := rpc.Sum(rpc.JSON{}, options)
 	s := &Server{faults: faults, codec: sum.Codec, mediaType: rpc.MediaType(sum.Codec),
-		methods: make(map[string]method), tracer: sum.Tracer, logError: sum.LogError}
+		Methods: rpc.Methods{}, tracer: sum.Tracer, logError: sum.LogError}
 	var err error
 	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: maxBody},
 		leanhttp.Patience{Request: requestTimeout, Answer: accept.AnswerTimeout}, s.answer, s.refuse)
 	return s, err
-}
-
-// RegisterService implements grpc.ServiceRegistrar. Methods that stream are left
-// out.
-func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	for _, m := range desc.Methods {
-		s.methods["/"+desc.ServiceName+"/"+m.MethodName] = method{desc: m, impl: impl}
-	}
 }
 
 // answer carries out one call.
@@ -93,7 +79,7 @@ func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last boo
 func (s *Server) carryOut(
 	ctx context.Context, e *encoder, request *leanhttp.Request, call *spans.Part,
 ) (status int) {
-	m, known := s.methods[string(request.Target)]
+	m, known := s.Methods[string(request.Target)]
 	if !known || string(request.Method) != http.MethodPost {
 		return s.fail(e, rpc.Fault{Kind: rpc.InvalidArgument,
 			Detail: fmt.Sprintf("there is no %s %s here", request.Method, request.Target)})
@@ -103,7 +89,7 @@ func (s *Server) carryOut(
 		return http.StatusUnsupportedMediaType
 	}
 	unreadable := error(nil)
-	reply, err := m.desc.Handler(m.impl, ctx, func(message any) error {
+	reply, err := m.Handler(m.Impl, ctx, func(message any) error {
 		decoding := call.Begin("decode", lab.SegmentEncoding)
 		unreadable = s.codec.Unmarshal(request.Body, message)
 		decoding.End()

@@ -16,3 +16,20 @@ func (Unary) NewStream(
 ) (grpc.ClientStream, error) {
 	return nil, errors.New("this binding carries calls of one message each way, no streams")
 }
+
+// Methods hold the methods of registered services by their full names, /package.Service/Method, for servers to
+// embed. Methods that stream are left out.
+type Methods map[string]Method
+
+// Method is a method of a service that was registered.
+type Method struct {
+	grpc.MethodDesc
+	Impl any
+}
+
+// RegisterService implements grpc.ServiceRegistrar.
+func (all Methods) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	for _, m := range desc.Methods {
+		all["/"+desc.ServiceName+"/"+m.MethodName] = Method{m, impl}
+	}
+}

@@ -142,16 +142,11 @@ func Begin(ctx context.Context, name string, kind lab.SegmentKind) (context.Cont
 	if !around.IsRecording() {
 		return ctx, nil
 	}
-	tracer := around.TracerProvider().Tracer(scope)
+	role := trace.SpanKindInternal
 	if kind == lab.SegmentTransport { // a way to another process is its client
-		inside, span := tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
-		return begun(inside, span, kind)
+		role = trace.SpanKindClient
 	}
-	inside, span := tracer.Start(ctx, name)
-	return begun(inside, span, kind)
-}
-
-func begun(inside context.Context, span trace.Span, kind lab.SegmentKind) (context.Context, *Part) {
+	inside, span := around.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(role))
 	span.SetAttributes(segment(kind))
 	return inside, &Part{span, inside}
 }
