@@ -102,7 +102,7 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	architecture, found := f.info.Architecture(v.Architecture)
 	if !found {
 		if v.Architecture != "" || f.planned {
-			known := namesOf(f.info.Architectures, func(a lab.Architecture) string { return a.Name })
+			known := NamesOf(f.info.Architectures, func(a lab.Architecture) string { return a.Name })
 			r.Problem(line, "variant %s: %s has no architecture %s", v.Name, f.info.Name,
 				unknown(v.Architecture, known, "it has"))
 		}
@@ -195,7 +195,7 @@ func (f *File) checkFactor(r *yamlfile.Reader, line int, factor string) {
 	if _, found := f.info.Parameter(factor); found {
 		return
 	}
-	known := namesOf(f.info.Parameters, func(p lab.Parameter) string { return p.Name })
+	known := NamesOf(f.info.Parameters, func(p lab.Parameter) string { return p.Name })
 	r.Problem(line, "%s has no parameter %s", f.info.Name, unknown(factor, known, "it has"))
 }
 
@@ -244,14 +244,14 @@ func (f *File) checkClaims(r *yamlfile.Reader) {
 }
 
 func (f *File) metricNames() []string {
-	return namesOf(f.Study.AllMetrics(), func(m lab.Metric) string { return m.Name })
+	return NamesOf(f.Study.AllMetrics(), func(m lab.Metric) string { return m.Name })
 }
 
 // checkClaimKind reports what a claim lacks for the test of its kind.
 func (f *File) checkClaimKind(r *yamlfile.Reader, line int, c lab.Claim) {
 	test, known := c.Kind.Test()
 	if !known {
-		kinds := namesOf(lab.ClaimTests(), func(t lab.ClaimTest) string { return string(t.Kind) })
+		kinds := NamesOf(lab.ClaimTests(), func(t lab.ClaimTest) string { return string(t.Kind) })
 		r.Problem(line, "claim %s: kind is %q, expected one of %s", c.ID, c.Kind, strings.Join(kinds, ", "))
 		return
 	}

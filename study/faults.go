@@ -21,7 +21,7 @@ func (f *File) readFault(r *yamlfile.Reader, node *yaml.Node) {
 	numbers := map[string]*float64{"after": &fault.After, "heal": &fault.Heal, "delay": &fault.Delay,
 		"rate": &fault.Rate}
 	known := slices.Sorted(maps.Keys(numbers))
-	known = append(known, namesOf(lab.FaultKinds(), func(k lab.FaultKind) string { return string(k) })...)
+	known = append(known, NamesOf(lab.FaultKinds(), func(k lab.FaultKind) string { return string(k) })...)
 	r.Object(node, "fault", known, []string{"after"}, func(key, value *yaml.Node) {
 		if into := numbers[key.Value]; into != nil {
 			unit := "span"

@@ -247,23 +247,23 @@ func settleWarmUp(l *lab.Load) {
 
 // variantNames lists the variants that can be built, in the order of the file.
 func (f *File) variantNames() []string {
-	return namesOf(f.Study.Variants, func(v lab.Variant) string { return v.Name })
+	return NamesOf(f.Study.Variants, func(v lab.Variant) string { return v.Name })
 }
 
 // claimable returns the variants that claims may speak of: also those that cannot be
 // built here.
 func (f *File) claimable() []string {
-	absent := namesOf(f.Study.Absent, func(v lab.AbsentVariant) string { return v.Name })
+	absent := NamesOf(f.Study.Absent, func(v lab.AbsentVariant) string { return v.Name })
 	return append(f.variantNames(), absent...)
 }
 
 // pointNames lists the points in the order of the file.
 func (f *File) pointNames() []string {
-	return namesOf(f.Study.Points, func(p lab.Point) string { return p.Name })
+	return NamesOf(f.Study.Points, func(p lab.Point) string { return p.Name })
 }
 
-// namesOf returns the names of things, in their order.
-func namesOf[T any](things []T, name func(T) string) []string {
+// NamesOf returns the names of things, in their order.
+func NamesOf[T any](things []T, name func(T) string) []string {
 	var names []string
 	for _, one := range things {
 		names = append(names, name(one))

@@ -79,17 +79,7 @@ func (c *natsClient) jetStream(ctx context.Context) (jetstream.JetStream, error)
 	if server := c.server.Load(); server != nil {
 		return *server, nil
 	}
-	for wait := firstPause; ; wait = min(2*wait, longestPause) {
-		server, err := c.connect()
-		if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, nats.ErrAuthorization) {
-			return server, err
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, fmt.Errorf("connect to nats: %w (%w)", context.Cause(ctx), err)
-		}
-	}
+	return connectTo(ctx, NATS, c.connect, ErrClosed, nats.ErrAuthorization)
 }
 
 func (c *natsClient) connect() (jetstream.JetStream, error) {
@@ -212,11 +202,11 @@ func (c *natsClient) consumer(ctx context.Context, queue string) (jetstream.Cons
 
 // Depth implements Client.
 func (c *natsClient) Depth(ctx context.Context, queue string) (Depth, error) {
+	var info *jetstream.ConsumerInfo
 	consumer, err := c.consumer(ctx, queue)
-	if err != nil {
-		return Depth{}, fmt.Errorf("depth of %s in nats: %w", queue, err)
+	if err == nil {
+		info, err = consumer.Info(ctx)
 	}
-	info, err := consumer.Info(ctx)
 	if err != nil {
 		return Depth{}, fmt.Errorf("depth of %s in nats: %w", queue, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,16 +70,18 @@ const (
 // channel opens a channel. It waits for the broker until ctx is done; wrong
 // credentials end the waiting at once.
 func (l *link) channel(ctx context.Context) (*amqp.Channel, error) {
+	return connectTo(ctx, RabbitMQ, l.tryChannel, ErrClosed, amqp.ErrCredentials, amqp.ErrVhost)
+}
+
+// connectTo tries to connect until that works, ctx is done, or the error is one of those that stay.
+func connectTo[C any](ctx context.Context, to Driver, try func() (C, error), stay ...error) (C, error) {
 	for wait := firstPause; ; wait = min(2*wait, longestPause) {
-		channel, err := l.tryChannel()
-		if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, amqp.ErrCredentials) ||
-			errors.Is(err, amqp.ErrVhost) {
-			return channel, err
+		connection, err := try()
+		if err == nil || slices.ContainsFunc(stay, func(one error) bool { return errors.Is(err, one) }) {
+			return connection, err
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return nil, fmt.Errorf("connect to rabbitmq: %w (%w)", context.Cause(ctx), err)
+		if pause(ctx, wait); ctx.Err() != nil {
+			return connection, fmt.Errorf("connect to %s: %w (%w)", to, context.Cause(ctx), err)
 		}
 	}
 }
@@ -138,32 +141,32 @@ func (r *rabbit) Declare(ctx context.Context, topology Topology) error {
 	}
 	topology = topology.withDefaults()
 	isNew, err := r.lacks(ctx, topology)
-	if err != nil {
-		return fmt.Errorf("declare topology in rabbitmq: %w", err)
+	if err == nil && isNew {
+		err = r.writeNote(ctx, topology)
 	}
-	if isNew {
-		if err := r.writeNote(ctx, topology); err != nil {
-			return fmt.Errorf("declare topology in rabbitmq: %w", err)
-		}
+	if err == nil {
+		err = r.with(ctx, func(channel *amqp.Channel) error { return r.declare(channel, topology) })
 	}
-	err = r.with(ctx, func(channel *amqp.Channel) error {
-		if err := channel.ExchangeDeclare(r.prefix+topology.Exchange, amqp.ExchangeDirect, true, false, false,
-			false, nil); err != nil {
-			return fmt.Errorf("exchange %s: %w", topology.Exchange, err)
-		}
-		for _, queue := range topology.Queues {
-			if err := r.declareQueue(channel, topology.Exchange, queue); err != nil {
-				return fmt.Errorf("queue %s: %w", queue.Name, err)
-			}
-		}
-		return nil
-	})
 	if err != nil {
 		return fmt.Errorf("declare topology in rabbitmq: %w", err)
 	}
 	r.topology.Store(&topology)
 	if isNew && !r.config.Classic {
 		pause(ctx, savedAfter)
+	}
+	return nil
+}
+
+// declare makes the exchange and the queues.
+func (r *rabbit) declare(channel *amqp.Channel, topology Topology) error {
+	if err := channel.ExchangeDeclare(r.prefix+topology.Exchange, amqp.ExchangeDirect, true, false, false,
+		false, nil); err != nil {
+		return fmt.Errorf("exchange %s: %w", topology.Exchange, err)
+	}
+	for _, queue := range topology.Queues {
+		if err := r.declareQueue(channel, topology.Exchange, queue); err != nil {
+			return fmt.Errorf("queue %s: %w", queue.Name, err)
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,10 +17,10 @@ import (
 
 // Installed is a server program of this host.
 type Installed struct {
-	Path    string // of the executable
-	Version string
+	Path    string // of the executable; empty for the deployer's own unit program
+	Version string // that the program reports
 	// StandIn names the program that takes the place of the one asked for; empty
-	// for the real thing.
+	// for the real thing. Every output that names the server must name it.
 	StandIn string
 }
 
@@ -40,9 +41,9 @@ func (e *MissingError) Unwrap() error {
 
 // Availability says whether this host can start a server.
 type Availability struct {
-	Kind      Kind
-	Installed Installed
-	Missing   *MissingError // nil where it is installed
+	Kind    Kind
+	Server  *Server
+	Missing *MissingError // nil where it is installed; Server is nil otherwise
 }
 
 // Available says for every server what is installed here, or what to type. NATS
@@ -50,15 +51,9 @@ type Availability struct {
 func Available() []Availability {
 	var all []Availability
 	for _, kind := range Kinds() {
-		program, err := programOf(kind)
-		if err != nil {
-			continue // Kinds and programOf name the same: a test holds it
-		}
-		installed, err := program.installed()
-		entry := Availability{Kind: kind, Installed: installed}
-		if missing, ok := err.(*MissingError); ok {
-			entry.Missing = missing
-		} else if err != nil {
+		server, err := New(kind, Settings{})
+		entry := Availability{Kind: kind, Server: server}
+		if err != nil && !errors.As(err, &entry.Missing) {
 			entry.Missing = &MissingError{Kind: kind, What: err.Error(), Install: lab.AptInstall(debianPackage(kind))}
 		}
 		all = append(all, entry)

@@ -27,10 +27,10 @@ func TestEveryKindCanBeAskedFor(t *testing.T) {
 		switch {
 		case a.Missing != nil && !strings.Contains(a.Missing.Error(), "type: "):
 			t.Errorf("%s is missing and nothing says what to type: %v", a.Kind, a.Missing)
-		case a.Missing == nil && ((a.Installed.Path == "") != (a.Kind == NATS) || a.Installed.Version == ""):
-			t.Errorf("%s is installed, but where and which: %+v", a.Kind, a.Installed)
+		case a.Missing == nil && ((a.Server.Path == "") != (a.Kind == NATS) || a.Server.Version == ""):
+			t.Errorf("%s is installed, but where and which: %+v", a.Kind, a.Server.Installed)
 		}
-		t.Logf("%s: %+v %v", a.Kind, a.Installed, a.Missing)
+		t.Logf("%s: %v", a.Kind, a.Missing)
 	}
 }
 

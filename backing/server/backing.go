@@ -46,11 +46,7 @@ func (b Backing) Preflight() error {
 			"only: TMPDIR=/that/folder",
 			b.kind, b.scratch)
 	}
-	program, err := programOf(b.kind)
-	if err != nil {
-		return err
-	}
-	_, err = program.installed()
+	_, err := New(b.kind, Settings{})
 	return err
 }
 

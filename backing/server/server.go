@@ -65,14 +65,8 @@ type Settings struct {
 
 // Server is one server that can be deployed.
 type Server struct {
-	Kind Kind
-	// Version is the version that the program reports; that of NATS is known once it runs.
-	Version string
-	// StandIn is the program that runs in the place of the one that Kind names;
-	// empty for the real thing. Every output that names the server must name it.
-	StandIn string
-	// Path is that of the program; empty for the deployer's own unit program.
-	Path string
+	Kind      Kind
+	Installed // the version of NATS is known once it runs
 
 	program  program
 	settings Settings
@@ -117,10 +111,8 @@ func New(kind Kind, settings Settings) (*Server, error) {
 		return nil, err
 	}
 	settings.Memory, settings.Connections = cmp.Or(settings.Memory, 64<<20), cmp.Or(settings.Connections, 200)
-	return &Server{
-		Kind: kind, Version: installed.Version, StandIn: installed.StandIn, Path: installed.Path,
-		program: program, settings: settings, user: "cleave", password: secret(),
-	}, nil
+	return &Server{Kind: kind, Installed: installed, program: program, settings: settings, user: "cleave",
+		password: secret()}, nil
 }
 
 // About says what the server really is.

@@ -216,10 +216,7 @@ func (f *bottleneckFlags) base(
 ) (lab.Variant, []string, error) {
 	candidates := []string{f.architecture}
 	if f.architecture == "" {
-		candidates = nil
-		for _, a := range info.Architectures {
-			candidates = append(candidates, a.Name)
-		}
+		candidates = architectureNames(info)
 	}
 	for _, text := range candidates {
 		base, err := f.variant(info, onBackings, "architecture", text)

@@ -170,16 +170,15 @@ func (f *checkFlags) foreignPlan(
 	}
 	s.Load, s.Metrics = &load, external.Metrics(s.Points)
 	s.Design.TrialTimeout = trialTimeout(load, definitions) + loaded.Longest
-	var names []string
-	audited := false
 	for _, d := range definitions {
-		audited = audited || d.Audit != nil
-		s.Variants, names = append(s.Variants, variant(d, nil)), append(names, d.Name)
+		s.Variants = append(s.Variants, variant(d, nil))
 	}
-	if !audited {
+	isAudited := func(d external.Definition) bool { return d.Audit != nil }
+	if !slices.ContainsFunc(definitions, isAudited) {
 		f.notes = append(f.notes, "only the answers are judged: --audit, or audit in a system file, judges what a "+
 			"system holds (docs/faults.md)")
 	}
+	names := study.NamesOf(definitions, func(d external.Definition) string { return d.Name })
 	s.Title, s.Baseline = "Check of "+strings.Join(names, ", "), names[0]
 	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
 		return lab.Plan{}, err

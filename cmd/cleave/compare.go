@@ -121,10 +121,7 @@ func (f *compareFlags) addFaults(s *lab.Study, secrets *secret.Vault) error {
 
 // study returns the comparison as a study.
 func (f *compareFlags) study(definitions []external.Definition, points []lab.Point, load lab.Load) lab.Study {
-	var names []string
-	for _, d := range definitions {
-		names = append(names, d.Name)
-	}
+	names := study.NamesOf(definitions, func(d external.Definition) string { return d.Name })
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: compareName, Title: strings.Join(names, " against "),
 		Question: "Which of them is faster, by how much, and up to which rate does each hold?",

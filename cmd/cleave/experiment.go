@@ -279,12 +279,9 @@ func (a app) begin(
 func (a app) resumed(
 	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
 ) (*store.Folder, lab.Plan, error) {
-	var fixed []string
-	command.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains([]string{"resume", "progress", "out", serveName, "json", "format", "full",
-			"require-verdict", "trust", "context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name) {
-			fixed = append(fixed, "--"+f.Name)
-		}
+	fixed := setFlags(command, func(f *pflag.Flag) bool {
+		return !slices.Contains([]string{"resume", "progress", "out", serveName, "json", "format", "full",
+			"require-verdict", "trust", "context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name)
 	})
 	slices.Sort(fixed)
 	if len(fixed) > 0 {

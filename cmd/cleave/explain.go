@@ -78,13 +78,8 @@ const explainedStudy = "network"
 // explainStudy plays that study. What only ways from one architecture to another have is
 // refused.
 func (a app) explainStudy(command *cobra.Command, args []string, flags *explainFlags) error {
-	var wrong []string
 	plays := a.reproduceCommand().Flags()
-	command.Flags().Visit(func(f *pflag.Flag) {
-		if plays.Lookup(f.Name) == nil {
-			wrong = append(wrong, "--"+f.Name)
-		}
-	})
+	wrong := setFlags(command, func(f *pflag.Flag) bool { return plays.Lookup(f.Name) == nil })
 	if len(wrong) > 0 {
 		return withCode(exitBadPlan, "explain %s takes no %s: it is a built-in study (cleave reproduce %s --help)",
 			explainedStudy, strings.Join(wrong, ", "), explainedStudy)

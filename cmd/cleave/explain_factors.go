@@ -83,10 +83,7 @@ func factorOf(a lab.Architecture, base lab.Variant, text string) (lab.Factor, er
 	name, high, named := strings.Cut(strings.TrimSpace(text), "=")
 	i := slices.IndexFunc(a.Knobs, func(k lab.Knob) bool { return k.Name == name })
 	if i < 0 {
-		var names []string
-		for _, k := range a.Knobs {
-			names = append(names, k.Name)
-		}
+		names := study.NamesOf(a.Knobs, func(k lab.Knob) string { return k.Name })
 		return lab.Factor{}, fmt.Errorf("the architecture %s has no knob %q: use some of %s", a.Name, name,
 			strings.Join(names, ", "))
 	}
@@ -111,11 +108,7 @@ func factorOf(a lab.Architecture, base lab.Variant, text string) (lab.Factor, er
 
 // knobsOf returns the names of the factors.
 func knobsOf(factors []lab.Factor) []string {
-	var names []string
-	for _, factor := range factors {
-		names = append(names, factor.Knob)
-	}
-	return names
+	return study.NamesOf(factors, func(f lab.Factor) string { return f.Knob })
 }
 
 // runsOf returns the runs of a design as variants. Its error names every combination that the system refuses.

@@ -52,6 +52,16 @@ func addGroup(command *cobra.Command, title string, makers ...func(*pflag.FlagSe
 	command.Flags().AddFlagSet(set)
 }
 
+// setFlags returns the flags of a command line for which a condition holds, with their dashes.
+func setFlags(command *cobra.Command, is func(*pflag.Flag) bool) (names []string) {
+	command.Flags().Visit(func(f *pflag.Flag) {
+		if is(f) {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	return names
+}
+
 // usage returns the function that shows a command with its flags in groups. usual shows commands without
 // groups.
 func usage(usual func(*cobra.Command) error) func(*cobra.Command) error {

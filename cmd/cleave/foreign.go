@@ -87,13 +87,11 @@ func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error)
 		return false, nil // the folder of --resume has them
 	}
 	foreign := isForeign(args)
-	var wrong []string
-	command.Flags().Visit(func(f *pflag.Flag) {
-		isOurs := slices.Contains(ours, f.Name)
-		isForeign := slices.Contains(f.Annotations[groupAnnotation], foreignGroup)
-		if foreign && isOurs || !foreign && isForeign {
-			wrong = append(wrong, "--"+f.Name)
+	wrong := setFlags(command, func(f *pflag.Flag) bool {
+		if foreign {
+			return slices.Contains(ours, f.Name)
 		}
+		return slices.Contains(f.Annotations[groupAnnotation], foreignGroup)
 	})
 	kind := "a system that Cleave brings (cleave list), and this is one of yours"
 	if !foreign {

@@ -130,14 +130,10 @@ func diskState() backingState {
 }
 
 func stateOf(b server.Availability) backingState {
-	switch {
-	case b.Missing != nil:
+	if b.Missing != nil {
 		return backingState{Missing: b.Missing.What, Install: b.Missing.Install}
-	case b.Installed.StandIn != "":
-		return backingState{Is: fmt.Sprintf("%s %s, a stand-in for %s", b.Installed.StandIn, b.Installed.Version,
-			b.Kind)}
 	}
-	return backingState{Is: fmt.Sprintf("%s %s", b.Kind, b.Installed.Version)}
+	return backingState{Is: b.Server.About()}
 }
 
 // serverPatience is how long a server of the user may take to say what it is.

@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/studies"
+	"github.com/cleave-lab/cleave/study"
 )
 
 // inventory is everything that can be named on the command line or in a study.
@@ -72,11 +73,8 @@ func takeInventory() (inventory, error) {
 		if err != nil {
 			return all, err
 		}
-		listed := listedStudy{Name: name, Title: file.Study.Title, Source: file.Study.Source}
-		for _, p := range file.Study.Points {
-			listed.Points = append(listed.Points, p.Name)
-		}
-		all.Studies = append(all.Studies, listed)
+		all.Studies = append(all.Studies, listedStudy{name, file.Study.Title, file.Study.Source,
+			study.NamesOf(file.Study.Points, pointName)})
 	}
 	return all, nil
 }
@@ -90,11 +88,7 @@ func (a app) showInventory(all inventory) {
 	fmt.Fprintln(a.out,
 		"\nSystems and their architectures (cleave list SYSTEM: all knobs, parameters and metrics)")
 	for _, system := range all.Systems {
-		var names []string
-		for _, architecture := range system.Architectures {
-			names = append(names, architecture.Name)
-		}
-		a.row(nameWidth, system.Name, system.Summary, strings.Join(names, ", "))
+		a.row(nameWidth, system.Name, system.Summary, strings.Join(architectureNames(system), ", "))
 	}
 }
 

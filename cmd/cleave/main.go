@@ -18,6 +18,7 @@ import (
 
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
@@ -125,10 +126,7 @@ func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var known []string
-	for _, command := range root.Commands() {
-		known = append(known, command.Name())
-	}
+	known := study.NamesOf(root.Commands(), (*cobra.Command).Name)
 	return withCode(exitBadPlan, "there is no command %q%s: see cleave help", args[0],
 		yamlfile.Suggest(args[0], known))
 }

@@ -151,12 +151,7 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 	if notRun != nil && len(args) == 1 && isOwnSystem(args[0]) {
 		return a.modelForeign(command, args, flags)
 	}
-	var wrong []string
-	command.Flags().Visit(func(f *pflag.Flag) {
-		if f.Name != "out" && f.Name != "component" {
-			wrong = append(wrong, "--"+f.Name)
-		}
-	})
+	wrong := setFlags(command, func(f *pflag.Flag) bool { return f.Name != "out" && f.Name != "component" })
 	if len(wrong) > 0 {
 		return withCode(exitBadPlan, "%s is about trials, which are only played of a system: one of yours, %s",
 			strings.Join(wrong, ", "), strings.Join(systemsThat[lab.Modelled](), ", "))

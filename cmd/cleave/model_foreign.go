@@ -63,10 +63,7 @@ func (f *modelFlags) foreignPlan(
 	s.Metrics = external.Metrics(s.Points)
 	s.Design.TrialTimeout = trialTimeout(load, definitions)
 	metered := variant(d, nil)
-	metered.Name = meteredVariant
-	for _, p := range f.modelPoints(1) {
-		metered.Points = append(metered.Points, p.Name)
-	}
+	metered.Name, metered.Points = meteredVariant, study.NamesOf(f.modelPoints(1), pointName)
 	inside := metered
 	inside.Name, inside.Points = followedVariant, []string{followed.Name}
 	s.Variants = []lab.Variant{metered, inside}

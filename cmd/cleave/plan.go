@@ -280,12 +280,13 @@ func checkVariant(info lab.SystemInfo, v lab.Variant) error {
 		}
 		return nil
 	}
-	var names []string
-	for _, a := range info.Architectures {
-		names = append(names, a.Name)
-	}
 	return fmt.Errorf("the system %s has no architecture %q: use one of %s", info.Name, v.Architecture,
-		strings.Join(names, ", "))
+		strings.Join(architectureNames(info), ", "))
+}
+
+// architectureNames returns the names of the architectures of a system.
+func architectureNames(info lab.SystemInfo) []string {
+	return study.NamesOf(info.Architectures, func(a lab.Architecture) string { return a.Name })
 }
 
 // setLevels gives points the levels of --level.
@@ -306,6 +307,9 @@ func setLevels(info lab.SystemInfo, levels map[string]string, points ...lab.Poin
 	}
 	return nil
 }
+
+// pointName returns the name of a point.
+func pointName(p lab.Point) string { return p.Name }
 
 // ratePoint returns the point of an open loop, in operations per second.
 func ratePoint(rate float64) lab.Point {

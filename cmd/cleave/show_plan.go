@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/report/progress"
 	"github.com/cleave-lab/cleave/store"
+	"github.com/cleave-lab/cleave/study"
 )
 
 // showPlan writes a plan as text, or as JSON with --json. Notes name the parts that this host lacks for it.
@@ -36,14 +37,7 @@ func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags
 // same study below the folder for results, if there is one.
 func writePlan(w io.Writer, plan lab.Plan, results string) error {
 	s := plan.Study
-	var names []string
-	for _, v := range s.Variants {
-		names = append(names, v.Name)
-	}
-	var points []string
-	for _, p := range s.Points {
-		points = append(points, p.Name)
-	}
+	names := study.NamesOf(s.Variants, func(v lab.Variant) string { return v.Name })
 	further := ""
 	if s.Design.MaxRepeats > 0 && s.Design.Until == "" {
 		further = ", then its point in a further block"
@@ -53,7 +47,7 @@ func writePlan(w io.Writer, plan lab.Plan, results string) error {
 		fmt.Sprintf("trials    %d in %d blocks; each that does not count is played up to %d times more%s",
 			len(plan.Trials), s.Design.Blocks, s.Design.MaxRepeats, further),
 		fmt.Sprintf("variants  %s", strings.Join(names, ", ")),
-		fmt.Sprintf("points    %s", strings.Join(points, ", ")),
+		fmt.Sprintf("points    %s", strings.Join(study.NamesOf(s.Points, pointName), ", ")),
 	}
 	if s.Factorial != nil {
 		lines = append(lines, "design    "+s.Factorial.Description())
