@@ -56,11 +56,11 @@ func Factorial(base string, factors []lab.Factor) (lab.Factorial, error) {
 		d.Notation = fmt.Sprintf("2^(%d-%d)", n, len(made))
 		d.Resolution = bits.OnesCount(uint(words[0]))
 		for i, w := range made {
-			d.Generators = append(d.Generators, letters(1<<(basic+i))+" = "+w.sign()+letters(w))
+			d.Generators = append(d.Generators, letters(1<<(basic+i))+" = "+sign(w.isEven())+letters(w))
 		}
 		d.Relation = "I"
-		for _, w := range words {
-			d.Relation += " = " + relationSign(w) + letters(w)
+		for _, w := range words { // with signs by which the first run, with all levels low, is in the design
+			d.Relation += " = " + sign(!w.isEven()) + letters(w)
 		}
 	}
 	for levels := range word(1) << basic {
@@ -75,18 +75,12 @@ func Factorial(base string, factors []lab.Factor) (lab.Factorial, error) {
 	return d, nil
 }
 
-// sign returns the sign with which a word generates the level of a factor: "-" or nothing.
-func (w word) sign() string {
-	if bits.OnesCount(uint(w))%2 == 0 {
-		return "-"
-	}
-	return ""
-}
+// isEven reports whether a word has an even number of factors: it then generates a level with a minus sign.
+func (w word) isEven() bool { return bits.OnesCount(uint(w))%2 == 0 }
 
-// relationSign returns the sign of a word of the defining relation, "-" or nothing: the first run, with all
-// levels low, is in the design.
-func relationSign(w word) string {
-	if bits.OnesCount(uint(w))%2 == 1 {
+// sign returns a minus sign, or nothing.
+func sign(minus bool) string {
+	if minus {
 		return "-"
 	}
 	return ""
@@ -94,10 +88,7 @@ func relationSign(w word) string {
 
 // high reports whether a word generates the high level from these levels, of which 1 is high. Without the
 // sign, the product is high where an even number of its factors is low.
-func (w word) high(levels word) bool {
-	low := bits.OnesCount(uint(w &^ levels))
-	return (low%2 == 0) != (w.sign() == "-")
-}
+func (w word) high(levels word) bool { return (w &^ levels).isEven() != w.isEven() }
 
 // definingWords returns the words whose products are the same in all runs, the shortest first: each generator
 // with its factor, and the products of these.

@@ -53,8 +53,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	points := o.Points
 	if o.Quick {
 		if f.Quick == nil {
-			return s, Problems{{File: f.Path,
-				Message: "the study has no quick profile: run it without --quick or add the key \"quick\""}}
+			return s, f.problem("the study has no quick profile: run it without --quick or add the key \"quick\"")
 		}
 		s.Design.Scale, s.Design.Blocks, s.Design.ProfiledBlocks = f.Quick.Scale, f.Quick.Blocks, 0
 		if len(points) == 0 {
@@ -70,7 +69,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 		s.Design.Scale = *o.Scale
 		var err error
 		if s.Load, err = scaled(s.Load, *o.Scale); err != nil {
-			return s, Problems{{File: f.Path, Message: err.Error()}}
+			return s, f.problem("%v", err)
 		}
 	}
 	if err := f.redesign(&s, o); err != nil {
@@ -97,14 +96,18 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	return s, nil
 }
 
+// problem returns a mistake in the options for a study.
+func (f *File) problem(format string, args ...any) error {
+	return Problems{{File: f.Path, Message: fmt.Sprintf(format, args...)}}
+}
+
 // redesign applies the options that say how a study is played.
 func (f *File) redesign(s *lab.Study, o Options) error {
 	if o.Blocks != nil {
 		s.Design.Blocks = *o.Blocks
 	}
 	if s.Design.Blocks < 1 || s.Design.Blocks > MaxBlocks {
-		return Problems{{File: f.Path, Message: fmt.Sprintf("blocks is %d, expected a whole number from 1 to %d",
-			s.Design.Blocks, MaxBlocks)}}
+		return f.problem("blocks is %d, expected a whole number from 1 to %d", s.Design.Blocks, MaxBlocks)
 	}
 	if o.Seed != nil {
 		s.Design.Seed = *o.Seed
@@ -113,7 +116,7 @@ func (f *File) redesign(s *lab.Study, o Options) error {
 		s.Design.ProfiledBlocks = *o.Profiled
 	}
 	if err := addProfiling(s); err != nil {
-		return Problems{{File: f.Path, Message: err.Error()}}
+		return f.problem("%v", err)
 	}
 	if o.NoGates {
 		withoutGates(s)
@@ -154,8 +157,8 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 	})
 	for _, v := range s.Absent {
 		if v.Name == s.Baseline {
-			return Problems{{File: f.Path, Message: fmt.Sprintf("the baseline %s, which all others are compared "+
-				"with, would be left out: %s", v.Name, v.Reason)}}
+			return f.problem("the baseline %s, which all others are compared with, would be left out: %s", v.Name,
+				v.Reason)
 		}
 	}
 	return nil
@@ -175,7 +178,7 @@ func (f *File) dropPoints(s *lab.Study) error {
 		return err != nil
 	})
 	if len(s.Points) == 0 {
-		return Problems{{File: f.Path, Message: "this host can play no point: " + strings.Join(s.Notes, "; ")}}
+		return f.problem("this host can play no point: %s", strings.Join(s.Notes, "; "))
 	}
 	return nil
 }
