@@ -85,10 +85,12 @@ type Analysis struct {
 	Factorial     *Factorial      `json:"factorial,omitempty"`
 	FactorEffects []FactorEffects `json:"factor_effects,omitempty"`
 	// Bottlenecks are of studies that scale units one at a time.
-	Bottlenecks []Bottleneck        `json:"bottlenecks,omitempty"`
-	Audit       map[string]AuditSum `json:"audit"` // by variant
-	Conditions  ConditionSummary    `json:"conditions"`
-	Notes       []string            `json:"notes"`
+	Bottlenecks []Bottleneck `json:"bottlenecks,omitempty"`
+	// Rehearsed are of rehearsals: what the change would take, by what was measured of the system as it is.
+	Rehearsed  []RehearsedFigure   `json:"rehearsed,omitempty"`
+	Audit      map[string]AuditSum `json:"audit"` // by variant
+	Conditions ConditionSummary    `json:"conditions"`
+	Notes      []string            `json:"notes"`
 }
 
 // TrialCounts says how many trials were planned, counted and struck out.

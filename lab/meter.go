@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -62,6 +63,22 @@ type Metered struct {
 	Platform []PlatformUsage `json:"platform,omitempty"`
 	// Notes say what the figures do not hold.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Used returns the sum of all roles but the generator and those apart: proxies in front of a system and its
+// backing services are a part of its cost.
+func (m Metered) Used(apart ...string) Usage {
+	var sum Usage
+	for role, usage := range m.Roles {
+		if role == RoleGenerator || slices.Contains(apart, role) {
+			continue
+		}
+		sum.Units += usage.Units
+		sum.CPUSeconds += usage.CPUSeconds
+		sum.PeakMemoryBytes += usage.PeakMemoryBytes
+		sum.MeanMemoryBytes += usage.MeanMemoryBytes
+	}
+	return sum
 }
 
 // PlatformUsage compares a platform's figure of the processors that a unit used, or all of a role, with the

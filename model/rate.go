@@ -17,6 +17,12 @@ type RatedCPU struct {
 // differ a little.
 func SameRate(a, b float64) bool { return math.Abs(math.Log(a/b)) <= 0.1 }
 
+// SameLoad reports whether two measurements are of the same load: of nearly one rate, or of as many users who
+// never pause.
+func (m Measurement) SameLoad(other Measurement) bool {
+	return m.Users == other.Users && (m.Users > 0 || SameRate(m.Rate, other.Rate))
+}
+
 // RatedCPU returns the CPU time of an operation at each rate at which the system was measured as it is, in
 // the order of the rates.
 func (m Model) RatedCPU() (all []RatedCPU) {

@@ -50,14 +50,13 @@ func resampled(m model.Model, random *rand.Rand) model.Model {
 	})
 }
 
-// redrawn replaces each measurement by one of the same placement and rate.
+// redrawn replaces each measurement by one of the same placement and load.
 func redrawn(all []model.Measurement, random *rand.Rand) []model.Measurement {
 	drawn := slices.Clone(all)
 	for i, of := range all {
 		var alike []model.Measurement
 		for _, other := range all {
-			if other.Placement == of.Placement && other.Users == of.Users &&
-				(of.Users > 0 || model.SameRate(other.Rate, of.Rate)) {
+			if other.Placement == of.Placement && other.SameLoad(of) {
 				alike = append(alike, other)
 			}
 		}

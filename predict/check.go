@@ -138,9 +138,7 @@ func Pooled(measured []model.Measurement) (all []model.Measurement) {
 		var rates, cpu, means []float64
 		quantiles := map[string][]float64{}
 		for _, m := range measured {
-			alike := m.Placement == first.Placement && m.Users == first.Users &&
-				(m.Users > 0 || model.SameRate(m.Rate, first.Rate))
-			if !alike {
+			if m.Placement != first.Placement || !m.SameLoad(first) {
 				others = append(others, m)
 				continue
 			}

@@ -95,6 +95,20 @@ func Difference(of, less []float64, confidence float64) (Estimate, error) {
 	return Estimate{difference, difference - half, difference + half, n, confidence}, nil
 }
 
+// Product returns the product of two independent estimates above 0. On the log scale each end of its interval
+// is as far from it as the square root of the sum of the squares of both distances (MOVER; Zou and Donner
+// 2008). It keeps the confidence of the first, and its N is the smaller one.
+func Product(a, b Estimate) (Estimate, error) {
+	ends, err := logs("product", []float64{a.Value, a.Low, a.High, b.Value, b.Low, b.High})
+	if err != nil {
+		return Estimate{}, err
+	}
+	value := ends[0] + ends[3]
+	down, up := math.Hypot(ends[0]-ends[1], ends[3]-ends[4]), math.Hypot(ends[2]-ends[0], ends[5]-ends[3])
+	return Estimate{math.Exp(value), math.Exp(value - down), math.Exp(value + up), min(a.N, b.N), a.Confidence},
+		nil
+}
+
 // standardError of the mean.
 func standardError(values []float64) float64 {
 	return math.Sqrt(Variance(values) / float64(len(values)))

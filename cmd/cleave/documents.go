@@ -235,9 +235,13 @@ func analyse(folder *store.Folder, baseline string) (lab.Analysis, error) {
 	if err != nil {
 		return lab.Analysis{}, err
 	}
-	return analysis.Analyse(analysis.Input{
+	found := analysis.Analyse(analysis.Input{
 		Plan: plan, Environment: environment, System: system.Describe(), Trials: trials, Published: figures,
-	}), nil
+	})
+	if plan.Study.Name == rehearseName && plan.Study.Model != "" {
+		found.Rehearsed, err = answersOf(found, plan.Study)
+	}
+	return found, err
 }
 
 func writeDocuments(folder *store.Folder, concluded lab.Analysis) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,7 +17,6 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/systems/external"
-	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/traces"
 )
 
@@ -47,16 +45,17 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		lab.Plain(low.Levels[lab.FactorRate]*perFlow), plan.Created.Format(time.DateOnly))}
 	var metered []lab.Trial
 	for _, t := range trials {
-		if t.Valid && t.Variant == meteredVariant && cpuPerOperation(t, s.Metrics) > 0 {
-			m := measurementOf(t, s.Metrics)
-			m.Rate *= perFlow
-			if foreign || m.Users > 0 { // its rate is that of flows, or there is none
-				m.Rate = float64(m.Time.N) / s.Load.Duration
-			}
-			from.Measured = append(from.Measured, m)
-			if t.Point.Name == low.Name {
-				metered = append(metered, t)
-			}
+		m, known := model.OfTrial(t, s.Metrics)
+		if !t.Valid || t.Variant != meteredVariant || !known {
+			continue
+		}
+		m.Rate *= perFlow
+		if foreign || m.Users > 0 { // its rate is that of flows, or there is none
+			m.Rate = float64(m.Time.N) / s.Load.Duration
+		}
+		from.Measured = append(from.Measured, m)
+		if t.Point.Name == low.Name {
+			metered = append(metered, t)
 		}
 	}
 	if len(metered) == 0 {
@@ -128,7 +127,7 @@ func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, w
 func cpuByRole(trials []lab.Trial, metrics []lab.Metric) map[string]float64 {
 	mean := map[string]float64{}
 	for _, t := range trials {
-		whole := loaded.Used(t.Metered).CPUSeconds
+		whole := t.Metered.Used().CPUSeconds
 		for role := range maps.Keys(t.Metered.Roles) {
 			if role != lab.RoleGenerator {
 				share := t.Metered.Roles[role].CPUSeconds / whole
@@ -143,22 +142,6 @@ func cpuByRole(trials []lab.Trial, metrics []lab.Metric) map[string]float64 {
 func cpuPerOperation(t lab.Trial, metrics []lab.Metric) float64 {
 	m, _ := lab.FindMetric(metrics, lab.CPU, 0, lab.PerOperation)
 	return t.Measures[m.Name]
-}
-
-// measurementOf returns the measurement of a trial for a model.
-func measurementOf(t lab.Trial, metrics []lab.Metric) model.Measurement {
-	n := int(math.Round(loaded.Used(t.Metered).CPUSeconds / cpuPerOperation(t, metrics)))
-	var points []model.Point
-	for _, q := range t.Spectra[lab.ResponseTime] {
-		points = append(points, model.Point{Share: q.Share, Seconds: q.Value})
-	}
-	took := model.OfPoints(points, model.Meter, n)
-	if m, known := lab.FindMetric(metrics, lab.ResponseTime, 0, ""); known && t.Measures[m.Name] > 0 {
-		took.Mean = time.Duration(t.Measures[m.Name] * float64(time.Second))
-	}
-	return model.Measurement{Rate: t.Point.Levels[lab.FactorRate],
-		Users: int(t.Point.Levels[lab.FactorUsers]), Time: took,
-		CPU: model.OfPoints([]model.Point{{Seconds: cpuPerOperation(t, metrics)}}, model.Meter, n)}
 }
 
 // storeOf returns a function for the store that a component uses, by the picture of a trial's architecture.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -45,44 +46,48 @@ type rehearsedChange struct {
 	model model.Model
 }
 
-// aspect is a line of the first screen: a metric, its value in what a model says was measured, and the margin
-// of its error.
-type aspect struct {
-	what   string
-	metric lab.Metric
-	truth  func(model.Measurement) float64 // in the metric's unit; 0: it was not measured
-	margin float64
+// answersOf returns what a rehearsal says of its change. The 99th percentile is not among it: it hangs on what
+// no model has, such as locks and other programs.
+func answersOf(found lab.Analysis, s lab.Study) ([]lab.RehearsedFigure, error) {
+	m, err := model.Parse("", []byte(s.Model))
+	if err != nil {
+		return nil, err
+	}
+	answered := slices.DeleteFunc(predict.Quantities(s.Metrics),
+		func(q predict.Quantity) bool { return q.Metric.Quantile == 0.99 })
+	return predict.Rehearsed(found, changedVariant, m, answered), nil
 }
 
-// aspects returns the lines of the first screen. The last one is the capacity.
-func (r rehearsedChange) aspects() []aspect {
-	median, _ := lab.FindMetric(r.study.Metrics, lab.ResponseTime, 0.5, "")
-	tail, _ := lab.FindMetric(r.study.Metrics, lab.ResponseTime, 0.99, "")
+// writeProducts prints what the change would take, by what was measured of the system as it is.
+func (r rehearsedChange) writeProducts(w io.Writer) {
+	fmt.Fprintf(w, "With the change, by what was measured of the system as it is (%s intervals)\n",
+		figure.Setting(r.found.Confidence))
 	cpu, _ := lab.FindMetric(r.study.Metrics, lab.CPU, 0, lab.PerOperation)
-	goodput, _ := lab.FindMetric(r.study.Metrics, lab.Goodput, 0, "")
-	return []aspect{
-		{"median response time", median, func(m model.Measurement) float64 {
-			return m.Time.Quantiles["p50"].Seconds()
-		}, predict.MarginTime},
-		{"99th percentile", tail, func(m model.Measurement) float64 {
-			return m.Time.Quantiles["p99"].Seconds()
-		}, predict.MarginTail},
-		{"CPU per operation", cpu, func(m model.Measurement) float64 {
-			return m.CPU.Seconds()
-		}, predict.MarginCPU},
-		{"capacity", goodput, func(m model.Measurement) float64 { return m.Rate }, predict.MarginCapacity},
+	for _, f := range r.found.Rehearsed {
+		if load := predict.Load(f.Point); load.Users == 0 && load.Rate != r.loads()[0].Rate {
+			continue
+		}
+		if f.Changed == nil {
+			fmt.Fprintf(w, "  The %s is withheld: %s.\n", f.What, f.Withheld)
+			continue
+		}
+		would, scatter := "The "+f.What+" would be %s", ""
+		if f.Metric == cpu.Name {
+			would = "An operation would take %s of CPU"
+		}
+		if f.Measured.Low == nil {
+			scatter = ", in one trial: no interval"
+		}
+		fmt.Fprintf(w, "  "+would+": %s what was measured as it is (%s%s).\n", figure.Quantity(*f.Changed, f.Unit),
+			figure.Times(*f.Ratio), figure.Amount(f.Measured.Value, f.Unit), scatter)
 	}
+	fmt.Fprintln(w)
 }
 
 // result returns a metric of a variant under the load of a measurement, and nil where it was not measured.
 func (r rehearsedChange) result(variant string, under model.Measurement, m lab.Metric) *lab.Result {
 	for i, result := range r.found.Results {
-		rate, paced := result.Point.Level(lab.FactorRate)
-		alike := paced && under.Users == 0 && model.SameRate(rate, under.Rate)
-		if users, closed := result.Point.Level(lab.FactorUsers); closed {
-			alike = int(users) == under.Users
-		}
-		if alike && result.Variant == variant && result.Metric == m.Name {
+		if result.Variant == variant && result.Metric == m.Name && predict.Load(result.Point).SameLoad(under) {
 			return &r.found.Results[i]
 		}
 	}
@@ -99,40 +104,37 @@ func resultText(r *lab.Result) string {
 
 // loads returns what was played: the rate, and users who never pause where the capacity was asked for.
 func (r rehearsedChange) loads() []model.Measurement {
-	all := []model.Measurement{{Rate: r.study.Points[0].Levels[lab.FactorRate]}}
+	all := []model.Measurement{predict.Load(r.study.Points[0])}
 	for _, p := range r.study.Points {
-		if users, closed := p.Level(lab.FactorUsers); closed {
-			all = append(all, model.Measurement{Users: int(users)})
+		if load := predict.Load(p); load.Users > 0 {
+			all = append(all, load)
 		}
 	}
 	return all
 }
 
-// appliesTo reports whether a load measures an aspect: users who never pause measure the capacity alone.
-func (a aspect) appliesTo(under model.Measurement) bool {
-	return (a.metric.Quantity == lab.Goodput) == (under.Users > 0)
-}
-
-// writeAnswer prints both placements side by side.
+// writeAnswer prints what the change would take, and both placements side by side.
 func (r rehearsedChange) writeAnswer(w io.Writer) {
 	changed, _ := r.study.Variant(changedVariant)
 	fmt.Fprintf(w, "%s, rehearsed at %s operations a second: %s\n\n", r.model.Name,
-		lab.Plain(r.study.Points[0].Levels[lab.FactorRate]), changed.Summary)
+		lab.Plain(r.loads()[0].Rate), changed.Summary)
+	r.writeProducts(w)
+	fmt.Fprintln(w, "Both placements, as they were rehearsed")
 	rows := [][]string{{"", "as it is", "changed", "changed / as it is"}}
 	for _, under := range r.loads() {
-		for _, a := range r.aspects() {
-			is, would := r.result(asIsVariant, under, a.metric), r.result(changedVariant, under, a.metric)
-			if !a.appliesTo(under) {
+		for _, q := range predict.Quantities(r.study.Metrics) {
+			is, would := r.result(asIsVariant, under, q.Metric), r.result(changedVariant, under, q.Metric)
+			if !q.AppliesTo(under) {
 				continue
 			}
 			ratio := "not compared"
 			for _, c := range r.found.Comparisons {
-				if would != nil && c.Variant == changedVariant && c.Metric == a.metric.Name &&
+				if would != nil && c.Variant == changedVariant && c.Metric == q.Metric.Name &&
 					c.Point.Name == would.Point.Name {
 					ratio = figure.Times(c.Ratio.Estimate())
 				}
 			}
-			rows = append(rows, []string{a.what, resultText(is), resultText(would), ratio})
+			rows = append(rows, []string{q.Name, resultText(is), resultText(would), ratio})
 		}
 	}
 	figure.Columns(w, rows)
@@ -142,8 +144,9 @@ func (r rehearsedChange) writeAnswer(w io.Writer) {
 // their margins.
 func (r rehearsedChange) writeErrors(w io.Writer) {
 	rows, remarks, wrong := [][]string{{"placement", "load"}}, "", false
-	for _, a := range r.aspects() {
-		rows[0] = append(rows[0], a.what)
+	quantities := predict.Quantities(r.study.Metrics)
+	for _, q := range quantities {
+		rows[0] = append(rows[0], q.Name)
 	}
 	changed, _ := r.study.Variant(changedVariant)
 	for _, m := range predict.Pooled(r.model.Measured) {
@@ -155,32 +158,32 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 			}
 		}
 		if m.Users > 0 {
-			if r.result(name, m, r.aspects()[0].metric) == nil { // nobody asked for the capacity
+			if r.result(name, m, quantities[0].Metric) == nil { // nobody asked for the capacity
 				continue
 			}
 			load = fmt.Sprintf("%d users", m.Users)
 		}
 		row := []string{placement, load}
-		for _, a := range r.aspects() {
-			if !a.appliesTo(m) {
+		for _, q := range quantities {
+			if !q.AppliesTo(m) {
 				row = append(row, "-")
 				continue
 			}
-			result, truth := r.result(name, m, a.metric), a.truth(m)
+			result, truth := r.result(name, m, q.Metric), q.Measured(m)
 			text := resultText(result)
 			if result != nil && truth > 0 {
 				c, gap := predict.Compared{Predicted: result.Mean, Measured: truth}, predict.Gap{}
-				if a.metric.Quantile == 0.5 {
+				if q.Metric.Quantile == 0.5 {
 					gap = predict.MedianGap(m)
 				}
-				text += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, a.metric.Unit), 100*c.Error())
-				beyond, right := c.Judge(a.margin, gap)
+				text += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, q.Metric.Unit), 100*c.Error())
+				beyond, right := c.Judge(q.Margin, gap)
 				mark := "  "
 				if !right {
 					mark, wrong = "  ! ", true
 				}
 				if beyond != "" {
-					remarks += fmt.Sprintf("%s%s %s at %s: %s\n", mark, a.what, placement, load, beyond)
+					remarks += fmt.Sprintf("%s%s %s at %s: %s\n", mark, q.Name, placement, load, beyond)
 				}
 			}
 			row = append(row, text)
@@ -194,7 +197,7 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 	fmt.Fprint(w, remarks)
 	if wrong {
 		fmt.Fprint(w, "  The model does not describe this host, or other programs kept it busy: trust no figure "+
-			"above.\n")
+			"of one placement.\n  Ratios are off less, as far as both placements are off alike.\n")
 	}
 }
 

@@ -111,6 +111,8 @@ func analysisOfTwo() lab.Analysis {
 			Kinds: []lab.SegmentTime{{Kind: lab.SegmentBusiness, Seconds: 1}},
 			Path: lab.Path{Share: 0.5, Operation: "o1", Seconds: 1, Sampled: 1,
 				Segments: []lab.Segment{{Seconds: 1, Unit: "worker", Kind: lab.SegmentBusiness, Name: "work"}}}}},
+		Rehearsed: []lab.RehearsedFigure{{What: "CPU", Metric: "cpu", Unit: "s", Point: study.Points[0],
+			Ratio: &lab.Estimate{Value: 2}, Withheld: "nobody measured it"}},
 		Waterfalls: []lab.Waterfall{{Metric: "cpu", Point: study.Points[0], From: "a", To: "b", Whole: ratio,
 			Verdict: lab.Slower, Words: "2 times",
 			Steps: []lab.Step{{Knob: "data", Change: "shared -> databases", Before: "a", Variant: "b", Ratio: ratio,

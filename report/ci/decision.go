@@ -47,6 +47,7 @@ func Decision(w io.Writer, r Run, need Need) error {
 		d.line("**%s**", escaped(a.Answer.Sentence))
 		d.table(headlineRows(a.Answer.Headline))
 		d.part("Withheld", strings.Join(a.Answer.Withheld, " "))
+		d.rehearsed(a.Rehearsed)
 		d.resources(a, need)
 		d.line("## How sure")
 		d.line("%s", escaped(strings.Join(a.Answer.Sure, " ")))
@@ -69,6 +70,28 @@ func variantNames(a lab.Analysis) (names []string) {
 		}
 	}
 	return names
+}
+
+// rehearsed writes what the change of a rehearsal would take, by what was measured of the system as it is.
+func (d *document) rehearsed(figures []lab.RehearsedFigure) {
+	if len(figures) == 0 {
+		return
+	}
+	d.line("## What the change would take")
+	d.line("What was measured of the system as it is, times the ratio that was rehearsed. All other figures of " +
+		"this page are of units that stood in for the system.")
+	rows := [][]string{{"at", "", "measured as it is", "changed / as it is", "with the change"}}
+	for _, f := range figures {
+		ratio, with := "not rehearsed", quantity(f.Changed, f.Unit)
+		if f.Ratio != nil {
+			ratio = figure.Times(*f.Ratio)
+		}
+		if f.Changed == nil {
+			with = "withheld: " + f.Withheld
+		}
+		rows = append(rows, []string{f.Point.Name, f.What, quantity(f.Measured, f.Unit), ratio, with})
+	}
+	d.table(rows)
 }
 
 // resources writes which cores and how much memory each variant takes at the user's rate, by the

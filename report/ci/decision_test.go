@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // decided returns the page for two variants that were measured at 20 and 100 operations a second.
@@ -65,6 +66,24 @@ func TestDecisionTellsWhatAVariantTakes(t *testing.T) {
 			if strings.Contains(text, bad) {
 				t.Errorf("%s: the page has %q:\n%s", name, bad, text)
 			}
+		}
+	}
+}
+
+func TestDecisionTellsWhatAChangeWouldTake(t *testing.T) {
+	r := sample(t)
+	is, ratio, changed := figure.Alone(0.002), figure.Between(1.5, 1.4, 1.6), figure.Between(0.003, 0.0028, 0.0032)
+	point := lab.Point{Name: "rate-20"}
+	r.Analysis.Rehearsed = []lab.RehearsedFigure{
+		{What: "CPU per operation", Unit: "s", Point: point, Measured: &is, Ratio: &ratio, Changed: &changed},
+		{What: "capacity", Unit: "1/s", Point: point, Withheld: "nobody has measured it"}}
+	var b bytes.Buffer
+	must(t, Decision(&b, r, Need{}))
+	for _, want := range []string{"## What the change would take", "units that stood in for the system",
+		`| rate-20 | CPU per operation | 2.00 ms | 1.50x \[1.40, 1.60\] | 3.00 ms \[2.80, 3.20\] |`,
+		"| rate-20 | capacity | not measured | not rehearsed | withheld: nobody has measured it |"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page has no %q:\n%s", want, b.String())
 		}
 	}
 }

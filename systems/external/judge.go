@@ -123,7 +123,7 @@ func (s System) Measure(
 		}
 		return len(own) > 0 // else it runs somewhere else
 	}
-	used := loaded.Used(metered)
+	used := metered.Used()
 	if told("cpu_seconds") && r.Sent > 0 {
 		found.Values[loaded.CPUPerOperation] = used.CPUSeconds / float64(r.Sent)
 	}

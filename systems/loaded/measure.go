@@ -2,7 +2,6 @@ package loaded
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -29,7 +28,7 @@ func (b Base) Measure(
 // AddCost adds memory and, if there were operations, processor time per operation. The roles apart
 // are no part of the system's cost.
 func AddCost(values map[string]float64, metered lab.Metered, operations int64, apart ...string) {
-	used := Used(metered, apart...)
+	used := metered.Used(apart...)
 	values[peakMemory] = float64(used.PeakMemoryBytes)
 	if operations > 0 {
 		values[CPUPerOperation] = used.CPUSeconds / float64(operations)
@@ -61,20 +60,4 @@ func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measur
 		found.Values[achievedShare] = min(load.Achieved/load.Offered, 1)
 	}
 	return found
-}
-
-// Used returns the sum of all roles but the generator and those apart: proxies in front of a system
-// and its backing services are a part of its cost.
-func Used(metered lab.Metered, apart ...string) lab.Usage {
-	var sum lab.Usage
-	for role, usage := range metered.Roles {
-		if role == lab.RoleGenerator || slices.Contains(apart, role) {
-			continue
-		}
-		sum.Units += usage.Units
-		sum.CPUSeconds += usage.CPUSeconds
-		sum.PeakMemoryBytes += usage.PeakMemoryBytes
-		sum.MeanMemoryBytes += usage.MeanMemoryBytes
-	}
-	return sum
 }

@@ -58,7 +58,7 @@ func (s System) Measure(
 		return found, nil
 	}
 	loaded.AddCost(found.Values, metered, load.OK, front)
-	found.Values["memory"] = float64(loaded.Used(metered, front).MeanMemoryBytes)
+	found.Values["memory"] = float64(metered.Used(front).MeanMemoryBytes)
 	if load.OK > 0 {
 		found.Values["front_cpu_per_operation"] = metered.Roles[front].CPUSeconds / float64(load.OK)
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/cleave-lab/cleave/predict"
 	"github.com/cleave-lab/cleave/stats"
 	"github.com/cleave-lab/cleave/store"
-	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // simulated is the number of operations behind each predicted figure.
@@ -51,7 +50,6 @@ type row struct {
 	answer    *predict.Answer // nil: there was no time
 	overload  string          // why there are no figures
 	measured  truth
-	asIs      truth // of the placement of which the model is
 	rehearsed truth
 }
 
@@ -281,7 +279,6 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 	}
 	for i := range rows {
 		rows[i].measured = placed(found, variantName(i/len(rates)), rows[i].rate/p.perFlow)
-		rows[i].asIs = placed(found, asItIs, rows[i].rate/p.perFlow)
 		if rows[i].rate != rates[len(rates)/2] { // once for each placement
 			rows[i].measured.capacity = 0
 		}
@@ -293,15 +290,13 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 // variantName names the variant of a target in the study file.
 func variantName(target int) string { return fmt.Sprintf("p%d", target) }
 
-// quantities returns the quantities of a truth with where each is kept.
+// quantities returns where each of predict.Quantities is kept, by the names of their metrics.
 func (t *truth) quantities(metrics []lab.Metric) map[string]*float64 {
-	name := func(quantity string, quantile float64, per string) string {
-		m, _ := lab.FindMetric(metrics, quantity, quantile, per)
-		return m.Name
+	kept, all := []*float64{&t.median, &t.p99, &t.cpu, &t.capacity}, map[string]*float64{}
+	for i, q := range predict.Quantities(metrics) {
+		all[q.Metric.Name] = kept[i]
 	}
-	return map[string]*float64{name(lab.ResponseTime, 0.5, ""): &t.median,
-		name(lab.ResponseTime, 0.99, ""): &t.p99, name(lab.CPU, 0, lab.PerOperation): &t.cpu,
-		name(lab.Goodput, 0, ""): &t.capacity}
+	return all
 }
 
 // analysisOf reads the analysis of a result folder.
@@ -343,31 +338,17 @@ func (p player) asIs(folder *store.Folder) (all []model.Measurement, err error) 
 	if err != nil {
 		return nil, err
 	}
+	goodput, _ := lab.FindMetric(plan.Study.Metrics, lab.Goodput, 0, "")
 	for _, t := range trials {
-		if !t.Valid || t.Variant != asItIs {
+		m, known := model.OfTrial(t, plan.Study.Metrics)
+		if !t.Valid || t.Variant != asItIs || !known {
 			continue
 		}
-		var is truth
-		for name, to := range is.quantities(plan.Study.Metrics) {
-			*to = t.Measures[name]
+		m.Rate *= p.perFlow
+		if m.Users > 0 {
+			m.Rate = t.Measures[goodput.Name]
 		}
-		rate, paced := t.Point.Level(lab.FactorRate)
-		users := int(t.Point.Levels[lab.FactorUsers])
-		rate *= p.perFlow
-		if !paced {
-			rate = is.capacity
-		}
-		n := int(math.Round(loaded.Used(t.Metered).CPUSeconds / is.cpu)) // operations
-		duration := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-		quantiles := model.Quantiles{"p50": duration(is.median), "p99": duration(is.p99)}
-		for _, q := range t.Spectra[lab.ResponseTime] {
-			if q.Share == 0.45 || q.Share == 0.55 {
-				quantiles[fmt.Sprintf("p%.0f", 100*q.Share)] = duration(q.Value)
-			}
-		}
-		all = append(all, model.Measurement{Rate: rate, Users: users,
-			CPU:  model.Distribution{Mean: duration(is.cpu), Source: model.Meter, N: n},
-			Time: model.Distribution{Mean: duration(is.median), Source: model.Meter, N: n, Quantiles: quantiles}})
+		all = append(all, m)
 	}
 	return all, nil
 }
@@ -392,27 +373,25 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 		if err != nil {
 			return err
 		}
-		if rows[i].rehearsed, err = rehearsed(folder, rows[i].asIs, rate); err != nil {
+		if rows[i].rehearsed, err = rehearsed(folder, m, rate); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rehearsed returns what a rehearsal says of the changed placement: what the system as it is was measured to
-// take, times the ratio of the two placements in the rehearsal.
-func rehearsed(folder *store.Folder, asIs truth, rate float64) (truth, error) {
+// rehearsed returns what cleave rehearse answers of the changed placement, at a rate and at its capacity.
+func rehearsed(folder *store.Folder, m model.Model, rate float64) (is truth, err error) {
 	found, err := analysisOf(folder)
 	if err != nil {
-		return truth{}, err
+		return is, err
 	}
-	before, after := placed(found, "as-is", rate), placed(found, changed, rate)
-	scaled := func(is, before, after float64) float64 {
-		if before == 0 {
-			return 0
+	kept := is.quantities(found.Metrics)
+	for _, f := range predict.Rehearsed(found, changed, m, predict.Quantities(found.Metrics)) {
+		load := predict.Load(f.Point)
+		if f.Changed != nil && (load.Users > 0 || load.Rate == rate) {
+			*kept[f.Metric] = f.Changed.Value
 		}
-		return is * after / before
 	}
-	return truth{scaled(asIs.median, before.median, after.median), scaled(asIs.p99, before.p99, after.p99),
-		scaled(asIs.cpu, before.cpu, after.cpu), scaled(asIs.capacity, before.capacity, after.capacity)}, nil
+	return is, nil
 }

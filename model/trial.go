@@ -1,0 +1,31 @@
+package model
+
+import (
+	"math"
+
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// OfTrial returns the measurement of a trial of a study with these metrics; false if its CPU time was not
+// measured. Its rate is that of its point: 0 where users never pause.
+func OfTrial(t lab.Trial, metrics []lab.Metric) (Measurement, bool) {
+	measure := func(quantity, per string) float64 {
+		m, _ := lab.FindMetric(metrics, quantity, 0, per)
+		return t.Measures[m.Name]
+	}
+	cpu := measure(lab.CPU, lab.PerOperation)
+	if cpu == 0 {
+		return Measurement{}, false
+	}
+	n := int(math.Round(t.Metered.Used().CPUSeconds / cpu)) // operations
+	var points []Point
+	for _, q := range t.Spectra[lab.ResponseTime] {
+		points = append(points, Point{q.Share, q.Value})
+	}
+	took := OfPoints(points, Meter, n)
+	if mean := measure(lab.ResponseTime, ""); mean > 0 {
+		took.Mean = duration(mean)
+	}
+	return Measurement{Rate: t.Point.Levels[lab.FactorRate], Users: int(t.Point.Levels[lab.FactorUsers]),
+		Time: took, CPU: Distribution{Mean: duration(cpu), Source: Meter, N: n}}, true
+}

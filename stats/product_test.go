@@ -1,0 +1,26 @@
+package stats
+
+import (
+	"math"
+	"testing"
+)
+
+// TestTheIntervalOfAProductHoldsBoth: the distances to its ends add up as legs of a right triangle do, on the
+// log scale, whichever factor comes first.
+func TestTheIntervalOfAProductHoldsBoth(t *testing.T) {
+	a := Estimate{2, 2 / math.Exp(0.3), 2 * math.Exp(0.05), 8, 0.95}
+	b := Estimate{5, 5 / math.Exp(0.4), 5 * math.Exp(0.12), 3, 0.95}
+	for _, pair := range [][2]Estimate{{a, b}, {b, a}} {
+		p, err := Product(pair[0], pair[1])
+		must(t, err)
+		near(t, "value", p.Value, 10)
+		near(t, "low", p.Low, 10/math.Exp(0.5))
+		near(t, "high", p.High, 10*math.Exp(0.13))
+		if p.N != 3 || p.Confidence != 0.95 {
+			t.Errorf("N %d and confidence %g, want 3 and 0.95", p.N, p.Confidence)
+		}
+	}
+	if _, err := Product(a, Estimate{5, 0, 6, 3, 0.95}); err == nil {
+		t.Error("a product has an interval although a factor may be 0")
+	}
+}
