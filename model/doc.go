@@ -4,5 +4,6 @@
 //
 // The package measures and predicts nothing.
 //
-// Entry points: Parse reads a file, Model.Write writes one, Make makes one of spans and of what was metered.
+// Entry points: Parse reads a file, Model.Write writes one, Make makes one of spans and of what
+// was metered. OfTrial reads what a trial has measured.
 package model

@@ -157,6 +157,26 @@ func (m Model) UnitOf(component string) int {
 	return slices.IndexFunc(m.Units, func(u Unit) bool { return slices.Contains(u.Components, component) })
 }
 
+// JointLimits returns the cores and the workers of two units that become one: their sums, and none where either
+// has none.
+func (u Unit) JointLimits(other Unit) (cores float64, workers int) {
+	if u.Cores > 0 && other.Cores > 0 {
+		cores = u.Cores + other.Cores
+	}
+	if u.Workers > 0 && other.Workers > 0 {
+		workers = u.Workers + other.Workers
+	}
+	return cores, workers
+}
+
+// Weights returns the sum of the weights of all operations.
+func (m Model) Weights() (sum float64) {
+	for _, o := range m.Operations {
+		sum += o.Weight
+	}
+	return sum
+}
+
 // Executions calls visit for a call and for all below it, callers first, with the mean number of times that
 // an operation makes each.
 func (c *Call) Executions(visit func(call *Call, times float64)) {

@@ -119,7 +119,7 @@ func (m Model) Rewritten(change func(*Call)) Model {
 
 // CPU returns the CPU time of an operation in the mean over the mix, as the sum of its calls, in seconds.
 func (m Model) CPU() (sum float64) {
-	weights := m.weights()
+	weights := m.Weights()
 	for i := range m.Operations {
 		o := &m.Operations[i]
 		o.Call.Executions(func(c *Call, times float64) { sum += o.Weight / weights * times * c.cpu() })

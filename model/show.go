@@ -38,7 +38,7 @@ func (m Model) Show(w io.Writer) error {
 		}
 		fmt.Fprintf(w, "store %s: %s, %s\n", s.Name, s.Kind, where)
 	}
-	weights := m.weights()
+	weights := m.Weights()
 	for _, o := range m.Operations {
 		fmt.Fprintf(w, "\n%s: %.3g %% of all operations", o.Name, 100*o.Weight/weights)
 		if o.Time.Mean > 0 {
@@ -85,14 +85,6 @@ func showWeak(w io.Writer, weak []string) error {
 	}
 	_, err := fmt.Fprintf(w, "\nMissing or weak\n  - %s\n", strings.Join(weak, "\n  - "))
 	return err
-}
-
-// weights returns the sum of the weights of all operations.
-func (m Model) weights() (sum float64) {
-	for _, o := range m.Operations {
-		sum += o.Weight
-	}
-	return sum
 }
 
 // showCall writes a row for a call, and for each call that it makes. ofCaller is how often an operation makes

@@ -104,7 +104,7 @@ func names(units []model.Unit) (all []string) {
 
 // unitOf returns the index of the unit that has a component; -1 if none has.
 func unitOf(units []model.Unit, component string) int {
-	return slices.IndexFunc(units, func(u model.Unit) bool { return slices.Contains(u.Components, component) })
+	return model.Model{Units: units}.UnitOf(component)
 }
 
 // split moves components into a unit of their own. It is limited as the unit was that the first one leaves.
@@ -158,7 +158,7 @@ func merge(units []model.Unit, named []string) ([]model.Unit, error) {
 		one.Name += "+" + u.Name
 		one.Components = append(one.Components, u.Components...)
 		one.Replicas = max(one.Replicas, u.Replicas)
-		one.Cores, one.Workers = sumOfLimits(one.Cores, u.Cores), sumOfLimits(one.Workers, u.Workers)
+		one.Cores, one.Workers = one.JointLimits(u)
 	}
 	var all []model.Unit
 	for i, u := range units {
@@ -167,12 +167,4 @@ func merge(units []model.Unit, named []string) ([]model.Unit, error) {
 		}
 	}
 	return append(all, one), nil
-}
-
-// sumOfLimits adds two limits; 0 is none.
-func sumOfLimits[N int | float64](a, b N) N {
-	if a == 0 || b == 0 {
-		return 0
-	}
-	return a + b
 }

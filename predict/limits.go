@@ -94,7 +94,7 @@ func (a Answer) sharedStores() (all []string) {
 	for i := range q.Model.Operations {
 		q.Model.Operations[i].Call.Executions(func(c *model.Call, _ float64) {
 			for _, v := range c.Visits {
-				if !strings.Contains(strings.Join(users[v.Store], "\n")+"\n", c.Component+"\n") {
+				if !slices.Contains(users[v.Store], c.Component) {
 					users[v.Store] = append(users[v.Store], c.Component)
 				}
 			}

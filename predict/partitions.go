@@ -251,10 +251,7 @@ type priced struct {
 
 // pricesOf returns the prices of a model. unknown is the hop of calls for which it has none.
 func pricesOf(m model.Model, components []string, unknown *Hop) (p prices) {
-	weights := 0.0
-	for _, o := range m.Operations {
-		weights += o.Weight
-	}
+	weights := m.Weights()
 	servers := map[string]bool{}
 	for _, s := range m.Stores {
 		servers[s.Name] = s.Server

@@ -61,10 +61,7 @@ func place(m model.Model, units []model.Unit, at site) (placement, error) {
 			p.workers[i] = p.pool("workers of "+u.Name, u.Workers*u.Replicas)
 		}
 	}
-	weights, sum := []float64{}, 0.0
-	for _, o := range m.Operations {
-		sum += o.Weight
-	}
+	weights, sum := []float64{}, m.Weights()
 	for i := range m.Operations {
 		o := &m.Operations[i]
 		program, err := p.program(&o.Call, -1, o.Weight/sum)

@@ -59,3 +59,41 @@ func TestARehearsedMedianInAGapIsRight(t *testing.T) {
 		}
 	}
 }
+
+// TestARehearsalAnswersByWhatWasMeasured: its first lines and its document have the ratio of both placements
+// times what the model has measured of the system as it is, and say why where it has not.
+func TestARehearsalAnswersByWhatWasMeasured(t *testing.T) {
+	folder := playedRun(t, t.TempDir(), "rehearse", "../../predict/testdata/small.model.yaml", "--split", "stock",
+		"--blocks", "3", "--capacity")
+	found, err := analyse(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := folder.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := map[string]float64{"median response time": 0.0062, "CPU per operation": 0.00152, "capacity": 0}
+	if len(found.Rehearsed) != len(measured) {
+		t.Fatalf("figures %+v, want three", found.Rehearsed)
+	}
+	for _, f := range found.Rehearsed {
+		is, known := measured[f.What]
+		if !known || f.Ratio == nil || (f.Changed == nil) != (is == 0) ||
+			is > 0 && (f.Measured.Value != is || f.Changed.Value != is*f.Ratio.Value) {
+			t.Errorf("%+v, want the ratio times %g", f, is)
+		}
+	}
+	found.Rehearsed = append(found.Rehearsed, found.Rehearsed[0])
+	found.Rehearsed[3].What, found.Rehearsed[3].Point = "nothing that was asked for", ratePoint(50)
+	found.Rehearsed[0].Measured.Low = &found.Rehearsed[0].Measured.Value
+	var text strings.Builder
+	rehearsedChange{found: found, study: plan.Study}.writeProducts(&text)
+	for _, want := range []string{"what was measured as it is (6.20 ms).", "  An operation would take ",
+		"what was measured as it is (1.52 ms, in one trial: no interval).",
+		"The capacity is withheld: the model does not say what 64 users got of the system as it is"} {
+		if !strings.Contains(text.String(), want) || strings.Contains(text.String(), "asked for") {
+			t.Errorf("no %q, or what nobody asked for, in\n%s", want, text.String())
+		}
+	}
+}

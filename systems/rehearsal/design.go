@@ -138,15 +138,29 @@ func place(m model.Model, placement string) ([]Unit, error) {
 	return units, nil
 }
 
-// grouped returns the unit of a group of components: that of the model with the same components, or a new one
-// with the limits of the unit that its first component leaves.
+// grouped returns the unit of a group of components: that of the model with the same components, or a new one.
+// This has the joint limits of units that are in it as a whole, with nothing else, or those of the unit that
+// its first component leaves.
 func grouped(m model.Model, group []string) model.Unit {
-	from := m.Units[m.UnitOf(group[0])]
-	if len(group) == len(from.Components) &&
-		!slices.ContainsFunc(group, func(c string) bool { return !slices.Contains(from.Components, c) }) {
-		return from
+	var whole []model.Unit
+	rest := len(group)
+	for _, u := range m.Units {
+		outside := func(c string) bool { return !slices.Contains(group, c) }
+		if !slices.ContainsFunc(u.Components, outside) {
+			whole, rest = append(whole, u), rest-len(u.Components)
+		}
 	}
-	return model.Unit{Name: kit.UnitName(group), Components: group, Cores: from.Cores, Workers: from.Workers}
+	if rest == 0 && len(whole) == 1 {
+		return whole[0]
+	}
+	limits := m.Units[m.UnitOf(group[0])]
+	if rest == 0 {
+		limits = whole[0]
+		for _, u := range whole[1:] {
+			limits.Cores, limits.Workers = limits.JointLimits(u)
+		}
+	}
+	return model.Unit{Name: kit.UnitName(group), Components: group, Cores: limits.Cores, Workers: limits.Workers}
 }
 
 // unitName returns a name as deployments allow it: small letters, digits and hyphens.

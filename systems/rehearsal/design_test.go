@@ -51,6 +51,28 @@ func TestPlacements(t *testing.T) {
 	}
 }
 
+// TestLimitsOfNewUnits: units that become one have their limits together, others those of the unit that their
+// first component leaves, as predictions have it.
+func TestLimitsOfNewUnits(t *testing.T) {
+	m := model.Model{Units: []model.Unit{{Name: "a", Components: []string{"x", "y"}, Cores: 1, Workers: 2},
+		{Name: "b", Components: []string{"z"}, Cores: 2, Workers: 4},
+		{Name: "c", Components: []string{"w"}, Cores: 4}}}
+	for placement, want := range map[string]string{"x+y+z,w": "[x y z] 3 6, [w] 4 0",
+		"y+x,z+w": "[x y] 1 2, [z w] 6 0", "z+y,x,w": "[z y] 2 4, [x] 1 2, [w] 4 0"} {
+		units, err := place(m, placement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, u := range units {
+			got = append(got, fmt.Sprintf("%v %g %d", u.Components, u.Cores, u.Workers))
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: %s, want %s", placement, strings.Join(got, ", "), want)
+		}
+	}
+}
+
 // TestWhatIsPlayed: visits of a server are calls of its unit, those of an embedded store are not, and only
 // SQLite commits.
 func TestWhatIsPlayed(t *testing.T) {
