@@ -1283,6 +1283,23 @@ export interface Bottleneck {
   answer: Array<string> | null;
 }
 
+/** RehearsedFigure is a figure of a system with the change of a rehearsal: what was measured of the system as it is, times what the rehearsal found changed / as it is to be. */
+export interface RehearsedFigure {
+  /** for people: "median response time" */
+  what: string;
+  metric: string;
+  unit: string;
+  point: Point;
+  /** Measured is the figure of the system as it is, by its model, with the scatter of its trials. Null: the model has none. Without an interval: of one trial. */
+  measured: Estimate | null;
+  /** Ratio is changed / as it is. Null: one of the two was not rehearsed. */
+  ratio: Estimate | null;
+  /** Changed is the product. Its interval holds the scatter of both. Null: withheld. */
+  changed: Estimate | null;
+  /** Withheld says why there is no product. */
+  withheld?: string;
+}
+
 /** AuditSum adds up the audits of one variant's trials. */
 export interface AuditSum {
   verdict: "valid" | "invalid" | "unknown";
@@ -1385,6 +1402,8 @@ export interface Analysis {
   factor_effects?: Array<FactorEffects>;
   /** Bottlenecks are of studies that scale units one at a time. */
   bottlenecks?: Array<Bottleneck>;
+  /** Rehearsed are of rehearsals: what the change would take, by what was measured of the system as it is. */
+  rehearsed?: Array<RehearsedFigure>;
   /** by variant */
   audit: Record<string, AuditSum>;
   conditions: ConditionSummary;
