@@ -123,13 +123,6 @@ func TestWhatTheGeneratorHasMeasured(t *testing.T) {
 			}
 		}
 	}
-	used := Used(lab.Metered{Roles: map[string]lab.Usage{
-		"shop": {CPUSeconds: 1, PeakMemoryBytes: 10}, "database": {CPUSeconds: 2, PeakMemoryBytes: 20},
-		lab.RoleGenerator: {CPUSeconds: 4, PeakMemoryBytes: 40},
-	}})
-	if used.CPUSeconds != 3 || used.PeakMemoryBytes != 30 {
-		t.Errorf("used %g s and %d bytes", used.CPUSeconds, used.PeakMemoryBytes)
-	}
 }
 
 // TestTheLongestTimeWithoutAnAnswer: from the begin of the load to the end of its last

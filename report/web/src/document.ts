@@ -1283,7 +1283,7 @@ export interface Bottleneck {
   answer: Array<string> | null;
 }
 
-/** RehearsedFigure is a figure of a system with the change of a rehearsal: what was measured of the system as it is, times what the rehearsal found changed / as it is to be. */
+/** RehearsedFigure is a figure of a system with the change of a rehearsal: what was measured of the system as it is, times changed / as it is in the rehearsal. */
 export interface RehearsedFigure {
   /** for people: "median response time" */
   what: string;

@@ -1,0 +1,15 @@
+package lab
+
+import "testing"
+
+// TestTheGeneratorIsNoPartOfACost, nor are roles that a system names; a database is one.
+func TestTheGeneratorIsNoPartOfACost(t *testing.T) {
+	m := Metered{Roles: map[string]Usage{"shop": {CPUSeconds: 1, PeakMemoryBytes: 10},
+		"database": {CPUSeconds: 2, PeakMemoryBytes: 20}, RoleGenerator: {CPUSeconds: 4, PeakMemoryBytes: 40}}}
+	if used := m.Used(); used.CPUSeconds != 3 || used.PeakMemoryBytes != 30 {
+		t.Errorf("used %g s and %d bytes, want 3 and 30", used.CPUSeconds, used.PeakMemoryBytes)
+	}
+	if used := m.Used("shop"); used.CPUSeconds != 2 {
+		t.Errorf("used %g s without the shop, want 2", used.CPUSeconds)
+	}
+}
