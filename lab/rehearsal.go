@@ -1,7 +1,7 @@
 package lab
 
-// RehearsedFigure is a figure of a system with the change of a rehearsal: what was measured of the system as it
-// is, times changed / as it is in the rehearsal.
+// RehearsedFigure is a figure of a system with the change of a rehearsal: what was measured of the system as
+// it is, times changed / as it is in the rehearsal.
 type RehearsedFigure struct {
 	What   string `json:"what"` // for people: "median response time"
 	Metric string `json:"metric"`

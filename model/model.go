@@ -157,8 +157,8 @@ func (m Model) UnitOf(component string) int {
 	return slices.IndexFunc(m.Units, func(u Unit) bool { return slices.Contains(u.Components, component) })
 }
 
-// JointLimits returns the cores and the workers of two units that become one: their sums, and none where either
-// has none.
+// JointLimits returns the cores and the workers of two units that become one: their sums, or none where
+// either has none.
 func (u Unit) JointLimits(other Unit) (cores float64, workers int) {
 	if u.Cores > 0 && other.Cores > 0 {
 		cores = u.Cores + other.Cores

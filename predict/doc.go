@@ -3,8 +3,8 @@
 //
 // A split adds hops, a merge removes them. What they cost the model says, or the caller of Predict.
 // Before it answers it predicts what was measured: where that fails, the answer is withheld with the
-// reason. It measures nothing; Answer.Limits lists what it does not model. What was rehearsed it turns into an
-// answer by what was measured of the system as it is.
+// reason. It measures nothing; Answer.Limits lists what it does not model. What was rehearsed it turns into
+// an answer by what was measured of the system as it is.
 //
 // Entry points: Change.Apply, Predict and Rehearsed; Answer.Write prints the answer.
 package predict

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// rehearsal returns the analysis of a rehearsal at 60 operations a second and with 64 users: changed / as it is
-// of each metric of Quantities, in its order, of which a 0 was not compared.
+// rehearsal returns the analysis of a rehearsal at 60 operations a second and with 64 users: changed / as it
+// is of each metric of Quantities, in its order, of which a 0 was not compared.
 func rehearsal(ratios ...float64) lab.Analysis {
 	at60 := lab.Point{Name: "rate-60", Levels: map[string]float64{lab.FactorRate: 60}}
 	most := lab.Point{Name: "users-64", Levels: map[string]float64{lab.FactorUsers: 64}}
@@ -42,8 +42,8 @@ func trial(rate float64, users, ms int) model.Measurement {
 	return model.Measurement{Rate: rate, Users: users, Time: time, CPU: cpu}
 }
 
-// TestARehearsalScalesWhatWasMeasured: the figures are those of the trials under the same load, times the ratio
-// that was rehearsed, and their intervals hold the scatter of both.
+// TestARehearsalScalesWhatWasMeasured: the figures are those of the trials under the same load, times the
+// ratio that was rehearsed, and their intervals hold the scatter of both.
 func TestARehearsalScalesWhatWasMeasured(t *testing.T) {
 	elsewhere := trial(60, 0, 900)
 	elsewhere.Placement = "stock"

@@ -44,10 +44,11 @@ the bytes and make the calls that the model says, over real connections, under
 real load. An audit holds every call against the model.
 
 The first screen says what the change would take: what the model has measured of
-the system as it is, times the ratio of both placements in the rehearsal. Then it
-shows both side by side, the error at the rates at which the model was measured, and
-the limits of the method. docs/predicting.md says how it is done. explain, bottleneck and check take a MODEL in the place of a system,
-too. cleave list does not show models.` + exitCodesHelp(measuredCodes()...),
+the system as it is, times the ratio of both placements as they were played. Then
+it shows both side by side, the error at the rates at which the model was measured,
+and the limits of the method. docs/predicting.md says how it is done. explain,
+bottleneck and check take a MODEL in the place of a system, too. cleave list does
+not show models.` + exitCodesHelp(measuredCodes()...),
 		Example: `  cleave rehearse shop.model.yaml --split orders,payments
   cleave rehearse shop.model.yaml --merge cart,catalog --rate 200 --calls grpc
   cleave explain shop.model.yaml --from as-is --to "orders,payments apart"`,

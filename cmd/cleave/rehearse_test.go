@@ -63,8 +63,8 @@ func TestARehearsedMedianInAGapIsRight(t *testing.T) {
 // TestARehearsalAnswersByWhatWasMeasured: its first lines and its document have the ratio of both placements
 // times what the model has measured of the system as it is, and say why where it has not.
 func TestARehearsalAnswersByWhatWasMeasured(t *testing.T) {
-	folder := playedRun(t, t.TempDir(), "rehearse", "../../predict/testdata/small.model.yaml", "--split", "stock",
-		"--blocks", "3", "--capacity")
+	folder := playedRun(t, t.TempDir(), "rehearse", "../../predict/testdata/small.model.yaml", "--split",
+		"stock", "--blocks", "3", "--capacity")
 	found, err := analyse(folder)
 	if err != nil {
 		t.Fatal(err)

@@ -78,8 +78,8 @@ func (d *document) rehearsed(figures []lab.RehearsedFigure) {
 		return
 	}
 	d.line("## What the change would take")
-	d.line("What was measured of the system as it is, times the ratio that was rehearsed. All other figures of " +
-		"this page are of units that stood in for the system.")
+	d.line("What was measured of the system as it is, times the ratio that was rehearsed. All other figures " +
+		"of this page are of units that stood in for the system.")
 	rows := [][]string{{"at", "", "measured as it is", "changed / as it is", "with the change"}}
 	for _, f := range figures {
 		ratio, with := "not rehearsed", quantity(f.Changed, f.Unit)

@@ -72,7 +72,8 @@ func TestDecisionTellsWhatAVariantTakes(t *testing.T) {
 
 func TestDecisionTellsWhatAChangeWouldTake(t *testing.T) {
 	r := sample(t)
-	is, ratio, changed := figure.Alone(0.002), figure.Between(1.5, 1.4, 1.6), figure.Between(0.003, 0.0028, 0.0032)
+	is, ratio := figure.Alone(0.002), figure.Between(1.5, 1.4, 1.6)
+	changed := figure.Between(0.003, 0.0028, 0.0032)
 	point := lab.Point{Name: "rate-20"}
 	r.Analysis.Rehearsed = []lab.RehearsedFigure{
 		{What: "CPU per operation", Unit: "s", Point: point, Measured: &is, Ratio: &ratio, Changed: &changed},

@@ -138,9 +138,9 @@ func place(m model.Model, placement string) ([]Unit, error) {
 	return units, nil
 }
 
-// grouped returns the unit of a group of components: that of the model with the same components, or a new one.
-// This has the joint limits of units that are in it as a whole, with nothing else, or those of the unit that
-// its first component leaves.
+// grouped returns the unit of a group of components: that of the model with the same components, or a new
+// one. This has the joint limits of units that are in it as a whole, with nothing else, or those of the unit
+// that its first component leaves.
 func grouped(m model.Model, group []string) model.Unit {
 	var whole []model.Unit
 	rest := len(group)
