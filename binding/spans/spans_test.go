@@ -2,6 +2,7 @@ package spans_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"

@@ -65,7 +65,7 @@ func TestARehearsedMedianInAGapIsRight(t *testing.T) {
 func TestARehearsalAnswersByWhatWasMeasured(t *testing.T) {
 	folder := playedRun(t, t.TempDir(), "rehearse", "../../predict/testdata/small.model.yaml", "--split",
 		"stock", "--blocks", "3", "--capacity")
-	found, err := analyse(folder)
+	found, err := analyse(folder, "")
 	if err != nil {
 		t.Fatal(err)
 	}
