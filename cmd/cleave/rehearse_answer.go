@@ -46,8 +46,8 @@ type rehearsedChange struct {
 	model model.Model
 }
 
-// answersOf returns what a rehearsal says of its change. The 99th percentile is not among it: it hangs on what
-// no model has, such as locks and other programs.
+// answersOf returns what a rehearsal says of its change. The 99th percentile is not among it: it hangs on
+// what no model has, such as locks and other programs.
 func answersOf(found lab.Analysis, s lab.Study) ([]lab.RehearsedFigure, error) {
 	m, err := model.Parse("", []byte(s.Model))
 	if err != nil {
