@@ -21,8 +21,8 @@ const Memory = "memory"
 // memoryBytes is its limit where its address has none: the same as a server's.
 const memoryBytes = 64 << 20
 
-// entryBytes is about what an entry takes beside its key and its value: that of the list, and its share of the
-// map.
+// entryBytes is about what an entry takes beside its key and its value: that of the list, and its share of
+// the map.
 const entryBytes = 160
 
 // memory is a cache of this process: the entry that was not used for the longest time

@@ -206,8 +206,9 @@ func (c cassandra) close() error {
 	return nil
 }
 
-// closeSession leaves a session that the driver does not close in time to the end of the process: gocql 2.1.2
-// waits for ever where it is just making its control connection again, which waits for what Close has stopped.
+// closeSession leaves a session that the driver does not close in time to the end of the process: gocql
+// 2.1.2 waits for ever where it is just making its control connection again, which waits for what Close has
+// stopped.
 func closeSession(session *gocql.Session) {
 	closed := make(chan struct{})
 	go func() {

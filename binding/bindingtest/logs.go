@@ -61,8 +61,8 @@ func logging(t *testing.T, x *bench) {
 	}
 }
 
-// unencodable: an answer that cannot be encoded is a failure inside of the callee, and its cause is reported. A
-// request that cannot be is no sign of a callee that is away.
+// unencodable: an answer that cannot be encoded is a failure inside of the callee, and its cause is reported.
+// A request that cannot be is no sign of a callee that is away.
 func unencodable(t *testing.T, x *bench) {
 	var causes []string
 	x.logError = func(err error) { causes = append(causes, err.Error()) }

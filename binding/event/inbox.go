@@ -35,8 +35,8 @@ func newInbox(db *database.DB) *inbox {
 // errRepeats means that some messages of a batch came before.
 var errRepeats = errors.New("some of the messages came before")
 
-// first notes messages, all of which must be new, in the transaction that the context carries. Of two that note
-// the same message at the same time one waits for the other's end.
+// first notes messages, all of which must be new, in the transaction that the context carries. Of two that
+// note the same message at the same time one waits for the other's end.
 func (i *inbox) first(ctx context.Context, consumer string, messages []broker.Message) error {
 	values, now := make([]any, 0, 3*len(messages)), time.Now().UnixMicro()
 	for _, m := range messages {

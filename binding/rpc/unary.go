@@ -17,8 +17,8 @@ func (Unary) NewStream(
 	return nil, errors.New("this binding carries calls of one message each way, no streams")
 }
 
-// Methods hold the methods of registered services by their full names, /package.Service/Method, for servers to
-// embed. Methods that stream are left out.
+// Methods hold the methods of registered services by their full names, /package.Service/Method, for servers
+// to embed. Methods that stream are left out.
 type Methods map[string]Method
 
 // Method is a method of a service that was registered.
