@@ -4,11 +4,12 @@ import { smallAnalysis } from "./fixture";
 import { type Drawing, render } from "./frame";
 import { costByPoint, ratiosByPoint } from "./plots/bypoint";
 import { drift, ratioTicks } from "./plots/drift";
+import { compact, linearTicks, trialsAlong } from "./plots/along";
 import { forest, forestRows } from "./plots/forest";
 import { ladder } from "./plots/ladder";
 import { publishedAgainstMeasured } from "./plots/published";
-import { partsOf, scaling, trialsAlong } from "./plots/scaling";
-import { compact, linearTicks, trend, trialsOf } from "./plots/trend";
+import { partsOf, scaling } from "./plots/scaling";
+import { trend } from "./plots/trend";
 import { looks } from "./style";
 
 /** An analysis with a scalability law along the workers of a trend, whose times stand in for rates. */
@@ -81,11 +82,24 @@ describe("forest", () => {
   });
 });
 
+describe("forest of rates that were not held", () => {
+  it("marks them, in rows of one point too, and however long the names are", () => {
+    const a = smallAnalysis();
+    a.audit = {};
+    a.comparisons = a.comparisons
+      .filter((c) => c.point.name === "s1")
+      .map((c) => ({ ...c, piled_up: true, point: { ...c.point, name: "a rate with a long name" } }));
+    const labels = forestRows(a, "elapsed", 900).map((r) => r.label);
+    expect(labels.length).toBe(3);
+    for (const label of labels) expect(label.endsWith(" *")).toBe(true);
+  });
+});
+
 describe("trend", () => {
   it("shows every trial at its level", () => {
     const a = smallAnalysis();
     const line = a.trends[0];
-    const at = line ? trialsOf(a, line) : [];
+    const at = line ? trialsAlong(a, line) : [];
     expect(new Set(at.map((t) => t.x))).toEqual(new Set([10, 20, 50]));
     expect(at.length).toBe(15);
   });

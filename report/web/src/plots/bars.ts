@@ -1,10 +1,10 @@
 import * as Plot from "@observablehq/plot";
 import { type Analysis, type Figure, type RoleUsage, comparedVariants, shown } from "../analysis";
-import { type Drawing, type LegendEntry, rowLabel, textWidth, widest } from "../frame";
+import { type Drawing, type LegendEntry, textWidth, widest } from "../frame";
 import { alone, percent, quantity, scaleFor } from "../number";
 import { type Look, partLook, PARTS, restLook } from "../style";
 import { kindLook, kindsIn } from "./path";
-import { linearTicks } from "./trend";
+import { bands, namesWidth } from "./rows";
 
 /** A part of a row of stacked parts. Aside parts are in no total. */
 interface Part {
@@ -132,87 +132,59 @@ function stacked(
   });
   const most = Math.max(...laid.map((p) => p.x2), 0);
   const scale = unit === "%" ? { unit, factor: 100 } : scaleFor(most, unit);
-  const ticks = linearTicks(0, most, width > 420 ? 5 : 3, scale.factor);
-  const left = widest(shownRows.map((row) => rowLabel(row, width))) + 14;
   const right = widest(totals.map((t) => t.text)) + 16;
-  const room = width - left - right;
+  const room = width - namesWidth(shownRows, width) - right;
   const fits = (p: { name: string; value: number }): boolean =>
     textWidth(p.name) + 6 < (p.value / most) * room;
+  const axis = {
+    rows: shownRows,
+    height: 34,
+    end: most,
+    factor: scale.factor,
+    ticks: width > 420 ? 5 : 3,
+    label: scale.unit === "%" ? "% of one processor" : scale.unit,
+    right,
+    padding: 0.25,
+  };
+  const bar = (aside: boolean, look: Plot.BarXOptions, nameOf: (p: Part) => string): Plot.Markish =>
+    Plot.barX(
+      laid.filter((p) => (p.aside === true) === aside),
+      {
+        y: "row",
+        x1: "x1",
+        x2: "x2",
+        ...look,
+        title: (p: Part) => `${p.row}, ${nameOf(p)}: ${show(p.value)}`,
+        tip: true,
+      },
+    );
+  const own = { fill: (p: Part) => p.look.colour, stroke: "var(--paper)", strokeWidth: 0.8 };
+  const outline = { fill: "none", stroke: "currentColor", strokeDasharray: "3 2", inset: 0.8 };
   return {
     legend,
-    options: {
-      height: shownRows.length * 34 + 50,
-      marginTop: 6,
-      marginLeft: left,
-      marginRight: right,
-      marginBottom: 40,
-      x: {
-        domain: [0, most || 1],
-        ticks,
-        tickFormat: (d: number) => String(Number((d * scale.factor).toPrecision(4))),
-        label: `${scale.unit === "%" ? "% of one processor" : scale.unit} →`,
-        labelAnchor: "right",
-        labelOffset: 34,
-        grid: true,
-      },
-      y: { type: "band", domain: shownRows, axis: null, padding: 0.25 },
-      marks: [
-        Plot.text(shownRows, {
-          frameAnchor: "left",
-          y: (d: string) => d,
-          text: (d: string) => rowLabel(d, width),
-          dx: -8,
-          textAnchor: "end",
-          fill: "currentColor",
-        }),
-        Plot.barX(
-          laid.filter((p) => p.aside !== true),
-          {
-            y: "row",
-            x1: "x1",
-            x2: "x2",
-            fill: (p: Part) => p.look.colour,
-            stroke: "var(--paper)",
-            strokeWidth: 0.8,
-            title: (p: Part) => `${p.row}, ${p.name}: ${show(p.value)}`,
-            tip: true,
-          },
-        ),
-        Plot.barX(
-          laid.filter((p) => p.aside === true),
-          {
-            y: "row",
-            x1: "x1",
-            x2: "x2",
-            fill: "none",
-            stroke: "currentColor",
-            strokeDasharray: "3 2",
-            inset: 0.8,
-            title: (p: Part) => `${p.row}, load generator: ${show(p.value)}`,
-            tip: true,
-          },
-        ),
-        Plot.text(
-          laid.filter((p) => p.aside !== true && fits(p)),
-          {
-            y: "row",
-            x: (p: { x1: number; x2: number }) => (p.x1 + p.x2) / 2,
-            text: "name",
-            fill: "var(--on-part)",
-            fontSize: 11,
-          },
-        ),
-        Plot.text(totals, {
+    options: bands(axis, width, [
+      bar(false, own, (p) => p.name),
+      bar(true, outline, () => "load generator"),
+      Plot.text(
+        laid.filter((p) => p.aside !== true && fits(p)),
+        {
           y: "row",
-          x: "end",
-          text: "text",
-          dx: 6,
-          textAnchor: "start",
-          fill: "currentColor",
-          fontWeight: 600,
-        }),
-      ],
-    },
+          x: (p: { x1: number; x2: number }) => (p.x1 + p.x2) / 2,
+          text: "name",
+          fill: "var(--on-part)",
+          fontSize: 11,
+        },
+      ),
+      Plot.text(totals, {
+        y: "row",
+        x: "end",
+        text: "text",
+        dx: 6,
+        textAnchor: "start",
+        fill: "currentColor",
+        fontWeight: 600,
+      }),
+    ]),
   };
 }
 

@@ -97,18 +97,16 @@ function byPoint(
           const dx = (i - (series.size - 1) / 2) * spread;
           const barred = dots.filter((d) => positive([d.low, d.high]).length === 2);
           return [
-            ...(joined
-              ? [
-                  Plot.line(dots, {
-                    x: "point",
-                    y: "value",
-                    dx,
-                    stroke: look.colour,
-                    strokeDasharray: look.dash,
-                    strokeOpacity: 0.5,
-                  }),
-                ]
-              : []),
+            joined
+              ? Plot.line(dots, {
+                  x: "point",
+                  y: "value",
+                  dx,
+                  stroke: look.colour,
+                  strokeDasharray: look.dash,
+                  strokeOpacity: 0.5,
+                })
+              : null,
             Plot.ruleX(barred, {
               x: "point",
               y1: "low",

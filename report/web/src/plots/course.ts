@@ -3,7 +3,7 @@ import { type Analysis, comparedVariants, shown, type TrialCourse } from "../ana
 import { type Drawing, widest } from "../frame";
 import { logDomain, logTicks, scaleFor } from "../number";
 import { type Look, lookOf, shorten } from "../style";
-import { linearTicks } from "./trend";
+import { linearTicks } from "./along";
 
 /** What is followed through a trial: by the generator, and by the meter of the system. */
 export type Followed = "median" | "p99" | "rate" | "cores" | "memory";

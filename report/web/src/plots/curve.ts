@@ -12,7 +12,8 @@ import {
 import { bottomLogAxis, type Drawing, leftLogAxis, textWidth, widest } from "../frame";
 import { alone, logDomain, logTicks, percent, positive, quantity, scaleFor, tick } from "../number";
 import { type Look, lookOf, shorten } from "../style";
-import { compact, linearTicks } from "./trend";
+import { compact, linearTicks } from "./along";
+import { whisker } from "./rows";
 
 const HEIGHT = 300;
 const STRIP = 13; // pixels per capacity bracket below the curves
@@ -86,7 +87,7 @@ export function curve(
           `offered ${shorten(a.operation, 14)}s/s (log axis) →`,
         ),
         ...leftLogAxis(ticks, format, "↑ time (log axis)"),
-        ...(limit > 0 ? [Plot.ruleY([limit], { stroke: "currentColor", strokeDasharray: "6 4" })] : []),
+        limit > 0 ? Plot.ruleY([limit], { stroke: "currentColor", strokeDasharray: "6 4" }) : null,
         ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), drawable(c))),
         ...limitMarks(limit, format),
         ...stripMarks(times[0], brackets.length),
@@ -259,29 +260,12 @@ function stripMarks(top: number, rows: number): Plot.Markish[] {
 function bracketMarks(r: Result, look: Look, y: number, half: number): Plot.Markish[] {
   const ends = positive([r.low, r.high]);
   const title = `${r.variant}: capacity ${quantity({ value: r.mean, low: r.low, high: r.high }, r.unit)}`;
-  const bar =
-    ends.length === 2
-      ? [
-          Plot.ruleY([y], {
-            y: (d: number) => d,
-            x1: () => r.low,
-            x2: () => r.high,
-            stroke: look.colour,
-            strokeWidth: 1.5,
-          }),
-          ...ends.map((end) =>
-            Plot.ruleX([end], {
-              x: (d: number) => d,
-              y1: y / half,
-              y2: y * half,
-              stroke: look.colour,
-              strokeWidth: 1.5,
-            }),
-          ),
-        ]
-      : [];
+  const line = { stroke: look.colour, strokeWidth: 1.5 };
   return [
-    ...bar,
+    whisker(y, r, { y: (d: number) => d, ...line }),
+    ...(ends.length === 2 ? ends : []).map((end) =>
+      Plot.ruleX([end], { x: (d: number) => d, y1: y / half, y2: y * half, ...line }),
+    ),
     Plot.dot([r], {
       x: "mean",
       y: () => y,
@@ -338,18 +322,16 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
       y: { domain: [0, top * 1.06], label: `↑ ${scale.unit}`, grid: true, ticks, tickFormat: format },
       marks: [
         Plot.ruleY([0], { stroke: "currentColor", strokeOpacity: 0.5 }),
-        ...(share || bytes
-          ? []
-          : [
-              Plot.link([0], {
-                x1: 0,
-                y1: 0,
-                x2: most,
-                y2: due,
-                stroke: "currentColor",
-                strokeDasharray: "2 3",
-              }),
-            ]),
+        share || bytes
+          ? null
+          : Plot.link([0], {
+              x1: 0,
+              y1: 0,
+              x2: most,
+              y2: due,
+              stroke: "currentColor",
+              strokeDasharray: "2 3",
+            }),
         ...curves.flatMap((c) => curveMarks(c, lookOf(looks, c.variant), c.points ?? [], share)),
       ],
     },

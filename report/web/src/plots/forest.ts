@@ -3,6 +3,7 @@ import { type Analysis, type Comparison, comparedVariants, ratiosToBaseline } fr
 import { bottomLogAxis, type Drawing, rowLabel, textWidth, widest } from "../frame";
 import { logDomain, logTicks, positive, times } from "../number";
 import { type Look, lookOf, shorten } from "../style";
+import { rowText, whisker } from "./rows";
 
 /** A line of the plot: a comparison, or the heading of a variant with several. */
 interface Row {
@@ -19,21 +20,13 @@ export function forestRows(a: Analysis, metric: string, width: number): Row[] {
   const all = ratiosToBaseline(a, metric);
   return comparedVariants(a).flatMap((variant) => {
     const own = all.filter((c) => c.variant === variant);
-    const name = rowLabel(variant, width);
-    if (own.length === 1)
-      return own.map((c) => ({
-        key: `${variant}/${c.point.name}`,
-        label: rowLabel(`${variant} (${c.point.name})`, width),
-        heading: false,
-        comparison: c,
-      }));
-    const rows: Row[] = own.map((c) => ({
-      key: `${variant}/${c.point.name}`,
-      label: rowLabel(c.point.name + (c.piled_up ? " *" : ""), width),
-      heading: false,
-      comparison: c,
-    }));
-    return own.length === 0 ? [] : [{ key: `${variant}/`, label: name, heading: true }, ...rows];
+    const rows = own.map((c): Row => {
+      const name = own.length === 1 ? `${variant} (${c.point.name})` : c.point.name;
+      const label = rowLabel(name, width) + (c.piled_up ? " *" : "");
+      return { key: `${variant}/${c.point.name}`, label, heading: false, comparison: c };
+    });
+    const heading = { key: `${variant}/`, label: rowLabel(variant, width), heading: true };
+    return own.length > 1 ? [heading, ...rows] : rows;
   });
 }
 
@@ -68,39 +61,23 @@ export function forest(a: Analysis, looks: Map<string, Look>, width: number, met
           `ratio to ${shorten(a.baseline, 30)} (log axis) →`,
         ),
         Plot.rect([margin], { x1: "low", x2: "high", fill: "currentColor", fillOpacity: 0.14 }),
-        ...(noise && positive([noise.low, noise.high]).length === 2
-          ? [
-              Plot.rect([noise], {
-                x1: "low",
-                x2: "high",
-                fill: "none",
-                stroke: "currentColor",
-                strokeDasharray: "2 2",
-                strokeOpacity: 0.8,
-              }),
-            ]
-          : []),
+        noise && positive([noise.low, noise.high]).length === 2
+          ? Plot.rect([noise], {
+              x1: "low",
+              x2: "high",
+              fill: "none",
+              stroke: "currentColor",
+              strokeDasharray: "2 2",
+              strokeOpacity: 0.8,
+            })
+          : null,
         Plot.ruleX([1], { stroke: "currentColor", strokeWidth: 1.2 }),
-        Plot.text(rows, {
-          frameAnchor: "left",
-          y: "key",
-          text: "label",
-          dx: -8,
-          textAnchor: "end",
-          fill: "currentColor",
-          fontWeight: 400,
-          filter: (r: Row) => !r.heading,
-        }),
-        Plot.text(rows, {
-          frameAnchor: "left",
-          y: "key",
-          text: "label",
-          dx: -8,
-          textAnchor: "end",
-          fill: "currentColor",
-          fontWeight: 650,
-          filter: (r: Row) => r.heading,
-        }),
+        ...[false, true].map((heading) =>
+          Plot.text(
+            rows.filter((r) => r.heading === heading),
+            { ...rowText("key"), text: "label", fontWeight: heading ? 650 : 400 },
+          ),
+        ),
         ...measured.flatMap((r, i) => rowMarks(r, lookOf(looks, r.comparison.variant), texts[i] ?? "", wide)),
       ],
     },
@@ -114,22 +91,10 @@ function rowMarks(
   wide: boolean,
 ): Plot.Markish[] {
   const c = row.comparison;
-  const bar =
-    positive([c.low, c.high]).length === 2
-      ? [
-          Plot.ruleY([row], {
-            y: "key",
-            x1: () => c.low,
-            x2: () => c.high,
-            stroke: look.colour,
-            strokeWidth: 2,
-          }),
-        ]
-      : [];
   const decided = c.verdict === "slower" || c.verdict === "faster";
   const title = `${c.variant} at ${c.point.name}: ${text}, ${c.verdict}, n=${c.n} blocks`;
   return [
-    ...bar,
+    whisker(row, c, { y: "key", stroke: look.colour, strokeWidth: 2 }),
     Plot.dot([row], {
       y: "key",
       x: () => c.ratio,
@@ -141,18 +106,16 @@ function rowMarks(
       title: () => title,
       tip: true,
     }),
-    ...(wide
-      ? [
-          Plot.text([row], {
-            frameAnchor: "right",
-            y: "key",
-            text: () => text,
-            dx: textWidth(text) > 0 ? 8 : 0,
-            textAnchor: "start",
-            fill: "currentColor",
-            fillOpacity: 0.8,
-          }),
-        ]
-      : []),
+    wide
+      ? Plot.text([row], {
+          frameAnchor: "right",
+          y: "key",
+          text: () => text,
+          dx: textWidth(text) > 0 ? 8 : 0,
+          textAnchor: "start",
+          fill: "currentColor",
+          fillOpacity: 0.8,
+        })
+      : null,
   ];
 }

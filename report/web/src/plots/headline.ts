@@ -3,6 +3,7 @@ import type { Bar, Headline } from "../analysis";
 import { bottomLogAxis, type Drawing, textWidth, widest } from "../frame";
 import { logDomain, logTicks, positive, times } from "../number";
 import { shorten } from "../style";
+import { rowText, whisker } from "./rows";
 
 const FILLS: Record<string, string> = { slower: "var(--bad)", faster: "var(--good)" };
 const LINE = 13;
@@ -70,13 +71,9 @@ export function linesOf(text: string, most: number): string[] {
 function labelMarks(r: Row): Plot.Markish[] {
   return r.lines.map((line, i) =>
     Plot.text([r], {
-      frameAnchor: "left",
-      y: "key",
+      ...rowText("key"),
       text: () => line,
-      dx: -8,
       dy: (i - (r.lines.length - 1) / 2) * LINE,
-      textAnchor: "end",
-      fill: "currentColor",
       fontWeight: 600,
     }),
   );
@@ -126,18 +123,11 @@ function barMarks(r: Row, domain: [number, number], room: number): Plot.Markish[
       title: () => `${r.label}: ${r.text}, ${r.verdict}`,
       tip: true,
     }),
-    ...(ends.length === 2
-      ? [
-          Plot.ruleY([r], {
-            y: "key",
-            x1: () => ends[0],
-            x2: () => ends[1],
-            dy: -4,
-            stroke: "currentColor",
-            strokeWidth: 1.4,
-          }),
-        ]
-      : []),
+    whisker(
+      r,
+      { low: ends[0], high: ends[1] },
+      { y: "key", dy: -4, stroke: "currentColor", strokeWidth: 1.4 },
+    ),
     Plot.text([r], {
       y: "key",
       x: () => under,

@@ -2,7 +2,7 @@ import * as Plot from "@observablehq/plot";
 import type { Estimate, Figure } from "../analysis";
 import { type Drawing, leftLogAxis, widest } from "../frame";
 import { logDomain, logTicks, positive, times } from "../number";
-import { linearTicks } from "./trend";
+import { linearTicks } from "./along";
 
 /** A bar of a headline over the runs of a study, the oldest first. */
 export interface History {

@@ -1,8 +1,9 @@
 import * as Plot from "@observablehq/plot";
 import { type Analysis, type Figure, type Rung, findMetric, struckOut } from "../analysis";
-import { bottomLogAxis, type Drawing, rowLabel, widest } from "../frame";
+import { bottomLogAxis, type Drawing, widest } from "../frame";
 import { alone, logDomain, logTicks, positive, quantity, tick } from "../number";
 import { look, type Look, lookOf, shorten } from "../style";
+import { namesWidth, rowNames, whisker } from "./rows";
 
 /** CPU and wall time of one operation per variant, cheapest first. */
 export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Drawing {
@@ -14,6 +15,7 @@ export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Dr
     1.6,
   );
   const texts = rungs.map((r) => quantity(alone(r.cpu_per_operation), "s"));
+  const names = rungs.map((r) => r.variant);
   const neutral = { ...look(0), colour: "currentColor" };
   return {
     legend: [
@@ -22,27 +24,25 @@ export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Dr
     ],
     options: {
       height: rungs.length * 30 + 56,
-      marginLeft: widest(rungs.map((r) => rowLabel(r.variant, width))) + 14,
+      marginLeft: namesWidth(names, width),
       marginRight: widest(texts) + 16,
       marginBottom: 40,
       x: { type: "log", domain, axis: null },
-      y: { type: "point", domain: rungs.map((r) => r.variant), axis: null, padding: 0.6 },
+      y: { type: "point", domain: names, axis: null, padding: 0.6 },
       marks: [
         ...bottomLogAxis(
           logTicks(...domain, width > 560 ? 8 : 4),
           (d) => tick(d, "s"),
           `time per ${shorten(a.operation, 20)} (log axis) →`,
         ),
-        ...rungs.flatMap((r, i) =>
-          rungMarks(a, r, lookOf(looks, r.variant), texts[i] ?? "", rowLabel(r.variant, width)),
-        ),
+        rowNames(names, width),
+        ...rungs.flatMap((r, i) => rungMarks(a, r, lookOf(looks, r.variant), texts[i] ?? "")),
       ],
     },
   };
 }
 
-function rungMarks(a: Analysis, r: Rung, look: Look, text: string, name: string): Plot.Markish[] {
-  const cpu = interval(a, r, "cpu");
+function rungMarks(a: Analysis, r: Rung, look: Look, text: string): Plot.Markish[] {
   const wall = positive([r.elapsed_per_operation]).length === 1;
   const title = (what: string, measured: string, value: Figure): string => {
     const time = quantity({ value, ...interval(a, r, measured) }, "s");
@@ -50,53 +50,30 @@ function rungMarks(a: Analysis, r: Rung, look: Look, text: string, name: string)
   };
   const at = { y: () => r.variant };
   return [
-    Plot.text([r], {
-      ...at,
-      frameAnchor: "left",
-      text: () => name,
-      dx: -8,
-      textAnchor: "end",
-      fill: "currentColor",
-    }),
-    ...(wall
-      ? [
-          Plot.ruleY([r], {
-            ...at,
-            x1: "elapsed_per_operation",
-            x2: "cpu_per_operation",
-            stroke: look.colour,
-            strokeOpacity: 0.35,
-            strokeWidth: 2,
-          }),
-        ]
-      : []),
-    ...(positive([cpu.low, cpu.high]).length === 2
-      ? [
-          Plot.ruleY([r], {
-            ...at,
-            x1: () => cpu.low,
-            x2: () => cpu.high,
-            stroke: look.colour,
-            strokeWidth: 5,
-            strokeOpacity: 0.5,
-          }),
-        ]
-      : []),
-    ...(wall
-      ? [
-          Plot.dot([r], {
-            ...at,
-            x: "elapsed_per_operation",
-            symbol: look.symbol,
-            r: 4.5,
-            fill: "var(--paper)",
-            stroke: look.colour,
-            strokeWidth: 1.6,
-            title: () => title("wall", "elapsed", r.elapsed_per_operation),
-            tip: true,
-          }),
-        ]
-      : []),
+    wall
+      ? Plot.ruleY([r], {
+          ...at,
+          x1: "elapsed_per_operation",
+          x2: "cpu_per_operation",
+          stroke: look.colour,
+          strokeOpacity: 0.35,
+          strokeWidth: 2,
+        })
+      : null,
+    whisker(r, interval(a, r, "cpu"), { ...at, stroke: look.colour, strokeWidth: 5, strokeOpacity: 0.5 }),
+    wall
+      ? Plot.dot([r], {
+          ...at,
+          x: "elapsed_per_operation",
+          symbol: look.symbol,
+          r: 4.5,
+          fill: "var(--paper)",
+          stroke: look.colour,
+          strokeWidth: 1.6,
+          title: () => title("wall", "elapsed", r.elapsed_per_operation),
+          tip: true,
+        })
+      : null,
     Plot.dot([r], {
       ...at,
       x: "cpu_per_operation",

@@ -1,9 +1,9 @@
 import * as Plot from "@observablehq/plot";
 import type { Analysis, Figure, Segment, TrialPath } from "../analysis";
-import { type Drawing, rowLabel, textWidth, widest } from "../frame";
+import { type Drawing, textWidth } from "../frame";
 import { alone, quantity, scaleFor } from "../number";
 import { type Look, partLook, restLook } from "../style";
-import { linearTicks } from "./trend";
+import { bands, namesWidth } from "./rows";
 
 /** The kinds of time in the order of their fills; kindsTable of the page has the same. */
 const KINDS = ["business code", "encoding", "transport", "queueing", "database", "broker"];
@@ -20,8 +20,6 @@ export function kindsIn(paths: TrialPath[]): string[] {
   return [...KINDS.filter((k) => found.has(k)), ...[...found].filter((k) => !KINDS.includes(k)).sort()];
 }
 
-const LANE = 26;
-
 /** The critical path of one operation: a lane per unit, in the order in which they come. */
 export function path(a: Analysis, width: number, index: number): Drawing {
   const p = a.paths?.[index];
@@ -30,58 +28,42 @@ export function path(a: Analysis, width: number, index: number): Drawing {
   const units = [...new Set(segments.map((s) => s.unit))];
   const end = Math.max(...segments.map((s) => s.start + s.seconds));
   const scale = scaleFor(end, "s");
-  const left = widest(units.map((u) => rowLabel(u, width))) + 14;
-  const room = width - left - 14;
+  const room = width - namesWidth(units, width) - 14;
   const fits = (s: Segment): boolean => textWidth(s.name) + 4 < (s.seconds / end) * room;
   const show = (value: Figure): string => quantity(alone(value), "s");
+  const axis = {
+    rows: units,
+    height: 26,
+    end,
+    factor: scale.factor,
+    ticks: width > 420 ? 6 : 4,
+    label: `${scale.unit} since the intended start`,
+    right: 14,
+    padding: 0.2,
+  };
   return {
     legend: kindsIn([p]).map((kind) => ({ name: kind, look: kindLook(kind) })),
-    options: {
-      height: units.length * LANE + 48,
-      marginTop: 4,
-      marginLeft: left,
-      marginRight: 14,
-      marginBottom: 40,
-      x: {
-        domain: [0, end],
-        ticks: linearTicks(0, end, width > 420 ? 6 : 4, scale.factor),
-        tickFormat: (d: number) => String(Number((d * scale.factor).toPrecision(4))),
-        label: `${scale.unit} since the intended start →`,
-        labelAnchor: "right",
-        labelOffset: 34,
-        grid: true,
-      },
-      y: { type: "band", domain: units, axis: null, padding: 0.2 },
-      marks: [
-        Plot.text(units, {
-          frameAnchor: "left",
-          y: (d: string) => d,
-          text: (d: string) => rowLabel(d, width),
-          dx: -8,
-          textAnchor: "end",
-          fill: "currentColor",
-        }),
-        ...hops(segments),
-        Plot.barX(segments, {
-          y: "unit",
-          x1: "start",
-          x2: (s: Segment) => s.start + s.seconds,
-          fill: (s: Segment) => kindLook(s.kind).colour,
-          stroke: "var(--paper)",
-          strokeWidth: 0.6,
-          title: (s: Segment) =>
-            `${s.unit}: ${s.name} (${s.kind}), ${show(s.seconds)} from ${show(s.start)} on`,
-          tip: true,
-        }),
-        Plot.text(segments.filter(fits), {
-          y: "unit",
-          x: (s: Segment) => s.start + s.seconds / 2,
-          text: "name",
-          fill: "var(--on-part)",
-          fontSize: 10.5,
-        }),
-      ],
-    },
+    options: bands(axis, width, [
+      ...hops(segments),
+      Plot.barX(segments, {
+        y: "unit",
+        x1: "start",
+        x2: (s: Segment) => s.start + s.seconds,
+        fill: (s: Segment) => kindLook(s.kind).colour,
+        stroke: "var(--paper)",
+        strokeWidth: 0.6,
+        title: (s: Segment) =>
+          `${s.unit}: ${s.name} (${s.kind}), ${show(s.seconds)} from ${show(s.start)} on`,
+        tip: true,
+      }),
+      Plot.text(segments.filter(fits), {
+        y: "unit",
+        x: (s: Segment) => s.start + s.seconds / 2,
+        text: "name",
+        fill: "var(--on-part)",
+        fontSize: 10.5,
+      }),
+    ]),
   };
 }
 
@@ -91,16 +73,7 @@ function hops(segments: Segment[]): Plot.Markish[] {
   return inOrder.flatMap((s, i) => {
     const before = inOrder[i - 1];
     if (!before || before.unit === s.unit) return [];
-    return [
-      Plot.link([s], {
-        x1: "start",
-        x2: "start",
-        y1: () => before.unit,
-        y2: () => s.unit,
-        stroke: "currentColor",
-        strokeOpacity: 0.55,
-        strokeWidth: 1,
-      }),
-    ];
+    const way = { x1: "start", x2: "start", y1: () => before.unit, y2: () => s.unit };
+    return [Plot.link([s], { ...way, stroke: "currentColor", strokeOpacity: 0.55, strokeWidth: 1 })];
   });
 }

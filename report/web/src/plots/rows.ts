@@ -1,0 +1,64 @@
+import * as Plot from "@observablehq/plot";
+import { rowLabel, widest } from "../frame";
+import { positive } from "../number";
+import { linearTicks } from "./along";
+
+const NAME = { frameAnchor: "left", dx: -8, textAnchor: "end", fill: "currentColor" } as const;
+
+/** The options of a label at the left of a row. */
+export const rowText = (y: string): typeof NAME & { y: string } => ({ ...NAME, y });
+
+/** The names of rows, at their left. */
+export function rowNames(names: string[], width: number): Plot.Markish {
+  const name = (d: string): string => d;
+  return Plot.text(names, { ...NAME, y: name, text: (d: string) => rowLabel(d, width) });
+}
+
+/** The room that the names of rows need at the left of a plot. */
+export function namesWidth(names: string[], width: number): number {
+  return widest(names.map((name) => rowLabel(name, width))) + 14;
+}
+
+/** A line from the low to the high end of an interval; nothing if it lacks one of them. */
+export function whisker<Row>(
+  row: Row,
+  ends: { low?: number | null | undefined; high?: number | null | undefined },
+  options: Plot.RuleYOptions,
+): Plot.Markish {
+  if (positive([ends.low, ends.high]).length < 2) return null;
+  return Plot.ruleY([row], { ...options, x1: () => ends.low, x2: () => ends.high });
+}
+
+/** Rows of pieces that lie end to end on a linear axis from zero. */
+export interface Bands {
+  rows: string[];
+  height: number; // of a row
+  end: number; // the largest value
+  factor: number; // from the values to the unit of the axis
+  ticks: number; // at most
+  label: string;
+  right: number; // the margin
+  padding: number;
+}
+
+/** The options of a plot of rows of pieces, with the names of the rows at the left. */
+export function bands(b: Bands, width: number, pieces: Plot.Markish[]): Plot.PlotOptions {
+  return {
+    height: b.rows.length * b.height + 50,
+    marginTop: 6,
+    marginLeft: namesWidth(b.rows, width),
+    marginRight: b.right,
+    marginBottom: 40,
+    x: {
+      domain: [0, b.end || 1],
+      ticks: linearTicks(0, b.end, b.ticks, b.factor),
+      tickFormat: (d: number) => String(Number((d * b.factor).toPrecision(4))),
+      label: `${b.label} →`,
+      labelAnchor: "right",
+      labelOffset: 34,
+      grid: true,
+    },
+    y: { type: "band", domain: b.rows, axis: null, padding: b.padding },
+    marks: [rowNames(b.rows, width), ...pieces],
+  };
+}
