@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -67,11 +66,7 @@ func (p player) costing(name, url, share string) figures.Side[float64] {
 
 // usedBy returns the CPU time that a server says it has used.
 func usedBy(ctx context.Context, url string) (time.Duration, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"used", nil)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := get(ctx, url+"used")
 	if err != nil {
 		return 0, fmt.Errorf("ask a server what it used: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -130,13 +129,9 @@ func (c comparison) play(ctx context.Context, p player, seed uint64, found *tall
 	for _, s := range c.servers {
 		arguments = append(arguments, fmt.Sprintf("%s=%s serve -port {port} %s", s.name, p.server, s.flags))
 	}
-	if p.quick { // on a host that is busy nothing would count
-		c.blocks, c.flags = 3, append(slices.Clone(c.flags), "--no-gates")
-	}
-	arguments = append(arguments, "--rate", "100", "--warm-up", "500ms", "--duration", c.lasts.String(),
-		"--blocks", fmt.Sprint(c.blocks), "--seed", fmt.Sprint(seed))
-	var a lab.Analysis
-	if err := p.run(ctx, &a, append(arguments, c.flags...)...); err != nil {
+	arguments = append(append(arguments, "--rate", "100", "--warm-up", "500ms"), c.flags...)
+	a, err := p.analyse(ctx, found, seed, c.lasts, c.blocks, 3, arguments...)
+	if err != nil {
 		return err
 	}
 	for _, t := range c.truths {
@@ -146,7 +141,6 @@ func (c comparison) play(ctx context.Context, p player, seed uint64, found *tall
 		found.addEqual(a)
 	}
 	found.addSteadiness(c.drifts, a)
-	found.addTrials(a)
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // player runs Cleave's program and servers of known truth.
@@ -69,6 +70,31 @@ func (p player) run(ctx context.Context, document any, arguments ...string) erro
 	return nil
 }
 
+// analyse runs a command that compares something: in so many blocks, or in few of them, of which all trials
+// count, if it is to be quick: on a host that is busy nothing else would. It counts the trials.
+func (p player) analyse(
+	ctx context.Context, found *tally, seed uint64, lasts time.Duration, blocks, few int, arguments ...string,
+) (a lab.Analysis, err error) {
+	if p.quick {
+		blocks, arguments = few, append(arguments, "--no-gates")
+	}
+	arguments = append(arguments, "--duration", lasts.String(), "--blocks", fmt.Sprint(blocks), "--seed",
+		fmt.Sprint(seed))
+	if err = p.run(ctx, &a, arguments...); err == nil {
+		found.addTrials(a)
+	}
+	return a, err
+}
+
+// get asks a server.
+func get(ctx context.Context, url string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(request)
+}
+
 // last returns the end of what a command said.
 func last(said []byte) []byte {
 	const most = 2000
@@ -107,11 +133,7 @@ func ready(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-		if err != nil {
-			return fmt.Errorf("ask %s: %w", url, err)
-		}
-		answer, err := http.DefaultClient.Do(request)
+		answer, err := get(ctx, url)
 		if err == nil {
 			return answer.Body.Close()
 		}

@@ -99,17 +99,15 @@ func playServices(ctx context.Context, p player, seed uint64, found *tally) erro
 	base, slow := fourServices(40*ms), fourServices(60*ms)
 	return p.inContainers(map[string][]service{"base": base, "slow": slow}, func(dir string) error {
 		arguments := []string{"compare", filepath.Join(dir, "base.yaml"), filepath.Join(dir, "slow.yaml"),
-			"--path", "/", "--rate", "15", "--warm-up", "2s", "--trace-share", "1", "--seed", fmt.Sprint(seed)}
+			"--path", "/", "--rate", "15", "--warm-up", "2s", "--trace-share", "1"}
+		lasts := 10 * time.Second
 		if p.quick {
-			arguments = append(arguments, "--duration", "4s", "--blocks", "2", "--no-gates")
-		} else {
-			arguments = append(arguments, "--duration", "10s", "--blocks", "4")
+			lasts = 4 * time.Second
 		}
-		var a lab.Analysis
-		if err := p.run(ctx, &a, arguments...); err != nil {
+		a, err := p.analyse(ctx, found, seed, lasts, 4, 2, arguments...)
+		if err != nil {
 			return err
 		}
-		found.addTrials(a)
 		found.addServices("base", base, a, func(c lab.TraceChange) float64 { return c.Before })
 		found.addServices("slow", slow, a, func(c lab.TraceChange) float64 { return c.After })
 		return nil
@@ -130,15 +128,16 @@ func (t *tally) addServices(
 	for _, part := range traced.Parts {
 		unexplained -= pick(part.Path)
 	}
-	t.addOff(variant+": time of an operation that no part has", math.Abs(unexplained)/whole,
-		figures.Goal{Must: 1e-6, Stretch: 1e-6}, traced, "")
+	n := traced.Before.Traces
+	t.add(variant+": time of an operation that no part has", "1", math.Abs(unexplained)/whole, n,
+		figures.Goal{Must: 1e-6, Stretch: 1e-6}, "")
 	for _, s := range all {
 		of := variant + ": "
 		at := slices.IndexFunc(a.Usages, func(u lab.RoleUsage) bool {
 			return u.Variant == variant && u.Role == s.name
 		})
 		if t.silent.add(at < 0); at >= 0 {
-			t.addAgainst(of+"CPU of "+s.name, a.Usages[at].CPUPerOperation, s.cpu, 0.03, traced)
+			t.addAgainst(of+"CPU of "+s.name, a.Usages[at].CPUPerOperation, s.cpu, 0.03, n)
 		}
 		var self, path float64 // of what the service does itself, not of its calls
 		for _, part := range traced.Parts {
@@ -146,45 +145,31 @@ func (t *tally) addServices(
 				self, path = self+pick(part.Self), path+pick(part.Path)
 			}
 		}
-		t.addAgainst(of+"self time of "+s.name, self, s.own, 0.02, traced)
+		t.addAgainst(of+"self time of "+s.name, self, s.own, 0.02, n)
 		if s.overtook {
-			t.addOff(of+"share of "+s.name+" on the critical path, which it is not on", path/whole,
-				figures.Goal{Must: 0.02}, traced, "")
+			t.add(of+"share of "+s.name+" on the critical path, which it is not on", "1", path/whole, n,
+				figures.Goal{Must: 0.02}, "")
 			continue
 		}
-		t.addAgainst(of+"critical path in "+s.name, path, s.own, 0.02, traced)
+		t.addAgainst(of+"critical path in "+s.name, path, s.own, 0.02, n)
 	}
 }
 
 // addAgainst holds seconds against their truth, from which they may be off by a share.
-func (t *tally) addAgainst(
-	name string, got float64, truth time.Duration, most float64, of lab.TracedVariant,
-) {
-	t.addOff(name+": off by", math.Abs(got/truth.Seconds()-1), figures.Goal{Must: most, Stretch: most / 2}, of,
-		fmt.Sprintf("%.4g ms; truth %v", 1e3*got, truth))
-}
-
-// addOff adds a share that should be zero.
-func (t *tally) addOff(name string, off float64, goal figures.Goal, of lab.TracedVariant, note string) {
-	t.each = append(t.each, figures.Figure{Figure: name, Value: off, Low: off, High: off, Unit: "1",
-		N: of.Before.Traces, Better: lab.LowerIsBetter, Note: note}.To(goal))
+func (t *tally) addAgainst(name string, got float64, truth time.Duration, most float64, traces int) {
+	t.add(name+": off by", "1", math.Abs(got/truth.Seconds()-1), traces,
+		figures.Goal{Must: most, Stretch: most / 2}, fmt.Sprintf("%.4g ms; truth %v", 1e3*got, truth))
 }
 
 // playBottleneck looks for the slow one among services.
 func playBottleneck(ctx context.Context, p player, seed uint64, found *tally) error {
 	return p.inContainers(map[string][]service{"queue": slowService()}, func(dir string) error {
 		arguments := []string{"bottleneck", filepath.Join(dir, "queue.yaml"), "--path", "/", "--users", "8",
-			"--cpu", "1", "--warm-up", "1s", "--duration", "4s", "--trace-share", "1", "--seed", fmt.Sprint(seed)}
-		if p.quick {
-			arguments = append(arguments, "--blocks", "3", "--no-gates")
-		} else {
-			arguments = append(arguments, "--blocks", "4")
-		}
-		var a lab.Analysis
-		if err := p.run(ctx, &a, arguments...); err != nil {
+			"--cpu", "1", "--warm-up", "1s", "--trace-share", "1"}
+		a, err := p.analyse(ctx, found, seed, 4*time.Second, 4, 3, arguments...)
+		if err != nil {
 			return err
 		}
-		found.addTrials(a)
 		found.addBottleneck("cart", a)
 		return nil
 	})

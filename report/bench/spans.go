@@ -207,19 +207,12 @@ func postExport(ctx context.Context, url string, export ptraceotlp.ExportRequest
 
 // addSpans holds what a receiver has taken against what was sent.
 func (t *tally) addSpans(sent int, took, slowest time.Duration, got taken) {
-	one := func(name, unit string, value float64, better lab.Direction, note string) figures.Figure {
-		return figures.Figure{Figure: name, Value: value, Low: value, High: value, Unit: unit, N: 1, Better: better,
-			Note: note}
-	}
-	less := lab.LowerIsBetter
-	t.each = append(t.each,
-		one("spans received", "/s", float64(sent)/took.Seconds(), lab.HigherIsBetter,
-			fmt.Sprintf("%d kept, %d dropped", got.Kept, got.Dropped)).To(
-			figures.Goal{Must: 0.99 * spanRate, Stretch: 0.99 * spanRate}),
-		one("spans neither kept nor counted as dropped", "1", float64(sent-got.Kept-got.Dropped), less, "").To(
-			figures.Goal{}),
-		one("slowest export of 512 spans", "s", slowest.Seconds(), less, "").To(
-			figures.Goal{Must: 1, Stretch: 0.1}),
-		one("memory of the receiver at most", "MB", float64(got.Peak)/1e6, less,
-			fmt.Sprintf("the sum took %.1f s", got.Seconds)).To(figures.Goal{Must: 512, Stretch: 256}))
+	t.each = append(t.each, single("spans received", "/s", float64(sent)/took.Seconds(), 1, lab.HigherIsBetter,
+		figures.Goal{Must: 0.99 * spanRate, Stretch: 0.99 * spanRate},
+		fmt.Sprintf("%d kept, %d dropped", got.Kept, got.Dropped)))
+	t.add("spans neither kept nor counted as dropped", "1", float64(sent-got.Kept-got.Dropped), 1,
+		figures.Goal{}, "")
+	t.add("slowest export of 512 spans", "s", slowest.Seconds(), 1, figures.Goal{Must: 1, Stretch: 0.1}, "")
+	t.add("memory of the receiver at most", "MB", float64(got.Peak)/1e6, 1,
+		figures.Goal{Must: 512, Stretch: 256}, fmt.Sprintf("the sum took %.1f s", got.Seconds))
 }

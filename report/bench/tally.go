@@ -135,20 +135,31 @@ func (t *tally) addTrials(a lab.Analysis) {
 func (t *tally) addErrors(got loaded) {
 	failed := got.Sent - got.OK
 	off := math.Abs(100*float64(failed)/float64(got.Sent) - 1)
-	t.each = append(t.each, figures.Figure{Figure: "errors, 1 in 100: off by", Value: off, Low: off, High: off,
-		Unit: "1", N: int(got.Sent), Better: lab.LowerIsBetter,
-		Note: fmt.Sprintf("%d of %d requests", failed, got.Sent)}.To(figures.Goal{Must: 0.01}))
+	t.add("errors, 1 in 100: off by", "1", off, int(got.Sent), figures.Goal{Must: 0.01},
+		fmt.Sprintf("%d of %d requests", failed, got.Sent))
+}
+
+// add adds a figure without an interval, of which less is better.
+func (t *tally) add(name, unit string, value float64, n int, goal figures.Goal, note string) {
+	t.each = append(t.each, single(name, unit, value, n, lab.LowerIsBetter, goal, note))
+}
+
+// single returns a figure without an interval.
+func single(
+	name, unit string, value float64, n int, better lab.Direction, goal figures.Goal, note string,
+) figures.Figure {
+	return figures.Figure{Figure: name, Value: value, Low: value, High: value, Unit: unit, N: n, Better: better,
+		Note: note}.To(goal)
 }
 
 // addCapacity holds a capacity that was searched against the truth.
 func (t *tally) addCapacity(truth float64, got loaded) {
 	name := fmt.Sprintf("capacity of %g/s", truth)
 	c := got.Capacity
-	off := math.Abs(c.Rate/truth - 1)
 	t.each = append(t.each, figures.Figure{Figure: name + ": found / truth", Value: c.Rate / truth,
 		Low: c.Low / truth, High: c.High / truth, Unit: "1", N: 1, Better: lab.HigherIsBetter,
-		Note: fmt.Sprintf("%.4g/s", c.Rate)}, figures.Figure{Figure: name + ": off by", Value: off, Low: off,
-		High: off, Unit: "1", N: 1, Better: lab.LowerIsBetter}.To(figures.Goal{Must: 0.03, Stretch: 0.01}))
+		Note: fmt.Sprintf("%.4g/s", c.Rate)})
+	t.add(name+": off by", "1", math.Abs(c.Rate/truth-1), 1, figures.Goal{Must: 0.03, Stretch: 0.01}, "")
 }
 
 // figures returns the counts, then every truth by itself.
@@ -180,10 +191,8 @@ func (c count) figure(name string, better lab.Direction, goal figures.Goal) []fi
 	}
 	share := float64(c.so) / float64(c.all)
 	low, high := c.interval()
-	return []figures.Figure{figures.Figure{
-		Figure: name, Value: share, Low: share, High: share, Unit: "1", N: c.all, Better: better,
-		Note: fmt.Sprintf("%d of %d, 95 %% interval %.2g to %.2g", c.so, c.all, low, high),
-	}.To(goal)}
+	return []figures.Figure{single(name, "1", share, c.all, better, goal,
+		fmt.Sprintf("%d of %d, 95 %% interval %.2g to %.2g", c.so, c.all, low, high))}
 }
 
 // interval returns the interval of a share by Clopper and Pearson (1934).

@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -166,11 +165,7 @@ func (w watcher) alone(ctx context.Context) (watch, error) { return w.measure(ct
 func (w watcher) following(ctx context.Context) (watch, error) {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	request, err := http.NewRequestWithContext(reading, http.MethodGet, w.page+"live/"+w.run, nil)
-	if err != nil {
-		return watch{}, err
-	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := get(reading, w.page+"live/"+w.run)
 	if err != nil {
 		return watch{}, fmt.Errorf("follow the run: %w", err)
 	}
