@@ -27,33 +27,47 @@ func (v view) coursesSection() section {
 			"memory that rises to the end says that a longer load would take more of it; swings say that what a " +
 			"trial measures depends on when it began. Where that could turn a verdict, it is withheld.",
 		Folded: []table{v.courseTable(at)}}
-	for _, p := range v.coursePlots(at) {
-		s.Plots = append(s.Plots, plot{ID: "plot-course-" + p.name, Kind: "course", Metric: p.name, Point: at,
-			Title: p.title, Label: p.title + " over the trials at " + v.at(at)})
+	for _, of := range Followed() {
+		known := func(c lab.TrialCourse) bool { return len(of.Values(c)) > 0 }
+		if !of.Metered || slices.ContainsFunc(v.coursesAt(at), known) {
+			s.Plots = append(s.Plots, plot{ID: "plot-course-" + of.Name, Kind: "course", Metric: of.Name, Point: at,
+				Title: of.Title, Label: of.Title + " over the trials at " + v.at(at)})
+		}
 	}
 	return s
 }
 
-// coursePlot is a plot of a quantity over the trials.
-type coursePlot struct{ name, title string }
+// FollowedQuantity is a quantity that is followed through a trial.
+type FollowedQuantity struct {
+	Name, Title, Unit string
+	Metered           bool // of what the system used; else the generator saw it
+	Values            func(c lab.TrialCourse) []float64
+}
 
-// coursePlots returns the plots of the courses at a point: of what the generator saw, and of what the
-// system used, where that was metered.
-func (v view) coursePlots(at string) []coursePlot {
-	all := []coursePlot{{"median", "Median response time"}, {"p99", "99th percentile of the response time"},
-		{"rate", "Right answers per second"}}
-	used := func(has func(lab.UsageCourse) bool) bool {
-		return slices.ContainsFunc(v.coursesAt(at), func(c lab.TrialCourse) bool {
-			return c.Used != nil && has(*c.Used)
-		})
+// Followed returns the quantities that are followed through a trial.
+func Followed() []FollowedQuantity {
+	used := func(c lab.TrialCourse) lab.UsageCourse {
+		if c.Used == nil {
+			return lab.UsageCourse{}
+		}
+		return *c.Used
 	}
-	if used(func(u lab.UsageCourse) bool { return len(u.Cores) > 0 }) {
-		all = append(all, coursePlot{"cores", "CPU of the system, in cores"})
+	memory := func(c lab.TrialCourse) (all []float64) {
+		for _, bytes := range used(c).Memory {
+			all = append(all, float64(bytes))
+		}
+		return all
 	}
-	if used(func(u lab.UsageCourse) bool { return len(u.Memory) > 0 }) {
-		all = append(all, coursePlot{"memory", "Memory of the system"})
+	return []FollowedQuantity{
+		{"median", "Median response time", "s", false,
+			func(c lab.TrialCourse) []float64 { return figure.Known(c.Median) }},
+		{"p99", "99th percentile of the response time", "s", false,
+			func(c lab.TrialCourse) []float64 { return figure.Known(c.P99) }},
+		{"rate", "Right answers per second", "1/s", false, func(c lab.TrialCourse) []float64 { return c.Rate }},
+		{"cores", "CPU of the system, in cores", "1", true,
+			func(c lab.TrialCourse) []float64 { return used(c).Cores }},
+		{"memory", "Memory of the system", "B", true, memory},
 	}
-	return all
 }
 
 // coursesAt returns those at a point that are shown.
@@ -96,24 +110,18 @@ func (v view) courseTable(at string) table {
 		Columns: []column{textCol("variant"), textCol("trial"), numberCol("seconds"), numberCol("median"),
 			numberCol("p99"), numberCol("right answers"), numberCol("CPU (cores)"), numberCol("memory")}}
 	for _, c := range v.coursesAt(at) {
-		used := c.Used
-		if used == nil {
-			used = &lab.UsageCourse{}
-		}
-		t.add(c.Variant, c.Trial, len(c.End),
-			rangeOf(figure.Known(c.Median), "s"), rangeOf(figure.Known(c.P99), "s"),
-			rangeOf(c.Rate, "1/s"), rangeOf(used.Cores, "1"), rangeOf(used.Memory, "B"))
+		t.addCells(append([]cell{text(c.Variant), text(fmt.Sprint(c.Trial)), text(fmt.Sprint(len(c.End)))},
+			cells(Followed(), func(of FollowedQuantity) cell { return text(rangeOf(of.Values(c), of.Unit)) })...)...)
 	}
 	return t
 }
 
 // rangeOf tells the lowest and the highest of what was measured.
-func rangeOf[T int64 | float64](values []T, unit string) string {
+func rangeOf(values []float64, unit string) string {
 	if len(values) == 0 {
 		return absent
 	}
-	return figure.Amount(float64(slices.Min(values)), unit) + " to " +
-		figure.Amount(float64(slices.Max(values)), unit)
+	return figure.Amount(slices.Min(values), unit) + " to " + figure.Amount(slices.Max(values), unit)
 }
 
 // lightCourses returns those at the point that the page shows.

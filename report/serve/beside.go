@@ -17,12 +17,11 @@ import (
 )
 
 // variants shows two variants of a run side by side.
-func (s *Server) variants(w http.ResponseWriter, r *http.Request) {
+func (s *Server) variants(r *http.Request) (data, error) {
 	query := r.URL.Query()
 	names := query["variant"]
 	if len(names) != 2 {
-		refuse(w, fmt.Errorf("%d variants are chosen: choose two to compare them", len(names)))
-		return
+		return nil, fmt.Errorf("%d variants are chosen: choose two to compare them", len(names))
 	}
 	run, err := s.shelf.Run(r.PathValue("run"))
 	var a lab.Analysis
@@ -30,8 +29,7 @@ func (s *Server) variants(w http.ResponseWriter, r *http.Request) {
 		a, err = s.shelf.Analysis(run.Name)
 	}
 	if err != nil {
-		refuse(w, err)
-		return
+		return nil, err
 	}
 	var known []string
 	for _, v := range a.Variants {
@@ -43,16 +41,10 @@ func (s *Server) variants(w http.ResponseWriter, r *http.Request) {
 	b, err := analysis.CompareVariants(a, [2]string{nameOf(known, names[0]), nameOf(known, names[1])},
 		nameOf(points, query.Get("point")))
 	if err != nil {
-		refuse(w, err)
-		return
+		return nil, err
 	}
 	shown, err := newComparison(b)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	s.pages.show(w, "variants.html", map[string]any{"Run": run, "Variants": known, "Points": points,
-		"Beside": shown})
+	return data{"Run": run, "Variants": known, "Points": points, "Beside": shown}, err
 }
 
 // nameOf returns the name behind a text of a page, or the text if there is none: pages remove control
@@ -84,11 +76,10 @@ type runTrials struct {
 }
 
 // trials lists the trials of one run, or of two.
-func (s *Server) trials(w http.ResponseWriter, r *http.Request) {
+func (s *Server) trials(r *http.Request) (data, error) {
 	names := r.URL.Query()["run"]
 	if len(names) != 1 && len(names) != 2 {
-		refuse(w, fmt.Errorf("%d runs are chosen: choose one or two to see their trials", len(names)))
-		return
+		return nil, fmt.Errorf("%d runs are chosen: choose one or two to see their trials", len(names))
 	}
 	var runs []runTrials
 	for _, name := range slices.Compact(names) {
@@ -98,12 +89,11 @@ func (s *Server) trials(w http.ResponseWriter, r *http.Request) {
 			of.Trials, of.Left, err = s.shelf.Trials(name)
 		}
 		if err != nil {
-			refuse(w, err)
-			return
+			return nil, err
 		}
 		runs = append(runs, of)
 	}
-	s.pages.show(w, "trials.html", map[string]any{"Runs": runs})
+	return data{"Runs": runs}, nil
 }
 
 // shownTrial is one of two trials on their page.
@@ -117,34 +107,27 @@ type shownTrial struct {
 }
 
 // beside shows two trials side by side.
-func (s *Server) beside(w http.ResponseWriter, r *http.Request) {
+func (s *Server) beside(r *http.Request) (data, error) {
 	names := r.URL.Query()["trial"]
 	if len(names) != 2 || names[0] == names[1] {
-		refuse(w, fmt.Errorf("%d trials are chosen: choose two to compare them", len(slices.Compact(names))))
-		return
+		return nil, fmt.Errorf("%d trials are chosen: choose two to compare them", len(slices.Compact(names)))
 	}
 	var both [2]shownTrial
 	for i, name := range names {
 		var err error
 		if both[i], err = s.readTrial(name, string(rune('A'+i))); err != nil {
-			refuse(w, err)
-			return
+			return nil, err
 		}
 	}
 	metrics, err := s.shelf.Metrics(both[0].Run.Name)
 	if err != nil {
-		refuse(w, err)
-		return
+		return nil, err
 	}
 	b := analysis.CompareTrials([2]lab.Trial{both[0].Trial, both[1].Trial},
 		[2]string{both[0].Label, both[1].Label}, metrics)
 	shown, err := newComparison(b)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	s.pages.show(w, "beside.html", map[string]any{"Trials": both, "Beside": shown, "Logs": logsByUnit(both),
-		"Runs": slices.Compact([]string{both[0].Run.Name, both[1].Run.Name})})
+	return data{"Trials": both, "Beside": shown, "Logs": logsByUnit(both),
+		"Runs": slices.Compact([]string{both[0].Run.Name, both[1].Run.Name})}, err
 }
 
 // readTrial reads a trial by the name of its run and folder: "study/run/0012".
@@ -152,17 +135,15 @@ func (s *Server) readTrial(name, letter string) (t shownTrial, err error) {
 	run, folder := path.Split(name)
 	t.Name = folder
 	run = strings.TrimSuffix(run, "/")
-	var unread [3]error
-	t.Run, unread[0] = s.shelf.Run(run)
-	t.Trial, unread[1] = s.shelf.Trial(run, folder)
-	t.logs, t.Left, unread[2] = s.shelf.Logs(run, folder)
-	t.Label = fmt.Sprintf("%s: trial %d, %s", letter, t.Number, t.Variant)
-	for _, err := range unread {
-		if err != nil {
-			return t, err
-		}
+	if t.Run, err = s.shelf.Run(run); err != nil {
+		return t, err
 	}
-	return t, nil
+	if t.Trial, err = s.shelf.Trial(run, folder); err != nil {
+		return t, err
+	}
+	t.Label = fmt.Sprintf("%s: trial %d, %s", letter, t.Number, t.Variant)
+	t.logs, t.Left, err = s.shelf.Logs(run, folder)
+	return t, err
 }
 
 // unitLogs holds the ends of the logs of a unit in two trials; nil: it has none.
@@ -280,31 +261,19 @@ func spectrumPlots(b analysis.SideBySide) []comparisonPlot {
 // coursePlots returns places for how the trials of both went on.
 func coursePlots(b analysis.SideBySide) []comparisonPlot {
 	var plots []comparisonPlot
-	for _, of := range []struct {
-		metric, title, unit string
-		values              func(lab.TrialCourse) []float64
-	}{
-		{"median", "Median response time", "s",
-			func(c lab.TrialCourse) []float64 { return figure.Known(c.Median) }},
-		{"p99", "99th percentile of the response time", "s",
-			func(c lab.TrialCourse) []float64 { return figure.Known(c.P99) }},
-		{"rate", "Right answers per second", "1/s", func(c lab.TrialCourse) []float64 { return c.Rate }},
-		{"cores", "CPU of the system, in cores", "1", func(c lab.TrialCourse) []float64 { return used(c).Cores }},
-		{"memory", "Memory of the system", "B",
-			func(c lab.TrialCourse) []float64 { return floats(used(c).Memory) }},
-	} {
+	for _, of := range report.Followed() {
 		var each [2][]float64
 		for _, c := range b.Drawn.Courses {
 			if i := slices.Index(b.Names[:], c.Variant); i >= 0 {
-				each[i] = append(each[i], of.values(c)...)
+				each[i] = append(each[i], of.Values(c)...)
 			}
 		}
 		if len(each[0])+len(each[1]) == 0 {
 			continue
 		}
-		plots = append(plots, comparisonPlot{"course", of.metric, b.Drawn.Points[0].Name, of.title, []comparisonRow{
-			{"lowest", [2]string{ofAll(each[0], slices.Min, of.unit), ofAll(each[1], slices.Min, of.unit)}},
-			{"highest", [2]string{ofAll(each[0], slices.Max, of.unit), ofAll(each[1], slices.Max, of.unit)}},
+		plots = append(plots, comparisonPlot{"course", of.Name, b.Drawn.Points[0].Name, of.Title, []comparisonRow{
+			{"lowest", [2]string{ofAll(each[0], slices.Min, of.Unit), ofAll(each[1], slices.Min, of.Unit)}},
+			{"highest", [2]string{ofAll(each[0], slices.Max, of.Unit), ofAll(each[1], slices.Max, of.Unit)}},
 		}})
 	}
 	return plots
@@ -316,21 +285,6 @@ func ofAll(values []float64, which func([]float64) float64, unit string) string 
 		return figure.Absent
 	}
 	return figure.Amount(which(values), unit)
-}
-
-func used(c lab.TrialCourse) lab.UsageCourse {
-	if c.Used == nil {
-		return lab.UsageCourse{}
-	}
-	return *c.Used
-}
-
-func floats(whole []int64) []float64 {
-	var all []float64
-	for _, value := range whole {
-		all = append(all, float64(value))
-	}
-	return all
 }
 
 // tone returns the class of a cell with a verdict.

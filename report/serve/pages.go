@@ -52,9 +52,9 @@ func readPages() (p pages, err error) {
 }
 
 // show sends a page.
-func (p pages) show(w http.ResponseWriter, name string, data map[string]any) {
+func (p pages) show(w http.ResponseWriter, name string, shown data) {
 	var page bytes.Buffer
-	if err := p.templates.ExecuteTemplate(&page, name, data); err != nil {
+	if err := p.templates.ExecuteTemplate(&page, name, shown); err != nil {
 		refuse(w, fmt.Errorf("make the page: %w", err))
 		return
 	}

@@ -127,15 +127,15 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, complaints *l
 // handler returns the handler of all pages, behind the guard.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.list)
-	mux.HandleFunc("GET /run/{run...}", s.run)
-	mux.HandleFunc("GET /report/{run...}", s.report)
+	mux.HandleFunc("GET /{$}", s.page("list.html", s.list))
+	mux.HandleFunc("GET /run/{run...}", s.page("run.html", s.run))
+	mux.HandleFunc("GET /report/{run...}", foreign(s.report))
 	mux.HandleFunc("GET /live/{run...}", s.live)
-	mux.HandleFunc("GET /history/{run...}", s.history)
-	mux.HandleFunc("GET /compare", s.compare)
-	mux.HandleFunc("GET /variants/{run...}", s.variants)
-	mux.HandleFunc("GET /trials", s.trials)
-	mux.HandleFunc("GET /beside", s.beside)
+	mux.HandleFunc("GET /history/{run...}", s.page("history.html", s.history))
+	mux.HandleFunc("GET /compare", foreign(s.compare))
+	mux.HandleFunc("GET /variants/{run...}", s.page("variants.html", s.variants))
+	mux.HandleFunc("GET /trials", s.page("trials.html", s.trials))
+	mux.HandleFunc("GET /beside", s.page("beside.html", s.beside))
 	mux.HandleFunc("POST /notes/{run...}", s.keepNotes)
 	mux.HandleFunc("GET /serve.js", s.asset("text/javascript", s.pages.script))
 	mux.HandleFunc("GET /serve.css", s.asset("text/css", s.pages.style))
@@ -223,89 +223,82 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), code)
 }
 
-func (s *Server) list(w http.ResponseWriter, _ *http.Request) {
+// data is what a template shows.
+type data map[string]any
+
+// page answers with a template that shows what is read for a request.
+func (s *Server) page(template string, read func(*http.Request) (data, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		shown, err := read(r)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		s.pages.show(w, template, shown)
+	}
+}
+
+// foreign answers with pages that have their own style, and may have scripts.
+func foreign(read func(*http.Request) ([]byte, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		page, err := read(r)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		w.Header().Set("Content-Security-Policy", foreignPolicy)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write(page) // a browser that has gone away needs no answer
+	}
+}
+
+func (s *Server) list(*http.Request) (data, error) {
 	runs, left, err := s.shelf.Runs()
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	s.pages.show(w, "list.html", map[string]any{"Runs": runs, "Left": left})
+	return data{"Runs": runs, "Left": left}, err
 }
 
-func (s *Server) run(w http.ResponseWriter, r *http.Request) {
+func (s *Server) run(r *http.Request) (data, error) {
 	run, err := s.shelf.Run(r.PathValue("run"))
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	s.pages.show(w, "run.html", map[string]any{"Run": run, "Form": s.form,
-		"Sides": []string{"Variant", "beside"}})
+	return data{"Run": run, "Form": s.form, "Sides": []string{"Variant", "beside"}}, err
 }
 
-// report shows a report as it is.
-func (s *Server) report(w http.ResponseWriter, r *http.Request) {
-	page, err := s.shelf.Report(r.PathValue("run"))
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	foreign(w, page)
-}
+// report returns a report as it is.
+func (s *Server) report(r *http.Request) ([]byte, error) { return s.shelf.Report(r.PathValue("run")) }
 
-// foreign sends a page that has its own style, and may have scripts.
-func foreign(w http.ResponseWriter, page []byte) {
-	w.Header().Set("Content-Security-Policy", foreignPolicy)
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(page) // a browser that has gone away needs no answer
-}
-
-// compare shows the later of two runs against the earlier one.
-func (s *Server) compare(w http.ResponseWriter, r *http.Request) {
+// compare returns the later of two runs against the earlier one.
+func (s *Server) compare(r *http.Request) ([]byte, error) {
 	names := r.URL.Query()["run"]
 	if len(names) != 2 {
-		http.Error(w, fmt.Sprintf("%d runs are chosen: choose two to compare them", len(names)),
-			http.StatusUnprocessableEntity)
-		return
+		return nil, fmt.Errorf("%d runs are chosen: choose two to compare them", len(names))
 	}
 	var listed [2]lab.ListedRun
 	for i, name := range names {
 		var err error
 		if listed[i], err = s.shelf.Run(name); err != nil {
-			refuse(w, err)
-			return
+			return nil, err
 		}
 	}
 	slices.SortStableFunc(listed[:], func(a, b lab.ListedRun) int { return a.Created.Compare(b.Created) })
 	changes, err := s.against(listed[0].Name, listed[1].Name)
 	if err != nil {
-		refuse(w, err)
-		return
+		return nil, err
 	}
 	var page bytes.Buffer
-	if err := report.AgainstHTML(&page, changes); err != nil {
-		refuse(w, err)
-		return
-	}
-	foreign(w, page.Bytes())
+	err = report.AgainstHTML(&page, changes)
+	return page.Bytes(), err
 }
 
 // history shows the headline of a run over the runs of its study.
-func (s *Server) history(w http.ResponseWriter, r *http.Request) {
+func (s *Server) history(r *http.Request) (data, error) {
 	run, err := s.shelf.Run(r.PathValue("run"))
 	if err == nil && run.Headline == nil {
 		err = fmt.Errorf("%s has no headline that could be followed: it compares nothing", run.Name)
 	}
 	if err != nil {
-		refuse(w, err)
-		return
+		return nil, err
 	}
 	runs, left, err := s.shelf.Past(run.Name)
-	if err != nil {
-		refuse(w, err)
-		return
-	}
-	s.pages.show(w, "history.html", map[string]any{"Run": run, "Left": left,
-		"History": analysis.History(*run.Headline, runs)})
+	return data{"Run": run, "Left": left, "History": analysis.History(*run.Headline, runs)}, err
 }
 
 func (s *Server) against(before, after string) (lab.Against, error) {
