@@ -69,7 +69,7 @@ func (v view) noiseTable() table {
 	for _, name := range v.noiseMetrics() {
 		r := v.NoiseFloor[name]
 		twin := figure.Times(r.Estimate())
-		if r.High != nil && *r.High > 10**r.Low {
+		if figure.IsWide(r.Estimate()) {
 			twin = figure.Times(figure.Alone(r.Ratio)) + " (too few blocks)"
 		}
 		t.add(figure.Spaced(name), twin, r.N, stats.Reach(v.margin(name)))
@@ -111,7 +111,7 @@ func (v view) warmUpTable() table {
 		}
 		steady := text(fmt.Sprintf("%d of %d", w.Steady, w.Trials))
 		if 2*w.Steady <= w.Trials {
-			steady = toned(fmt.Sprintf("%d of %d", w.Steady, w.Trials), toneWarn)
+			steady.Tone = toneWarn
 		}
 		t.add(w.Variant, w.Point.Name, steady, seconds(w.Seconds), seconds(w.Longest),
 			figure.Times(figure.Alone(w.Factor)), countsByKind(w.Courses))

@@ -68,10 +68,7 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 			a.Metrics = append(a.Metrics, m)
 		}
 	}
-	of := map[seriesKey]lab.Result{}
-	for _, r := range before.Results {
-		of[seriesKey{r.Variant, r.Point.Name, r.Metric}] = r
-	}
+	of := resultsByKey(before)
 	for _, r := range after.Results {
 		m, common := lab.MetricNamed(a.Metrics, r.Metric)
 		if earlier, known := of[seriesKey{r.Variant, r.Point.Name, r.Metric}]; common && known {
@@ -87,6 +84,15 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 	var err error
 	a.Gates, err = judgeAll(gates, a.Metrics, a.Changes)
 	return a, err
+}
+
+// resultsByKey returns the results of a run by their places.
+func resultsByKey(a lab.Analysis) map[seriesKey]lab.Result {
+	of := map[seriesKey]lab.Result{}
+	for _, r := range a.Results {
+		of[seriesKey{r.Variant, r.Point.Name, r.Metric}] = r
+	}
+	return of
 }
 
 // Hold holds the variants of one run to gates, each by its ratio to the baseline. A gate stays open for a

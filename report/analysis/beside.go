@@ -54,10 +54,7 @@ func CompareVariants(a lab.Analysis, names [2]string, point string) (SideBySide,
 		b.Note += " Ratios that the report does not have are without intervals, because the run ended when its " +
 			"comparisons were decided."
 	}
-	results := map[seriesKey]lab.Result{}
-	for _, r := range a.Results {
-		results[seriesKey{r.Variant, r.Point.Name, r.Metric}] = r
-	}
+	results := resultsByKey(a)
 	for _, m := range a.Metrics {
 		for _, p := range a.Points {
 			first, measured := results[seriesKey{names[0], p.Name, m.Name}]

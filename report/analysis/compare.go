@@ -91,15 +91,22 @@ func (e *experiment) byBlock(up, down []float64) contrast {
 // contrastIn compares positive values, paired by block, by their table.
 func (e *experiment) contrastIn(up, down []float64, t blockTable, p pair) contrast {
 	c := contrast{up: up, down: down}
-	if c.n() > 0 {
-		c.value = up[0] / down[0]
+	return e.settled(c)(t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
+		e.sure(e.design.Confidence, c.n())))
+}
+
+// settled returns a function that adds the ratio to the values of a contrast, if it has an interval.
+func (e *experiment) settled(c contrast) func(stats.Ratio, error) contrast {
+	return func(ratio stats.Ratio, err error) contrast {
+		if c.n() > 0 {
+			c.value = c.up[0] / c.down[0]
+		}
+		if err == nil {
+			ratio.P = e.overall(ratio.P, c.n())
+			c.ratio, c.value, c.decided = ratio, ratio.Value, true
+		}
+		return c
 	}
-	if ratio, err := t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
-		e.sure(e.design.Confidence, c.n())); err == nil {
-		ratio.P = e.overall(ratio.P, c.n())
-		c.ratio, c.value, c.decided = ratio, ratio.Value, true
-	}
-	return c
 }
 
 // blockTable holds the values of a metric at a point, twins included: a row per

@@ -255,6 +255,12 @@ func (e *experiment) metric(name string) (lab.Metric, bool) {
 	return lab.MetricNamed(e.study.AllMetrics(), name)
 }
 
+// isAmong reports whether a metric is one of several.
+func isAmong(metrics []lab.Metric, name string) bool {
+	_, is := lab.MetricNamed(metrics, name)
+	return is
+}
+
 // named returns the name of the metric of a quantity, as lab.FindMetric finds it; "" where
 // the study has none, which nothing was measured of.
 func (e *experiment) named(quantity string, quantile float64, per string) string {

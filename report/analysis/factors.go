@@ -78,14 +78,7 @@ func (e *experiment) effectContrast(t blockTable, d lab.Factorial, term lab.Term
 		}
 		c.up, c.down = append(c.up, math.Exp(up)), append(c.down, math.Exp(down))
 	}
-	if c.n() > 0 {
-		c.value = c.up[0] / c.down[0]
-	}
-	if ratio, err := t.logs.Contrast(weights, e.sure(e.design.Confidence, c.n())); err == nil {
-		ratio.P = e.overall(ratio.P, c.n())
-		c.ratio, c.value, c.decided = ratio, ratio.Value, true
-	}
-	return c
+	return e.settled(c)(t.logs.Contrast(weights, e.sure(e.design.Confidence, c.n())))
 }
 
 // leastSteady returns the first run and the run whose change within its trials could distort an effect most.
@@ -125,9 +118,7 @@ func effectLabel(d lab.Factorial, group lab.FactorialGroup) string {
 func (e *experiment) explainFactors(a lab.Analysis, c *lab.Conclusion) subject {
 	base := e.study.Baseline
 	s := subject{baseline: base, point: a.FactorEffects[0].Point.Name}
-	for _, run := range e.study.Factorial.Runs[1:] {
-		s.compared = append(s.compared, run.Variant)
-	}
+	s.compared = variantsOf(*e.study.Factorial)[1:]
 	var labels []string
 	for _, on := range a.FactorEffects {
 		m, _ := e.metric(on.Metric)
@@ -191,7 +182,12 @@ func (e *experiment) factorFindings(a lab.Analysis) []string {
 	if len(a.FactorEffects) == 0 {
 		return []string{"No block holds every run of the design: nothing can be said of its factors."}
 	}
-	texts := e.unheldFactorSentences(*d, a)
+	var texts []string
+	for _, on := range a.FactorEffects {
+		if text := e.unheldSentence("run", "", variantsOf(*d), on.Point.Name); text != "" {
+			texts = appendNew(texts, text)
+		}
+	}
 	explained := lab.ExplainedEffects(a.FactorEffects)
 	var found []string
 	undecided, all := 0, 0
@@ -239,33 +235,18 @@ func (e *experiment) factorFindings(a lab.Analysis) []string {
 	return texts
 }
 
-// unheldFactorSentences warns of runs that did not hold the rate they were compared at.
-func (e *experiment) unheldFactorSentences(d lab.Factorial, a lab.Analysis) []string {
-	var texts []string
-	for _, on := range a.FactorEffects {
-		var fallen []string
-		for _, run := range d.Runs {
-			if !allOf(e.counted(run.Variant, on.Point.Name), e.held) {
-				fallen = append(fallen, run.Variant)
-			}
-		}
-		if len(fallen) > 0 {
-			texts = appendNew(texts, fmt.Sprintf("At %s not every run held the rate (%s did not): times there grow "+
-				"with the length of the load. Explain at a lower rate.", on.Point.Name, some(fallen)))
-		}
+// variantsOf returns the variants of the runs of a design.
+func variantsOf(d lab.Factorial) (names []string) {
+	for _, run := range d.Runs {
+		names = append(names, run.Variant)
 	}
-	return texts
+	return names
 }
 
 // factorQuestions returns questions about the effects on the first metrics. Each needs every run: the runs
 // of a block are compared together.
 func (e *experiment) factorQuestions() []question {
-	seats := func(point lab.Point) (all []setting) {
-		for _, run := range e.study.Factorial.Runs {
-			all = append(all, setting{run.Variant, point.Name})
-		}
-		return all
-	}
+	runs := variantsOf(*e.study.Factorial)
 	var all []question
 	for _, on := range e.factorEffects() {
 		if !slices.Contains(e.answered(), on.Metric) {
@@ -274,12 +255,12 @@ func (e *experiment) factorQuestions() []question {
 		for _, x := range on.Effects {
 			of := lab.Comparison{Metric: on.Metric, Point: on.Point, Ratio: x.Ratio, Verdict: x.Verdict}
 			all = append(all, question{e.answerOf(x.Label, e.study.Baseline, of),
-				x.Verdict == lab.Undecided && x.Unsteady == "", seats(on.Point)})
+				x.Verdict == lab.Undecided && x.Unsteady == "", settingsAt(on.Point.Name, runs...)})
 		}
 	}
 	if len(all) == 0 {
 		for _, point := range e.study.Points {
-			all = append(all, question{open: true, settings: seats(point)})
+			all = append(all, question{open: true, settings: settingsAt(point.Name, runs...)})
 		}
 	}
 	return all

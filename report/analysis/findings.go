@@ -109,7 +109,7 @@ func (e *experiment) differenceSentences(s subject, c *lab.Conclusion) []string 
 	var texts []string
 	for _, m := range e.study.AllMetrics() {
 		relevant := m.Quantity == lab.FirstAnswer || m.Quantity == lab.Memory
-		alreadySaid := slices.ContainsFunc(s.metrics, func(x lab.Metric) bool { return x.Name == m.Name }) ||
+		alreadySaid := isAmong(s.metrics, m.Name) ||
 			slices.ContainsFunc(c.Findings, func(f lab.Finding) bool {
 				return strings.HasPrefix(f.Text, figure.Capital(m.Title))
 			})
@@ -202,45 +202,42 @@ func (e *experiment) earlyAnswerSentence(s subject) string {
 // it began and the rate: operations that were not sent are in no error rate.
 func (e *experiment) unsentSentence() string {
 	achieved := e.named(lab.Achieved, 0, "")
-	var parts []string
-	for _, v := range e.variants() {
-		least, at := leastAchieved, ""
-		for _, point := range e.study.Points {
-			if share, measured := e.mean(v.Name, point.Name, achieved); measured && share < least {
-				least, at = share, point.Name
-			}
-		}
-		if at != "" {
-			parts = append(parts, fmt.Sprintf("%s took %s of %s", v.Name, figure.Percent(least), e.rateText(at)))
-		}
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("Not all was begun in time: %s. What was never sent is in no error rate.",
-		strings.Join(parts, "; "))
+	return e.worstShares("Not all was begun in time: %s. What was never sent is in no error rate.",
+		"%s took %s of %s", cmp.Compare[float64],
+		func(variant, point string) (float64, bool) {
+			share, measured := e.mean(variant, point, achieved)
+			return share, measured && share < leastAchieved
+		})
 }
 
 // unfinishedSentence returns, for each variant with unfinished work, the largest share of it and the rate.
 func (e *experiment) unfinishedSentence() string {
+	return e.worstShares("Accepted, and not done when the load ended: %s. An error rate does not show that.",
+		"%s left %s of them at %s", func(x, y float64) int { return cmp.Compare(y, x) }, e.behind)
+}
+
+// worstShares returns a sentence with a part for each variant that has bad shares: with the worst one, which
+// order puts first, and its rate.
+func (e *experiment) worstShares(
+	sentence, part string, order func(x, y float64) int,
+	share func(variant, point string) (value float64, bad bool),
+) string {
 	var parts []string
 	for _, v := range e.variants() {
 		worst, at := 0.0, ""
-		for _, point := range e.study.Points {
-			if share, late := e.behind(v.Name, point.Name); late && share > worst {
-				worst, at = share, point.Name
+		for _, p := range e.study.Points {
+			if value, bad := share(v.Name, p.Name); bad && (at == "" || order(value, worst) < 0) {
+				worst, at = value, p.Name
 			}
 		}
 		if at != "" {
-			parts = append(parts, fmt.Sprintf("%s left %s of them at %s", v.Name, figure.Percent(worst),
-				e.rateText(at)))
+			parts = append(parts, fmt.Sprintf(part, v.Name, figure.Percent(worst), e.rateText(at)))
 		}
 	}
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Accepted, and not done when the load ended: %s. An error rate does not show that.",
-		strings.Join(parts, "; "))
+	return fmt.Sprintf(sentence, strings.Join(parts, "; "))
 }
 
 // averageSentence returns whether one ratio holds at all points, for the pair that a claim names, else for

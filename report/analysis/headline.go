@@ -142,7 +142,7 @@ func (e *experiment) mainMetrics(effects map[string]float64, known map[string]bo
 	add(&chosen, lab.Capacity, 0, "")
 	var once []lab.Metric
 	for _, m := range chosen {
-		if !slices.ContainsFunc(once, func(x lab.Metric) bool { return x.Name == m.Name }) {
+		if !isAmong(once, m.Name) {
 			once = append(once, m)
 		}
 	}
@@ -205,7 +205,7 @@ func (e *experiment) metricBars(s subject, variant string) *lab.Headline {
 	for _, m := range e.study.AllMetrics() {
 		usual := m.Kind == lab.KindCost || m.Kind == lab.KindMemory || m.Kind == lab.KindRate ||
 			m.Kind == lab.KindTime && (m.Quantile == 0 || m.Quantile == 0.5 || m.Quantile == 0.99)
-		if usual && !slices.ContainsFunc(s.metrics, func(x lab.Metric) bool { return x.Name == m.Name }) {
+		if usual && !isAmong(s.metrics, m.Name) {
 			s.metrics = append(s.metrics, m)
 		}
 	}

@@ -80,6 +80,14 @@ func (r Rule) Headline(played []lab.Trial) *lab.Headline {
 // setting is a variant at a point.
 type setting struct{ variant, point string }
 
+// settingsAt returns variants at a point.
+func settingsAt(point string, variants ...string) (all []setting) {
+	for _, name := range variants {
+		all = append(all, setting{name, point})
+	}
+	return all
+}
+
 // open returns the variants, and where, of which more must be known.
 func (e *experiment) open() []setting {
 	var all []setting
@@ -116,7 +124,7 @@ func (e *experiment) questions() []question {
 		if slices.Contains(e.answered(), c.Metric) {
 			all = append(all, question{e.answerOf(c.Variant, c.Baseline, c),
 				c.Verdict == lab.Undecided && (c.Unsteady == "" || e.canLengthen(c.Point.Name)),
-				[]setting{{c.Variant, c.Point.Name}, {c.Baseline, c.Point.Name}}})
+				settingsAt(c.Point.Name, c.Variant, c.Baseline)})
 		}
 	}
 	return all
@@ -138,12 +146,7 @@ func (e *experiment) answered() []string {
 // of the steps, since ratios are over the blocks that have every variant. A change within trials is not
 // open: more trials do not end it.
 func (e *experiment) stepQuestions() []question {
-	settings := func(point lab.Point) (all []setting) {
-		for _, name := range stops(e.study.Steps) {
-			all = append(all, setting{name, point.Name})
-		}
-		return all
-	}
+	settings := func(point lab.Point) []setting { return settingsAt(point.Name, stops(e.study.Steps)...) }
 	waterfalls := e.waterfalls()
 	var wholes, steps []question
 	if len(waterfalls) == 0 {
@@ -183,11 +186,8 @@ func (e *experiment) claimQuestions() []question {
 			q.Verdict, q.Text = string(j.Verdict), fmt.Sprintf("%s %s", quoted(j), j.Verdict)
 		}
 		for _, point := range c.points {
-			if !q.open || e.holdsAt(c, point) {
-				continue
-			}
-			for _, name := range c.variants() {
-				q.settings = append(q.settings, setting{name, point})
+			if q.open && !e.holdsAt(c, point) {
+				q.settings = append(q.settings, settingsAt(point, c.variants()...)...)
 			}
 		}
 		all = append(all, q)

@@ -33,11 +33,17 @@ func (e *experiment) stepSentences(a lab.Analysis, s subject, h *lab.Headline) [
 	if !e.study.Explains() {
 		waterfalls = waterfalls[:1]
 	}
-	texts := e.unheldSentences(waterfalls)
+	var texts []string
+	for _, w := range waterfalls {
+		if text := e.unheldSentence("step", ", and are no property of the architectures", stops(e.steps(1)),
+			w.Point.Name); text != "" {
+			texts = appendNew(texts, text)
+		}
+	}
 	for _, w := range waterfalls {
 		inSentence := h != nil && len(h.Bars) > 0 && h.Bars[0].Metric == w.Metric && h.Bars[0].Point == w.Point.Name
 		levelsKnown := !e.study.Explains() && w.Point.Name == s.point &&
-			slices.ContainsFunc(s.metrics, func(m lab.Metric) bool { return m.Name == w.Metric })
+			isAmong(s.metrics, w.Metric)
 		if !inSentence || e.study.Explains() {
 			texts = append(texts, e.waterfallSentence(w, inSentence, levelsKnown))
 		}
@@ -56,26 +62,21 @@ func several(w lab.Waterfall) bool {
 	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" && len(s.Changes) > 1 })
 }
 
-// unheldSentences returns warnings of steps that did not hold the rate at which they were compared.
-func (e *experiment) unheldSentences(all []lab.Waterfall) []string {
-	var texts []string
-	for _, w := range all {
-		var fallen []string
-		for _, name := range stops(e.steps(1)) {
-			if trials := e.counted(name, w.Point.Name); !allOf(trials, e.held) {
-				fallen = append(fallen, name)
-			}
-		}
-		if len(fallen) > 0 {
-			text := fmt.Sprintf("At %s not every step held the rate (%s did not): times there grow with the length "+
-				"of the load, and are no property of the architectures.", w.Point.Name, strings.Join(fallen, ", "))
-			if e.study.Explains() {
-				text += " Explain at a lower rate."
-			}
-			texts = appendNew(texts, text)
-		}
+// unheldSentence warns of variants, each called a step or a run, that did not hold the rate of a point at
+// which they are compared; "" if all did. more is what else that means.
+func (e *experiment) unheldSentence(called, more string, variants []string, point string) string {
+	fallen := slices.DeleteFunc(slices.Clone(variants), func(name string) bool {
+		return allOf(e.counted(name, point), e.held)
+	})
+	if len(fallen) == 0 {
+		return ""
 	}
-	return texts
+	text := fmt.Sprintf("At %s not every %s held the rate (%s did not): times there grow with the length of "+
+		"the load%s.", point, called, some(fallen), more)
+	if e.study.Explains() || e.study.Factorial != nil {
+		text += " Explain at a lower rate."
+	}
+	return text
 }
 
 // waterfallSentence returns the level of a metric at both ends of the steps, and the origin of the

@@ -301,6 +301,5 @@ func (c contrast) spread() (float64, bool) {
 // fewBlocks reports whether a twin's interval is too wide to say anything: it spans a factor
 // of ten or more.
 func fewBlocks(r lab.Ratio) bool {
-	const wide = 10
-	return r.Low == nil || r.High == nil || *r.High > wide**r.Low
+	return r.Low == nil || r.High == nil || figure.IsWide(r.Estimate())
 }

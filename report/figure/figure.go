@@ -51,8 +51,7 @@ func Number(e lab.Estimate) string { return write(e, 1, "") }
 // Where the interval spans more than a factor of ten, half of its width says
 // nothing about its lower end: each number then has two digits of its own.
 func Times(e lab.Estimate) string {
-	const wide = 10
-	if e.Low != nil && e.High != nil && *e.Low > 0 && Finite(*e.High) && *e.High > wide**e.Low {
+	if IsWide(e) && *e.Low > 0 && Finite(*e.High) {
 		two := func(value float64) string {
 			if m := magnitude(value); m < -4 || m > 5 { // two blocks may say next to nothing
 				return strconv.FormatFloat(value, 'e', 1, 64)
@@ -65,6 +64,12 @@ func Times(e lab.Estimate) string {
 		return bracketed(e, digits, "x")
 	}
 	return write(e, 1, "x")
+}
+
+// IsWide reports whether an estimate has an interval that spans more than a factor of ten.
+func IsWide(e lab.Estimate) bool {
+	const wide = 10
+	return e.Low != nil && e.High != nil && *e.High > wide**e.Low
 }
 
 // Factor returns the ratio of Times alone, for a sentence: "3.68".
