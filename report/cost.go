@@ -61,15 +61,9 @@ func (v view) costTable() table {
 			return r.Variant == x.Name && r.Point.Name == at
 		})
 	})
-	for _, x := range shown {
-		t.Columns = append(t.Columns, numberCol(x.Name))
-	}
+	t.addVariants(shown)
 	row := func(title string, of func(variant string) cell) {
-		var costs []cell
-		for _, x := range shown {
-			costs = append(costs, of(x.Name))
-		}
-		t.addMeasured([]cell{text(title)}, costs)
+		t.addMeasured([]cell{text(title)}, cells(shown, func(x lab.Variant) cell { return of(x.Name) }))
 	}
 	for _, role := range v.rolesAt(at) {
 		row("CPU: "+role, func(variant string) cell { return v.roleCell(variant, at, role) })
@@ -108,12 +102,8 @@ func (v view) rolesAt(point string) []string {
 
 // roleCell shows the CPU per operation of a role.
 func (v view) roleCell(variant, point, role string) cell {
-	for _, u := range v.usages(variant, point) {
-		if u.Role == role && u.CPUPerOperation > 0 {
-			return text(seconds(u.CPUPerOperation))
-		}
-	}
-	return none()
+	u, _ := find(v.usages(variant, point), func(u lab.RoleUsage) bool { return u.Role == role })
+	return unlessZero(u.CPUPerOperation, seconds(u.CPUPerOperation))
 }
 
 // costMetrics returns the costs per operation that are shown at every point, as far

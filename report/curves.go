@@ -148,15 +148,10 @@ func (v view) curveTable(m lab.Metric) table {
 		_, ok := v.curve(m.Name, x.Name)
 		return ok
 	})
-	for _, x := range shown {
-		t.Columns = append(t.Columns, numberCol(x.Name))
-	}
+	t.addVariants(shown)
 	for _, l := range v.loads() {
-		row := []cell{text(l.point), text(ratePerSecond(l.rate))}
-		for _, x := range shown {
-			row = append(row, v.curveCell(m, x.Name, l.point))
-		}
-		t.addCells(row...)
+		t.addCells(append([]cell{text(l.point), text(ratePerSecond(l.rate))},
+			cells(shown, func(x lab.Variant) cell { return v.curveCell(m, x.Name, l.point) })...)...)
 	}
 	return t
 }
@@ -164,11 +159,10 @@ func (v view) curveTable(m lab.Metric) table {
 // curveCell shows what a variant's curve has at a point.
 func (v view) curveCell(m lab.Metric, variant, point string) cell {
 	c, _ := v.curve(m.Name, variant)
-	i := slices.IndexFunc(c.Points, func(p lab.CurvePoint) bool { return p.Point == point })
-	if i < 0 {
+	p, known := find(c.Points, func(p lab.CurvePoint) bool { return p.Point == point })
+	if !known {
 		return none()
 	}
-	p := c.Points[i]
 	shown := figure.Amount(p.Median, m.Unit)
 	if m.Kind == lab.KindShare {
 		shown = figure.Percent(p.Median)
@@ -181,11 +175,9 @@ func (v view) curveCell(m lab.Metric, variant, point string) cell {
 
 // curve returns a metric of a variant over the offered rate.
 func (v view) curve(metric, variant string) (lab.Curve, bool) {
-	i := slices.IndexFunc(v.Curves, func(c lab.Curve) bool { return c.Metric == metric && c.Variant == variant })
-	if i < 0 || v.struckOut(variant) {
-		return lab.Curve{}, false
-	}
-	return v.Curves[i], true
+	return find(v.Curves, func(c lab.Curve) bool {
+		return c.Metric == metric && c.Variant == variant && !v.struckOut(variant)
+	})
 }
 
 // drawnCurves returns the metrics drawn over the offered rate: of the times the median and the 99th

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -57,36 +56,30 @@ func (v view) layersTable(at string) table {
 		t.Columns = append(t.Columns, numberCol(l.Variant))
 	}
 	row := func(title string, of func(lab.LayerShare) string) {
-		var cells []cell
-		for _, l := range shown {
-			c := none()
+		t.addMeasured([]cell{text(title)}, cells(shown, func(l lab.LayerShare) cell {
 			if value := of(l); value != "" {
-				c = text(value)
+				return text(value)
 			}
-			cells = append(cells, c)
-		}
-		t.addMeasured([]cell{text(title)}, cells)
+			return none()
+		}))
 	}
 	for _, layer := range lab.Layers() {
 		row(layerTitle(layer), func(l lab.LayerShare) string {
-			i := slices.IndexFunc(l.Layers, func(t lab.LayerTime) bool { return t.Layer == layer })
-			if i < 0 {
+			own, has := find(l.Layers, func(t lab.LayerTime) bool { return t.Layer == layer })
+			if !has {
 				return ""
 			}
-			return fmt.Sprintf("%s (%s)", seconds(l.Layers[i].PerOperation),
-				figure.Percent(l.Layers[i].Share))
+			return fmt.Sprintf("%s (%s)", seconds(own.PerOperation), figure.Percent(own.Share))
 		})
 	}
 	row("all of it", func(l lab.LayerShare) string { return seconds(l.CPUPerOperation) })
-	row("in libraries", func(l lab.LayerShare) string { return libraryText(l) })
-	base := slices.IndexFunc(shown, func(l lab.LayerShare) bool {
-		return l.Variant == v.Baseline && l.Samples > 0
-	})
+	row("in libraries", libraryText)
+	base, _ := find(shown, func(l lab.LayerShare) bool { return l.Variant == v.Baseline && l.Samples > 0 })
 	row("in libraries, to "+v.Baseline, func(l lab.LayerShare) string {
-		if base < 0 || l.Samples == 0 || shown[base].Libraries <= 0 {
+		if l.Samples == 0 || base.Libraries <= 0 {
 			return ""
 		}
-		return figure.Times(figure.Alone(l.Libraries / shown[base].Libraries))
+		return figure.Times(figure.Alone(l.Libraries / base.Libraries))
 	})
 	if v.countsInstructions() {
 		row("million instructions", func(l lab.LayerShare) string { return ofCounted(l, l.Instructions/1e6) })
@@ -171,10 +164,6 @@ func (v view) layersSection() section {
 			"in the application's. Kernel time is what system calls and page faults took, as the kernel counts it. " +
 			"Not profiled are threads and programs that no profiler looks at. " + sentenceCase(v.pathLength()) + "."}
 	s.Plots = []plot{{ID: "plot-layers", Kind: "layers", Point: at, Label: s.Title, Whole: true}}
-	for _, p := range v.Points {
-		if p.Name != at && len(v.layersAt(p.Name)) > 0 {
-			s.Folded = append(s.Folded, v.layersTable(p.Name))
-		}
-	}
+	s.Folded = v.otherPoints(at, v.layersTable)
 	return s
 }

@@ -58,10 +58,8 @@ func (l load) String() string {
 
 // at names a point in a sentence: by its load, where it has one.
 func (v view) at(point string) string {
-	for _, l := range v.loads() {
-		if l.point == point {
-			return l.String()
-		}
+	if l, has := find(v.loads(), func(l load) bool { return l.point == point }); has {
+		return l.String()
 	}
 	return point
 }
@@ -72,12 +70,8 @@ func (v view) shownAt(has func(point string) bool) (string, bool) {
 	if at := v.reference(); has(at) {
 		return at, true
 	}
-	for _, p := range v.Points {
-		if has(p.Name) {
-			return p.Name, true
-		}
-	}
-	return "", false
+	p, found := find(v.Points, func(p lab.Point) bool { return has(p.Name) })
+	return p.Name, found
 }
 
 // otherPoints returns tables of the points that are not shown first.

@@ -17,8 +17,9 @@ func (v view) pathsSection() section {
 			"what runs beside the path is not drawn, because it costs no time. A median " + v.Operation +
 			" is a typical one, not a mean; the 99th percentile shows what goes wrong when it goes wrong."}
 	at, ok := v.shownAt(func(point string) bool {
-		return slices.ContainsFunc(v.variants(),
-			func(x lab.Variant) bool { return len(v.paths(x.Name, point)) > 0 })
+		return slices.ContainsFunc(v.Paths, func(p lab.TrialPath) bool {
+			return p.Point.Name == point && v.drawsVariant(p.Variant)
+		})
 	})
 	if !ok {
 		return section{}
@@ -57,14 +58,10 @@ func (v view) kindsTable(at string) table {
 	for _, x := range v.variants() {
 		for _, p := range v.paths(x.Name, at) {
 			row := []cell{text(x.Name), text(v.shareText(p.Share)), text(seconds(p.Seconds))}
-			for _, kind := range lab.SegmentKinds() {
-				var part lab.SegmentTime
-				if i := slices.IndexFunc(p.Kinds, func(k lab.SegmentTime) bool { return k.Kind == kind }); i >= 0 {
-					part = p.Kinds[i]
-				}
-				row = append(row, partCell(part.Seconds, p.Seconds))
-			}
-			t.addCells(row...)
+			t.addCells(append(row, cells(lab.SegmentKinds(), func(kind lab.SegmentKind) cell {
+				part, _ := find(p.Kinds, func(k lab.SegmentTime) bool { return k.Kind == kind })
+				return partCell(part.Seconds, p.Seconds)
+			})...)...)
 		}
 	}
 	return t

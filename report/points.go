@@ -68,12 +68,10 @@ func (v view) pairsTable() table {
 		t.Columns = append(t.Columns, numberCol(p.variant+" / "+p.baseline))
 	}
 	for _, point := range v.Points {
-		var ratios []cell
-		for _, p := range pairs {
+		t.addMeasured([]cell{text(point.Name)}, cells(pairs, func(p pair) cell {
 			c, ok := v.comparisons[comparisonKey{figureKey{m.Name, p.variant, point.Name}, p.baseline}]
-			ratios = append(ratios, v.ratioCell(c, ok))
-		}
-		t.addMeasured([]cell{text(point.Name)}, ratios)
+			return v.ratioCell(c, ok)
+		}))
 	}
 	return t
 }

@@ -53,19 +53,14 @@ func (v view) byPoint(
 		has := func(p lab.Point) bool { _, ok := figureAt(x.Name, p.Name); return ok }
 		return slices.ContainsFunc(v.Points, has)
 	})
-	for _, x := range kept {
-		t.Columns = append(t.Columns, numberCol(x.Name))
-	}
+	t.addVariants(kept)
 	for _, p := range v.Points {
-		var figures []cell
-		for _, x := range kept {
-			c, ok := figureAt(x.Name, p.Name)
-			if !ok {
-				c = none()
+		t.addMeasured([]cell{text(p.Name), toned(v.levels(p), toneMuted)}, cells(kept, func(x lab.Variant) cell {
+			if c, ok := figureAt(x.Name, p.Name); ok {
+				return c
 			}
-			figures = append(figures, c)
-		}
-		t.addMeasured([]cell{text(p.Name), toned(v.levels(p), toneMuted)}, figures)
+			return none()
+		}))
 	}
 	return t
 }

@@ -77,15 +77,12 @@ func (v view) spectrumTable(quantity, point string) table {
 		if !ok {
 			continue
 		}
-		row := []cell{text(x.Name)}
-		for _, share := range ShownShares() {
-			c := text(absent)
-			if i := slices.IndexFunc(s.Median, func(q lab.Quantile) bool { return q.Share == share }); i >= 0 {
-				c = text(seconds(s.Median[i].Value))
+		t.addCells(append([]cell{text(x.Name)}, cells(ShownShares(), func(share float64) cell {
+			if q, has := find(s.Median, func(q lab.Quantile) bool { return q.Share == share }); has {
+				return text(seconds(q.Value))
 			}
-			row = append(row, c)
-		}
-		t.addCells(row...)
+			return text(absent)
+		})...)...)
 	}
 	return t
 }
@@ -96,13 +93,9 @@ func ShownShares() []float64 { return []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.99
 
 // spectrum returns the distribution of a quantity.
 func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {
-	i := slices.IndexFunc(v.Spectra, func(s lab.Spectrum) bool {
-		return s.Quantity == quantity && s.Variant == variant && s.Point.Name == point
+	return find(v.Spectra, func(s lab.Spectrum) bool {
+		return s.Quantity == quantity && s.Variant == variant && s.Point.Name == point && !v.struckOut(variant)
 	})
-	if i < 0 || v.struckOut(variant) {
-		return lab.Spectrum{}, false
-	}
-	return v.Spectra[i], true
 }
 
 // spectrumAt returns where the distributions of a quantity are shown first.

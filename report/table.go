@@ -103,17 +103,21 @@ func none() cell { return toned(absent, toneMuted) }
 // seconds writes a time.
 func seconds(value float64) string { return figure.Amount(value, "s") }
 
+// addVariants appends a column of numbers for each variant.
+func (t *table) addVariants(variants []lab.Variant) {
+	for _, x := range variants {
+		t.Columns = append(t.Columns, numberCol(x.Name))
+	}
+}
+
 // add appends a row of cells; what is none becomes a cell without a tone.
 func (t *table) add(values ...any) {
-	cells := make([]cell, len(values))
-	for i, value := range values {
+	t.addCells(cells(values, func(value any) cell {
 		if c, is := value.(cell); is {
-			cells[i] = c
-		} else {
-			cells[i] = text(fmt.Sprint(value))
+			return c
 		}
-	}
-	t.addCells(cells...)
+		return text(fmt.Sprint(value))
+	})...)
 }
 
 // addCells appends a row.
@@ -138,14 +142,7 @@ func transposed(t table, head string) table {
 		turned.Columns = append(turned.Columns, numberCol(row[0].Text))
 	}
 	for i, c := range t.Columns[1:] {
-		row := []cell{text(c.Name)}
-		for _, old := range t.Rows {
-			row = append(row, old[i+1])
-		}
-		turned.addCells(row...)
-	}
-	if len(t.Rows) == 0 {
-		turned.Rows = nil
+		turned.addMeasured([]cell{text(c.Name)}, cells(t.Rows, func(old []cell) cell { return old[i+1] }))
 	}
 	return turned
 }

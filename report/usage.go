@@ -13,8 +13,9 @@ import (
 // usageSection shows CPU and memory by unit.
 func (v view) usageSection() section {
 	at, ok := v.shownAt(func(point string) bool {
-		return slices.ContainsFunc(v.variants(),
-			func(x lab.Variant) bool { return len(v.usages(x.Name, point)) > 0 })
+		return slices.ContainsFunc(v.Usages, func(u lab.RoleUsage) bool {
+			return u.Point.Name == point && v.drawsVariant(u.Variant)
+		})
 	})
 	if !ok {
 		return section{}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -39,12 +40,10 @@ func (v view) matrixTable(all bool) table {
 		t.Columns = append(t.Columns, numberCol(v.question(m, at)))
 	}
 	for _, x := range v.challengers() {
-		var ratios []cell
-		for _, m := range metrics {
+		t.addMeasured([]cell{text(x.Name)}, cells(metrics, func(m lab.Metric) cell {
 			point, _ := v.comparedAt(m.Name, at)
-			ratios = append(ratios, v.ratioCell(v.ratio(m.Name, x.Name, point)))
-		}
-		t.addMeasured([]cell{text(x.Name)}, ratios)
+			return v.ratioCell(v.ratio(m.Name, x.Name, point))
+		}))
 	}
 	if len(metrics) > widestMatrix {
 		return transposed(t, "metric")
@@ -119,10 +118,6 @@ func (v view) comparedAt(metric, at string) (string, bool) {
 	if compared(at) || len(v.Curves) == 0 {
 		return at, compared(at)
 	}
-	for _, p := range v.Points {
-		if compared(p.Name) {
-			return p.Name, true
-		}
-	}
-	return at, false
+	p, found := find(v.Points, func(p lab.Point) bool { return compared(p.Name) })
+	return cmp.Or(p.Name, at), found
 }

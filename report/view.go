@@ -133,6 +133,24 @@ func (v view) struckOut(variant string) bool {
 	return v.Audit[variant].Verdict == lab.AuditInvalid
 }
 
+// cells returns a cell for each item.
+func cells[T any](items []T, of func(T) cell) []cell {
+	all := make([]cell, len(items))
+	for i, item := range items {
+		all[i] = of(item)
+	}
+	return all
+}
+
+// find returns the first wanted item, if there is one.
+func find[T any](items []T, wanted func(T) bool) (item T, found bool) {
+	i := slices.IndexFunc(items, wanted)
+	if i < 0 {
+		return item, false
+	}
+	return items[i], true
+}
+
 // filter returns the wanted items, in their order.
 func filter[T any](items []T, wanted func(T) bool) []T {
 	var found []T

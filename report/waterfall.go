@@ -39,25 +39,18 @@ func (v view) stepsTable(all bool) table {
 		}
 		t.Columns = append(t.Columns, numberCol(name))
 	}
+	row := func(name string, of func(lab.Waterfall) cell) {
+		t.addCells(append([]cell{text(name)}, cells(shown, of)...)...)
+	}
 	for i, s := range first.Steps {
-		row := []cell{text(s.Label())}
-		for _, w := range shown {
-			row = append(row, judgedCell(w.Steps[i].Ratio, w.Steps[i].Verdict))
-		}
-		t.addCells(row...)
+		row(s.Label(), func(w lab.Waterfall) cell { return judgedCell(w.Steps[i].Ratio, w.Steps[i].Verdict) })
 	}
 	for i, s := range first.Stretches {
-		row := []cell{text(s.From + " -> " + s.To)}
-		for _, w := range shown {
-			row = append(row, judgedCell(w.Stretches[i].Ratio, w.Stretches[i].Verdict))
-		}
-		t.addCells(row...)
+		row(s.From+" -> "+s.To, func(w lab.Waterfall) cell {
+			return judgedCell(w.Stretches[i].Ratio, w.Stretches[i].Verdict)
+		})
 	}
-	row := []cell{text(first.From + " -> " + first.To)}
-	for _, w := range shown {
-		row = append(row, judgedCell(w.Whole, w.Verdict))
-	}
-	t.addCells(row...)
+	row(first.From+" -> "+first.To, func(w lab.Waterfall) cell { return judgedCell(w.Whole, w.Verdict) })
 	return t
 }
 
