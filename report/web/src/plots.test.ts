@@ -103,6 +103,14 @@ describe("trend", () => {
     expect(new Set(at.map((t) => t.x))).toEqual(new Set([10, 20, 50]));
     expect(at.length).toBe(15);
   });
+  it("shows a line that falls whole", () => {
+    const a = smallAnalysis();
+    const line = a.trends[0];
+    if (line) Object.assign(line, { intercept: 1e6, slope: -3e4 });
+    const domain = trend(a, looks(a), 0).options.y?.domain as number[];
+    expect(domain[0]).toBeLessThanOrEqual(1e6 - 3e4 * 50);
+    expect(domain[1]).toBeGreaterThanOrEqual(1e6);
+  });
   it("has round ticks in the shown unit", () => {
     const ticks = linearTicks(-16.4, 230, 4, 1);
     expect(ticks).toEqual([0, 100, 200]);
