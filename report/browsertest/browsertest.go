@@ -104,6 +104,15 @@ func (p *Tab) Run(actions ...chromedp.Action) {
 	}
 }
 
+// Follow performs actions that lead to another page, and waits until that has loaded: elements that are found
+// before may be those of the page that goes away.
+func (p *Tab) Follow(actions ...chromedp.Action) {
+	p.t.Helper()
+	if _, err := chromedp.RunResponse(p, actions...); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
 // listen notes what a page must never cause.
 func (p *Tab) listen(event any, own string) {
 	problem := ""

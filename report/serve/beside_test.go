@@ -213,7 +213,8 @@ func testVariants(t *testing.T, ctx context.Context) {
 func testTrials(t *testing.T, ctx context.Context) {
 	_, at := begun(t, loadedFolder(t, nil), false)
 	p := open(t, ctx, at+"/run/"+loadedRun)
-	p.Run(chromedp.Click(`a[href^="/trials"]`), chromedp.WaitReady("#trials"), chromedp.WaitReady(".filter input"))
+	p.Follow(chromedp.Click(`a[href^="/trials"]`))
+	p.Run(chromedp.WaitReady("#trials"), chromedp.WaitReady(".filter input"))
 	p.Shot("serve-trials")
 	checkPage(t, p)
 	p.Run(chromedp.Focus("#trials tbody tr:nth-child(1) input"), chromedp.KeyEvent(" "),

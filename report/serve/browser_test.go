@@ -49,12 +49,13 @@ func testList(t *testing.T, ctx context.Context) {
 	_, at := begun(t, folderOfRuns(t, 3, nil), false)
 	p := open(t, ctx, at+"/")
 	p.Shot("serve-list")
-	p.Run(chromedp.Click("#runs tbody tr:first-child a"), chromedp.WaitReady(".notes"),
-		chromedp.WaitReady(".bars svg"))
+	p.Follow(chromedp.Click("#runs tbody tr:first-child a"))
+	p.Run(chromedp.WaitReady(".bars svg"))
 	p.Run(chromedp.SendKeys(".notes input[name=tags]", "base"), chromedp.SendKeys(".notes textarea", "a note"))
 	p.Shot("serve-run")
-	p.Run(chromedp.Click(".notes button"), chromedp.WaitReady(`.notes input[value="base"]`),
-		chromedp.Click(".brand a"), chromedp.WaitReady("#runs"))
+	p.Follow(chromedp.Click(".notes button"))
+	p.Run(chromedp.WaitReady(`.notes input[value="base"]`))
+	p.Follow(chromedp.Click(".brand a"))
 	p.Run(chromedp.SendKeys(".filter input", "a note"))
 	if n := browsertest.Ask[int](p, shown); n != 1 {
 		t.Errorf("the filter shows %d runs, want the one with the note", n)
@@ -129,7 +130,8 @@ func testHistory(t *testing.T, ctx context.Context) {
 		must(t, errors.Join(os.Remove(name), os.WriteFile(name, changed, 0o600)))
 	}
 	p := open(t, ctx, at+"/run/"+runs[0].Name)
-	p.Run(chromedp.Click(`a[href^="/history/"]`), chromedp.WaitReady("[data-history] svg"))
+	p.Follow(chromedp.Click(`a[href^="/history/"]`))
+	p.Run(chromedp.WaitReady("[data-history] svg"))
 	p.Shot("serve-history")
 	if text := browsertest.Ask[string](p, `document.querySelector("main").textContent`); !strings.Contains(text,
 		"on 1.3") || !strings.Contains(text, "the environment is another from then on") ||
@@ -199,7 +201,7 @@ func testHostile(t *testing.T, ctx context.Context) {
 	if n := browsertest.Ask[int](p, made); n != 0 {
 		t.Errorf("%d elements of the list were made from texts", n)
 	}
-	p.Run(chromedp.Click("#runs tbody tr:first-child a"), chromedp.WaitReady(".notes"))
+	p.Follow(chromedp.Click("#runs tbody tr:first-child a"))
 	if n := browsertest.Ask[int](p, made); n != 0 {
 		t.Errorf("%d elements of a run were made from texts", n)
 	}
