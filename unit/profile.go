@@ -9,9 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// profiled runs work, under Go's CPU profiler if the unit's environment asks for a profile. It returns the
+// Profiled runs work, under Go's CPU profiler if the unit's environment asks for a profile. It returns the
 // path of the profile; "" if there is none.
-func profiled(work func() error) (path string, err error) {
+func Profiled(work func() error) (path string, err error) {
 	path = os.Getenv(lab.ProfileVariable)
 	if path == "" {
 		return "", work()

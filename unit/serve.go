@@ -43,7 +43,7 @@ func (c *Channel) Serve(ctx context.Context, stop func(), address string,
 		commanded <- c.Await(lab.CommandStop)
 		stop()
 	}()
-	profile, err := profiled(func() error { return serve(ctx, listener) })
+	profile, err := Profiled(func() error { return serve(ctx, listener) })
 	if err != nil {
 		return err
 	}

@@ -64,19 +64,32 @@ func RunMapped(channel *unit.Channel, argument string, mapped assembly.Stores) e
 		}
 		close(stopped)
 	}()
-	report, err := assembly.Run(ctx, design, job.Unit, name, place)
+	var report assembly.Report
+	profile, err := unit.Profiled(func() (err error) {
+		report, err = assembly.Run(ctx, design, job.Unit, name, place)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	select {
 	case err := <-commanded:
-		for _, path := range assembly.HandedOver(dir, name) {
-			err = errors.Join(err, channel.HandOver(path))
-		}
-		return errors.Join(err, channel.Report(report))
+		return errors.Join(err, handOver(channel, dir, name, profile), channel.Report(report))
 	default: // SIGTERM: nobody waits for a report
 		return nil
 	}
+}
+
+// handOver gives the conductor what the unit leaves in its folder, and its profile if it has one.
+func handOver(channel *unit.Channel, dir, name, profile string) (err error) {
+	leaves := assembly.HandedOver(dir, name)
+	if profile != "" {
+		leaves = append(leaves, profile)
+	}
+	for _, path := range leaves {
+		err = errors.Join(err, channel.HandOver(path))
+	}
+	return err
 }
 
 // monitorLate is how late the runtime's monitor may be: as late as it makes itself in

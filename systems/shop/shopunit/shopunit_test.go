@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
@@ -173,6 +175,20 @@ func TestShopUnitReportsWhenItIsStopped(t *testing.T) {
 		if (err == nil) != (c.word != "") || !strings.Contains(said.String(), c.want) {
 			t.Errorf("%s: ended with %v and said %q, want %q", name, err, said, c.want)
 		}
+	}
+}
+
+// TestShopUnitHandsOverItsProfile if its deployer wants one.
+func TestShopUnitHandsOverItsProfile(t *testing.T) {
+	dir, address := t.TempDir(), shoptest.Address(t)
+	t.Setenv(lab.ProfileVariable, filepath.Join(dir, "shop.profile"))
+	unit, commands, said := startShop(t, dir, address, nil)
+	awaitHealth(t, "http://"+address)
+	if _, err := io.WriteString(commands, `{"command":"stop"}`+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := unit.Wait(); err != nil || !strings.Contains(said.String(), `"file":"shop.profile"`) {
+		t.Errorf("it ended with %v and said %q", err, said)
 	}
 }
 

@@ -56,6 +56,11 @@ func metrics() []lab.Metric {
 	return append(all, loaded.ClientMetrics()...)
 }
 
+// Profiling implements lab.Profiled.
+func (s System) Profiling(lab.Variant) lab.Profiling {
+	return lab.Profiling{Own: []string{"github.com/cleave-lab/cleave/systems/shop"}}
+}
+
 // Measure implements lab.Measurer. All but the generator is the shop's cost. A
 // search plays many loads: only its capacity counts.
 func (s System) Measure(

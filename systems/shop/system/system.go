@@ -56,6 +56,7 @@ var (
 	_ lab.Checkable   = System{}
 	_ lab.Explainable = System{}
 	_ lab.Backed      = System{}
+	_ lab.Profiled    = System{}
 	_ lab.Modelled    = System{}
 )
 
