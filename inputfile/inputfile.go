@@ -1,6 +1,6 @@
-// Package inputfile opens the files that users name: regular files within a limit, and nothing else. A pipe
-// that nobody writes to would block a program for ever, and a device that never ends would take all its
-// memory. It knows no kind of file: its users say how large one may be.
+// Package inputfile opens the files that users name or units leave: regular files within a limit, and nothing
+// else. A pipe that nobody writes to would block a program for ever, and a device that never ends would take
+// all its memory. It knows no kind of file: its users say how large one may be.
 //
 // Entry points: Read, Open, Folder.
 package inputfile

@@ -19,7 +19,7 @@ type profileRecorder struct {
 	window   lab.ProfiledWindow
 }
 
-// begin reads the threads and starts the sampler, just before the job.
+// begin reads the threads and starts the sampler and the counters, just before the job.
 func (w *profileRecorder) begin(j Job) (err error) {
 	threads, can := j.Meter.(lab.ThreadMeter)
 	if !can {

@@ -43,6 +43,9 @@ func (f *decisionFlags) need(
 	}
 	again := []string{"cleave", "report", args[0], "--decision"}
 	need := ci.Need{Rate: f.rate}
+	if documents.baseline != "" {
+		again = append(again, "--baseline", documents.baseline)
+	}
 	if f.rate > 0 {
 		again = append(again, "--rate", strconv.FormatFloat(f.rate, 'g', -1, 64))
 	}

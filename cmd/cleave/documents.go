@@ -204,6 +204,10 @@ func analyse(folder *store.Folder, baseline string) (lab.Analysis, error) {
 		return lab.Analysis{}, err
 	}
 	if baseline != "" {
+		if plan.Study.Factorial != nil || plan.Study.Explains() || plan.Study.Name == rehearseName {
+			return lab.Analysis{}, withCode(exitBadPlan, "--baseline: %s compares its variants in steps, not "+
+				"all with a baseline", folder.Dir())
+		}
 		if _, known := plan.Study.Variant(baseline); !known {
 			var names []string
 			for _, v := range plan.Study.Variants {

@@ -29,8 +29,8 @@ type foreignFlags struct {
 	url      string // the loaded URL of compose files
 	command  bool   // compose files run through the compose command
 	build    bool
-	audit    string     // command that judges every system
-	builds   [][]string // commands that build images of compose files
+	audit    string           // command that judges every system
+	builds   []external.Build // of images of compose files
 	notes    []string
 }
 
@@ -170,7 +170,8 @@ func (f *foreignFlags) systems(
 		for _, one := range deployed {
 			mistakes = append(mistakes, one.AuditWith(f.audit), one.Mask(secrets), f.trusted(one))
 			for _, build := range one.Builds {
-				if !slices.ContainsFunc(f.builds, func(b []string) bool { return slices.Equal(b, build) }) {
+				same := func(b external.Build) bool { return slices.Equal(b.Command, build.Command) }
+				if !slices.ContainsFunc(f.builds, same) {
 					f.builds = append(f.builds, build)
 				}
 			}
@@ -256,16 +257,16 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 }
 
 // buildImages runs the commands that build the images of compose files, or says which it would run.
-func (a app) buildImages(ctx context.Context, builds [][]string, onlySaid bool) error {
-	for _, argv := range builds {
+func (a app) buildImages(ctx context.Context, builds []external.Build, onlySaid bool) error {
+	for _, b := range builds {
 		if onlySaid {
-			fmt.Fprintln(a.errOut, "note: before all trials this builds an image:", quoteArgs(argv))
+			fmt.Fprintln(a.errOut, "note: before all trials this builds an image:", quoteArgs(b.Command))
 			continue
 		}
-		command := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		command.Stdout, command.Stderr = a.errOut, a.errOut
+		command := exec.CommandContext(ctx, b.Command[0], b.Command[1:]...)
+		command.Env, command.Stdout, command.Stderr = b.Env, a.errOut, a.errOut
 		if err := command.Run(); err != nil {
-			return fmt.Errorf("build an image of a compose file: %s: %w", quoteArgs(argv), err)
+			return fmt.Errorf("build an image of a compose file: %s: %w", quoteArgs(b.Command), err)
 		}
 	}
 	return nil

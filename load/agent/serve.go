@@ -142,7 +142,8 @@ func (s *served) prepare(ctx context.Context) error {
 		return err
 	}
 	s.Spec.Guard.Made = s.Made
-	if s.Spec.Guard.Allowed, err = consent.ReadList(strings.NewReader(s.Allow), "of the job"); err != nil {
+	s.Spec.Guard.Allowed, err = consent.ReadList(strings.NewReader(s.Allow), "the allow list of the job")
+	if err != nil {
 		return err
 	}
 	if s.trial, err = s.Spec.Prepare(ctx); err != nil {

@@ -309,6 +309,7 @@ func TestListsThatAreRefused(t *testing.T) {
 		{"port out of range", "allow:\n  - ports: [70000]\n", `"70000", expected a whole number`},
 		{"not YAML", "allow: [", "this is no YAML"},
 		{"two documents", "allow: []\n---\nallow: []\n", "more than one document"},
+		{"an empty one before", "---\n---\nallow: []\n", "more than one document"},
 		{"too long", strings.Repeat("#", 70_000), "at most 65536 are read"},
 		{"too many", "allow: [" + strings.Repeat("{},", 101) + "]", "101 entries"},
 	}

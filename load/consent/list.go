@@ -60,9 +60,9 @@ func ReadList(in io.Reader, name string) ([]Permission, error) {
 	var list []entry
 	lines := map[string]int{}
 	switch documents := r.Documents(text); {
-	case len(documents) == 0 || documents[0].Tag == "!!null": // the list is empty, or cannot be read
 	case len(documents) > 1:
 		r.Problem(documents[1].Line, "more than one document: write all entries into the first")
+	case len(documents) == 0 || documents[0].Tag == "!!null": // the list is empty, or cannot be read
 	case documents[0].Kind == yaml.ScalarNode: // a file of another kind: nothing of it is shown
 		r.Problem(documents[0].Line, "this is a text, expected keys with values; start with: allow:")
 	default:

@@ -47,12 +47,21 @@ func TestNumbersBetweenExcludedBounds(t *testing.T) {
 		`{"exclusiveMinimum": 0, "exclusiveMaximum": 1}`:                     0.5,
 		`{"minimum": 0, "exclusiveMinimum": true, "maximum": 0.5}`:           0.25,
 		`{"exclusiveMinimum": 0, "exclusiveMaximum": 1, "multipleOf": 0.25}`: 0.25,
+		`{"exclusiveMaximum": 1}`:                                            0.5,
 	} {
 		var s openapi3.Schema
 		must(t, json.Unmarshal([]byte(text), &s))
 		if got, reason := number(&s, "share"); got != want {
 			t.Errorf("%s: %v (%s), want %g", text, got, reason, want)
 		}
+	}
+}
+
+func TestNoNumberLiesBetweenEqualBounds(t *testing.T) {
+	var s openapi3.Schema
+	must(t, json.Unmarshal([]byte(`{"minimum": 1, "exclusiveMaximum": 1}`), &s))
+	if got, reason := number(&s, "share"); got != nil || !strings.Contains(reason, "no number between") {
+		t.Errorf("%v (%s)", got, reason)
 	}
 }
 

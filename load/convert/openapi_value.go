@@ -198,7 +198,7 @@ func (a *description) array(s *openapi3.Schema, wish string, depth int) (any, st
 }
 
 // bounds returns the smallest and the largest number, both included. An excluded bound is
-// moved by a step. Without bounds the numbers begin at 1.
+// moved by a step; one of 0 leaves it. Without bounds the numbers begin at 1.
 func bounds(s *openapi3.Schema, step float64) (low, high float64) {
 	const usual = 999 // from the smallest to the largest number, where the schema has no largest
 	low, high = math.Inf(-1), math.Inf(1)
@@ -254,11 +254,16 @@ func number(s *openapi3.Schema, wish string) (any, string) {
 		step = max(0, *s.MultipleOf)
 	}
 	low, high := bounds(s, step)
+	excluded := step == 0 && (s.ExclusiveMin.IsTrue() || s.ExclusiveMax.IsTrue() ||
+		s.ExclusiveMin.Value != nil || s.ExclusiveMax.Value != nil) // and not moved by a step
+	if excluded && s.Min == nil && s.ExclusiveMin.Value == nil {
+		low = min(low, high-1)
+	}
 	middle := low + (high-low)/2
 	if step > 0 {
 		middle = math.Ceil(low/step) * step
 	}
-	if low > high || middle > high || math.IsInf(middle, 0) || math.IsNaN(middle) {
+	if low > high || low == high && excluded || middle > high || math.IsInf(middle, 0) || math.IsNaN(middle) {
 		return nil, fmt.Sprintf("%s has no number between %g and %g", wish, low, high)
 	}
 	return middle, ""

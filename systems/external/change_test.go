@@ -94,8 +94,8 @@ func TestNothingIsSaidOfWhatIsLeftOut(t *testing.T) {
 		len(d.Risks) != 1 || !strings.HasPrefix(d.Risks[0], "service dns: ") {
 		t.Errorf("with the notes %q and the risks %q, want one of dns each", d.Notes, d.Risks)
 	}
-	if len(d.Builds) != 1 || !slices.Contains(d.Builds[0], "shared") {
-		t.Errorf("it builds %q, want the image that a service has", d.Builds)
+	if len(d.Builds) != 1 || !slices.Contains(d.Builds[0].Command, "shared") {
+		t.Errorf("it builds %v, want the image that a service has", d.Builds)
 	}
 }
 

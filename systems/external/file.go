@@ -55,10 +55,10 @@ type Definition struct {
 	// Risks give a compose file power over this host, and Notes say what of it is otherwise than with docker
 	// compose: one line each.
 	Risks, Notes []string
-	Builds       [][]string // the commands that build images of services, where the compose file says how
-	dirNamed     bool       // the file names the folder, which else is its own
-	composeFile  string     // its path
-	manifests    string     // path of a file, or a folder, of these
+	Builds       []Build // how images of services are built, where the compose file says it
+	dirNamed     bool    // the file names the folder, which else is its own
+	composeFile  string  // its path
+	manifests    string  // path of a file, or a folder, of these
 	project      *project
 	changes      map[string]*change // of its services
 	writtenURL   string             // which leads into it

@@ -32,7 +32,7 @@ type project struct {
 	// cannot is what keeps services from being units, risks is what gives them power over this host, and
 	// notes is what is otherwise than with docker compose: one line each.
 	cannot, risks, notes []string
-	builds               map[string][]string // commands that build images, by these
+	builds               map[string]Build // of images, by their names
 	// Of manifests: served are the ways in by Service and port, and secrets the values of Secrets.
 	served  map[string]wayIn
 	secrets []string
@@ -78,7 +78,7 @@ func readProject(path string, env map[string]string, envFile string) (*project, 
 		return nil, errors.New("it has no services (COMPOSE_PROFILES chooses those of profiles)")
 	}
 	p := &project{name: strings.ReplaceAll(file.Name, "_", "-"), replicas: map[string]int{},
-		limits: map[string]lab.Limits{}, fixed: map[string]string{}, builds: map[string][]string{}}
+		limits: map[string]lab.Limits{}, fixed: map[string]string{}, builds: map[string]Build{}}
 	for _, name := range file.ServiceNames() {
 		if err := checkServiceName(name); err != nil {
 			return nil, err
@@ -359,12 +359,18 @@ func (d *Definition) resolveCompose() error {
 	}
 }
 
-// buildsOfServices returns the commands that build the images which the services have, each once.
-func (p *project) buildsOfServices() (all [][]string) {
+// Build is a command that builds an image of a compose file.
+type Build struct {
+	Command []string
+	Env     []string // what the file is read with: its secrets are in no command
+}
+
+// buildsOfServices returns how the images are built that the services have, each once.
+func (p *project) buildsOfServices() (all []Build) {
 	built := map[string]bool{}
 	for _, s := range p.services {
-		if argv, builds := p.builds[s.Image]; builds && !built[s.Image] {
-			all, built[s.Image] = append(all, argv), true
+		if b, builds := p.builds[s.Image]; builds && !built[s.Image] {
+			all, built[s.Image] = append(all, b), true
 		}
 	}
 	return all

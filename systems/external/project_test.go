@@ -288,7 +288,8 @@ func TestABuiltServiceSaysHowItsImageComes(t *testing.T) {
 	d, err := ofCompose(t, `
 name: shop
 services: {cart: {build: {context: ./cart, target: slim, args: {V: "a b"}}, ports: ["80"]}}`, "")
-	if err != nil || len(d.Services) != 1 || len(d.Builds) != 1 || !slices.Contains(d.Builds[0], "V=a b") {
+	if err != nil || len(d.Services) != 1 || len(d.Builds) != 1 ||
+		!slices.Contains(d.Builds[0].Command, "V=a b") {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	s := d.Services[0]
@@ -302,8 +303,17 @@ services: {cart: {build: {context: ./cart, target: slim, args: {V: "a b"}}, port
 		testset.Must(t, err)
 		layoutOf(t, d) // its plan has no password
 		if len(d.Builds) != 1 {
-			t.Errorf("%s: it is built by %q", build, d.Builds)
+			t.Errorf("%s: it is built by %v", build, d.Builds)
 		}
+	}
+	path := projectFolder(t, map[string]string{"compose.yaml": `
+services: {cart: {build: {context: ., args: {NPM_TOKEN: "${TOKEN}"}}, ports: ["80"]}}`})
+	d, err = parseBeside(path, "name: shop\ncompose: compose.yaml\nenv: {TOKEN: from-the-system-file}\n")
+	testset.Must(t, err)
+	all, err := d.In(nil)
+	if err != nil || len(all[0].Builds) != 1 ||
+		!slices.Contains(all[0].Builds[0].Env, "TOKEN=from-the-system-file") {
+		t.Errorf("the command that builds lacks the variable that the system file sets: %v", err)
 	}
 }
 

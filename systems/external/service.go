@@ -96,7 +96,10 @@ func (s *serviceReader) restarts() bool {
 func (s *serviceReader) built() {
 	s.unit.Image = cmp.Or(s.Image, s.file.Name+"-"+s.Name)
 	b, command := s.Build, []string{"docker", "build", "--tag", s.unit.Image}
-	defer func() { s.builds[s.unit.Image], s.unit.Install = command, shellWords(command) }()
+	defer func() {
+		s.builds[s.unit.Image] = Build{command, s.file.Environment.Values()}
+		s.unit.Install = shellWords(command)
+	}()
 	hidden := slices.ContainsFunc(slices.Collect(maps.Keys(b.Args)), secret.Named) // plans have the command
 	if hidden || b.DockerfileInline != "" || len(b.AdditionalContexts)+len(b.Secrets)+len(b.SSH) > 0 {
 		command = []string{"docker", "compose", "--file", s.file.ComposeFiles[0], "build", s.Name}

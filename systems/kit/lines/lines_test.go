@@ -151,3 +151,15 @@ func TestOf(t *testing.T) {
 	}()
 	Of("systems/kit/fro")
 }
+
+func TestDrift(t *testing.T) {
+	sources := map[string]int{"a": 100, "b": 100, "c": 100, "new": 1, "tiny": 2}
+	table := map[string]int{"a": 120, "b": 79, "c": 121, "gone": 5, "tiny": 7}
+	got := drifted(table, sources)
+	slices.Sort(got)
+	want := []string{"b has 100 lines, and counts.txt says 79", "c has 100 lines, and counts.txt says 121",
+		"gone has no code", "new is missing"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
