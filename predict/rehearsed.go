@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// Quantity is what both trials and models have of a system.
+// Quantity names a figure that both trials and models have of a system, and finds it in either.
 type Quantity struct {
 	Name   string // for people
 	Metric lab.Metric

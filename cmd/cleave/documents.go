@@ -209,10 +209,7 @@ func analyse(folder *store.Folder, baseline string) (lab.Analysis, error) {
 				"all with a baseline", folder.Dir())
 		}
 		if _, known := plan.Study.Variant(baseline); !known {
-			var names []string
-			for _, v := range plan.Study.Variants {
-				names = append(names, v.Name)
-			}
+			names := study.NamesOf(plan.Study.Variants, func(v lab.Variant) string { return v.Name })
 			return lab.Analysis{}, withCode(exitBadPlan, "--baseline: %s has no variant %q, but %s", folder.Dir(),
 				baseline, figure.And(names))
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// answerPatience is how long a unit may take to answer a question.
+// answerPatience bounds the wait for a unit's answer to a question.
 const answerPatience = 5 * time.Second
 
 // heard is the answer of a unit and the time when it arrived.

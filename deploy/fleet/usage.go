@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// usageAtOnce is how many units are asked at the same time.
+// usageAtOnce is the number of units that are asked at the same time.
 const usageAtOnce = 64
 
 // SelfMeter returns a meter that asks the units themselves over their control channels, for hosts of which

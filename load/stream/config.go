@@ -41,8 +41,8 @@ type Config struct {
 	// Address is the only one that is connected to, or instead Unix, the path of a socket.
 	Address netip.AddrPort
 	Unix    string
-	// TLS says how the server of an https URL is checked; its ServerName is the name on the certificate. Without
-	// a cache of sessions every connection costs a full handshake, as for a new client.
+	// TLS configures the check of the server of an https URL; its ServerName is the name on the certificate.
+	// Without a cache of sessions every connection costs a full handshake, as for a new client.
 	TLS *tls.Config
 	// Methods are the gRPC methods that the scenario calls, "package.Service/Method".
 	// ProtoSet, a FileDescriptorSet, describes them; nil: the server is asked.

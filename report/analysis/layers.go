@@ -49,13 +49,10 @@ type profile struct {
 func profileOf(trials []lab.Trial) profile {
 	p := profile{shares: map[lab.Layer]float64{}, roles: map[string]map[lab.Layer]float64{}}
 	for _, trial := range trials {
-		var total float64
 		for _, role := range trial.Layers {
 			p.samples += role.Samples
-			for _, seconds := range role.Seconds {
-				total += seconds
-			}
 		}
+		total := usedIn(trial)
 		if total <= 0 {
 			continue // it has no shares
 		}
@@ -71,6 +68,16 @@ func profileOf(trials []lab.Trial) profile {
 		}
 	}
 	return p
+}
+
+// usedIn returns the CPU time of all roles of a profiled trial, in seconds.
+func usedIn(trial lab.Trial) (sum float64) {
+	for _, role := range trial.Layers {
+		for _, seconds := range role.Seconds {
+			sum += seconds
+		}
+	}
+	return sum
 }
 
 // libraries returns the share of all libraries.
@@ -102,15 +109,11 @@ func countedPerOperation(trials []lab.Trial, cost string) (instructions, cycles 
 	var n float64
 	for _, trial := range trials {
 		var counted lab.Counted
-		var used float64
 		for _, role := range trial.Layers {
 			counted.Instructions += role.Instructions
 			counted.Cycles += role.Cycles
-			for _, seconds := range role.Seconds {
-				used += seconds
-			}
 		}
-		if counted.Instructions > 0 && used > 0 {
+		if used := usedIn(trial); counted.Instructions > 0 && used > 0 {
 			instructions += counted.Instructions / used * trial.Measures[cost]
 			cycles += counted.Cycles / used * trial.Measures[cost]
 			n++

@@ -223,7 +223,7 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), code)
 }
 
-// data is what a template shows.
+// data holds the values that a template shows.
 type data map[string]any
 
 // page answers with a template that shows what is read for a request.

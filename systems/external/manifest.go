@@ -38,7 +38,7 @@ type (
 		Annotations       any `yaml:"annotations,omitempty"`
 		CreationTimestamp any `yaml:"creationTimestamp,omitempty"`
 	}
-	// object is what all have.
+	// object has the keys that all manifests share.
 	object struct {
 		APIVersion string   `yaml:"apiVersion"`
 		Kind       string   `yaml:"kind"`

@@ -83,7 +83,7 @@ type Pod struct {
 		QOSClass          string            `json:"qosClass"`
 		Conditions        []PodCondition    `json:"conditions"`
 		ContainerStatuses []ContainerStatus `json:"containerStatuses"`
-		// InitStatuses are those of what prepares the pod.
+		// InitStatuses has the statuses of the containers that prepare the pod.
 		InitStatuses []ContainerStatus `json:"initContainerStatuses"`
 	} `json:"status"`
 }

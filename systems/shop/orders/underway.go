@@ -159,7 +159,7 @@ func (b *Book) held(ctx context.Context, doing string, u Underway, change Change
 	return nil
 }
 
-// atOnce is how many abandoned orders are looked up together.
+// atOnce is the number of abandoned orders that are looked up together.
 const atOnce = 100
 
 // Abandoned lists orders whose lease was over at a moment in microseconds since

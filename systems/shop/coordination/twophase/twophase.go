@@ -34,7 +34,7 @@ import (
 const (
 	// young is the age up to which a transaction is left to who has begun it.
 	young = time.Second
-	// sideBySide is how many abandoned orders are carried on at the same time.
+	// sideBySide is the number of abandoned orders that are carried on at the same time.
 	sideBySide = 8
 	// busyPause is how long a cancellation waits before it looks again at an order that has a lease.
 	busyPause = 20 * time.Millisecond
