@@ -63,7 +63,11 @@ func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (m
 		if unit == nil {
 			continue
 		}
-		data, err := inputfile.Read(filepath.Join(seen.Dir, file.Name()), maxProfile)
+		var data []byte
+		err := errors.New("it is no regular file") // a link may lead out of the folder
+		if file.Type().IsRegular() {
+			data, err = inputfile.Read(filepath.Join(seen.Dir, file.Name()), maxProfile)
+		}
 		var one samples
 		if err == nil {
 			one, err = read(file.Name(), data, about.Own, seen.Began, seen.Ended)

@@ -252,6 +252,13 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 		!strings.Contains(err.Error(), "shop.8.cpuprofile of unit shop") {
 		t.Errorf("a broken profile: %v", err)
 	}
+	left := filepath.Join(seen.Dir, "shop.8.cpuprofile")
+	must(t, os.Remove(left))
+	must(t, os.Symlink("/etc/passwd", left))
+	if _, err := (Profiler{}).Layers(layout, lab.Profiling{}, seen); err == nil ||
+		!strings.Contains(err.Error(), "it is no regular file") {
+		t.Errorf("a link that leads out of the folder is followed: %v", err)
+	}
 }
 
 // TestProgramsThatWereSampledFromOutside: the module of a program is the application's own code.

@@ -111,7 +111,10 @@ func Make(root, label, trial, unit string, limits lab.Limits) (_ *Group, err err
 		err = errors.Join(write(g.memory, "memory.limit_in_bytes", bytes),
 			writeOptional(g.memory, "memory.memsw.limit_in_bytes", bytes))
 	}
-	return g, err
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 func write(folder, file, text string) error {

@@ -6,24 +6,34 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 )
 
 const (
-	// dialAgain is how long to wait for a unit that does not listen yet.
+	// dialAgain is the pause before another attempt to connect to a unit that does not listen yet.
 	dialAgain = 10 * time.Millisecond
-	// dialPatience is how long one attempt may take: an address that was in use a moment ago may not answer.
+	// dialPatience bounds one attempt to connect: an address that was in use a moment ago may not answer.
 	dialPatience = time.Second
 )
 
 // Dial connects to a unit at an address as DialThrough does. It gives up when ended is closed, which tells
-// that the unit's program has ended.
+// that the unit's program has ended, and after an error that waiting does not mend.
 func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (net.Conn, error) {
 	ctx, cancel := WithEnd(ctx, ended, func() error { return errors.New("its program has ended") })
 	defer cancel()
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
 	dialer := net.Dialer{Timeout: dialPatience}
 	return DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
-		return dialer.DialContext(ctx, "tcp", address)
+		connection, err := dialer.DialContext(ctx, "tcp", address)
+		var late net.Error
+		comes := errors.As(err, &late) && late.Timeout() || errors.Is(err, syscall.ECONNREFUSED) ||
+			errors.Is(err, syscall.EHOSTUNREACH)
+		if err != nil && !comes {
+			giveUp(fmt.Errorf("reach the unit at %s: %w", address, err))
+		}
+		return connection, err
 	}, token)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -131,6 +132,23 @@ func file(name, data string) lab.Event {
 		panic(err)
 	}
 	return lab.Event{Event: lab.EventFile, Data: text}
+}
+
+func TestFilesAreHandedOver(t *testing.T) {
+	c := newPool(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(name string, say func(lab.Event)) {
+		for n := range 3 {
+			say(file(name+".log", fmt.Sprintln(name, n)))
+		}
+	})
+	if _, err := c.end(t); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"load", "front"} {
+		text, err := os.ReadFile(filepath.Join(c.HandedOver(), name+".log"))
+		if want := name + " 0\n" + name + " 1\n" + name + " 2\n"; err != nil || string(text) != want {
+			t.Errorf("%s handed over %q (%v), want %q", name, text, err, want)
+		}
+	}
 }
 
 // TestAUnitHandsOverSoMuch, piece by piece: beyond that nothing is written.

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -50,6 +51,24 @@ func awaitListener(t *testing.T, pid int) {
 			t.Fatalf("process %d does not listen", pid)
 		}
 	}
+}
+
+func TestARestartedUnitHasItsAddress(t *testing.T) {
+	d, _ := deploy(t, withUnit("listener"))
+	awaitListener(t, d.Units()[1].PID)
+	before, err := d.Endpoint("shop")
+	deploytest.Must(t, err)
+	want := before.Dial
+	client, err := net.Dial("tcp", want) // a connection that the kill breaks must not keep the port
+	deploytest.Must(t, err)
+	defer func() { _ = client.Close() }()
+	killed(t, d)
+	again(t, d)
+	second, err := net.Dial("tcp", want)
+	if err != nil {
+		t.Fatalf("it is started again and does not listen where it did: %v", err)
+	}
+	_ = second.Close()
 }
 
 // TestKillEndsAllOfAForeignUnit: daemons too; started again, it has new ones, which Stop ends.
