@@ -109,7 +109,8 @@ func Archive(name, program string, labels map[string]string) (archive []byte, id
 	}{{described + ".json", config}, {"layer.tar", layer}, {"manifest.json", manifest}} {
 		err = errors.Join(err, writeAs(writer, part.name, 0o644, part.data))
 	}
-	return all.Bytes(), "sha256:" + described, errors.Join(err, writer.Close())
+	err = errors.Join(err, writer.Close())
+	return all.Bytes(), "sha256:" + described, err
 }
 
 func sum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

@@ -207,7 +207,8 @@ func compress(data []byte) ([]byte, error) {
 	var into bytes.Buffer
 	writer, _ := gzip.NewWriterLevel(&into, gzip.BestSpeed) // there is this level
 	_, err := writer.Write(data)
-	return into.Bytes(), errors.Join(err, writer.Close())
+	err = errors.Join(err, writer.Close())
+	return into.Bytes(), err
 }
 
 // advice says what to do about an error, as its end.

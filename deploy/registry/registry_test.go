@@ -1,7 +1,10 @@
 package registry
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/base64"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -108,6 +111,17 @@ func TestPush(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLayersArePackedWhole: a node does not take a layer whose end is missing.
+func TestLayersArePackedWhole(t *testing.T) {
+	packed, err := compress([]byte("layer"))
+	deploytest.Must(t, err)
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	deploytest.Must(t, err)
+	if layer, err := io.ReadAll(reader); err != nil || string(layer) != "layer" {
+		t.Errorf("%q, %v", layer, err)
 	}
 }
 

@@ -132,6 +132,43 @@ func functionComplaints(files *token.FileSet, path string, f *ast.FuncDecl) []st
 	if !strings.HasSuffix(path, "_test.go") && f.Name.IsExported() && receiverExported(f) && f.Doc == nil {
 		found = append(found, fmt.Sprintf("%s: %s is exported and has no comment", at, f.Name.Name))
 	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		if r, is := n.(*ast.ReturnStmt); is && takenTooEarly(r.Results) {
+			found = append(found, fmt.Sprintf("%s:%d: what is written is taken before it is closed: close it in a "+
+				"statement of its own", path, files.Position(r.Pos()).Line))
+		}
+		return true
+	})
+	return found
+}
+
+// takenTooEarly reports whether one of the results is what a buffer holds, and a later one closes what writes
+// into the buffer. Go calls from left to right, so that the end is missing.
+func takenTooEarly(results []ast.Expr) bool {
+	taken := false
+	for _, result := range results {
+		if taken && calls(result, "Close", "Flush") {
+			return true
+		}
+		taken = taken || calls(result, "Bytes", "String")
+	}
+	return false
+}
+
+// calls reports whether an expression has a call of a method of one of these names, now and not in a function
+// that it hands over.
+func calls(within ast.Expr, names ...string) bool {
+	found := false
+	ast.Inspect(within, func(n ast.Node) bool {
+		if _, later := n.(*ast.FuncLit); later {
+			return false
+		}
+		if call, is := n.(*ast.CallExpr); is {
+			method, is := call.Fun.(*ast.SelectorExpr)
+			found = found || is && slices.Contains(names, method.Sel.Name)
+		}
+		return !found
+	})
 	return found
 }
 
@@ -218,6 +255,9 @@ func TestSourceRulesCanFail(t *testing.T) {
 		{"variable in a group", "a.go", "package a\n\nvar (\n\tv = 1\n\tW = 2\n)\n", "W is exported"},
 		{"group with one comment", "a.go", "package a\n\n// All of them.\nconst (\n\tA = 1\n\tB = 2\n)\n", ""},
 		{"comment on the line", "a.go", "package a\n\nconst (\n\tA = 1 // first\n)\n", ""},
+		{"taken too early", "a.go", "package a\n\nfunc f() { return b.Bytes(), join(err, w.Close()) }\n",
+			"a.go:3: what is written is taken before it is closed"},
+		{"taken after the end", "a.go", "package a\n\nfunc f() { err = w.Close(); return b.Bytes(), err }\n", ""},
 		{"not Go", "a.go", "pack a", "expected 'package'"},
 	}
 	for _, c := range cases {
