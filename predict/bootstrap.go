@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -83,14 +82,19 @@ type pair struct {
 	measured      float64 // capacity of the system as it is, in operations per second; 0: it was not measured
 }
 
-// attainable returns the spread of the capacity of a side: it has no unit. What was measured varies, and so
-// does how much a side uses.
-func (p pair) attainable(side figures) float64 { return cmp.Or(p.measured, 1) / side.utilization }
+// attainable returns the capacity of a side, corrected by the measured capacity of the system as it is, where
+// there is one.
+func (p pair) attainable(side figures) float64 {
+	if p.measured == 0 {
+		return side.crowded
+	}
+	return p.measured * side.crowded / p.asIs.crowded
+}
 
 // replicated simulates resampled models in both placements, on all processors.
 func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *Hop) ([]pair, error) {
 	pairs, failed := make([]pair, replicates), make([]error, replicates)
-	slots, used := make(chan struct{}, runtime.GOMAXPROCS(0)), q.used()
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var workers sync.WaitGroup
 	for i := range pairs {
 		workers.Go(func() {
@@ -98,20 +102,14 @@ func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *H
 			defer func() { <-slots }()
 			seed := q.Seed + uint64(i) + 1
 			random := rand.New(rand.NewPCG(seed, 0))
-			m, hop := resampled(q.Model, random), unknown.redrawn(random).at(used)
+			m, hop := resampled(q.Model, random), unknown.redrawn(random)
 			_, pairs[i].measured, _ = measuredCapacity(m, q.MeasuredCores)
-			m = m.AtRate(q.Rate, m.RatedCPU())
 			for _, side := range []struct {
 				units  []model.Unit
 				stores Stores
 				of     *figures
 			}{{q.Model.Units, SharedStores, &pairs[i].asIs}, {units, q.Change.Stores, &pairs[i].changed}} {
-				placed, err := place(m, side.units, site{q.Cores, side.stores, hop})
-				if err == nil {
-					*side.of, err = placed.play(ctx, q.Rate, q.Operations/4, seed)
-				}
-				if err != nil {
-					failed[i] = err
+				if *side.of, failed[i] = q.replicate(ctx, m, side.units, side.stores, hop, seed); failed[i] != nil {
 					return
 				}
 			}
@@ -124,6 +122,25 @@ func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *H
 		}
 	}
 	return pairs, nil
+}
+
+// replicate simulates units of a resampled model at the rate of the question, and with users who never pause.
+func (q Question) replicate(ctx context.Context, m model.Model, units []model.Unit, stores Stores, hop *Hop,
+	seed uint64,
+) (f figures, err error) {
+	placed, err := place(m.AtRate(q.Rate, m.RatedCPU()), units, site{q.Cores, stores, hop.at(q.used())})
+	if err != nil {
+		return f, err
+	}
+	if f, err = placed.play(ctx, q.Rate, q.Operations/4, seed); err != nil {
+		return f, err
+	}
+	users, _, used := measuredCapacity(m, q.MeasuredCores)
+	if placed, err = place(m.AtCapacity(), units, site{q.Cores, stores, hop.crowded(used)}); err != nil {
+		return f, err
+	}
+	f.crowded, _, err = placed.crowded(ctx, max(users, fewUsers), q.Operations/16, seed)
+	return f, err
 }
 
 // around returns the interval of a value by the spread of its replicates on the log scale, widened by the

@@ -24,13 +24,11 @@ type bound struct {
 
 // capacities returns the capacities of both placements, with the CPU times that users who never pause cause.
 // If the capacity of the system as it is was measured, both are multiplied with measured / simulated: the
-// load generator, and whatever else the model lacks, slow both down. Those of other placements check that. A
-// system that waits for disks or locks uses less than its cores even then: its units fall idle, and hops take
-// more than they do on a busy host.
+// load generator, and whatever else the model lacks, slow both down. Those of other placements check that.
 func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
 	q := a.Question
 	users, rate, used := measuredCapacity(q.Model, q.MeasuredCores)
-	m, hop := q.Model.AtCapacity(), q.Hop.at(used)
+	m, hop := q.Model.AtCapacity(), q.Hop.crowded(used)
 	if hop == nil {
 		hop = usualHop(m)
 	}

@@ -10,8 +10,7 @@ import (
 
 // crowdedShop asks about a shop of which users who never paused got 2,000 operations a second, for half of
 // the CPU time that an operation takes at low load. The simulation lacks what else slowed them down, in both
-// placements alike, and of the cores 40 % are used: a call takes half the CPU time that it takes of an idle
-// host, and none of one that is used to 70 %.
+// placements alike. Among them a call takes half the CPU time that it takes of an idle host.
 func crowdedShop() Question {
 	q := splitStock()
 	front := &q.Model.Operations[0].Call
@@ -19,7 +18,7 @@ func crowdedShop() Question {
 	front.Calls[0].Visits = nil
 	q.Model.Measured[0].Time = of(1600 * time.Microsecond)
 	idle, busy := HopSample{CPU: q.Hop.CPU, Elapsed: q.Hop.CPU + q.Hop.Wait, Used: 0.1},
-		HopSample{Used: 0.7, Closed: true}
+		HopSample{CPU: q.Hop.CPU / 2, Used: 0.7, Closed: true}
 	q.Hop = MeasuredHop([]HopSample{idle, idle, busy, busy}, "a test")
 	q.Model.Measured = append(q.Model.Measured,
 		model.Measurement{Rate: 1500, Users: 64, CPU: of(800 * time.Microsecond)},
@@ -45,8 +44,12 @@ func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
 	near(t, "held as it is", a.AsIs.Held.Value, MostUsed*a.AsIs.Capacity.Value, 1e-9)
 	near(t, "held with a call more", a.Changed.Held.Value, MostUsed*a.Changed.Capacity.Value, 1e-9)
 	var text strings.Builder
-	if err := a.Write(&text); err != nil || !strings.Contains(text.String(), "measured 2000/s") {
-		t.Errorf("%v: no word on the correction in\n%s", err, text.String())
+	err := a.Write(&text)
+	for _, want := range []string{"measured 2000/s",
+		"a new hop takes 100 us of CPU, at the capacity 50.0 us, and "} {
+		if err != nil || !strings.Contains(text.String(), want) {
+			t.Errorf("%v: no %q in\n%s", err, want, text.String())
+		}
 	}
 }
 

@@ -30,7 +30,8 @@ type HopSample struct {
 	// Used is the share of the host's cores that the system used: units of a busy host never fall idle, and
 	// take a third of the CPU time for a call. 0: unknown.
 	Used float64
-	// Closed is set if users who never pause made the calls. They wait for each other: Elapsed says nothing.
+	// Closed is set if users who never pause made the calls. They wait for each other: Elapsed says nothing, and
+	// CPU is that of a call at the capacity.
 	Closed bool
 }
 
@@ -52,26 +53,52 @@ func (s HopSample) cpu() float64     { return s.CPU }
 func (s HopSample) elapsed() float64 { return s.Elapsed }
 func (s HopSample) used() float64    { return s.Used }
 
-// values returns a quantity of the samples, with or without those of users who never pause.
+// values returns a quantity of the samples of users who never pause, or of the others.
 func (h *Hop) values(closed bool, of func(HopSample) float64) (all []float64) {
 	for _, s := range h.samples {
-		if closed || !s.Closed {
+		if s.Closed == closed {
 			all = append(all, of(s))
 		}
 	}
 	return all
 }
 
-// at returns the hop on a host of which a share of the cores is used: the CPU time, and the time until the
-// caller goes on, each on the line through its samples.
+// at returns the hop at a rate by which a share of the host's cores is used: the CPU time, and the time until
+// the caller goes on, each on the line through its samples.
 func (h *Hop) at(used float64) *Hop {
 	if h == nil || len(h.samples) == 0 {
 		return h
 	}
-	there := *h
-	there.set(along(h.values(true, HopSample.used), h.values(true, HopSample.cpu), used, h.CPU),
-		along(h.values(false, HopSample.used), h.values(false, HopSample.elapsed), used, h.CPU-h.Aside+h.Wait))
+	there, shares := *h, h.values(false, HopSample.used)
+	there.set(along(shares, h.values(false, HopSample.cpu), used, h.CPU),
+		along(shares, h.values(false, HopSample.elapsed), used, h.CPU-h.Aside+h.Wait))
 	return &there
+}
+
+// crowdedCPU returns the median CPU time of a call among users who never pause, and whether there were some.
+func (h *Hop) crowdedCPU() (cpu float64, known bool) {
+	all := h.values(true, HopSample.cpu)
+	if len(all) == 0 {
+		return 0, false
+	}
+	return max(0, stats.Median(all)), true
+}
+
+// crowded returns the hop at the capacity, with the CPU time of crowdedCPU: users who never pause keep units
+// from falling idle, however little of the host the system uses. Without such users it is the hop on a host
+// of which this share of the cores is used.
+func (h *Hop) crowded(used float64) *Hop {
+	there := h.at(used)
+	if h == nil {
+		return nil
+	}
+	cpu, known := h.crowdedCPU()
+	if !known {
+		return there
+	}
+	crowded := *there
+	crowded.set(cpu, there.CPU-there.Aside+there.Wait)
+	return &crowded
 }
 
 // along returns the value at a share on the line of least squares through some values, and at the nearest

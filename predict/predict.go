@@ -183,14 +183,6 @@ func (a *Answer) withhold(before, after figures) {
 // conclude makes the figures with their intervals.
 func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, after figures) error {
 	q := a.Question
-	pairs, err := q.replicated(ctx, a.Units, a.Hop)
-	if overloaded(err) {
-		a.Withheld = append(a.Withheld, fmt.Sprintf("within the errors of the model: %v", err))
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	most, changedMost, err := a.capacities(ctx)
 	if overloaded(err) {
 		a.Withheld = append(a.Withheld, fmt.Sprintf("at its capacity: %v", err))
@@ -198,6 +190,14 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	}
 	if err != nil {
 		return fmt.Errorf("capacity: %w", err)
+	}
+	pairs, err := q.replicated(ctx, a.Units, a.Hop)
+	if overloaded(err) {
+		a.Withheld = append(a.Withheld, fmt.Sprintf("within the errors of the model: %v", err))
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	for _, side := range []struct {
 		placement

@@ -175,9 +175,7 @@ func TestTheHopOfARehearsal(t *testing.T) {
 	}
 	near(t, "CPU time", hop.CPU, 0.35e-3, 1e-9)
 	near(t, "the rest", hop.Wait, 0.65e-3, 1e-9)
-	for used, want := range map[float64]float64{0: 0.35e-3, 0.2: 0.35e-3, 0.55: 0.275e-3, 1: 0.2e-3} {
-		near(t, fmt.Sprintf("CPU time with %g of the host used", used), hop.at(used).CPU, want, 1e-9)
-	}
+	near(t, "CPU time at the capacity", hop.crowded(0.5).CPU, 0.2e-3, 1e-9)
 	if _, err := RehearsedHop(s, "as-is", trials, ""); err == nil {
 		t.Error("a rehearsal that changes nothing has told what a call takes")
 	}
@@ -221,8 +219,19 @@ func TestARedrawnHopIsNeverFree(t *testing.T) {
 		HopSample{CPU: 1e-4, Elapsed: 5e-3, Used: 0.9, Closed: true}
 	hop := MeasuredHop([]HopSample{idle, idle, busy, busy}, "a test")
 	for seed := range uint64(100) {
-		drawn := hop.redrawn(rand.New(rand.NewPCG(seed, 0))).at(0.5)
-		near(t, "CPU time", drawn.CPU, 2e-4, 1e-9)
+		drawn := hop.redrawn(rand.New(rand.NewPCG(seed, 0)))
+		near(t, "CPU time", drawn.at(0.5).CPU, 3e-4, 1e-9)
+		near(t, "CPU time at the capacity", drawn.crowded(0.5).CPU, 1e-4, 1e-9)
 		near(t, "the time of the caller", drawn.CPU-drawn.Aside+drawn.Wait, 2e-4, 1e-9)
+	}
+}
+
+// TestAHopLiesOnTheLineThroughItsRates: a busy host takes less CPU time for a call.
+func TestAHopLiesOnTheLineThroughItsRates(t *testing.T) {
+	hop := MeasuredHop([]HopSample{{CPU: 3e-4, Elapsed: 4e-4, Used: 0.2}, {CPU: 2e-4, Elapsed: 4e-4, Used: 0.5},
+		{CPU: 1e-4, Elapsed: 4e-4, Used: 0.8}}, "a test")
+	for used, want := range map[float64]float64{0: 3e-4, 0.2: 3e-4, 0.5: 2e-4, 0.65: 1.5e-4, 1: 1e-4} {
+		near(t, fmt.Sprintf("CPU time with %g of the host used", used), hop.at(used).CPU, want, 1e-9)
+		near(t, "at a capacity that nobody has measured", hop.crowded(used).CPU, want, 1e-9)
 	}
 }

@@ -6,9 +6,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict"
@@ -29,45 +30,59 @@ func (p player) pattern(m model.Model, to target) (pattern, error) {
 	return pattern{calls, min(calls, max(1, len(units)-len(m.Units)))}, err
 }
 
-// model writes a model of components that do next to nothing: what its rehearsal takes more if they are apart
-// is the price of their calls. It is to be rehearsed at these rates.
-func (of pattern) model(rates []float64) string {
-	var callees, calls, measured []string
-	for i := range of.units {
-		name := fmt.Sprintf("callee-%d", i)
-		callees = append(callees, name)
-		calls = append(calls, fmt.Sprintf("{component: %s, call: Answer, count: %g, source: guess, "+
-			"cpu: {mean: 50us, source: guess}}", name, float64(of.calls)/float64(of.units)))
-	}
-	for _, rate := range rates { // with the CPU time of the calls, so that this stays as it is
-		for _, placement := range []string{"", of.placement()} {
-			measured = append(measured, fmt.Sprintf("{rate: %g, placement: %q, time: {mean: 1ms, source: guess}, "+
-				"cpu: {mean: %dus, source: guess}}", rate, placement, 100+50*of.calls))
+// model returns a model with components that do next to nothing, which its operations call from where they
+// begin: what its rehearsal takes more if these are apart is the price of their calls. All else stays as it
+// is, so that the host is used, units fall idle and users wait for commits as in the system itself. It is to
+// be rehearsed at these rates.
+func (of pattern) model(m model.Model, rates []float64) model.Model {
+	m = m.Rewritten(func(*model.Call) {})
+	m.Name, m.Units = m.Name+" pattern", slices.Clone(m.Units)
+	front := m.UnitOf(m.Operations[0].Call.Component)
+	m.Units[front].Components = slices.Concat(m.Units[front].Components, of.callees())
+	for i := range m.Operations {
+		first := &m.Operations[i].Call
+		for _, name := range of.callees() {
+			first.Calls = append(first.Calls, model.Call{Component: name, Name: "Answer", Source: model.Guess,
+				Count: float64(of.calls) / float64(of.units),
+				CPU:   model.Distribution{Mean: 50 * time.Microsecond, Source: model.Guess}})
 		}
 	}
-	return fmt.Sprintf("schema: cleave-model/1\nname: pattern\nunits: [{name: all, components: [caller, %s]}]\n"+
-		"operations: [{name: call, weight: 1, source: guess, call: {component: caller, call: Call, source: guess, "+
-		"cpu: {mean: 100us, source: guess}, calls: [%s]}}]\nmeasured: [%s]\n", strings.Join(callees, ", "),
-		strings.Join(calls, ", "), strings.Join(measured, ", "))
+	var measured []model.Measurement
+	for _, is := range m.Measured {
+		if is.Placement != "" || is.Users == 0 && !slices.ContainsFunc(rates, func(rate float64) bool {
+			return model.SameRate(rate, is.Rate)
+		}) {
+			continue
+		}
+		measured = append(measured, is)
+		if is.Users == 0 { // so that the callees apart are rehearsed at this rate, too
+			is.Placement = of.placement()
+			measured = append(measured, is)
+		}
+	}
+	m.Measured = measured
+	return m
+}
+
+// callees returns the components that an operation calls.
+func (of pattern) callees() (all []string) {
+	for i := range of.units {
+		all = append(all, fmt.Sprintf("callee-%d", i))
+	}
+	return all
 }
 
 // placement returns the placement of the model's components with every callee apart.
-func (of pattern) placement() string {
-	var callees []string
-	for i := range of.units {
-		callees = append(callees, fmt.Sprintf("callee-%d", i))
-	}
-	return strings.Join(callees, ",")
-}
+func (of pattern) placement() string { return strings.Join(of.callees(), ",") }
 
-// hop measures a call between processes at some rates, and at the capacity.
-func (p player) hop(ctx context.Context, of pattern, rates []float64) (*predict.Hop, error) {
+// hop measures a call between processes in a system of this model, at some rates and at the capacity.
+func (p player) hop(ctx context.Context, m model.Model, of pattern, rates []float64) (*predict.Hop, error) {
 	step := fmt.Sprintf("hop-%d-%d-at", of.calls, of.units)
 	for _, rate := range rates {
 		step += "-" + number(rate)
 	}
 	path := filepath.Join(p.results, step+".model.yaml")
-	if err := os.WriteFile(path, []byte(of.model(rates)), 0o600); err != nil {
+	if err := written(of.model(m, rates), path); err != nil {
 		return nil, err
 	}
 	folder, err := p.rehearsal(ctx, step, path, target{placement: of.placement()}, rates[0])

@@ -176,7 +176,7 @@ func (p player) chosenRates(ctx context.Context, m model.Model) ([]float64, erro
 	if err != nil {
 		return nil, err
 	}
-	hop, err := p.hop(ctx, of, []float64{p.rate})
+	hop, err := p.hop(ctx, m, of, []float64{p.rate})
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []
 			return err
 		}
 		if _, tried := hops[of]; !tried {
-			if hops[of], err = p.hop(ctx, of, rates); ctx.Err() != nil {
+			if hops[of], err = p.hop(ctx, m, of, rates); ctx.Err() != nil {
 				return err
 			}
 			if err != nil {
@@ -360,9 +360,7 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 	path := filepath.Join(p.results, "rehearsed.model.yaml")
 	m.Measured = slices.DeleteFunc(slices.Clone(m.Measured), // what is left is rehearsed, too
 		func(of model.Measurement) bool { return of.Users == 0 && of.Rate != rate && of.Rate != p.rate })
-	var text bytes.Buffer
-	err := m.Write(&text)
-	if err := errors.Join(err, os.WriteFile(path, text.Bytes(), 0o600)); err != nil {
+	if err := written(m, path); err != nil {
 		return err
 	}
 	for i := range rows {
@@ -378,6 +376,13 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 		}
 	}
 	return nil
+}
+
+// written writes a model to a file.
+func written(m model.Model, path string) error {
+	var text bytes.Buffer
+	err := m.Write(&text)
+	return errors.Join(err, os.WriteFile(path, text.Bytes(), 0o600))
 }
 
 // rehearsed returns what cleave rehearse answers of the changed placement, at a rate and at its capacity.

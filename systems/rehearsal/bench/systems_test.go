@@ -4,9 +4,12 @@ package main
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict"
@@ -52,20 +55,54 @@ func TestTargetsAreWhatIsPredicted(t *testing.T) {
 	}
 }
 
-// TestAPatternHasTheCallsOfItsTarget: its model can be rehearsed, and keeps its CPU time at every rate.
+// TestAPatternHasTheCallsOfItsTarget: its model can be rehearsed at every rate, and takes the CPU time there
+// that was measured.
 func TestAPatternHasTheCallsOfItsTarget(t *testing.T) {
 	of, rates := pattern{calls: 5, units: 2}, []float64{20, 400}
-	m, err := model.Parse("", []byte(of.model(rates)))
+	path := "../testdata/shop.model.yaml"
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	m, err := model.Parse(path, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	takes := func(us time.Duration) model.Distribution {
+		return model.Distribution{Mean: us * time.Microsecond, Source: model.Guess}
+	}
+	m.Measured = []model.Measurement{{Rate: 20, CPU: takes(700), Time: takes(900)},
+		{Rate: 401, CPU: takes(600), Time: takes(900)}, {Rate: 90, CPU: takes(1), Time: takes(1)},
+		{Rate: 950, Users: 64, CPU: takes(500), Time: takes(900)}}
+	path = filepath.Join(t.TempDir(), "pattern.model.yaml")
+	if err = written(of.model(m, rates), path); err == nil {
+		text, err = os.ReadFile(path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err = model.Parse(path, text); err != nil {
+		t.Fatal(err)
+	}
 	split := predict.Change{Split: predict.ParseGroups(of.placement())}
-	if calls, err := split.Crossings(m); err != nil || calls != 5 {
+	if calls, err := split.Crossings(m); err != nil || math.Abs(calls-5) > 1e-9 {
 		t.Errorf("%g calls cross units (%v), want 5", calls, err)
 	}
-	for _, rate := range rates {
-		if cpu := m.AtRate(rate, m.RatedCPU()).CPU(); math.Abs(cpu-350e-6) > 1e-9 {
-			t.Errorf("an operation takes %g s at %g/s, want 350 us", cpu, rate)
+	for rate, want := range map[float64]float64{20: 700e-6, 400: 600e-6} {
+		if cpu := m.AtRate(rate, m.RatedCPU()).CPU(); math.Abs(cpu-want) > 1e-6 {
+			t.Errorf("an operation takes %g s at %g/s, want %g s", cpu, rate, want)
 		}
+	}
+	if cpu := m.AtCapacity().CPU(); math.Abs(cpu-500e-6) > 1e-6 {
+		t.Errorf("an operation takes %g s at the capacity, want 500 us", cpu)
+	}
+	var placed []float64
+	for _, is := range m.Measured {
+		if is.Placement == of.placement() {
+			placed = append(placed, is.Rate)
+		}
+	}
+	if !slices.Equal(placed, []float64{20, 401}) {
+		t.Errorf("the callees apart are rehearsed at %v/s, want 20 and 401", placed)
 	}
 }
