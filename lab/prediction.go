@@ -27,6 +27,9 @@ type Prediction struct {
 	// CapacityCheck is the simulated capacity of the system as it is, in operations per second, beside the
 	// measured one, by which both capacities are corrected; left out where none was measured.
 	CapacityCheck *PredictedMeasure `json:"capacity_check,omitempty"`
+	// StoreFactor is the factor of the times at stores with which the simulation has the measured capacity, 1 if
+	// stores do not explain it; left out where none was measured.
+	StoreFactor float64 `json:"store_factor,omitempty"`
 	// CapacityChecks are the capacities that were measured in other placements, beside the predicted ones, which
 	// are corrected, too. If one is more than 15 % off, the capacities are withheld.
 	CapacityChecks []PredictedCapacity `json:"capacity_checks,omitempty"`

@@ -123,6 +123,8 @@ type Measurement struct {
 	Time Distribution `yaml:"time,flow"`
 	// CPU is the CPU time of all units and servers per operation.
 	CPU Distribution `yaml:"cpu,flow"`
+	// Generator is the CPU time per operation of the load generator, if it shared the host of the system.
+	Generator Distribution `yaml:"generator,omitempty,flow"`
 }
 
 // MarshalYAML implements yaml.Marshaler. It leaves out the default number of replicas.

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// RatedCPU is the CPU time of an operation at a rate, as it was measured of the system as it is.
-type RatedCPU struct {
-	Rate    float64 // operations per second
-	Seconds float64 // the mean over the measurements
+// Rated is a figure at a rate, as it was measured of the system as it is: the mean over the measurements.
+type Rated struct {
+	Rate  float64 // operations per second
+	Value float64
 }
 
 // SameRate reports whether two rates are so close that they count as the same: trials of one planned rate
@@ -23,35 +23,68 @@ func (m Measurement) SameLoad(other Measurement) bool {
 	return m.Users == other.Users && (m.Users > 0 || SameRate(m.Rate, other.Rate))
 }
 
-// RatedCPU returns the CPU time of an operation at each rate at which the system was measured as it is, in
+// RatedCPU returns the CPU seconds of an operation at each rate at which the system was measured as it is, in
 // the order of the rates.
-func (m Model) RatedCPU() (all []RatedCPU) {
+func (m Model) RatedCPU() []Rated {
+	return m.rated(func(of Measurement) Distribution { return of.CPU })
+}
+
+// rated returns a CPU time at each rate at which the system was measured as it is, in the order of the rates.
+func (m Model) rated(cpu func(Measurement) Distribution) (all []Rated) {
 	measured := slices.DeleteFunc(slices.Clone(m.Measured),
-		func(m Measurement) bool { return m.Placement != "" || m.CPU.Mean == 0 || m.Users > 0 })
+		func(m Measurement) bool { return m.Placement != "" || cpu(m).Mean == 0 || m.Users > 0 })
 	slices.SortStableFunc(measured, func(a, b Measurement) int { return cmp.Compare(a.Rate, b.Rate) })
 	same := 0.0 // measurements of the last rate
 	for _, m := range measured {
 		last := len(all) - 1
 		if last < 0 || !SameRate(all[last].Rate, m.Rate) {
-			all, same = append(all, RatedCPU{m.Rate, m.CPU.Seconds()}), 1
+			all, same = append(all, Rated{m.Rate, cpu(m).Seconds()}), 1
 			continue
 		}
 		same++
-		all[last].Seconds += (m.CPU.Seconds() - all[last].Seconds) / same
+		all[last].Value += (cpu(m).Seconds() - all[last].Value) / same
 	}
 	return all
+}
+
+// GeneratorAt returns the CPU time that the load generator takes for an operation at a rate, estimated as
+// those of the system are (AtRate); 0 if it did not share the host, or nobody metered it.
+func (m Model) GeneratorAt(rate float64) float64 {
+	measured := m.rated(func(of Measurement) Distribution { return of.Generator })
+	if len(measured) == 0 {
+		return 0
+	}
+	return Interpolated(rate, measured)
+}
+
+// GeneratorAtCapacity returns the same among users who never pause.
+func (m Model) GeneratorAtCapacity() float64 {
+	return m.crowdedMean(func(of Measurement) Distribution { return of.Generator })
+}
+
+// crowdedMean returns the mean of a CPU time over the measurements of the system as it is with users who
+// never pause, in seconds; 0 if there are none.
+func (m Model) crowdedMean(cpu func(Measurement) Distribution) (mean float64) {
+	trials := 0.0
+	for _, one := range m.Measured {
+		if one.Users > 0 && one.Placement == "" && cpu(one).Mean > 0 {
+			trials++
+			mean += (cpu(one).Seconds() - mean) / trials
+		}
+	}
+	return mean
 }
 
 // AtRate returns the model with the CPU times that its calls take at a rate, estimated from those measured at
 // others: an idle host takes more CPU time for the same work, since it wakes up and finds its caches cold.
 // Between two rates the CPU time of an operation is linear in the logarithm of the rate; beyond the first or
 // the last it is constant. If fewer than two rates were measured, the CPU times stay as they are.
-func (m Model) AtRate(rate float64, measured []RatedCPU) Model {
+func (m Model) AtRate(rate float64, measured []Rated) Model {
 	explained := m.CPU()
 	if len(measured) < 2 || explained == 0 {
 		return m
 	}
-	factor := interpolated(rate, measured) / explained
+	factor := Interpolated(rate, measured) / explained
 	scale := func(d *Distribution) { d.Mean = time.Duration(math.Round(factor * float64(d.Mean))) }
 	return m.Rewritten(func(c *Call) {
 		scale(&c.CPU)
@@ -68,31 +101,26 @@ func (m Model) AtRate(rate float64, measured []RatedCPU) Model {
 // AtCapacity returns the model with the CPU times on a host that is never idle: those that were measured with
 // users who never pause, or else those at the highest rate.
 func (m Model) AtCapacity() Model {
-	busy, trials := RatedCPU{Rate: math.MaxFloat64}, 0.0
-	for _, one := range m.Measured {
-		if one.Users > 0 && one.Placement == "" && one.CPU.Mean > 0 {
-			trials++
-			busy.Seconds += (one.CPU.Seconds() - busy.Seconds) / trials
-		}
-	}
-	if trials > 0 {
-		return m.AtRate(busy.Rate, []RatedCPU{busy, busy})
+	busy := Rated{math.MaxFloat64, m.crowdedMean(func(of Measurement) Distribution { return of.CPU })}
+	if busy.Value > 0 {
+		return m.AtRate(busy.Rate, []Rated{busy, busy})
 	}
 	return m.AtRate(busy.Rate, m.RatedCPU())
 }
 
-// interpolated returns the CPU time of an operation at a rate.
-func interpolated(rate float64, measured []RatedCPU) float64 {
-	i := slices.IndexFunc(measured, func(of RatedCPU) bool { return of.Rate >= rate })
+// Interpolated returns a figure at a rate from those at some, in their order: it is linear in the logarithm
+// of the rate, and beyond the first or the last it is as there.
+func Interpolated(rate float64, measured []Rated) float64 {
+	i := slices.IndexFunc(measured, func(of Rated) bool { return of.Rate >= rate })
 	switch {
 	case i < 0:
-		return measured[len(measured)-1].Seconds
+		return measured[len(measured)-1].Value
 	case i == 0:
-		return measured[0].Seconds
+		return measured[0].Value
 	}
 	low, high := measured[i-1], measured[i]
 	share := math.Log(rate/low.Rate) / math.Log(high.Rate/low.Rate)
-	return low.Seconds + share*(high.Seconds-low.Seconds)
+	return low.Value + share*(high.Value-low.Value)
 }
 
 // Rewritten returns a copy of the model in which change has changed every call.

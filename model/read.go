@@ -96,6 +96,7 @@ func (c *checker) model(m *Model) {
 		c.expect(of.Users >= 0 && of.Users <= 1e6, place+".users", "is %d, expected 0 to 1000000", of.Users)
 		c.distribution(place+".time", of.Time)
 		c.distribution(place+".cpu", of.CPU)
+		c.distribution(place+".generator", of.Generator)
 		c.placement(place+".placement", of.Placement, m.Components())
 	}
 }

@@ -25,6 +25,19 @@ func TestATrialIsAMeasurement(t *testing.T) {
 		m.Time.Quantiles["p50"] != 5*time.Millisecond || m.Time.Quantiles["p99"] != 50*time.Millisecond {
 		t.Errorf("%+v, %t", m, known)
 	}
+	if m.Generator.Mean != 0 {
+		t.Errorf("%+v of a generator that ran nobody knows where", m.Generator)
+	}
+	here, elsewhere := lab.UnitUsage{Host: lab.UnitHost{KernelRun: "a"}},
+		lab.UnitUsage{Host: lab.UnitHost{KernelRun: "b"}}
+	trial.Metered.Units = []lab.UnitUsage{here, elsewhere}
+	if m, _ := OfTrial(trial, metrics); m.Generator.Mean != 0 {
+		t.Errorf("%+v of a generator on another host", m.Generator)
+	}
+	trial.Metered.Units = []lab.UnitUsage{here, here}
+	if m, _ := OfTrial(trial, metrics); m.Generator.Mean != 18*time.Millisecond || m.Generator.N != 500 {
+		t.Errorf("%+v, want 18 ms for each of 500 operations", m.Generator)
+	}
 	trial.Measures = nil
 	if m, known := OfTrial(trial, metrics); known {
 		t.Errorf("%+v of a trial that nobody metered", m)

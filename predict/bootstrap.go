@@ -92,7 +92,8 @@ func (p pair) attainable(side figures) float64 {
 }
 
 // replicated simulates resampled models in both placements, on all processors.
-func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *Hop) ([]pair, error) {
+func (a *Answer) replicated(ctx context.Context) ([]pair, error) {
+	q := a.Question
 	pairs, failed := make([]pair, replicates), make([]error, replicates)
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var workers sync.WaitGroup
@@ -102,14 +103,14 @@ func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *H
 			defer func() { <-slots }()
 			seed := q.Seed + uint64(i) + 1
 			random := rand.New(rand.NewPCG(seed, 0))
-			m, hop := resampled(q.Model, random), unknown.redrawn(random)
+			m, hop := resampled(q.Model, random), a.Hop.redrawn(random)
 			_, pairs[i].measured, _ = measuredCapacity(m, q.MeasuredCores)
 			for _, side := range []struct {
 				units  []model.Unit
 				stores Stores
 				of     *figures
-			}{{q.Model.Units, SharedStores, &pairs[i].asIs}, {units, q.Change.Stores, &pairs[i].changed}} {
-				if *side.of, failed[i] = q.replicate(ctx, m, side.units, side.stores, hop, seed); failed[i] != nil {
+			}{{q.Model.Units, SharedStores, &pairs[i].asIs}, {a.Units, q.Change.Stores, &pairs[i].changed}} {
+				if *side.of, failed[i] = a.replicate(ctx, m, side.units, side.stores, hop, seed); failed[i] != nil {
 					return
 				}
 			}
@@ -125,10 +126,16 @@ func (q Question) replicated(ctx context.Context, units []model.Unit, unknown *H
 }
 
 // replicate simulates units of a resampled model at the rate of the question, and with users who never pause.
-func (q Question) replicate(ctx context.Context, m model.Model, units []model.Unit, stores Stores, hop *Hop,
+func (a *Answer) replicate(ctx context.Context, m model.Model, units []model.Unit, stores Stores, hop *Hop,
 	seed uint64,
 ) (f figures, err error) {
-	placed, err := place(m.AtRate(q.Rate, m.RatedCPU()), units, site{q.Cores, stores, hop.at(q.used())})
+	q := a.Question
+	factor, err := q.storesAt(ctx, m, q.Rate, hop.at(q.used()), seed, q.Operations/16)
+	if err != nil {
+		return f, err
+	}
+	rated := withStores(m.AtRate(q.Rate, m.RatedCPU()), factor)
+	placed, err := place(rated, units, q.site(stores, hop.at(q.used())))
 	if err != nil {
 		return f, err
 	}
@@ -136,10 +143,16 @@ func (q Question) replicate(ctx context.Context, m model.Model, units []model.Un
 		return f, err
 	}
 	users, _, used := measuredCapacity(m, q.MeasuredCores)
-	if placed, err = place(m.AtCapacity(), units, site{q.Cores, stores, hop.crowded(used)}); err != nil {
+	there := q.siteWith(stores, hop.crowded(used), m.GeneratorAtCapacity())
+	slowed := 1.
+	if users > 0 { // by CPU time alone: so it varies most
+		slowed = 0
+	}
+	if placed, err = place(withStores(m.AtCapacity(), slowed), units, there); err != nil {
 		return f, err
 	}
-	f.crowded, _, err = placed.crowded(ctx, max(users, fewUsers), q.Operations/16, seed)
+	most, err := placed.crowded(ctx, max(users, fewUsers), q.Operations/16, seed)
+	f.crowded = most.rate
 	return f, err
 }
 

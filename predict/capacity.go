@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict/sim"
@@ -16,56 +17,108 @@ const (
 	noGain = 0.01
 )
 
-// bound is the most operations per second of a placement, and what limits them.
+// bound is the most operations per second of a placement, between low and high, and what limits it.
 type bound struct {
-	rate float64
-	by   string
+	rate, low, high float64
+	by              string
 }
 
+// explanation is why users who never pause get no more of the system as it is: stores take that factor of
+// their times at low load, and what this leaves unexplained slows every placement down by the same factor.
+type explanation struct{ stores, correction float64 }
+
 // capacities returns the capacities of both placements, with the CPU times that users who never pause cause.
-// If the capacity of the system as it is was measured, both are multiplied with measured / simulated: the
-// load generator, and whatever else the model lacks, slow both down. Those of other placements check that.
+//
+// If the capacity of the system as it is was measured, there are two explanations of it: what slows the
+// system down beside its CPU time is its stores, which the change leaves as they are; or it grows with the
+// CPU time, such as locks that are held meanwhile. The truth lies between them. The capacities that were
+// measured in other placements check that.
 func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
 	q := a.Question
 	users, rate, used := measuredCapacity(q.Model, q.MeasuredCores)
-	m, hop := q.Model.AtCapacity(), q.Hop.crowded(used)
+	m, hop, generator := q.Model.AtCapacity(), q.Hop.crowded(used), q.Model.GeneratorAtCapacity()
 	if hop == nil {
 		hop = usualHop(m)
 	}
-	before, err := place(m, m.Units, q.site(SharedStores, hop))
-	if err != nil {
-		return asIs, changed, err
-	}
-	after, err := place(m, a.Units, q.site(q.Change.Stores, hop))
-	if err != nil {
-		return asIs, changed, err
-	}
-	if asIs, err = before.capacity(ctx, q.Operations/4, q.Seed); err != nil {
-		return asIs, changed, err
-	}
-	if changed, err = after.capacity(ctx, q.Operations/4, q.Seed); err != nil {
-		return asIs, changed, err
-	}
-	correction := 1.0
+	there, explanations := site{q.MeasuredCores, SharedStores, hop, generator}, []explanation{{1, 1}}
 	if users > 0 {
-		there, err := place(m, m.Units, site{q.MeasuredCores, SharedStores, hop})
-		if err != nil {
+		if explanations, err = a.explain(ctx, m, there, users, rate); err != nil {
 			return asIs, changed, err
 		}
-		simulated, _, err := there.crowded(ctx, users, q.Operations/4, q.Seed)
-		if err != nil {
-			return asIs, changed, err
-		}
-		a.Capacity = Compared{Predicted: simulated, Measured: rate}
-		correction = rate / simulated
 	}
-	asIs.rate *= correction
-	changed.rate *= correction
-	return asIs, changed, a.checkCapacities(ctx, m, hop, correction)
+	most := func(p placement) (bound, error) { return p.capacity(ctx, q.Operations/4, q.Seed) }
+	asIs, err = explained(explanations, m, m.Units, q.siteWith(SharedStores, hop, generator), most)
+	if err != nil {
+		return asIs, changed, err
+	}
+	changed, err = explained(explanations, m, a.Units, q.siteWith(q.Change.Stores, hop, generator), most)
+	if err != nil {
+		return asIs, changed, err
+	}
+	there.stores = q.Change.Stores
+	return asIs, changed, a.checkCapacities(ctx, explanations, m, there)
+}
+
+// explained returns the bound of units by all explanations: their geometric mean.
+func explained(explanations []explanation, m model.Model, units []model.Unit, at site,
+	most func(placement) (bound, error),
+) (all bound, err error) {
+	logs := 0.0
+	for i, e := range explanations {
+		placed, err := place(withStores(m, e.stores), units, at)
+		if err != nil {
+			return bound{}, err
+		}
+		of, err := most(placed)
+		if err != nil {
+			return bound{}, err
+		}
+		rate := e.correction * of.rate
+		logs += math.Log(rate)
+		if i == 0 {
+			all = bound{low: rate, high: rate, by: of.by}
+			continue
+		}
+		all.low, all.high = min(all.low, rate), max(all.high, rate)
+		if of.by != all.by {
+			all.by += " or " + of.by
+		}
+	}
+	all.rate = math.Exp(logs / float64(len(explanations)))
+	return all, nil
+}
+
+// explain returns the explanations of a measured capacity.
+func (a *Answer) explain(ctx context.Context, m model.Model, at site, users int, measured float64,
+) (all []explanation, err error) {
+	q := a.Question
+	simulated := func(factor float64, operations int) (float64, error) {
+		placed, err := place(withStores(m, factor), m.Units, at)
+		if err != nil {
+			return 0, err
+		}
+		most, err := placed.crowded(ctx, users, operations, q.Seed)
+		return most.rate, err
+	}
+	quickly := func(factor float64) (float64, error) { return simulated(factor, q.Operations/16) }
+	if a.StoreFactor, err = storeFactor(0, 8, quickly, measured); err != nil {
+		return nil, err
+	}
+	for _, factor := range []float64{a.StoreFactor, 0} {
+		rate, err := simulated(factor, q.Operations/4)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			a.Capacity = Compared{Predicted: rate, Measured: measured}
+		}
+		all = append(all, explanation{factor, measured / rate})
+	}
+	return all, nil
 }
 
 // CapacityCheck is a capacity that was measured in another placement, in operations per second, beside the
-// simulated one after the correction.
+// predicted one.
 type CapacityCheck struct {
 	Placement string
 	Users     int // who never paused
@@ -74,7 +127,9 @@ type CapacityCheck struct {
 
 // checkCapacities predicts the capacities that were measured in other placements than the system as it is.
 // Those that need a hop that nobody knows are left out.
-func (a *Answer) checkCapacities(ctx context.Context, m model.Model, hop *Hop, correction float64) error {
+func (a *Answer) checkCapacities(
+	ctx context.Context, explanations []explanation, m model.Model, at site,
+) error {
 	q := a.Question
 	for _, of := range Pooled(m.Measured) {
 		if of.Users == 0 || of.Placement == "" {
@@ -84,21 +139,18 @@ func (a *Answer) checkCapacities(ctx context.Context, m model.Model, hop *Hop, c
 		if err != nil {
 			return fmt.Errorf("measured with %d users: %w", of.Users, err)
 		}
-		placed, err := place(m, units, site{q.MeasuredCores, q.Change.Stores, hop})
-		if errors.Is(err, errUnknownHop) {
+		most, err := explained(explanations, m, units, at, func(p placement) (bound, error) {
+			return p.crowded(ctx, of.Users, q.Operations/4, q.Seed)
+		})
+		switch {
+		case errors.Is(err, errUnknownHop):
 			continue
-		}
-		if err != nil {
+		case overloaded(err):
+			most.rate = 0
+		case err != nil:
 			return err
 		}
-		rate, _, err := placed.crowded(ctx, of.Users, q.Operations/4, q.Seed)
-		if overloaded(err) {
-			rate, err = 0, nil
-		}
-		if err != nil {
-			return err
-		}
-		c := CapacityCheck{of.Placement, of.Users, Compared{correction * rate, of.Rate}}
+		c := CapacityCheck{of.Placement, of.Users, Compared{most.rate, of.Rate}}
 		_, right := c.Capacity.Judge(MarginCapacity, Gap{})
 		a.CapacityChecks, a.CapacityWithheld = append(a.CapacityChecks, c), a.CapacityWithheld || !right
 	}
@@ -130,25 +182,24 @@ func measuredCapacity(m model.Model, cores float64) (users int, rate, used float
 // more.
 func (p placement) capacity(ctx context.Context, operations int, seed uint64) (most bound, err error) {
 	for users := fewUsers; users <= mostUsers; users *= 2 {
-		now, by, err := p.crowded(ctx, users, operations, seed)
+		now, err := p.crowded(ctx, users, operations, seed)
 		if err != nil {
 			return bound{}, err
 		}
-		if now < most.rate*(1+noGain) {
-			return bound{max(most.rate, now), by}, nil
+		if now.rate < most.rate*(1+noGain) {
+			return bound{rate: max(most.rate, now.rate), by: now.by}, nil
 		}
-		most.rate = now
+		most.rate = now.rate
 	}
 	return bound{}, errors.New("the throughput grows without end: the model has no CPU time and no workers")
 }
 
 // crowded returns the operations per second that users who never think get, and what is used most.
-func (p placement) crowded(ctx context.Context, users, operations int, seed uint64,
-) (rate float64, by string, err error) {
+func (p placement) crowded(ctx context.Context, users, operations int, seed uint64) (bound, error) {
 	p.system.Loads = []sim.Load{{Users: users, Weights: p.system.Loads[0].Weights}}
 	r, err := p.run(ctx, max(operations, 4*users), 0, seed)
 	if err != nil {
-		return 0, "", err
+		return bound{}, err
 	}
-	return float64(r.All.Times.Count) / r.Seconds, p.figures(r).busiest, nil
+	return bound{rate: float64(r.All.Times.Count) / r.Seconds, by: p.figures(r).busiest}, nil
 }

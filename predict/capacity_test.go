@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,47 @@ func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
 		if err != nil || !strings.Contains(text.String(), want) {
 			t.Errorf("%v: no %q in\n%s", err, want, text.String())
 		}
+	}
+}
+
+// TestStoresAreScaledToTheMeasuredCapacity: a store with one worker, visited for 1 ms at low load, lets 1,000
+// operations a second through. 1,250 were measured, so that it takes 0.8 ms then. The cores do 2,500 with
+// what the load generator takes beside the system, and 1,000 with a call that takes a core for 2.4 ms: then
+// the store limits nobody.
+func TestStoresAreScaledToTheMeasuredCapacity(t *testing.T) {
+	q := crowdedShop()
+	q.Model.Stores = []model.Store{{Name: "disk", Kind: "sqlite", Workers: 1}}
+	q.Model.Operations[0].Call.Visits = []model.Visit{{Store: "disk", Statements: 1, Commits: 1,
+		Wait: of(time.Millisecond)}}
+	q.Model.Measured = append(q.Model.Measured[:1],
+		model.Measurement{Rate: 1250, Users: 64, CPU: of(800 * time.Microsecond),
+			Generator: of(800 * time.Microsecond)})
+	q.Hop = MeasuredHop([]HopSample{{CPU: 1e-4, Elapsed: 1e-4}, {CPU: 2.4e-3, Closed: true}}, "a test")
+	q.Model.Measured[0].Time = of(2600 * time.Microsecond)
+	a := predicted(t, q)
+	near(t, "factor of the store", a.StoreFactor, 0.8, 0.03)
+	near(t, "simulated as it is", a.Capacity.Predicted, 1250, 0.02)
+	near(t, "capacity as it is", a.AsIs.Capacity.Value, 1250, 0.01)
+	byStores := 4 / (1.6e-3 + a.Changed.Hops*2.4e-3)
+	byCPU := 1250 * 1.6e-3 / 4 * byStores // it was half of what the cores do
+	near(t, "capacity with a call more", a.Changed.Capacity.Value, math.Sqrt(byStores*byCPU), 0.05)
+	if c := a.Changed.Capacity; c.Low > 1.05*byCPU || c.High < 0.95*byStores {
+		t.Errorf("the interval %+v lacks one of %g and %g", c, byCPU, byStores)
+	}
+	if a.AsIs.CapacityBy != "the workers of disk or the 4 cores of the host" ||
+		a.Changed.CapacityBy != "the 4 cores of the host" {
+		t.Errorf("limited by %s, and with a call more by %s", a.AsIs.CapacityBy, a.Changed.CapacityBy)
+	}
+	if used := a.Changed.Cores.Value / q.Rate; used > 3e-3 {
+		t.Errorf("an operation uses %g s of the cores: the load generator is not part of the system", used)
+	}
+	var text strings.Builder
+	if err := a.Write(&text); err != nil || !strings.Contains(text.String(),
+		" with stores that take 0.80 times as long as at low load, measured 1250/s") {
+		t.Errorf("%v: no word on the store in\n%s", err, text.String())
+	}
+	if d := a.Document(); math.Abs(d.StoreFactor-a.StoreFactor) > 1e-9 {
+		t.Errorf("the document has the factor %g, want %g", d.StoreFactor, a.StoreFactor)
 	}
 }
 

@@ -43,6 +43,10 @@ func (c Compared) Error() float64 {
 // trial: any median in the gap counts as right.
 type Gap struct{ Low, High float64 }
 
+// wide reports whether the gap is so wide that the median says little: its ends are apart by more than a
+// factor of two.
+func (g Gap) wide() bool { return g.Low > 0 && g.High > 2*g.Low }
+
 // MedianGap returns the gap of a measurement.
 func MedianGap(m model.Measurement) Gap {
 	return Gap{m.Time.Quantiles["p45"].Seconds(), m.Time.Quantiles["p55"].Seconds()}
@@ -86,11 +90,14 @@ func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 		if m.Users > 0 { // the capacity has a check of its own
 			continue
 		}
-		rated := q.Model.AtRate(m.Rate, q.known(m.Rate))
-		units, at := q.Model.Units, site{cores: q.MeasuredCores, unknown: unknown}
+		stores, err := q.storesAt(ctx, q.Model, m.Rate, unknown, q.Seed, q.Operations/16)
+		if err != nil {
+			return nil, fmt.Errorf("measured at %g/s: %w", m.Rate, err)
+		}
+		rated := withStores(q.Model.AtRate(m.Rate, q.known(m.Rate)), stores)
+		units, at := q.Model.Units, site{q.MeasuredCores, SharedStores, unknown, q.Model.GeneratorAt(m.Rate)}
 		if m.Placement != "" {
 			at.stores = q.Change.Stores
-			var err error
 			if units, err = (Change{Split: ParseGroups(m.Placement)}).Apply(q.Model); err != nil {
 				return nil, fmt.Errorf("measured at %g/s: %w", m.Rate, err)
 			}
@@ -179,12 +186,21 @@ func durationBy(average func([]float64) float64, seconds []float64) time.Duratio
 // known returns the CPU times by which the one at a measured rate is predicted. If the question's own rate
 // was not measured, its CPU time comes from the nearest rates below and above it; then each of these is
 // predicted without what was measured there, which tells how far off such a step is.
-func (q Question) known(rate float64) []model.RatedCPU {
+func (q Question) known(rate float64) []model.Rated {
 	all := q.Model.RatedCPU()
+	if !q.leavesOut(rate) {
+		return all
+	}
+	return slices.DeleteFunc(all, func(of model.Rated) bool { return model.SameRate(of.Rate, rate) })
+}
+
+// leavesOut reports whether a check at a rate leaves out what was measured there: the answer hangs on it,
+// since the rate of the question was not measured, and this is the next one below or above.
+func (q Question) leavesOut(rate float64) bool {
 	var below, above float64
-	for _, of := range all {
+	for _, of := range q.Model.RatedCPU() {
 		if model.SameRate(of.Rate, q.Rate) {
-			return all
+			return false
 		}
 		if of.Rate < q.Rate {
 			below = of.Rate
@@ -192,10 +208,7 @@ func (q Question) known(rate float64) []model.RatedCPU {
 			above = of.Rate
 		}
 	}
-	if !model.SameRate(rate, below) && !model.SameRate(rate, above) {
-		return all
-	}
-	return slices.DeleteFunc(all, func(of model.RatedCPU) bool { return model.SameRate(of.Rate, rate) })
+	return model.SameRate(rate, below) || model.SameRate(rate, above)
 }
 
 // fill puts predictions beside what was measured.

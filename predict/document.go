@@ -28,7 +28,7 @@ func (a Answer) Document() lab.Prediction {
 	}
 	if a.Capacity.Measured > 0 {
 		c := a.Capacity.document()
-		d.CapacityCheck = &c
+		d.CapacityCheck, d.StoreFactor = &c, a.StoreFactor
 	}
 	for _, c := range a.CapacityChecks {
 		d.CapacityChecks = append(d.CapacityChecks, lab.PredictedCapacity{Placement: c.Placement, Users: c.Users,

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,12 +13,18 @@ import (
 // limits lists what the prediction does not model, what it assumes, and what it takes for known.
 func (a Answer) limits() []string {
 	q := a.Question
+	generator := ", the load generator"
+	if takes := q.site(SharedStores, nil).generator; takes > 0 {
+		generator = fmt.Sprintf("; the load generator shares the host and takes %s of CPU for an operation, as "+
+			"when the system was measured", seconds(takes))
+	}
 	all := []string{
 		"not modelled: caches that warm up, garbage collection beyond the metered one, locks, autoscalers, " +
-			"timeouts and retries, the load generator",
+			"timeouts and retries" + generator,
 		fmt.Sprintf("all units and stores share one host with %s; replicas share their work evenly",
 			cores(q.Cores)),
-		"times of calls are drawn independently of each other, and waiting does not depend on the load",
+		"times of calls are drawn independently of each other, and waiting does not depend on the load" +
+			a.storesAtRate(),
 		a.ratedCPU(),
 	}
 	if a.Hop != nil {
@@ -65,6 +72,15 @@ func (a Answer) capacityLimits() []string {
 	return []string{"no capacity of another placement was measured: those of the answer are not checked"}
 }
 
+// storesAtRate says how long stores take at the rate of the question.
+func (a Answer) storesAtRate() string {
+	if math.Abs(math.Log(a.Stores)) < 0.01 {
+		return ""
+	}
+	return fmt.Sprintf(", but at stores: at this rate they take %.2f times the time of the model, so that the "+
+		"system as it is responds as it was measured", a.Stores)
+}
+
 // ratedCPU says where the CPU times at the rate of the question come from.
 func (a Answer) ratedCPU() string {
 	q := a.Question
@@ -75,7 +91,7 @@ func (a Answer) ratedCPU() string {
 	}
 	first, last := all[0], all[len(all)-1]
 	text := fmt.Sprintf("CPU times follow the rate as they did in the system as it is, %s an operation at %g/s "+
-		"and %s at %g/s", seconds(first.Seconds), first.Rate, seconds(last.Seconds), last.Rate)
+		"and %s at %g/s", seconds(first.Value), first.Rate, seconds(last.Value), last.Rate)
 	switch {
 	case model.SameRate(q.Rate, first.Rate) || model.SameRate(q.Rate, last.Rate):
 	case q.Rate > last.Rate:

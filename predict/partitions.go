@@ -74,7 +74,10 @@ func Rank(ctx context.Context, q Question) (Ranking, error) {
 	if _, err := place(q.Model, apart, q.site(q.Change.Stores, r.Hop)); err != nil { // every call crosses
 		return r, err
 	}
-	asIs, err := place(q.rated(), q.Model.Units, q.site(SharedStores, r.Hop))
+	if r.Stores, err = q.storesAt(ctx, q.Model, q.Rate, r.Hop, q.Seed, q.Operations/2); err != nil {
+		return r, err
+	}
+	asIs, err := place(withStores(q.rated(), r.Stores), q.Model.Units, q.site(SharedStores, r.Hop))
 	if err != nil {
 		return r, err
 	}
@@ -187,7 +190,7 @@ func (r *Ranking) estimate(components []string) {
 func (r *Ranking) simulate(ctx context.Context) error {
 	q := r.Question
 	residual, _, _ := worst(r.Checks)
-	rated := q.rated()
+	rated := withStores(q.rated(), r.Stores)
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
 		units, at := q.Model.Units, q.site(SharedStores, r.Hop)

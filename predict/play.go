@@ -55,7 +55,13 @@ func (p placement) figures(r sim.Result) figures {
 			f.parts[i] += share * b.Parts[i]
 		}
 	}
-	for i, u := range r.Units {
+	busy, units := stats.Mean(r.Processors[0].Busy), r.Units
+	f.cores = busy
+	if last := len(units) - 1; p.generates {
+		f.cores -= stats.Mean(units[last].Cores)
+		units = units[:last]
+	}
+	for i, u := range units {
 		f.units = append(f.units, stats.Mean(u.Cores))
 		for part, seconds := range u.CPU {
 			f.cpuParts[part] += seconds / n
@@ -66,8 +72,7 @@ func (p placement) figures(r sim.Result) figures {
 		}
 	}
 	host := p.system.Processors[0].Cores
-	f.cores = stats.Mean(r.Processors[0].Busy)
-	f.use("the "+cores(host)+" of the host", f.cores/host)
+	f.use("the "+cores(host)+" of the host", busy/host)
 	for i, pool := range r.Pools {
 		f.use("the "+p.pools[i], stats.Mean(pool.Used)/float64(p.system.Pools[i].Size))
 	}

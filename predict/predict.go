@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict/sim"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -70,6 +71,10 @@ type Answer struct {
 	CPUCauses        []Cause
 	Checks           []Check
 	Limits           []string // what is not modelled
+	// Stores is the factor of the times at stores at the rate of the question, with which the simulation has the
+	// measured response time as it is. StoreFactor is that with which it has the measured capacity. 1: stores do
+	// not explain what was measured.
+	Stores, StoreFactor float64
 	// Capacity is the simulated capacity of the system as it is beside the measured one, by which those of the
 	// answer are corrected.
 	Capacity Compared
@@ -91,7 +96,18 @@ func (q Question) rated() model.Model { return q.Model.AtRate(q.Rate, q.Model.Ra
 func (q Question) used() float64 { return min(1, q.Rate*q.rated().CPU()/q.Cores) }
 
 // site returns where the answer places units.
-func (q Question) site(stores Stores, unknown *Hop) site { return site{q.Cores, stores, unknown} }
+func (q Question) site(stores Stores, unknown *Hop) site {
+	return q.siteWith(stores, unknown, q.Model.GeneratorAt(q.Rate))
+}
+
+// siteWith returns where units are placed beside a load generator that takes so much CPU time for an
+// operation. It shares no other host than that of the measurements.
+func (q Question) siteWith(stores Stores, unknown *Hop, generator float64) site {
+	if q.Cores != q.MeasuredCores {
+		generator = 0
+	}
+	return site{q.Cores, stores, unknown, generator}
+}
 
 // overloaded reports whether a simulation ended since the system cannot keep up.
 func overloaded(err error) bool {
@@ -109,7 +125,10 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 	if a.Hop == nil {
 		a.Hop = usualHop(q.rated())
 	}
-	rated := q.rated()
+	if a.Stores, err = q.storesAt(ctx, q.Model, q.Rate, a.Hop, q.Seed, q.Operations/2); err != nil {
+		return a, err
+	}
+	rated := withStores(q.rated(), a.Stores)
 	asIs, err := place(rated, rated.Units, q.site(SharedStores, a.Hop))
 	if err != nil {
 		return a, err
@@ -191,13 +210,21 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	if err != nil {
 		return fmt.Errorf("capacity: %w", err)
 	}
-	pairs, err := q.replicated(ctx, a.Units, a.Hop)
+	pairs, err := a.replicated(ctx)
 	if overloaded(err) {
 		a.Withheld = append(a.Withheld, fmt.Sprintf("within the errors of the model: %v", err))
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if low := min(most.low, changedMost.low); a.Capacity.Measured > 0 && q.Rate > MostUsed*low {
+		a.Withheld = append(a.Withheld, fmt.Sprintf("the capacity may be as low as %s, and %g/s is %.0f %% of it: "+
+			"beyond %.0f %% small errors of the model become large ones of its answers", figure.Amount(low, "1/s"),
+			q.Rate, 100*q.Rate/low, 100*MostUsed))
+		if !q.Always {
+			return nil
+		}
 	}
 	for _, side := range []struct {
 		placement
@@ -239,6 +266,8 @@ func (a *Answer) outcome(ctx context.Context, p placement, most bound, f figures
 	o.Cores = around(f.cores, pairs, func(p pair) float64 { return of(p).cores }, cpu)
 	o.Capacity = around(most.rate, pairs, func(p pair) float64 { return p.attainable(of(p)) },
 		max(cpu, a.worstCapacity()))
+	o.Capacity.Low *= most.low / most.rate
+	o.Capacity.High *= most.high / most.rate
 	for i, name := range p.units {
 		o.Units = append(o.Units, UnitUse{name, f.units[i]})
 	}

@@ -178,7 +178,7 @@ func TestStoresOfTheirOwn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := place(m, units, site{16, c.change.Stores, &Hop{}})
+			p, err := place(m, units, site{cores: 16, stores: c.change.Stores, unknown: &Hop{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,7 +266,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 		q.Model = model.Model{Units: []model.Unit{{Name: "a", Components: []string{"a"}, Replicas: 1}},
 			Operations: []model.Operation{{Weight: 1, Call: model.Call{Component: "a", Count: 1,
 				CPU: model.Summarise(values, model.Meter)}}}}
-		pairs, err := q.replicated(t.Context(), q.Model.Units, nil)
+		pairs, err := (&Answer{Question: q, Units: q.Model.Units, StoreFactor: 1}).replicated(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

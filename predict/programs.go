@@ -26,6 +26,8 @@ type site struct {
 	cores   float64 // of the host that all units share
 	stores  Stores
 	unknown *Hop // of calls for which the model has no hop
+	// generator is the CPU time per operation of a load generator that shares the host, in seconds.
+	generator float64
 }
 
 // placement is a system that can be simulated.
@@ -34,6 +36,8 @@ type placement struct {
 	units  []string  // names of the simulated units: those of the model, then stores that are servers
 	limits []float64 // in cores; 0: none
 	pools  []string  // what each pool is, for people
+	// generates is set if the last unit of the system is the load generator, which is none of units.
+	generates bool
 	// hops is how many calls of an operation go from one unit to another, in the mean.
 	hops float64
 }
@@ -72,7 +76,21 @@ func place(m model.Model, units []model.Unit, at site) (placement, error) {
 		weights = append(weights, o.Weight)
 	}
 	p.made.system.Loads = []sim.Load{{Weights: weights}}
+	if at.generator > 0 {
+		p.generate()
+	}
 	return p.made, nil
+}
+
+// generate lets the load generator work on the host beside each operation.
+func (p *programmer) generate() {
+	p.made.generates = true
+	unit := len(p.made.system.Units)
+	p.made.system.Units = append(p.made.system.Units, sim.Unit{})
+	works := p.once(sim.Work(unit, sim.Constant(p.generator), ownCPU, contention))
+	for i, o := range p.made.system.Operations {
+		p.made.system.Operations[i].Program = p.add(sim.Spawn(works), sim.Call(o.Program, 1))
+	}
 }
 
 // unit adds a unit to what is simulated and returns its index.

@@ -116,7 +116,7 @@ func (q Quantity) asIs(measured []model.Measurement, load model.Measurement, con
 	if i < 0 {
 		return nil, unmeasured(pooled, load)
 	}
-	if gap := MedianGap(pooled[i]); q.Metric.Quantile == 0.5 && gap.High > 2*gap.Low && gap.Low > 0 {
+	if gap := MedianGap(pooled[i]); q.Metric.Quantile == 0.5 && gap.wide() {
 		return nil, fmt.Sprintf("45 %% of the operations take %s at most and 55 %% take %s as it is: one in a "+
 			"hundred more or less of the short ones moves the median by far", seconds(gap.Low), seconds(gap.High))
 	}

@@ -164,8 +164,12 @@ func (a Answer) writeChecks(w io.Writer) {
 		}
 	}
 	if c := a.Capacity; c.Measured > 0 {
-		fmt.Fprintf(w, "  capacity as it is: simulated %s, measured %s (%+.1f %%): both are corrected by this\n",
-			figure.Amount(c.Predicted, "1/s"), figure.Amount(c.Measured, "1/s"), 100*c.Error())
+		stores := ""
+		if a.StoreFactor != 1 {
+			stores = fmt.Sprintf(" with stores that take %.2f times as long as at low load", a.StoreFactor)
+		}
+		fmt.Fprintf(w, "  capacity as it is: simulated %s%s, measured %s (%+.1f %%): both are corrected by this\n",
+			figure.Amount(c.Predicted, "1/s"), stores, figure.Amount(c.Measured, "1/s"), 100*c.Error())
 	}
 	for _, c := range a.CapacityChecks {
 		beyond, right := c.Capacity.Judge(MarginCapacity, Gap{})

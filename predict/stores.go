@@ -1,0 +1,122 @@
+package predict
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cleave-lab/cleave/model"
+)
+
+// withStores returns the model with times at stores that are multiplied with a factor.
+func withStores(m model.Model, factor float64) model.Model {
+	return m.Rewritten(func(c *model.Call) {
+		for i := range c.Visits {
+			c.Visits[i].Wait.Mean = time.Duration(factor * float64(c.Visits[i].Wait.Mean))
+		}
+	})
+}
+
+// storeFactor returns the factor of the times at stores, from low to high, with which a simulation gives the
+// measured rate. The times of the model are those of low load: a disk that is asked more often answers
+// faster, or slower. The factor is 1 if none explains the rate.
+func storeFactor(low, high float64, simulated func(factor float64) (float64, error), measured float64,
+) (float64, error) {
+	fastest, err := simulated(low)
+	slowest, slowErr := simulated(high)
+	if err = errors.Join(err, slowErr); err != nil || fastest <= measured || slowest >= measured {
+		return 1, err
+	}
+	for range 8 { // to some hundredths
+		factor := (low + high) / 2
+		rate, err := simulated(factor)
+		if err != nil {
+			return 1, err
+		}
+		if rate > measured {
+			low = factor
+		} else {
+			high = factor
+		}
+	}
+	return (low + high) / 2, nil
+}
+
+// storesAt returns the factor of the times at stores at a rate, by so many simulated operations. At a rate at
+// which the system was measured as it is, the simulation has the measured response time with it: the median,
+// or the mean if there is none or the median lies in a wide gap. Between two rates it is interpolated, and
+// without any it is 1. A factor above two is none: then the model lacks something else.
+func (q Question) storesAt(ctx context.Context, m model.Model, rate float64, unknown *Hop, seed uint64,
+	operations int,
+) (float64, error) {
+	measured := Pooled(m.Measured)
+	if q.leavesOut(rate) {
+		measured = slices.DeleteFunc(measured,
+			func(of model.Measurement) bool { return model.SameRate(of.Rate, rate) })
+	}
+	var known []model.Rated
+	for _, of := range nearest(measured, rate) {
+		factor, err := q.storesWhen(ctx, m, of, unknown, seed, operations)
+		if err != nil {
+			return 1, err
+		}
+		known = append(known, model.Rated{Rate: of.Rate, Value: factor})
+	}
+	if len(known) == 0 {
+		return 1, nil
+	}
+	return model.Interpolated(rate, known), nil
+}
+
+// nearest returns the measurements of the system as it is at a rate, or at the next rates below and above.
+func nearest(all []model.Measurement, rate float64) (nearest []model.Measurement) {
+	var below, above *model.Measurement
+	for i, of := range all {
+		switch {
+		case of.Placement != "" || of.Users > 0 || of.Time.Mean == 0 && of.Time.Quantiles["p50"] == 0:
+		case model.SameRate(of.Rate, rate):
+			return all[i : i+1]
+		case of.Rate < rate && (below == nil || of.Rate > below.Rate):
+			below = &all[i]
+		case of.Rate > rate && (above == nil || of.Rate < above.Rate):
+			above = &all[i]
+		}
+	}
+	for _, of := range []*model.Measurement{below, above} {
+		if of != nil {
+			nearest = append(nearest, *of)
+		}
+	}
+	return nearest
+}
+
+// storesWhen returns the factor of the times at stores with which the simulation has a measured response
+// time.
+func (q Question) storesWhen(
+	ctx context.Context, m model.Model, of model.Measurement, unknown *Hop, seed uint64, operations int,
+) (float64, error) {
+	measured := of.Time.Quantiles["p50"].Seconds()
+	ofMean := measured == 0 || MedianGap(of).wide() && of.Time.Mean > 0
+	if ofMean {
+		measured = of.Time.Seconds()
+	}
+	rated, at := m.AtRate(of.Rate, m.RatedCPU()),
+		site{q.MeasuredCores, SharedStores, unknown, m.GeneratorAt(of.Rate)}
+	return storeFactor(0, 2, func(factor float64) (float64, error) {
+		placed, err := place(withStores(rated, factor), m.Units, at)
+		if err != nil {
+			return 0, err
+		}
+		f, err := placed.play(ctx, of.Rate, operations, seed)
+		switch {
+		case overloaded(err):
+			return 0, nil
+		case err != nil:
+			return 0, err
+		case ofMean:
+			return 1 / f.mean, nil
+		}
+		return 1 / f.median, nil
+	}, 1/measured)
+}
