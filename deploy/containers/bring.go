@@ -16,7 +16,7 @@ import (
 // Brought is a copy of a file or a folder of this host for a container on a node of a user's cluster.
 type Brought struct {
 	Path       string // in the container
-	Folder     bool   // it is a folder; its files are Brought, too
+	Folder     bool   // it is a folder; each of its files is a Brought of its own
 	Executable bool
 	Data       []byte
 }
@@ -28,8 +28,8 @@ const (
 	maxBroughtFiles = 64
 )
 
-// Bring returns copies of the files and folders of this host that a described container has mounted. It fails
-// if they are too many or too large.
+// Bring returns copies of the files and folders of this host that a described container mounts. It fails if
+// they are too many or too large.
 func Bring(spec lab.UnitSpec) ([]Brought, error) {
 	var all []Brought
 	for _, m := range spec.Container.Mounts {
@@ -57,12 +57,13 @@ func Bring(spec lab.UnitSpec) ([]Brought, error) {
 		}
 	}
 	if size > maxBrought || files > maxBroughtFiles {
-		return all, errTooMuch
+		return nil, errTooMuch
 	}
 	return all, nil
 }
 
-// readMount returns copies of the files and folders in a mount.
+// readMount returns copies of the files and folders in a mount. It stops at the limits: the mount could be a
+// whole file system.
 func readMount(m lab.ContainerMount) (all []Brought, err error) {
 	source, err := filepath.EvalSymlinks(m.Source)
 	if err != nil {
@@ -78,18 +79,18 @@ func readMount(m lab.ContainerMount) (all []Brought, err error) {
 			return err
 		}
 		one := Brought{Path: path.Join(m.Target, filepath.ToSlash(below)), Folder: entry.IsDir()}
-		about, err := entry.Info()
+		info, err := entry.Info()
 		switch {
 		case err != nil:
 			return err
-		case !one.Folder && !about.Mode().IsRegular():
+		case !one.Folder && !info.Mode().IsRegular():
 			return fmt.Errorf("%s is neither a file nor a folder", at)
 		case !one.Folder:
-			size, files = size+about.Size(), files+1
+			size, files = size+info.Size(), files+1
 			if size > maxBrought || files > maxBroughtFiles {
 				return errTooMuch
 			}
-			one.Executable = about.Mode()&0o100 != 0
+			one.Executable = info.Mode()&0o100 != 0
 			one.Data, err = os.ReadFile(at)
 		}
 		all = append(all, one)
@@ -101,8 +102,8 @@ func readMount(m lab.ContainerMount) (all []Brought, err error) {
 var errTooMuch = fmt.Errorf("at most %d files with %d KiB in all are brought to nodes", maxBroughtFiles,
 	maxBrought>>10)
 
-// checkDescribed returns why a described container cannot run there. users maps the volumes seen so far to
-// their units.
+// checkDescribed returns why a described container cannot run on the cluster's nodes. users maps the volumes
+// seen so far to their units.
 func (u UserCluster) checkDescribed(spec lab.UnitSpec, users map[string]string) error {
 	refuse := func(format string, args ...any) error {
 		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s", spec.Name, fmt.Sprintf(format, args...))}
@@ -116,7 +117,7 @@ func (u UserCluster) checkDescribed(spec lab.UnitSpec, users map[string]string) 
 		if m.Kind != lab.MountVolume || m.Source == "" {
 			continue
 		}
-		const named = "volume " // no unit's folder begins so
+		const named = "volume " // keeps these apart from the folders of units, which have no space
 		if other := users[named+m.Source]; other != "" {
 			problems = append(problems, refuse("shares the volume %s with %s, and %s of %s have no common folder: "+
 				"leave one of them out, or use the private %s", m.Source, other, u.Units, u.Name, u.Ours))

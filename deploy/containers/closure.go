@@ -18,7 +18,8 @@ import (
 
 // imageOf makes an image of programs of this host with everything that they need, for nodes that do not have
 // this host's folders: the files of their Debian packages and of packages of the same source, the libraries
-// that these are linked with, and what scripts call. beside are paths of programs of ours.
+// that these are linked with, and what scripts call. beside are paths of further programs of ours. It returns
+// what Image returns.
 func imageOf(programs []string, beside ...string) (config, layer []byte, err error) {
 	files, err := closure(programs)
 	if err != nil {
@@ -41,7 +42,7 @@ func imageOf(programs []string, beside ...string) (config, layer []byte, err err
 	return config, root.Bytes(), err
 }
 
-// closure returns the paths, below /usr and /etc, of all files that programs need.
+// closure returns the sorted paths, below /usr and /etc, of all files that programs need.
 func closure(programs []string) ([]string, error) {
 	packages := []string{"tzdata"}
 	for _, program := range programs {
@@ -114,19 +115,20 @@ func sameSource(packages []string) ([]string, error) {
 	return related, nil
 }
 
-// librariesOf returns what the loader finds for programs and libraries, and the loader itself.
+// librariesOf returns the paths of the libraries that programs and libraries are linked with, and of the
+// loader.
 func librariesOf(linked []string) ([]string, error) {
 	if len(linked) == 0 {
 		return nil, nil
 	}
-	said, err := exec.Command("ldd", linked...).Output() // it fails if one of them is static
+	listed, err := exec.Command("ldd", linked...).Output() // it fails if one of them is static
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
 		return nil, err
 	}
 	var all []string
 	for _, match := range regexp.MustCompile(`(?m)^\s+(?:\S+ => )?(/\S+) \(0x`).
-		FindAllStringSubmatch(string(said), -1) {
+		FindAllStringSubmatch(string(listed), -1) {
 		if path := inUsr(match[1]); !slices.Contains(all, path) {
 			all = append(all, path)
 		}
@@ -134,7 +136,8 @@ func librariesOf(linked []string) ([]string, error) {
 	return all, nil
 }
 
-// inUsr returns a path below /usr for one that leads there through the links /bin, /lib, /lib64 and /sbin.
+// inUsr returns the path below /usr of a file that is reached through one of the links /bin, /lib, /lib64 and
+// /sbin, and any other path as it is.
 func inUsr(path string) string {
 	for _, folder := range []string{"/bin/", "/lib/", "/lib64/", "/sbin/"} {
 		if strings.HasPrefix(path, folder) {
@@ -144,7 +147,7 @@ func inUsr(path string) string {
 	return path
 }
 
-// belongsInImage reports whether a file is of use in a container: it is no documentation or translation.
+// belongsInImage reports whether a file is below /usr or /etc and is neither documentation nor translation.
 func belongsInImage(path string) bool {
 	if !strings.HasPrefix(path, "/usr/") && !strings.HasPrefix(path, "/etc/") {
 		return false
@@ -153,7 +156,7 @@ func belongsInImage(path string) bool {
 		func(folder string) bool { return strings.HasPrefix(path, "/usr/share/"+folder+"/") })
 }
 
-// isELF reports whether a file is a program or a library, and no script.
+// isELF reports whether a file is a compiled program or a library.
 func isELF(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -184,8 +187,9 @@ func writeAs(archive *tar.Writer, path string, mode int64, text []byte) error {
 	return err
 }
 
-// writeFile writes a file of this host, or a link, to the archive at its path. It writes libraries in the
-// place of links to them, and leaves out what only root may read.
+// writeFile writes a file of this host, or a link, to the archive at its path. It replaces links to
+// libraries by the libraries, whose files may be left out otherwise, and leaves out what only root may
+// read.
 func writeFile(archive *tar.Writer, path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -195,6 +199,7 @@ func writeFile(archive *tar.Writer, path string) error {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		to, err := os.Readlink(path)
 		target, missing := os.Stat(path)
+		// a link that leads nowhere, to a folder or to another name of a program stays a link
 		if err != nil || missing != nil || target.IsDir() || !strings.Contains(filepath.Base(path), ".so") {
 			return errors.Join(err, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name,
 				Linkname: to, Mode: 0o777}))

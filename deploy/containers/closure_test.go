@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
-// TestAProgramWithAllThatItNeeds runs from its image alone.
+// TestAProgramWithAllThatItNeeds checks that a program runs from its image alone.
 func TestAProgramWithAllThatItNeeds(t *testing.T) {
 	for _, program := range []string{"dpkg-query", "ldd", "sed"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -52,7 +52,7 @@ func TestAProgramWithAllThatItNeeds(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(filepath.Join(root, "usr/share/doc")); err == nil {
-		t.Error("what nobody reads is in the image")
+		t.Error("documentation is in the image")
 	}
 	if os.Geteuid() == 0 { // only root can change its root
 		if out, err := exec.Command("chroot", root, "/usr/bin/sed", "--version").CombinedOutput(); err != nil ||

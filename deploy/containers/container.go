@@ -14,38 +14,38 @@ import (
 
 // Container describes the container of a unit beside its image, in the terms of no platform.
 type Container struct {
-	// ContainerSpec describes the container: as the unit does itself, or, for units of ours and programs of this
-	// host, as Trial.Describe does. Trial also says where its volumes and files come from.
+	// ContainerSpec is that of a described unit, with its mounts resolved, or else one that Trial.Describe makes
+	// for a unit of ours or a program of this host.
 	lab.ContainerSpec
-	Token string // by which its unit knows the conductor
+	Token string // by which its unit authenticates the conductor
 }
 
-// Run returns the command of the container, in the place of the image's, and its arguments.
+// Run returns the command that replaces the image's entrypoint (none: it does not), and the arguments.
 func (c Container) Run() (command, args []string) {
-	if len(c.Entrypoint) == 1 && c.Entrypoint[0] == "" {
+	if len(c.Entrypoint) == 1 && c.Entrypoint[0] == "" { // so Docker says that there is no entrypoint
 		return c.Command, nil
 	}
 	return c.Entrypoint, c.Command
 }
 
 // Describe returns the description of a unit's container. control is the address at which the unit waits for
-// its conductor; "" if it does not. The Token must be in no description that others can read.
+// its conductor; "" if it does not. Callers must keep the Token out of descriptions that others can read.
 func (t Trial) Describe(spec lab.UnitSpec, control string) (c Container, err error) {
 	if spec.Container != nil {
 		c.ContainerSpec = *spec.Container
 		c.Mounts, err = t.describedMounts(spec)
 		return c, err
 	}
-	c.ReadOnly = spec.Image == "" // nobody knows what an image of the user's needs
+	c.ReadOnly = spec.Image == "" // a user's image may need to write anywhere
 	switch {
 	case Unprivileged(spec):
 		uid, gid := serverUser()
 		c.confine()
 		c.User = user(uid, gid)
-	case spec.Foreign && spec.Image == "": // nor what a program of the user's does, which writes into its folder
+	case spec.Foreign && spec.Image == "": // a user's program keeps its capabilities, and writes into its folder
 		c.User = user(os.Geteuid(), os.Getegid())
-	case spec.Image == "":
-		c.confine("DAC_OVERRIDE")
+	case spec.Image == "": // a unit of ours runs as root
+		c.confine("DAC_OVERRIDE") // without it root could not use the folders of a conductor that is not root
 	}
 	c.Mounts = t.mounts(spec)
 	if spec.Foreign && spec.Image == "" {
@@ -67,15 +67,17 @@ func (t Trial) Describe(spec lab.UnitSpec, control string) (c Container, err err
 	return c, err
 }
 
-// confine takes all capabilities but these from a container, and forbids it to get new privileges.
+// confine drops all capabilities of a container except these, and denies it new privileges.
 func (c *Container) confine(capabilities ...string) {
 	c.CapDrop, c.CapAdd, c.SecurityOpt = []string{"ALL"}, capabilities, []string{"no-new-privileges"}
 }
 
+// user returns a user in the form that container engines read, such as "1000:1000".
 func user(uid, gid int) string { return fmt.Sprintf("%d:%d", uid, gid) }
 
-// mounts returns what the container of a unit has of this host, at the same paths: its volume, what it shares
-// with others, and what it may only read. A container with a read-only root has a /tmp of its own.
+// mounts returns the mounts of a unit's container: folders of this host at the same paths, which are its
+// volume, those that it shares with others and those that it may only read, and a /tmp in memory if its
+// root is read-only.
 func (t Trial) mounts(spec lab.UnitSpec) (all []lab.ContainerMount) {
 	add := func(readOnly bool, paths ...string) {
 		for _, path := range paths {
@@ -94,14 +96,14 @@ func (t Trial) mounts(spec lab.UnitSpec) (all []lab.ContainerMount) {
 	switch {
 	case spec.Foreign:
 		add(true, append([]string{"/usr", "/etc"}, spec.Reads...)...)
-	case len(spec.Cores) > 0: // a program of this host begins it: bound
+	case len(spec.Cores) > 0: // taskset starts it, a program of this host: see bound
 		add(true, "/usr")
 	}
 	return append(all, lab.ContainerMount{Kind: lab.MountMemory, Target: "/tmp"})
 }
 
-// bound returns the command that starts a container's command on the processors of its unit: at their start
-// runtimes ask how many processors there are, and must find these alone.
+// bound returns a command that binds itself to the processors of a unit and then runs the given one. The
+// binding must come first: runtimes count their processors once, at their start.
 func bound(spec lab.UnitSpec, command []string) ([]string, error) {
 	processors, err := launch.Processors(spec.Cores)
 	if err != nil || len(processors) == 0 {

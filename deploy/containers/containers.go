@@ -1,6 +1,6 @@
 // Package containers has what all deployers of containers share, whatever runs them:
 // which units of a layout are containers, the image of a unit program, the programs of
-// this host that a container can run, and what a container is told of its trial.
+// this host that a container can run, and the environment of a container.
 //
 // It speaks to no daemon and no cluster.
 //
@@ -22,10 +22,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Part splits a layout into what runs in containers, the servers apart, and the rest.
+// Part splits a layout into the servers and the other units that run in containers, and the rest, whose units
+// are processes of this host.
 func Part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layout) {
 	rest = layout
-	rest.Units, rest.Prepare, rest.Links = nil, nil, nil // which are the nodes' of the containers
+	rest.Units, rest.Prepare, rest.Links = nil, nil, nil // preparations and links belong to the containers
 	for _, spec := range layout.Units {
 		switch {
 		case spec.Server != nil:
@@ -39,8 +40,8 @@ func Part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layou
 	return servers, containers, rest
 }
 
-// Parts splits a layout into parts. If the nodes are not ours (isRemote), the conductor's programs run there,
-// too, and start last.
+// Parts splits a layout for fleet. On nodes that are not ours (isRemote) the conductor's programs run in
+// containers, too, and start last.
 func Parts(layout lab.Layout, isRemote bool) fleet.Parts {
 	servers, contained, rest := Part(layout)
 	p := fleet.Parts{Units: append(servers, contained...), Prepare: layout.Prepare, Rest: rest}
@@ -50,8 +51,8 @@ func Parts(layout lab.Layout, isRemote bool) fleet.Parts {
 	return p
 }
 
-// CheckBeside refuses nodes for units that are processes of this host beside containers: its
-// networks of hosts do not lead to these.
+// CheckBeside refuses units that are placed on a node though they are processes of this host beside
+// containers: the networks of nodes made for processes do not lead to containers.
 func CheckBeside(rest lab.Layout) error {
 	var problems []error
 	for _, spec := range rest.Units {
@@ -65,7 +66,7 @@ func CheckBeside(rest lab.Layout) error {
 }
 
 // CheckServices refuses services that units outside the network of this host cannot
-// reach. than says which deployment can.
+// reach. than names the deployments that can.
 func CheckServices(services []lab.ServiceSpec, than string) error {
 	var problems []error
 	for _, spec := range services {
@@ -78,7 +79,8 @@ func CheckServices(services []lab.ServiceSpec, than string) error {
 	return errors.Join(problems...)
 }
 
-// CheckFolders refuses services that are folders of this host, for places that do not have these.
+// CheckFolders refuses services that are folders of this host; places names the nodes that lack these
+// folders.
 func CheckFolders(services []lab.ServiceSpec, places string) error {
 	var problems []error
 	for _, spec := range services {
@@ -91,17 +93,17 @@ func CheckFolders(services []lab.ServiceSpec, places string) error {
 	return errors.Join(problems...)
 }
 
-// nobody is a user of every Linux who owns nothing.
+// nobody is a user and group of every Linux that owns nothing.
 const nobody = 65534
 
-// Unprivileged reports whether a unit is a program of this host that runs as serverUser, without any power of
-// root: its container has this host's /etc. A command of the user's, which has a folder, writes there.
+// Unprivileged reports whether a unit is a program of this host that runs as serverUser without capabilities,
+// since its container has this host's /etc. A user's command, which has a folder, does not: it writes there.
 func Unprivileged(spec lab.UnitSpec) bool {
 	return spec.Server != nil || spec.Foreign && spec.Image == "" && spec.Dir == ""
 }
 
-// serverUser returns the user of servers and other programs of this host in containers: ours, or nobody where
-// that is root, which some of them refuse.
+// serverUser returns the user of servers and other programs of this host in containers: the conductor's, or
+// nobody if that is root, as which some servers refuse to run.
 func serverUser() (uid, gid int) {
 	if os.Geteuid() != 0 {
 		return os.Geteuid(), os.Getegid()
@@ -109,33 +111,34 @@ func serverUser() (uid, gid int) {
 	return nobody, nobody
 }
 
-// giveTo lets serverUser have a volume. Nobody else gets in: the trial's
-// folder above it stays ours.
-func giveTo(volume string) error {
+// chownToServer makes serverUser the owner of a volume. Other users do not reach it: the
+// trial's folder above it stays ours.
+func chownToServer(volume string) error {
 	uid, gid := serverUser()
 	return filepath.WalkDir(volume, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, uid, gid))
 	})
 }
 
-// MakeVolume makes the folder that a unit gets, for whoever its container runs as.
+// MakeVolume makes the folder of a unit, for the user of its container. endpoints fill placeholders of its
+// files.
 func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
 	err := fleet.MakeVolume(dir, spec, endpoints)
 	switch {
 	case err != nil:
 		return err
 	case Unprivileged(spec):
-		return giveTo(fleet.Volume(dir, spec))
+		return chownToServer(fleet.Volume(dir, spec))
 	case spec.Container != nil:
 		return writeMounts(dir, spec)
-	case spec.Image != "": // that says it; the trial's folder above is ours
+	case spec.Image != "": // the image chooses the user; others do not get into the trial's folder above
 		return os.Chmod(fleet.Volume(dir, spec), 0o777)
 	}
 	return nil
 }
 
-// MakeMemory makes the memory that all units share, as a file of the trial's folder:
-// containers inherit no descriptors. It returns its path, or "" where none is asked for.
+// MakeMemory makes the memory that all units share, as a file in the trial's folder,
+// because containers inherit no descriptors. It returns its path; "" if size is 0.
 func MakeMemory(dir string, size int64) (string, error) {
 	if size == 0 {
 		return "", nil
@@ -153,18 +156,18 @@ type Trial struct {
 	Label  string // of the conductor
 	Dir    string // the trial's folder, which they see at the same path
 	Memory string // see MakeMemory
-	Binds  bool   // whether commands begin on their processors: the platform cannot be told them
-	// VolumesInDir: volumes of descriptions are folders below Dir, which all nodes see alike, and a shared
-	// memory of its own size is one more mount.
+	Binds  bool   // commands bind themselves to their processors, because the platform cannot
+	// VolumesInDir says that volumes of described units are folders below Dir, which all nodes see alike, and
+	// that a ShmSize becomes a mount.
 	VolumesInDir bool
-	// Apart: the nodes see nothing of Dir. Volumes of descriptions are the containers' own, and files of this
-	// host come as Bring returns them.
+	// Apart says that the nodes see nothing of Dir. Volumes of described units are the containers' own, and
+	// Bring copies files of this host.
 	Apart bool
 	// Endpoints are the addresses as the containers see them.
 	Endpoints map[string]lab.Endpoint
 }
 
-// Environment returns all that a unit gets.
+// Environment returns the complete environment of a unit, values by name.
 func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 	all := map[string]string{}
 	if t.Memory != "" {
@@ -174,7 +177,7 @@ func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 	return all
 }
 
-// assigned returns the values of variables by their names.
+// assigned returns the values of variables, such as "GOGC=off", by their names.
 func assigned(environment []string) map[string]string {
 	all := map[string]string{}
 	for _, variable := range environment {
@@ -184,10 +187,10 @@ func assigned(environment []string) map[string]string {
 	return all
 }
 
-// visibleEnvironment returns the environment that a container has itself. Of a foreign unit that is all; a
-// unit of ours finds its own in a file of its volume, so that no description of the container shows it,
-// but for what Go's runtime reads before the unit can. Where it waits for its conductor, at the
-// address control, the file holds the token that is returned, too.
+// visibleEnvironment returns the environment in the description of a container. For a foreign unit that is
+// all of it. A unit of ours reads its environment from a file of its volume, so that no description shows
+// it; visible are the file's path and what Go's runtime reads before the unit can. If the unit waits for
+// its conductor at the address control, visibleEnvironment makes the token, which the file holds, too.
 func (t Trial) visibleEnvironment(
 	spec lab.UnitSpec, control string,
 ) (environment map[string]string, token string, err error) {
@@ -213,7 +216,8 @@ func (t Trial) visibleEnvironment(
 	return environment, token, fleet.WriteToVolume(volume, file, text)
 }
 
-// Command returns what the container of a unit runs.
+// Command returns the command line of a unit's container: for a unit of an image only the arguments, which
+// the image's own command gets.
 func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	volume, command := fleet.Volume(t.Dir, spec), []string{programInImage}
 	if !spec.Foreign {
@@ -224,7 +228,7 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	}
 	switch {
 	case spec.Image != "":
-		command = nil // the image says what it is
+		command = nil // the image has its own
 	case spec.Program != "":
 		var err error
 		if command[0], err = programOf(spec); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestAnImageIsTheSameOnAllNodes: what its name is, is not part of it.
+// TestAnImageIsTheSameOnAllNodes checks that the id of an image does not depend on its name.
 func TestAnImageIsTheSameOnAllNodes(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "unit")
 	deploytest.Must(t, os.WriteFile(program, []byte("program"), 0o755))
@@ -35,7 +35,7 @@ func TestAnImageIsTheSameOnAllNodes(t *testing.T) {
 	}
 }
 
-func TestPartTellsContainersFromTheRest(t *testing.T) {
+func TestPartSeparatesContainersFromTheRest(t *testing.T) {
 	servers, contained, rest := Part(lab.Layout{Lead: "load", Units: []lab.UnitSpec{
 		{Name: "front"}, {
 			Name:     "store",
@@ -52,16 +52,17 @@ func TestPartTellsContainersFromTheRest(t *testing.T) {
 	}
 }
 
-// TestWhatRunsBesideContainersIsOnNoNode since nodes of this host do not lead to them.
-func TestWhatRunsBesideContainersIsOnNoNode(t *testing.T) {
+// TestProcessesBesideContainersAreOnNoNode checks that CheckBeside refuses a node for them.
+func TestProcessesBesideContainersAreOnNoNode(t *testing.T) {
 	rest := lab.Layout{Units: []lab.UnitSpec{{Name: "generator"}}}
 	deploytest.NoError(t, CheckBeside(rest))
 	rest.Units[0].Node = "load"
 	deploytest.Says(t, CheckBeside(rest), "unit generator is placed on load")
 }
 
-// TestPortsThatNothingLeadsTo are refused with what to do.
-func TestPortsThatNothingLeadsTo(t *testing.T) {
+// TestForwardedPorts checks that CheckPorts refuses a port that would be forwarded to another, and says
+// what to do.
+func TestForwardedPorts(t *testing.T) {
 	ports := []lab.ContainerPort{{Port: 81, Target: 81}}
 	units := []lab.UnitSpec{{Name: "web", Runnable: lab.Runnable{Container: &lab.ContainerSpec{Ports: ports}}}}
 	deploytest.NoError(t, CheckPorts(units))
@@ -70,8 +71,8 @@ func TestPortsThatNothingLeadsTo(t *testing.T) {
 		"deploy with docker-bridge")
 }
 
-// TestVisibleEnvironment: a description of a container shows nothing of what a unit of ours is told but where
-// that is, and what Go's runtime reads before the unit can.
+// TestVisibleEnvironment checks that the description of a container shows nothing of the environment of a
+// unit of ours except the path of its file and what Go's runtime reads before the unit can.
 func TestVisibleEnvironment(t *testing.T) {
 	trial := Trial{Label: "label", Dir: t.TempDir(), Endpoints: map[string]lab.Endpoint{}}
 	spec := lab.UnitSpec{
@@ -79,22 +80,22 @@ func TestVisibleEnvironment(t *testing.T) {
 		Runnable: lab.Runnable{Env: []string{"GOGC=off", "GOMAXPROCS=1", "PASSWORD=secret"}},
 	}
 	deploytest.Must(t, MakeVolume(trial.Dir, spec, trial.Endpoints))
-	given, token, err := trial.visibleEnvironment(spec, "198.18.0.9:8080")
+	visible, token, err := trial.visibleEnvironment(spec, "198.18.0.9:8080")
 	deploytest.Must(t, err)
-	path := given[lab.EnvironmentVariable]
+	path := visible[lab.EnvironmentVariable]
 	if want := map[string]string{lab.EnvironmentVariable: path, "GOGC": "off",
-		"GOMAXPROCS": "1"}; !maps.Equal(given, want) {
-		t.Errorf("the container has %v, want %v", given, want)
+		"GOMAXPROCS": "1"}; !maps.Equal(visible, want) {
+		t.Errorf("the container has %v, want %v", visible, want)
 	}
 	text, err := os.ReadFile(path)
 	var all map[string]string
 	if err = errors.Join(err, json.Unmarshal(text, &all)); err != nil || token == "" ||
 		all[lab.TokenVariable] != token || all["PASSWORD"] != "secret" || all["GOGC"] != "off" {
-		t.Errorf("the unit is told %s (%v), want all that it has, and the token %q", text, err, token)
+		t.Errorf("the file has %s (%v), want the whole environment, and the token %q", text, err, token)
 	}
 	spec.Foreign = true
-	given, token, err = trial.visibleEnvironment(spec, "")
-	if err != nil || token != "" || given["PASSWORD"] != "secret" {
-		t.Errorf("a foreign unit has %v and the token %q (%v)", given, token, err)
+	visible, token, err = trial.visibleEnvironment(spec, "")
+	if err != nil || token != "" || visible["PASSWORD"] != "secret" {
+		t.Errorf("a foreign unit has %v and the token %q (%v)", visible, token, err)
 	}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Aliases returns the names by which others find a unit that its Container describes: replicas have the same.
+// Aliases returns the names by which others find a described unit, one with a Container. Replicas of a unit
+// have the same names.
 func Aliases(spec lab.UnitSpec) []string {
 	if spec.Container == nil {
 		return nil
@@ -24,14 +25,14 @@ func Aliases(spec lab.UnitSpec) []string {
 	return append([]string{cmp.Or(spec.Group, spec.Name)}, spec.Container.Names...)
 }
 
-// Lack is something that a platform cannot give to containers.
+// Lack is something that a platform cannot give to a container.
 type Lack struct {
-	Asked bool // whether one asks for it
-	What  string
+	Asked bool   // whether the container asks for it
+	What  string // completes "unit web has ..."
 }
 
-// CheckDescribed refuses units whose containers ask for what their platform does not have; it says which that
-// is.
+// CheckDescribed returns an error that lists, for each described unit, what its container asks for and the
+// platform cannot give it. lacks returns what the platform lacks.
 func CheckDescribed(platform string, units []lab.UnitSpec, lacks func(lab.UnitSpec) []Lack) error {
 	var problems []error
 	for _, spec := range units {
@@ -39,9 +40,9 @@ func CheckDescribed(platform string, units []lab.UnitSpec, lacks func(lab.UnitSp
 			continue
 		}
 		var asked []string
-		for _, one := range append(lacks(spec), lackedAlways(spec)...) {
-			if one.Asked {
-				asked = append(asked, one.What)
+		for _, lack := range append(lacks(spec), lackedAlways(spec)...) {
+			if lack.Asked {
+				asked = append(asked, lack.What)
 			}
 		}
 		if len(asked) > 0 {
@@ -52,7 +53,7 @@ func CheckDescribed(platform string, units []lab.UnitSpec, lacks func(lab.UnitSp
 	return errors.Join(problems...)
 }
 
-// CheckPorts refuses units that are called at other ports than they listen on.
+// CheckPorts refuses described units that are called at other ports than they listen on.
 func CheckPorts(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
@@ -70,7 +71,7 @@ func CheckPorts(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// lackedAlways returns what no node that Cleave makes can give to a container.
+// lackedAlways returns what no node of a private cluster can give to a container.
 func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
 	c := spec.Container
 	lacks = []Lack{{c.Privileged, "privileged"}, {c.HostPID, "the processes of this host (pid: host)"}}
@@ -84,8 +85,8 @@ func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
 		if _, err := SizeOf(m); err != nil {
 			lacks = append(lacks, Lack{true, fmt.Sprintf("a file system in memory with the options %q", m.Options)})
 		}
-		for _, own := range []string{"/run", "/var/run", "/var/lib", "/var/log", "/proc", "/sys", "/dev"} {
-			if m.Kind == lab.MountBind && (m.Source == own || strings.HasPrefix(m.Source, own+"/")) {
+		for _, state := range []string{"/run", "/var/run", "/var/lib", "/var/log", "/proc", "/sys", "/dev"} {
+			if m.Kind == lab.MountBind && (m.Source == state || strings.HasPrefix(m.Source, state+"/")) {
 				lacks = append(lacks, Lack{true, m.Source + " of this host"})
 			}
 		}
@@ -93,7 +94,8 @@ func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
 	return lacks
 }
 
-// SizeOf returns how much a file system in memory may hold, in bytes; 0: it does not say.
+// SizeOf returns the size of a file system in memory, in bytes; 0 if the mount gives none. It is an error
+// if the mount has other options.
 func SizeOf(m lab.ContainerMount) (int64, error) {
 	if m.Kind != lab.MountMemory || m.Options == "" {
 		return 0, nil
@@ -109,15 +111,16 @@ func SizeOf(m lab.ContainerMount) (int64, error) {
 	return int64(bytes), err
 }
 
-// written returns the folder, or the file, that a mount with files has on this host.
-func written(dir string, spec lab.UnitSpec, mount int) string {
+// pathOfFiles returns the path on this host of the folder, or the single file, that writeMounts writes for a
+// mount with files. mount is its index.
+func pathOfFiles(dir string, spec lab.UnitSpec, mount int) string {
 	folder := filepath.Join(fleet.Volume(dir, spec), "mount-"+strconv.Itoa(mount))
 	return filepath.Join(folder, spec.Container.Mounts[mount].Source)
 }
 
-// describedMounts returns what a container that its spec describes has mounted, with files that the spec has
-// written down as those of this host, and without those of this host on nodes apart. It makes the folders of
-// volumes.
+// describedMounts returns the mounts of a described container. Files that the spec contains become files of
+// this host; on nodes apart they are left out, as are mounts of this host's folders, since Bring copies
+// them. It makes the folders of volumes.
 func (t Trial) describedMounts(spec lab.UnitSpec) (all []lab.ContainerMount, err error) {
 	for i, m := range spec.Container.Mounts {
 		switch {
@@ -126,14 +129,14 @@ func (t Trial) describedMounts(spec lab.UnitSpec) (all []lab.ContainerMount, err
 		case t.Apart && m.Kind == lab.MountVolume:
 			m.Source = ""
 		case m.Kind == lab.MountFiles:
-			m = lab.ContainerMount{Kind: lab.MountBind, Source: written(t.Dir, spec, i), Target: m.Target,
+			m = lab.ContainerMount{Kind: lab.MountBind, Source: pathOfFiles(t.Dir, spec, i), Target: m.Target,
 				ReadOnly: true}
 		case m.Kind == lab.MountLeaves:
 			m = lab.ContainerMount{Kind: lab.MountBind, Target: m.Target,
 				Source: filepath.Join(fleet.Volume(t.Dir, spec), spec.Leaves)}
 			err = makeFolder(m.Source)
 		case m.Kind == lab.MountVolume && t.VolumesInDir:
-			// No unit is called like the folder above.
+			// No unit has a "+" in its name, so no unit's folder is in the way.
 			m.Source = filepath.Join(t.Dir, "volumes+", cmp.Or(m.Source, spec.Name+"+"+strconv.Itoa(i)))
 			err = makeFolder(m.Source)
 		}
@@ -149,8 +152,8 @@ func (t Trial) describedMounts(spec lab.UnitSpec) (all []lab.ContainerMount, err
 	return all, nil
 }
 
-// makeFolder makes the folder of a volume, unless it is there, for everybody: the image says as whom it
-// writes there.
+// makeFolder makes the folder of a volume, unless it is there. Everybody may write to it, because the image
+// chooses the user of its processes.
 func makeFolder(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -162,7 +165,8 @@ func makeFolder(path string) error {
 	return errors.Join(err, os.Chmod(path, 0o777))
 }
 
-// writeMounts writes the files of mounts that have some, for everybody to read.
+// writeMounts writes the files that mounts contain to a unit's folder, for everybody to read: the image
+// chooses the user of its processes.
 func writeMounts(dir string, spec lab.UnitSpec) error {
 	dir = fleet.Volume(dir, spec)
 	for i, m := range spec.Container.Mounts {

@@ -16,9 +16,9 @@ import (
 // programInImage is the path of the unit program in an image.
 const programInImage = "/unit"
 
-// WriteImage writes the root file system of an image as a tar archive: the unit program at a path (empty:
-// none), the links of a merged /usr for programs of this host, and the further programs beside, at the top.
-// The same programs give the same bytes.
+// WriteImage writes the root file system of an image as a tar archive: the unit program (its path may be
+// empty), the links of a merged /usr for programs of this host, and further programs of ours, beside, in the
+// root folder. The same programs give the same bytes.
 func WriteImage(to io.Writer, program string, beside ...string) error {
 	archive := tar.NewWriter(to)
 	err := errors.Join(writeFolders(archive), writeBeside(archive, beside))
@@ -31,7 +31,7 @@ func WriteImage(to io.Writer, program string, beside ...string) error {
 	return archive.Close()
 }
 
-// writeFolders writes what every image has: folders, and the links of a merged /usr.
+// writeFolders writes the folders of every image, and the links of a merged /usr.
 func writeFolders(archive *tar.Writer) error {
 	for _, folder := range []string{"usr/", "etc/", "tmp/"} {
 		if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755}); err != nil {
@@ -47,7 +47,7 @@ func writeFolders(archive *tar.Writer) error {
 	return nil
 }
 
-// writeBeside writes further programs of ours at the top of the archive.
+// writeBeside writes further programs of ours to the root folder of the archive.
 func writeBeside(archive *tar.Writer, programs []string) error {
 	for _, path := range programs {
 		if err := writeProgram(archive, filepath.Base(path), path); err != nil {
@@ -57,7 +57,7 @@ func writeBeside(archive *tar.Writer, programs []string) error {
 	return nil
 }
 
-// writeProgram writes the program at a path to the archive, under a name.
+// writeProgram writes the program at a path of this host to the archive under a name.
 func writeProgram(archive *tar.Writer, name, path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func writeProgram(archive *tar.Writer, name, path string) error {
 	return writeAs(archive, name, 0o755, text)
 }
 
-// configOf returns the configuration of an image with one layer.
+// configOf returns the configuration, as JSON, of an image with one layer.
 func configOf(layer []byte, labels map[string]string) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux", "created": "1970-01-01T00:00:00Z",
@@ -94,9 +94,9 @@ func Archive(name, program string, labels map[string]string) (archive []byte, id
 	if err != nil {
 		return nil, "", err
 	}
-	described := sum(config)
+	id = sum(config)
 	manifest, err := json.Marshal([]map[string]any{
-		{"Config": described + ".json", "RepoTags": []string{name}, "Layers": []string{"layer.tar"}},
+		{"Config": id + ".json", "RepoTags": []string{name}, "Layers": []string{"layer.tar"}},
 	})
 	if err != nil {
 		return nil, "", err
@@ -106,11 +106,11 @@ func Archive(name, program string, labels map[string]string) (archive []byte, id
 	for _, part := range []struct {
 		name string
 		data []byte
-	}{{described + ".json", config}, {"layer.tar", layer}, {"manifest.json", manifest}} {
+	}{{id + ".json", config}, {"layer.tar", layer}, {"manifest.json", manifest}} {
 		err = errors.Join(err, writeAs(writer, part.name, 0o644, part.data))
 	}
 	err = errors.Join(err, writer.Close())
-	return all.Bytes(), "sha256:" + described, err
+	return all.Bytes(), "sha256:" + id, err
 }
 
 func sum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

@@ -13,21 +13,20 @@ import (
 )
 
 // Images brings the images of units to the nodes of a platform, each once for all trials, and keeps the names
-// that the nodes have for them.
-// The methods may be called from several goroutines.
+// that the nodes have for them. The methods may be called from several goroutines.
 type Images struct {
 	Programs string // folder of our unit programs, or the only one
 	IsRemote bool   // the nodes have nothing of this host
 	Made     *fleet.Made
 	// Load brings an image to all nodes and returns its name there. content is the path of a program of ours, ""
-	// for none, what pushedProgram returns, or the name of an image of the user's; bytes are 0 if unknown.
+	// for none, what pushedProgram returns, or the name of a user's image; bytes are 0 if unknown.
 	Load func(ctx context.Context, content string, isUsers bool) (name string, bytes int, err error)
 
 	mu    sync.Mutex
 	names map[string]string // by content
 }
 
-// contentOf returns the content of a unit's image: see Load.
+// contentOf returns the content of a unit's image, as Load takes it.
 func (i *Images) contentOf(spec lab.UnitSpec) string {
 	if i.IsRemote && spec.Program != "" {
 		return pushedProgram(spec)
@@ -35,7 +34,7 @@ func (i *Images) contentOf(spec lab.UnitSpec) string {
 	return cmp.Or(spec.Image, UnitProgram(i.Programs, spec))
 }
 
-// Of returns the image of a unit.
+// Of returns the name that the nodes have for a unit's image; "" if Bring has not brought it.
 func (i *Images) Of(spec lab.UnitSpec) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -74,7 +73,8 @@ func (i *Images) bring(ctx context.Context, content string, isUsers bool) (strin
 	return name, nil
 }
 
-// Forget returns the names of all images, and brings them again when they are needed: the nodes are gone.
+// Forget returns the names of all images and forgets them, for nodes that are gone: Bring then brings them
+// again.
 func (i *Images) Forget() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()

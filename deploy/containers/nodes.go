@@ -10,23 +10,23 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// NodeFaults returns the faults that can be done to nodes of the clusters that we make.
+// NodeFaults returns the faults that can be done to nodes of private clusters.
 func NodeFaults() []lab.FaultKind {
 	return []lab.FaultKind{lab.FaultCut, lab.FaultKill, lab.FaultDrain}
 }
 
-// LongestCut is how long such a node can be cut off: units that hear nothing of their conductor
-// for longer end. No cluster that we make gives up a node before.
+// LongestCut bounds how long a node of a private cluster can be cut off: units that hear nothing of their
+// conductor for longer end. No private cluster evicts the units of a node sooner.
 const LongestCut = 30 * time.Second
 
-// Faults returns the faults that can be done to units of the clusters that we make.
+// Faults returns the faults that can be done to units of private clusters.
 func Faults() []lab.FaultKind {
 	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultCut, lab.FaultSlow,
 		lab.FaultFill, lab.FaultUpdate}
 }
 
-// Nodes returns the nodes of a cluster that faults can be done to, with the units that a layout wants
-// there: all but the first.
+// Nodes returns the nodes of a cluster to which faults can be done, with the units that a layout places
+// there. These are all nodes except the first, which manages the cluster.
 func Nodes(layout lab.Layout, names []string) []lab.Node {
 	servers, contained, _ := Part(layout)
 	specs := slices.Concat(servers, contained, layout.Prepare)
@@ -42,9 +42,9 @@ func Nodes(layout lab.Layout, names []string) []lab.Node {
 	return nodes
 }
 
-// Places maps the nodes that a layout names to nodes of a cluster: to the one of that name, or to one that is
-// left. If links are changed, units without a node ("") are together on a node whose link is not: so they
-// would be on the conductor's host.
+// Places maps the nodes that a layout names to nodes of a cluster: to the one of that name, or else to a
+// free one. If the layout changes links, the key "" is a node with an unchanged link for all units without
+// a node, as the conductor's host would be. It fails if there are too few nodes.
 func Places(names []string, specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
 	places, free := map[string]string{}, slices.Clone(names)
 	take := func(name, node string) {
@@ -66,8 +66,8 @@ func Places(names []string, specs []lab.UnitSpec, links map[string]lab.Network) 
 		}
 		take(spec.Node, free[0])
 	}
-	at := slices.IndexFunc(specs, func(spec lab.UnitSpec) bool { return spec.Node == "" })
-	if len(links) == 0 || at < 0 {
+	unplaced := slices.IndexFunc(specs, func(spec lab.UnitSpec) bool { return spec.Node == "" })
+	if len(links) == 0 || unplaced < 0 {
 		return places, nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(places)) {
@@ -77,7 +77,7 @@ func Places(names []string, specs []lab.UnitSpec, links map[string]lab.Network) 
 	}
 	if len(free) == 0 {
 		return nil, fmt.Errorf("hosts: unit %s is on no node, and the links of all %d (%s) are changed: name one "+
-			"for it", specs[at].Name, len(names), strings.Join(names, ", "))
+			"for it", specs[unplaced].Name, len(names), strings.Join(names, ", "))
 	}
 	places[""] = free[0]
 	return places, nil

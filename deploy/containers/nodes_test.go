@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestNodes: each is told the units that the layout wants there.
+// TestNodes checks that each node lists the units that the layout places on it.
 func TestNodes(t *testing.T) {
 	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "free"}, {
 		Name:      "placed",
@@ -19,8 +19,8 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestPlaces: a node of the layout is that of its name, or another that nobody has, and where links
-// are changed units without a node have one whose link is not.
+// TestPlaces checks that a node of the layout becomes the cluster's node of that name, or else a free one. If
+// the links of some nodes are changed, units without a node get a node whose link is not changed.
 func TestPlaces(t *testing.T) {
 	names, changed := []string{"a", "b"}, lab.Network{Rate: 1e6}
 	on := func(nodes ...string) (specs []lab.UnitSpec) {
@@ -34,12 +34,12 @@ func TestPlaces(t *testing.T) {
 		links map[string]lab.Network
 		want  string
 	}{
-		"by name, or the next":  {on("x", "", "a", "x"), nil, "map[a:a x:b] <nil>"},
-		"one that nobody has":   {on("x", ""), map[string]lab.Network{"x": changed}, "map[:b x:a] <nil>"},
-		"one that is as it was": {on("x", "y", ""), map[string]lab.Network{"x": changed}, "map[:b x:a y:b] <nil>"},
+		"by name, or the next": {on("x", "", "a", "x"), nil, "map[a:a x:b] <nil>"},
+		"a free node":          {on("x", ""), map[string]lab.Network{"x": changed}, "map[:b x:a] <nil>"},
+		"an unchanged link":    {on("x", "y", ""), map[string]lab.Network{"x": changed}, "map[:b x:a y:b] <nil>"},
 		"everybody has a node": {on("x", "y"), map[string]lab.Network{"x": changed, "y": changed},
 			"map[x:a y:b] <nil>"},
-		"no link is as it was": {on("x", "y", ""), map[string]lab.Network{"x": changed, "y": changed},
+		"every link is changed": {on("x", "y", ""), map[string]lab.Network{"x": changed, "y": changed},
 			"map[] hosts: unit on- is on no node, and the links of all 2 (a, b) are changed: name one for it"},
 		"more nodes than can be": {on("x", "y", "z"), nil,
 			"map[] unit on-z is on z, and the layout names more nodes than the 2 that there are: a, b"},

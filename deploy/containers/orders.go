@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Packed returns the orders of a starter as compressed JSON. It fails if they are larger than a secret may
-// be.
+// Packed returns the orders of a starter as JSON, compressed by gzip. It fails if that has more than most
+// bytes, the size of the largest secret.
 func Packed(orders lab.StarterOrders, most int) ([]byte, error) {
 	var into bytes.Buffer
 	writer := gzip.NewWriter(&into)

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// CheckPrograms refuses units whose program no container of this host can run; folder has
+// CheckPrograms refuses units whose program no container of this host can run. folder holds
 // our unit programs.
 func CheckPrograms(folder string, units []lab.UnitSpec) error {
 	var problems []error
@@ -43,8 +43,8 @@ func CheckPrograms(folder string, units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// checkStatic refuses a unit program that is loaded by an interpreter: its image has that
-// program alone, and the kernel would say of the program itself that it is not there.
+// checkStatic refuses a unit program that is linked dynamically: its image has no loader, and
+// the kernel would report the program itself as missing.
 func checkStatic(program string) error {
 	const build = "build all unit programs with: make build"
 	file, err := elf.Open(program)
@@ -61,8 +61,8 @@ func checkStatic(program string) error {
 	return nil
 }
 
-// UnitProgram returns the unit program of ours, in a folder, that a unit runs; empty: it runs
-// another.
+// UnitProgram returns the path of the unit program in a folder that a unit runs; "" if it runs
+// another program or an image.
 func UnitProgram(folder string, spec lab.UnitSpec) string {
 	if spec.Program != "" || spec.Image != "" {
 		return ""
@@ -70,10 +70,10 @@ func UnitProgram(folder string, spec lab.UnitSpec) string {
 	return filepath.Join(folder, spec.Own)
 }
 
-// programOf returns the path of a program of this host. Containers have its /usr, and so
-// the libraries that it needs; what lies elsewhere would be there without them. A program
-// keeps the name that it is called by, where that leads to it in the container, too: some do
-// another thing under another one, such as redis-server, which is a link to redis-check-rdb.
+// programOf returns the path of a program of this host for a container. It must be below /usr,
+// which containers have with the libraries that programs need, or in a folder of the unit. The
+// path keeps the name that the program is called by if the container has that name, too: some
+// programs behave differently by name, such as redis-server, which is a link to redis-check-rdb.
 func programOf(spec lab.UnitSpec) (string, error) {
 	var folder, path string
 	program := spec.Program
@@ -87,7 +87,7 @@ func programOf(spec lab.UnitSpec) (string, error) {
 	if err == nil {
 		folder, err = filepath.EvalSymlinks(filepath.Dir(called))
 	}
-	there := func(path string) bool {
+	isInContainer := func(path string) bool {
 		return slices.ContainsFunc(slices.Concat([]string{"/usr"}, spec.Mounts, spec.Reads),
 			func(folder string) bool {
 				return strings.HasPrefix(path, folder+"/")
@@ -98,12 +98,12 @@ func programOf(spec lab.UnitSpec) (string, error) {
 		return "", spec.ProgramMissing()
 	case err != nil:
 		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
-	case !there(path):
+	case !isInContainer(path):
 		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host "+
 			"beside its own folder: "+
 			"deploy it as a process, or as a compose file", path)
 	}
-	if named := filepath.Join(folder, filepath.Base(called)); there(named) {
+	if named := filepath.Join(folder, filepath.Base(called)); isInContainer(named) {
 		return named, nil
 	}
 	return path, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestProgramsKeepTheirNames: through folders that are links, and under a name that is one,
-// unless the container does not have that.
+// TestProgramsKeepTheirNames checks that programOf resolves links among the folders of a program, and keeps
+// the program's own name if that is a link, unless the container lacks that name.
 func TestProgramsKeepTheirNames(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	deploytest.Must(t, err)
@@ -44,8 +44,8 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 	}
 }
 
-// TestUnitsThatNoContainerRuns are refused: a shared address is moved on a host of its own, and only this
-// host's Docker has its images.
+// TestUnitsThatNoContainerRuns checks that CheckPrograms refuses a unit with a shared address, which only
+// processes can move, and a unit of an image, which only this host's Docker has.
 func TestUnitsThatNoContainerRuns(t *testing.T) {
 	shares := lab.UnitSpec{Name: "one", Runnable: lab.Runnable{Foreign: true, Program: "sh"},
 		Networking: lab.Networking{Floats: "both"}}
@@ -61,8 +61,8 @@ func TestUnitsThatNoContainerRuns(t *testing.T) {
 	}
 }
 
-// TestUnitProgramsAreStatic: an image has the unit program and no libraries for it. The
-// shell is a program of this host that needs some.
+// TestUnitProgramsAreStatic checks that CheckPrograms refuses a unit program that needs
+// libraries, as the shell of this host does: the image has none.
 func TestUnitProgramsAreStatic(t *testing.T) {
 	folder := t.TempDir()
 	for _, err := range []error{
@@ -90,7 +90,8 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 	}
 }
 
-// TestPortsOfTheUsersNodesAreNotTaken: others have them.
+// TestPortsOfTheUsersNodesAreNotTaken checks that a user's cluster refuses a unit that is reached at a port
+// of its node: other programs may listen there.
 func TestPortsOfTheUsersNodesAreNotTaken(t *testing.T) {
 	published := lab.UnitSpec{Name: "one", Networking: lab.Networking{Reached: lab.ReachPublished}}
 	err := UserCluster{Name: "here", Ours: "swarm"}.Check(published, nil)

@@ -9,16 +9,16 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// hostProgram begins what stands for programs of this host, and programSeparator is between
-// them.
+// hostProgram is the prefix of a content (see Images.Load) of programs of this host, and
+// programSeparator separates their paths.
 const (
 	hostProgram      = "host:"
 	programSeparator = "|"
 )
 
-// pushedProgram returns what an image for nodes that do not have this host's folders has of a unit
-// that names its program: that one alone where it is the conductor's, else with all that it
-// needs.
+// pushedProgram returns the content (see Images.Load) of the image of a unit that names its program, for
+// nodes that do not have this host's folders: the path of a program of ours, or the list of programs of
+// this host that a foreign unit and its setup run.
 func pushedProgram(spec lab.UnitSpec) string {
 	if !spec.Foreign {
 		return spec.Program
@@ -32,17 +32,18 @@ func pushedProgram(spec lab.UnitSpec) string {
 		}
 	}
 	for i, program := range all {
-		if path, err := exec.LookPath(program); err == nil { // else it is told where it is not found
+		if path, err := exec.LookPath(program); err == nil { // if not, making the image reports it
 			all[i] = path
 		}
 	}
 	return hostProgram + strings.Join(all, programSeparator)
 }
 
-// Pushed makes the image of a program for a registry: one of ours, what pushedProgram says, or "" for none.
-// Beside it there may be further ones of ours, of which the first gives an image of none its name.
+// Pushed makes an image for a registry and returns its name, configuration and layer. program is a program
+// of ours, what pushedProgram returns, or "" for none. beside are further programs of ours; without a
+// program the first of them names the image.
 func Pushed(program string, beside ...string) (name string, config, layer []byte, err error) {
-	if list, ofHost := strings.CutPrefix(program, hostProgram); ofHost {
+	if list, isHosts := strings.CutPrefix(program, hostProgram); isHosts {
 		all := strings.Split(list, programSeparator)
 		config, layer, err = imageOf(all, beside...)
 		return strings.ToLower(filepath.Base(all[0])), config, layer, err

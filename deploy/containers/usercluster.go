@@ -13,24 +13,25 @@ import (
 // nothing of this host; Cleave has no privileges on them.
 type UserCluster struct {
 	Name    string     // of the cluster
-	Units   string     // what units are there, such as "pods"
-	Ours    string     // the kind that Cleave makes itself, such as "cluster"
+	Units   string     // the cluster's word for units, such as "pods"
+	Ours    string     // the word for a cluster that Cleave makes, which "private" precedes, such as "cluster"
 	Cores   string     // why no unit can ask for processors
-	Nodes   []string   // by name; none: they are not known
-	NoNode  string     // what the cluster has if it has no node of a name
-	Largest lab.Limits // most that any node has; 0: not known
+	Nodes   []string   // names; none: they are not known
+	NoNode  string     // completes "the cluster has ..." for a node that is missing
+	Largest lab.Limits // of the largest node; 0: not known
 	// Registry reports whether a registry is named, from which the nodes pull images.
 	Registry bool
 }
 
-// CheckLayout returns why a layout cannot be deployed there; programs is the folder of our unit programs, and
-// starter the program of that name. Images of described containers are not looked at: the nodes pull them.
+// CheckLayout returns why a layout cannot be deployed on the cluster. programs is the folder of our unit
+// programs, and starter the path of the starter. Images of described containers are not checked: the nodes
+// pull them.
 func (u UserCluster) CheckLayout(layout lab.Layout, programs, starter string) error {
 	all := slices.Concat(layout.Prepare, layout.Units)
-	pulled := func(spec lab.UnitSpec) bool { return spec.Container != nil }
+	isDescribed := func(spec lab.UnitSpec) bool { return spec.Container != nil }
 	problems := []error{CheckServices(layout.Services, "process or docker-host"),
 		CheckFolders(layout.Services, "the nodes of "+u.Name),
-		CheckPrograms(programs, slices.DeleteFunc(slices.Clone(all), pulled)),
+		CheckPrograms(programs, slices.DeleteFunc(slices.Clone(all), isDescribed)),
 		checkStatic(starter)}
 	if !u.Registry {
 		problems = append(problems, fmt.Errorf("the nodes of %s need a registry for the images of units: name "+
@@ -47,7 +48,7 @@ func (u UserCluster) CheckLayout(layout lab.Layout, programs, starter string) er
 	return errors.Join(problems...)
 }
 
-// Check returns why a unit cannot run there. users maps the volumes seen so far to their units.
+// Check returns why a unit cannot run on the cluster. users maps the volumes seen so far to their units.
 func (u UserCluster) Check(spec lab.UnitSpec, users map[string]string) error {
 	refuse := func(format string, args ...any) error {
 		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s: deploy it in another way, or on the private %s",
@@ -93,7 +94,7 @@ func (u UserCluster) Check(spec lab.UnitSpec, users map[string]string) error {
 	return nil
 }
 
-// checkLimits returns an error for limits that are larger than every node: they would limit nothing.
+// checkLimits refuses limits that are larger than every node: they would limit nothing.
 func (u UserCluster) checkLimits(spec lab.UnitSpec) error {
 	switch {
 	case u.Largest.CPU > 0 && spec.Limits.CPU > u.Largest.CPU:

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// bound binds two units to one processor each: in every life they found one processor at their start, and the
-// kernel lets them run on no other.
+// bound binds two units to one processor each and checks that they see one processor at their start, also
+// after a restart, and that the kernel lets them run on no other.
 func bound(t *testing.T, s *suite) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("this host has one processor")

@@ -13,9 +13,9 @@ import (
 // deployed is the line that a conductor prints when its units run.
 const deployed = "deployed"
 
-// Main runs the tests of a deployer. Tests can start their own program in two other roles, which are nil if
-// no test does: janitor of units that are processes, or conductor, which calls deploy with its arguments and
-// then waits to be killed.
+// Main runs the tests of a deployer. Tests can start their own program in two other roles: as the janitor of
+// units that are processes, or as a conductor, which calls deploy with its arguments and then waits to be
+// killed. The function of a role that no test starts is nil.
 func Main(
 	m *testing.M, janitor func(conductor io.Reader, dir string) error, deploy func(args []string) error,
 ) {
@@ -59,7 +59,7 @@ func Kill(t *testing.T, args ...string) {
 	t.Helper()
 	conductor := Conductor(t, args...)
 	Must(t, conductor.Process.Kill())
-	_ = conductor.Wait() // killed, as it should be
+	_ = conductor.Wait() // it says that the conductor was killed
 }
 
 // AwaitGone waits until no process of this host carries the label of a conductor. They go within seconds; the

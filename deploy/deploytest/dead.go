@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
-// Label returns the label of the test program, in the form of real labels: a "cleave clean" that other tests
-// run on this host at the same time spares what a living conductor has.
+// Label returns the label of the test program as a conductor. It has the form of real labels, so that a
+// "cleave clean" of other tests on this host spares what carries it while this program runs.
 func Label(t *testing.T) string {
 	t.Helper()
 	own, err := launch.Own()
@@ -17,18 +17,18 @@ func Label(t *testing.T) string {
 	return own.String()
 }
 
-// Labelled makes, finds and removes objects in a cluster of the user's that carry labels of conductors.
+// Labelled makes, finds and removes objects in a user's cluster that carry labels of conductors.
 type Labelled struct {
-	Prefix string // of the names of what is ours
+	Prefix string // of the names of our objects
 	Make   func(name, label string)
-	IsKept func(name string) bool
+	IsKept func(name string) bool // reports whether the object is still there
 	Remove func(name string)
 	// Clean removes the objects of dead conductors, or of the one with a label if that is dead.
 	Clean func(ctx context.Context, label string) (removed, unclear []string, err error)
 }
 
-// CleansTheDead checks that objects of dead conductors are removed, and that those of conductors that run, or
-// may run, and those of others stay.
+// CleansTheDead checks that Clean removes objects of dead conductors, and keeps those of conductors that
+// run, or may run, and objects that are not ours.
 func CleansTheDead(t *testing.T, c Labelled) {
 	t.Helper()
 	own, err := launch.Own()

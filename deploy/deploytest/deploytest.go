@@ -1,8 +1,8 @@
-// Package deploytest holds every deployer to the same behaviour: what lab.Deployer and
+// Package deploytest tests every deployer for the same behaviour: what lab.Deployer and
 // lab.Deployment promise, seen from the conductor and from the units. It is for tests
 // only.
 //
-// Entry points: Suite; ForeignSuite for containers of somebody else's; Program for what they deploy.
+// Entry points: Suite; ForeignSuite for containers of third parties; Program for the unit program.
 package deploytest
 
 import (
@@ -22,21 +22,21 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Burnt is the processor time, in seconds, that the job of a burner takes: a lead whose usage a test reads.
-// The job of any other lead takes none.
+// Burnt is the processor time, in seconds, that the job of a burner takes. A burner is a lead for tests that
+// read its usage; the job of any other lead takes none.
 const Burnt = 0.5
 
-// patience is how long a test waits for what must happen.
+// patience bounds how long a test waits for an event that must happen.
 const patience = 3 * time.Minute
 
 // Program builds the unit program of the suite and returns its path. It is linked
-// statically, as images want it.
+// statically, because its images have no libraries.
 func Program(t *testing.T) string { return built(t, "unit", "deploy/deploytest/unit") }
 
-// Starter builds the first process of containers on nodes of the user's and returns its path.
+// Starter builds the first process of containers on a user's nodes and returns its path.
 func Starter(t *testing.T) string { return built(t, lab.StarterProgram, "cmd/unit/starter") }
 
-// Agent builds the program that runs on hosts of the user's and returns its path.
+// Agent builds the program that runs on a user's hosts and returns its path.
 func Agent(t *testing.T) string { return built(t, "host-agent", "cmd/host-agent") }
 
 func built(t *testing.T, name, from string) string {
@@ -46,8 +46,8 @@ func built(t *testing.T, name, from string) string {
 	return path
 }
 
-// Suite runs all tests on a deployer whose unit program is that of Program. left says
-// what the deployer has left behind; there must be nothing after each of them.
+// Suite runs all tests on a deployer whose unit program is that of Program. left lists
+// what the deployer has left behind; after each test that must be nothing.
 func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 	program := Program(t)
 	for _, c := range []struct {
@@ -98,10 +98,10 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 	}
 }
 
-// suite is one test of it.
+// suite is what one test works with.
 type suite struct {
 	lab.Deployer
-	dir      string
+	dir      string // of the trial
 	program  string // in a folder of its own
 	deployed []lab.Deployment
 }
@@ -113,7 +113,7 @@ func (s *suite) leavesNothing(t *testing.T, left func() []string) {
 		stop(t, d)
 	}
 	if t.Skipped() {
-		NoError(t, os.Remove(s.dir)) // nobody has used it
+		NoError(t, os.Remove(s.dir)) // a skipped test has deployed nothing that would remove it
 	}
 	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the trial's folder is still there: %v", err)
@@ -123,7 +123,7 @@ func (s *suite) leavesNothing(t *testing.T, left func() []string) {
 	}
 }
 
-// Layout returns a lead that calls units that serve.
+// Layout returns a layout of a lead that calls the named units, and of these, which serve.
 func Layout(names ...string) lab.Layout {
 	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
 		Name: "lead", Role: "lead",
@@ -141,27 +141,27 @@ func Layout(names ...string) lab.Layout {
 	return l
 }
 
-// beside returns a lead that calls nobody, and units beside it.
+// beside returns a layout of a lead that calls no other unit, and of the given units.
 func beside(units ...lab.UnitSpec) lab.Layout {
 	l := Layout()
 	l.Units = append(l.Units, units...)
 	return l
 }
 
-// burner returns such a layout whose lead burns processor time.
+// burner returns a layout as beside does, with a lead that burns processor time.
 func burner(units ...lab.UnitSpec) lab.Layout {
 	l := beside(units...)
 	l.Units[0].Args[0] = "burner"
 	return l
 }
 
-// Front returns the layout of a lead and one unit.
+// Front returns a layout of a lead and the unit front.
 func Front() lab.Layout { return Layout("front") }
 
 func fromStartToReports(t *testing.T, s *suite) {
 	d := s.play(t, Layout("front", "stock", "views"))
-	s.clocks(t, d, 4)
-	nodes(t, s, d)
+	s.checkClocks(t, d, 4)
+	checkNodes(t, s, d)
 	answers(t, d, "stock", "stock:1")
 	if _, err := d.Endpoint("lead"); err == nil {
 		t.Error("a unit that does not listen has an endpoint")
@@ -184,14 +184,14 @@ func fromStartToReports(t *testing.T, s *suite) {
 	if !slices.IsSorted(ended[:]) {
 		t.Errorf("the stages ended at %d, want one after another", ended)
 	}
-	if _, silent := d.Logs()["lead"]; silent {
+	if _, logged := d.Logs()["lead"]; logged {
 		t.Error("a unit that wrote nothing has a log")
 	}
 }
 
-// clocks reads those of all units, unless they are on this host, whose clock they have. Here one kernel runs
-// them all, so what is found must lie within its bound of nothing.
-func (s *suite) clocks(t *testing.T, d lab.Deployment, units int) {
+// checkClocks checks that the clock of every unit is read, unless the deployer knows that its units run on
+// this host. In the tests one kernel runs them all, so each offset must be zero within its bound.
+func (s *suite) checkClocks(t *testing.T, d lab.Deployment, units int) {
 	t.Helper()
 	if on := s.Name(); on == lab.Process || on == lab.DockerHost || on == lab.DockerBridge {
 		units = 0
@@ -207,7 +207,7 @@ func (s *suite) clocks(t *testing.T, d lab.Deployment, units int) {
 	}
 }
 
-// withViews returns a lead that calls nobody, and a unit that plays a part.
+// withViews returns a layout as beside does, with the unit views that plays a part of the unit program.
 func withViews(part string) lab.Layout {
 	return beside(lab.UnitSpec{Name: "views", Role: "server", Runnable: lab.Runnable{Args: []string{part}}})
 }
@@ -220,7 +220,8 @@ func unitThatEnds(t *testing.T, s *suite) {
 	fails(t, s, withViews("crash"), "unit views ended: exit status 3")
 }
 
-// unitThatEndsUnreached: the deployer knows that the program has ended, and waits no longer for its call.
+// unitThatEndsUnreached checks that a deployer that sees a program end stops waiting for its control
+// connection.
 func unitThatEndsUnreached(t *testing.T, s *suite) {
 	begun := time.Now()
 	fails(t, s, withViews("stillborn"), "unit views", "ended", "stillborn")
@@ -229,14 +230,15 @@ func unitThatEndsUnreached(t *testing.T, s *suite) {
 	}
 }
 
-// fails deploys a layout of which one unit fails, sooner or later.
+// fails deploys a layout and expects that the deployment, or the trial later, fails with an error that has
+// these words.
 func fails(t *testing.T, s *suite, l lab.Layout, want ...string) {
 	t.Helper()
 	d, err := s.Deploy(t.Context(), l, s.dir)
 	if err == nil {
 		s.deployed = append(s.deployed, d)
 	}
-	for err == nil { // the lead may be ready before
+	for err == nil { // the lead may become ready before the unit fails
 		_, err = d.Await(Within(t), lab.EventReady)
 	}
 	Says(t, err, want...)
@@ -251,19 +253,19 @@ func killedAndRestarted(t *testing.T, s *suite) {
 	before := endpointOf(t, d, "stock")
 	killAndRestart(t, d, "stock", before)
 	if after, err := d.Endpoint("stock"); err != nil || after != before {
-		t.Errorf("it is at %v (%v), was at %v", after, err, before)
+		t.Errorf("stock is at %v (%v), was at %v", after, err, before)
 	}
 	finish(t, d)
 	end(t, d)
 	if text, err := os.ReadFile(filepath.Join(d.HandedOver(), "stock.lives")); err != nil ||
 		string(text) != "|||" {
-		t.Errorf("it has handed over %q (%v), want three lives", text, err)
+		t.Errorf("stock has handed over %q (%v), want three lives", text, err)
 	}
 	logsThreeLives(t, d, "stock")
 }
 
-// killAndRestart kills a unit at an address and starts it again, and then restarts it: each life says which
-// one it is, and nobody but us starts one.
+// killAndRestart kills a unit at an address, starts it again, and then restarts it. It checks that each life
+// answers with its number, and that only heal starts the next one.
 func killAndRestart(t *testing.T, d lab.Deployment, unit string, at lab.Endpoint) {
 	t.Helper()
 	harm(t, d, unit, lab.FaultKill)
@@ -280,7 +282,7 @@ func killAndRestart(t *testing.T, d lab.Deployment, unit string, at lab.Endpoint
 	}
 }
 
-// logsThreeLives expects that the log of a unit is that of all lives.
+// logsThreeLives expects that the log of a unit has the lines of its three lives.
 func logsThreeLives(t *testing.T, d lab.Deployment, unit string) {
 	t.Helper()
 	want := fmt.Sprintf("%[1]s listens, life 1\n%[1]s listens, life 2\n%[1]s listens, life 3\n", unit)
@@ -291,7 +293,7 @@ func logsThreeLives(t *testing.T, d lab.Deployment, unit string) {
 
 func preparations(t *testing.T, s *suite) {
 	l := Layout("front")
-	// Each finds what the one before it has left in the volume that they share with a unit.
+	// Each command finds the file that the one before it has left in the volume that they share with front.
 	l.Prepare = []lab.UnitSpec{
 		{
 			Name:     "first",
@@ -329,7 +331,7 @@ func preparationThatFails(t *testing.T, s *suite) {
 
 func neverReady(t *testing.T, s *suite) {
 	l := Layout("front")
-	l.Units[0].Args, l.Units[0].Listens = []string{"serve"}, true // it says nothing to the conductor
+	l.Units[0].Args, l.Units[0].Listens = []string{"serve"}, true // this part sends no event
 	d := s.deploy(t, l)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("enough"))
@@ -341,7 +343,7 @@ func neverReady(t *testing.T, s *suite) {
 // Processes returns the processes of this host that carry the label of a conductor.
 func Processes(label string) []string {
 	var found []string
-	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is right
+	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well formed
 	for _, path := range all {
 		text, err := os.ReadFile(path)
 		if err == nil && slices.Contains(strings.Split(string(text), "\x00"), "CLEAVE_RUN="+label) {

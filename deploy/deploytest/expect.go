@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Must ends the test with an error.
+// Must fails and ends the test if there is an error.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -13,7 +13,7 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// NoError fails the test, which goes on, with an error.
+// NoError fails the test if there is an error, and lets it go on.
 func NoError(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -1,7 +1,9 @@
 package deploytest
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"slices"
@@ -11,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// harm does a fault that can be done.
+// harm does a fault, which must succeed and prove its effect.
 func harm(t *testing.T, d lab.Harmer, unit string, kind lab.FaultKind) {
 	t.Helper()
 	proof, err := d.Harm(Within(t), lab.Fault{Target: unit, Kind: kind})
@@ -23,7 +25,7 @@ func harm(t *testing.T, d lab.Harmer, unit string, kind lab.FaultKind) {
 	}
 }
 
-// heal undoes it.
+// heal undoes a fault.
 func heal(t *testing.T, d lab.Harmer, unit string, kind lab.FaultKind) {
 	t.Helper()
 	if err := d.Heal(Within(t), lab.Fault{Target: unit, Kind: kind}); err != nil {
@@ -41,26 +43,35 @@ func refuses(t *testing.T, d lab.Harmer, fault lab.Fault, words ...string) {
 	Says(t, err, words...)
 }
 
-// How long the answer of a unit is waited for: of one that cannot answer, and of one that shall.
+// silence is the time to wait for a unit that must not answer, soon the time for one that must.
 const silence, soon = 300 * time.Millisecond, 20 * time.Second
 
-// said returns the answer of a unit, which may take connections without saying anything: "" after a wait.
-func said(endpoint lab.Endpoint, wait time.Duration) string {
-	connection, err := net.DialTimeout("tcp", endpoint.Dial, wait)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = connection.Close() }() // the answer is in
-	_ = connection.SetReadDeadline(time.Now().Add(wait))
-	buffer := make([]byte, 100)
-	n, _ := connection.Read(buffer)
-	return string(buffer[:n])
+// answerAt returns the answer of a unit; "" if none comes in time. A paused unit, for one, may accept
+// connections without an answer.
+func answerAt(endpoint lab.Endpoint, wait time.Duration) string {
+	text, _ := readAnswer(endpoint.Dial, wait) // callers compare the text
+	return text
 }
 
-// expect expects an answer at an address; of "": that nothing is said for so long. who is it that answers.
+// readAnswer returns all that a unit sends until it closes the connection, for at most the time to wait.
+// With an error it returns what has come by then.
+func readAnswer(address string, wait time.Duration) (string, error) {
+	connection, err := net.DialTimeout("tcp", address, wait)
+	if err != nil {
+		return "", err
+	}
+	var text []byte
+	if err = connection.SetReadDeadline(time.Now().Add(wait)); err == nil {
+		text, err = io.ReadAll(connection)
+	}
+	return string(text), errors.Join(err, connection.Close())
+}
+
+// expect expects that an answer comes in time; want is "" if none must come. who names the unit in the
+// failure.
 func expect(t *testing.T, at lab.Endpoint, wait time.Duration, want, who string) {
 	t.Helper()
-	if text := said(at, wait); text != want {
+	if text := answerAt(at, wait); text != want {
 		t.Errorf("%s says %q, want %q", who, text, want)
 	}
 }
@@ -73,7 +84,7 @@ func cutOff(t *testing.T, s *suite) {
 	withFault(t, s, lab.FaultCut, "stock")
 }
 
-// slowed slows a unit: what is sent to it comes later, and to others as before.
+// slowed slows a unit: requests to it arrive later, and those to others as before.
 func slowed(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultSlow) {
 		t.Skip("nothing can be slowed in this deployment")
@@ -106,11 +117,11 @@ func slowed(t *testing.T, s *suite) {
 	harm(t, d, "stock", lab.FaultKill)
 	heal(t, d, "stock", lab.FaultKill)
 	answers(t, d, "stock", "stock:2")
-	refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultSlow, Delay: 1}) // nothing was made ready for it
+	refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultSlow, Delay: 1}) // not announced to Readied
 }
 
-// filled fills the volume of a unit, which cannot write any more until it is healed, and
-// has what it has written before.
+// filled fills the volume of a unit, which then cannot write until it is healed, and
+// keeps the files that it wrote before.
 func filled(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultFill) {
 		t.Skip("nothing can be filled in this deployment")
@@ -132,8 +143,8 @@ func filled(t *testing.T, s *suite) {
 	refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultFill}) // it has no file system of its own
 }
 
-// withFault does a fault to a unit that goes on afterwards, in the same life: meanwhile
-// it says nothing, and the trial has not failed.
+// withFault does a fault to a unit, which does not answer meanwhile and goes on in the same
+// life when it is healed. The trial must not fail.
 func withFault(t *testing.T, s *suite, kind lab.FaultKind, unit string) {
 	t.Helper()
 	answer := unit + ":1"
@@ -144,7 +155,7 @@ func withFault(t *testing.T, s *suite, kind lab.FaultKind, unit string) {
 	l.Units = append(l.Units, Layout("stock").Units[1])
 	d := s.play(t, l.Readied([]lab.Fault{{Target: unit, Kind: kind}}))
 	endpoint := endpointOf(t, d, unit)
-	says(t, d, unit, endpoint, answer) // only the lead is awaited by its job
+	says(t, d, unit, endpoint, answer) // play waits for the lead alone
 	harm(t, d, unit, kind)
 	expect(t, endpoint, silence, "", unit+" after "+string(kind))
 	expect(t, endpointOf(t, d, "front"), soon, "front:1", "front after "+string(kind)+" of another")

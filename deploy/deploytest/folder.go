@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Folder makes the folder of a trial.
+// Folder makes the folder of a trial and returns its path.
 func Folder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "trial")
@@ -21,8 +21,8 @@ func Folder(t *testing.T) string {
 	return dir
 }
 
-// programInAFolder deploys a foreign program that lies in a folder of its own, which it
-// may read, and which the others wait for. In a container it cannot write there.
+// programInAFolder deploys a foreign program from a folder that it may read, and checks that the
+// lead starts only when the program is ready. In a container the program cannot write there.
 func programInAFolder(t *testing.T, s *suite) {
 	folder := filepath.Dir(s.program)
 	Must(t, os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o644))
@@ -58,8 +58,8 @@ func programInAFolder(t *testing.T, s *suite) {
 	answers(t, d, "shelf", want)
 }
 
-// secretsOfTheHost: a program of this host that runs in a container has this host's /etc there, and may read
-// no more of it than everybody. A program of the user's has its folder, and what containers may usually do.
+// secretsOfTheHost checks that a program of this host, whose container has this host's /etc, reads only what
+// every user may read there. A user's program may write into its folder and has the usual capabilities.
 func secretsOfTheHost(t *testing.T, s *suite) {
 	if s.Name() == lab.Process || s.Name() == lab.SSH {
 		t.Skip("its units are processes of their hosts")
@@ -72,7 +72,7 @@ func secretsOfTheHost(t *testing.T, s *suite) {
 			Args: []string{"-c", `cat /etc/shadow; grep CapEff /proc/self/status; echo that is all; exec sleep 1000`},
 		},
 		Lifecycle: lab.Lifecycle{Readiness: lab.Readiness{Log: "that is all"}},
-		Storage:   lab.Storage{Reads: []string{t.TempDir()}}, // nodes of the user's have nothing of this host
+		Storage:   lab.Storage{Reads: []string{t.TempDir()}}, // skips the test where nodes lack this host's folders
 	}, lab.UnitSpec{
 		Name: "tool", Role: "tool",
 		Runnable: lab.Runnable{
@@ -94,8 +94,8 @@ func secretsOfTheHost(t *testing.T, s *suite) {
 	job(t, d)
 }
 
-// whatIsLeft ends a foreign program that leaves files only then: regular ones are handed
-// over, and nothing else is.
+// whatIsLeft ends a foreign program that writes files only at its end, and checks that regular
+// ones are handed over, and nothing else.
 func whatIsLeft(t *testing.T, s *suite) {
 	l := Layout("stock")
 	l.Units = append(l.Units, lab.UnitSpec{
@@ -106,7 +106,7 @@ func whatIsLeft(t *testing.T, s *suite) {
 				`trap 'echo the end > notes/page; ln -s /etc/passwd notes/link; exit 0' TERM; echo waits; ` +
 					`while :; do sleep 0.1; done`},
 		},
-		Lifecycle: lab.Lifecycle{Readiness: lab.Readiness{Log: "waits"}}, // from then on it leaves something
+		Lifecycle: lab.Lifecycle{Readiness: lab.Readiness{Log: "waits"}}, // the trap is set
 		Storage:   lab.Storage{Leaves: "notes"},
 	})
 	d := s.play(t, l)
@@ -122,8 +122,8 @@ func whatIsLeft(t *testing.T, s *suite) {
 	goesOn(t, d)
 }
 
-// looksUpOnce deploys a foreign program that ends when whom it calls is not known by then. It
-// is the first of the layout, and the last to start.
+// looksUpOnce deploys a foreign program that resolves its peers once at its start, and ends if it cannot. It
+// is the first of the layout, and must start last.
 func looksUpOnce(t *testing.T, s *suite) {
 	names := []string{"front", "stock", "crates", "scales", "till", "ramp"}
 	l := Layout(names...)

@@ -10,20 +10,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Foreign is how a deployer runs a container that somebody else has made, and that speaks
-// nothing: it has the suite's program.
+// Foreign says how a deployer runs a third party's container, which has no control connection. Its image has
+// the suite's program.
 type Foreign struct {
-	// Unit is the unit Boxed, whose program plays a part. It is told a folder that it keeps and
-	// an address to listen on.
+	// Unit returns the unit Boxed, whose program plays a part of the suite's. Its arguments are a folder that
+	// outlives the container and an address to listen on.
 	Unit func(part string) lab.UnitSpec
-	// Address is where this host calls it; "": at its endpoint.
+	// Address is the address at which this host calls it; "" means its endpoint.
 	Address string
 }
 
-// Boxed is the name of the container that speaks nothing.
+// Boxed is the name of the unit that has no control connection.
 const Boxed = "boxed"
 
-// layout returns a lead that waits for nobody, and the container.
+// layout returns a layout of a burner and the container.
 func (f Foreign) layout(part string) lab.Layout {
 	boxed := f.Unit(part)
 	boxed.Name, boxed.Role, boxed.Foreign = Boxed, "server", true
@@ -52,7 +52,7 @@ func ForeignSuite(t *testing.T, deployer lab.Deployer, boxed Foreign, left func(
 	}
 }
 
-// deploy deploys the container, which may take its time until it listens.
+// deploy deploys the container, waits until it answers, and returns its address, too.
 func (f Foreign) deploy(t *testing.T, s *suite) (d lab.Deployment, at lab.Endpoint) {
 	t.Helper()
 	d = s.deploy(t, f.layout("boxed"))
@@ -98,8 +98,8 @@ func boxedEnds(t *testing.T, s *suite, boxed Foreign) {
 	fails(t, s, boxed.layout("die"), "ended: exit status 1; its last words:\n", "out of luck")
 }
 
-// boxedKilled kills it and starts it again: it keeps its folder, and when it is healed it can be
-// used at once.
+// boxedKilled kills the container and starts it again: it keeps its folder, and answers as soon as it is
+// healed.
 func boxedKilled(t *testing.T, s *suite, boxed Foreign) {
 	d, at := boxed.deploy(t, s)
 	killAndRestart(t, d, Boxed, at)
@@ -117,13 +117,13 @@ func boxedLimited(t *testing.T, s *suite, boxed Foreign) {
 	fails(t, s, l, "ended: it needed more memory than its limit of 64 MiB")
 }
 
-// boxedPaused ends with a container that is paused, which shall go all the same.
+// boxedPaused ends with a container that is paused, which Stop must remove nevertheless.
 func boxedPaused(t *testing.T, s *suite, boxed Foreign) {
 	d, at := boxed.deploy(t, s)
 	harm(t, d, Boxed, lab.FaultPause)
-	expect(t, at, silence, "", "what is paused")
+	expect(t, at, silence, "", "the paused container")
 	heal(t, d, Boxed, lab.FaultPause)
-	expect(t, at, soon, "boxed:1", "what goes on")
+	expect(t, at, soon, "boxed:1", "the healed container")
 	harm(t, d, Boxed, lab.FaultPause)
 	goesOn(t, d)
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// limits holds the lead to a fifth of a processor, for what would take half a second.
+// limits gives the lead a fifth of a processor, so that its job of half a second takes five times as long.
 func limits(t *testing.T, s *suite) {
 	refusesLimits(t, s)
 	l := Layout("front")
 	l.Units[0].Args[0], l.Units[0].Limits = "burner", lab.Limits{CPU: 0.2, Memory: 128 << 20}
 	d := s.deploy(t, l)
 	Await(t, d, lab.EventReady)
-	// It may begin with a period's share.
+	// The kernel may grant the quota of one period at once.
 	if took, least := finish(t, d), 0.9*Burnt/l.Units[0].Limits.CPU; took < least {
 		t.Errorf("the job took %g s, want at least %g with %s", took, least, l.Units[0].Limits)
 	}
@@ -26,7 +26,7 @@ func limitOfMemory(t *testing.T, s *suite) {
 	fails(t, s, l, "unit views ended: it needed more memory than its limit of 64 MiB")
 }
 
-// refusesLimits: what the host cannot do is said before anything starts.
+// refusesLimits checks that Preflight refuses limits that are larger than the host.
 func refusesLimits(t *testing.T, s *suite) {
 	t.Helper()
 	l := Layout("front", "views")

@@ -10,9 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// linked has the link of a node changed: what others send to units there comes late, and what these
-// send each other does not, also from who began again. Who has no node is not there. A probe has
-// found the rate.
+// linked changes the link of a node: requests from elsewhere to its units arrive late, and those among its
+// units do not, also after a restart. A unit without a node is on another one. The proof of the link has
+// a measured rate and delay.
 func linked(t *testing.T, s *suite) {
 	if links := s.Can().Links; links == nil || links() != nil || os.Geteuid() != 0 {
 		t.Skip("the links of hosts are not ours to change in this deployment")
@@ -48,12 +48,12 @@ func linked(t *testing.T, s *suite) {
 		}
 	}
 	if on := d.NodeOf; on("free") == on("front") {
-		t.Errorf("free is on %q as front is, though the layout wants it nowhere", on("free"))
+		t.Errorf("free is on %q as front is, though the layout does not place it there", on("free"))
 	}
 }
 
-// relays reports whether a byte took at least the delay through the relay, by the proof of a link. A busy
-// machine adds to it.
+// relays reports whether, by the proof of a link, a byte took the delay through its relay, or up to twice
+// that: a busy machine adds to it.
 func relays(proof string, delay time.Duration) bool {
 	_, after, found := strings.Cut(proof, "; 1 bytes took ")
 	text, _, _ := strings.Cut(after, " through its relay")

@@ -10,14 +10,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// drained has a node emptied: what was there runs elsewhere, with its data, and whoever has
-// its address from before reaches it. What cannot be moved is refused before it has ended.
+// drained drains a node: its units then run elsewhere, with their data, and are reached at their
+// new and at their former addresses. A deployer without this fault refuses it.
 func drained(t *testing.T, s *suite) {
-	want := 3
-	l := withStore(func(ctx context.Context, address string) error { return lives(want)(ctx, address) })
+	storeLife := 3 // the life in which the store must be ready
+	l := withStore(func(ctx context.Context, address string) error { return lives(storeLife)(ctx, address) })
 	l.Units = append(l.Units, Layout("stock", "views").Units[1:]...)
 	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
-	if len(nodes) > 0 && slices.Contains(s.Can().Faults, lab.FaultFill) { // such a volume moves, too
+	if len(nodes) > 0 && slices.Contains(s.Can().Faults, lab.FaultFill) { // volumes that can be filled move, too
 		l = l.Readied([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultFill},
 			{Target: "store", Kind: lab.FaultFill}})
 	}
@@ -29,7 +29,7 @@ func drained(t *testing.T, s *suite) {
 	on := d.NodeOf
 	before, moved := map[string]lab.Endpoint{}, ""
 	for _, name := range []string{"front", "stock", "views", "store"} {
-		before[name], _ = d.Endpoint(name) // asked below
+		before[name], _ = d.Endpoint(name) // without an endpoint there is no answer below
 		if slices.Contains(nodes, on(name)) && on("lead") != on(name) {
 			moved = name
 		}
@@ -39,26 +39,26 @@ func drained(t *testing.T, s *suite) {
 	}
 	node := on(moved)
 	if on("store") == node {
-		want++
+		storeLife++
 	}
 	harm(t, d, node, lab.FaultDrain)
 	for name, endpoint := range before {
 		if on(name) == node {
 			t.Errorf("%s is still on %s", name, node)
 		}
-		if said(endpoint, soon) == "" || ask(t, d, name) == "" {
+		if answerAt(endpoint, soon) == "" || ask(t, d, name) == "" {
 			t.Errorf("%s, now on %s, is not reached at %s", name, on(name), endpoint.Dial)
 		}
 	}
 	if text := ask(t, d, moved); !strings.HasSuffix(text,
 		map[bool]string{true: ":4", false: ":2"}[moved == "store"]) {
-		t.Errorf("%s says %q: want that its life before is known to it", moved, text)
+		t.Errorf("%s says %q, want the number of its next life: it keeps its data", moved, text)
 	}
 	heal(t, d, node, lab.FaultDrain)
 	goesOn(t, d)
 }
 
-// updated has the replicas of a unit replaced, each by a process that knows of the life before.
+// updated replaces the replicas of a unit, each by a new process that finds the data of the former life.
 func updated(t *testing.T, s *suite) {
 	l := Layout("front", "stock")
 	l.Units[2].Scalable = true
@@ -84,7 +84,7 @@ func updated(t *testing.T, s *suite) {
 	}
 }
 
-// nodesFor returns the nodes to which something can be done: no layout has chosen them.
+// nodesFor returns the nodes to which a fault can be done and on which the layout places no unit.
 func (s *suite) nodesFor(kind lab.FaultKind, l lab.Layout) (names []string) {
 	l, err := l.On(s.Deployer)
 	if err != nil {
@@ -98,8 +98,8 @@ func (s *suite) nodesFor(kind lab.FaultKind, l lab.Layout) (names []string) {
 	return names
 }
 
-// lost has a node killed for so long that the platform notices, where it looks. What was
-// there runs again when the node is back.
+// lost kills a node until the platform notices, if it watches its nodes. The node's units
+// must run again when it is back.
 func lost(t *testing.T, s *suite) {
 	nodes := s.nodesFor(lab.FaultKill, lab.Layout{})
 	if len(nodes) == 0 {
@@ -107,14 +107,14 @@ func lost(t *testing.T, s *suite) {
 	}
 	l := Layout("front", "stock")
 	l.Units[2].Node = nodes[0]
-	if slices.Contains(s.Can().Faults, lab.FaultFill) { // such a volume is there when the node is back, too
+	if slices.Contains(s.Can().Faults, lab.FaultFill) { // a volume that can be filled must come back, too
 		l = l.Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
 	}
 	d := s.play(t, l)
 	harm(t, d, nodes[0], lab.FaultKill)
 	endpoint, _ := d.Endpoint("stock") // it may have none now
 	expect(t, endpoint, silence, "", "stock, on a lost node,")
-	if s.Name() != lab.Process { // whose hosts nobody looks after
+	if s.Name() != lab.Process { // processes have no manager that watches their hosts
 		if at := d.Noticed(nodes[0]); at != 0 {
 			t.Errorf("it was noticed after %v, before it could be", at)
 		}
@@ -132,10 +132,10 @@ func lost(t *testing.T, s *suite) {
 	end(t, d)
 }
 
-// pollEvery is the pause of a test before it looks again for what takes long.
+// pollEvery is the pause between two looks at a state that takes long to change.
 const pollEvery = 100 * time.Millisecond
 
-// pinned: a node that the layout has chosen for a unit is not emptied.
+// pinned checks that a node on which the layout places a unit cannot be drained.
 func pinned(t *testing.T, s *suite) {
 	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
 	if len(nodes) == 0 {

@@ -9,14 +9,14 @@ import (
 	"github.com/cleave-lab/cleave/meter"
 )
 
-// platform: what stands between the units and the kernel tells how long all took to be
-// ready, and can be metered where it is on this host.
+// platform checks that the platform below the units reports how long their starts took, and
+// that its daemons can be metered if they run on this host.
 func platform(t *testing.T, s *suite) {
 	d := s.play(t, Layout("front"))
 	defer end(t, d)
 	cost := d.PlatformCost()
 	for end := time.Now().Add(patience); len(cost.Starts) < 2 && time.Now().Before(end); {
-		time.Sleep(10 * time.Millisecond) // on a busy host the front is heard of after the lead's job
+		time.Sleep(10 * time.Millisecond) // on a busy host front may become ready after the lead's job
 		cost = d.PlatformCost()
 	}
 	if len(cost.Starts) != 2 || cost.ReadySeconds <= 0 {
@@ -55,8 +55,8 @@ func platform(t *testing.T, s *suite) {
 	t.Logf("%+v; %+v", cost, metered.Processes)
 }
 
-// nodes: where there are several hosts, every unit is on one that has a name.
-func nodes(t *testing.T, s *suite, d lab.Deployment) {
+// checkNodes checks that every unit is on a named node if the deployer has several.
+func checkNodes(t *testing.T, s *suite, d lab.Deployment) {
 	t.Helper()
 	l, err := lab.Layout{}.On(s.Deployer)
 	Must(t, err)

@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// replicas: each is a unit of its own, and who calls the unit has the addresses of all.
+// replicas checks that each replica is a unit of its own, and that callers get the addresses of all.
 func replicas(t *testing.T, s *suite) {
 	l := Layout("front", "stock")
 	l.Units[2].Scalable = true

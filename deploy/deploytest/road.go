@@ -14,7 +14,8 @@ type Road struct {
 	open []net.Conn
 }
 
-// NewRoad returns a road to an address of a network. It is cut with the test.
+// NewRoad returns a Road from a free port of this host to an address, such as network "tcp" or "unix". It is
+// cut with the test.
 func NewRoad(t *testing.T, network, to string) *Road {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

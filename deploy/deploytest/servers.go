@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,25 +45,22 @@ func withStore(ready func(ctx context.Context, address string) error) lab.Layout
 // container, and the kernel would retry for over a minute.
 const hearsPatience = 5 * time.Second
 
-// hears checks the answer of a server, which names its number of lives.
+// hears returns an error unless a server gives the answer, such as "store:2" in its second life.
 func hears(address, want string) error {
-	connection, err := net.DialTimeout("tcp", address, hearsPatience)
-	if err != nil {
-		return err
-	}
-	text, err := io.ReadAll(connection)
-	if err = errors.Join(err, connection.Close()); err == nil && string(text) != want {
+	text, err := readAnswer(address, hearsPatience)
+	if err == nil && text != want {
 		err = fmt.Errorf("it says %q, want %q", text, want)
 	}
 	return err
 }
 
+// lives returns a check that the store is in its n-th life.
 func lives(n int) func(context.Context, string) error {
 	return func(_ context.Context, address string) error { return hears(address, fmt.Sprintf("store:%d", n)) }
 }
 
-// withStore returns the layout and the number of lives that the server has had when it is first used: one
-// less where no client can visit it before. expect returns the life in which it must be ready.
+// withStore returns the layout, and the life of the server in which it is first used: one less on a deployer
+// that cannot visit it before. expect returns the life in which it must be ready.
 func (s *suite) withStore(t *testing.T, expect func(first int) int) (l lab.Layout, first int) {
 	first = 3
 	l = withStore(func(ctx context.Context, address string) error { return lives(expect(first))(ctx, address) })
@@ -78,7 +73,7 @@ func (s *suite) withStore(t *testing.T, expect func(first int) int) (l lab.Layou
 }
 
 func server(t *testing.T, s *suite) {
-	more := 0
+	more := 0 // lives after the first use
 	l, first := s.withStore(t, func(first int) int { return first + more })
 	d := s.play(t, l.Readied([]lab.Fault{{Target: "store", Kind: lab.FaultKill}}))
 	endpoint := endpointOf(t, d, "store")
@@ -143,8 +138,8 @@ func serverThatNeverAnswers(t *testing.T, s *suite) {
 	Says(t, err, "start store (shelf)", "the shelf is locked", "enough")
 }
 
-// shownReady deploys a foreign unit that is ready once its log has a text and a command succeeds, at its
-// third try.
+// shownReady deploys a foreign unit that is ready once its log has a text and a command succeeds, which it
+// does at its third call.
 func shownReady(t *testing.T, s *suite) {
 	asked := filepath.Join(t.TempDir(), "asked")
 	l := beside(lab.UnitSpec{
@@ -159,21 +154,21 @@ func shownReady(t *testing.T, s *suite) {
 		Networking: lab.Networking{Listens: true},
 	})
 	d := s.deploy(t, l.Readied([]lab.Fault{{Target: Boxed, Kind: lab.FaultRestart}}))
-	said := func(lives int) {
+	checkAsked := func(lives int) {
 		t.Helper()
 		text, err := os.ReadFile(asked)
 		Must(t, err)
 		lines := strings.Fields(string(text))
 		if len(lines) != 2+lives {
-			t.Fatalf("the command was asked with %q, want it three times, and once for every later life", lines)
+			t.Fatalf("the command was called with %q, want it three times, and once for every later life", lines)
 		}
 		NoError(t, hears(lines[len(lines)-1], fmt.Sprintf("boxed:%d", lives)))
 	}
-	said(1)
+	checkAsked(1)
 	Await(t, d, lab.EventReady)
 	harm(t, d, Boxed, lab.FaultRestart)
 	heal(t, d, Boxed, lab.FaultRestart)
-	said(2)
+	checkAsked(2)
 	if log := d.Logs()[Boxed]; log != "boxed listens, life 1\nboxed listens, life 2\n" {
 		t.Errorf("its log is %q", log)
 	}

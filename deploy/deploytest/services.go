@@ -11,9 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Services are units as a file of the user's has them, of an image with the suite's program: web asks db by
-// another name, which is healthy and filled when web starts. fill fails until db is there. db counts its
-// lives in the folder keeps.
+// Services returns a layout of units as a user's compose file describes them, of an image with the suite's
+// program: web asks db by another name of it, and starts once db is healthy and fill has finished. fill fails
+// until db is healthy. db counts its lives in the folder keeps.
 func Services(image, keeps string) lab.Layout {
 	const test = "/program"
 	data := []lab.ContainerMount{{Kind: lab.MountVolume, Source: "data", Target: "/data"}}
@@ -40,8 +40,8 @@ func Services(image, keeps string) lab.Layout {
 	return burner(web, fill, db)
 }
 
-// ServicesSuite has services start in their order, find each other by names, be healthy, be metered, and go
-// on after faults with what they keep.
+// ServicesSuite checks that services start in their order, find each other by name, become healthy, are
+// metered, and keep their data after faults.
 func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, left func() []string) {
 	l := Services(image, keeps)
 	l.Units[1].Container.Command[2] = "data-base:90" // others call db there, and it listens on 80
@@ -81,14 +81,14 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 // says waits until a unit answers so at an address.
 func says(t *testing.T, d lab.Deployment, unit string, at lab.Endpoint, want string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); said(at, silence) != want; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); answerAt(at, silence) != want; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s says %q, want %q: %s", unit, said(at, silence), want, d.Logs()[unit])
+			t.Fatalf("%s says %q, want %q: %s", unit, answerAt(at, silence), want, d.Logs()[unit])
 		}
 	}
 }
 
-// Demanding is a service that asks for what only the containers of this host's Docker have.
+// Demanding returns a layout of a service that asks for what only containers of this host's Docker can have.
 func Demanding(image string) lab.Layout {
 	return lab.Layout{Lead: "web", Units: []lab.UnitSpec{{
 		Name: "web", Role: "web",
@@ -101,9 +101,9 @@ func Demanding(image string) lab.Layout {
 	}}}
 }
 
-// ServicesElsewhere has services start on nodes of the user's, which have nothing of this host and pull the
-// image: in their order, with files of this host and volumes of their own. What cannot be there is refused.
-// Then they are metered.
+// ServicesElsewhere starts services on a user's nodes, which have nothing of this host and pull the image. It
+// checks that they start in their order, with copies of this host's files and with volumes of their own, and
+// that Preflight refuses what such nodes cannot give. metered then checks their usage.
 func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left func() []string,
 	metered func(lab.Deployment)) {
 	layout, folder := Services(image, "/data"), t.TempDir()
@@ -144,7 +144,7 @@ func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left f
 	metered(d)
 }
 
-// Unmetered has a deployment do its job, of whose unit web nobody can tell what it uses.
+// Unmetered has the lead do its job and checks that the usage of unit web is reported as not available.
 func Unmetered(t *testing.T, d lab.Deployment) {
 	if used := meteredJob(t, d).Roles["web"]; used.Unavailable["cpu_seconds"] == "" {
 		t.Errorf("web is said to have used %+v", used)

@@ -16,7 +16,7 @@ func Silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	Must(t, err)
-	t.Cleanup(func() { _ = listener.Close() }) // it has accepted nobody
+	t.Cleanup(func() { _ = listener.Close() }) // nothing was accepted
 	return listener.Addr().String()
 }
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// State holds everything that a cluster of the user's keeps, as JSON, by its path and name.
+// State holds all objects of a user's cluster, as JSON, by their path and name.
 type State map[string]string
 
-// Changes describes what is different later; "": nothing.
+// Changes lists, a line each, what differs from a later state; "" means nothing.
 func (s State) Changes(later State) string {
 	var changes []string
 	for name, was := range s {

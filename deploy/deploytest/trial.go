@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// deploy deploys a layout that can be deployed, until the end of the test.
+// deploy deploys a layout until the end of the test. It skips the test if the deployer cannot do it here.
 func (s *suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
 	t.Helper()
 	err := s.Preflight(t.Context(), l)
@@ -24,7 +24,7 @@ func (s *suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
 	return d
 }
 
-// play deploys a layout and plays the job of its lead.
+// play deploys a layout and has its lead do its job.
 func (s *suite) play(t *testing.T, l lab.Layout) lab.Deployment {
 	t.Helper()
 	d := s.deploy(t, l)
@@ -37,20 +37,21 @@ func Deploy(t *testing.T, deployer lab.Deployer, l lab.Layout) lab.Deployment {
 	t.Helper()
 	d, err := deployer.Deploy(t.Context(), l, Folder(t))
 	Must(t, err)
-	t.Cleanup(func() { _ = d.Stop() }) // tests that want its error have stopped it
+	t.Cleanup(func() { _ = d.Stop() }) // a test that checks the error has called Stop before
 	return d
 }
 
+// stop stops a deployment twice: the second call must do nothing.
 func stop(t *testing.T, d lab.Deployment) {
 	t.Helper()
-	for range 2 { // the second time it does nothing
+	for range 2 {
 		if err := d.Stop(); err != nil {
 			t.Errorf("Stop: %v", err)
 		}
 	}
 }
 
-// Within returns a context that ends with the test, or when it has waited for too long.
+// Within returns a context that ends with the test, or after patience.
 func Within(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -58,14 +59,14 @@ func Within(t *testing.T) context.Context {
 	return ctx
 }
 
-// job plays the job of the lead unit.
+// job waits until the lead is ready and has it do its job.
 func job(t *testing.T, d lab.Deployment) {
 	t.Helper()
 	Await(t, d, lab.EventReady)
 	finish(t, d)
 }
 
-// finish starts the job of a lead that is ready, and returns how long it took, in seconds.
+// finish has a lead that is ready do its job, and returns the time that this took, in seconds.
 func finish(t *testing.T, d lab.Deployment) float64 {
 	t.Helper()
 	Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
@@ -76,7 +77,7 @@ func finish(t *testing.T, d lab.Deployment) float64 {
 	return took
 }
 
-// Await returns the next event of the lead, which must be of a kind.
+// Await returns the next event of the lead. It ends the test if that is of another kind.
 func Await(t *testing.T, d lab.Deployment, kind lab.EventKind) lab.Event {
 	t.Helper()
 	event, err := d.Await(Within(t), kind)
@@ -92,7 +93,7 @@ func goesOn(t *testing.T, d lab.Deployment) {
 	}
 }
 
-// endpointOf returns where a unit is reached.
+// endpointOf returns the endpoint of a unit.
 func endpointOf(t *testing.T, d lab.Deployment, unit string) lab.Endpoint {
 	t.Helper()
 	endpoint, err := d.Endpoint(unit)
@@ -128,13 +129,13 @@ func end(t *testing.T, d lab.Deployment) map[string]string {
 	return all
 }
 
-// ask calls a unit from the host of the conductor.
+// ask returns the answer of a unit to the host of the conductor; "" if there is none soon.
 func ask(t *testing.T, d lab.Deployment, unit string) string {
 	t.Helper()
-	return said(endpointOf(t, d, unit), soon)
+	return answerAt(endpointOf(t, d, unit), soon)
 }
 
-// answers expects an answer of a unit.
+// answers expects that a unit answers so.
 func answers(t *testing.T, d lab.Deployment, unit, want string) {
 	t.Helper()
 	expect(t, endpointOf(t, d, unit), soon, want, unit)

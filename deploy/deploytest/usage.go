@@ -17,7 +17,7 @@ func usage(t *testing.T, s *suite) {
 	end(t, d)
 }
 
-// meteredJob meters the job of a lead unit that is ready.
+// meteredJob has a lead that is ready do its job, and returns the usage of all units meanwhile.
 func meteredJob(t *testing.T, d lab.Deployment) lab.Metered {
 	t.Helper()
 	reads := lab.Meter(meter.New())
@@ -27,7 +27,7 @@ func meteredJob(t *testing.T, d lab.Deployment) lab.Metered {
 	return meteredDuring(t, reads, d.Units(), func() { finish(t, d) })
 }
 
-// meteredDuring meters units while something is done.
+// meteredDuring returns the usage of units while do runs.
 func meteredDuring(t *testing.T, reads lab.Meter, units []lab.Unit, do func()) lab.Metered {
 	t.Helper()
 	metering, err := reads.Watch(t.Context(), units)

@@ -13,30 +13,35 @@ import (
 // answerPatience bounds the wait for a unit's answer to a question.
 const answerPatience = 5 * time.Second
 
-// heard is the answer of a unit and the time when it arrived.
-type heard struct {
+// reply is the answer of a unit to a question, and the time when it arrived.
+type reply struct {
 	at   time.Time
 	data json.RawMessage
 }
 
-// offer hands an answer to whoever waits for it; nobody may have asked.
-func offer(to chan<- heard, data json.RawMessage) {
+// offer passes an answer to the goroutine that asks. It drops the answer if one is there that nobody has
+// taken.
+func offer(to chan<- reply, data json.RawMessage) {
 	select {
-	case to <- heard{time.Now(), data}:
+	case to <- reply{time.Now(), data}:
 	default:
 	}
 }
 
-// ask asks a unit for something, decodes the answer, and returns the time when it arrived.
+// ask sends a question to a unit, decodes the answer, and returns the time when it arrived.
 func (u *Unit) ask(
-	ctx context.Context, what lab.CommandKind, answers <-chan heard, answer any,
+	ctx context.Context, question lab.CommandKind, answers <-chan reply, answer any,
 ) (arrived time.Time, err error) {
-	if err := u.send(lab.Command{Command: what}); err != nil {
+	select {
+	case <-answers: // the answer to an earlier question, which came too late
+	default:
+	}
+	if err := u.send(lab.Command{Command: question}); err != nil {
 		return arrived, err
 	}
 	select {
-	case said := <-answers:
-		arrived, err = said.at, json.Unmarshal(said.data, answer)
+	case reply := <-answers:
+		arrived, err = reply.at, json.Unmarshal(reply.data, answer)
 	case <-u.Ended:
 		err = errors.New("it has ended")
 	case <-ctx.Done():
@@ -45,7 +50,7 @@ func (u *Unit) ask(
 		err = fmt.Errorf("no answer for %v", answerPatience)
 	}
 	if err != nil {
-		err = fmt.Errorf("ask unit %s for its %s: %w", u.Spec.Name, what, err)
+		err = fmt.Errorf("ask unit %s for its %s: %w", u.Spec.Name, question, err)
 	}
 	return arrived, err
 }

@@ -45,7 +45,7 @@ func (f *Fleet[L]) Launch(ctx context.Context, p Parts, open func() error, proce
 	if err := f.Begin(ctx, p.Last, nil); err != nil {
 		return err
 	}
-	// The trial's folder is removed with the end of these: they come last.
+	// These start last, because they stop last: their end removes the trial's folder.
 	beside, err := processes.Join(ctx, p.Rest, f.dir, f.Supervisor, known)
 	if err == nil {
 		f.Beside = beside
@@ -97,7 +97,7 @@ func (f *Fleet[L]) start(ctx context.Context, spec lab.UnitSpec) error {
 	return nil
 }
 
-// prepare runs a command to its end, or, if visit is set, until that has succeeded.
+// prepare runs a command until it ends or, if visit is set, until the visit has succeeded.
 func (f *Fleet[L]) prepare(ctx context.Context, spec lab.UnitSpec, visit Visit) error {
 	spec.Foreign = spec.Foreign || f.platform.Keepers
 	life := f.platform.New(spec)
@@ -116,7 +116,7 @@ func (f *Fleet[L]) prepare(ctx context.Context, spec lab.UnitSpec, visit Visit) 
 	return f.platform.Discard(ctx, life)
 }
 
-// serversAtOnce is the number of servers that are started at the same time: they spend most of it waiting.
+// serversAtOnce is the number of servers that are started at the same time: most of a start is waiting.
 const serversAtOnce = 16
 
 // startServers starts the servers among units and returns when all can be used.
@@ -131,11 +131,13 @@ func (f *Fleet[L]) startServers(ctx context.Context, units []lab.UnitSpec) error
 	})
 }
 
+// startServer runs the setup of a server, starts it, and returns when it can be used.
 func (f *Fleet[L]) startServer(ctx context.Context, spec lab.UnitSpec) error {
-	for _, setup := range spec.Server.Setup {
-		if f.platform.SetsUp {
-			break
-		}
+	steps := spec.Server.Setup
+	if f.platform.SetsUp {
+		steps = nil
+	}
+	for _, setup := range steps {
 		preparing := spec
 		preparing.Program, preparing.Args = setup.Program, setup.Args
 		if err := f.prepare(ctx, preparing, setup.Visit); err != nil {
@@ -148,7 +150,7 @@ func (f *Fleet[L]) startServer(ctx context.Context, spec lab.UnitSpec) error {
 	return f.awaitReady(ctx, spec)
 }
 
-// startStage starts units side by side, and waits for those that report readiness.
+// startStage starts units at the same time, and waits for those that report readiness.
 func (f *Fleet[L]) startStage(ctx context.Context, stage []lab.UnitSpec) error {
 	if err := SideBySide(ctx, f.platform.AtOnce, stage, f.start); err != nil {
 		return err
@@ -166,10 +168,10 @@ func (f *Fleet[L]) startStage(ctx context.Context, stage []lab.UnitSpec) error {
 	return nil
 }
 
-// atOnce waits for nothing: the unit does not report readiness.
-func atOnce(context.Context) error { return nil }
+// noWait is for units that do not report readiness.
+func noWait(context.Context) error { return nil }
 
-// readyOf returns the visit that tells whether a unit can be used; nil: there is none.
+// readyOf returns the visit that succeeds when a unit can be used; nil if the unit has none.
 func readyOf(spec lab.UnitSpec) Visit {
 	switch {
 	case spec.Server != nil:
@@ -180,9 +182,9 @@ func readyOf(spec lab.UnitSpec) Visit {
 	return spec.Ready
 }
 
-// awaitUsable waits until a unit can be used at an address: until its log has the text of its readiness, and
-// it is healthy or a visit succeeds; if it is to finish, until it has. If its spec has none of these,
-// otherwise decides.
+// awaitUsable waits until a unit can be used at an address: until its log has the text of its readiness,
+// and it is healthy or a visit succeeds. It waits for the end of a unit that finishes. For a unit whose
+// spec has no sign of readiness it calls otherwise.
 func (u *Unit) awaitUsable(ctx context.Context, address string, otherwise func(context.Context) error) error {
 	if u.Spec.Finishes {
 		return u.awaitFinished(ctx)
@@ -203,8 +205,9 @@ func (u *Unit) awaitUsable(ctx context.Context, address string, otherwise func(c
 	return otherwise(ctx)
 }
 
-// awaitPrepared waits until a command has done its part and ended. If visit is set, release ends the command
-// when the visit has succeeded.
+// awaitPrepared waits until a command that prepares has ended, and returns an error unless it has
+// succeeded. If visit is set, release ends the command once the visit has succeeded, and how it then ends
+// does not matter.
 func (u *Unit) awaitPrepared(
 	ctx context.Context, address string, visit Visit, release func(context.Context) error,
 ) error {

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// life is a unit on the platform of these tests.
+// life is a unit on the platform of these tests. Its methods note their calls.
 type life struct {
 	*Unit
 	of *begun
@@ -22,7 +22,7 @@ type life struct {
 func (l *life) End(context.Context) error    { return l.of.note("end " + l.Spec.Name) }
 func (l *life) Resume(context.Context) error { return l.of.note("resume " + l.Spec.Name) }
 
-// Start of a command that prepares is all that there is of it.
+// Start implements Instance. A command that prepares has then ended, too.
 func (l *life) Start(context.Context) error {
 	if !l.Prepares {
 		if l.of.starting != nil {
@@ -46,16 +46,17 @@ func (l *life) Kill(context.Context) (string, error) {
 	return "it has ended", nil
 }
 
-// begun is a platform that notes what it is asked for.
+// begun is a fleet on a platform that notes its calls, such as "start front".
 type begun struct {
 	*Fleet[*life]
 	mu     sync.Mutex
 	noted  []string
-	refuse string // what it fails at
-	// starting is called in the start of each life; nil: nothing is.
+	refuse string // the call that fails
+	// starting is called in the start of each life; it may be nil.
 	starting func(*life)
 }
 
+// newBegun returns a fleet for a layout on a platform that notes its calls. It has no units yet.
 func newBegun(t *testing.T, layout lab.Layout, platform Platform[*life]) *begun {
 	t.Helper()
 	b := &begun{}
@@ -75,16 +76,18 @@ func newBegun(t *testing.T, layout lab.Layout, platform Platform[*life]) *begun 
 	return b
 }
 
-func (b *begun) note(what string) error {
+// note notes a call, and returns an error if that call is to be refused.
+func (b *begun) note(call string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.noted = append(b.noted, what); what == b.refuse {
+	if b.noted = append(b.noted, call); call == b.refuse {
 		return errors.New("refused")
 	}
 	return nil
 }
 
-// TestBegin: servers with what prepares them come first, then commands, then units stage by stage.
+// TestBegin checks the order: servers, each after its setup, then the commands that prepare, then units
+// stage by stage. It checks that Begin stops at the first error.
 func TestBegin(t *testing.T) {
 	db := foreign("db", lab.Lifecycle{})
 	db.Server = &lab.Server{Kind: "mariadb", Setup: []lab.ServerSetup{{Program: "install"}}}
@@ -118,8 +121,8 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// TestLives: a later life takes the place of the former one, what prepares is none of the units,
-// and units that another deployer runs are none of this one's.
+// TestLives checks that a further life replaces the former one, and that neither commands that prepare
+// nor units of another deployer are among the units of a fleet.
 func TestLives(t *testing.T) {
 	l := newBegun(t, lab.Layout{Units: []lab.UnitSpec{{Name: "front"}, {Name: "stock"}, {Name: "load"}}},
 		Platform[*life]{})
@@ -145,8 +148,8 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// TestAwaitPrepared: who waits for a command that prepares is told how it has ended, and the
-// trial is not failed by it.
+// TestAwaitPrepared checks that awaitPrepared returns how a command has ended, and that its end does not
+// fail the trial by itself.
 func TestAwaitPrepared(t *testing.T) {
 	s := NewSupervisor(lab.Layout{}, t.TempDir())
 	for _, c := range []struct {
@@ -159,9 +162,9 @@ func TestAwaitPrepared(t *testing.T) {
 		{name: "good"},
 		{name: "bad", how: errors.New("exit status 3"),
 			want: "seed (fill) ended: exit status 3; its last words:\n  no such table"},
-		{name: "a keeper that says so", failure: "ended: exit status 3",
+		{name: "bad, as its keeper reports", failure: "ended: exit status 3",
 			want: "seed (fill) ended: exit status 3; its last words:\n  no such table"},
-		{name: "kept badly", unkept: errors.New("processes may be left"), want: "processes may be left"},
+		{name: "its keeper has failed", unkept: errors.New("processes may be left"), want: "processes may be left"},
 	} {
 		u := NewUnit(lab.UnitSpec{Name: "seed", Runnable: lab.Runnable{Program: "fill", Foreign: true}})
 		u.Prepares, u.failure, u.Unkept = true, c.failure, c.unkept
@@ -174,18 +177,18 @@ func TestAwaitPrepared(t *testing.T) {
 		}
 	}
 	if err := s.Failure(); err != nil {
-		t.Errorf("the trial has failed: %v, want that who waits is told", err)
+		t.Errorf("the trial has failed: %v, want only the error of awaitPrepared", err)
 	}
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
 	ours := NewUnit(lab.UnitSpec{Name: "seed", Runnable: lab.Runnable{Own: "shop"}})
 	if err := ours.awaitPrepared(gone, "", nil, nil); err == nil || err.Error() != "seed (shop): interrupted" {
-		t.Errorf("a command of ours that goes on: %v", err)
+		t.Errorf("a command of ours that still runs: %v", err)
 	}
 }
 
-// TestBeginWithoutALife: a unit of which the platform makes as many as are wanted has no life of
-// its own name.
+// TestBeginWithoutALife checks that Begin does all steps for units whose replicas the platform creates
+// itself: such a unit has no life under its own name.
 func TestBeginWithoutALife(t *testing.T) {
 	units := []lab.UnitSpec{{Name: "front"}, {
 		Name:       "stock",

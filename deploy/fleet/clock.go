@@ -10,10 +10,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// clockQuestions is the number of questions to each clock: the fastest answer is the most exact.
+// clockQuestions is the number of questions to each clock; the fastest answer, which is the most exact,
+// counts.
 const clockQuestions = 5
 
-// askClocks reads the clock of every unit that speaks the control protocol.
+// askClocks reads the clock of every unit that has a control connection.
 func (s *Supervisor) askClocks(ctx context.Context) ([]lab.ClockReading, error) {
 	own, err := os.ReadFile(lab.KernelRun)
 	if err != nil {
@@ -33,6 +34,8 @@ func (s *Supervisor) askClocks(ctx context.Context) ([]lab.ClockReading, error) 
 	return readings, nil
 }
 
+// readClock returns the offset of the unit's clock from this host's, and its bound: the answer was sent at
+// some moment between question and arrival. ownRun identifies the run of this host's kernel.
 func (u *Unit) readClock(ctx context.Context, ownRun string) (lab.ClockReading, error) {
 	best := lab.ClockReading{Unit: u.Spec.Name}
 	for n := range clockQuestions {

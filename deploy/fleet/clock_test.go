@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestAUnitOnThisHostHasTheClockOfTheConductor, as the two know by the run of their kernel.
+// TestAUnitOnThisHostHasTheClockOfTheConductor checks that a unit of the same kernel run shares the clock.
 func TestAUnitOnThisHostHasTheClockOfTheConductor(t *testing.T) {
 	run, err := os.ReadFile(lab.KernelRun)
 	deploytest.Must(t, err)
@@ -31,7 +31,7 @@ func TestAUnitOnThisHostHasTheClockOfTheConductor(t *testing.T) {
 	}
 }
 
-// answerClock is a unit whose clock is ahead, and every other answer of which is slow.
+// answerClock plays a unit whose clock is ahead, and that delays every other answer.
 func answerClock(orders io.Reader, say io.Writer, run string, ahead, slow time.Duration) {
 	commands, events := json.NewDecoder(orders), json.NewEncoder(say)
 	for n := 0; ; n++ {
@@ -47,8 +47,23 @@ func answerClock(orders io.Reader, say io.Writer, run string, ahead, slow time.D
 	}
 }
 
-// TestAClockThatIsAheadIsMeasured, of a unit that this test plays, over a way back that is
-// slow now and then.
+// TestALateAnswerIsDropped checks that the answer to an earlier question, which nobody waited for any
+// longer, is not taken for that to a new one.
+func TestALateAnswerIsDropped(t *testing.T) {
+	s, u, orders, say := lone(t)
+	late, err := json.Marshal(lab.ClockAnswer{Nanoseconds: time.Now().Add(-time.Hour).UnixNano()})
+	deploytest.Must(t, err)
+	offer(u.clock, late)
+	go answerClock(orders, say, "another", 0, 0)
+	readings, err := s.askClocks(t.Context())
+	if err != nil || len(readings) != 1 || readings[0].BoundSeconds <= 0 ||
+		math.Abs(readings[0].OffsetSeconds) > readings[0].BoundSeconds {
+		t.Errorf("the clock is read as %+v, %v: want that of the new answers", readings, err)
+	}
+}
+
+// TestAClockThatIsAheadIsMeasured checks that the offset is found though some answers are
+// slow on their way back.
 func TestAClockThatIsAheadIsMeasured(t *testing.T) {
 	const ahead = 3 * time.Second
 	s, _, orders, say := lone(t)
@@ -69,8 +84,8 @@ func TestAClockThatIsAheadIsMeasured(t *testing.T) {
 	}
 }
 
-// TestAUnitThatEndsInsteadOfTellingItsClock does not keep the conductor waiting.
-func TestAUnitThatEndsInsteadOfTellingItsClock(t *testing.T) {
+// TestAUnitThatEndsInsteadOfAnswering does not keep the conductor waiting.
+func TestAUnitThatEndsInsteadOfAnswering(t *testing.T) {
 	s, _, orders, say := lone(t)
 	go func() {
 		_, _ = orders.Read(make([]byte, 1))
@@ -83,7 +98,8 @@ func TestAUnitThatEndsInsteadOfTellingItsClock(t *testing.T) {
 	}
 }
 
-// lone returns a deployment of one unit, with the unit's ends of its two pipes.
+// lone returns the supervisor of one unit, the unit, and the unit's ends of its control connection:
+// commands are read from the first pipe, and events written to the second.
 func lone(t *testing.T) (*Supervisor, *Unit, *io.PipeReader, *io.PipeWriter) {
 	t.Helper()
 	u := NewUnit(lab.UnitSpec{Name: "front"})

@@ -17,8 +17,8 @@ const (
 	dialPatience = time.Second
 )
 
-// Dial connects to a unit at an address as DialThrough does. It gives up when ended is closed, which tells
-// that the unit's program has ended, and after an error that waiting does not mend.
+// Dial connects to a unit at an address as DialThrough does. It gives up when ended is closed, since the
+// unit's program has ended then, and after an error that is not temporary.
 func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (net.Conn, error) {
 	ctx, cancel := WithEnd(ctx, ended, func() error { return errors.New("its program has ended") })
 	defer cancel()
@@ -28,9 +28,9 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 	return DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
 		connection, err := dialer.DialContext(ctx, "tcp", address)
 		var late net.Error
-		comes := errors.As(err, &late) && late.Timeout() || errors.Is(err, syscall.ECONNREFUSED) ||
+		isTemporary := errors.As(err, &late) && late.Timeout() || errors.Is(err, syscall.ECONNREFUSED) ||
 			errors.Is(err, syscall.EHOSTUNREACH)
-		if err != nil && !comes {
+		if err != nil && !isTemporary {
 			giveUp(fmt.Errorf("reach the unit at %s: %w", address, err))
 		}
 		return connection, err
@@ -48,15 +48,16 @@ func (s *Supervisor) Controlled(u *Unit, connection net.Conn, await func()) {
 	}()
 }
 
-// DialThrough connects to a unit as soon as it waits for its conductor, and authenticates with the token. A
-// forwarder on the way may accept connections before the unit does: the unit is reached when it has answered.
+// DialThrough repeats through until it connects to a unit and the unit accepts the token. A forwarder on
+// the way may accept connections before the unit listens, so only an answer proves that the unit is
+// reached.
 func DialThrough(
 	ctx context.Context, through func(context.Context) (net.Conn, error), token string,
 ) (net.Conn, error) {
 	for {
 		connection, err := through(ctx)
 		if err == nil {
-			if err = answers(ctx, connection, token); err == nil {
+			if err = authenticate(ctx, connection, token); err == nil {
 				return connection, nil
 			}
 			_ = connection.Close() // it has failed already
@@ -70,8 +71,8 @@ func DialThrough(
 	}
 }
 
-// answers authenticates with the token and waits for the unit's empty line.
-func answers(ctx context.Context, connection net.Conn, token string) error {
+// authenticate sends the token and waits for the empty line with which the unit accepts it.
+func authenticate(ctx context.Context, connection net.Conn, token string) error {
 	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
 	if _, err := io.WriteString(connection, token+"\n"); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
-// TestDialDoesNotWaitInVain: no program will ever listen at what is no address.
+// TestDialDoesNotWaitInVain checks that Dial fails at once for an invalid address.
 func TestDialDoesNotWaitInVain(t *testing.T) {
 	const nowhere = "127.0.0.1:none"
 	_, err := Dial(deploytest.Within(t), make(chan struct{}), nowhere, "token")

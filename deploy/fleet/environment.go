@@ -17,29 +17,30 @@ import (
 // handedOverFolder is the name of the folder, below that of the trial, for files that units hand over.
 const handedOverFolder = "handed-over"
 
-// HandedOver returns that folder.
+// HandedOver returns the path of the handedOverFolder of a trial.
 func HandedOver(dir string) string { return filepath.Join(dir, handedOverFolder) }
 
-// Volume returns the folder that a unit gets, below that of the trial.
+// Volume returns the path of a unit's folder, below that of the trial. Units may share one.
 func Volume(dir string, spec lab.UnitSpec) string {
 	return filepath.Join(dir, cmp.Or(spec.Volume, spec.Name))
 }
 
-// Fill returns a replacer of the placeholders in arguments and variables of a foreign unit.
+// Fill returns a replacer of the placeholders in arguments and variables of a foreign unit: its folder and
+// its own addresses.
 func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *strings.Replacer {
 	pairs := []string{"{dir}", Volume(dir, spec)}
 	if host, port, err := net.SplitHostPort(endpoints[spec.Name].Bind); err == nil {
 		pairs = append(pairs, "{host}", host, "{port}", port)
 	}
 	for _, name := range spec.Ports {
-		_, port, _ := net.SplitHostPort(endpoints[lab.PortOf(spec.Name, name)].Bind) // made by us
+		_, port, _ := net.SplitHostPort(endpoints[lab.PortOf(spec.Name, name)].Bind) // deployers make it valid
 		pairs = append(pairs, "{port:"+name+"}", port)
 	}
 	return strings.NewReplacer(pairs...)
 }
 
-// fillFile replaces the placeholders in a file of a foreign unit, those for its peers included: not every
-// program reads addresses from its environment.
+// fillFile replaces the placeholders in a file of a foreign unit, also those for addresses of its peers: some
+// programs read these only from files.
 func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) string {
 	var pairs []string
 	for _, peer := range spec.Peers {
@@ -51,8 +52,8 @@ func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]l
 	return strings.NewReplacer(pairs...).Replace(Fill(spec, dir, endpoints).Replace(text))
 }
 
-// MakeVolume makes the folder of a unit if it does not exist, and writes the unit's files into it. It follows
-// no link out of the folder.
+// MakeVolume makes the folder of a unit if it does not exist, and writes the unit's files into it. It does
+// not follow links out of the folder, which a former life may have left.
 func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint) error {
 	path := Volume(dir, spec)
 	if filepath.Dir(path) != dir || filepath.Base(path) == handedOverFolder {
@@ -72,8 +73,8 @@ func MakeVolume(dir string, spec lab.UnitSpec, endpoints map[string]lab.Endpoint
 	return nil
 }
 
-// WriteToVolume writes a file of a unit's folder, with the folders above it; a name that ends with a slash is
-// a folder itself. It fails where a link of the unit leads out of its folder.
+// WriteToVolume writes a file, by its path in a unit's folder, and makes the folders above it. A name that
+// ends with a slash is a folder. It fails if a link leads out of the unit's folder.
 func WriteToVolume(volume, name string, data []byte) error {
 	root, err := os.OpenRoot(volume)
 	if err != nil {
@@ -87,7 +88,8 @@ func WriteToVolume(volume, name string, data []byte) error {
 	return errors.Join(err, root.Close())
 }
 
-// VolumeFiles returns the files and folders that are in the folder of a unit.
+// VolumeFiles returns copies of all files and folders in the folder of a unit, each with its path on this
+// host.
 func VolumeFiles(volume string) (all []lab.StarterFile, err error) {
 	err = filepath.WalkDir(volume, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == volume {
@@ -103,8 +105,8 @@ func VolumeFiles(volume string) (all []lab.StarterFile, err error) {
 	return all, err
 }
 
-// withEnvironment returns units, of which those that may record spans have more variables. Where they have
-// one of the same name, theirs counts.
+// withEnvironment returns copies of units in which those that may record spans have more variables. A
+// unit's own variable of the same name comes later and so takes precedence.
 func withEnvironment(units []lab.UnitSpec, more []string) []lab.UnitSpec {
 	if len(more) == 0 {
 		return units
@@ -124,8 +126,8 @@ func withEnvironment(units []lab.UnitSpec, more []string) []lab.UnitSpec {
 	return units
 }
 
-// Environment returns all that a unit gets, as KEY=value: nothing of the conductor's own
-// environment reaches the system under test.
+// Environment returns the complete environment of a unit, as KEY=value: nothing of the
+// conductor's own environment reaches the system under test.
 func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.Endpoint) []string {
 	environment := []string{"CLEAVE_RUN=" + label, "CLEAVE_UNIT=" + spec.Name, "CLEAVE_DIR=" + Volume(dir, spec)}
 	if endpoint, listens := endpoints[spec.Name]; listens {

@@ -88,7 +88,7 @@ func (f *Fleet[L]) harm(ctx context.Context, life L, asked lab.Fault) (proof str
 		return "", errors.New("it leads the trial and cannot have a fault in it")
 	case !slices.Contains(p.Faults, asked.Kind):
 		return "", fmt.Errorf("the deployment %s can do only these to a unit: %v", p.Name, p.Faults)
-	case u.HasEnded() && !asked.Kind.Ends(): // else that is told below
+	case u.HasEnded() && !asked.Kind.Ends(): // a kill of it fails below, with a message of its own
 		return "", fmt.Errorf("it has ended%s", u.Log.LastWords())
 	case !u.HasEnded() && f.has(asked):
 		return "", errors.New("it has this fault already")
@@ -134,13 +134,13 @@ func (f *Fleet[L]) heal(ctx context.Context, life L, asked lab.Fault) error {
 	case lab.FaultFill:
 		return volume.Drain(f.Volume(life.unit().Spec))
 	case lab.FaultUpdate:
-		return nil // it is over when it has taken effect
+		return nil // an update is complete once it is done
 	}
-	return f.again(ctx, life, false)
+	return f.again(ctx, life, false) // after a kill or a restart
 }
 
-// onPurpose ends units by end without failing the trial. If end fails, the end of a unit that still runs is a
-// failure again.
+// onPurpose calls end, which ends units, and keeps their ends from failing the trial. If end fails, the
+// later end of a unit that still runs is a failure again.
 func (f *Fleet[L]) onPurpose(units []L, end func() error) error {
 	var err error
 	for _, life := range units {
@@ -177,7 +177,8 @@ func (f *Fleet[L]) cut(ctx context.Context, life L) (proof string, err error) {
 	return hosts.Unreached(address)
 }
 
-// update replaces a life by a new one, which starts after its end: the two cannot share the volume.
+// update replaces a life by a new one, which starts after the end of the old: the two cannot share the
+// volume.
 func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) {
 	p, name := f.platform, old.unit().Spec.Name
 	err = f.onPurpose([]L{old}, func() error {
@@ -197,7 +198,8 @@ func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) 
 	return fmt.Sprintf("its %s has ended, and %s runs", p.Describe(old), p.Describe(f.Named(name))), nil
 }
 
-// next returns the next life of a unit that has ended, before its start, with its log.
+// next returns the next life of a unit that has ended, before its start. It continues the log. If elsewhere
+// is true, it may run on another node.
 func (f *Fleet[L]) next(ctx context.Context, ended L, elsewhere bool) (life L, err error) {
 	old := ended.unit()
 	if f.platform.Next == nil {
@@ -211,7 +213,8 @@ func (f *Fleet[L]) next(ctx context.Context, ended L, elsewhere bool) (life L, e
 	return life, nil
 }
 
-// again starts the next life of a unit that has ended, and returns when it can be used.
+// again starts the next life of a unit that has ended, on another node if elsewhere is true and the
+// platform wants that, and returns when it can be used.
 func (f *Fleet[L]) again(ctx context.Context, ended L, elsewhere bool) error {
 	name := ended.unit().Spec.Name
 	next, err := f.next(ctx, ended, elsewhere)

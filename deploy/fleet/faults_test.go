@@ -16,7 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// harmed returns a platform that can do faults, with a lead and two units of which the second is a server.
+// harmed returns a fleet on a platform that can do faults, with a lead, the unit front and the server db.
+// change may change the platform.
 func harmed(t *testing.T, change func(*Platform[*life])) *begun {
 	t.Helper()
 	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead"}, {Name: "front"},
@@ -34,13 +35,15 @@ func harmed(t *testing.T, change func(*Platform[*life])) *begun {
 	return b
 }
 
-// refuse has no unit have a fault.
+// refuse makes a platform refuse all faults of units.
 func refuse(p *Platform[*life]) {
 	p.Refuse = func(*life) error { return errors.New("it is another's") }
 }
 
-// does does a fault, or heals it.
-func (b *begun) does(t *testing.T, heal bool, target string, kind lab.FaultKind, seconds float64) error {
+// harmOrHeal does a fault that lasts for some seconds, or heals it.
+func (b *begun) harmOrHeal(
+	t *testing.T, heal bool, target string, kind lab.FaultKind, seconds float64,
+) error {
 	t.Helper()
 	fault := lab.Fault{Target: target, Kind: kind, Heal: seconds}
 	if heal {
@@ -53,7 +56,8 @@ func (b *begun) does(t *testing.T, heal bool, target string, kind lab.FaultKind,
 	return err
 }
 
-// TestFaultsOfUnits: each is done once, healed once, and refused with the reason where it cannot be.
+// TestFaultsOfUnits checks that each fault is done once and healed once, and is otherwise refused with the
+// reason.
 func TestFaultsOfUnits(t *testing.T) {
 	share := func(p *Platform[*life]) { p.SharesMemory = true }
 	type step struct {
@@ -97,7 +101,7 @@ func TestFaultsOfUnits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := harmed(t, c.change)
 			for _, s := range c.steps {
-				err := b.does(t, s.heal, s.target, s.kind, 0)
+				err := b.harmOrHeal(t, s.heal, s.target, s.kind, 0)
 				if (err == nil) != (s.says == "") || err != nil && !strings.Contains(err.Error(), s.says) {
 					t.Errorf("%+v: %v", s, err)
 				}
@@ -112,11 +116,11 @@ func TestFaultsOfUnits(t *testing.T) {
 	}
 }
 
-// TestAFailedKillSparesAUnit: it still runs, and its end is a failure of the trial as before.
+// TestAFailedKillSparesAUnit checks that the end of a unit that could not be killed still fails the trial.
 func TestAFailedKillSparesAUnit(t *testing.T) {
 	b := harmed(t, nil)
 	b.refuse = "kill front"
-	if err := b.does(t, false, "front", lab.FaultKill, 0); err == nil {
+	if err := b.harmOrHeal(t, false, "front", lab.FaultKill, 0); err == nil {
 		t.Fatal("it was killed")
 	}
 	front := b.Named("front")
@@ -125,20 +129,21 @@ func TestAFailedKillSparesAUnit(t *testing.T) {
 	deploytest.Says(t, b.Failure(), "unit front ended: exit status 3")
 }
 
-// host is a node of these tests.
+// host is a node of these tests that notes its calls.
 type host struct{ of *begun }
 
 func (h host) Link(_ context.Context, up bool) error { return h.of.note(fmt.Sprint("link ", up)) }
 func (h host) Kill(context.Context) error            { return h.of.note("kill node") }
 func (h host) Boot(context.Context) error            { return h.of.note("boot node") }
 
-// onNodes returns units of which all but the lead are on the node east, as far as a layout says.
+// onNodes returns the fleet of harmed on nodes: the lead is on west, the others are on east. change may
+// change the platform.
 func onNodes(t *testing.T, change func(*Platform[*life])) *begun {
 	t.Helper()
-	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	deploytest.Must(t, err)
-	address := silent.Addr().String()
-	t.Cleanup(func() { _ = silent.Close() })
+	address := listener.Addr().String()
+	t.Cleanup(func() { _ = listener.Close() })
 	var b *begun
 	b = harmed(t, func(p *Platform[*life]) {
 		p.NodeOf = func(l *life) string {
@@ -153,7 +158,7 @@ func onNodes(t *testing.T, change func(*Platform[*life])) *begun {
 				}
 				return nil
 			},
-			// No connection leads to a broadcast.
+			// east never answers, since nothing connects to a broadcast address; west always does.
 			Probe: func(name string) string {
 				return map[string]string{"east": "255.255.255.255:9", "west": address}[name]
 			},
@@ -177,8 +182,8 @@ func onNodes(t *testing.T, change func(*Platform[*life])) *begun {
 	return b
 }
 
-// TestFaultsOfNodes: their units end on purpose and live again, servers first; the one that leads the trial,
-// and one that could not begin another life, keep their node.
+// TestFaultsOfNodes checks that the units of a node are started again, servers first, and that a node is
+// refused if it has the lead or a unit that cannot be started again.
 func TestFaultsOfNodes(t *testing.T) {
 	const again = "next db true, start db, open db, next front true, start front, open front"
 	for name, c := range map[string]struct {
@@ -207,9 +212,9 @@ func TestFaultsOfNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := onNodes(t, c.change)
-			err := b.does(t, false, c.node, c.kind, c.lasts)
+			err := b.harmOrHeal(t, false, c.node, c.kind, c.lasts)
 			if err == nil {
-				err = b.does(t, true, c.node, c.kind, c.lasts)
+				err = b.harmOrHeal(t, true, c.node, c.kind, c.lasts)
 			}
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
@@ -224,14 +229,14 @@ func TestFaultsOfNodes(t *testing.T) {
 	}
 }
 
-// TestANodeIsLeftAsItWas, though nobody heals it: the next trial has the same one.
+// TestANodeIsLeftAsItWas checks that Stop heals nodes, which the next trial uses again.
 func TestANodeIsLeftAsItWas(t *testing.T) {
 	for kind, want := range map[lab.FaultKind]string{lab.FaultCut: "link true", lab.FaultKill: "boot node",
 		lab.FaultDrain: "close false"} {
 		b := onNodes(t, nil)
-		deploytest.Must(t, b.does(t, false, "east", kind, 1))
+		deploytest.Must(t, b.harmOrHeal(t, false, "east", kind, 1))
 		b.noted = nil
-		for range 2 { // the second time there is nothing to do
+		for range 2 { // the second Stop must do nothing
 			deploytest.NoError(t, b.Stop())
 		}
 		if !slices.Equal(b.noted, []string{want, "clear"}) {
@@ -240,24 +245,25 @@ func TestANodeIsLeftAsItWas(t *testing.T) {
 	}
 }
 
-// TestALossIsNoticedUntilItIsFound: what is said later is of the node that is back.
+// TestALossIsNoticedUntilItIsFound checks that a later report of the platform is not taken for the loss of
+// a node that is back.
 func TestALossIsNoticedUntilItIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l losses
 		var down atomic.Bool
-		asked := func(context.Context) (bool, error) { return down.Load(), nil }
-		l.watch(t.Context(), "a", asked)
-		l.watch(t.Context(), "b", asked)
+		isLost := func(context.Context) (bool, error) { return down.Load(), nil }
+		l.watch(t.Context(), "a", isLost)
+		l.watch(t.Context(), "b", isLost)
 		time.Sleep(20 * time.Second)
 		l.found("b")
 		time.Sleep(20 * time.Second)
 		down.Store(true)
 		time.Sleep(time.Second)
-		if a := l.after("a"); a < 40*time.Second || a > 40*time.Second+watchInterval {
+		if a := l.noticedAfter("a"); a < 40*time.Second || a > 40*time.Second+watchInterval {
 			t.Errorf("it was noticed after %v, want 40 s", a)
 		}
-		if b, c := l.after("b"), l.after("c"); b != 0 || c != 0 {
-			t.Errorf("nodes that were there were missed after %v, %v", b, c)
+		if b, c := l.noticedAfter("b"), l.noticedAfter("c"); b != 0 || c != 0 {
+			t.Errorf("nodes that are not lost were noticed after %v, %v", b, c)
 		}
 	})
 }

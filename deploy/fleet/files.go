@@ -14,15 +14,16 @@ import (
 // maxHandedOver bounds the files that a unit hands over in a trial, in bytes.
 const maxHandedOver = 16 << 30
 
-// handedOver collects the files that units hand over in a folder.
+// handedOver writes the files that units hand over into a folder.
 type handedOver struct {
 	folder string
 	mu     sync.Mutex
-	by     map[string]string // unit by file
+	owners map[string]string // unit by file
 	bytes  map[string]int64  // by unit
 }
 
-// take adds a piece to its file. A unit names a file of its own, without a path.
+// take appends a piece, a lab.FilePiece as JSON, to its file. It fails if the name is a path or another
+// unit's file.
 func (h *handedOver) take(unit string, data json.RawMessage) error {
 	var piece lab.FilePiece
 	if err := json.Unmarshal(data, &piece); err != nil {
@@ -33,14 +34,14 @@ func (h *handedOver) take(unit string, data json.RawMessage) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if owner, taken := h.by[piece.File]; taken && owner != unit {
+	if owner, taken := h.owners[piece.File]; taken && owner != unit {
 		return fmt.Errorf("%s was handed over by unit %s", piece.File, owner)
 	}
 	if h.bytes[unit] += int64(len(piece.Data)); h.bytes[unit] > maxHandedOver {
 		return fmt.Errorf("%s: the unit has handed over more than %d GiB, the rest is not written: record less, "+
 			"or make the load shorter", piece.File, maxHandedOver>>30)
 	}
-	h.by[piece.File] = unit
+	h.owners[piece.File] = unit
 	if err := os.MkdirAll(h.folder, 0o700); err != nil {
 		return err
 	}

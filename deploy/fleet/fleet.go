@@ -1,7 +1,8 @@
 // Package fleet owns the life of a deployment, whatever its units run on: the order of their start,
 // readiness, their lives one after another, events and commands, faults with their proofs, logs, files that
-// they hand over, and unexpected ends, which fail the trial. A platform (Platform, Instance) implements what
-// differs: the operations on one life of a unit, and on a node.
+// they hand over, and unexpected ends, which fail the trial. A platform (Platform, Instance) implements
+// what differs: the operations on one life of a unit, and on a node. A unit that is started again begins a
+// new life.
 //
 // A Supervisor is the conductor's side of the control protocol for all units of a trial; a Fleet holds the
 // units that one platform runs.
@@ -27,8 +28,8 @@ import (
 	"github.com/cleave-lab/cleave/relay"
 )
 
-// Fleet holds the units of a layout that one platform runs, each in its present life, beside units that
-// others run under the same supervisor. L is the platform's type of a life. A Fleet implements
+// Fleet holds the units of a layout that one platform runs, each in its present life. Other units of the
+// layout may run elsewhere under the same supervisor. L is the platform's type of a life. A Fleet implements
 // lab.Deployment; a platform with its own meter, accounts or arrivals overrides these methods.
 type Fleet[L Instance] struct {
 	*Supervisor
@@ -36,7 +37,7 @@ type Fleet[L Instance] struct {
 	Endpoints map[string]lab.Endpoint
 	// Wanted holds the links of hosts that the layout changes.
 	Wanted *links.Wanted
-	// Relays are in front of units that can become slow, or that are called with a delay.
+	// Relays stand in front of units that can become slow, or whose link has a delay.
 	Relays relay.Relays
 	// Beside is the deployment of processes of this host beside the units; nil: none yet.
 	Beside lab.Deployment
@@ -55,11 +56,11 @@ type Fleet[L Instance] struct {
 	harmed   map[fault]struct{} // not healed yet
 	stopOnce sync.Once
 
-	// starting is over when Stop begins, which then waits for those that keep units up.
-	starting context.Context
-	stopped  context.CancelFunc
-	keepers  sync.WaitGroup
-	stopErr  error
+	// starting ends when Stop begins: no life starts from then on. Stop then waits for the keepers.
+	starting    context.Context
+	endStarting context.CancelFunc
+	keepers     sync.WaitGroup // goroutines that run keepUp
+	stopErr     error
 }
 
 // New returns a fleet without units for the trial whose files are in dir. It outlives ctx.
@@ -67,14 +68,15 @@ func New[L Instance](ctx context.Context, s *Supervisor, dir string, platform Pl
 	f := &Fleet[L]{Supervisor: s, dir: dir, platform: platform, byName: map[string]L{},
 		harmed: map[fault]struct{}{}, Endpoints: map[string]lab.Endpoint{}, Wanted: links.Of(nil, nil)}
 	f.Watching, f.Unwatch = context.WithCancel(context.WithoutCancel(ctx))
-	f.starting, f.stopped = context.WithCancel(f.Watching)
+	f.starting, f.endStarting = context.WithCancel(f.Watching)
 	return f
 }
 
 // unit lets every type that embeds a Unit implement Instance.
 func (u *Unit) unit() *Unit { return u }
 
-// Add adds a unit, in the place of its former life if it had one. Commands that prepare are kept apart.
+// Add adds a life of a unit, which replaces its former one. Commands that prepare are kept in a list of
+// their own.
 func (f *Fleet[L]) Add(life L) {
 	u := life.unit()
 	f.mu.Lock()
@@ -122,7 +124,7 @@ func (f *Fleet[L]) Prepared() []L {
 	return slices.Clone(f.prepared)
 }
 
-// Everything returns the commands that prepared and the units as they are now.
+// Everything returns the commands of Prepared and then the units of All.
 func (f *Fleet[L]) Everything() []L { return append(f.Prepared(), f.All()...) }
 
 // Units implements lab.Deployment.
@@ -227,7 +229,7 @@ func (f *Fleet[L]) Accounts(_, _ time.Time) (said []lab.PlatformUsage, note stri
 func (f *Fleet[L]) Arrivals(context.Context, func(lab.Arrived) error) error { return nil }
 
 // Furnish makes what must exist before units start: relays at an address of this host, volumes that can
-// become full, which show makes visible on nodes, and the links of hosts. Spans are received at the address.
+// become full, which show makes visible on nodes, a receiver of spans at the address, and the links of hosts.
 func (f *Fleet[L]) Furnish(ctx context.Context, units []lab.UnitSpec, address string,
 	host func(name string) *hosts.Host, show ...func(folder string) error) (err error) {
 	if f.Relays, err = relay.Before(f.Wanted.Relayed(units), f.Endpoints, address); err != nil {
@@ -249,7 +251,7 @@ func (f *Fleet[L]) AwaitsSpans(units []lab.UnitSpec) bool {
 	return f.spans != nil && slices.ContainsFunc(units, lab.UnitSpec.MayTrace)
 }
 
-// ReceiveSpans has them received from a listener that units reach at an address.
+// ReceiveSpans starts to receive spans from a listener, which units reach at an address.
 func (f *Fleet[L]) ReceiveSpans(from net.Listener, address string) {
 	f.spansTo = f.spans.Serve(from, address)
 }
@@ -257,9 +259,10 @@ func (f *Fleet[L]) ReceiveSpans(from net.Listener, address string) {
 // Volume returns the folder of a unit.
 func (f *Fleet[L]) Volume(spec lab.UnitSpec) string { return Volume(f.dir, spec) }
 
-// JudgeProcess judges the end of a unit that is a process. how is the error with which it ended; that of a
-// foreign unit is its keeper's, which may have left processes where left says. outOfMemory reports that the
-// kernel has killed the unit at its limit. Once Stop has begun, foreign units may end.
+// JudgeProcess judges the end of a unit that is a process. how is the error with which it ended. For a
+// foreign unit that is the error of its keeper, which may have left processes; left completes the message
+// with their place. outOfMemory reports that the kernel has killed the unit at its limit. Once Stop has
+// begun, foreign units may end.
 func (f *Fleet[L]) JudgeProcess(u *Unit, how error, outOfMemory bool, left string) {
 	if !u.Spec.Foreign {
 		if how != nil && outOfMemory {
@@ -286,10 +289,10 @@ func (f *Fleet[L]) Stop() error {
 	f.stopOnce.Do(func() {
 		defer f.Unwatch()
 		f.mayEnd()
-		f.stopped()
+		f.endStarting()
 		f.keepers.Wait()
 		f.stopErr = errors.Join(f.restoreNodes(f.Watching), f.platform.Clear(), f.Relays.Close())
-		// What runs as processes beside the units removes the trial's folder with its end: it comes last.
+		// Beside stops last, because it removes the trial's folder.
 		if f.Beside != nil {
 			f.stopErr = errors.Join(f.stopErr, f.Beside.Stop())
 		} else {

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/accept"
 )
 
-// Forwards are listeners of this host's loopback, one for each endpoint of units that this host cannot reach
-// directly. They forward connections to the units.
+// Forwards holds listeners on this host's loopback, one for each endpoint of units that this host cannot
+// reach directly. They forward connections to the units.
 type Forwards struct {
 	units   *Supervisor
 	connect func(endpoint string) (net.Conn, error)
@@ -21,14 +21,15 @@ type Forwards struct {
 	closed    bool
 }
 
-// NewForwards returns forwards that reach an endpoint by connect. If that fails, callers see what they would
-// see if nobody listened.
+// NewForwards returns Forwards that reach an endpoint by connect. If that fails, the caller's connection is
+// closed.
 func (s *Supervisor) NewForwards(connect func(endpoint string) (net.Conn, error)) *Forwards {
 	return &Forwards{units: s, connect: connect, listeners: map[string]net.Listener{},
 		open: map[net.Conn]bool{}}
 }
 
-// To returns the address of the listener for an endpoint, and starts it if there is none.
+// To returns the address of the listener for an endpoint, and starts it if there is none. If it cannot, it
+// fails the trial and returns "".
 func (f *Forwards) To(endpoint string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +72,7 @@ func (f *Forwards) forward(caller net.Conn, endpoint string) {
 		return
 	}
 	go func() {
-		_, _ = io.Copy(unit, caller) // the caller ends it
+		_, _ = io.Copy(unit, caller) // until the caller closes its side
 		_ = unit.Close()
 	}()
 	_, _ = io.Copy(caller, unit)

@@ -10,8 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestNoDescriptorIsLeft for a caller: the next is forwarded.
-func TestNoDescriptorIsLeft(t *testing.T) {
+// TestForwardsSurviveALackOfDescriptors checks that callers are forwarded again after the process had no file
+// descriptor left for one.
+func TestForwardsSurviveALackOfDescriptors(t *testing.T) {
 	forwards := NewSupervisor(lab.Layout{}, t.TempDir()).NewForwards(func(endpoint string) (net.Conn, error) {
 		unit, inside := net.Pipe()
 		go func() {
@@ -27,5 +28,5 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 	if text, err := io.ReadAll(caller); string(text) != "this is front" || err != nil {
 		t.Errorf("the unit says %q, %v", text, err)
 	}
-	_ = caller.Close() // all was said
+	_ = caller.Close() // the answer has been read
 }

@@ -2,12 +2,12 @@ package fleet
 
 import "context"
 
-// Gate asks for consent before every trial on hosts of the user's.
+// Gate checks the consent before every trial on a user's hosts.
 type Gate struct {
-	admit func(context.Context) error // nil: nobody is asked
+	admit func(context.Context) error // nil: every trial may begin
 }
 
-// AskBefore sets who is asked before every trial. It is called before the first.
+// AskBefore sets the check before every trial. Callers set it before the first.
 func (g *Gate) AskBefore(admit func(context.Context) error) { g.admit = admit }
 
 // Admit returns an error unless the next trial may begin.

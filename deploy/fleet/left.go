@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ func (f *Fleet[L]) EndForeign(ctx context.Context) error {
 	})
 	var problems []error
 	for _, life := range units {
-		if f.Doom(life.unit()) == nil { // else it has ended, and was judged
+		if f.Doom(life.unit()) == nil { // otherwise it has ended, and its end was judged
 			problems = append(problems, life.End(ctx))
 		}
 	}
@@ -68,9 +69,30 @@ func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) (err error) {
 			continue
 		}
 		to := filepath.Join(s.handed.folder, spec.Name+"."+entry.Name())
-		if err := unix.Renameat(int(folder.Fd()), entry.Name(), unix.AT_FDCWD, to); err != nil {
+		if err := moveFile(folder, entry.Name(), to); err != nil {
 			return fmt.Errorf("move %s: %w", entry.Name(), err)
 		}
 	}
 	return nil
+}
+
+// moveFile moves a file of a folder to a path. It copies the file if the two are on different file systems,
+// as they are if the folder belongs to a volume that can be filled.
+func moveFile(folder *os.File, name, to string) error {
+	err := unix.Renameat(int(folder.Fd()), name, unix.AT_FDCWD, to)
+	if !errors.Is(err, unix.EXDEV) {
+		return err
+	}
+	descriptor, err := unix.Openat(int(folder.Fd()), name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	from := os.NewFile(uintptr(descriptor), name)
+	defer func() { _ = from.Close() }() // only read
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, from)
+	return errors.Join(err, file.Close())
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The lowest limits of a unit: below them the kernel or Docker refuses, or nothing starts.
+// The lowest limits of a unit: below them the kernel or Docker refuses, or no program starts.
 const (
-	leastCPU    = 0.01
-	leastMemory = 6 << 20
+	leastCPU    = 0.01    // processors
+	leastMemory = 6 << 20 // bytes
 )
 
 // CheckLimits returns an error for limits that this host cannot enforce.
@@ -39,7 +39,7 @@ func CheckLimits(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// OutOfMemory returns the message for a unit that the kernel killed for want of memory.
+// OutOfMemory returns the message for a unit that the kernel killed because memory ran out.
 func OutOfMemory(spec lab.UnitSpec) string {
 	if spec.Limits.Memory == 0 {
 		return "its host ran out of memory, and the kernel killed it: give it a larger host, or less load"
@@ -47,8 +47,8 @@ func OutOfMemory(spec lab.UnitSpec) string {
 	return fmt.Sprintf("it needed more memory than its limit of %d MiB", spec.Limits.Memory>>20)
 }
 
-// HowEnded returns the error of a container by its exit status; nil for a good end. err is set if the exit
-// status is unknown.
+// HowEnded returns the error with which a container ended, by its exit status; nil for status 0. If the
+// status is unknown, err says why, and HowEnded returns it.
 func HowEnded(spec lab.UnitSpec, code int, outOfMemory bool, err error) error {
 	switch {
 	case err != nil || code == 0:
@@ -59,7 +59,7 @@ func HowEnded(spec lab.UnitSpec, code int, outOfMemory bool, err error) error {
 	return fmt.Errorf("exit status %d", code)
 }
 
-// CheckUnpublished returns an error for units that peers shall call at ports of their nodes.
+// CheckUnpublished refuses units that peers call at ports of their nodes.
 func CheckUnpublished(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {

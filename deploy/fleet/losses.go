@@ -15,15 +15,15 @@ type losses struct {
 }
 
 type loss struct {
-	noticed atomic.Int64 // nanoseconds until the cluster said that the node is lost; 0: it has not
+	noticed atomic.Int64 // nanoseconds until the cluster reported the node as lost; 0: it has not yet
 	end     context.CancelFunc
 }
 
-// watchInterval is how often a cluster is asked about a node that is lost.
+// watchInterval is the pause between two questions to a cluster about a node that is lost.
 const watchInterval = 100 * time.Millisecond
 
-// watch polls the cluster until it reports a node as lost, the node is found or ctx ends. The node is lost
-// from now on.
+// watch records that a node is lost from now on. It polls the cluster in the background until that reports
+// the node as lost, the node is found, or ctx ends.
 func (l *losses) watch(ctx context.Context, node string, isLost func(context.Context) (bool, error)) {
 	ctx, end := context.WithCancel(ctx)
 	lost, since := &loss{end: end}, time.Now()
@@ -51,8 +51,8 @@ func (l *losses) found(node string) {
 	l.byNode[node].end()
 }
 
-// after returns how long the cluster took to notice that a node is lost; 0: it did not.
-func (l *losses) after(node string) time.Duration {
+// noticedAfter returns the time that the cluster took to notice that a node is lost; 0 if it has not.
+func (l *losses) noticedAfter(node string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if lost := l.byNode[node]; lost != nil {

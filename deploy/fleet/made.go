@@ -14,21 +14,21 @@ import (
 // zero value is empty. Its methods may be called from several goroutines.
 type Made struct {
 	mu       sync.Mutex
-	platform time.Duration
-	making   time.Duration
+	platform time.Duration // that the platform took
+	making   time.Duration // that all images took
 	images   []lab.ProgramImage
 }
 
-// Platform records that the platform was made since a moment. It forgets images: they went with the platform
-// before.
+// Platform records that the platform was made between since and now. It forgets images: they were lost with
+// the former platform.
 func (m *Made) Platform(since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.platform, m.making, m.images = time.Since(since), 0, nil
 }
 
-// Image records that the image of a unit program was made and brought to the nodes. An image without a
-// program is almost empty and not listed; bytes are 0 if unknown.
+// Image records that the image of a unit program was made and brought to the nodes between since and now. It
+// lists the image only if its size is known (bytes is not 0) and it has a program: others are almost empty.
 func (m *Made) Image(program string, bytes int64, since time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -40,7 +40,7 @@ func (m *Made) Image(program string, bytes int64, since time.Time) {
 	slices.SortFunc(m.images, func(a, b lab.ProgramImage) int { return strings.Compare(a.Program, b.Program) })
 }
 
-// Cost adds the platform and the images to the start times of units. A nil Made is empty.
+// Cost returns starts, the start times of units, with the cost of the platform and its images. m may be nil.
 func (m *Made) Cost(starts lab.PlatformCost) lab.PlatformCost {
 	if m == nil {
 		return starts

@@ -13,8 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestStartsAreUntilUnitsCanBeUsed: the lead until it says so, a server until a client could
-// work, others until they are heard; of a foreign one that nobody asks nothing is known.
+// TestStartsAreUntilUnitsCanBeUsed checks when a start is over: for the lead with its event, for a server
+// with the first successful visit, for others with the control connection. A foreign unit without a check
+// has no start time.
 func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 	server := foreign("database", lab.Lifecycle{})
 	server.Server = &lab.Server{Kind: "mariadb"}
@@ -24,12 +25,12 @@ func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 	deploytest.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	units := map[string]*Unit{}
-	said := map[string]*io.PipeWriter{}
+	events := map[string]*io.PipeWriter{}
 	for _, spec := range specs {
 		u := NewUnit(spec)
 		from, to := io.Pipe()
 		t.Cleanup(func() { _ = to.Close() })
-		units[spec.Name], said[spec.Name] = u, to
+		units[spec.Name], events[spec.Name] = u, to
 		s.Add(u)
 		go s.Hear(u, from)
 	}
@@ -38,7 +39,7 @@ func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 	err = AwaitVisit(t.Context(), units["database"], listener.Addr().String(),
 		func(context.Context, string) error { return nil })
 	deploytest.Must(t, err)
-	deploytest.Must(t, json.NewEncoder(said["lead"]).Encode(lab.Event{Event: lab.EventReady}))
+	deploytest.Must(t, json.NewEncoder(events["lead"]).Encode(lab.Event{Event: lab.EventReady}))
 	if _, err := s.Await(t.Context(), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// node returns the node of a name; nil: there is none.
+// node returns the node of a name; nil if there is none.
 func (f *Fleet[L]) node(name string) Node {
 	if f.platform.Nodes.Named == nil {
 		return nil
@@ -22,7 +22,7 @@ func (f *Fleet[L]) node(name string) Node {
 }
 
 // Noticed implements lab.Deployment.
-func (f *Fleet[L]) Noticed(node string) time.Duration { return f.losses.after(node) }
+func (f *Fleet[L]) Noticed(node string) time.Duration { return f.losses.noticedAfter(node) }
 
 // NodeOf implements lab.Deployment.
 func (f *Fleet[L]) NodeOf(unit string) string {
@@ -59,7 +59,7 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 		err = f.onPurpose(there, func() error { return f.killNode(ctx, asked, there) })
 	default:
 		f.watch(asked.Target)
-		f.note(asked, true)
+		f.note(asked, true) // before the attempt: a link that was taken down in part must be healed
 		err = f.node(asked.Target).Link(ctx, false)
 	}
 	if err != nil {
@@ -68,8 +68,8 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 	return hosts.Unreached(n.Probe(asked.Target))
 }
 
-// mayLose returns an error if the units on a node forbid a fault of it: the lead, units that cannot be
-// restarted, units that cannot move.
+// mayLose returns an error if a unit on a node forbids a fault of the node: the lead, a unit that cannot be
+// restarted, or one that cannot move.
 func (f *Fleet[L]) mayLose(there []L, kind lab.FaultKind) error {
 	for _, life := range there {
 		switch spec := life.unit().Spec; {
@@ -91,7 +91,7 @@ func (f *Fleet[L]) mayLose(there []L, kind lab.FaultKind) error {
 	return nil
 }
 
-// watch records when the platform notices that a node is lost, which it is from now on.
+// watch starts to record when the platform notices that a node is lost.
 func (f *Fleet[L]) watch(node string) {
 	if lost := f.platform.Nodes.Lost; lost != nil {
 		f.losses.watch(f.Watching, node, func(ctx context.Context) (bool, error) { return lost(ctx, node) })
@@ -115,7 +115,7 @@ func (f *Fleet[L]) killNode(ctx context.Context, asked lab.Fault, there []L) err
 // drain has the platform empty a node, and restarts its units elsewhere.
 func (f *Fleet[L]) drain(ctx context.Context, asked lab.Fault, there []L) (proof string, err error) {
 	n := f.platform.Nodes
-	f.note(asked, true)
+	f.note(asked, true) // before the attempt: a node that was drained in part must be healed
 	err = f.onPurpose(there, func() error {
 		if err := n.Close(ctx, asked.Target, true); err != nil {
 			return err

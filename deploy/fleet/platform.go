@@ -17,14 +17,14 @@ type Instance interface {
 	Kill(ctx context.Context) (proof string, err error)
 	// Pause stops every process of the unit and returns the proof.
 	Pause(ctx context.Context) (proof string, err error)
-	// Resume continues them.
+	// Resume continues the processes that Pause has stopped.
 	Resume(ctx context.Context) error
 	// End asks the program to end and gives it time to clean up.
 	End(ctx context.Context) error
 }
 
-// Platform declares what a deployment's platform does and which capabilities it has. It cannot do what is
-// nil.
+// Platform declares what a deployment's platform does and which capabilities it has. It lacks a capability
+// whose function is nil, unless the field says otherwise.
 type Platform[L Instance] struct {
 	// Name is the name of the deployment, and Faults are the faults that it can do to units.
 	Name   string
@@ -37,16 +37,17 @@ type Platform[L Instance] struct {
 	SetsUp bool
 	// NoRestarts: what ends with an error before the load is not started again, and fails the trial.
 	NoRestarts bool
-	// Keepers: foreign programs have keepers, which also report for commands that prepare.
+	// Keepers: every foreign program, and every command that prepares, runs below a keeper, a process of ours
+	// that reports its end.
 	Keepers bool
 	// OwnClocks: units may run on hosts with clocks of their own.
 	OwnClocks bool
 	// Made holds what was made once for all trials; nil: nothing was.
 	Made *Made
-	// Images returns the images of the user's that units are containers of, as far as their sizes are known;
-	// nil: none is.
+	// Images returns the users' images that units are containers of, as far as their sizes are known; nil: no
+	// unit is such a container.
 	Images func(ctx context.Context, units []lab.UnitSpec) []lab.ProgramImage
-	// Daemons returns the processes of this host that are the platform itself, or why nobody can read them;
+	// Daemons returns the processes of this host that are the platform itself, or why they cannot be read;
 	// nil: there are none.
 	Daemons func() (daemons []lab.Unit, why string)
 	// Span says which processes a unit consists of; "": the process itself, or those below it if it is foreign.
@@ -63,7 +64,7 @@ type Platform[L Instance] struct {
 	Discard func(ctx context.Context, life L) error
 	// Further returns units that are no instances of the fleet.
 	Further func() []lab.Unit
-	// Dial returns the address at which this host calls an endpoint; nil: the address of its peers.
+	// Dial returns the address at which this host calls an endpoint; nil: the address that peers call.
 	Dial func(endpoint string) string
 	// Clear removes everything of the trial from the platform, and fails if something is left.
 	Clear func() error
@@ -72,11 +73,12 @@ type Platform[L Instance] struct {
 	Next func(ctx context.Context, ended L, elsewhere bool) (L, error)
 	// Reach returns the address at which this host reaches a unit, without a relay; "" if it does not listen.
 	Reach func(unit string) string
-	// AwaitOpen waits until a unit accepts connections again after a fault; nil: until Reach leads to it.
+	// AwaitOpen waits until a unit accepts connections again after a fault; nil: the fleet tries the address of
+	// Reach.
 	AwaitOpen func(ctx context.Context, life L) error
 	// Refuse returns why no fault can be done to a unit.
 	Refuse func(life L) error
-	// Cut disconnects a unit from its network, or connects it again.
+	// Cut disconnects a unit from its network if off is true, or connects it again.
 	Cut func(ctx context.Context, life L, off bool) error
 	// Vacate ends a unit for an update; nil: the start of its next life does that.
 	Vacate func(ctx context.Context, life L) error
@@ -105,7 +107,7 @@ type Nodes[L Instance] struct {
 	Lost func(ctx context.Context, name string) (bool, error)
 	// Perished waits until a unit has ended whose node was killed.
 	Perished func(ctx context.Context, life L) error
-	// Close keeps new units off a node, or admits them again.
+	// Close keeps new units off a node if closed is true, or admits them again.
 	Close func(ctx context.Context, name string, closed bool) error
 	// Evict ends a unit on a closed node.
 	Evict func(ctx context.Context, life L) error

@@ -19,8 +19,8 @@ func (f *Fleet[L]) AwaitOpen(ctx context.Context, life L) error {
 	return u.AwaitListening(ctx, f.platform.Reach(u.Spec.Name), openPatience)
 }
 
-// AwaitListening waits until the unit accepts connections at its address for this host. It returns at once if
-// the address is empty: the unit does not listen.
+// AwaitListening waits until the unit accepts connections at an address. It returns at once if the address is
+// empty: the unit does not listen.
 func (u *Unit) AwaitListening(ctx context.Context, address string, patience time.Duration) error {
 	if address == "" {
 		return nil
@@ -32,7 +32,7 @@ func (u *Unit) AwaitListening(ctx context.Context, address string, patience time
 	})
 }
 
-// AwaitListens waits until a look shows that the unit listens. The pauses between looks grow up to longest.
+// AwaitListens waits until listens returns true. The pauses between its calls grow up to longest.
 func (u *Unit) AwaitListens(
 	ctx context.Context, patience, longest time.Duration, listens func(context.Context) bool,
 ) error {

@@ -16,24 +16,24 @@ const (
 	// readyPatience bounds the start of a server. RabbitMQ, ready in four seconds on a
 	// quiet machine, took over two minutes on one that had ten times its processors' work.
 	readyPatience = 5 * time.Minute
-	// lookAgain is how often a server that starts is looked at.
+	// lookAgain is the pause between two checks of a server that starts.
 	lookAgain = 10 * time.Millisecond
-	// lookPatience bounds one look.
+	// lookPatience bounds one check.
 	lookPatience = 5 * time.Second
-	// firstRead and longestRead are how often a log is read that does not come by itself.
+	// firstRead and longestRead bound the pause between two reads of a log that is not streamed.
 	firstRead, longestRead = 100 * time.Millisecond, 2 * time.Second
 )
 
-// Pause returns how long to wait before the next look at something that is slow to look at: a twentieth of
-// the time since begun, within limits. The awaited event may be seen late by that much.
+// Pause returns the time to wait before the next look at a state that is expensive to read: a twentieth of
+// the time since begun, within limits. The awaited event is seen late by at most that.
 func Pause(begun time.Time, shortest, longest time.Duration) time.Duration {
 	return min(max(time.Since(begun)/20, shortest), longest)
 }
 
 // Stages groups all units but servers by the order of their start. A stage begins when the units of the stage
 // before have started, and those that report readiness are ready. Units that report readiness come first,
-// with units whose address for peers may be known only when they run. Foreign units that call others come
-// last: such programs look names up once, at their start, and end if a name is unknown. A unit follows all
+// with units whose address for peers may be unknown until they run. Foreign units that call others come
+// last: such programs resolve names once, at their start, and end if a name is unknown. A unit follows all
 // units that it names in After.
 func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 	stageOf := map[string]int{}
@@ -47,7 +47,7 @@ func Stages(units []lab.UnitSpec) [][]lab.UnitSpec {
 		}
 		stageOf[spec.Name] = stage
 	}
-	for range units { // each time, those are right that stand one further back in a chain
+	for range units { // each pass settles one more link of every chain of After
 		for _, spec := range units {
 			for _, before := range spec.After {
 				stageOf[spec.Name] = max(stageOf[spec.Name], stageOf[before]+1)
@@ -82,7 +82,7 @@ func AwaitVisit(ctx context.Context, u *Unit, address string, visit Visit) error
 		}
 		var late net.Error
 		isLate := ctx.Err() != nil || errors.As(err, &late) && late.Timeout()
-		if last == nil || !isLate { // what is late says only that the time is over
+		if last == nil || !isLate { // a timeout would hide the error that explains it
 			last = err
 		}
 		select {
@@ -96,7 +96,7 @@ func AwaitVisit(ctx context.Context, u *Unit, address string, visit Visit) error
 	}
 }
 
-// readyInTime bounds how long the unit may take until it is ready.
+// readyInTime returns a context that ends, with a cause, when the unit has taken too long to become ready.
 func (u *Unit) readyInTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	patience := cmp.Or(u.Spec.Readiness.Within, readyPatience)
 	return context.WithTimeoutCause(ctx, patience, fmt.Errorf("not ready after %v", patience))
@@ -113,7 +113,7 @@ func (u *Unit) awaitHealthy(ctx context.Context) error {
 	return err
 }
 
-// awaitFinished waits until the unit has done its part.
+// awaitFinished waits until the unit has ended, and returns an error unless it has succeeded.
 func (u *Unit) awaitFinished(ctx context.Context) error {
 	ctx, cancel := u.readyInTime(ctx)
 	defer cancel()
@@ -131,7 +131,8 @@ func (u *Unit) endedEarly() error {
 	return fmt.Errorf("%v %s%s", u, cmp.Or(u.failure, "ended at once"), u.Log.LastWords())
 }
 
-// awaitText waits until the unit has written the text that says that it can be used, if it has one.
+// awaitText waits until the unit's log has the text of its readiness. It returns at once if the unit has
+// none.
 func (u *Unit) awaitText(ctx context.Context) error {
 	if u.Spec.Readiness.Log == "" {
 		return nil
@@ -145,7 +146,7 @@ func (u *Unit) awaitText(ctx context.Context) error {
 			pause = Pause(begun, firstRead, longestRead)
 		}
 		select {
-		case <-u.said:
+		case <-u.written:
 			return nil
 		case <-u.Ended:
 			return u.endedEarly()
@@ -157,8 +158,8 @@ func (u *Unit) awaitText(ctx context.Context) error {
 	}
 }
 
-// tryOnce first checks whether the server accepts connections: some clients wait long after a refusal. It
-// skips the check for a unit without an address.
+// tryOnce visits a server once. It first checks whether the server accepts connections, because some clients
+// wait long after a refusal. A unit without an address is visited unchecked.
 func tryOnce(ctx context.Context, address string, visit Visit) error {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()

@@ -17,7 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestExpect: a text is found however it is cut into pieces, and only after it was asked for.
+// TestExpect checks that a text is found even if it is written in pieces, and only if all of it is written
+// after Expect.
 func TestExpect(t *testing.T) {
 	for _, c := range []struct {
 		before string
@@ -50,8 +51,8 @@ func TestExpect(t *testing.T) {
 	}
 }
 
-// TestReadiness: a unit is ready when it has written its text and its command has succeeded, and
-// the error of one that is not says which of them is missing. Long because it is a table.
+// TestReadiness checks that a unit is ready when it has written its text and its command has
+// succeeded, and that the error of one that is not says which of them is missing.
 func TestReadiness(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "marker")
 	ended := make(chan struct{})
@@ -104,7 +105,7 @@ func TestReadiness(t *testing.T) {
 				u.Ended = c.ended
 			}
 			_, _ = io.WriteString(u.Log, c.says)
-			err := u.awaitUsable(t.Context(), c.address, atOnce)
+			err := u.awaitUsable(t.Context(), c.address, noWait)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -115,7 +116,8 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestPause: a minute takes some hundred looks, and what is seen is a twentieth late at most.
+// TestPause checks that an event within a minute is seen at most a twentieth of its time late, with a few
+// hundred looks.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, looks := time.Now(), 0
@@ -133,7 +135,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestALogThatIsRead and does not come by itself is read a few times a second.
+// TestALogThatIsRead checks that a log that is not streamed is read only a few times a second.
 func TestALogThatIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := NewUnit(lab.UnitSpec{

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// firstRestart and longestRestart are the pauses before a unit is started again that has ended while
-	// others start: each is twice the one before.
+	// firstRestart and longestRestart bound the pause before a unit that has ended is started again. Each
+	// pause is twice the one before.
 	firstRestart, longestRestart = 100 * time.Millisecond, 2 * time.Second
-	// endNotice bounds the wait for the news that a unit has ended. Others may hear it sooner than the
-	// supervisor, which reads the unit's log to the end first.
+	// endNotice bounds the wait for the supervisor to learn that a unit has ended. It reads the unit's log to
+	// the end first, so that others may notice the end sooner.
 	endNotice = 5 * time.Second
 )
 
-// startsAgain reports whether a unit that ended with an error is started again, and notes that it is. Once
-// the lead is ready its end is a failure.
+// startsAgain reports, and records, whether a unit that ended with an error is started again. Once the lead
+// is ready no unit is.
 func (s *Supervisor) startsAgain(u *Unit, how error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,8 +29,8 @@ func (s *Supervisor) startsAgain(u *Unit, how error) bool {
 	return true
 }
 
-// beginLoad ends the time in which units start again: what reads their processes from now on reads those
-// under load. It fails where one that has ended cannot be used yet.
+// beginLoad ends the time in which units start again, so that meters that now read their processes read those
+// under load. It fails if a unit that has ended cannot be used again yet.
 func (s *Supervisor) beginLoad() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,8 +61,8 @@ func (s *Supervisor) hasRisen(u *Unit) {
 	u.rising = false
 }
 
-// keepUp starts a unit again each time that it ends with an error before the load, as its file says: it may
-// need others that are not there yet. Nothing is started once Stop has begun.
+// keepUp starts a unit again each time that it ends with an error before the load: it may need others that do
+// not run yet. It starts nothing once Stop has begun.
 func (f *Fleet[L]) keepUp(life L) {
 	defer f.keepers.Done()
 	for pause := firstRestart; ; pause = min(2*pause, longestRestart) {
@@ -94,15 +94,16 @@ func (f *Fleet[L]) keepUp(life L) {
 	}
 }
 
-// raise starts a further life, and returns when it can be used, or has ended to be started again.
+// raise starts a further life, and returns nil when it can be used, or when it has ended and is started
+// again.
 func (f *Fleet[L]) raise(life L) error {
 	u := life.unit()
-	u.rising = true // nobody else has it yet
+	u.rising = true // without the mutex: no other goroutine has it yet
 	f.Add(life)
 	if err := life.Start(f.starting); err != nil {
 		return err
 	}
-	err := u.awaitUsable(f.starting, f.platform.Reach(u.Spec.Name), atOnce)
+	err := u.awaitUsable(f.starting, f.platform.Reach(u.Spec.Name), noWait)
 	if err != nil && !u.endsToStartAgain(f.starting) {
 		return err
 	}
@@ -110,8 +111,8 @@ func (f *Fleet[L]) raise(life L) error {
 	return nil
 }
 
-// endsToStartAgain reports whether a unit that could not be used has ended and is started again. Who looks at
-// the unit may have seen its end before its supervisor did.
+// endsToStartAgain reports whether a unit that could not be used has ended and is started again. It waits for
+// the supervisor, which may learn of the end later than the caller.
 func (u *Unit) endsToStartAgain(ctx context.Context) bool {
 	if !u.Spec.Restarts {
 		return false
@@ -124,8 +125,8 @@ func (u *Unit) endsToStartAgain(ctx context.Context) bool {
 	return u.HasEnded() && u.again
 }
 
-// awaitReady waits until a unit can be used, in whichever of its lives. It does not look at one that is being
-// started again: there may be nothing to look at yet.
+// awaitReady waits until any life of a unit can be used. It skips a life that is being started again, which
+// may have no address yet.
 func (f *Fleet[L]) awaitReady(ctx context.Context, spec lab.UnitSpec) error {
 	life, runs := f.find(spec.Name)
 	if !runs {
@@ -136,7 +137,7 @@ func (f *Fleet[L]) awaitReady(ctx context.Context, spec lab.UnitSpec) error {
 	err := fmt.Errorf("unit %s is being started again", spec.Name)
 	for {
 		if u := f.Named(spec.Name).unit(); !f.isRising(u) {
-			err = u.awaitUsable(ctx, f.platform.Reach(spec.Name), atOnce)
+			err = u.awaitUsable(ctx, f.platform.Reach(spec.Name), noWait)
 			if err == nil || !u.endsToStartAgain(ctx) {
 				return err
 			}

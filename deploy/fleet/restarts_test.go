@@ -22,7 +22,7 @@ func restarting() lab.Layout {
 	}}}
 }
 
-// newRestarting returns a fleet of one unit that starts again, which runs.
+// newRestarting returns a running fleet of one unit that starts again.
 func newRestarting(t *testing.T, platform Platform[*life]) *begun {
 	t.Helper()
 	layout := restarting()
@@ -31,7 +31,7 @@ func newRestarting(t *testing.T, platform Platform[*life]) *begun {
 	return b
 }
 
-// end ends the present life of the unit with an error.
+// end ends the present life of the unit with an error, and returns it.
 func (b *begun) end() *life {
 	front := b.Named("front")
 	b.JudgeEnd(front.Unit, errors.New("exit status 1"))
@@ -39,13 +39,13 @@ func (b *begun) end() *life {
 	return front
 }
 
-// leadIsReady has the lead say that it is ready.
+// leadIsReady handles the event of the lead that it is ready.
 func (b *begun) leadIsReady() {
 	b.handle(NewUnit(lab.UnitSpec{Name: "lead"}), lab.Event{Event: lab.EventReady})
 }
 
-// TestAUnitStartsAgainUntilTheLoad: then its end is a failure. What reads the units once the lead is ready
-// reads those under load.
+// TestAUnitStartsAgainUntilTheLoad checks that a unit is started again before the load, and that its end is a
+// failure afterwards.
 func TestAUnitStartsAgainUntilTheLoad(t *testing.T) {
 	b := newRestarting(t, Platform[*life]{})
 	first := b.end()
@@ -64,7 +64,8 @@ func TestAUnitStartsAgainUntilTheLoad(t *testing.T) {
 	deploytest.NoError(t, b.Stop())
 }
 
-// TestNothingStartsAgainWherePlatformsCannot: the end of a unit fails the trial, with its last words.
+// TestNothingStartsAgainWherePlatformsCannot checks that the end of a unit then fails the trial, with the
+// last lines of its log.
 func TestNothingStartsAgainWherePlatformsCannot(t *testing.T) {
 	b := newRestarting(t, Platform[*life]{NoRestarts: true})
 	_, _ = b.Named("front").Log.Write([]byte("no such host"))
@@ -73,7 +74,8 @@ func TestNothingStartsAgainWherePlatformsCannot(t *testing.T) {
 	deploytest.NoError(t, b.Stop())
 }
 
-// TestNoLoadBeginsWhileAUnitIsDown: nor does the unit start again once the trial ends.
+// TestNoLoadBeginsWhileAUnitIsDown checks that the trial fails if a unit is down when the lead is ready,
+// and that Stop keeps the unit from starting again.
 func TestNoLoadBeginsWhileAUnitIsDown(t *testing.T) {
 	b := newRestarting(t, Platform[*life]{})
 	asked := make(chan struct{})
@@ -86,17 +88,17 @@ func TestNoLoadBeginsWhileAUnitIsDown(t *testing.T) {
 	select {
 	case <-asked:
 	case <-time.After(time.Minute):
-		t.Fatal("nobody starts it again")
+		t.Fatal("it is not started again")
 	}
 	b.refusesLoad(t, "does not stay up: it ended: exit status 1")
 	deploytest.NoError(t, b.Stop())
-	starts := slices.DeleteFunc(b.noted, func(what string) bool { return what != "start front" })
+	starts := slices.DeleteFunc(b.noted, func(call string) bool { return call != "start front" })
 	if len(starts) != 1 {
 		t.Errorf("it was started %d times", len(starts))
 	}
 }
 
-// refusesLoad has the lead say that it is ready, which fails the trial.
+// refusesLoad expects that the trial fails with these words when the lead is ready.
 func (b *begun) refusesLoad(t *testing.T, says string) {
 	t.Helper()
 	b.leadIsReady()
@@ -105,7 +107,8 @@ func (b *begun) refusesLoad(t *testing.T, says string) {
 	}
 }
 
-// TestNoLoadBeginsBeforeAFurtherLifeCanBeUsed: it may be started, and not be ready yet.
+// TestNoLoadBeginsBeforeAFurtherLifeCanBeUsed checks that the trial fails if a unit has been started again
+// but is not ready when the lead is.
 func TestNoLoadBeginsBeforeAFurtherLifeCanBeUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newRestarting(t, Platform[*life]{})
@@ -126,8 +129,8 @@ func TestNoLoadBeginsBeforeAFurtherLifeCanBeUsed(t *testing.T) {
 	})
 }
 
-// TestReadinessIsThatOfAFurtherLife: who waits until a unit is ready does not look at a life that is being
-// started, and may hear of an end before the supervisor does.
+// TestReadinessIsThatOfAFurtherLife checks that Begin waits for a further life of a unit without looking at
+// it before it has started, even if Begin notices the end of the first life before the supervisor does.
 func TestReadinessIsThatOfAFurtherLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		layout := restarting()
@@ -154,7 +157,7 @@ func TestReadinessIsThatOfAFurtherLife(t *testing.T) {
 		go func() { began <- b.Begin(t.Context(), layout.Units, nil) }()
 		synctest.Wait()
 		close(ends)
-		time.Sleep(endNotice / 2) // of this bubble: the log comes
+		time.Sleep(endNotice / 2) // meanwhile a supervisor would read the log
 		b.end()
 		time.Sleep(time.Second)
 		select {
@@ -170,7 +173,7 @@ func TestReadinessIsThatOfAFurtherLife(t *testing.T) {
 	})
 }
 
-// TestAFurtherLifeMayEnd before it is ready: the next one is started.
+// TestAFurtherLifeMayEnd checks that the next life is started if a further one ends before it is ready.
 func TestAFurtherLifeMayEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newRestarting(t, Platform[*life]{})

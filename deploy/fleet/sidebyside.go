@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// SideBySide calls a function for all units, or what stands for them, at most so many at a time. It stops at
-// the first error and returns it: errors of the others may be consequences.
+// SideBySide calls do for all values concurrently, at most atOnce at a time. It stops at the first error and
+// returns that: errors of the others may be consequences.
 func SideBySide[T any](ctx context.Context, atOnce int, all []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -23,8 +23,8 @@ func SideBySide[T any](ctx context.Context, atOnce int, all []T, do func(context
 	return group.Wait()
 }
 
-// ForAll calls a function for all units, or what stands for them, at most so many at a time. It continues
-// after errors and returns all of them.
+// ForAll calls do for all values concurrently, at most atOnce at a time. It continues after errors and
+// returns all of them.
 func ForAll[T any](ctx context.Context, atOnce int, all []T, do func(context.Context, T) error) error {
 	var group errgroup.Group
 	group.SetLimit(atOnce)

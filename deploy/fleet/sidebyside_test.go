@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestForAllGoesOnAfterErrors: what is removed at the end of a trial is removed also where one of it cannot
-// be.
+// TestForAllGoesOnAfterErrors checks that ForAll calls do for all values and returns all errors, as the
+// teardown of a trial needs it.
 func TestForAllGoesOnAfterErrors(t *testing.T) {
 	var done atomic.Int64
 	err := ForAll(t.Context(), 1, []int{1, 2, 3, 4}, func(ctx context.Context, n int) error {

@@ -9,14 +9,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// foreign returns a foreign unit for the table of TestStages.
+// foreign returns a foreign unit.
 func foreign(name string, lifecycle lab.Lifecycle, peers ...string) lab.UnitSpec {
 	return lab.UnitSpec{Name: name, Runnable: lab.Runnable{Foreign: true}, Lifecycle: lifecycle,
 		Networking: lab.Networking{Peers: peers}}
 }
 
-// TestStages: foreign units that call others start last, servers are in no stage, and units come after those
-// that they name, wherever these stand in the layout.
+// TestStages checks that foreign units that call others start last, that servers are in no stage, and that
+// units start after those that they name in After, wherever these are in the layout.
 func TestStages(t *testing.T) {
 	visited := lab.Lifecycle{Ready: func(context.Context, string) error { return nil }}
 	healthy := lab.Readiness{Healthy: true}
@@ -54,11 +54,11 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestStagesOfACircle end: a plan of somebody else's may have one.
-func TestStagesOfACircle(t *testing.T) {
+// TestStagesOfACycle checks that Stages ends if units start after each other, as in an invalid plan.
+func TestStagesOfACycle(t *testing.T) {
 	stages := Stages([]lab.UnitSpec{foreign("a", lab.Lifecycle{After: []string{"b"}}),
 		foreign("b", lab.Lifecycle{After: []string{"a"}})})
 	if len(slices.Concat(stages...)) != 2 {
-		t.Errorf("of a circle the stages are %v", stages)
+		t.Errorf("the stages of a cycle are %v", stages)
 	}
 }

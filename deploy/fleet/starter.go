@@ -41,11 +41,11 @@ func (s *Starter) Orders(address string) *lab.StarterFaults {
 	return &lab.StarterFaults{Address: address, Token: s.token}
 }
 
-// longestAnswer is that of a starter, in bytes.
+// longestAnswer bounds the answer of a starter, in bytes.
 const longestAnswer = 4 << 10
 
 // Tell sends a command to the starter and returns the proof of its effect.
-func (s *Starter) Tell(ctx context.Context, what string) (seen string, err error) {
+func (s *Starter) Tell(ctx context.Context, command string) (proof string, err error) {
 	if s == nil {
 		return "", errors.New("it was not made ready for faults when it was started")
 	}
@@ -55,20 +55,20 @@ func (s *Starter) Tell(ctx context.Context, what string) (seen string, err error
 	}
 	defer func() { _ = connection.Close() }() // the answer is in
 	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
-	if _, err := io.WriteString(connection, s.token+"\n"+what+"\n"); err != nil {
-		return "", fmt.Errorf("tell the first process of its container to %s: %w", what, err)
+	if _, err := io.WriteString(connection, s.token+"\n"+command+"\n"); err != nil {
+		return "", fmt.Errorf("tell the first process of its container to %s: %w", command, err)
 	}
 	text, err := io.ReadAll(io.LimitReader(connection, longestAnswer))
-	said := strings.TrimSpace(string(text))
-	seen, done := strings.CutPrefix(said, lab.StarterDone)
+	answer := strings.TrimSpace(string(text))
+	proof, done := strings.CutPrefix(answer, lab.StarterDone)
 	switch {
 	case done:
-		return seen, nil
-	case said == "":
+		return proof, nil
+	case answer == "":
 		return "", fmt.Errorf("the first process of its container does not say whether it did %s: %w",
-			what, errors.Join(err, context.Cause(ctx)))
+			command, errors.Join(err, context.Cause(ctx)))
 	}
-	return "", errors.New(said)
+	return "", errors.New(answer) // its error
 }
 
 // Pause stops all processes of the unit and returns the proof.
@@ -76,21 +76,21 @@ func (s *Starter) Pause(ctx context.Context) (proof string, err error) {
 	return s.Tell(ctx, lab.StarterStop)
 }
 
-// Resume continues them.
+// Resume continues the processes that Pause has stopped.
 func (s *Starter) Resume(ctx context.Context) error {
 	_, err := s.Tell(ctx, lab.StarterContinue)
 	return err
 }
 
-// StarterLife is one life of a unit that its starter may end. It has what a fleet does to an instance, for
-// platforms to embed.
+// StarterLife is one life of a unit that its starter may end. Platforms embed it in an Instance for the
+// methods Kill, Pause and Resume.
 type StarterLife struct {
 	*Starter                 // nil: no fault is planned for the unit
 	Lives    context.Context // until a fault ends the life, or the fleet ends
 	end      context.CancelFunc
 }
 
-// Life begins a life of the unit in a fleet that is watched until the context ends.
+// Life returns a new life of the unit. watching is the context of its fleet. s may be nil.
 func (s *Starter) Life(watching context.Context) StarterLife {
 	l := StarterLife{Starter: s}
 	l.Lives, l.end = context.WithCancel(watching)
@@ -106,8 +106,8 @@ func (l StarterLife) Kill(ctx context.Context) (proof string, err error) {
 	return proof, err
 }
 
-// Again starts the next life of a unit whose processes it has ended. connect is called in each life, and bind
-// is the address at which the unit listens; "" if it does not.
+// Again starts the next life of a unit whose processes it has ended, calls connect, and waits until the unit
+// listens. bind is its address; "" if it does not listen.
 func (s *Starter) Again(
 	ctx context.Context, u *Unit, connect func(context.Context) error, bind string,
 ) error {

@@ -14,7 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// answered returns a starter that answers everything with a text, and what it was asked.
+// answered returns a starter whose first process answers every command with a text. asked receives the last
+// token and command.
 func answered(text string, asked *string) *Starter {
 	return NewStarter(lab.UnitSpec{Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultKill}}},
 		func(context.Context) (net.Conn, error) {
@@ -31,8 +32,8 @@ func answered(text string, asked *string) *Starter {
 		})
 }
 
-// TestToldToTheStarter: what it says is the proof, and where it says no or nothing nothing is proved.
-func TestToldToTheStarter(t *testing.T) {
+// TestTell checks that the answer is the proof, and that a refusal, or no answer, is an error.
+func TestTell(t *testing.T) {
 	unreached := NewStarter(lab.UnitSpec{Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultKill}}},
 		func(context.Context) (net.Conn, error) { return nil, errors.New("no way") })
 	var asked string
@@ -58,7 +59,8 @@ func TestToldToTheStarter(t *testing.T) {
 	}
 }
 
-// TestAgainWaitsAsLongAsTheUnitMayTake: not as long as a server may.
+// TestAgainWaitsAsLongAsTheUnitMayTake checks that Again gives up when the time of the unit's readiness is
+// over.
 func TestAgainWaitsAsLongAsTheUnitMayTake(t *testing.T) {
 	var asked string
 	starter := answered(lab.StarterDone+"started\n", &asked)

@@ -19,29 +19,29 @@ import (
 type Supervisor struct {
 	lead        string
 	handed      *handedOver
-	spans       lab.SpanReceiver     // nil: nobody receives any
-	loaded      func(lab.LoadSecond) // nil: nobody is told
+	spans       lab.SpanReceiver     // nil: no spans are received
+	loaded      func(lab.LoadSecond) // called after every second of the load; nil: not called
 	events      chan lab.Event       // from the lead unit
 	failed      chan struct{}        // closed by fail, with the first failure of any unit
 	fail        func()
-	serverEnded chan struct{} // closed when that of a server is known
+	serverEnded chan struct{} // closed when the end of a server is known
 	mu          sync.Mutex
 	failure     error
-	units       []*Unit // in the order of the layout; those that are not there yet are nil
-	order       []string
-	servers     bool // the layout has some
-	stopping    bool // the units may end
-	loading     bool // the lead is ready for the load: no unit starts again
-	newsTake    time.Duration
+	units       []*Unit       // in the order of the layout; nil before Add
+	order       []string      // names of units
+	servers     bool          // the layout has some
+	stopping    bool          // the units may end
+	loading     bool          // the lead is ready for the load: no unit starts again
+	newsTake    time.Duration // see NewsTake
 	begun       time.Time
 }
 
 // NewSupervisor returns a supervisor of the units of a layout. Files that they hand over go into folder,
-// which is made with the first.
+// which is made with the first file.
 func NewSupervisor(layout lab.Layout, folder string) *Supervisor {
 	s := &Supervisor{
 		lead: layout.Lead, spans: layout.Spans, loaded: layout.Loaded,
-		handed:   &handedOver{folder: folder, by: map[string]string{}, bytes: map[string]int64{}},
+		handed:   &handedOver{folder: folder, owners: map[string]string{}, bytes: map[string]int64{}},
 		units:    make([]*Unit, len(layout.Units)),
 		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}),
 		serverEnded: make(chan struct{}), begun: time.Now(),
@@ -90,13 +90,13 @@ const maxEvent = 64 << 20
 // Hear handles the events of a unit until it closes its side, or the connection breaks. Invalid or endless
 // input fails the trial; the rest is then discarded, so that the unit does not block.
 func (s *Supervisor) Hear(u *Unit, from io.Reader) {
-	if !u.Spec.Foreign { // whose keeper speaks
+	if !u.Spec.Foreign { // the events of a foreign unit come from its keeper
 		u.canBeUsed()
 	}
-	said := bounded.New(from, maxEvent)
-	decoder := json.NewDecoder(said)
+	events := bounded.New(from, maxEvent)
+	decoder := json.NewDecoder(events)
 	for {
-		said.Next()
+		events.Next()
 		var event lab.Event
 		err := decoder.Decode(&event)
 		if err == nil {
@@ -114,11 +114,12 @@ func (s *Supervisor) Hear(u *Unit, from io.Reader) {
 	}
 }
 
+// handle handles one event of a unit. Only the lead may send events that concern the trial.
 func (s *Supervisor) handle(u *Unit, event lab.Event) {
 	switch {
 	case event.Event == lab.EventFailed:
 		u.failure = event.Error
-	case u.Spec.Foreign: // finished: its keeper ends now, too
+	case u.Spec.Foreign: // its keeper says that it has finished, and then ends
 	case event.Event == lab.EventReport:
 		u.report = event.Data
 	case event.Event == lab.EventClock:
@@ -145,7 +146,7 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 	}
 }
 
-// tellLoaded tells who watches the trial of a second of the load.
+// tellLoaded passes a second of the load on to the layout's observer.
 func (s *Supervisor) tellLoaded(data json.RawMessage) {
 	var second lab.LoadSecond
 	if err := json.Unmarshal(data, &second); err != nil {
@@ -167,8 +168,8 @@ func (s *Supervisor) pass(event lab.Event) {
 	}
 }
 
-// Judge fails the trial if a unit that speaks the protocol has ended unexpectedly. how is its error, nil for
-// a good end.
+// Judge fails the trial if a unit with a control connection has ended unexpectedly. how is its error; nil
+// if it has succeeded.
 func (s *Supervisor) Judge(u *Unit, how error) {
 	s.mu.Lock()
 	isExpected := u.doomed || how == nil && s.stopping && u.failure == ""
@@ -189,7 +190,8 @@ func (s *Supervisor) Judge(u *Unit, how error) {
 	s.Fail(fmt.Errorf("%v %s", u, text))
 }
 
-// JudgeForeign is Judge for foreign units. how says how the unit ended; "": by itself, with exit status 0.
+// JudgeForeign is Judge for foreign units. how says how the unit ended; "" means by itself, with exit
+// status 0. The end of a server replaces an earlier failure, which may be a consequence in a client.
 func (s *Supervisor) JudgeForeign(u *Unit, how string) {
 	if s.IsDoomed(u) {
 		return
@@ -219,7 +221,7 @@ func (s *Supervisor) JudgeEnd(u *Unit, how error) {
 	u.outcome = how
 	switch {
 	case u.Prepares || s.startsAgain(u, how):
-	case how == nil && u.Spec.Container != nil: // it has done its part
+	case how == nil && u.Spec.Container != nil: // its work is done
 	case !u.Spec.Foreign:
 		s.Judge(u, how)
 	case how != nil:
@@ -239,15 +241,15 @@ func (s *Supervisor) Fail(err error) {
 	}
 }
 
-// NewsTake sets how long the news of a server's end may take, if that is longer than usual. It is called
-// before the first unit is added.
+// NewsTake sets the longest time until the supervisor learns of a server's end, for platforms that need
+// more than serverNotice. It is called before the first unit is added.
 func (s *Supervisor) NewsTake(longest time.Duration) { s.newsTake = longest }
 
 // Failed implements lab.Deployment.
 func (s *Supervisor) Failed() <-chan struct{} { return s.failed }
 
-// serverNotice is how long the news of a server's end may usually take in a trial that has failed: clients of
-// the server can notice its end before its supervisor.
+// serverNotice is the usual longest time until the supervisor learns of a server's end. Failure waits for it,
+// because clients of the server can fail before that.
 const serverNotice = 200 * time.Millisecond
 
 // Failure implements lab.Deployment.

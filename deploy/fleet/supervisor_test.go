@@ -19,18 +19,19 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// patience is how long a test waits for what must happen.
+// patience bounds how long a test waits for an event that must happen.
 const patience = time.Minute
 
-// pool is a deployment of units that live in this process.
+// pool is a supervisor of units that are goroutines of this process.
 type pool struct {
 	*Supervisor
 	folder string
 	mu     sync.Mutex
-	told   []string // who was told to stop, in order
+	steps  []string // in order: a unit's name when it gets the command to stop, and steps of tests
 }
 
-// newPool runs the units. Each calls play when it is told to stop.
+// newPool starts the units. Each calls play, with a function that sends an event, when it gets the command
+// to stop.
 func newPool(t *testing.T, specs []lab.UnitSpec, play func(name string, say func(lab.Event))) *pool {
 	t.Helper()
 	c := &pool{folder: filepath.Join(t.TempDir(), "handed-over")}
@@ -47,7 +48,7 @@ func newPool(t *testing.T, specs []lab.UnitSpec, play func(name string, say func
 			for lines.Scan() {
 				if strings.Contains(lines.Text(), "stop") {
 					c.mu.Lock()
-					c.told = append(c.told, spec.Name)
+					c.steps = append(c.steps, spec.Name)
 					c.mu.Unlock()
 					play(spec.Name, func(e lab.Event) { _ = json.NewEncoder(out).Encode(e) })
 					return
@@ -81,7 +82,7 @@ func TestUnitsEndStageByStage(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		c.mu.Lock()
-		c.told = append(c.told, name+" ends")
+		c.steps = append(c.steps, name+" ends")
 		c.mu.Unlock()
 		say(lab.Event{Event: lab.EventReport, Data: json.RawMessage(`"` + name + `"`)})
 	})
@@ -91,8 +92,8 @@ func TestUnitsEndStageByStage(t *testing.T) {
 	defer c.mu.Unlock()
 	for i, before := range []string{"load ends", "front ends", "stock ends", "money ends"} {
 		after := []string{"front", "stock", "views", "views"}[i]
-		if slices.Index(c.told, before) > slices.Index(c.told, after) {
-			t.Errorf("%s was told to stop before %q: %q", after, before, c.told)
+		if slices.Index(c.steps, before) > slices.Index(c.steps, after) {
+			t.Errorf("%s got the command to stop before %q: %q", after, before, c.steps)
 		}
 	}
 	var order []string
@@ -120,12 +121,12 @@ func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
 	deploytest.Says(t, err, "unit front does not end after stop: enough")
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if slices.Contains(c.told, "views") {
-		t.Error("a later stage was told to stop")
+	if slices.Contains(c.steps, "views") {
+		t.Error("a later stage got the command to stop")
 	}
 }
 
-// file returns a piece of a file as an event.
+// file returns the event that hands over a piece of a file.
 func file(name, data string) lab.Event {
 	text, err := json.Marshal(lab.FilePiece{File: name, Data: []byte(data)})
 	if err != nil {
@@ -151,8 +152,9 @@ func TestFilesAreHandedOver(t *testing.T) {
 	}
 }
 
-// TestAUnitHandsOverSoMuch, piece by piece: beyond that nothing is written.
-func TestAUnitHandsOverSoMuch(t *testing.T) {
+// TestAUnitHandsOverTooMuch checks that pieces beyond maxHandedOver are not written and fail the trial, and
+// that the bound is one per unit.
+func TestAUnitHandsOverTooMuch(t *testing.T) {
 	folder := t.TempDir()
 	s := NewSupervisor(lab.Layout{}, folder)
 	s.handed.bytes["load"] = maxHandedOver - 6
@@ -172,7 +174,8 @@ func TestAUnitHandsOverSoMuch(t *testing.T) {
 	}
 }
 
-// TestTheEndOfAKeeperNamesItsCauseFirst, and then what to do about processes that it may have left.
+// TestTheEndOfAKeeperNamesItsCauseFirst checks that the error names the cause, and then what to do about
+// processes that the keeper may have left.
 func TestTheEndOfAKeeperNamesItsCauseFirst(t *testing.T) {
 	u := NewUnit(lab.UnitSpec{Name: "web", Runnable: lab.Runnable{Foreign: true}})
 	_, _ = u.Log.Write([]byte("cannot bind")) // it never fails
@@ -185,7 +188,8 @@ func TestTheEndOfAKeeperNamesItsCauseFirst(t *testing.T) {
 	}
 }
 
-// TestHowAContainerEnded: an end for want of memory names the limit, where there is one.
+// TestHowAContainerEnded checks the errors, among them that of a lack of memory, which names the limit if
+// there is one.
 func TestHowAContainerEnded(t *testing.T) {
 	limited := lab.UnitSpec{Limits: lab.Limits{Memory: 64 << 20}}
 	gone := errors.New("somebody has removed it")
@@ -237,7 +241,7 @@ func TestFilesStayInTheirFolder(t *testing.T) {
 	}
 }
 
-// endless is the rest of an event that has no end, and counts what was read.
+// endless reads as the rest of an event that has no end, and counts the bytes that were read.
 type endless struct{ sent *int }
 
 // Read implements io.Reader.
@@ -251,7 +255,8 @@ func (e endless) Read(into []byte) (int, error) {
 	return len(into), nil
 }
 
-// TestAnEventWithoutEndFailsTheTrial, and its unit can end.
+// TestAnEventWithoutEndFailsTheTrial checks that an endless event fails the trial, and that the rest is
+// read, so that its unit can end.
 func TestAnEventWithoutEndFailsTheTrial(t *testing.T) {
 	s := NewSupervisor(lab.Layout{Lead: "load"}, t.TempDir())
 	sent := 0
@@ -262,15 +267,16 @@ func TestAnEventWithoutEndFailsTheTrial(t *testing.T) {
 	}
 }
 
-// TestSecondsOfTheLoadAreTold to who watches; no number of them is too many.
-func TestSecondsOfTheLoadAreTold(t *testing.T) {
-	var told []lab.LoadSecond
-	s := NewSupervisor(lab.Layout{Lead: "load", Loaded: func(l lab.LoadSecond) { told = append(told, l) }},
+// TestSecondsOfTheLoadArePassedOn checks that the layout's observer gets every second of the load, however
+// many there are.
+func TestSecondsOfTheLoadArePassedOn(t *testing.T) {
+	var got []lab.LoadSecond
+	s := NewSupervisor(lab.Layout{Lead: "load", Loaded: func(l lab.LoadSecond) { got = append(got, l) }},
 		t.TempDir())
 	lead := NewUnit(lab.UnitSpec{Name: "load"})
 	s.Hear(lead, strings.NewReader(strings.Repeat(`{"event":"loaded","data":{"end":2,"ok":5,"failed":1}}`, 20)))
-	if len(told) != 20 || told[9].End != 2 || told[9].OK != 5 || told[9].Failed != 1 {
-		t.Errorf("told are %+v", told)
+	if len(got) != 20 || got[9].End != 2 || got[9].OK != 5 || got[9].Failed != 1 {
+		t.Errorf("the observer got %+v", got)
 	}
 	if err := s.Failure(); err != nil {
 		t.Errorf("the trial fails: %v", err)
@@ -290,8 +296,8 @@ func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
 	deploytest.Says(t, c.Doom(front), "has ended before")
 }
 
-// TestTheEndOfAServerOutranksItsClients: they notice it first, and what they say of it
-// is its consequence.
+// TestTheEndOfAServerOutranksItsClients checks that Failure returns the end of a server, though its
+// clients, whose errors are consequences, noticed it first.
 func TestTheEndOfAServerOutranksItsClients(t *testing.T) {
 	database := foreign("database", lab.Lifecycle{})
 	database.Server = &lab.Server{Kind: "mariadb"}
@@ -312,17 +318,17 @@ func TestTheEndOfAServerOutranksItsClients(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "mariadb ended by signal: killed") {
 		t.Errorf("Await: %v, want the end of the server", err)
 	}
-	alone := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
-	alone.Fail(errors.New("the first"))
-	alone.Fail(errors.New("the second"))
-	if err := alone.Failure(); err == nil || err.Error() != "the first" {
+	running := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+	running.Fail(errors.New("the first"))
+	running.Fail(errors.New("the second"))
+	if err := running.Failure(); err == nil || err.Error() != "the first" {
 		t.Errorf("Failure: %v, want the first", err)
 	}
 	doomed := NewUnit(specs[1])
-	calm := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
-	deploytest.Must(t, calm.Doom(doomed))
-	calm.JudgeForeign(doomed, "ended by signal: killed")
-	if err := calm.Failure(); err != nil {
+	afterKill := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
+	deploytest.Must(t, afterKill.Doom(doomed))
+	afterKill.JudgeForeign(doomed, "ended by signal: killed")
+	if err := afterKill.Failure(); err != nil {
 		t.Errorf("a server that was killed on purpose: %v", err)
 	}
 }

@@ -6,24 +6,25 @@ import (
 	"sync"
 )
 
-// maxLog is how much of a unit's log is kept, in bytes.
+// maxLog is the size of the end of a unit's log that is kept, in bytes.
 const maxLog = 64 << 10
 
 // Tail keeps the end of what is written to it.
 type Tail struct {
 	mu       sync.Mutex
-	data     []byte    // twice what is kept at most, so that little is moved for what is written
-	expected *expected // nil: nothing is
+	data     []byte    // at most 2*maxLog, so that few writes have to move it
+	expected *expected // nil: no text is
 }
 
-// expected holds a text that somebody waits for.
+// expected is a text that a goroutine waits for.
 type expected struct {
 	text  string
-	since []byte        // the end of what was written since, shorter than the text
+	since []byte        // the end of the output since Expect, shorter than the text
 	found chan struct{} // closed when the text was written
 }
 
-// Expect returns a channel that is closed when a text is written from now on. A later call replaces the text.
+// Expect returns a channel that is closed when a text is written after this call. A later call replaces the
+// text.
 func (t *Tail) Expect(text string) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -31,8 +32,8 @@ func (t *Tail) Expect(text string) <-chan struct{} {
 	return t.expected.found
 }
 
-// in reports whether the text is found in what is written next.
-func (e *expected) in(data []byte) bool {
+// isIn reports whether the output contains the text once data is appended to it, and then closes found.
+func (e *expected) isIn(data []byte) bool {
 	e.since = append(e.since, data...)
 	if bytes.Contains(e.since, []byte(e.text)) {
 		close(e.found)
@@ -46,7 +47,7 @@ func (e *expected) in(data []byte) bool {
 func (t *Tail) Write(data []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.expected != nil && t.expected.in(data) {
+	if t.expected != nil && t.expected.isIn(data) {
 		t.expected = nil
 	}
 	t.data = append(t.data, data...)
@@ -56,23 +57,23 @@ func (t *Tail) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// String returns what is kept.
+// String returns the last maxLog bytes that were written.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.data[max(0, len(t.data)-maxLog):])
 }
 
-// lastLine returns the last line of what is kept.
+// lastLine returns the last line of the log; "" if the log is empty.
 func (t *Tail) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(t.String()), "\n")
 	return lines[len(lines)-1]
 }
 
-// shownLines is how much of a log an error repeats.
+// shownLines is the number of lines of a log that an error repeats.
 const shownLines = 5
 
-// LastWords returns the last lines of the log, as the end of an error.
+// LastWords returns the last lines of the log as a suffix of an error message.
 func (t *Tail) LastWords() string {
 	text := strings.TrimSpace(t.String())
 	if text == "" {

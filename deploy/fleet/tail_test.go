@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTail keeps the end, however much is written at once.
+// TestTail checks that a Tail keeps the end of its input, for writes of any size, in bounded memory.
 func TestTail(t *testing.T) {
 	for _, size := range []int{1, 100, maxLog - 1, maxLog, maxLog + 1, 2*maxLog + 1, 5 * maxLog} {
 		var tail Tail
@@ -31,7 +31,7 @@ func TestTail(t *testing.T) {
 	}
 }
 
-// BenchmarkTail is a line of a log that is longer than what is kept.
+// BenchmarkTail measures the write of a line to a full Tail.
 func BenchmarkTail(b *testing.B) {
 	var tail Tail
 	line := []byte(strings.Repeat("x", 99) + "\n")

@@ -12,20 +12,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Unit is one life of a unit, which runs or has ended.
+// Unit is one life of a unit, which is about to start, runs or has ended.
 type Unit struct {
 	Spec lab.UnitSpec
 	Log  *Tail
 	// Commands takes the commands to the unit.
 	Commands io.Writer
-	// PID is the number of the unit's process as the unit itself sees it; 0 where the
-	// deployer cannot tell.
+	// PID is the number of the unit's process in its own PID namespace; 0 if the
+	// deployer does not know it.
 	PID int
 	// Prepares: it is a command that runs before the units.
 	Prepares bool
-	// Visited: it prepares as a server, until somebody has done something at its address.
+	// Visited: it prepares as a server, until a client's visit has succeeded.
 	Visited bool
-	// Further: it is not the first life, and its volume is as the former one has left it.
+	// Further: it is not the first life, and its volume has the files of the former one.
 	Further bool
 	// Unkept is set if processes of a foreign unit may be left after its end.
 	Unkept error
@@ -36,27 +36,27 @@ type Unit struct {
 	// Ended is closed when the unit has ended and all its events are handled.
 	Ended chan struct{}
 
-	said    <-chan struct{} // see Expect
-	clock   chan heard      // answers of its clock
-	usage   chan heard      // answers of what it has used
+	written <-chan struct{} // closed when the log has the text of Readiness.Log; see Expect
+	clock   chan reply      // with the time of its clock
+	usage   chan reply      // with its usage
 	report  json.RawMessage
 	failure string // its own message if it gave up; read after its end
-	outcome error  // see JudgeEnd
-	doomed  bool   // guarded by the supervisor's mutex
-	again   bool   // see startsAgain; to be read when it has ended
+	outcome error  // how it ended, as JudgeEnd was told
+	doomed  bool   // killed on purpose; guarded by the supervisor's mutex
+	again   bool   // it is started again; read after its end
 	rising  bool   // a further life that cannot be used yet; guarded by the supervisor's mutex
 
 	hostPID atomic.Int64
 
-	asked  time.Time
-	usable atomic.Int64 // nanoseconds from then until it could be used; 0: not known
+	asked  time.Time    // when its start was asked for
+	usable atomic.Int64 // nanoseconds from asked until it could be used; 0: not known
 }
 
-// NewUnit returns a unit before its start.
+// NewUnit returns a life of a unit before its start.
 func NewUnit(spec lab.UnitSpec) *Unit {
 	u := &Unit{
 		Spec: spec, Ended: make(chan struct{}), asked: time.Now(),
-		clock: make(chan heard, 1), usage: make(chan heard, 1),
+		clock: make(chan reply, 1), usage: make(chan reply, 1),
 	}
 	u.WriteTo(&Tail{})
 	return u
@@ -66,7 +66,7 @@ func NewUnit(spec lab.UnitSpec) *Unit {
 func (u *Unit) WriteTo(log *Tail) {
 	u.Log = log
 	if text := u.Spec.Readiness.Log; text != "" {
-		u.said = log.Expect(text)
+		u.written = log.Expect(text)
 	}
 }
 
@@ -83,7 +83,7 @@ func (u *Unit) String() string {
 	return "unit " + u.Spec.Name
 }
 
-// HasFinished reports whether a unit with a Container has done its part: it ended without an error.
+// HasFinished reports whether a described unit has ended without an error: its work is done.
 func (u *Unit) HasFinished() bool {
 	return u.HasEnded() && u.Spec.Container != nil && u.outcome == nil
 }
@@ -101,13 +101,13 @@ func (u *Unit) HasEnded() bool {
 // HostPID returns the process ID of the unit's first process, or of its keeper, on its host; 0 if unknown.
 func (u *Unit) HostPID() int { return int(u.hostPID.Load()) }
 
-// SetHostPID sets it.
+// SetHostPID sets the HostPID.
 func (u *Unit) SetHostPID(pid int) { u.hostPID.Store(int64(pid)) }
 
 // HangUp closes the control connection of a unit.
 func (u *Unit) HangUp() {
 	if control, open := u.Commands.(io.Closer); open {
-		_ = control.Close() // nobody may be at its other end
+		_ = control.Close() // the unit may have closed its side already
 	}
 }
 
@@ -121,6 +121,7 @@ func (u *Unit) AwaitEnd(ctx context.Context) error {
 	}
 }
 
+// send sends a command to the unit. It fails while the unit has no control connection yet.
 func (u *Unit) send(command lab.Command) error {
 	if u.Commands == nil {
 		return fmt.Errorf("send %q to unit %s: it is being started", command.Command, u.Spec.Name)

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// WithEnd returns a context that also ends when a channel is closed: its cause is then what why returns.
+// WithEnd returns a context that also ends when ended is closed; its cause is then the error that why
+// returns.
 func WithEnd(
 	ctx context.Context, ended <-chan struct{}, why func() error,
 ) (_ context.Context, cancel context.CancelFunc) {
@@ -21,8 +22,8 @@ func WithEnd(
 	return ctx, func() { end(nil) }
 }
 
-// Until calls look again and again, with a pause after each call, until it is done, and returns its error. As
-// long as it is not done its error says what is missing; the error of a wait that ctx has ended includes it.
+// Until repeats look, with a pause after each call, until it is done, and returns its error. While it is not
+// done, its error says what is missing; if ctx ends, Until returns that error with the cause of ctx.
 func Until(ctx context.Context, pause time.Duration, look func() (done bool, err error)) error {
 	for {
 		done, err := look()

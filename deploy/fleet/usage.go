@@ -14,29 +14,29 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// usageAtOnce is the number of units that are asked at the same time.
+// usageAtOnce bounds the number of units that are asked at the same time.
 const usageAtOnce = 64
 
-// SelfMeter returns a meter that asks the units themselves over their control channels, for hosts of which
-// nothing else can be read. Foreign units are not metered.
+// SelfMeter returns a meter that asks the units themselves over their control connections, for hosts whose
+// /proc and cgroups cannot be read. Foreign units are not metered.
 func (s *Supervisor) SelfMeter() lab.Meter { return selfMeter{s} }
 
 type selfMeter struct{ units *Supervisor }
 
 // Watch implements lab.Meter.
 func (m selfMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
-	metering := &selfMetering{ctx: ctx, asks: m.units, units: units, former: map[string]former{}}
-	said, err := metering.read()
-	metering.start = selfMark{time.Now(), said}
+	metering := &selfMetering{ctx: ctx, supervisor: m.units, units: units, former: map[string]former{}}
+	answers, err := metering.read()
+	metering.start = selfMark{time.Now(), answers}
 	return metering, err
 }
 
 // selfMetering implements lab.Metering by two marks.
 type selfMetering struct {
-	ctx   context.Context
-	asks  *Supervisor
-	units []lab.Unit
-	// start holds the first answers: usage from there to the first mark is idle usage.
+	ctx        context.Context
+	supervisor *Supervisor
+	units      []lab.Unit
+	// start holds the answers at Watch: usage from there to the first mark is idle usage.
 	start  selfMark
 	mu     sync.Mutex
 	marks  []selfMark
@@ -47,40 +47,42 @@ type selfMetering struct {
 // former holds the usage of a unit's former lives between the marks.
 type former struct {
 	used  lab.Usage
-	began *lab.UsageAnswer // of the present one
-	away  bool             // there is no present one yet
+	began *lab.UsageAnswer // at the start of the present life
+	away  bool             // there is no present life yet
 }
 
+// selfMark holds the answers of all units at one moment.
 type selfMark struct {
-	at   time.Time
-	said []*lab.UsageAnswer // by unit; nil: it cannot tell
+	at      time.Time
+	answers []*lab.UsageAnswer // in the order of the units; nil: not asked
 }
 
 // Mark implements lab.Metering.
 func (m *selfMetering) Mark() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	said, err := m.read()
-	m.marks = append(m.marks, selfMark{time.Now(), said})
+	answers, err := m.read()
+	m.marks = append(m.marks, selfMark{time.Now(), answers})
 	return err
 }
 
 // read asks all units at once, except those that were killed and are not running again yet.
 func (m *selfMetering) read() ([]*lab.UsageAnswer, error) {
-	said := make([]*lab.UsageAnswer, len(m.units))
+	answers := make([]*lab.UsageAnswer, len(m.units))
 	group, ctx := errgroup.WithContext(m.ctx)
 	group.SetLimit(usageAtOnce)
 	for i, unit := range m.units {
-		u := m.asks.Named(unit.Name)
+		u := m.supervisor.Named(unit.Name)
 		if u == nil || u.Spec.Foreign || m.former[unit.Name].away {
 			continue
 		}
 		group.Go(func() (err error) {
-			said[i], err = u.askUsage(ctx)
+			answers[i], err = u.askUsage(ctx)
 			return err
 		})
 	}
-	return said, group.Wait()
+	err := group.Wait()
+	return answers, err
 }
 
 func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
@@ -91,10 +93,10 @@ func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
 	return &answer, nil
 }
 
-// Suspend implements lab.Metering. It asks the unit now, since nobody can tell afterwards.
+// Suspend implements lab.Metering. It asks the unit now, because a killed unit cannot answer.
 func (m *selfMetering) Suspend(unit string) error {
-	return m.meanwhile(unit, func(i int, said *lab.UsageAnswer) {
-		m.former[unit] = former{used: m.used(i, said), began: &lab.UsageAnswer{}, away: true}
+	return m.askBetweenMarks(unit, func(i int, answer *lab.UsageAnswer) {
+		m.former[unit] = former{used: m.used(i, answer), began: &lab.UsageAnswer{}, away: true}
 		m.notes = append(m.notes,
 			fmt.Sprintf("unit %s was asked for the last time %.3f s after metering began and then killed: "+
 				"what it used between its answer and its end is in no figure", unit, time.Since(m.start.at).Seconds()))
@@ -109,40 +111,41 @@ func (m *selfMetering) Resume(unit lab.Unit) error {
 	if closed {
 		return nil
 	}
-	return m.meanwhile(unit.Name, func(_ int, said *lab.UsageAnswer) {
+	return m.askBetweenMarks(unit.Name, func(_ int, answer *lab.UsageAnswer) {
 		life := m.former[unit.Name]
-		life.began.MemoryBytes, life.away = said.MemoryBytes, false
+		life.began.MemoryBytes, life.away = answer.MemoryBytes, false
 		m.former[unit.Name] = life
 	})
 }
 
-// used returns what a unit has used since the first mark, in all its lives.
-func (m *selfMetering) used(i int, said *lab.UsageAnswer) lab.Usage {
+// used returns the usage of the i-th unit since the first mark, in all its lives. answer is its latest.
+func (m *selfMetering) used(i int, answer *lab.UsageAnswer) lab.Usage {
 	before, ended := m.former[m.units[i].Name]
 	if !ended {
-		return between(m.marks[0].said[i], said)
+		return between(m.marks[0].answers[i], answer)
 	}
 	if before.away {
 		return before.used
 	}
-	return lives(before.used, between(before.began, said))
+	return lives(before.used, between(before.began, answer))
 }
 
-// meanwhile asks a unit between the two marks, unless it is foreign.
-func (m *selfMetering) meanwhile(unit string, note func(i int, said *lab.UsageAnswer)) error {
+// askBetweenMarks asks a unit between the two marks, unless it is foreign, and calls note with its index and
+// answer.
+func (m *selfMetering) askBetweenMarks(unit string, note func(i int, answer *lab.UsageAnswer)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	i := slices.IndexFunc(m.units, func(u lab.Unit) bool { return u.Name == unit })
 	if i < 0 || len(m.marks) != 1 {
 		return fmt.Errorf("unit %s is not metered at this moment", unit)
 	}
-	u := m.asks.Named(unit)
+	u := m.supervisor.Named(unit)
 	if u == nil || u.Spec.Foreign {
 		return nil
 	}
-	said, err := u.askUsage(m.ctx)
+	answer, err := u.askUsage(m.ctx)
 	if err == nil {
-		note(i, said)
+		note(i, answer)
 	}
 	return err
 }
@@ -171,13 +174,13 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 			result.Course = &lab.UsageCourse{End: []float64{},
 				Unavailable: map[string]string{"CPU": why, "memory": why}}
 		}
-		used := m.used(i, m.marks[1].said[i])
+		used := m.used(i, m.marks[1].answers[i])
 		if result.IdleSeconds > 0 {
-			used.IdleCores = between(m.start.said[i], m.marks[0].said[i]).CPUSeconds / result.IdleSeconds
+			used.IdleCores = between(m.start.answers[i], m.marks[0].answers[i]).CPUSeconds / result.IdleSeconds
 		}
 		metered := lab.UnitUsage{Unit: unit, Usage: used}
-		if said := m.start.said[i]; said != nil {
-			metered.Host = said.Host
+		if answer := m.start.answers[i]; answer != nil {
+			metered.Host = answer.Host
 		}
 		result.Units = append(result.Units, metered)
 		result.Total, result.Roles[unit.Role] = Plus(result.Total, used), Plus(result.Roles[unit.Role], used)
@@ -186,7 +189,7 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 	return result, nil
 }
 
-// between returns what a unit has used from one answer to another.
+// between returns the usage of a unit from one answer to another; nil answers make it unavailable.
 func between(open, closing *lab.UsageAnswer) lab.Usage {
 	if open == nil || closing == nil {
 		const why = "it is no unit of ours, and nothing of its node can be read"
@@ -208,7 +211,8 @@ func between(open, closing *lab.UsageAnswer) lab.Usage {
 	}
 }
 
-// lives returns what a unit has used in two lives, one after the other.
+// lives returns the usage of a unit in two lives, one after the other: the present one has the threads and
+// the memory at the marks, and peaks are those of the larger life.
 func lives(former, present lab.Usage) lab.Usage {
 	both := Plus(former, present)
 	both.Units, both.Threads, both.MeanMemoryBytes = 1, present.Threads, present.MeanMemoryBytes
@@ -217,7 +221,8 @@ func lives(former, present lab.Usage) lab.Usage {
 	return both
 }
 
-// Plus adds up the usage of units. Memory is that at the marks, where all units are read at the same moment.
+// Plus returns the sum of the usage of units. It adds peaks of memory, too: they are values at the marks,
+// where all units are read at the same moment.
 func Plus(a, b lab.Usage) lab.Usage {
 	sum := lab.Usage{
 		Units: a.Units + b.Units, CPUSeconds: a.CPUSeconds + b.CPUSeconds,

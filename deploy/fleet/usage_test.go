@@ -11,18 +11,18 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestUnitsSayWhatTheyUsedBeforeTheLoad: what they had used when they were first asked is not
-// in it, nor is what they used under load. After a rest that is too short nothing is told.
-func TestUnitsSayWhatTheyUsedBeforeTheLoad(t *testing.T) {
-	said := func(cpu time.Duration) []*lab.UsageAnswer {
+// TestIdleUsage checks that idle usage is that from the first answers to the first mark, and
+// that it is not reported if that time is too short.
+func TestIdleUsage(t *testing.T) {
+	answers := func(cpu time.Duration) []*lab.UsageAnswer {
 		return []*lab.UsageAnswer{{CPUNanoseconds: int64(cpu)}}
 	}
 	begun := time.Now()
-	for rest, want := range map[time.Duration]float64{500 * time.Millisecond: 0.5, 100 * time.Millisecond: 0} {
+	for idle, want := range map[time.Duration]float64{500 * time.Millisecond: 0.5, 100 * time.Millisecond: 0} {
 		m := selfMetering{units: []lab.Unit{{Name: "core", Role: "core"}},
-			start: selfMark{begun, said(time.Second)},
-			marks: []selfMark{{begun.Add(rest), said(1250 * time.Millisecond)},
-				{begun.Add(2 * time.Second), said(3 * time.Second)}}}
+			start: selfMark{begun, answers(time.Second)},
+			marks: []selfMark{{begun.Add(idle), answers(1250 * time.Millisecond)},
+				{begun.Add(2 * time.Second), answers(3 * time.Second)}}}
 		used, err := m.Stop()
 		deploytest.Must(t, err)
 		if c := used.Course; c == nil || len(c.End) > 0 || c.Unavailable["CPU"] == "" ||
@@ -32,39 +32,40 @@ func TestUnitsSayWhatTheyUsedBeforeTheLoad(t *testing.T) {
 		}
 		if used.Units[0].IdleCores != want || used.Roles["core"].IdleCores != want ||
 			(used.IdleSeconds > 0) != (want > 0) {
-			t.Errorf("%g processors in %g s of rest, of the role %g, want %g", used.Units[0].IdleCores,
+			t.Errorf("%g processors in %g s without load, of the role %g, want %g", used.Units[0].IdleCores,
 				used.IdleSeconds, used.Roles["core"].IdleCores, want)
 		}
 	}
 }
 
-// TestUnitsThatAreKilledSayWhatTheyUsedBefore: the figures are those of all lives.
-func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
+// TestUsageOfKilledUnits checks that the usage of a unit is that of all its lives between the marks.
+func TestUsageOfKilledUnits(t *testing.T) {
 	there := lab.UnitHost{KernelRun: "there", Processors: 16}
-	said := func(cpu time.Duration, memory int64) *lab.UsageAnswer {
+	answer := func(cpu time.Duration, memory int64) *lab.UsageAnswer {
 		return &lab.UsageAnswer{Host: there, CPUNanoseconds: int64(cpu), MemoryBytes: memory, LargestBytes: memory,
 			Threads: 5}
 	}
 	begun := time.Now()
-	m := selfMetering{asks: NewSupervisor(lab.Layout{}, ""), units: []lab.Unit{{Name: "core", Role: "core"}},
-		former: map[string]former{}}
+	m := selfMetering{supervisor: NewSupervisor(lab.Layout{}, ""),
+		units: []lab.Unit{{Name: "core", Role: "core"}}, former: map[string]former{}}
 	if err := m.Suspend("core"); err == nil {
 		t.Error("a unit was suspended before the first mark")
 	}
-	m.start = selfMark{begun, []*lab.UsageAnswer{said(time.Second, 1)}}
-	m.marks = []selfMark{{begun, []*lab.UsageAnswer{said(time.Second, 100)}}}
+	m.start = selfMark{begun, []*lab.UsageAnswer{answer(time.Second, 1)}}
+	m.marks = []selfMark{{begun, []*lab.UsageAnswer{answer(time.Second, 100)}}}
 	core := NewUnit(lab.UnitSpec{Name: "core"})
-	m.asks.Add(core)
+	m.supervisor.Add(core)
 	m.ctx = t.Context()
 	for _, life := range []struct{ end, begin *lab.UsageAnswer }{
-		{said(3*time.Second, 500), said(time.Second/4, 50)}, {said(time.Second, 200), said(time.Second/4, 60)},
+		{answer(3*time.Second, 500), answer(time.Second/4, 50)},
+		{answer(time.Second, 200), answer(time.Second/4, 60)},
 	} {
 		core.Commands = answering{core, life.end}
 		err := m.Suspend("core")
 		core.Commands = answering{core, life.begin}
 		deploytest.Must(t, errors.Join(err, m.Resume(m.units[0])))
 	}
-	m.marks = append(m.marks, selfMark{begun.Add(time.Second), []*lab.UsageAnswer{said(time.Second/2, 80)}})
+	m.marks = append(m.marks, selfMark{begun.Add(time.Second), []*lab.UsageAnswer{answer(time.Second/2, 80)}})
 	used, err := m.Stop()
 	if err != nil || len(used.Notes) != 2 {
 		t.Fatalf("%v, notes %q", err, used.Notes)
@@ -79,19 +80,19 @@ func TestUnitsThatAreKilledSayWhatTheyUsedBefore(t *testing.T) {
 	}
 }
 
-// TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked: it has no commands yet, and its figures are those of
-// the lives that it has had.
+// TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked checks that the second mark skips a unit that has no
+// control connection yet, and that its usage is then that of its former lives.
 func TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked(t *testing.T) {
 	begun := time.Now()
 	first := []*lab.UsageAnswer{{MemoryBytes: 1}}
-	m := selfMetering{ctx: t.Context(), asks: NewSupervisor(lab.Layout{}, ""), former: map[string]former{},
+	m := selfMetering{ctx: t.Context(), supervisor: NewSupervisor(lab.Layout{}, ""), former: map[string]former{},
 		units: []lab.Unit{{Name: "core", Role: "core"}},
 		start: selfMark{begun, first}, marks: []selfMark{{begun, first}}}
 	core := NewUnit(lab.UnitSpec{Name: "core"})
-	m.asks.Add(core)
+	m.supervisor.Add(core)
 	core.Commands = answering{core, &lab.UsageAnswer{CPUNanoseconds: int64(3 * time.Second), MemoryBytes: 5}}
 	deploytest.Must(t, m.Suspend("core"))
-	m.asks.Add(NewUnit(lab.UnitSpec{Name: "core"}))
+	m.supervisor.Add(NewUnit(lab.UnitSpec{Name: "core"}))
 	deploytest.Must(t, m.Mark())
 	used, err := m.Stop()
 	if err != nil || used.Total.CPUSeconds != 3 || used.Total.PeakMemoryBytes != 5 {
@@ -102,14 +103,15 @@ func TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked(t *testing.T) {
 	}
 }
 
-// answering is a control connection over which a unit says at once what it has used.
+// answering is the control connection of a unit that answers every command at once with its usage.
 type answering struct {
-	unit *Unit
-	said *lab.UsageAnswer
+	unit   *Unit
+	answer *lab.UsageAnswer
 }
 
+// Write implements io.Writer.
 func (a answering) Write(command []byte) (int, error) {
-	data, err := json.Marshal(a.said)
-	a.unit.usage <- heard{data: data}
+	data, err := json.Marshal(a.answer)
+	a.unit.usage <- reply{data: data}
 	return len(command), err
 }

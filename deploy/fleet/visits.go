@@ -18,18 +18,18 @@ import (
 // Visit acts as a client at an address; it returns an error if it could not.
 type Visit = func(ctx context.Context, address string) error
 
-// outputPatience is how long the output of a command that has ended may stay open.
+// outputPatience bounds how long the output of a command may stay open after its end.
 const outputPatience = time.Second
 
 // commandVisit returns a visit that runs the unit's readiness command on this host: it succeeds if the
 // command exits with 0. The command has this host's environment and the unit's.
 func commandVisit(spec lab.UnitSpec) Visit {
 	return func(ctx context.Context, address string) error {
-		var marks []string
+		var placeholders []string
 		if host, port, err := net.SplitHostPort(address); err == nil {
-			marks = []string{"{host}", host, "{port}", port}
+			placeholders = []string{"{host}", host, "{port}", port}
 		}
-		fill := strings.NewReplacer(marks...)
+		fill := strings.NewReplacer(placeholders...)
 		words := make([]string, len(spec.Readiness.Command))
 		for i, word := range spec.Readiness.Command {
 			words[i] = fill.Replace(word)
@@ -42,12 +42,12 @@ func commandVisit(spec lab.UnitSpec) Visit {
 		}
 		command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 		command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
-		runtime.LockOSThread() // the kernel takes the end of the thread that began it for this program's
+		runtime.LockOSThread() // Pdeathsig kills the command at the end of the thread that started it
 		defer runtime.UnlockOSThread()
-		said := &Tail{}
-		command.Stdout, command.Stderr = said, said
+		output := &Tail{}
+		command.Stdout, command.Stderr = output, output
 		err := command.Run()
-		switch last := said.lastLine(); {
+		switch last := output.lastLine(); {
 		case err == nil:
 			return nil
 		case last != "":
@@ -57,24 +57,25 @@ func commandVisit(spec lab.UnitSpec) Visit {
 	}
 }
 
-// PortVisit returns the visit of a container whose health check is a call of its port.
+// PortVisit returns a visit that performs a health check of a port: a GET of the check's path, or only the
+// connection that AwaitVisit has made if it has no path.
 func PortVisit(check *lab.HealthCheck) Visit {
 	return func(ctx context.Context, address string) error {
 		if check.Path == "" {
-			return nil // it was connected to before
+			return nil // tryOnce has connected
 		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+check.Path, nil)
 		if err != nil {
 			return err
 		}
-		answer, err := http.DefaultTransport.RoundTrip(request) // a redirection is an answer
+		answer, err := http.DefaultTransport.RoundTrip(request) // follows no redirection: that is an answer, too
 		if err != nil {
 			return err
 		}
 		if answer.StatusCode >= http.StatusBadRequest {
 			err = fmt.Errorf("GET %s: %s", check.Path, answer.Status)
 		}
-		_ = answer.Body.Close() // of which nothing was read
+		_ = answer.Body.Close() // the status is enough
 		return err
 	}
 }

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/volume"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// hostFolder makes a folder of the host that no unit may reach, with a file.
+// hostFolder makes a folder of the host that no unit may reach, with a file, and returns the paths of both.
 func hostFolder(t *testing.T) (folder, file string) {
 	t.Helper()
 	folder = t.TempDir()
@@ -18,7 +19,7 @@ func hostFolder(t *testing.T) (folder, file string) {
 	return folder, file
 }
 
-// expectUntouched fails where the host's file is gone or says something else.
+// expectUntouched fails the test if the host's file is gone or changed.
 func expectUntouched(t *testing.T, file string) {
 	t.Helper()
 	if text, err := os.ReadFile(file); err != nil || string(text) != "of the host" {
@@ -26,8 +27,8 @@ func expectUntouched(t *testing.T, file string) {
 	}
 }
 
-// TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten: a restart writes the unit's files again, into a folder
-// that the unit could change.
+// TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten checks that MakeVolume, which a restart calls again,
+// fails if the unit has meanwhile put a link out of its folder in the place of a file.
 func TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten(t *testing.T) {
 	folder, file := hostFolder(t)
 	for name, link := range map[string]struct{ at, to string }{
@@ -54,27 +55,48 @@ func TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten(t *testing.T) {
 	}
 }
 
-// TestAUnitsLinksLeadNowhereWhenItsFilesAreTaken: neither a link in place of the folder, nor one among its
-// files, brings files of the host into the results.
+// TestFilesOfAVolumeOfItsOwnAreTaken checks that files are taken from a volume that is another file system,
+// as one that can be filled is.
+func TestFilesOfAVolumeOfItsOwnAreTaken(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a volume: run the tests as root")
+	}
+	dir := t.TempDir()
+	spec := lab.UnitSpec{Name: "web", Storage: lab.Storage{Leaves: "profile"},
+		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultFill}}}
+	path := Volume(dir, spec)
+	deploytest.Must(t, volume.Prepare([]lab.UnitSpec{spec}, func(lab.UnitSpec) string { return path }))
+	t.Cleanup(func() { deploytest.NoError(t, volume.UnmountBelow(dir)) })
+	deploytest.Must(t, WriteToVolume(path, "profile/samples", []byte("taken")))
+	s := NewSupervisor(lab.Layout{}, filepath.Join(dir, handedOverFolder))
+	deploytest.Must(t, s.takeLeft(spec, path))
+	if text, err := os.ReadFile(filepath.Join(s.HandedOver(), "web.samples")); err != nil ||
+		string(text) != "taken" {
+		t.Errorf("the unit has left %q (%v)", text, err)
+	}
+}
+
+// TestAUnitsLinksLeadNowhereWhenItsFilesAreTaken checks that neither a link in place of the folder, nor one
+// among its files, brings files of the host into the results.
 func TestAUnitsLinksLeadNowhereWhenItsFilesAreTaken(t *testing.T) {
 	folder, file := hostFolder(t)
-	volume, handed := t.TempDir(), filepath.Join(t.TempDir(), handedOverFolder)
+	path, handed := t.TempDir(), filepath.Join(t.TempDir(), handedOverFolder)
 	s := NewSupervisor(lab.Layout{}, handed)
 	spec := lab.UnitSpec{Name: "web", Storage: lab.Storage{Leaves: "profile"}}
-	if err := s.takeLeft(spec, volume); err != nil {
+	if err := s.takeLeft(spec, path); err != nil {
 		t.Fatalf("a unit that left nothing: %v", err)
 	}
-	deploytest.Must(t, os.Symlink(folder, filepath.Join(volume, "profile")))
-	if err := s.takeLeft(spec, volume); err == nil {
+	deploytest.Must(t, os.Symlink(folder, filepath.Join(path, "profile")))
+	if err := s.takeLeft(spec, path); err == nil {
 		t.Error("no error for a folder of the host")
 	}
 	expectUntouched(t, file)
 	spec.Leaves = "left"
-	left := filepath.Join(volume, "left")
+	left := filepath.Join(path, "left")
 	deploytest.Must(t, os.Mkdir(left, 0o700))
 	deploytest.Must(t, os.Symlink(file, filepath.Join(left, "link")))
 	deploytest.Must(t, os.WriteFile(filepath.Join(left, "samples"), []byte("taken"), 0o600))
-	deploytest.Must(t, s.takeLeft(spec, volume))
+	deploytest.Must(t, s.takeLeft(spec, path))
 	if text, err := os.ReadFile(filepath.Join(handed, "web.samples")); err != nil || string(text) != "taken" {
 		t.Errorf("what the unit left says %q (%v)", text, err)
 	}

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// boundPatience is how long a program may take from its beginning until it is bound.
+	// boundPatience bounds how long a program may take from its start until it is bound.
 	boundPatience = 5 * time.Second
-	boundAgain    = 5 * time.Millisecond
+	boundAgain    = 5 * time.Millisecond // pause between two looks
 )
 
-// AwaitBound waits until every thread of a process runs, as the kernel has it, on the processors that core
-// numbers stand for and on no others; none means any. A process that has ended is bound.
+// AwaitBound waits until the kernel lets every thread of a process run only on the processors for the given
+// core numbers; none means any. It returns nil for a process that has ended.
 func AwaitBound(ctx context.Context, pid int, cores []int) error {
 	if len(cores) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func AwaitBound(ctx context.Context, pid int, cores []int) error {
 		fmt.Errorf("not bound to the processors %s after %v", List(processors), boundPatience))
 	defer cancel()
 	for {
-		stray, err := beyond(pid, processors)
+		stray, err := strayThread(pid, processors)
 		if err != nil || stray == "" {
 			return err
 		}
@@ -43,8 +43,8 @@ func AwaitBound(ctx context.Context, pid int, cores []int) error {
 	}
 }
 
-// beyond names a thread of a process that may run on other processors than these; "": none does.
-func beyond(pid int, processors []int) (stray string, err error) {
+// strayThread describes a thread of a process that may run on other processors than these; "" if none may.
+func strayThread(pid int, processors []int) (stray string, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	if err != nil {
 		return "", err

@@ -25,15 +25,15 @@ func TestAProcessIsBound(t *testing.T) {
 	defer cancel()
 	for pid, cores := range map[int][]int{command.Process.Pid: {0}, os.Getpid(): {1}} {
 		if err := AwaitBound(soon, pid, cores); err == nil ||
-			!strings.Contains(err.Error(), "may run on 1 others") {
+			!strings.Contains(err.Error(), "may run on ") {
 			t.Errorf("%d on the processors %v: %v", pid, cores, err)
 		}
 		if err := AwaitBound(soon, pid, nil); err != nil {
-			t.Errorf("%d anywhere: %v", pid, err)
+			t.Errorf("%d on any processors: %v", pid, err)
 		}
 	}
 	_ = command.Process.Kill()
-	_ = command.Wait() // killed
+	_ = command.Wait() // it says that the process was killed
 	if err := AwaitBound(t.Context(), command.Process.Pid, []int{0}); err != nil {
 		t.Errorf("a process that has ended: %v", err)
 	}

@@ -14,20 +14,20 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// ID names a process for good: the kernel gives its number to others later, and other
-// kernels and PID namespaces have processes of the same number now.
+// ID identifies a process among all of all hosts and times: the kernel reuses its number
+// later, and other kernels and PID namespaces have processes of the same number now.
 type ID struct {
-	// Place is the run of the kernel and the PID namespace in which the number
-	// counts: six hexadecimal digits of a hash of both.
+	// Place identifies the boot of the kernel and the PID namespace in which the number
+	// is valid: six hexadecimal digits of a hash of both.
 	Place string
 	PID   int
 	Start string // when it was started, in clock ticks since boot
 }
 
-// Fate tells whether a process runs, as far as is known.
+// Fate is the known state of a process.
 type Fate int
 
-// Where nothing is known the process may be alive: nothing of it may be removed.
+// An Unknown process may be alive, so that nothing of it may be removed.
 const (
 	Unknown Fate = iota
 	Running
@@ -47,7 +47,7 @@ func Own() (ID, error) {
 	return ID{Place: place, PID: os.Getpid(), Start: strconv.FormatUint(stat.Starttime, 10)}, nil
 }
 
-// ParseID reads what String writes, and nothing else.
+// ParseID returns the ID that String has written as text, and whether text is one.
 func ParseID(text string) (ID, bool) {
 	parts := regexp.MustCompile(`^([0-9a-f]{6})-([1-9][0-9]{0,9})-([0-9]{1,20})$`).FindStringSubmatch(text)
 	if parts == nil {
@@ -60,8 +60,8 @@ func ParseID(text string) (ID, bool) {
 // String returns the ID as one word of lower-case letters, digits and hyphens.
 func (id ID) String() string { return fmt.Sprintf("%s-%d-%s", id.Place, id.PID, id.Start) }
 
-// Fate looks whether the process still runs. Only a process of the same PID namespace
-// that /proc shows can be judged; one that waits to be reaped has ended.
+// Fate returns whether the process still runs. It is Unknown for a process of another PID
+// namespace, or one that /proc does not show; a zombie has ended.
 func (id ID) Fate() Fate {
 	here, err := place()
 	if err != nil || here != id.Place {
@@ -81,8 +81,8 @@ func (id ID) Fate() Fate {
 	return Unknown
 }
 
-// place names the run of the kernel and the PID namespace of this process. It fails
-// where /proc is not that of the namespace: the numbers there are those of others.
+// place returns the Place of this process. It fails if /proc belongs to another PID
+// namespace, and so shows other numbers.
 func place() (string, error) {
 	shown, err := os.Readlink("/proc/self")
 	if errors.Is(err, fs.ErrNotExist) || err == nil && shown != strconv.Itoa(os.Getpid()) {
@@ -94,11 +94,11 @@ func place() (string, error) {
 	}
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
-		return "", fmt.Errorf("tell this run of the kernel from others: %w", err)
+		return "", fmt.Errorf("read the boot ID of the kernel: %w", err)
 	}
 	namespace, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
-		return "", fmt.Errorf("tell this PID namespace from others: %w", err)
+		return "", fmt.Errorf("read the PID namespace of this process: %w", err)
 	}
 	sum := sha256.Sum256(append(boot, namespace...))
 	return hex.EncodeToString(sum[:3]), nil

@@ -56,9 +56,9 @@ func TestTheFateOfAProcess(t *testing.T) {
 		id   ID
 		want Fate
 	}{
-		"one that runs":                      {id, Running},
-		"an earlier one of its number":       {later, Ended},
-		"one of its number in another place": {elsewhere, Unknown},
+		"a running process":         {id, Running},
+		"a reused number":           {later, Ended},
+		"a number of another place": {elsewhere, Unknown},
 	} {
 		if got := c.id.Fate(); got != c.want {
 			t.Errorf("%s: %v has fate %d, want %d", name, c.id, got, c.want)
@@ -70,11 +70,11 @@ func TestTheFateOfAProcess(t *testing.T) {
 		t.Errorf("a process that was reaped has fate %d", got)
 	}
 	if got := elsewhere.Fate(); got != Unknown {
-		t.Errorf("a number that nobody has here says nothing of another place, but it has fate %d", got)
+		t.Errorf("a process of another place has fate %d, want unknown", got)
 	}
 }
 
-func TestAProcessThatWaitsToBeReapedHasEnded(t *testing.T) {
+func TestAZombieHasEnded(t *testing.T) {
 	process := exec.Command("sleep", "60")
 	must(t, process.Start())
 	id := idOf(t, process.Process.Pid)

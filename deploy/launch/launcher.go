@@ -1,9 +1,9 @@
 // Package launch starts processes that end when this one does, however it ends, and
-// tells a process from a later one that has its number.
+// distinguishes a process from a later one that has its number.
 //
 // It does not watch, stop or clean up: whoever launches a process waits for it.
 //
-// Entry points: NewLauncher for starting, Own and ParseID for telling apart.
+// Entry points: NewLauncher for starting, Own and ParseID for identifying processes.
 package launch
 
 import (
@@ -16,15 +16,15 @@ import (
 )
 
 // Launcher starts processes from one operating-system thread that lives until Close.
-// Two things hang on the thread: the kernel kills a process that asks for it
-// (Pdeathsig) when the thread that started it ends, be it by a kill -9 of the whole
+// Two things depend on that thread: the kernel kills a process that asks for it
+// (Pdeathsig) when the thread that started it ends, even by a kill -9 of the whole
 // program, and a process inherits the processors to which that thread is bound at
 // the moment of the start.
 type Launcher struct {
 	work chan func()
 }
 
-// NewLauncher makes a launcher. It must be closed.
+// NewLauncher returns a Launcher, which the caller must close.
 func NewLauncher() *Launcher {
 	l := &Launcher{work: make(chan func())}
 	go func() {
@@ -36,13 +36,13 @@ func NewLauncher() *Launcher {
 	return l
 }
 
-// Close ends the thread. It comes after the last Start, and after the processes that
-// hang on the thread.
+// Close ends the thread. Callers do so after the last Start, and after the end of all
+// processes with a Pdeathsig.
 func (l *Launcher) Close() { close(l.work) }
 
-// Start starts the command, bound to the given processors; none means any. They are
-// numbers among those that this process may use and wrap around: 3 on a host with
-// two is the second. Several goroutines may start at once; one follows the other.
+// Start starts the command, bound to the given cores; none means any. Cores are indexes
+// into the processors that this process may use, and wrap around: 3 on a host with two
+// is the second. Several goroutines may call Start; it starts one command at a time.
 func (l *Launcher) Start(command *exec.Cmd, cores ...int) error {
 	result := make(chan error)
 	l.work <- func() { result <- startOn(command, cores) }
@@ -68,7 +68,7 @@ func startOn(command *exec.Cmd, cores []int) error {
 	return err
 }
 
-// Processors returns the processors of this host that core numbers stand for.
+// Processors returns the processors of this host for core numbers, as Start maps them.
 func Processors(cores []int) ([]int, error) {
 	var allowed unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &allowed); err != nil {
@@ -77,7 +77,7 @@ func Processors(cores []int) ([]int, error) {
 	return choose(cores, allowed), nil
 }
 
-// List writes numbers of processors as the kernel and programs read them: "0,2".
+// List formats processors as the kernel and taskset read them: "0,2".
 func List(processors []int) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(processors), " ", ","), "[]")
 }

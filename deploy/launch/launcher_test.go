@@ -23,7 +23,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// launcher returns one that ends with the test, after the processes that it started.
+// launcher returns a Launcher that is closed after the test, and after its processes have been killed.
 func launcher(t *testing.T) *Launcher {
 	t.Helper()
 	l := NewLauncher()
@@ -38,7 +38,7 @@ type echo struct {
 	out     *bufio.Reader
 }
 
-// newEcho makes one that the kernel kills with the thread that starts it.
+// newEcho returns an echo, not started yet, that the kernel kills when the thread that started it ends.
 func newEcho(t *testing.T) *echo {
 	t.Helper()
 	command := exec.Command("cat")
@@ -51,14 +51,14 @@ func newEcho(t *testing.T) *echo {
 		if command.Process == nil {
 			return // it was never started
 		}
-		_ = command.Process.Kill() // it may have ended, against all hope
+		_ = command.Process.Kill() // it has ended if the test has failed
 		_ = command.Wait()
 	})
 	return &echo{command: command, in: in, out: bufio.NewReader(out)}
 }
 
-// lives reports whether the process answers.
-func (e *echo) lives() error {
+// checkAlive returns an error unless the process repeats a line.
+func (e *echo) checkAlive() error {
 	if _, err := io.WriteString(e.in, "alive\n"); err != nil {
 		return err
 	}
@@ -66,8 +66,8 @@ func (e *echo) lives() error {
 	return err
 }
 
-// onThreadThatEnds runs work on a thread of its own and returns when the kernel has
-// done all that it does at a thread's end.
+// onThreadThatEnds runs work on a thread of its own and returns when that thread has ended,
+// and with it the processes that the kernel kills then.
 func onThreadThatEnds(t *testing.T, work func()) {
 	t.Helper()
 	thread := make(chan int)
@@ -113,7 +113,7 @@ func TestAProcessOutlivesTheThreadThatAsksForIt(t *testing.T) {
 	var started error
 	onThreadThatEnds(t, func() { started = l.Start(process.command) })
 	must(t, started)
-	if err := process.lives(); err != nil {
+	if err := process.checkAlive(); err != nil {
 		t.Errorf("the process has ended with the caller's thread: %v", err)
 	}
 }
@@ -161,5 +161,5 @@ func TestAFailedStartIsReportedAndHarmsNoOther(t *testing.T) {
 		t.Errorf("a program that is missing was started: %v", err)
 	}
 	must(t, l.Start(process.command))
-	must(t, process.lives())
+	must(t, process.checkAlive())
 }

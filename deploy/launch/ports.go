@@ -7,20 +7,20 @@ import (
 	"strconv"
 )
 
-// Ports are below the range from which Linux takes the ports of outgoing
-// connections, or a peer's connection could sit on a server's port.
+// lowestPort and highestPort bound the ports that we reserve. They are below the range from which
+// Linux takes the ports of outgoing connections, one of which could otherwise occupy a server's port.
 const lowestPort, highestPort = 10000, 32767
 
-// Ports are loopback ports, in rising order, that nobody listens on and nobody else
-// has reserved. Between the choice of a port and the moment when its process
-// listens there nobody else must choose it: who has a number's UDP socket has its
-// TCP port. The kernel gives it back when its owner ends, however that is.
+// Ports holds reserved loopback ports, in rising order, on which no program listens.
+// No other conductor may choose a port before the unit listens there, so each
+// reservation is a UDP socket of the same number: whoever binds that socket owns the
+// TCP port. The kernel frees it when its owner ends, however that happens.
 type Ports struct {
 	Numbers []int
 	held    []net.PacketConn
 }
 
-// ReservePorts finds n ports. They are reserved until Close.
+// ReservePorts reserves n ports until Close.
 func ReservePorts(n int) (*Ports, error) {
 	const all = highestPort - lowestPort + 1
 	port := lowestPort + rand.IntN(all)
@@ -41,25 +41,25 @@ func ReservePorts(n int) (*Ports, error) {
 	return found, nil
 }
 
-// take adds a port, if it can be had.
+// take adds a port, unless it is in use or reserved.
 func (p *Ports) take(port int) {
 	hold, err := net.ListenPacket("udp4", Loopback(port))
 	if err != nil {
 		return
 	}
 	if !isFree(port) {
-		_ = hold.Close() // it held nothing
+		_ = hold.Close() // nothing was sent
 		return
 	}
 	p.Numbers, p.held = append(p.Numbers, port), append(p.held, hold)
 }
 
-// Release gives up the n-th UDP socket, for a process that wants it itself.
+// Release closes the UDP socket of the n-th port, for a process that needs it itself.
 func (p *Ports) Release(n int) {
 	_ = p.held[n].Close() // nothing was sent
 }
 
-// Close lets others have the ports. There may be none.
+// Close ends all reservations. p may be nil.
 func (p *Ports) Close() {
 	if p == nil {
 		return
@@ -70,7 +70,7 @@ func (p *Ports) Close() {
 	p.held = nil
 }
 
-// isFree reports whether nobody listens on a port.
+// isFree reports whether no program listens on a TCP port.
 func isFree(port int) bool {
 	listener, err := net.Listen("tcp4", Loopback(port))
 	return err == nil && listener.Close() == nil
@@ -79,5 +79,5 @@ func isFree(port int) bool {
 // LoopbackHost is the address at which this host reaches itself.
 const LoopbackHost = "127.0.0.1"
 
-// Loopback returns the address of a port.
+// Loopback returns the loopback address of a port, such as "127.0.0.1:10000".
 func Loopback(port int) string { return net.JoinHostPort(LoopbackHost, strconv.Itoa(port)) }

@@ -23,9 +23,9 @@ func TestPortsAreFreeAndBelowTheEphemeralRange(t *testing.T) {
 	}
 }
 
-// TestReservedPortsAreNobodyElses: a port can be had again when it was given back or
-// somebody listened on it no more.
-func TestReservedPortsAreNobodyElses(t *testing.T) {
+// TestAPortIsReservedOnce checks that a port cannot be reserved while it is reserved or a program
+// listens on it, and can be afterwards.
+func TestAPortIsReservedOnce(t *testing.T) {
 	first, err := ReservePorts(1)
 	must(t, err)
 	port, other := first.Numbers[0], &Ports{}
@@ -37,11 +37,11 @@ func TestReservedPortsAreNobodyElses(t *testing.T) {
 	listener, err := net.Listen("tcp4", Loopback(port))
 	must(t, err)
 	if other.take(port); len(other.Numbers) != 0 {
-		t.Errorf("port %d is reserved while somebody listens there", port)
+		t.Errorf("port %d is reserved while a program listens there", port)
 	}
 	must(t, listener.Close())
 	if other.take(port); len(other.Numbers) != 1 {
-		t.Errorf("port %d was given back and cannot be had", port)
+		t.Errorf("port %d is free and cannot be reserved", port)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestAReleasedPortIsFreeForItsProcess(t *testing.T) {
 	for n, want := range []bool{false, true} {
 		hold, err := net.ListenPacket("udp4", Loopback(ports.Numbers[n]))
 		if (err == nil) != want {
-			t.Errorf("the UDP socket of port %d: %v, want that it can be had: %t", n, err, want)
+			t.Errorf("the UDP socket of port %d: %v, want it to be free: %t", ports.Numbers[n], err, want)
 		}
 		if err == nil {
 			_ = hold.Close()

@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "stillborn" { // it never meets its conductor
+	if len(os.Args) > 1 && os.Args[1] == "stillborn" { // it ends before it opens its control connection
 		fmt.Fprintln(os.Stderr, "stillborn")
 		os.Exit(3)
 	}
@@ -36,7 +36,7 @@ func main() {
 	}
 	fmt.Fprintln(os.Stderr, err)
 	if channel != nil {
-		_ = channel.Failed(err) // it is in the log
+		_ = channel.Failed(err) // the log has err, too
 	}
 	os.Exit(1)
 }
@@ -50,7 +50,7 @@ func play(channel *unit.Channel, part string, args []string) error {
 	case "serve":
 		return serve(channel)
 	case "processors":
-		return tell(channel, always(strconv.Itoa(runtime.NumCPU()))) // how many there are when it begins
+		return tell(channel, always(strconv.Itoa(runtime.NumCPU()))) // NumCPU is the number at the start
 	case "timer": // args: the unit that it calls
 		return timer(channel, args[0])
 	case "store": // args: its configuration and what it keeps
@@ -63,7 +63,7 @@ func play(channel *unit.Channel, part string, args []string) error {
 		return boxed(args[0], args[1])
 	case "proxy": // args: the units that it looks up
 		return proxy(args)
-	case "asks": // args: the address, a file, and whom it asks
+	case "asks": // args: its address, a file, and the address that it asks
 		return asks(args[0], args[1], args[2])
 	case "hoard":
 		return hoard(channel)
@@ -119,11 +119,11 @@ func lead(channel *unit.Channel, others []string, seconds float64) error {
 	return channel.Report(strings.Join(answers, " "))
 }
 
-// callPatience is how long a unit may take to answer. One whose container has gone with
-// its network does not even refuse.
+// callPatience bounds how long a unit may take to answer. If its container and network are
+// gone, connections are not even refused.
 const callPatience = 20 * time.Second
 
-// call asks a unit that may not listen yet who it is.
+// call returns the answer of a unit. It retries for a minute until the unit listens.
 func call(address string) (string, error) {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		connection, err := net.DialTimeout("tcp", address, callPatience)
@@ -133,13 +133,11 @@ func call(address string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		buffer := make([]byte, 100)
-		err = connection.SetReadDeadline(time.Now().Add(callPatience))
-		n := 0
-		if err == nil {
-			n, err = connection.Read(buffer)
+		var text []byte
+		if err = connection.SetReadDeadline(time.Now().Add(callPatience)); err == nil {
+			text, err = io.ReadAll(connection)
 		}
-		return string(buffer[:n]), errors.Join(err, connection.Close())
+		return string(text), errors.Join(err, connection.Close())
 	}
 }
 
@@ -165,8 +163,8 @@ func hoard(channel *unit.Channel) error {
 	return errors.Join(channel.Await(lab.CommandStop), channel.Report(len(hoarded)))
 }
 
-// serve tells every caller how many lives it has had, which it counts in its folder,
-// and hands that over in the end.
+// serve sends every caller its name and the number of its life, which it counts in a file of
+// its folder. In the end it hands the file over and reports the time of its end, in nanoseconds.
 func serve(channel *unit.Channel) error {
 	dir, err := unit.Dir()
 	if err != nil {
@@ -196,7 +194,7 @@ func serve(channel *unit.Channel) error {
 	return errors.Join(channel.HandOver(lives), channel.Report(time.Now().UnixNano()))
 }
 
-// timer tells every caller how long another unit took to answer.
+// timer sends every caller the time that another unit took to answer.
 func timer(channel *unit.Channel, other string) error {
 	peer, err := unit.PeerAddress(other)
 	if err != nil {
@@ -220,7 +218,7 @@ func listen() (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// tell answers every caller until the unit is told to stop.
+// tell sends every caller what says returns, until the conductor stops the unit.
 func tell(channel *unit.Channel, says func() string) error {
 	listener, err := listen()
 	if err != nil {
@@ -230,7 +228,7 @@ func tell(channel *unit.Channel, says func() string) error {
 	return errors.Join(channel.Await(lab.CommandStop), channel.Report(nil))
 }
 
-// begin counts the lives of a unit in a file, and returns which one this is.
+// begin counts the lives of a unit in a file, and returns the number of this one.
 func begin(lives string) (life int, err error) {
 	known, err := os.ReadFile(lives)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -276,7 +274,7 @@ func asks(address, path, other string) error {
 	return nil
 }
 
-// write writes a file and removes it. The error has no path.
+// write writes a file and removes it. Its error has no path, so that tests can compare the answer.
 func write(path string) error {
 	err := os.WriteFile(path, make([]byte, 64<<10), 0o600)
 	if full := new(fs.PathError); errors.As(err, &full) {
@@ -287,7 +285,7 @@ func write(path string) error {
 
 func always(text string) func() string { return func() string { return text } }
 
-// answer tells every caller what there is to say.
+// answer sends every caller what says returns, until the listener is closed.
 func answer(listener net.Listener, says func() string) {
 	for {
 		connection, err := listener.Accept()
@@ -299,8 +297,8 @@ func answer(listener net.Listener, says func() string) {
 	}
 }
 
-// shelf plays a foreign program that listens after a while. It sends every caller the text of a file of its
-// folder, and whether it may write there.
+// shelf plays a foreign program that listens after a while. It sends every caller the text of the file
+// goods in its folder, with ", may write" if it may write there.
 func shelf(folder string) error {
 	goods, err := os.ReadFile(filepath.Join(folder, "goods"))
 	if err != nil {
@@ -336,10 +334,10 @@ func proxy(behind []string) error {
 }
 
 // store plays a server: it listens at the two addresses of its configuration and counts
-// its starts in a file. It tells every caller how many there were, and that it may not
-// do what only the host's administrator may.
+// its lives in a file. It sends every caller the number of its life, or that it runs as root,
+// which no server must.
 func store(configuration, kept string) error {
-	text, err := os.ReadFile(configuration)
+	addresses, err := os.ReadFile(configuration)
 	if err != nil {
 		return err
 	}
@@ -347,19 +345,19 @@ func store(configuration, kept string) error {
 	if err != nil {
 		return err
 	}
-	told := fmt.Sprintf("store:%d", life)
+	text := fmt.Sprintf("store:%d", life)
 	if os.Geteuid() == 0 {
-		told = "store: I am root"
+		text = "store: I am root"
 	}
-	for i, address := range strings.Fields(string(text)) {
+	for i, address := range strings.Fields(string(addresses)) {
 		listener, err := net.Listen("tcp", address)
 		if err != nil {
 			return err
 		}
 		if i > 0 {
-			answer(listener, always(told))
+			answer(listener, always(text))
 		}
-		go answer(listener, always(told))
+		go answer(listener, always(text))
 	}
 	return nil
 }
@@ -377,7 +375,7 @@ func storeForOnce(configuration string) error {
 	visited := make(chan struct{})
 	visit := sync.OnceFunc(func() { close(visited) })
 	go answer(listener, func() string { visit(); return "store:1" })
-	<-visited // the first visit takes some deployers seconds
+	<-visited // some deployers take seconds until the first visit
 	time.Sleep(3 * time.Second)
 	return errors.New("out of shelves")
 }
