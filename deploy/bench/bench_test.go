@@ -38,7 +38,7 @@ func TestChoose(t *testing.T) {
 	deploytest.Says(t, err, `"nix"; there are process, docker-host,`)
 }
 
-// closing notes in which order a deployer of processes and what it has deployed end.
+// closing is a deployer that notes the order in which it and its deployments end.
 type closing struct {
 	lab.Deployer
 	ended *[]string
@@ -58,7 +58,7 @@ type stopping struct {
 
 func (s stopping) Stop() error { *s.ended = append(*s.ended, "units"); return s.Deployment.Stop() }
 
-// TestStart: a round has a deployer of its own, which ends after its units, and leaves nothing.
+// TestStart checks that a round has a deployer of its own, which ends after its units and leaves nothing.
 func TestStart(t *testing.T) {
 	processes, err := trials.Deployer(deploytest.Program(t))
 	deploytest.Must(t, err)

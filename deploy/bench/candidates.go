@@ -23,14 +23,14 @@ import (
 // candidate is a deployer that is measured.
 type candidate struct {
 	name string
-	// ready is the goal of its units, from nothing.
+	// ready is the goal for the time until the units are ready, the platform included.
 	ready figures.Goal
-	// deployer makes a new one, which has nothing yet. A cluster has its files in the folder.
+	// deployer returns a new deployer, whose platform does not exist yet. A cluster keeps its files in dir.
 	deployer func(dir string) lab.Deployer
 }
 
-// candidates returns all that are measured. What is no container goes to processes; label marks what is
-// made.
+// candidates returns all deployers that can be measured. processes runs units that are not containers, and
+// label marks everything that is made.
 func candidates(processes *process.Deployer, program, label string) []candidate {
 	inDocker := func(network docker.Network) func(string) lab.Deployer {
 		return func(string) lab.Deployer { return docker.New(network, processes, program, label) }
@@ -48,8 +48,7 @@ func candidates(processes *process.Deployer, program, label string) []candidate 
 	}
 }
 
-// toMeasure returns the candidates that are wanted and that this host can do; of the others it says
-// why not.
+// toMeasure returns the candidates named by only that this host can do, and reports why it leaves out others.
 func toMeasure(ctx context.Context, program, dir, only string) ([]candidate, error) {
 	processes, err := trials.Deployer(program)
 	if err != nil {
@@ -76,7 +75,7 @@ func toMeasure(ctx context.Context, program, dir, only string) ([]candidate, err
 	return measured, nil
 }
 
-// choose returns those of the given names, separated by commas, or all.
+// choose returns the candidates with the names in only, separated by commas; all if it is empty.
 func choose(all []candidate, only string) ([]candidate, error) {
 	if only == "" {
 		return all, nil
@@ -101,8 +100,8 @@ func names(candidates []candidate) []string {
 	return names
 }
 
-// play has a new deployer deploy a layout, has something done with it when it is ready, and
-// ends all of it, with what the deployer keeps between trials.
+// play deploys a layout with a new deployer, calls ready when it is ready, and ends the deployment and
+// whatever the deployer keeps between trials.
 func (w candidate) play(
 	ctx context.Context, l lab.Layout, dir string, ready func(lab.Deployment) error,
 ) (err error) {

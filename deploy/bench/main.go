@@ -26,9 +26,9 @@ import (
 )
 
 const (
-	units = 6
-	many  = 50
-	// window is how long many units are metered: several rounds of sampling.
+	units = 6  // whose start is measured
+	many  = 50 // that are metered
+	// window is the time for which units are metered: several rounds of sampling.
 	window = 20 * time.Second
 )
 
@@ -96,23 +96,24 @@ func layout(count int) lab.Layout {
 	return l
 }
 
-// took is how long a layout took until it was ready, and from then until nothing of it was
-// left; cost tells what the former was made of.
+// took holds the time until a layout was ready, and the time from then until nothing of it
+// was left. cost divides the former.
 type took struct {
 	ready, gone time.Duration
 	cost        lab.PlatformCost
 }
 
+// String returns the times as a line of the bench's story.
 func (t took) String() string {
-	said := fmt.Sprintf("ready after %.2f s, gone after %.2f s", t.ready.Seconds(), t.gone.Seconds())
+	text := fmt.Sprintf("ready after %.2f s, gone after %.2f s", t.ready.Seconds(), t.gone.Seconds())
 	if t.cost.MadeSeconds > 0 {
-		said += fmt.Sprintf("; the platform took %.2f s, images %.2f s, units %.2f s",
+		text += fmt.Sprintf("; the platform took %.2f s, images %.2f s, units %.2f s",
 			t.cost.MadeSeconds, t.cost.ImagesSeconds, t.cost.ReadySeconds)
 	}
-	return said
+	return text
 }
 
-// start plays one round of a candidate.
+// start plays one round of a candidate and returns its times.
 func start(ctx context.Context, w candidate, dir string) (t took, err error) {
 	begun := time.Now()
 	var ready time.Time
@@ -125,7 +126,7 @@ func start(ctx context.Context, w candidate, dir string) (t took, err error) {
 	return t, err
 }
 
-// starts measures how long six units take.
+// starts measures the times of units in rounds, and returns their medians for each candidate.
 func starts(ctx context.Context, measured []candidate, dir string, rounds int) ([]figures.Figure, error) {
 	var sides []figures.Side[took]
 	for _, w := range measured {
@@ -155,8 +156,8 @@ func starts(ctx context.Context, measured []candidate, dir string, rounds int) (
 	return all, nil
 }
 
-// metering measures what the meter takes for many units. Where this host has no room for
-// them it says so, and there is no figure.
+// metering measures the meter's share of a core for many units. If this host has no room for
+// them, it reports that and returns no figure.
 func metering(ctx context.Context, w candidate, dir string) ([]figures.Figure, error) {
 	if why := w.deployer(dir).Preflight(ctx, layout(many)); why != nil {
 		fmt.Fprintf(os.Stderr, "  %s: no %d units are metered: %v\n", w.name, many, why)

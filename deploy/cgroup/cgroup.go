@@ -1,11 +1,11 @@
-// Package cgroup limits what processes of this host use, by control groups of version 1
-// or 2, as this host has them. Their names have the conductor's label, so that what a
-// killed one leaves is found.
+// Package cgroup limits the resources of processes of this host by control groups, of version 1
+// or 2, whichever this host has. Their names contain the conductor's label, so that the groups of
+// a killed conductor are found.
 //
 // Source: Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst of the Linux kernel.
 //
-// Entry points: Make, Group.Add, Group.Remove; MakeHost; Missing; RemoveTrial, RemoveConductor, All for what
-// was left.
+// Entry points: Make, Group.Add, Group.Remove; MakeHost; Missing; RemoveTrial, RemoveConductor and All for
+// leftovers.
 package cgroup
 
 import (
@@ -28,7 +28,7 @@ const Root = "/sys/fs/cgroup"
 // prefix begins the name of every group that is ours.
 const prefix = "cleave-"
 
-// period is the time over which the kernel shares out processors.
+// period is the time over which the kernel enforces a quota of processor time.
 const period = 100 * time.Millisecond
 
 // Group is a control group; in version 1 a folder per limited resource.
@@ -37,13 +37,14 @@ type Group struct {
 	unified     bool
 }
 
-// unified reports whether the host has version 2 with its controllers.
+// unified reports whether root has version 2 with at least one controller. On a host with both versions the
+// controllers are those of version 1.
 func unified(root string) bool {
 	text, err := os.ReadFile(filepath.Join(root, "cgroup.controllers"))
 	return err == nil && len(strings.Fields(string(text))) > 0
 }
 
-// Missing returns why limits cannot be set here, or nil.
+// Missing returns why limits cannot be set here; nil if they can. It tries to make a group.
 func Missing(root string, limits lab.Limits) error {
 	var problems []error
 	try := func(wanted bool, what, folder string) {
@@ -56,7 +57,7 @@ func Missing(root string, limits lab.Limits) error {
 				"host with control groups, or deploy with Docker", what, err))
 			return
 		}
-		_ = os.Remove(filepath.Join(root, folder, prefix+"probe")) // the next one removes it, too
+		_ = os.Remove(filepath.Join(root, folder, prefix+"probe")) // another conductor may have removed it
 	}
 	if unified(root) {
 		try(limits != (lab.Limits{}), "processors and memory", "")
@@ -67,7 +68,7 @@ func Missing(root string, limits lab.Limits) error {
 	return errors.Join(problems...)
 }
 
-// Make makes a group for a unit of a trial. label is that of the conductor.
+// Make makes a group with limits for a unit of a trial. label is that of the conductor.
 func Make(root, label, trial, unit string, limits lab.Limits) (_ *Group, err error) {
 	folder := nameOf(label, trial, unit)
 	g := &Group{unified: unified(root)}
@@ -107,7 +108,7 @@ func Make(root, label, trial, unit string, limits lab.Limits) (_ *Group, err err
 	case err != nil || limits.Memory == 0:
 	case g.unified:
 		err = errors.Join(write(g.memory, "memory.max", bytes), writeOptional(g.memory, "memory.swap.max", "0"))
-	default: // in this order: the second is not below the first
+	default: // in this order: the limit of memory and swap must not be below that of memory
 		err = errors.Join(write(g.memory, "memory.limit_in_bytes", bytes),
 			writeOptional(g.memory, "memory.memsw.limit_in_bytes", bytes))
 	}
@@ -117,12 +118,13 @@ func Make(root, label, trial, unit string, limits lab.Limits) (_ *Group, err err
 	return g, nil
 }
 
+// write writes a text to a file of a group.
 func write(folder, file, text string) error {
 	return os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644)
 }
 
-// writeOptional writes to a file that a kernel which does not count what is swapped out lacks. Such a kernel
-// says that the file may not be made.
+// writeOptional writes to a file that a kernel without accounting of swap lacks, and returns nil on such a
+// kernel. The write itself then fails because the file cannot be made, whatever the error is.
 func writeOptional(folder, file, text string) error {
 	err := write(folder, file, text)
 	if _, missing := os.Stat(filepath.Join(folder, file)); errors.Is(missing, fs.ErrNotExist) {
@@ -131,12 +133,12 @@ func writeOptional(folder, file, text string) error {
 	return err
 }
 
-// Folders returns the folders of the group.
+// Folders returns the folders of the group: one in version 2, one for each limited resource in version 1.
 func (g *Group) Folders() []string {
 	return slices.DeleteFunc(slices.Compact([]string{g.cpu, g.memory}), func(f string) bool { return f == "" })
 }
 
-// Add puts a process into the group. What it starts from now on is in the group, too.
+// Add puts a process into the group. Processes that it starts later are in the group, too.
 func (g *Group) Add(pid int) error {
 	var problems []error
 	for _, folder := range g.Folders() {
@@ -145,22 +147,25 @@ func (g *Group) Add(pid int) error {
 	return errors.Join(problems...)
 }
 
-// OutOfMemory reports whether the kernel has killed a process of the group because the
-// memory was not enough.
+// OutOfMemory reports whether the kernel has killed a process of the group at its limit of
+// memory. It reports false once the group is removed.
 func (g *Group) OutOfMemory() bool {
+	if g.memory == "" {
+		return false
+	}
 	file := "memory.oom_control"
 	if g.unified {
 		file = "memory.events"
 	}
-	killed := lastWord(filepath.Join(g.memory, file), "oom_kill")
-	return g.memory != "" && killed != "" && killed != "0"
+	text, _ := os.ReadFile(filepath.Join(g.memory, file)) // the group may be removed
+	killed := valueOf(text, "oom_kill")
+	return killed != "" && killed != "0"
 }
 
-// lastWord returns the last word of the line of a file that begins with another one; "": there is none.
-func lastWord(path, first string) string {
-	text, _ := os.ReadFile(path) // it may be gone
+// valueOf returns the last word of the line that begins with a key; "" if there is no such line.
+func valueOf(text []byte, key string) string {
 	for line := range strings.Lines(string(text)) {
-		if words := strings.Fields(line); len(words) > 1 && words[0] == first {
+		if words := strings.Fields(line); len(words) > 1 && words[0] == key {
 			return words[len(words)-1]
 		}
 	}
@@ -176,11 +181,11 @@ func (g *Group) Remove() error {
 	return errors.Join(problems...)
 }
 
-// emptyPatience is how long the kernel may take to remove an ended process from its group.
+// emptyPatience bounds how long the kernel may take to remove an ended process from its group.
 const emptyPatience = 2 * time.Second
 
-// Remove removes a folder of a group, with the groups that others have made in it. It returns nil if the
-// folder is gone.
+// Remove removes a folder of a group with the groups in it, which container engines make. It returns nil if
+// the folder is already gone.
 func Remove(folder string) error {
 	for deadline := time.Now().Add(emptyPatience); ; time.Sleep(2 * time.Millisecond) {
 		below, _ := filepath.Glob(filepath.Join(folder, "*/cgroup.procs")) // the pattern is well formed
@@ -200,13 +205,13 @@ func Remove(folder string) error {
 	}
 }
 
-// Folder is a folder of one of our groups.
+// Folder is a folder of one of our groups. Label is that of its conductor.
 type Folder struct{ Path, Label string }
 
-// All lists the folders of groups that conductors of ours have made.
+// All returns the folders of all groups that conductors have made.
 func All(root string) []Folder {
 	var all []Folder
-	// version 1 has a folder for every controller
+	// version 2 has them in the root, version 1 in a folder for every controller
 	for _, pattern := range []string{prefix + "*", "*/" + prefix + "*"} {
 		found, _ := filepath.Glob(filepath.Join(root, pattern)) // the patterns are well formed
 		for _, path := range found {
@@ -219,7 +224,7 @@ func All(root string) []Folder {
 	return all
 }
 
-// labelWords is the number of words that a label has: those of a launch.ID.
+// labelWords is the number of words, separated by hyphens, of a label, which is a launch.ID.
 const labelWords = 3
 
 // RemoveTrial removes the groups of a trial, whose units have ended.
@@ -233,24 +238,27 @@ func RemoveConductor(root, label string) error {
 	return removeNamed(root, func(group string) bool { return strings.HasPrefix(group, prefix+label+"-") })
 }
 
-// RemoveHost removes what MakeHost has made.
+// RemoveHost removes the group that MakeHost has made for a host.
 func RemoveHost(root, label, host string) error {
 	name := nameOf(label, "host", host)
 	return removeNamed(root, func(group string) bool { return group == name })
 }
 
-// First returns the number, on this host, of the process in a group that is the first of its PID namespace; 0
-// if there is none. path is the path of the group below every controller.
+// First returns the number, on this host, of the process in a group that is the first of its PID namespace,
+// as the first process of a container is; 0 if there is none. path is the path of the group below every
+// controller.
 func First(root, path string) int {
 	files, _ := filepath.Glob(filepath.Join(root, "*", path, "cgroup.procs")) // its pattern is well formed
 	if unified(root) {
 		files = []string{filepath.Join(root, path, "cgroup.procs")}
 	}
 	for _, file := range files {
-		text, _ := os.ReadFile(file) // none, when it is gone
+		text, _ := os.ReadFile(file) // the group may be removed
 		for _, number := range strings.Fields(string(text)) {
 			pid, err := strconv.Atoi(number)
-			if err == nil && lastWord(filepath.Join("/proc", number, "status"), "NSpid:") == "1" {
+			status, _ := os.ReadFile(filepath.Join("/proc", number, "status")) // the process may have ended
+			// NSpid lists its numbers in all PID namespaces, the innermost last
+			if err == nil && valueOf(status, "NSpid:") == "1" {
 				return pid
 			}
 		}
@@ -258,16 +266,21 @@ func First(root, path string) int {
 	return 0
 }
 
-// CPU returns the processor time of all processes of a group, of ended ones, too. path is the path of the
-// group below every controller.
+// CPU returns the processor time of all processes of a group, also of those that have ended. path is the
+// path of the group below every controller.
 func CPU(root, path string) (time.Duration, error) {
-	used, unit := lastWord(filepath.Join(root, path, "cpu.stat"), "usage_usec"), time.Microsecond
-	if !unified(root) {
-		text, err := os.ReadFile(filepath.Join(root, "cpuacct", path, "cpuacct.usage"))
-		if err != nil {
-			return 0, err
-		}
-		used, unit = strings.TrimSpace(string(text)), time.Nanosecond
+	isUnified := unified(root)
+	file, unit := filepath.Join(root, "cpuacct", path, "cpuacct.usage"), time.Nanosecond
+	if isUnified {
+		file, unit = filepath.Join(root, path, "cpu.stat"), time.Microsecond
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return 0, err
+	}
+	used := strings.TrimSpace(string(text))
+	if isUnified {
+		used = valueOf(text, "usage_usec")
 	}
 	n, err := strconv.ParseInt(used, 10, 64)
 	if err != nil {
@@ -276,7 +289,7 @@ func CPU(root, path string) (time.Duration, error) {
 	return time.Duration(n) * unit, nil
 }
 
-// Bind keeps all processes of a group on processors, such as "0,2-3". path is the path of the group below
+// Bind binds all processes of a group to processors, such as "0,2-3". path is the path of the group below
 // every controller.
 func Bind(root, path, processors string) error {
 	if !unified(root) {
@@ -285,11 +298,11 @@ func Bind(root, path, processors string) error {
 	return write(filepath.Join(root, path), "cpuset.cpus", processors)
 }
 
-// removeNamed removes the groups with the names that are meant.
-func removeNamed(root string, isMeant func(name string) bool) error {
+// removeNamed removes the groups for whose name the function returns true.
+func removeNamed(root string, isWanted func(name string) bool) error {
 	var problems []error
 	for _, folder := range All(root) {
-		if isMeant(filepath.Base(folder.Path)) {
+		if isWanted(filepath.Base(folder.Path)) {
 			problems = append(problems, Remove(folder.Path))
 		}
 	}
@@ -306,7 +319,7 @@ func MakeHost(root, label, host string) (path string, err error) {
 	controllers, err := filepath.Glob(filepath.Join(root, "*/cgroup.procs"))
 	for _, controller := range controllers {
 		folder := filepath.Join(filepath.Dir(controller), name)
-		// a link to another one's folder
+		// A controller may be a link to another one's folder, in which the group was made already.
 		if made := os.Mkdir(folder, 0o755); made != nil && !errors.Is(made, fs.ErrExist) {
 			err = errors.Join(err, made)
 		}

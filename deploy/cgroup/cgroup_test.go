@@ -1,17 +1,20 @@
 package cgroup
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestTheFilesOfVersion2: hosts of this project have version 1 (deploytest shows that its
-// limits bite), so a folder stands in for the kernel here.
+// TestTheFilesOfVersion2 checks the files that are written on a folder in the place of the kernel's, since
+// hosts of this project have version 1, whose limits deploytest checks.
 func TestTheFilesOfVersion2(t *testing.T) {
 	root := t.TempDir()
 	deploytest.Must(t, os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte("cpu memory\n"), 0o600))
@@ -42,16 +45,43 @@ func TestTheFilesOfVersion2(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(folder, "cpuset.cpus")); err != nil || string(text) != "0,2" {
 		t.Errorf("cpuset.cpus has %q (%v)", text, err)
 	}
-	// The kernel removes the files of a group with its folder; here they are in the way.
 	if err := RemoveTrial(root, "0a1b2c-12-345", "tri"); err != nil {
 		t.Errorf("another trial's group: %v", err)
 	}
+	// The kernel removes the files of a group with its folder; here they keep the folder, which the error names.
 	deploytest.Says(t, RemoveTrial(root, "0a1b2c-12-345", "trial"), folder)
 	deploytest.Must(t, os.RemoveAll(folder))
 	deploytest.Must(t, Remove(folder))
 }
 
-// TestFilesThatAKernelLacks are passed over; other errors are told.
+// TestProcessorTime checks that the time of a group is read on hosts of both versions, and that the error
+// names the file if it is missing.
+func TestProcessorTime(t *testing.T) {
+	for name, c := range map[string]struct{ controllers, file, text string }{
+		"version 1": {"", "cpuacct/group/cpuacct.usage", "1500000000\n"},
+		"version 2": {"cpu memory\n", "group/cpu.stat", "usage_usec 1500000\nuser_usec 1000000\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			deploytest.Must(t, os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte(c.controllers), 0o600))
+			path := filepath.Join(root, c.file)
+			_, err := CPU(root, "group")
+			if deploytest.Says(t, err, path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%v, want that the file is missing", err)
+			}
+			deploytest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			deploytest.Must(t, os.WriteFile(path, []byte(c.text), 0o600))
+			if used, err := CPU(root, "group"); err != nil || used != 1500*time.Millisecond {
+				t.Errorf("the group has used %v (%v), want 1.5 s", used, err)
+			}
+			deploytest.Must(t, os.WriteFile(path, []byte("?\n"), 0o600))
+			_, err = CPU(root, "group")
+			deploytest.Says(t, err, "group does not tell its processor time")
+		})
+	}
+}
+
+// TestFilesThatAKernelLacks checks that writeOptional passes over a missing file, and returns other errors.
 func TestFilesThatAKernelLacks(t *testing.T) {
 	folder := filepath.Join(Root, "memory")
 	if unified(Root) {
@@ -62,11 +92,12 @@ func TestFilesThatAKernelLacks(t *testing.T) {
 	}
 	deploytest.NoError(t, writeOptional(folder, "memory.nothing", "0"))
 	if err := writeOptional(folder, "cgroup.procs", "no number"); err == nil {
-		t.Error("a process that is none is in the group")
+		t.Error("a process without a number is in the group")
 	}
 }
 
-// TestTheGroupOfAHostIsRemoved, and not that of another whose name begins the same.
+// TestTheGroupOfAHostIsRemoved checks that RemoveHost spares the group of a host whose name has the same
+// prefix.
 func TestTheGroupOfAHostIsRemoved(t *testing.T) {
 	root, left := t.TempDir(), []string{}
 	for _, host := range []string{"node-1", "node-10"} {

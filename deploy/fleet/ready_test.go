@@ -52,7 +52,7 @@ func TestExpect(t *testing.T) {
 }
 
 // TestReadiness checks that a unit is ready when it has written its text and its command has
-// succeeded, and that the error of one that is not says which of them is missing.
+// succeeded, and that the error of one that is not says which of them is missing. Long because it is a table.
 func TestReadiness(t *testing.T) {
 	marker := filepath.Join(t.TempDir(), "marker")
 	ended := make(chan struct{})

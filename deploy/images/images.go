@@ -1,6 +1,6 @@
-// Package images is for units that are containers of images of the user's: this host's Docker
-// has these, and from there they come to nodes that Cleave makes. None is pulled, since what is
-// measured should not change with what a registry has today.
+// Package images brings users' images from this host's Docker to nodes that Cleave makes, for
+// units that are containers of them. It pulls no image: a measurement must not change with the
+// present content of a registry.
 //
 // Entry points: Check, Sizes, Send.
 package images
@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// IsUnit reports whether a unit is a container of an image of the user's.
+// IsUnit reports whether a unit is a container of a user's image.
 func IsUnit(spec lab.UnitSpec) bool { return spec.Image != "" }
 
 // Check returns an error for units whose images this host's Docker does not have.
@@ -69,12 +69,12 @@ func Sizes(ctx context.Context, units []lab.UnitSpec) []lab.ProgramImage {
 	}
 	client, err := engine.Open(ctx)
 	if err != nil {
-		return nil // the sizes are not known
+		return nil // the sizes are unknown
 	}
 	return SizesBy(ctx, client, names)
 }
 
-// SizesBy returns the images of these names whose sizes a daemon knows, each once.
+// SizesBy returns the images of these names whose sizes a daemon knows, each once. It sorts names.
 func SizesBy(ctx context.Context, client *engine.Client, names []string) (all []lab.ProgramImage) {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
@@ -85,7 +85,7 @@ func SizesBy(ctx context.Context, client *engine.Client, names []string) (all []
 	return all
 }
 
-// Send passes an image of this host's Docker to take, in the format of `docker save`.
+// Send calls take with the archive of an image of this host's Docker, in the format of `docker save`.
 func Send(ctx context.Context, name string, take func(context.Context, io.Reader) error) error {
 	client, err := engine.Open(ctx)
 	if err != nil {

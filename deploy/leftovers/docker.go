@@ -15,14 +15,14 @@ import (
 // value is the label of the conductor.
 const DockerLabel = "cleave.run"
 
-// ImageName begins the names of images that Cleave makes; their tag is the label.
+// ImageName is the prefix of the names of images that Cleave makes; their tag is the label.
 const ImageName = "cleave-unit-"
 
-// dockerPatience bounds the removal of one thing: some containers cannot be removed.
+// dockerPatience bounds the removal of one object: some containers cannot be removed.
 const dockerPatience = 15 * time.Second
 
-// Docker lists what in Docker carries a label that is wanted. Without Docker, or
-// without its daemon, there is nothing.
+// Docker returns the objects in Docker whose label is wanted; none if no daemon
+// answers.
 func Docker(wanted func(label string) bool) ([]Leftover, error) {
 	ctx := context.Background()
 	client, err := engine.Open(ctx)
@@ -39,8 +39,8 @@ func Docker(wanted func(label string) bool) ([]Leftover, error) {
 	return found, err
 }
 
-// silentDocker says that there was a daemon, which does not answer now: what is in Docker is not
-// known then. "": there is one, or none was.
+// silentDocker returns a message if this host has a Docker daemon that does not run now, so that
+// its objects are unknown; "" if the daemon answers, or there is none.
 func silentDocker() string {
 	if _, err := engine.Open(context.Background()); errors.Is(err, syscall.ECONNREFUSED) {
 		return fmt.Sprintf("Docker: %v: what a cleave has left there is found when the daemon runs again", err)

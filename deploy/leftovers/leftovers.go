@@ -1,11 +1,11 @@
 // Package leftovers keeps the private directories of running conductors, removes them
-// when a conductor has died, and finds what is left all the same: directories under
-// Root, processes that carry the label of a conductor in their environment, and what
-// carries it in Docker or is a control group of its.
+// when a conductor has died, and finds leftovers: directories under Root, processes
+// with the label of a conductor in their environment, objects in Docker with the
+// label, and control groups of a conductor.
 //
-// Nothing is taken for a leftover that could be a living conductor's: that it is dead
-// must be shown by the lock in its directory, or by its process number where that
-// counts (see launch.ID). All else is left alone, and told.
+// Nothing that could belong to a living conductor is taken for a leftover: the lock in
+// its directory, or its process number where that is valid (see launch.ID), must prove
+// that it is dead. Everything else is spared and reported as unclear.
 //
 // Entry points: Claim, and Sweep for a process of its own; Find for `cleave clean`.
 package leftovers
@@ -31,8 +31,8 @@ import (
 
 // Leftover is something that a dead conductor has left behind.
 type Leftover struct {
-	Kind  string // directory, process, control group, or what is in Docker: container, network, image, volume
-	ID    string // its path, its number, or what Docker knows it by
+	Kind  string // directory, process, control group, or in Docker: container, network, image, volume
+	ID    string // its path, its number, or its identifier in Docker
 	Label string // of the conductor
 }
 
@@ -43,24 +43,24 @@ const (
 	controlGroup = "control group"
 )
 
-// String names the leftover for people.
+// String returns the leftover as messages name it, such as "process 4711".
 func (l Leftover) String() string { return l.Kind + " " + l.ID }
 
 // Found holds what conductors have left on this host.
 type Found struct {
-	Left []Leftover // of dead ones
-	// Unclear names what may belong to a living conductor, or to none, each with the reason.
+	Left []Leftover // of dead conductors
+	// Unclear names things that may belong to a living conductor, or to none, each with the reason.
 	Unclear []string
 }
 
-// Find lists what dead conductors have left under root and among the processes
-// of this host that this user may look into, and in Docker.
+// Find returns the leftovers under root, among the control groups and those processes
+// of this host that this user may read, and in Docker.
 func Find(root string) (Found, error) {
 	processes, err := labelledProcesses()
 	problems := []error{err}
 	inDocker, err := Docker(func(string) bool { return true })
 	problems = append(problems, err)
-	all := slices.Concat(processes, inDocker, controlGroups()) // groups end after their processes
+	all := slices.Concat(processes, inDocker, controlGroups()) // a group can be removed only after its processes
 	var found Found
 	if silent := silentDocker(); silent != "" {
 		found.Unclear = append(found.Unclear, silent)
@@ -79,7 +79,7 @@ func Find(root string) (Found, error) {
 	for _, leftover := range all {
 		id, ours := launch.ParseID(leftover.Label)
 		if !ours {
-			continue // somebody else's use of the word
+			continue // not a label of ours
 		}
 		switch fateOf(opened, id) {
 		case launch.Ended:
@@ -96,7 +96,7 @@ func Find(root string) (Found, error) {
 	return found, nil
 }
 
-// controlGroups returns the control groups that limit units.
+// controlGroups returns all control groups of conductors.
 func controlGroups() (all []Leftover) {
 	for _, folder := range cgroup.All(cgroup.Root) {
 		all = append(all, Leftover{controlGroup, folder.Path, folder.Label})
@@ -104,7 +104,7 @@ func controlGroups() (all []Leftover) {
 	return all
 }
 
-// directories returns the directories of conductors in the root, and what else is there.
+// directories returns the directories of conductors in the root, and messages about everything else there.
 func directories(root *os.Root) (dirs []Leftover, strange []string, err error) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	for _, entry := range entries {
@@ -118,8 +118,9 @@ func directories(root *os.Root) (dirs []Leftover, strange []string, err error) {
 	return dirs, strange, err
 }
 
-// fateOf returns what the lock in its private directory, or else its number, tells of a
-// conductor. A free lock whose conductor runs was only not taken yet.
+// fateOf returns whether a conductor still runs, by the lock in its private directory or
+// else by its process number. The lock of a running conductor is free for a moment at its
+// start, so the number takes precedence over a free lock.
 func fateOf(root *os.Root, id launch.ID) launch.Fate {
 	state, lock := takeLock(root, id.String())
 	if lock != nil {
@@ -135,8 +136,8 @@ func fateOf(root *os.Root, id launch.ID) launch.Fate {
 	return fate
 }
 
-// Remove ends the process or removes what it is. It reports whether it was there, and
-// still a leftover.
+// Remove ends a process, or removes any other leftover. It returns false if the leftover
+// was gone, or is no leftover any more.
 func (l Leftover) Remove() (removed bool, err error) {
 	switch l.Kind {
 	case directory:
@@ -155,12 +156,13 @@ func (l Leftover) Remove() (removed bool, err error) {
 	return err == nil, err
 }
 
+// removeDirectory removes a private directory, and the root if it is then empty.
 func (l Leftover) removeDirectory() (removed bool, err error) {
 	root, err := openRoot(filepath.Dir(l.ID))
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = root.Close() }() // only a handle
+	defer func() { _ = root.Close() }() // nothing was written through it
 	state, lock := takeLock(root, l.Label)
 	if state == heldLock {
 		return false, nil // its sweeper is at work
@@ -175,14 +177,15 @@ func (l Leftover) removeDirectory() (removed bool, err error) {
 	return true, nil
 }
 
-// endProcess kills the process, if it carries the label, and waits for its end.
+// endProcess kills the process if it carries the label, waits for its end, and returns
+// whether it did.
 func endProcess(pid int, label string) (ended bool, err error) {
 	found, err := os.FindProcess(pid)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = found.Release() }() // frees a handle, cannot matter
-	// The handle pins the process; look again that it is still the one we found.
+	defer func() { _ = found.Release() }() // only frees the handle
+	// The handle cannot be reused for another process, but the number could have been before.
 	if l, ok := labelOf(pid); !ok || l != label {
 		return false, nil
 	}
@@ -200,7 +203,7 @@ func endProcess(pid int, label string) (ended bool, err error) {
 // labelledProcesses returns the processes of this host that carry a label.
 func labelledProcesses() ([]Leftover, error) {
 	if _, err := launch.Own(); err != nil {
-		return nil, err // numbers in /proc may be those of others
+		return nil, err // /proc may show another PID namespace
 	}
 	all, err := procfs.AllProcs()
 	var found []Leftover
@@ -212,7 +215,8 @@ func labelledProcesses() ([]Leftover, error) {
 	return found, err
 }
 
-// labelOf reads the label from a process' environment. One that has ended has none.
+// labelOf returns the label in the environment of a process, and whether there is one. A
+// process that has ended has none.
 func labelOf(pid int) (string, bool) {
 	one, err := procfs.NewProc(pid)
 	if err != nil {

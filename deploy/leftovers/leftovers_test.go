@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "sweeper" {
 		if err := Sweep(os.Stdin, os.Args[2]); err != nil {
-			_, _ = os.Stderr.WriteString(err.Error()) // nobody else to tell
+			_, _ = os.Stderr.WriteString(err.Error()) // the exit status says that it failed, too
 			os.Exit(1)
 		}
 		os.Exit(0)
@@ -38,9 +38,10 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// newRoot returns the path of a root that is not there yet.
+// newRoot returns the path of a root that does not exist yet.
 func newRoot(t *testing.T) string { return filepath.Join(t.TempDir(), "cleave") }
 
+// claim makes a private directory under root for this process as a conductor.
 func claim(t *testing.T, root string) *Scratch {
 	t.Helper()
 	own, err := launch.Own()
@@ -50,7 +51,7 @@ func claim(t *testing.T, root string) *Scratch {
 	return s
 }
 
-// deadLabel returns the label of a conductor that has ended, here or in another place.
+// deadLabel returns the label of a conductor that has ended, in a place (see launch.ID); "" means here.
 func deadLabel(t *testing.T, place string) string {
 	t.Helper()
 	short := exec.Command("true")
@@ -63,7 +64,7 @@ func deadLabel(t *testing.T, place string) string {
 	return launch.ID{Place: place, PID: short.Process.Pid, Start: "1"}.String()
 }
 
-// anotherPlace is that of a PID namespace that this process cannot look into.
+// anotherPlace is the place of a PID namespace that this process cannot read.
 const anotherPlace = "000000"
 
 // labelled starts a process that carries the label.
@@ -73,7 +74,7 @@ func labelled(t *testing.T, label string) *exec.Cmd {
 	process.Env = []string{"CLEAVE_RUN=" + label}
 	must(t, process.Start())
 	t.Cleanup(func() {
-		_ = process.Process.Kill() // it may be gone, which is what the test wants
+		_ = process.Process.Kill() // the test may have ended it
 		_ = process.Wait()
 	})
 	return process
@@ -81,7 +82,7 @@ func labelled(t *testing.T, label string) *exec.Cmd {
 
 func nameOf(process *exec.Cmd) string { return "process " + strconv.Itoa(process.Process.Pid) }
 
-// find lists what is left, and what is unclear, by name.
+// find returns what Find finds: the leftovers by their names, and the text of all that is unclear.
 func find(t *testing.T, root string) (left map[string]Leftover, unclear string) {
 	t.Helper()
 	found, err := Find(root)
@@ -104,27 +105,27 @@ func TestWhatALivingConductorHasIsNoLeftover(t *testing.T) {
 		}
 	}
 	must(t, process.Process.Kill())
-	_ = process.Wait() // killed
+	_ = process.Wait() // it says that the process was killed
 	must(t, scratch.Release())
 	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the empty root is still there: %v", err)
 	}
 }
 
-// TestOnlyTheDeadAreLeftovers has the ways in which a conductor that lives, or
-// somebody else, could be taken for a dead conductor.
+// TestOnlyTheDeadAreLeftovers checks that a living conductor, or a name that is no
+// label of ours, is not taken for a dead conductor.
 func TestOnlyTheDeadAreLeftovers(t *testing.T) {
 	own, err := launch.Own()
 	must(t, err)
 	for name, c := range map[string]struct {
-		label      string
-		lock       string // "held", "free", or "" for none
-		is, unsure bool
+		label             string
+		lock              string // "held", "free", or "" for none
+		isLeft, isUnclear bool
 	}{
 		"dead":                {deadLabel(t, ""), "", true, false},
 		"dead, with its lock": {deadLabel(t, ""), "free", true, false},
 		"dead, being swept":   {deadLabel(t, ""), "held", false, false},
-		"a later process of its number": {launch.ID{Place: own.Place, PID: own.PID, Start: "1"}.String(), "",
+		"dead, its number reused": {launch.ID{Place: own.Place, PID: own.PID, Start: "1"}.String(), "",
 			true, false},
 		"alive":                             {own.String(), "", false, false},
 		"alive, about to take its lock":     {own.String(), "free", false, false},
@@ -132,7 +133,7 @@ func TestOnlyTheDeadAreLeftovers(t *testing.T) {
 		"in another container, alive":       {deadLabel(t, anotherPlace), "held", false, false},
 		"dead in another container":         {deadLabel(t, anotherPlace), "free", true, false},
 		"x":                                 {"x", "free", false, false},
-		"the form of an earlier time":       {"4711-1", "free", false, false},
+		"a label of earlier versions":       {"4711-1", "free", false, false},
 		"a label that ends as another does": {"x" + deadLabel(t, ""), "free", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,26 +153,27 @@ func TestOnlyTheDeadAreLeftovers(t *testing.T) {
 			process := labelled(t, c.label)
 			left, unclear := find(t, root)
 			for range 20 { // a "cleave clean" of other tests on this host may be faster
-				if _, ok := left[nameOf(process)]; ok || !c.is {
+				if _, ok := left[nameOf(process)]; ok || !c.isLeft {
 					break
 				}
 				process = labelled(t, c.label)
 				left, unclear = find(t, root)
 			}
 			for _, name := range []string{"directory " + dir, nameOf(process)} {
-				if _, is := left[name]; is != c.is {
-					t.Errorf("%s is a leftover: %t, want %t", name, is, c.is)
+				if _, is := left[name]; is != c.isLeft {
+					t.Errorf("%s is a leftover: %t, want %t", name, is, c.isLeft)
 				}
-				if c.unsure != strings.Contains(unclear, name+": whether") {
-					t.Errorf("%s is unclear: %t, want %t: %s", name, !c.unsure, c.unsure, unclear)
+				if c.isUnclear != strings.Contains(unclear, name+": whether") {
+					t.Errorf("%s is unclear: %t, want %t: %s", name, !c.isUnclear, c.isUnclear, unclear)
 				}
 			}
-			expectRemoved(t, left, dir, process, c.is)
+			expectRemoved(t, left, dir, process, c.isLeft)
 		})
 	}
 }
 
-// expectRemoved removes what was found and looks what has gone.
+// expectRemoved removes the directory and the process if they were found, and checks that they are gone, or
+// that they are still there.
 func expectRemoved(t *testing.T, left map[string]Leftover, dir string, process *exec.Cmd, want bool) {
 	t.Helper()
 	for _, name := range []string{"directory " + dir, nameOf(process)} {
@@ -189,7 +191,7 @@ func expectRemoved(t *testing.T, left map[string]Leftover, dir string, process *
 	}
 }
 
-func TestRemoveSparesWhatIsNotThatLeftoverAnyMore(t *testing.T) {
+func TestRemoveSparesWhatIsNoLeftoverAnyMore(t *testing.T) {
 	stranger := labelled(t, "x")
 	found := Leftover{process, strconv.Itoa(stranger.Process.Pid), deadLabel(t, "")}
 	if removed, err := found.Remove(); err != nil || removed {
@@ -207,7 +209,8 @@ func TestRemoveSparesWhatIsNotThatLeftoverAnyMore(t *testing.T) {
 	must(t, scratch.Release())
 }
 
-// TestLinksInADirectoryAreNotFollowed: what is behind them is not the conductor's.
+// TestLinksInADirectoryAreNotFollowed checks that the removal of a directory spares the targets of links in
+// it, and that a link in the place of a directory is no leftover.
 func TestLinksInADirectoryAreNotFollowed(t *testing.T) {
 	root, treasure := newRoot(t), t.TempDir()
 	must(t, os.WriteFile(filepath.Join(treasure, "kept"), nil, 0o600))
@@ -228,8 +231,8 @@ func TestLinksInADirectoryAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestTheSweeperWaitsForProcessesAndRemovesAll: a server's children write into its
-// folder, without a label, until they notice that they are alone.
+// TestTheSweeperWaitsForProcessesAndRemovesAll checks that the sweeper waits for a process in the
+// directory that has no label, as children of a server do not, and then removes the directory.
 func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 	root := newRoot(t)
 	label := deadLabel(t, "")
@@ -238,7 +241,7 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 	writer := exec.Command("sh", "-c", "while :; do echo >> file; done") // it ends a moment after its conductor
 	writer.Dir, writer.Env = scratch.Dir, []string{}
 	must(t, writer.Start())
-	// All that a kill -9 of the conductor does to the sweeper.
+	// A kill -9 of the conductor closes these two.
 	must(t, errors.Join(scratch.lock.Close(), scratch.alive.Close()))
 	opened, err := openRoot(root)
 	must(t, err)
@@ -253,7 +256,7 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 		}
 	}
 	must(t, opened.Close())
-	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} { // none is for it
+	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} { // it ignores them
 		must(t, scratch.sweeper.Process.Signal(signal))
 	}
 	swept := make(chan error, 1)
@@ -268,7 +271,7 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 		t.Error("what is being swept is a leftover")
 	}
 	must(t, writer.Process.Kill())
-	_ = writer.Wait() // killed
+	_ = writer.Wait() // it says that the process was killed
 	if err := <-swept; err != nil {
 		t.Errorf("the sweeper: %v: %s", err, scratch.notes.String())
 	}
@@ -277,8 +280,8 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 	}
 }
 
-// TestContainersAreNotWaitedFor: a server in a container is a process with the label, and ends
-// when the container is removed.
+// TestContainersAreNotWaitedFor checks that the sweeper removes containers before it waits for
+// processes: a server in a container has the label and ends only with the container.
 func TestContainersAreNotWaitedFor(t *testing.T) {
 	label := deadLabel(t, "")
 	server := labelled(t, label)
@@ -286,23 +289,23 @@ func TestContainersAreNotWaitedFor(t *testing.T) {
 		text := "[]"
 		switch {
 		case r.Method == http.MethodDelete:
-			_ = server.Process.Kill() // by the first one
+			_ = server.Process.Kill() // fails after the first request
 			_ = server.Wait()
 		case strings.HasSuffix(r.URL.Path, "/volumes"):
 			text = "{}"
 		case strings.HasSuffix(r.URL.Path, "/containers/json"):
 			text = `[{"ID":"database","Labels":{"` + DockerLabel + `":"` + label + `"}}]`
 		}
-		_, _ = io.WriteString(w, text) // the client is there
+		_, _ = io.WriteString(w, text) // the client reads it
 	})
 	begun := time.Now()
 	must(t, Sweep(strings.NewReader(""), filepath.Join(newRoot(t), label)))
 	if took := time.Since(begun); took > endPatience {
-		t.Errorf("the sweeper took %v: it has waited for what ends with its container", took)
+		t.Errorf("the sweeper took %v: it has waited for a process that ends with its container", took)
 	}
 }
 
-// TestADockerThatIsSilent is no Docker in which nothing is left.
+// TestADockerThatIsSilent checks that Find reports a daemon that has run and does not now, and only that.
 func TestADockerThatIsSilent(t *testing.T) {
 	dir, err := os.MkdirTemp("", "cleave-silent-") // short: a socket is in it
 	must(t, err)
@@ -320,10 +323,11 @@ func TestADockerThatIsSilent(t *testing.T) {
 	}
 }
 
-func TestASweeperHasNoMoreToDoThanItsConductorHad(t *testing.T) {
+// TestASweeperWithoutADirectory checks that a sweeper succeeds if the conductor dies before it has a
+// directory.
+func TestASweeperWithoutADirectory(t *testing.T) {
 	root := newRoot(t)
 	scratch := &Scratch{Dir: filepath.Join(root, deadLabel(t, ""))}
-	// and the conductor dies before it has a directory
 	must(t, scratch.startSweeper([]string{os.Args[0], "sweeper"}))
 	must(t, scratch.alive.Close())
 	if err := scratch.sweeper.Wait(); err != nil {

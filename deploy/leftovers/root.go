@@ -20,12 +20,12 @@ func Root() string {
 	return root
 }
 
-// elsewhere says how to have another root.
+// elsewhere is the advice to use another root.
 const elsewhere = "have another folder used, in which nobody else can replace what is yours: " +
 	"TMPDIR=/that/folder"
 
-// CheckRoot says whether conductors can have private directories below root. It
-// leaves nothing.
+// CheckRoot returns an error unless conductors can have private directories below
+// root. It makes nothing.
 func CheckRoot(root string) error {
 	opened, err := openRoot(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,8 +37,8 @@ func CheckRoot(root string) error {
 	return opened.Close()
 }
 
-// openRoot opens the root, if nobody but this user can put anything into it. It
-// looks at the open folder: what has its name may be another one a moment later.
+// openRoot opens the root if no other user can write to it. It checks the folder that
+// it has opened: the name may lead to another one a moment later.
 func openRoot(path string) (*os.Root, error) {
 	if err := checkParents(path); err != nil {
 		return nil, err
@@ -60,15 +60,15 @@ func openRoot(path string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := closed(path, root, named); err != nil {
+	if err := ensurePrivate(path, root, named); err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
 	return root, nil
 }
 
-// closed says whether an open root belongs to this user alone. Who else may only look
-// into it is shut out.
-func closed(path string, root *os.Root, named fs.FileInfo) error {
+// ensurePrivate returns an error unless an open root belongs to this user, who alone may
+// write to it. It takes the permission to read from others.
+func ensurePrivate(path string, root *os.Root, named fs.FileInfo) error {
 	opened, err := root.Stat(".")
 	if err != nil {
 		return err
@@ -89,8 +89,8 @@ func closed(path string, root *os.Root, named fs.FileInfo) error {
 	return nil
 }
 
-// nobody owns what a user namespace has no name for, such as the folders of the host
-// to a container.
+// nobody is the owner, as seen in a user namespace, of files of users that the namespace
+// does not map, such as folders of the host in a container.
 const nobody = 65534
 
 // checkParents refuses a root below a folder in which another user can rename it.
@@ -119,4 +119,5 @@ func checkParents(path string) error {
 	}
 }
 
+// owner returns the user ID of a file's owner.
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

@@ -20,8 +20,8 @@ func TestAFolderForTemporaryFilesThatIsNotThereIsNamed(t *testing.T) {
 	}
 }
 
-// TestARootThatOthersCouldHaveFilledIsRefused has the ways in which another user may
-// have made what a conductor would trust. Long because it is a table.
+// TestARootThatOthersCouldHaveFilledIsRefused checks that a root is refused if another
+// user could have made it or written to it. Long because it is a table.
 func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 	const other = 4711 // some other user
 	asRoot := func(t *testing.T, path string) {
@@ -33,11 +33,11 @@ func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		plant func(t *testing.T, root string)
-		want  string // "" where it is fine
+		want  string // in the error; "" for none
 	}{
-		"nothing":                       {func(*testing.T, string) {}, ""},
-		"our own":                       {func(t *testing.T, root string) { must(t, os.Mkdir(root, 0o700)) }, ""},
-		"our own, from an earlier time": {func(t *testing.T, root string) { must(t, os.Mkdir(root, 0o755)) }, ""},
+		"nothing":                  {func(*testing.T, string) {}, ""},
+		"our own":                  {func(t *testing.T, root string) { must(t, os.Mkdir(root, 0o700)) }, ""},
+		"our own, readable by all": {func(t *testing.T, root string) { must(t, os.Mkdir(root, 0o755)) }, ""},
 		"another user's": {func(t *testing.T, root string) {
 			must(t, os.Mkdir(root, 0o700))
 			asRoot(t, root)

@@ -15,21 +15,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockName is the file in a private directory that its conductor, and after it the
-// sweeper, has locked as long as it lives: the kernel unlocks it, however that ends.
+// lockName is the file in a private directory that its conductor, and afterwards the
+// sweeper, keeps locked. The kernel unlocks it at their end, however they end.
 const lockName = "lock"
 
-// attempts: a conductor that ends removes an empty root, also one that another has
-// just made.
+// attempts bounds the attempts to make the root. One fails if another conductor ends at
+// that moment and removes the root, which is still empty.
 const attempts = 100
 
-// Scratch is the private directory of this process. It is there while a plan is played.
+// Scratch is the private directory of this process. It exists while a plan is played.
 type Scratch struct {
 	Dir     string
 	lock    *os.File
 	sweeper *exec.Cmd
-	alive   *os.File // the sweeper acts when it is closed
-	notes   bytes.Buffer
+	alive   *os.File     // write end of a pipe; the sweeper acts when it is closed
+	notes   bytes.Buffer // the sweeper's standard error
 }
 
 // Claim makes the private directory for the label of this process under root. The
@@ -39,7 +39,7 @@ func Claim(root, label string, sweeper []string) (*Scratch, error) {
 		return nil, err
 	}
 	s := &Scratch{Dir: filepath.Join(root, label)}
-	// The sweeper comes first, so that no kill finds a directory without one.
+	// The sweeper starts first, so that a kill at any moment leaves no directory without one.
 	if err := s.startSweeper(sweeper); err != nil {
 		return nil, fmt.Errorf("start %v: %w", sweeper, err)
 	}
@@ -49,11 +49,11 @@ func Claim(root, label string, sweeper []string) (*Scratch, error) {
 	return s, nil
 }
 
+// startSweeper starts the sweeper, with the variables that it needs to reach Docker and the user's clusters.
 func (s *Scratch) startSweeper(sweeper []string) error {
 	command := exec.Command(sweeper[0], append(slices.Clone(sweeper[1:]), s.Dir)...)
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends this session or group is not for it
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to this session or group must not end it
 	command.Dir, command.Stderr = "/", &s.notes
-	// of Docker and the user's clusters
 	forClients := []string{"PATH", "HOME", "KUBECONFIG", "CLEAVE_USE_KUBERNETES", "CLEAVE_USE_SWARM"}
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -71,14 +71,15 @@ func (s *Scratch) startSweeper(sweeper []string) error {
 	return nil
 }
 
-// makeDir makes the directory with a lock that is held from the moment it is there.
+// makeDir makes the directory with its lock. The lock gets its name when it is held, so that nobody finds
+// it free.
 func (s *Scratch) makeDir() error {
 	path, label := filepath.Split(s.Dir)
 	root, err := makeRoot(filepath.Clean(path), label)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = root.Close() }() // only a handle
+	defer func() { _ = root.Close() }() // nothing was written through it
 	fresh := filepath.Join(label, lockName+".new")
 	if s.lock, err = root.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600); err != nil {
 		return err
@@ -89,7 +90,7 @@ func (s *Scratch) makeDir() error {
 	return root.Rename(fresh, filepath.Join(label, lockName))
 }
 
-// makeRoot makes the root, where it is missing, and a folder in it.
+// makeRoot makes the root, if it is missing, and a folder in it, and returns the open root.
 func makeRoot(path, folder string) (root *os.Root, err error) {
 	for range attempts {
 		if err = os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -108,13 +109,13 @@ func makeRoot(path, folder string) (root *os.Root, err error) {
 	return nil, err
 }
 
-// Release has the sweeper remove the private directory, and its root when no other is
-// in it, and checks that it did.
+// Release makes the sweeper remove the private directory, and the root if it is then
+// empty, and checks that the directory is gone.
 func (s *Scratch) Release() error {
 	if s.lock != nil {
 		_ = s.lock.Close() // nothing was written
 	}
-	_, _ = s.alive.WriteString(released) // the sweeper may be dead: then Wait says so
+	_, _ = s.alive.WriteString(released) // if the sweeper is dead, Wait returns its error
 	_ = s.alive.Close()
 	if err := s.sweeper.Wait(); err != nil {
 		return fmt.Errorf("remove %s: %w: %s: see what is left with: cleave doctor", s.Dir, err,
@@ -126,17 +127,17 @@ func (s *Scratch) Release() error {
 	return nil
 }
 
-// lockState tells what the lock of a private directory reveals of its conductor.
+// lockState is the state of the lock of a private directory.
 type lockState int
 
 const (
-	noLock   lockState = iota // nothing: there is none, or it cannot be asked
-	heldLock                  // it lives, or is being swept
-	freeLock                  // it is dead
+	noLock   lockState = iota // there is none, or it cannot be read: the conductor's state is unknown
+	heldLock                  // the conductor lives, or its sweeper is at work
+	freeLock                  // the conductor is dead, or has not taken the lock yet
 )
 
-// takeLock takes the lock of a private directory, if nobody has it. The file, to be
-// closed, is nil in all other states.
+// takeLock takes the lock of a private directory if it is free. It then returns the file, which the caller
+// must close; in all other states the file is nil.
 func takeLock(root *os.Root, label string) (lockState, *os.File) {
 	if root == nil {
 		return noLock, nil

@@ -20,24 +20,25 @@ import (
 )
 
 const (
-	// released is the message of a conductor that ends in good order.
+	// released is the message of a conductor that has ended all its trials by itself.
 	released = "released"
-	// endPatience is how long processes of a dead conductor may take to end by
-	// themselves: keepers and janitors let foreign programs do it in good order.
+	// endPatience bounds how long processes of a dead conductor may take to end by
+	// themselves: keepers and janitors give foreign programs time for an orderly end.
 	endPatience = 30 * time.Second
-	// removePatience is how long processes may take to end after kill -9, and a
-	// directory to go, into which one that is about to end may still write.
+	// removePatience bounds how long processes may take to end after kill -9, and how
+	// long a directory is removed again because a process still writes into it.
 	removePatience = 10 * time.Second
-	pollEvery      = 20 * time.Millisecond
+	pollEvery      = 20 * time.Millisecond // pause between two looks
 )
 
-// Sweep waits until in ends, be it with its conductor, then waits for the processes of
-// the conductor whose private directory is dir, ends those that stay, and removes what
-// it had in Docker, its control groups, the directory, and the root when nothing else is in it. It is the
-// main function of the sweeper's process, which Claim starts.
+// Sweep waits until in ends, which it does with the conductor at the latest. Then it
+// waits for the processes of the conductor whose private directory is dir, ends those
+// that stay, and removes the conductor's objects in Docker, its control groups, the
+// directory, and the root if it is then empty. It is the main function of the sweeper's
+// process, which Claim starts.
 func Sweep(in io.Reader, dir string) error {
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // they are meant for the conductor
-	said, err := io.ReadAll(in)
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // they are meant for the conductor alone
+	message, err := io.ReadAll(in)
 	if err != nil {
 		return fmt.Errorf("wait for the conductor: %w", err)
 	}
@@ -47,7 +48,7 @@ func Sweep(in io.Reader, dir string) error {
 	}
 	label := filepath.Base(dir)
 	if root != nil {
-		defer func() { _ = root.Close() }() // only a handle
+		defer func() { _ = root.Close() }() // nothing was written through it
 		lock, err := root.OpenFile(filepath.Join(label, lockName), os.O_RDWR, 0)
 		if err == nil {
 			defer func() { _ = lock.Close() }() // nothing was written
@@ -57,12 +58,13 @@ func Sweep(in io.Reader, dir string) error {
 			return fmt.Errorf("wait for the conductor: %w", err)
 		}
 	}
-	if string(said) != released {
-		// What serves in a container is a process, too, and ends by nothing else. Looked at again below.
+	wasReleased := string(message) == released // then the deployers have removed their objects
+	if !wasReleased {
+		// Processes in containers carry the label, too, and end only with these. Errors are reported below.
 		_ = removeFromDocker(label)
 	}
 	err = endProcesses(label, dir)
-	if string(said) != released { // else the deployers have done it
+	if !wasReleased {
 		err = errors.Join(err, removeFromDocker(label), cgroup.RemoveConductor(cgroup.Root, label))
 	}
 	if root != nil {
@@ -72,8 +74,9 @@ func Sweep(in io.Reader, dir string) error {
 	return err
 }
 
-// endProcesses waits for the processes that carry the label or work in the directory,
-// which some servers' children do without a label, and ends those that stay.
+// endProcesses waits for the processes that carry the label or have their working
+// directory in dir, as children of some servers do without a label, and kills those with
+// the label that stay.
 func endProcesses(label, dir string) error {
 	begin := time.Now()
 	for {
@@ -87,7 +90,7 @@ func endProcesses(label, dir string) error {
 		case waited > endPatience+removePatience && len(labelled) > 0:
 			return fmt.Errorf("processes %v do not end after kill -9", labelled)
 		case waited > endPatience && len(labelled) == 0:
-			return nil // somebody looks into the directory, and nobody will write
+			return nil // a process that is not ours, such as a user's shell, is in the directory
 		case waited > endPatience:
 			for _, pid := range labelled {
 				if _, err := endProcess(pid, label); err != nil {
@@ -99,7 +102,7 @@ func endProcesses(label, dir string) error {
 	}
 }
 
-// removeDir removes a private directory. What is behind links in it stays.
+// removeDir removes a private directory. It does not follow links in it.
 func removeDir(root *os.Root, label string) error {
 	for begin := time.Now(); ; time.Sleep(pollEvery) {
 		err := errors.Join(volume.UnmountBelow(filepath.Join(root.Name(), label)), root.RemoveAll(label))
@@ -112,7 +115,7 @@ func removeDir(root *os.Root, label string) error {
 	}
 }
 
-// removeFromDocker removes what carries the label.
+// removeFromDocker removes all objects in Docker that carry the label.
 func removeFromDocker(label string) error {
 	found, err := Docker(func(l string) bool { return l == label })
 	for _, leftover := range found {
@@ -121,8 +124,8 @@ func removeFromDocker(label string) error {
 	return err
 }
 
-// processesOf lists the processes that carry the label, and others whose working
-// directory is in dir.
+// processesOf returns the numbers of the processes that carry the label, and of others
+// whose working directory is in dir.
 func processesOf(label, dir string) (labelled, others []int, err error) {
 	all, err := procfs.AllProcs()
 	for _, one := range all {

@@ -1,6 +1,6 @@
-// Package links makes the links of hosts that Cleave has made what a layout wants of them
+// Package links shapes the links of hosts that Cleave has made, as a layout wants it
 // (lab.Layout.Links): a rate by the kernel, a delay by a relay before every unit there that
-// listens. Probes prove both, before there is load.
+// listens. Probes prove both before the load.
 //
 // It makes neither hosts nor relays, and starts no units.
 //
@@ -19,17 +19,17 @@ import (
 	"github.com/cleave-lab/cleave/relay"
 )
 
-// Wanted are the links that a layout wants otherwise than they are.
+// Wanted holds the links that a layout changes.
 type Wanted struct {
-	of      map[string]lab.Network
+	byHost  map[string]lab.Network
 	late    map[string]string // hosts with a delay, by the units on them that listen
-	proofs  map[string]string // how probes have found the links, by host
-	limited []*hosts.Host
+	proofs  map[string]string // by host
+	limited []*hosts.Host     // with a rate
 }
 
-// Of returns the links that are wanted for hosts with these units.
+// Of returns the links, by host, that a layout with these units changes.
 func Of(links map[string]lab.Network, units []lab.UnitSpec) *Wanted {
-	w := &Wanted{of: links, late: map[string]string{}, proofs: map[string]string{}}
+	w := &Wanted{byHost: links, late: map[string]string{}, proofs: map[string]string{}}
 	for _, spec := range units {
 		if spec.Listens && links[spec.Node].Delay > 0 {
 			w.late[spec.Name] = spec.Node
@@ -73,10 +73,11 @@ func Check(links map[string]lab.Network, units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// Any reports whether links are wanted otherwise than they are.
-func (w *Wanted) Any() bool { return len(w.of) > 0 }
+// Any reports whether the layout changes a link.
+func (w *Wanted) Any() bool { return len(w.byHost) > 0 }
 
-// Relayed returns the units of a layout, those that are called late among those to be slowed.
+// Relayed returns the units of a layout. Those on hosts with a delay have the fault slow, too, for which a
+// relay is made.
 func (w *Wanted) Relayed(units []lab.UnitSpec) []lab.UnitSpec {
 	units = slices.Clone(units)
 	for i := range units {
@@ -87,10 +88,10 @@ func (w *Wanted) Relayed(units []lab.UnitSpec) []lab.UnitSpec {
 	return units
 }
 
-// Make makes the links what they shall be, and has probes prove it. named is the host that a
-// name of the layout stands for.
+// Make sets the rates and delays of the links, and probes them. named returns the host of a name, and
+// relays has those of the units that Relayed has marked.
 func (w *Wanted) Make(ctx context.Context, named func(string) *hosts.Host, relays relay.Relays) error {
-	for name, link := range w.of {
+	for name, link := range w.byHost {
 		if link.Rate == 0 {
 			continue
 		}
@@ -106,7 +107,7 @@ func (w *Wanted) Make(ctx context.Context, named func(string) *hosts.Host, relay
 	}
 	for _, unit := range slices.Sorted(maps.Keys(w.late)) {
 		host := w.late[unit]
-		proof, err := relays.Slow(ctx, lab.Fault{Target: unit, Kind: lab.FaultSlow, Delay: w.of[host].Delay})
+		proof, err := relays.Slow(ctx, lab.Fault{Target: unit, Kind: lab.FaultSlow, Delay: w.byHost[host].Delay})
 		if err != nil {
 			return err
 		}
@@ -118,7 +119,7 @@ func (w *Wanted) Make(ctx context.Context, named func(string) *hosts.Host, relay
 	return nil
 }
 
-// Lift lets everything pass the links again, of hosts that stay after the trial.
+// Lift removes the rates of the links, for hosts that stay after the trial.
 func (w *Wanted) Lift(ctx context.Context) error {
 	var problems []error
 	for _, host := range w.limited {
@@ -128,15 +129,15 @@ func (w *Wanted) Lift(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// Proofs say how probes have found the links, by host.
+// Proofs returns the results of the probes, by host.
 func (w *Wanted) Proofs() map[string]string { return w.proofs }
 
-// SeenBy returns the endpoints as a unit has them: units of one host call each other at their own
-// addresses, without a delay.
+// SeenBy returns the endpoints at which a unit calls the others: those of its own host without the relay,
+// at the addresses that own returns, and so without a delay.
 func (w *Wanted) SeenBy(
 	spec lab.UnitSpec, endpoints map[string]lab.Endpoint, own func(unit string) string,
 ) map[string]lab.Endpoint {
-	if len(w.late) == 0 { // hundreds of units are not to copy those of all
+	if len(w.late) == 0 { // no copy for each of hundreds of units
 		return endpoints
 	}
 	seen := maps.Clone(endpoints)

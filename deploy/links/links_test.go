@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestLinksThatCannotBeMadeAreRefused before anything starts.
+// TestLinksThatCannotBeMadeAreRefused checks the refusals of Check.
 func TestLinksThatCannotBeMadeAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(links map[string]lab.Network, left, right *lab.UnitSpec)

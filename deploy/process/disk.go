@@ -14,7 +14,8 @@ import (
 // diskFolder is the folder of a trial with the copies of its replicated disk.
 const diskFolder = "replicated-disk"
 
-// replicate puts on a replicated disk what shall lie there.
+// replicate starts a replicated disk and moves the layout's replicated folders and volumes to it; it does
+// nothing if there are none.
 func (d *deployment) replicate(ctx context.Context, layout lab.Layout) (err error) {
 	folders := slices.Clone(layout.Replicated)
 	for _, spec := range layout.Units {
@@ -41,13 +42,13 @@ func (d *deployment) replicate(ctx context.Context, layout lab.Layout) (err erro
 	return nil
 }
 
-// closeDisk ends the replicated disk when all that has files on it has ended.
+// closeDisk ends all units, which may have files on the replicated disk, and then the disk.
 func (d *deployment) closeDisk(all []*unit) (err error) {
 	if d.disk == nil {
 		return nil
 	}
 	for _, u := range all {
-		if !u.Spec.Foreign { // else its keeper ends it
+		if !u.Spec.Foreign { // foreign ones are ended by their keepers already
 			err = errors.Join(err, u.kill())
 		}
 	}
@@ -57,7 +58,7 @@ func (d *deployment) closeDisk(all []*unit) (err error) {
 	return errors.Join(err, d.disk.Close())
 }
 
-// bricks returns what keeps the copies of the replicated disk.
+// bricks returns the servers that keep the copies of the replicated disk.
 func (d *deployment) bricks() []lab.Unit {
 	if d.disk == nil {
 		return nil

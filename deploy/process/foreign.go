@@ -14,10 +14,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// stopGrace is how long a foreign unit has between SIGTERM and SIGKILL.
+// stopGrace is the time that a foreign unit has between SIGTERM and SIGKILL.
 const stopGrace = 10 * time.Second
 
-// keeperCommand returns the command that keeps a foreign program.
+// keeperCommand returns the command of a keeper for a foreign program, which has the grace between SIGTERM
+// and SIGKILL.
 func (d *deployment) keeperCommand(spec lab.UnitSpec, grace time.Duration) (*exec.Cmd, error) {
 	keeper := d.deployer.keeper
 	if len(keeper) == 0 {
@@ -50,9 +51,9 @@ func (d *deployment) keeperCommand(spec lab.UnitSpec, grace time.Duration) (*exe
 	return command, nil
 }
 
-// inherited returns the variables of the conductor's environment that foreign programs get: what finds
-// programs, files, language and time zone. Nothing else, so that no secret and no setting of the lab reaches
-// what is measured.
+// inherited returns the variables of the conductor's environment that foreign programs get: those for finding
+// programs and files, for the language and the time zone. No others, so that no secret and no setting of the
+// lab reaches the system under test.
 func inherited() (environment []string) {
 	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"} {
 		if value, set := os.LookupEnv(name); set {
@@ -62,8 +63,8 @@ func inherited() (environment []string) {
 	return environment
 }
 
-// CheckBinds refuses to start a unit whose address another program has: that
-// one would be measured in its place.
+// CheckBinds refuses to start a unit at an address at which another program
+// listens: that one would be measured in its place.
 func CheckBinds(spec lab.UnitSpec) error {
 	for _, address := range spec.Binds {
 		listener, err := net.Listen("tcp", address)

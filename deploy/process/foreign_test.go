@@ -33,7 +33,7 @@ func playKeeper(args []string) {
 	}
 }
 
-// playForeign plays a program that somebody else wrote.
+// playForeign plays a part of a foreign program.
 func playForeign(part string, args []string) {
 	switch part {
 	case "sleep":
@@ -42,11 +42,11 @@ func playForeign(part string, args []string) {
 		playDaemons(args[0])
 	case "daemonise": // what a daemon does: a new session, and the parent ends
 		startSelf(true, "sleep")
-	case "memory": // args: where to listen, files of shared memory to be had open and mapped
+	case "memory": // args: the address to listen on, files of shared memory to keep open and to map
 		playMemory(args[0], args[1], args[2])
-	case "untidy": // args: a file that says that it may end, one that it makes at its end
+	case "untidy": // args: a file that it makes once it handles SIGTERM, one that it makes at its end
 		playUntidy(args[0], args[1])
-	case "stubborn": // args: a file that says that it may begin
+	case "stubborn": // args: a file that it makes once it ignores SIGTERM
 		signal.Ignore(syscall.SIGTERM)
 		touch(args[0])
 		time.Sleep(time.Hour)
@@ -56,7 +56,7 @@ func playForeign(part string, args []string) {
 		os.Exit(3)
 	case "crash":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-	case "describe": // args: the file, then what was filled in
+	case "describe": // args: the file for the description, then arguments that the description repeats
 		text, err := json.Marshal(description{args[1:], os.Environ(), workDir()})
 		must(errors.Join(err, os.WriteFile(args[0]+".part", text, 0o600), os.Rename(args[0]+".part", args[0])))
 		time.Sleep(time.Hour)
@@ -84,7 +84,8 @@ func must(err error) {
 
 func touch(path string) { must(os.WriteFile(path, nil, 0o600)) }
 
-// startSelf starts this program as a foreign one without the variables of this one.
+// startSelf starts this program as another part of a foreign one, in a session of its own if session is
+// true. It gets no variables of this one.
 func startSelf(session bool, args ...string) *exec.Cmd {
 	command := exec.Command(os.Args[0], append([]string{"foreign"}, args...)...)
 	command.Env = []string{deploytest.EndsAtOnce}
@@ -121,6 +122,7 @@ func withForeign(t *testing.T, part string, args ...string) lab.Layout {
 	return l
 }
 
+// foreign returns a foreign unit that plays a part.
 func foreign(t *testing.T, name, part string, args ...string) lab.UnitSpec {
 	t.Helper()
 	own, err := os.Executable()
@@ -134,7 +136,7 @@ func foreign(t *testing.T, name, part string, args ...string) lab.UnitSpec {
 	}
 }
 
-// awaitFile waits for a file and returns what is in it.
+// awaitFile waits for a file and returns its content.
 func awaitFile(t *testing.T, path string) []byte {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
@@ -142,11 +144,11 @@ func awaitFile(t *testing.T, path string) []byte {
 			return data
 		}
 	}
-	t.Fatalf("%s does not come", path)
+	t.Fatalf("%s was not written", path)
 	return nil
 }
 
-// daemonIDs reads what playDaemons has written.
+// daemonIDs waits for the process IDs that playDaemons writes, and returns them as units.
 func daemonIDs(t *testing.T, path string) []lab.Unit {
 	t.Helper()
 	var units []lab.Unit
@@ -161,7 +163,7 @@ func daemonIDs(t *testing.T, path string) []lab.Unit {
 	return units
 }
 
-func TestStopEndsAForeignUnitThatIgnoresIt(t *testing.T) {
+func TestStopEndsAForeignUnitThatIgnoresSIGTERM(t *testing.T) {
 	dir := deploytest.Folder(t)
 	begun := filepath.Join(t.TempDir(), "begun")
 	deployer := deployer(t)
@@ -187,8 +189,8 @@ func TestAForeignUnitThatEndsEarlyFailsTheTrial(t *testing.T) {
 	}
 }
 
-// TestAForeignUnitThatCannotBeLimitedEnds: its keeper has started and is no part of the deployment, and the
-// janitor would wait for it for ever.
+// TestAForeignUnitThatCannotBeLimitedEnds checks that the keeper ends if its limits cannot be set. The unit
+// is not in the deployment yet, and the janitor would wait for its keeper for ever.
 func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
 	l := layout("wait", "wait")
 	l.Units = l.Units[:1]
@@ -216,7 +218,7 @@ func TestNothingOfAForeignUnitSurvivesAConductorKilledWithSignal9(t *testing.T) 
 	dir, pids := deploytest.Folder(t), filepath.Join(t.TempDir(), "pids")
 	conductor, units := startConductor(t, dir, withForeign(t, "daemons", pids))
 	units = append(units, daemonIDs(t, pids)...)
-	endsWith(t, conductor, units, dir)
+	killConductor(t, conductor, units, dir)
 }
 
 func TestWhatAForeignUnitSees(t *testing.T) {
@@ -293,8 +295,8 @@ func TestAPreparationThatIsNotThereIsNamed(t *testing.T) {
 	assertGone(t, nil, dir)
 }
 
-// TestAKeeperWaitsUntilItMayBegin: its limits are set once it runs, and what it has started by then would be
-// outside of them.
+// TestAKeeperWaitsUntilItMayBegin checks that a keeper starts nothing before the first byte of its input: its
+// limits are set once it runs, and a program that it had started by then would have none.
 func TestAKeeperWaitsUntilItMayBegin(t *testing.T) {
 	for _, mayBegin := range []bool{false, true} {
 		begun := filepath.Join(t.TempDir(), "begun")

@@ -19,15 +19,15 @@ import (
 // group is the process group of one deployment, led by its janitor.
 type group struct {
 	janitor *exec.Cmd
-	// alive: when this and the copies that keepers have are closed, the janitor
-	// cleans up.
+	// alive is the write end of the pipe that the janitor reads. When it and the
+	// copies of the keepers are closed, the janitor cleans up.
 	alive *os.File
 	dir   string
 	label string
 }
 
-// startGroup starts the janitor as the leader of a new process group. It
-// outlives the conductor on purpose, so it gets no Pdeathsig.
+// startGroup starts the janitor as the leader of a new process group. The janitor
+// must outlive the conductor, so it gets no Pdeathsig.
 func startGroup(janitor []string, dir, label string) (*group, error) {
 	command := exec.Command(janitor[0], append(janitor[1:len(janitor):len(janitor)], dir)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -45,10 +45,10 @@ func startGroup(janitor []string, dir, label string) (*group, error) {
 	return &group{janitor: command, alive: alive, dir: dir, label: label}, nil
 }
 
-// end has the janitor do its work and checks that it did: afterwards the group
-// has no member and the directory is gone.
+// end makes the janitor clean up and waits for its end: then the group has no
+// member and the directory is gone.
 func (g *group) end() error {
-	_ = g.alive.Close() // the janitor may be dead already: then Wait says so
+	_ = g.alive.Close() // if the janitor is dead already, Wait returns its error
 	if err := g.janitor.Wait(); err != nil {
 		notes := strings.TrimSpace(g.janitor.Stderr.(*fleet.Tail).String())
 		return fmt.Errorf("clean up after the trial (%s): %w: %s", g.dir, err, notes)
@@ -60,10 +60,10 @@ func (g *group) end() error {
 }
 
 // Janitor waits until in ends, then kills every other process of its own
-// process group and removes dir, and the control groups of its trial. It is the main function of the
-// janitor's process, which startGroup makes the leader of the group.
+// process group and removes dir and the control groups of the trial. It is the main
+// function of the janitor's process, which startGroup makes the leader of the group.
 func Janitor(in io.Reader, dir string) error {
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // they are meant for the conductor
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // they are meant for the conductor alone
 	if _, err := io.Copy(io.Discard, in); err != nil {
 		return fmt.Errorf("wait for the conductor: %w", err)
 	}
@@ -77,8 +77,8 @@ func Janitor(in io.Reader, dir string) error {
 		volume.UnmountBelow(dir), os.RemoveAll(dir))
 }
 
-// killGroup ends the members of the process group but its leader and returns
-// when none is left but those that wait to be reaped by their parent.
+// killGroup kills the members of the process group except its leader, and
+// returns when only zombies are left.
 func killGroup(leader int) error {
 	members := func(all []entry) (pids []int) {
 		for _, p := range all {
@@ -88,8 +88,8 @@ func killGroup(leader int) error {
 		}
 		return pids
 	}
-	// The number of one that has ended meanwhile cannot be another's yet: the group exists while its leader,
-	// this process, does.
+	// A number cannot be reused for a process outside of the group meanwhile: the group exists as long as its
+	// leader, this process.
 	_, left, err := signalUntil(members, syscall.SIGKILL, func(entry) bool { return false }, killPatience)
 	if len(left) > 0 {
 		err = fmt.Errorf("processes %v do not end after kill -9", left)

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	// threadsPerUnit is about how many threads the Go runtime starts in a unit.
+	// threadsPerUnit is roughly the number of threads that the Go runtime starts in a unit.
 	threadsPerUnit = 8
-	// memoryPerUnit is about what a unit takes, in bytes.
+	// memoryPerUnit is roughly the memory of a unit, in bytes.
 	memoryPerUnit = 8 << 20
-	// conductorDescriptors: two pipes per unit, and what else the conductor holds.
+	// The conductor has both ends of two pipes for every unit, and others files beside.
 	descriptorsPerUnit, conductorDescriptors = 4, 64
 )
 
@@ -74,6 +74,7 @@ func CheckDescriptors(needed int) error {
 	return nil
 }
 
+// checkProcesses refuses more units than the user, or this host, can have threads for.
 func checkProcesses(units int) error {
 	needed := uint64(units * threadsPerUnit)
 	var limit unix.Rlimit
@@ -87,11 +88,11 @@ func checkProcesses(units int) error {
 	return CheckNumbers(needed)
 }
 
-// CheckNumbers refuses more threads than this host has numbers for.
+// CheckNumbers refuses more threads than this host has process numbers for.
 func CheckNumbers(threads uint64) error {
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
-		return nil // nobody can tell
+		return nil // the limit is unknown
 	}
 	pids, err := proc.SysctlInts("kernel.pid_max")
 	if err == nil && uint64(pids[0]) < threads {
@@ -101,12 +102,13 @@ func CheckNumbers(threads uint64) error {
 	return nil
 }
 
-// CheckMemory refuses units that take more bytes, each and together, than are free here.
+// CheckMemory refuses units if the memory of each and the memory that they share add up to more bytes than
+// are free.
 func CheckMemory(units int, each, shared int64) error {
 	needed := int64(units)*each + shared
 	proc, err := procfs.NewDefaultFS()
 	if err != nil {
-		return nil // nobody can tell
+		return nil // the free memory is unknown
 	}
 	memory, err := proc.Meminfo()
 	if free := memory.MemAvailableBytes; err == nil && free != nil && *free < uint64(needed) {
@@ -117,13 +119,13 @@ func CheckMemory(units int, each, shared int64) error {
 	return nil
 }
 
-// assignEndpoints finds a port for every unit that listens, and for its further
-// ports: free ones of loopback, also where units have other addresses because some are on
-// hosts of their own. Ports rise in the order of the layout, from a random start. They are
-// reserved until they are closed.
+// assignEndpoints returns the endpoints of every unit that listens, one for each of its
+// ports, and the reservation of these ports, which the caller closes. The ports are free
+// ports of loopback, also for units on nodes, which have other addresses. They rise in the
+// order of the layout, from a random start.
 func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoint, *launch.Ports, error) {
 	var names []string
-	var listeners []lab.UnitSpec // by name
+	var listeners []lab.UnitSpec // in the order of names
 	for _, spec := range layout.Units {
 		for _, name := range spec.Endpoints() {
 			names, listeners = append(names, name), append(listeners, spec)
@@ -137,7 +139,7 @@ func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoi
 	for n, name := range names {
 		spec, port := listeners[n], strconv.Itoa(ports.Numbers[n])
 		if shared, others := endpoints[spec.Floats]; others {
-			_, port, _ = net.SplitHostPort(shared.Dial) // made by us
+			_, port, _ = net.SplitHostPort(shared.Dial) // made below, so it is valid
 		} else if spec.Floats != "" {
 			address := net.JoinHostPort(network.float(), port)
 			endpoints[spec.Floats] = lab.Endpoint{Bind: address, Dial: address}
@@ -145,14 +147,14 @@ func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoi
 		address := net.JoinHostPort(network.addressOf(spec.Node), port)
 		endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
 		if spec.Foreign && spec.Server == nil {
-			ports.Release(n) // it may want to use it over UDP itself
+			ports.Release(n) // the program may use the port over UDP, too
 		}
 	}
 	return endpoints, ports, nil
 }
 
-// sharedMemory returns an anonymous file of the given size that units inherit,
-// or nil. It has no name, so nothing of it can be left behind.
+// sharedMemory returns an anonymous file of the given size that units inherit;
+// nil for size 0. It has no name, so that it cannot be left behind.
 func sharedMemory(size int64) (*os.File, error) {
 	if size == 0 {
 		return nil, nil

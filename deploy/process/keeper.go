@@ -18,14 +18,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// aliveDescriptor is where a keeper holds its copy of the pipe for which the
-// janitor waits: the janitor acts when every keeper has done its part.
+// aliveDescriptor is the descriptor of a keeper's copy of the pipe on which the
+// janitor waits: the janitor cleans up only when every keeper has ended.
 const aliveDescriptor = 3
 
-// killPatience is how long processes may take to end after kill -9.
+// killPatience bounds how long processes may take to end after kill -9.
 const killPatience = 10 * time.Second
 
-// Kept says how a keeper keeps which program.
+// Kept describes a program and how a keeper keeps it.
 type Kept struct {
 	// Grace is the time between SIGTERM and SIGKILL; 0: there is no SIGTERM.
 	Grace time.Duration
@@ -34,23 +34,22 @@ type Kept struct {
 	Program      []string
 }
 
-// Keep runs a foreign program from the first byte of in on, when the limits of this process hold, and ends
-// it, with all that descends from it, when in ends: SIGTERM to each process, SIGKILL to those that are left
-// after the grace. It returns when none is left. Whatever the processes do (new sessions, double
-// forks), they stay below this process, because it adopts orphans.
+// Keep starts a foreign program at the first byte of in, which the deployer sends once the limits of this
+// process are set. When in ends, it ends the program with all its descendants: SIGTERM to each process, and
+// SIGKILL to those that are left after the grace. It returns when none is left. Whatever the processes do
+// (new sessions, double forks), they stay below this process, because it adopts orphans.
 //
-// It is the main function of a keeper's process, which the deployer starts for
-// every foreign unit. It tells on out, as an event, how the program ended when
-// that was its own doing: finished for exit status 0, else failed. An error means
-// that processes may be left.
+// It is the main function of a keeper's process, which the deployer starts for every foreign unit. If the
+// program ends by itself, Keep writes an event to out: finished for exit status 0, otherwise failed. An
+// error means that processes may be left.
 func Keep(in io.Reader, out io.Writer, kept Kept) error {
-	runtime.LockOSThread() // the program dies with the thread that started it
+	runtime.LockOSThread() // Pdeathsig kills the program at the end of the thread that started it
 	unix.CloseOnExec(aliveDescriptor)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("adopt orphans: %w", err)
 	}
 	if _, err := io.ReadFull(in, make([]byte, 1)); err != nil {
-		return nil // it is not to begin
+		return nil // the deployer has given up before the start
 	}
 	program, err := kept.start()
 	if err != nil {
@@ -62,20 +61,20 @@ func Keep(in io.Reader, out io.Writer, kept Kept) error {
 	released := make(chan struct{})
 	go func() {
 		defer close(released)
-		_, _ = io.Copy(io.Discard, in) // an error ends the wait like the end
+		_, _ = io.Copy(io.Discard, in) // an error releases the program like the end
 	}()
-	var told error
+	var unsent error
 	select {
 	case status := <-k.ended:
-		told = say(out, ending(status))
+		unsent = say(out, ending(status))
 	case <-released:
 	}
-	return errors.Join(told, k.endAll())
+	return errors.Join(unsent, k.endAll())
 }
 
-// start starts the program. Where this host does not let us make user namespaces, as in
-// most containers, an unprivileged one runs as root, and PostgreSQL, which will not,
-// says so.
+// start starts the program. If this host does not let us make user namespaces, as in most
+// containers, an unprivileged program runs as root; PostgreSQL then refuses with a message
+// of its own.
 func (k Kept) start() (*exec.Cmd, error) {
 	program := k.command()
 	if !k.Unprivileged {
@@ -90,6 +89,7 @@ func (k Kept) start() (*exec.Cmd, error) {
 	return program, err
 }
 
+// command returns the command of the program, which writes all output to the unit's log.
 func (k Kept) command() *exec.Cmd {
 	program := exec.Command(k.Program[0], k.Program[1:]...)
 	program.Stdout, program.Stderr = os.Stderr, os.Stderr
@@ -97,23 +97,24 @@ func (k Kept) command() *exec.Cmd {
 	return program
 }
 
-// unprivileged has a child run without root's privileges where we are root:
-// PostgreSQL refuses root, and no server needs it. The child sits in a user
-// namespace in which root is called otherwise, so it owns our files without
-// changing their owner and may enter folders that are closed to other users. A
-// namespace for shared memory goes with its last process, and with it what a server
-// that is killed leaves there; to make one, other users need the user namespace, too.
+// unprivileged lets a child run without root's privileges even if we are root:
+// PostgreSQL refuses root, and no server needs it. The child is in a user namespace
+// that maps our user to another number, so it owns our files without a change of
+// their owner, and may enter folders that are closed to other users. It also has a
+// namespace for shared memory (IPC), which the kernel removes with its last process,
+// and so what a killed server leaves there; other users than root can make that
+// only with a user namespace.
 func unprivileged(attributes *syscall.SysProcAttr) {
-	const inside = 1000 // any number but root's 0
+	const inside = 1000 // any number except root's 0
 	attributes.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWIPC
 	attributes.UidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Geteuid(), Size: 1}}
 	attributes.GidMappings = []syscall.SysProcIDMap{{ContainerID: inside, HostID: os.Getegid(), Size: 1}}
 }
 
-// say tells the deployer.
+// say writes an event for the deployer.
 func say(out io.Writer, event lab.Event) error { return json.NewEncoder(out).Encode(event) }
 
-// ending returns how a program ended by itself.
+// ending returns the event for a program that has ended by itself.
 func ending(status unix.WaitStatus) lab.Event {
 	switch {
 	case status.Exited() && status.ExitStatus() == 0:
@@ -125,15 +126,15 @@ func ending(status unix.WaitStatus) lab.Event {
 		status.ExitStatus())}
 }
 
-// keeper is at work on the processes of one foreign unit.
+// keeper holds the state of a keeper at work.
 type keeper struct {
 	kept  Kept
-	root  int
+	root  int                  // process ID of the program
 	ended chan unix.WaitStatus // how the program itself ended
 	empty chan struct{}        // closed when no process is left
 }
 
-// reap collects the program and every orphan that ends, until none is left.
+// reap waits for the program and every orphan, until none is left.
 func (k *keeper) reap() {
 	defer close(k.empty)
 	for {
@@ -142,45 +143,46 @@ func (k *keeper) reap() {
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil:
-			return // there are no children any more
+			return // no child is left
 		case pid == k.root:
 			k.ended <- status
 		}
 	}
 }
 
-// To look at all processes of a host takes milliseconds, and those that are looked at for
-// shared memory stand still meanwhile: whoever waits for an end looks less and less often.
+// firstWait and longestWait bound the pause between two looks at the processes of a host. A look takes
+// milliseconds, and the processes are stopped while it reads their shared memory, so the pauses grow.
 const firstWait, longestWait = 5 * time.Millisecond, 200 * time.Millisecond
 
-// endAll ends every process below this one.
+// endAll ends every process below this one, and removes the named shared memory that a server has left.
 func (k *keeper) endAll() error {
-	var left memory
-	defer left.remove()
+	var used memory
+	defer used.remove()
 	if grace := k.kept.Grace; grace > 0 {
-		left.look(k.kept)
+		used.look(k.kept)
 		if err := signalBelow(syscall.SIGTERM); err != nil {
 			return err
 		}
-		if ended, err := k.signalUntilEmpty(syscall.SIGCONT, grace, &left); ended || err != nil {
+		// look stops the processes, which must run again to end.
+		if ended, err := k.signalUntilEmpty(syscall.SIGCONT, grace, &used); ended || err != nil {
 			return err
 		}
 	}
-	ended, err := k.signalUntilEmpty(syscall.SIGKILL, killPatience, &left)
+	ended, err := k.signalUntilEmpty(syscall.SIGKILL, killPatience, &used)
 	if !ended && err == nil {
 		err = fmt.Errorf("processes below %d do not end after kill -9", os.Getpid())
 	}
 	return err
 }
 
-// signalUntilEmpty signals every process below this one until none is left, or the time is over. Those that
-// are made meanwhile need another round.
+// signalUntilEmpty signals every process below this one until none is left, or the time is over. It repeats
+// the signal, because processes may start others meanwhile.
 func (k *keeper) signalUntilEmpty(
-	signal syscall.Signal, patience time.Duration, left *memory,
+	signal syscall.Signal, patience time.Duration, used *memory,
 ) (ended bool, err error) {
 	wait := firstWait
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); wait = min(2*wait, longestWait) {
-		left.look(k.kept)
+		used.look(k.kept)
 		if err := signalBelow(signal); err != nil {
 			return false, err
 		}
@@ -191,7 +193,7 @@ func (k *keeper) signalUntilEmpty(
 	return false, nil
 }
 
-// isEmpty reports whether no process is left, or soon will be.
+// isEmpty waits until no process is left, for at most a time, and reports whether that is so.
 func (k *keeper) isEmpty(within time.Duration) bool {
 	select {
 	case <-k.empty:
@@ -213,8 +215,9 @@ func signalBelow(signal syscall.Signal) error {
 	return nil
 }
 
-// KeeperArguments reads what a deployer has appended to the keeper's command: the
-// grace period, whether the program is unprivileged, then it with its arguments.
+// KeeperArguments parses the arguments that a deployer has appended to the keeper's
+// command: the grace period, whether the program is unprivileged, and the program with
+// its arguments.
 func KeeperArguments(args []string) (kept Kept, err error) {
 	if len(args) < 3 {
 		return kept, errors.New("a keeper needs a grace period, a privilege and a program: it is started by " +
@@ -228,12 +231,13 @@ func KeeperArguments(args []string) (kept Kept, err error) {
 	return kept, err
 }
 
+// arguments returns the arguments that KeeperArguments parses.
 func (k Kept) arguments() []string {
 	return append([]string{k.Grace.String(), strconv.FormatBool(k.Unprivileged)}, k.Program...)
 }
 
-// findProgram finds the program of a foreign unit: a name without a slash in
-// PATH, any other below dir. The error names the file and what is wrong with it.
+// findProgram returns the path of a foreign unit's program: a name without a slash is
+// found in PATH, another relative path below dir. The error names the file and the reason.
 func findProgram(name, dir string) (string, error) {
 	if !strings.Contains(name, "/") {
 		path, err := exec.LookPath(name)

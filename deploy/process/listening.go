@@ -17,16 +17,16 @@ func listens(pid int) bool {
 		return false
 	}
 	root := "/proc/" + strconv.Itoa(pid) + "/net/"
-	// proc(5): of TCP the fourth column is the state, 0A for LISTEN, and the tenth
-	// the inode; of Unix sockets the fourth are flags, 00010000 for one that
-	// accepts, and the seventh is the inode.
+	// proc(5): for TCP the fourth column is the state, 0A for LISTEN, and the tenth
+	// the inode; for Unix sockets the fourth has the flags, 00010000 for one that
+	// accepts, and the seventh the inode.
 	return anyListed(root+"tcp", "0A", 9, own) || anyListed(root+"tcp6", "0A", 9, own) ||
 		anyListed(root+"unix", "00010000", 6, own)
 }
 
 // sockets returns the inodes of the sockets that a process has open.
 func sockets(pid int) map[string]bool {
-	links, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*") // the pattern is right
+	links, _ := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/fd/*") // the pattern is well formed
 	found := map[string]bool{}
 	for _, link := range links {
 		target, err := os.Readlink(link)

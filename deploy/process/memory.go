@@ -10,31 +10,31 @@ import (
 	"time"
 )
 
-// sharedMemoryFolder is where the host keeps named shared memory; see shm_overview(7).
+// sharedMemoryFolder holds the named shared memory of the host; see shm_overview(7).
 const sharedMemoryFolder = "/dev/shm/"
 
-// memory is files of the host's shared memory that servers below this process have had
-// open or mapped. What one that dies has left there is removed: initdb's first
-// PostgreSQL, for example, does not clean up when it is told to end.
+// memory lists files of the host's shared memory that processes of a server have had
+// open or mapped, so that files that a killed server has left can be removed: the
+// PostgreSQL of initdb, for example, does not remove its own when it gets a SIGTERM.
 type memory []string
 
-// remove removes what is left.
+// remove removes the files that are left.
 func (m *memory) remove() {
 	for _, path := range *m {
-		_ = os.Remove(path) // most remove theirs themselves
+		_ = os.Remove(path) // most servers have removed theirs
 	}
 }
 
-// look adds what the processes of a server have now. They are stopped for it: none can
-// be at the point of making more, and die with the next signal. Of programs that are no
-// server nothing is added, as it may be another's, too.
+// look adds the files that the processes of a server have now. It stops the processes, so
+// that none makes another file unseen before the next signal. It does nothing for other
+// programs, whose files may belong to programs outside of the trial, too.
 func (m *memory) look(kept Kept) {
 	if !kept.Unprivileged {
 		return
 	}
 	for _, pid := range stopBelow() {
 		of := filepath.Join("/proc", strconv.Itoa(pid))
-		links, _ := filepath.Glob(filepath.Join(of, "fd", "*")) // the pattern is right
+		links, _ := filepath.Glob(filepath.Join(of, "fd", "*")) // the pattern is well formed
 		for _, link := range links {
 			target, _ := os.Readlink(link) // "" of one that was closed since
 			m.add(target)
@@ -48,6 +48,7 @@ func (m *memory) look(kept Kept) {
 	}
 }
 
+// add adds a path unless it is no file of shared memory, removed, or known.
 func (m *memory) add(path string) {
 	if strings.HasPrefix(path, sharedMemoryFolder) && !strings.HasSuffix(path, " (deleted)") &&
 		!slices.Contains(*m, path) {
@@ -55,12 +56,12 @@ func (m *memory) add(path string) {
 	}
 }
 
-// stopPatience is how long processes may take to stop: one in the midst of a call to the
-// disk comes out of it first.
+// stopPatience bounds how long processes may take to stop: one that waits for a disk
+// stops only afterwards.
 const stopPatience = time.Second
 
-// stopBelow stops every process below this one and returns them, none where none can be
-// seen.
+// stopBelow stops every process below this one and returns their numbers; none if they
+// cannot be listed.
 func stopBelow() []int {
 	ours := func(all []entry) []int { return below(os.Getpid(), all) }
 	stopped, _, _ := signalUntil(ours, syscall.SIGSTOP, func(p entry) bool { return p.stopped }, stopPatience)

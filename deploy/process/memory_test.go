@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// playMemory has one file of shared memory open and another mapped, and listens then.
+// playMemory opens one file of shared memory, maps another, and then listens.
 func playMemory(address, open, mapped string) {
 	kept, err := os.Create(open)
 	must(err)
@@ -30,20 +30,20 @@ func playMemory(address, open, mapped string) {
 	_, err = net.Listen("tcp", address)
 	must(err)
 	time.Sleep(time.Hour)
-	_ = kept.Close() // until then it is open
+	_ = kept.Close() // keeps the file reachable, and so open, until here
 }
 
-// playUntidy makes a file when it is told to end.
+// playUntidy makes a file when it gets SIGTERM.
 func playUntidy(begun, left string) {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGTERM)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM)
 	touch(begun)
-	<-told
+	<-signals
 	touch(left)
 }
 
-// TestNoSharedMemoryOfAServerIsLeft: one that is killed cannot remove it. What a program
-// that is no server has there may be another's, too.
+// TestNoSharedMemoryOfAServerIsLeft checks that the shared memory of a killed server is removed,
+// and that of other programs is not: it may belong to others, too.
 func TestNoSharedMemoryOfAServerIsLeft(t *testing.T) {
 	name := func(what string) string {
 		return fmt.Sprintf("%scleave-test-%d-%s", sharedMemoryFolder, os.Getpid(), what)
@@ -68,8 +68,9 @@ func TestNoSharedMemoryOfAServerIsLeft(t *testing.T) {
 	}
 }
 
-// TestWhatMakesAServersFilesLeavesNoSharedMemory: what it makes after it was told to end is seen by nobody.
-func TestWhatMakesAServersFilesLeavesNoSharedMemory(t *testing.T) {
+// TestTheSetupOfAServerLeavesNoSharedMemory checks that a setup that is given up gets no SIGTERM, after
+// which it could make more shared memory unseen.
+func TestTheSetupOfAServerLeavesNoSharedMemory(t *testing.T) {
 	begun := filepath.Join(t.TempDir(), "begun")
 	left := fmt.Sprintf("%scleave-test-%d-late", sharedMemoryFolder, os.Getpid())
 	l := withForeign(t, "sleep")

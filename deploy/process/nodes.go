@@ -16,12 +16,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// network is the hosts that the units of a layout are on, made of this one, each with an
-// address and a network card of its own; nil where the layout names none. Their processes
-// and files are this host's, as those of all other units.
+// network holds the nodes that a layout names. Each is a network namespace of this host with
+// an address of its own; processes and files are this host's. It is nil if the layout names
+// none.
 type network struct {
 	set      *hosts.Set
-	floating int // addresses that were given out
+	floating int // number of addresses that float has returned
 }
 
 // nodesOf returns the nodes that a layout names.
@@ -34,7 +34,7 @@ func nodesOf(layout lab.Layout) (names []string) {
 	return names
 }
 
-// checkNodes says what this host lacks for the nodes of a layout.
+// checkNodes returns an error if this host cannot make the nodes of a layout.
 func checkNodes(layout lab.Layout) error {
 	names := nodesOf(layout)
 	if len(names) == 0 {
@@ -47,7 +47,7 @@ func checkNodes(layout lab.Layout) error {
 	return errors.Join(err, containers.CheckServices(layout.Services, "process and without nodes"))
 }
 
-// makeNetwork makes the hosts that a layout names.
+// makeNetwork makes the nodes that a layout names.
 func makeNetwork(ctx context.Context, label string, layout lab.Layout) (*network, error) {
 	names := nodesOf(layout)
 	if len(names) == 0 {
@@ -60,7 +60,7 @@ func makeNetwork(ctx context.Context, label string, layout lab.Layout) (*network
 	return &network{set: set}, nil
 }
 
-// addressOf returns where units listen that are on a node; none is this host.
+// addressOf returns the address of a node for its units; node is "" for this host.
 func (n *network) addressOf(node string) string {
 	if n == nil {
 		return launch.LoopbackHost
@@ -71,13 +71,13 @@ func (n *network) addressOf(node string) string {
 	return n.set.Here()
 }
 
-// float returns an address that no host has by itself yet.
+// float returns a new address that units on several nodes share. No node has it at first.
 func (n *network) float() string {
 	n.floating++
 	return n.set.Floating(n.floating - 1)
 }
 
-// named is nil where there is no such host.
+// named returns the node of a name; nil if there is none.
 func (n *network) named(node string) *hosts.Host {
 	if n == nil {
 		return nil
@@ -88,6 +88,7 @@ func (n *network) named(node string) *hosts.Host {
 	return nil
 }
 
+// close removes all nodes. n may be nil.
 func (n *network) close() error {
 	if n == nil {
 		return nil
@@ -95,10 +96,10 @@ func (n *network) close() error {
 	return n.set.Close()
 }
 
-// nodeFaults returns what can be done to a host that a layout names.
+// nodeFaults returns the faults that can be done to a node.
 func nodeFaults() []lab.FaultKind { return []lab.FaultKind{lab.FaultCut, lab.FaultKill} }
 
-// nodesToHarm returns the hosts that a layout names, and those that keep its replicated disk.
+// nodesToHarm returns the nodes that a layout names, and those of its replicated disk, with their faults.
 func nodesToHarm(layout lab.Layout) []lab.Node {
 	all := lab.Nodes(nodesOf(layout), nodeFaults()...)
 	if layout.OnReplicatedDisk() {
@@ -107,8 +108,7 @@ func nodesToHarm(layout lab.Layout) []lab.Node {
 	return all
 }
 
-// nodes returns what is done to the hosts that a layout names. Their links, their first processes and the
-// units on them are all that they have.
+// nodes returns how faults of nodes are done. A node consists of its link, its first process and its units.
 func (d *deployment) nodes() fleet.Nodes[*unit] {
 	return fleet.Nodes[*unit]{
 		Faults: nodeFaults(),
@@ -126,7 +126,7 @@ func (d *deployment) nodes() fleet.Nodes[*unit] {
 	}
 }
 
-// seenBy returns the endpoints as a unit has them.
+// seenBy returns the endpoints at which a unit calls the others.
 func (d *deployment) seenBy(spec lab.UnitSpec) map[string]lab.Endpoint {
 	return d.Wanted.SeenBy(spec, d.Endpoints, func(unit string) string { return d.Endpoints[unit].Bind })
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// onNodes returns a lead on this host, as the unit here is, and one unit each on two nodes, which
-// share an address.
+// onNodes returns a lead and the unit here on this host, and one unit on each of two nodes. These two
+// units share an address.
 func onNodes(t *testing.T) lab.Layout {
 	t.Helper()
 	if err := hosts.Missing(); err != nil {
@@ -49,7 +49,7 @@ func onNodes(t *testing.T) lab.Layout {
 	return l
 }
 
-// reached reports whether a unit takes connections.
+// reached reports whether a unit accepts connections.
 func reached(t *testing.T, d lab.Deployment, unit string) bool {
 	t.Helper()
 	endpoint, err := d.Endpoint(unit)
@@ -58,7 +58,7 @@ func reached(t *testing.T, d lab.Deployment, unit string) bool {
 	return err == nil && connection.Close() == nil
 }
 
-// networkOf returns the network that a process is in.
+// networkOf returns the network namespace of a process.
 func networkOf(t *testing.T, pid int) string {
 	t.Helper()
 	name, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns", "net"))
@@ -66,7 +66,7 @@ func networkOf(t *testing.T, pid int) string {
 	return name
 }
 
-// linksOf returns the links of this host into networks that carry a label.
+// linksOf returns the network links of this host that carry a label.
 func linksOf(t *testing.T, label string) (found []string) {
 	t.Helper()
 	all, err := filepath.Glob("/sys/class/net/cleave-*/ifalias")
@@ -79,8 +79,8 @@ func linksOf(t *testing.T, label string) (found []string) {
 	return found
 }
 
-// TestUnitsOnNodes: each node has an address and a network of its own, all units reach each
-// other, and a shared address has the port of those that share it.
+// TestUnitsOnNodes checks that each node has an address and a network namespace of its own, that this host
+// reaches all units, and that a shared address has the port of the units that share it.
 func TestUnitsOnNodes(t *testing.T) {
 	d, _ := deploy(t, onNodes(t))
 	units := d.Units()
@@ -110,13 +110,12 @@ func TestUnitsOnNodes(t *testing.T) {
 	if networkOf(t, units[1].PID) != networkOf(t, os.Getpid()) {
 		t.Error("a unit that names no node is not on this host")
 	}
-	if right, first := d.NodeOf("right"),
-		d.NodeOf(units[1].Name); right != "east" || first != "" {
-		t.Errorf("right is on %q, %s on %q", right, units[1].Name, first)
+	if right, here := d.NodeOf("right"), d.NodeOf("here"); right != "east" || here != "" {
+		t.Errorf("right is on %q, here on %q", right, here)
 	}
 }
 
-// TestANodeIsCutOffAndEnds: with what is on it, and nothing else.
+// TestANodeIsCutOffAndEnds checks that a fault of a node affects its units and no others.
 func TestANodeIsCutOffAndEnds(t *testing.T) {
 	d, _ := deploy(t, onNodes(t))
 	for _, u := range d.Units()[1:] {
@@ -146,8 +145,8 @@ func TestANodeIsCutOffAndEnds(t *testing.T) {
 	}
 }
 
-// TestNodesEndWithTheirConductor: it is killed; no unit, no first process of a host and no
-// link of theirs is left.
+// TestNodesEndWithTheirConductor checks that no unit, network link or folder is left after a kill -9 of the
+// conductor.
 func TestNodesEndWithTheirConductor(t *testing.T) {
 	dir := deploytest.Folder(t)
 	conductor, units := startConductor(t, dir, onNodes(t))
@@ -155,7 +154,7 @@ func TestNodesEndWithTheirConductor(t *testing.T) {
 		t.Error("no link carries the label")
 	}
 	deploytest.Must(t, conductor.Process.Kill())
-	_ = conductor.Wait() // killed: that is how it ends
+	_ = conductor.Wait() // it says that the conductor was killed
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		_, err := os.Stat(dir)
 		left := linksOf(t, deploytest.Label(t))

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// pausePatience is how long processes may take to stop after SIGSTOP: one in the midst
-// of a call to the disk comes out of it first.
+// pausePatience bounds how long processes may take to stop after SIGSTOP: one that waits
+// for a disk stops only afterwards.
 const pausePatience = 10 * time.Second
 
-// Pause implements fleet.Instance: it sees that each process of the unit has stopped.
+// Pause implements fleet.Instance. It returns when each process of the unit has stopped.
 func (u *unit) Pause(context.Context) (proof string, err error) {
 	stopped, err := u.signalUntil(syscall.SIGSTOP, func(p entry) bool { return p.stopped })
 	if err != nil {
@@ -29,8 +29,8 @@ func (u *unit) Resume(context.Context) error {
 	return nil
 }
 
-// signalUntil signals every process of the unit until each is as it shall be, and
-// returns how many there are.
+// signalUntil signals every process of the unit until each is done, and returns their
+// number.
 func (u *unit) signalUntil(signal syscall.Signal, done func(entry) bool) (int, error) {
 	all, waiting, err := signalUntil(u.among, signal, done, pausePatience)
 	switch {
@@ -45,7 +45,7 @@ func (u *unit) signalUntil(signal syscall.Signal, done func(entry) bool) (int, e
 	return len(all), nil
 }
 
-// among returns the unit's processes of those that there are.
+// among returns those of all processes that belong to the unit.
 func (u *unit) among(all []entry) []int {
 	if u.Spec.Foreign {
 		return below(u.command.Process.Pid, all)
@@ -53,9 +53,9 @@ func (u *unit) among(all []entry) []int {
 	return []int{u.command.Process.Pid}
 }
 
-// signalUntil signals the living processes that which names until each is as it shall
-// be, or the time is over. It returns those that there are, and those that are not as they shall be.
-// Those that are made meanwhile need another round.
+// signalUntil signals the living processes that which selects until each is done, or the
+// time is over. It returns their numbers, and those of processes that are not done. It
+// repeats the signal, because processes may start others meanwhile.
 func signalUntil(
 	which func([]entry) []int, signal syscall.Signal, done func(entry) bool, patience time.Duration,
 ) (living, waiting []int, err error) {

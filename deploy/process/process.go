@@ -8,8 +8,8 @@
 // not even a kill -9 of the conductor.
 //
 // A foreign program may start others, daemons too. It runs below a keeper, a
-// process of ours that adopts all orphans and ends them when the conductor says
-// so or is gone; the janitor waits for the keepers.
+// process of ours that adopts all orphans. The keeper ends them when the
+// conductor closes their pipe or dies; the janitor waits for the keepers.
 //
 // Entry points: New, Deployer.Deploy and, for processes of their own, Janitor and
 // Keep.
@@ -39,17 +39,17 @@ import (
 type Deployer struct {
 	programs string   // folder of our unit programs, or the only one
 	janitor  []string // command that runs Janitor on the directory appended to it
-	keeper   []string // command that runs Keep on what is appended to it
+	keeper   []string // command that runs Keep with the arguments appended to it
 	label    string   // value of CLEAVE_RUN
 	grace    time.Duration
 }
 
 var _ lab.Deployer = (*Deployer)(nil)
 
-// New returns a deployer of the unit programs in a folder; where units name none (lab.UnitSpec.Own), programs
+// New returns a deployer of the unit programs in a folder; if units name none (lab.UnitSpec.Own), programs
 // is the path of the one that all of them run. The janitor command is called with a directory as its last
-// argument and must call Janitor; the keeper command is called with what KeeperArguments reads and must
-// call Keep. label marks everything that is started.
+// argument and must call Janitor; the keeper command is called with the arguments that KeeperArguments
+// parses and must call Keep. label marks everything that is started.
 func New(programs string, janitor, keeper []string, label string) *Deployer {
 	return &Deployer{programs: programs, janitor: janitor, keeper: keeper, label: label, grace: stopGrace}
 }
@@ -61,13 +61,13 @@ func (d *Deployer) Name() string { return "process" }
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
 	running, err := d.Join(ctx, layout, dir, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), nil)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir)) // it is there where no janitor has begun
+		return nil, errors.Join(err, os.RemoveAll(dir)) // otherwise the janitor has removed it
 	}
 	return running, nil
 }
 
-// Join is Deploy for a layout that is a part of another: its units come under the
-// same supervisor as those that run elsewhere, whose endpoints are known.
+// Join is Deploy for a part of a layout: its units get the same supervisor as those
+// that run elsewhere, and may call these at the known endpoints.
 func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supervisor *fleet.Supervisor,
 	known map[string]lab.Endpoint) (lab.Deployment, error) {
 	network, err := makeNetwork(ctx, d.label, layout)
@@ -92,7 +92,7 @@ func (d *Deployer) Join(ctx context.Context, layout lab.Layout, dir string, supe
 	return running, nil
 }
 
-// newDeployment has no units yet.
+// newDeployment returns a deployment without units.
 func (d *Deployer) newDeployment(
 	ctx context.Context, layout lab.Layout, group *group, supervisor *fleet.Supervisor,
 ) *deployment {
@@ -101,7 +101,7 @@ func (d *Deployer) newDeployment(
 	}
 	made.Fleet = fleet.New(ctx, supervisor, group.dir, fleet.Platform[*unit]{
 		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0, Keepers: true,
-		AtOnce: 1, // that is fastest: the launcher has one thread
+		AtOnce: 1, // the launcher has one thread, so that more would only wait for each other
 		New:    made.newUnit, AwaitOpen: made.awaitOpen,
 		Reach:   func(unit string) string { return made.Endpoints[unit].Dial },
 		Further: made.bricks, Clear: made.clear,
@@ -111,6 +111,7 @@ func (d *Deployer) newDeployment(
 	return made
 }
 
+// startUnits makes what the units need, and starts them.
 func (d *deployment) startUnits(ctx context.Context, layout lab.Layout) (err error) {
 	if err := d.Furnish(ctx, layout.Units, d.network.addressOf(""), d.network.named); err != nil {
 		return err
@@ -123,22 +124,22 @@ func (d *deployment) startUnits(ctx context.Context, layout lab.Layout) (err err
 	}
 	if d.memory != nil {
 		defer func() {
-			_ = d.memory.Close() // the units have it by then
+			_ = d.memory.Close() // the units have inherited it by then
 			d.memory = nil
 		}()
 	}
 	return d.Begin(ctx, layout.Units, layout.Prepare)
 }
 
-// command returns the command of any unit, whose own addresses must be free.
+// command returns the command of a unit. It fails if another program listens at an address of a foreign unit.
 func (d *deployment) command(u *fleet.Unit) (*exec.Cmd, error) {
 	spec, grace := u.Spec, d.deployer.grace
 	if !spec.Foreign {
 		return d.unitCommand(spec), nil
 	}
 	if spec.Server != nil && !u.Visited {
-		// There is nothing to put in order: a server is ended with its trial, and what makes its files has done
-		// that or is given up. That one dies while it stands still: it cannot leave more shared memory.
+		// A server needs no orderly end: its files go with the trial. Its setup has succeeded or is given up;
+		// killed while it is stopped, it cannot leave more shared memory.
 		grace = 0
 	}
 	command, err := d.keeperCommand(spec, grace)
@@ -162,7 +163,7 @@ func (d *deployment) unitCommand(spec lab.UnitSpec) *exec.Cmd {
 	return command
 }
 
-// programOf returns the file that a unit runs.
+// programOf returns the program of a unit: its own, or a unit program of ours.
 func (d *Deployer) programOf(spec lab.UnitSpec) string {
 	if spec.Program != "" {
 		return spec.Program
@@ -170,7 +171,7 @@ func (d *Deployer) programOf(spec lab.UnitSpec) string {
 	return filepath.Join(d.programs, spec.Own)
 }
 
-// environment returns all that a unit gets.
+// environment returns the complete environment of a unit, as KEY=value.
 func (d *deployment) environment(spec lab.UnitSpec) []string {
 	return fleet.Environment(spec, d.group.label, d.group.dir, d.seenBy(spec))
 }
@@ -183,14 +184,14 @@ type deployment struct {
 	group    *group
 	launcher *launch.Launcher
 	disk     *gluster.Volume // replicated; nil: none
-	memory   *os.File        // that the units share; nil: none, or they have it
+	memory   *os.File        // shared by the units; nil: none, or they have inherited it
 	ports    *launch.Ports
 
 	mu     sync.Mutex
-	limits map[string]*cgroup.Group // by the names of units that have some
+	limits map[string]*cgroup.Group // by the names of units with limits
 }
 
-// clear ends all units, and what was made for them.
+// clear ends all units, and removes what was made for them.
 func (d *deployment) clear() error {
 	all := d.Everything()
 	for _, u := range all {

@@ -16,10 +16,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// patience is how long a test waits for what must happen.
+// patience bounds how long a test waits for an event that must happen.
 const patience = 3 * time.Minute
 
-// deployer starts this test binary as every unit and as the janitor.
+// deployer returns a deployer that runs this test binary as every unit, janitor and keeper.
 func deployer(t *testing.T) *Deployer {
 	t.Helper()
 	own, err := os.Executable()
@@ -27,7 +27,7 @@ func deployer(t *testing.T) *Deployer {
 	return New(own, deploytest.Part("janitor"), deploytest.Part("keeper"), deploytest.Label(t))
 }
 
-// layout returns a lead and three workers that play the given part.
+// layout returns a lead and three workers that play the given parts.
 func layout(leadPart, workerPart string) lab.Layout {
 	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{
 		Name: "core", Role: "core",
@@ -44,6 +44,8 @@ func layout(leadPart, workerPart string) lab.Layout {
 	return l
 }
 
+// deploy deploys a layout and returns its deployment and folder. It checks at the end of the test that
+// nothing is left.
 func deploy(t *testing.T, l lab.Layout) (lab.Deployment, string) {
 	t.Helper()
 	dir := deploytest.Folder(t)
@@ -89,7 +91,7 @@ func TestDeploymentFromStartToReports(t *testing.T) {
 	checkReports(t, d.Units(), reports)
 }
 
-// checkReports looks at what the units, of which the first leads, say of themselves.
+// checkReports checks what the units report of themselves. The first one is the lead.
 func checkReports(t *testing.T, units []lab.Unit, reports []lab.UnitReport) {
 	t.Helper()
 	if len(reports) != 4 {
@@ -110,7 +112,7 @@ func checkReports(t *testing.T, units []lab.Unit, reports []lab.UnitReport) {
 	}
 }
 
-func TestAwaitSaysWhatBecameOfAUnit(t *testing.T) {
+func TestAwaitSaysHowAUnitEnded(t *testing.T) {
 	for name, test := range map[string]struct{ lead, worker, says string }{
 		"worker gives up":   {"wait", "fail", "unit worker-0 failed: no luck today"},
 		"worker is killed":  {"wait", "kill", "unit worker-0 ended: signal: killed"},
@@ -133,7 +135,7 @@ func TestAwaitSaysWhatBecameOfAUnit(t *testing.T) {
 	}
 }
 
-// TestDeployThatFailsLeavesNothing, whether units or the janitor that removes the folder cannot be started.
+// TestDeployThatFailsLeavesNothing checks that no folder is left if units, or the janitor, cannot be started.
 func TestDeployThatFailsLeavesNothing(t *testing.T) {
 	for program, change := range map[string]func(*Deployer){
 		"/nonexistent/cleave-unit": func(d *Deployer) { d.programs = "/nonexistent/cleave-unit" },
@@ -150,14 +152,14 @@ func TestDeployThatFailsLeavesNothing(t *testing.T) {
 func TestNothingSurvivesAConductorKilledWithSignal9(t *testing.T) {
 	dir := deploytest.Folder(t)
 	conductor, units := startConductor(t, dir, layout("wait", "wait"))
-	endsWith(t, conductor, units, dir)
+	killConductor(t, conductor, units, dir)
 }
 
-// endsWith kills a conductor and expects that its units and its folder go.
-func endsWith(t *testing.T, conductor *exec.Cmd, units []lab.Unit, dir string) {
+// killConductor kills a conductor and expects that its units end and its folder is removed.
+func killConductor(t *testing.T, conductor *exec.Cmd, units []lab.Unit, dir string) {
 	t.Helper()
 	deploytest.Must(t, conductor.Process.Kill())
-	_ = conductor.Wait() // killed, as it should be
+	_ = conductor.Wait() // it says that the conductor was killed
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && (anyAlive(units) || exists(dir)); {
 		time.Sleep(5 * time.Millisecond)
 	}

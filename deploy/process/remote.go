@@ -13,17 +13,17 @@ import (
 // leaves it to the conductor to judge their ends.
 type Remote struct{ units *deployment }
 
-// Output is where a remote unit's output goes, and the news of its end.
+// Output receives a remote unit's output, and its end.
 type Output struct {
-	Out io.Writer // what the unit says, or its keeper
-	Log io.Writer // what it writes to its standard error
-	// Ended is called when the unit has ended and all its output was written. Of a foreign unit how is the end
-	// of its keeper, which has told how the program ended.
+	Out io.Writer // for the events of the unit, or of its keeper
+	Log io.Writer // for its standard error
+	// Ended is called when the unit has ended and all its output is written. For a foreign unit how is the error
+	// of its keeper, whose events say how the program ended.
 	Ended func(how error, outOfMemory bool)
 }
 
-// OpenRemote makes ready for the units of a trial, whose private and existing directory is dir. It reserves
-// ports; Stop gives them back, and removes the directory.
+// OpenRemote prepares this host for the units of a trial, whose private and existing directory is dir. It
+// reserves that many ports and returns them; Stop frees them, and removes the directory.
 func (d *Deployer) OpenRemote(dir string, ports int) (*Remote, []int, error) {
 	reserved, err := launch.ReservePorts(ports)
 	if err != nil {
@@ -39,18 +39,18 @@ func (d *Deployer) OpenRemote(dir string, ports int) (*Remote, []int, error) {
 	return &Remote{units}, reserved.Numbers, nil
 }
 
-// Know sets the addresses of all units. It is called before the first start.
+// Know sets the endpoints of all units. It is called before the first Start.
 func (r *Remote) Know(endpoints map[string]lab.Endpoint) { r.units.Endpoints = endpoints }
 
 // Start is a request to start a unit.
 type Start struct {
 	Spec     lab.UnitSpec // with the program's path on this host
-	Further  bool         // it is no first life: the volume stays as it is
-	Prepares bool         // it is a command that runs to its end
-	Visited  bool         // or until a client has visited it
+	Further  bool         // it is not the first life: the volume stays as it is
+	Prepares bool         // it is a command that prepares, and runs to its end
+	Visited  bool         // it prepares until a client has visited it
 }
 
-// Start starts a unit, and returns it with the life that ends it.
+// Start starts a unit. It returns the same life twice: as a Unit, and as the Instance that can be harmed.
 func (r *Remote) Start(asked Start, output Output) (*fleet.Unit, fleet.Instance, error) {
 	d := r.units
 	u := d.newUnit(asked.Spec)
@@ -58,11 +58,11 @@ func (r *Remote) Start(asked Start, output Output) (*fleet.Unit, fleet.Instance,
 	if err := u.Start(context.Background()); err != nil {
 		return nil, nil, err
 	}
-	u.Prepares = true // its conductor judges its end; here Stop waits for it
+	u.Prepares = true // keeps the fleet here from judging its end, which the conductor does; Stop waits for it
 	d.Add(u)
 	return u.Unit, u, nil
 }
 
-// Stop ends all units and removes the directory. It fails if anything is left. Output must not block any
-// more.
+// Stop ends all units and removes the directory. It fails if anything is left. Writers of Output must not
+// block from now on.
 func (r *Remote) Stop() error { return r.units.Stop() }

@@ -13,12 +13,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// listenPatience is how long a unit that was started again may take until it
+// listenPatience bounds how long a unit that was started again may take until it
 // listens.
 const listenPatience = 60 * time.Second
 
-// Can implements lab.Deployer. All processes of a host share its network, so none can
-// be cut off alone; a host can.
+// Can implements lab.Deployer. All processes of a node share its network, so a unit
+// cannot be cut off alone, only a node.
 func (d *Deployer) Can() lab.Capabilities {
 	return lab.Capabilities{
 		Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill},
@@ -26,7 +26,7 @@ func (d *Deployer) Can() lab.Capabilities {
 	}
 }
 
-// isBrick reports whether the target of a fault is what keeps a copy of the replicated disk.
+// isBrick reports whether the target of a fault is a server of the replicated disk.
 func (d *deployment) isBrick(f lab.Fault) bool {
 	return d.disk != nil && slices.Contains(gluster.Bricks(), f.Target)
 }
@@ -47,8 +47,8 @@ func (d *deployment) Heal(ctx context.Context, f lab.Fault) error {
 	return d.Fleet.Heal(ctx, f)
 }
 
-// Kill implements fleet.Instance. A unit of our own is one process; of a foreign one its keeper ends when
-// none is left.
+// Kill implements fleet.Instance. A unit of our own is one process. A foreign unit has ended when its
+// keeper has, which ends when none of its processes is left.
 func (u *unit) Kill(context.Context) (proof string, err error) {
 	killed, err := u.pids()
 	if err != nil {
@@ -65,12 +65,13 @@ func (u *unit) Kill(context.Context) (proof string, err error) {
 				return "", fmt.Errorf("kill unit %s: processes %v still run", u.Spec.Name, left)
 			}
 			return fmt.Sprintf("%d processes, of which none is left", len(killed)), u.Unkept
-		case <-time.After(fleet.Pause(begun, firstWait, longestWait)): // those that fork need another round
+		case <-time.After(fleet.Pause(begun, firstWait, longestWait)): // again, for processes that have forked
 		}
 	}
 	return "", fmt.Errorf("unit %s does not end after kill -9", u.Spec.Name)
 }
 
+// gone reports whether no process has the number.
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 // kill sends SIGKILL to the unit's processes.
@@ -84,12 +85,12 @@ func (u *unit) kill() error {
 	}
 	pids, err := u.pids()
 	for _, pid := range pids {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // the same
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended, too
 	}
 	return err
 }
 
-// pids returns the processes that the unit consists of.
+// pids returns the numbers of the unit's processes.
 func (u *unit) pids() ([]int, error) {
 	if !u.Spec.Foreign {
 		return u.among(nil), nil
@@ -98,12 +99,13 @@ func (u *unit) pids() ([]int, error) {
 	return u.among(all), err
 }
 
-// awaitOpen waits until any process of the unit listens, and until a unit on a host of its own is reached
-// there.
+// awaitOpen waits until any process of the unit listens, and until a unit on a node is reached there.
 func (d *deployment) awaitOpen(ctx context.Context, u *unit) error {
-	err, host := u.awaitListening(ctx), d.network.named(u.Spec.Node)
-	if err != nil || host == nil || !u.Spec.Listens {
+	if err := u.awaitListening(ctx); err != nil {
 		return err
+	}
+	if d.network.named(u.Spec.Node) == nil || !u.Spec.Listens {
+		return nil
 	}
 	return u.AwaitListening(ctx, d.Endpoints[u.Spec.Name].Bind, listenPatience)
 }

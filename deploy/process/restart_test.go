@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// withUnit returns a lead that has nothing to do and a unit that plays a part.
+// withUnit returns a layout of a lead without a job and the unit shop, which plays a part.
 func withUnit(part string) lab.Layout {
 	return lab.Layout{Lead: "core", Units: []lab.UnitSpec{
 		{Name: "core", Runnable: lab.Runnable{Args: []string{"unit", "brief"}}},
@@ -27,8 +27,8 @@ func withUnit(part string) lab.Layout {
 	}}
 }
 
-// killed kills the unit shop.
-func killed(t *testing.T, d lab.Deployment) {
+// killShop kills the unit shop, and checks that its process is gone.
+func killShop(t *testing.T, d lab.Deployment) {
 	t.Helper()
 	before := d.Units()[1]
 	deploytest.Must(t, kill(d, "shop"))
@@ -37,13 +37,13 @@ func killed(t *testing.T, d lab.Deployment) {
 	}
 }
 
-// again starts the unit shop again.
-func again(t *testing.T, d lab.Deployment) {
+// restartShop starts the unit shop again.
+func restartShop(t *testing.T, d lab.Deployment) {
 	t.Helper()
 	deploytest.Must(t, d.Heal(deploytest.Within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}))
 }
 
-// awaitListener waits until a process listens, by the same means as the deployer.
+// awaitListener waits until a process listens, as the deployer sees it.
 func awaitListener(t *testing.T, pid int) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); !listens(pid); time.Sleep(2 * time.Millisecond) {
@@ -62,8 +62,8 @@ func TestARestartedUnitHasItsAddress(t *testing.T) {
 	client, err := net.Dial("tcp", want) // a connection that the kill breaks must not keep the port
 	deploytest.Must(t, err)
 	defer func() { _ = client.Close() }()
-	killed(t, d)
-	again(t, d)
+	killShop(t, d)
+	restartShop(t, d)
 	second, err := net.Dial("tcp", want)
 	if err != nil {
 		t.Fatalf("it is started again and does not listen where it did: %v", err)
@@ -71,7 +71,8 @@ func TestARestartedUnitHasItsAddress(t *testing.T) {
 	_ = second.Close()
 }
 
-// TestKillEndsAllOfAForeignUnit: daemons too; started again, it has new ones, which Stop ends.
+// TestKillEndsAllOfAForeignUnit checks that Kill ends its daemons, too, and that Stop ends those of its
+// next life.
 func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "daemons")
 	l := withForeign(t, "daemons", path)
@@ -82,11 +83,11 @@ func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 	}
 	first := daemonIDs(t, path)
 	deploytest.Must(t, os.Remove(path))
-	killed(t, d)
+	killShop(t, d)
 	if anyAlive(first) {
 		t.Errorf("of %v some still run", first)
 	}
-	again(t, d)
+	restartShop(t, d)
 	second := daemonIDs(t, path)
 	if err := d.(*deployment).Failure(); err != nil {
 		t.Errorf("the trial has failed: %v", err)
@@ -99,39 +100,40 @@ func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 	d, _ := deploy(t, withUnit("listener"))
 	awaitListener(t, d.Units()[1].PID)
-	killed(t, d)
-	again(t, d)
+	killShop(t, d)
+	restartShop(t, d)
 	if _, err := d.Await(deploytest.Within(t), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
 	deploytest.Must(t, syscall.Kill(d.Units()[1].PID, syscall.SIGKILL))
 	if _, err := d.Await(deploytest.Within(t), lab.EventFinished); err == nil ||
 		!strings.Contains(err.Error(), "unit shop ended: signal: killed") {
-		t.Errorf("Await: %v, want the death that nobody planned", err)
+		t.Errorf("Await: %v, want the unexpected end", err)
 	}
 }
 
-func kill(parts lab.Harmer, unit string) error {
-	_, err := parts.Harm(context.Background(), lab.Fault{Target: unit, Kind: lab.FaultKill})
+// kill does the fault kill to a unit.
+func kill(d lab.Harmer, unit string) error {
+	_, err := d.Harm(context.Background(), lab.Fault{Target: unit, Kind: lab.FaultKill})
 	return err
 }
 
-// TestAUnitThatCannotBeStartedAgain says why.
+// TestAUnitThatCannotBeStartedAgain checks that the error of Heal has the unit's message.
 func TestAUnitThatCannotBeStartedAgain(t *testing.T) {
 	d, _ := deploy(t, withUnit("once"))
 	awaitListener(t, d.Units()[1].PID)
-	killed(t, d)
+	killShop(t, d)
 	err := d.Heal(deploytest.Within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill})
 	deploytest.Says(t, err, "worn out")
 }
 
-// TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9: a second life is
-// tied to the conductor as the first was.
+// TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9 checks that a second
+// life ends with the conductor, too.
 func TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9(t *testing.T) {
 	dir := deploytest.Folder(t)
 	l := withUnit("socket")
-	l.Units[1].Name, l.Units[1].Volume = restarted, "s" // a socket's path may have 107 bytes
+	l.Units[1].Name, l.Units[1].Volume = restarted, "s" // short: a socket's path may have 107 bytes
 	l.Units[0], l.Units[1] = l.Units[1], l.Units[0]
 	conductor, units := startConductor(t, dir, l)
-	endsWith(t, conductor, units, dir)
+	killConductor(t, conductor, units, dir)
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// unit is one process.
+// unit is one life of a unit: its process, or the keeper of a foreign program.
 type unit struct {
 	*fleet.Unit
 	deployment *deployment
 	command    *exec.Cmd
-	commands   io.Closer     // nil until it is started
+	commands   io.Closer     // standard input of the process; nil before the start
 	limits     *cgroup.Group // nil: none
-	output     *Output       // for a conductor on another host; nil: the supervisor gets it
+	output     *Output       // of a remote unit; nil: the supervisor reads the output
 }
 
 func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
@@ -37,6 +37,7 @@ func (u *unit) Start(context.Context) error {
 	return err
 }
 
+// begin makes the unit's volume and command, and starts it.
 func (u *unit) begin() (err error) {
 	d := u.deployment
 	if !u.Further {
@@ -53,7 +54,8 @@ func (u *unit) begin() (err error) {
 	return nil
 }
 
-// End implements fleet.Instance. It is the keeper's signal; a unit of our own has no conductor any more.
+// End implements fleet.Instance. It closes the standard input: a keeper then ends its program, and a unit
+// of our own, which has lost its conductor, ends itself.
 func (u *unit) End(context.Context) error {
 	if u.commands == nil {
 		return nil // it was not started
@@ -61,8 +63,8 @@ func (u *unit) End(context.Context) error {
 	return u.commands.Close()
 }
 
-// launch starts a process and begins to listen to it: a unit of our own in the
-// group, or the keeper of a foreign one beside it.
+// launch starts a process and begins to read its events. A unit of our own is in the
+// janitor's process group; the keeper of a foreign one has a session of its own.
 func (d *deployment) launch(u *unit) error {
 	command := u.command
 	command.Stderr = u.Log
@@ -101,17 +103,17 @@ func (d *deployment) launch(u *unit) error {
 	go d.listen(u, events)
 	if limits != nil {
 		if err := limits.Add(u.PID); err != nil {
-			_ = commands.Close() // a keeper starts nothing; a unit of ours ends with its group
+			_ = commands.Close() // a keeper then starts no program; a unit of ours ends with its group
 			return err
 		}
 	}
 	if u.Spec.Foreign {
-		_, _ = commands.Write([]byte("\n")) // a keeper that has ended is heard of by its exit
+		_, _ = commands.Write([]byte("\n")) // tells it to start; listen reports a keeper that has ended
 	}
 	return nil
 }
 
-// limitsOf returns the control group of a unit that has limits; it keeps it over restarts.
+// limitsOf returns the control group of a unit, the same for all its lives; nil if it has no limits.
 func (d *deployment) limitsOf(spec lab.UnitSpec) (limits *cgroup.Group, err error) {
 	if spec.Limits == (lab.Limits{}) {
 		return nil, nil
@@ -125,7 +127,7 @@ func (d *deployment) limitsOf(spec lab.UnitSpec) (limits *cgroup.Group, err erro
 	return d.limits[spec.Name], err
 }
 
-// listen hears the unit until it closes its output, then reaps it.
+// listen handles the events of the unit until it closes its output, waits for its end, and judges that.
 func (d *deployment) listen(u *unit, events io.Reader) {
 	defer close(u.Ended)
 	if u.output != nil {

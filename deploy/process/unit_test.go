@@ -20,7 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestMain lets the test binary play units, janitors and conductors.
+// TestMain lets the test binary play units, janitors, keepers, conductors and foreign programs.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 3 {
 		os.Exit(m.Run())
@@ -44,13 +44,14 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// seen lists what a unit reports of itself.
+// seen is what a unit reports of itself.
 type seen struct {
 	PID       int
-	Variables int
-	Memory    uint32
+	Variables int    // number of environment variables
+	Memory    uint32 // number of workers that have written to the shared memory
 }
 
+// look returns the report of this unit, without Memory.
 func look() seen { return seen{PID: os.Getpid(), Variables: len(os.Environ())} }
 
 func tell(event lab.Event) { must(say(os.Stdout, event)) }
@@ -103,7 +104,7 @@ func playUnit(part string) {
 	}
 }
 
-// playListener listens until it is told to stop, and reports.
+// playListener listens until the command to stop, and reports.
 func playListener(network, address string) {
 	if network == "unix" {
 		_ = os.Remove(address) // of a former life
@@ -117,7 +118,7 @@ func playListener(network, address string) {
 	}
 }
 
-// counter returns a number in the memory that all units share, if there is any.
+// counter returns a number in the memory that all units share, or one of its own if there is none.
 func counter() *atomic.Uint32 {
 	memory, err := syscall.Mmap(3, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {
@@ -152,10 +153,11 @@ func playWorker() {
 	report(look())
 }
 
-// restarted is the name of a first unit that playConductor kills and starts again.
+// restarted is a unit that playConductor kills and starts again if it is the first of the layout.
 const restarted = "restarted"
 
-// playConductor deploys the units of a layout, given as JSON, tells about them and waits to be killed.
+// playConductor deploys a layout, which text has as JSON, writes its units to standard output, and waits to
+// be killed.
 func playConductor(dir, text, label string) {
 	own, err := os.Executable()
 	must(err)
@@ -172,7 +174,7 @@ func playConductor(dir, text, label string) {
 	time.Sleep(time.Hour)
 }
 
-// startConductor runs playConductor in a process of its own.
+// startConductor runs playConductor in a process of its own, and returns it and its units once they run.
 func startConductor(t *testing.T, dir string, layout lab.Layout) (*exec.Cmd, []lab.Unit) {
 	t.Helper()
 	text, err := json.Marshal(layout)

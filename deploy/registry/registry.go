@@ -29,7 +29,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/engine"
 )
 
-// Variable says where images for clusters of the user's go: HOST/PATH.
+// Variable is the environment variable with the destination of images for users' clusters: HOST/PATH.
 const Variable = "CLEAVE_REGISTRY"
 
 // Repository is the destination of images: a registry, and a path in it that their names begin with.
@@ -37,12 +37,12 @@ type Repository struct {
 	host, path string
 	scheme     string
 	http       *http.Client
-	login      string // for basic authentication, in base64; empty: nobody in particular
+	login      string // "user:password" in base64; "": anonymous
 	client     *auth.Client
 }
 
-// Parse reads HOST[:PORT]/PATH, as names of images have it. A registry on loopback, or one
-// after http://, is spoken to without TLS. Who logs in, the file of `docker login` says.
+// Parse returns the repository at HOST[:PORT]/PATH, with the login that `docker login` has
+// saved. It uses no TLS for a registry on loopback, or one after http://.
 func Parse(text string) (*Repository, error) {
 	scheme, rest, hasScheme := strings.Cut(text, "://")
 	if !hasScheme {
@@ -75,8 +75,8 @@ func Parse(text string) (*Repository, error) {
 	return r, err
 }
 
-// secured keeps what a registry with TLS is sent from going anywhere in clear: where it asks for the login,
-// sends uploads to, or redirects to, it says itself.
+// secured refuses requests without TLS. A registry with TLS may name other addresses, for the login,
+// uploads or redirections, and the login must not go there in clear text.
 type secured struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -91,11 +91,12 @@ func (s secured) RoundTrip(request *http.Request) (*http.Response, error) {
 // patience bounds one call, which may send an image.
 const patience = 5 * time.Minute
 
-// loginOf returns what `docker login` has left for a host.
+// loginOf returns the login that `docker login` has saved for a host, "user:password" in base64; "" if
+// there is none.
 func loginOf(host string) (string, error) {
 	folder, err := engine.Settings()
 	if err != nil {
-		return "", nil // then there is none
+		return "", nil // without a home there is none
 	}
 	path := filepath.Join(folder, "config.json")
 	text, err := os.ReadFile(path)
@@ -115,15 +116,17 @@ func loginOf(host string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read who logs in to the registry: %w", err)
 	}
-	entry, there := config.Auths[host]
-	if there && entry.Auth == "" && (config.Store != "" || config.Helpers[host] != "") {
+	entry, listed := config.Auths[host]
+	// `docker login` lists a host whose login is in the store. Helpers of clouds are named without one.
+	if entry.Auth == "" && (listed && config.Store != "" || config.Helpers[host] != "") {
 		return "", fmt.Errorf("the login of %s is kept by a helper of Docker's (%s), which is not asked: "+
 			"log in with a DOCKER_CONFIG of its own that names none", host, path)
 	}
 	return entry.Auth, nil
 }
 
-// Login returns what nodes need to pull what we push, as a file of `docker login`; nil: nothing.
+// Login returns the login with which nodes pull the images, as a file of `docker login`; nil if they need
+// none.
 func (r *Repository) Login() []byte {
 	if r.login == "" {
 		return nil
@@ -133,8 +136,8 @@ func (r *Repository) Login() []byte {
 	return text
 }
 
-// Identity returns what a manager of a swarm wants to see to let its nodes pull what we push, as JSON
-// in base64; "": nothing.
+// Identity returns the login with which nodes pull the images, in the form that a manager of a swarm wants,
+// JSON in base64; "" if they need none.
 func (r *Repository) Identity() string {
 	name, password, is := r.account()
 	if !is {
@@ -145,7 +148,7 @@ func (r *Repository) Identity() string {
 	return base64.URLEncoding.EncodeToString(text)
 }
 
-// account returns who logs in.
+// account returns the user and password of the login, and whether there is one.
 func (r *Repository) account() (name, password string, is bool) {
 	plain, err := base64.StdEncoding.DecodeString(r.login)
 	if err != nil {
@@ -154,15 +157,15 @@ func (r *Repository) account() (name, password string, is bool) {
 	return strings.Cut(string(plain), ":")
 }
 
-// Image is one of a single layer.
+// Image is an image with a single layer.
 type Image struct {
 	Name   string // below the repository's path
 	Config []byte // the image's configuration, as JSON
 	Layer  []byte // its root file system, as an archive (tar)
 }
 
-// Push puts the image there, unless it is, and returns the name by which nodes pull it. The
-// name has the image's digest: what somebody else puts there later is not pulled for it.
+// Push puts the image into the registry, unless it is there, and returns the name by which nodes
+// pull it. The name has the image's digest, so that nodes never pull another image instead.
 func (r *Repository) Push(ctx context.Context, image Image) (name string, err error) {
 	path := r.path + "/" + image.Name
 	to, err := remote.NewRepository(r.host + "/" + path)
@@ -183,17 +186,18 @@ func (r *Repository) Push(ctx context.Context, image Image) (name string, err er
 	}
 	whole := content.NewDescriptorFromBytes(oci.MediaTypeImageManifest, manifest)
 	name = r.host + "/" + path + "@" + whole.Digest.String()
-	ctx = auth.AppendRepositoryScope(ctx, to.Reference, auth.ActionPull, auth.ActionPush) // one token for all
-	there, err := to.Exists(ctx, whole)
+	// one token for all requests
+	ctx = auth.AppendRepositoryScope(ctx, to.Reference, auth.ActionPull, auth.ActionPush)
+	isPushed, err := to.Exists(ctx, whole)
 	for _, blob := range []struct {
 		oci.Descriptor
 		data []byte
 	}{{packed, layer}, {config, image.Config}, {whole, manifest}} {
-		if err != nil || there {
+		if err != nil || isPushed {
 			break
 		}
-		var known bool
-		if known, err = to.Exists(ctx, blob.Descriptor); err == nil && !known {
+		var exists bool
+		if exists, err = to.Exists(ctx, blob.Descriptor); err == nil && !exists {
 			err = to.Push(ctx, blob.Descriptor, bytes.NewReader(blob.data))
 		}
 	}
@@ -203,15 +207,16 @@ func (r *Repository) Push(ctx context.Context, image Image) (name string, err er
 	return name, nil
 }
 
+// compress returns data compressed by gzip.
 func compress(data []byte) ([]byte, error) {
 	var into bytes.Buffer
-	writer, _ := gzip.NewWriterLevel(&into, gzip.BestSpeed) // there is this level
+	writer, _ := gzip.NewWriterLevel(&into, gzip.BestSpeed) // the level is valid
 	_, err := writer.Write(data)
 	err = errors.Join(err, writer.Close())
 	return into.Bytes(), err
 }
 
-// advice says what to do about an error, as its end.
+// advice returns what to do about an error of the registry, as a suffix of its message.
 func (r *Repository) advice(err error) string {
 	var refused *errcode.ErrorResponse
 	status := 0

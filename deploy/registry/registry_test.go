@@ -38,7 +38,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// logIn leaves what `docker login` does.
+// logIn writes a file as `docker login` does, and makes it the one in use.
 func logIn(t *testing.T, text string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,11 +46,11 @@ func logIn(t *testing.T, text string) {
 	deploytest.Must(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600))
 }
 
-// TestPush puts an image into registries that let anybody in, or want a login, or a token
-// for one; the second time nothing is sent. Long because the registry is in it.
+// TestPush puts an image into registries that want no login, a login, or a token for it, and
+// checks that nothing is sent the second time. Long because the registry is in it.
 func TestPush(t *testing.T) {
 	login := base64.StdEncoding.EncodeToString([]byte("me:secret"))
-	for name, wants := range map[string]string{"nobody": "", "a login": "Basic", "a token": "Bearer"} {
+	for name, wants := range map[string]string{"no login": "", "a login": "Basic", "a token": "Bearer"} {
 		t.Run(name, func(t *testing.T) {
 			kept := &registrytest.Registry{}
 			var server *httptest.Server
@@ -114,7 +114,7 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// TestLayersArePackedWhole: a node does not take a layer whose end is missing.
+// TestLayersArePackedWhole checks that a compressed layer has its end, without which nodes refuse it.
 func TestLayersArePackedWhole(t *testing.T) {
 	packed, err := compress([]byte("layer"))
 	deploytest.Must(t, err)
@@ -125,7 +125,7 @@ func TestLayersArePackedWhole(t *testing.T) {
 	}
 }
 
-func TestRegistriesThatDoNotTakeIt(t *testing.T) {
+func TestRegistriesThatRefuse(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	codes := map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -153,12 +153,20 @@ func TestRegistriesThatDoNotTakeIt(t *testing.T) {
 }
 
 func TestLoginsOfHelpersAreRefused(t *testing.T) {
-	logIn(t, `{"auths":{"registry.example.org":{}},"credsStore":"desktop"}`)
-	_, err := Parse("registry.example.org/team")
-	deploytest.Says(t, err, "helper")
+	for _, text := range []string{
+		`{"auths":{"registry.example.org":{}},"credsStore":"desktop"}`,
+		`{"credHelpers":{"registry.example.org":"cloud"}}`,
+	} {
+		logIn(t, text)
+		_, err := Parse("registry.example.org/team")
+		deploytest.Says(t, err, "helper")
+	}
+	logIn(t, `{"credsStore":"desktop","credHelpers":{"another.example.org":"cloud"}}`)
+	_, err := Parse("registry.example.org/team") // needs no login, as far as Docker knows
+	deploytest.NoError(t, err)
 }
 
-// TestNothingInClear: the login of a registry with TLS goes nowhere without it.
+// TestNothingInClear checks that the login of a registry with TLS is sent nowhere without TLS.
 func TestNothingInClear(t *testing.T) {
 	asked := make(chan string, 10)
 	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,6 +1,6 @@
 // Package volume makes folders of units that can become full: each is a file system of its
-// own in memory (tmpfs), whose size is set to what is in it and back again. Nothing of that
-// touches other units or the host's disk.
+// own in memory (tmpfs). It becomes full when its size is set to that of its content. That
+// affects neither other units nor the host's disk.
 //
 // Entry points: Prepare, Fill, Drain; UnmountBelow before a folder is removed.
 package volume
@@ -23,15 +23,16 @@ import (
 const (
 	// kind is the file system of volumes.
 	kind = "tmpfs"
-	// size is how much goes into one that is not full, in bytes; memory is taken as it
-	// is used.
+	// size is the size of a volume that is not filled, in bytes; tmpfs takes memory only
+	// for its content.
 	size = 4 << 30
-	// fillAttempts: a unit that writes meanwhile takes what was just counted as used.
+	// fillAttempts bounds the attempts to fill a volume. One fails if the unit writes
+	// between the look at the used space and the change of the size.
 	fillAttempts = 100
 )
 
-// Prepare makes the volumes of those units whose volume shall become full. folder returns the folder of a
-// unit, and show makes it visible to hosts with mounts of their own.
+// Prepare makes the volumes of units that have the fault fill. folder returns the folder of a unit, and
+// show makes it visible to hosts with mounts of their own.
 func Prepare(
 	units []lab.UnitSpec, folder func(lab.UnitSpec) string, show ...func(folder string) error,
 ) error {
@@ -42,9 +43,9 @@ func Prepare(
 			continue
 		}
 		err := mount(at)
-		for _, tell := range show {
+		for _, showTo := range show {
 			if err == nil {
-				err = tell(at)
+				err = showTo(at)
 			}
 		}
 		if err != nil {
@@ -55,7 +56,7 @@ func Prepare(
 	return nil
 }
 
-// mount makes a folder, as a file system of its own.
+// mount makes a folder and mounts a file system of its own there.
 func mount(folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
@@ -66,11 +67,10 @@ func mount(folder string) error {
 	return nil
 }
 
-// options set a volume's size.
+// options returns the mount options for a volume of a size.
 func options(bytes uint64) string { return fmt.Sprintf("size=%d,mode=0700", bytes) }
 
-// CheckFaults refuses units that are to have the fault of a full volume where this process
-// cannot mount one.
+// CheckFaults refuses units that have the fault fill if this process may not mount volumes.
 func CheckFaults(units []lab.UnitSpec) error {
 	for _, spec := range units {
 		if slices.Contains(spec.Faults, lab.FaultFill) && os.Geteuid() != 0 {
@@ -81,7 +81,7 @@ func CheckFaults(units []lab.UnitSpec) error {
 	return nil
 }
 
-// Fill makes the volume as small as its content. The proof is that nothing more can be written.
+// Fill makes the volume as small as its content. The proof is that the kernel refuses to write more.
 func Fill(folder string) (proof string, err error) {
 	if mounted, err := below(folder); err != nil || !slices.Contains(mounted, folder) {
 		return "", errors.Join(fmt.Errorf("the folder %s is no volume of its own: nobody said before the trial "+
@@ -98,10 +98,10 @@ func Fill(folder string) (proof string, err error) {
 			return "", fmt.Errorf("look at the volume %s: %w", folder, err)
 		}
 		used := (now.Blocks - now.Bfree) * uint64(now.Bsize)
-		// size=0 would be no limit.
+		// An empty volume gets one block: size=0 would be no limit.
 		err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV,
 			options(max(used, uint64(now.Bsize))))
-		if err != nil && !errors.Is(err, unix.EINVAL) { // more is used by now
+		if err != nil && !errors.Is(err, unix.EINVAL) { // EINVAL: more is used by now
 			return "", fmt.Errorf("fill the volume %s: %w", folder, err)
 		}
 		refused := tryToWrite(root, 2*now.Bsize)
@@ -116,8 +116,8 @@ func Fill(folder string) (proof string, err error) {
 	return "", fmt.Errorf("the volume %s did not become full in %d attempts", folder, fillAttempts)
 }
 
-// tryToWrite writes a file of so many bytes, and removes it. The unit owns the folder and may have put
-// anything there: the name is a new one, is not followed where it is a link, and does not leave the folder.
+// tryToWrite writes a file of so many bytes, and removes it. The unit owns the folder and may have put links
+// there, so the name is random, must be new, and stays in the folder.
 func tryToWrite(root *os.Root, bytes int64) error {
 	name := "cleave-probe-" + rand.Text()
 	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -128,7 +128,7 @@ func tryToWrite(root *os.Root, bytes int64) error {
 	return errors.Join(err, file.Close(), root.Remove(name))
 }
 
-// Drain gives the volume room again.
+// Drain gives a filled volume its size back.
 func Drain(folder string) error {
 	if err := unix.Mount("", folder, "", unix.MS_REMOUNT|unix.MS_NOSUID|unix.MS_NODEV,
 		options(size)); err != nil {
@@ -146,8 +146,8 @@ func UnmountBelow(folder string) error {
 	return err
 }
 
-// unmount unmounts a point. It aborts requests to a file system whose process was killed: else one of the
-// kernel's for a page would wait for ever.
+// unmount unmounts a mount point. It aborts requests to a file system whose server process was killed, for
+// which the kernel would wait for ever.
 func unmount(point string) error {
 	if err := unix.Unmount(point, unix.MNT_DETACH|unix.MNT_FORCE|unix.UMOUNT_NOFOLLOW); err != nil {
 		return fmt.Errorf("unmount %s: %w: type: umount -l %s", point, err, point)
@@ -155,7 +155,7 @@ func unmount(point string) error {
 	return nil
 }
 
-// below returns the points at and in a folder at which something is mounted.
+// below returns the mount points at and in a folder.
 func below(folder string) ([]string, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -165,7 +165,8 @@ func below(folder string) ([]string, error) {
 	return pointsBelow(file, folder)
 }
 
-// pointsBelow reads proc_pid_mountinfo(5), in which blanks and the like are octal.
+// pointsBelow returns the mount points at and in a folder from proc_pid_mountinfo(5), which has blanks and
+// backslashes as octal numbers.
 func pointsBelow(mountinfo io.Reader, folder string) ([]string, error) {
 	plain := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	var points []string

@@ -14,6 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// TestFilledAndDrained checks that a filled volume refuses more, that a drained one accepts more and keeps
+// its content, and that Fill follows no link that a unit has made.
 func TestFilledAndDrained(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a volume: run the tests as root")
@@ -27,7 +29,7 @@ func TestFilledAndDrained(t *testing.T) {
 	deploytest.Must(t, Prepare(units, of))
 	t.Cleanup(func() { _ = UnmountBelow(dir) })
 	stock, kept := of(units[1]), filepath.Join(of(units[1]), "kept")
-	more := func() error { return os.WriteFile(filepath.Join(stock, "more"), make([]byte, 1<<20), 0o600) }
+	writeMore := func() error { return os.WriteFile(filepath.Join(stock, "more"), make([]byte, 1<<20), 0o600) }
 	deploytest.Must(t, os.WriteFile(kept, []byte("flour"), 0o600))
 	outside := filepath.Join(t.TempDir(), "outside")
 	deploytest.Must(t, os.WriteFile(outside, []byte("of the host"), 0o600))
@@ -41,18 +43,18 @@ func TestFilledAndDrained(t *testing.T) {
 	if err != nil || !strings.Contains(proof, "no space left") {
 		t.Fatalf("Fill: %q, %v", proof, err)
 	}
-	if err := more(); !errors.Is(err, unix.ENOSPC) {
+	if err := writeMore(); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("a full volume takes more: %v", err)
 	}
 	deploytest.Must(t, Drain(stock))
-	if err := more(); err != nil {
+	if err := writeMore(); err != nil {
 		t.Errorf("a drained volume takes nothing: %v", err)
 	}
 	if text, err := os.ReadFile(kept); err != nil || string(text) != "flour" {
 		t.Errorf("what was in it is %q (%v)", text, err)
 	}
 	if err := os.RemoveAll(dir); err == nil {
-		t.Error("a volume was removed that is still mounted: what UnmountBelow is for")
+		t.Error("a volume was removed while it was mounted: UnmountBelow is not needed")
 	}
 	deploytest.NoError(t, errors.Join(UnmountBelow(dir), os.RemoveAll(dir)))
 }

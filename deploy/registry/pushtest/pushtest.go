@@ -17,8 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/deploy/registry"
 )
 
-// Push puts an image that runs a program, linked statically, into a registry as the user's, and returns its
-// name there.
+// Push makes an image that runs the program at a path, which must be linked statically, puts it into the
+// registry at a place (see registry.Parse), and returns its name there.
 func Push(t *testing.T, place, path string) string {
 	t.Helper()
 	program, err := os.ReadFile(path)

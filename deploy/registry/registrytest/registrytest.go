@@ -17,9 +17,9 @@ import (
 // value is empty.
 type Registry struct {
 	mu     sync.Mutex
-	kept   map[string][]byte // by path and digest
-	types  map[string]string
-	Pushed int // manifests, until now
+	kept   map[string][]byte // blobs and manifests, by path and digest
+	types  map[string]string // their content types
+	Pushed int               // number of manifests until now
 }
 
 // ServeHTTP implements http.Handler.
