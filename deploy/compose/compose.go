@@ -2,12 +2,12 @@
 // docker-compose, whichever this host has. Units that are no containers, such as the load
 // generator, run as processes beside them.
 //
-// The compose file says how its services start, and in which order; from then on each of their
-// containers is a unit as any other, which is supervised, metered and has faults.
+// The compose command starts the services, in the order of the file. From then on each of their
+// containers is a unit like any other, which is supervised and metered and can have faults.
 //
 // Everything that it makes carries the label cleave.run and lies in networks of
-// 198.18.0.0/15, a range for benchmarks that nobody routes (RFC 2544). What a
-// killed conductor leaves behind, package leftovers finds by that label.
+// 198.19.0.0/16, a range for benchmarks that is not routed (RFC 2544). Package
+// leftovers finds the objects of a killed conductor by that label.
 //
 // Entry points: New, Deployer.Deploy.
 package compose
@@ -33,8 +33,8 @@ type Deployer struct {
 
 var _ lab.Deployer = (*Deployer)(nil)
 
-// New returns a deployer that hands what is no container to processes. label marks
-// everything that is made.
+// New returns a deployer that runs units that are not containers with processes. label
+// marks everything that is made.
 func New(processes *process.Deployer, label string) *Deployer {
 	return &Deployer{processes: processes, label: label}
 }
@@ -42,7 +42,7 @@ func New(processes *process.Deployer, label string) *Deployer {
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return "compose" }
 
-// Preflight implements lab.Deployer: it says what is missing for containers.
+// Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	services, rest := part(layout)
 	_, err := findTool(ctx)
@@ -88,7 +88,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 		if err := running.project.up(ctx); err != nil {
 			return err
 		}
-		return running.takeIn(ctx)
+		return running.adopt(ctx)
 	}
 	if err := running.Launch(ctx, fleet.Parts{Rest: rest}, open, d.processes, nil); err != nil {
 		return nil, err
@@ -96,16 +96,16 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	return running, nil
 }
 
-// Missing says what this host lacks for compose files; nil: nothing.
+// Missing returns an error that names what this host lacks for compose files, or nil.
 func Missing() error {
 	_, err := findTool(context.Background())
 	return err
 }
 
-// toolPatience limits a question to the docker program about its version and its daemon.
+// toolPatience bounds a question to the docker program about its version and its daemon.
 const toolPatience = 10 * time.Second
 
-// findTool finds the compose command, and a Docker daemon behind it.
+// findTool returns the compose command. It fails if there is none, or no Docker daemon answers.
 func findTool(ctx context.Context) ([]string, error) {
 	if _, err := exec.LookPath("docker"); err != nil {
 		return nil, &lab.MissingError{What: "a compose file needs Docker, which is not installed here",

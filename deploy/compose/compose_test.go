@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// marked reads what override wrote.
+// marked returns the entries of the file that override writes, by kind, such as "services", and name.
 func marked(t *testing.T, text string, cores ...int) map[string]map[string]map[string]any {
 	t.Helper()
 	extra, err := override(lab.Compose{Text: text}, "7-8", cores)
@@ -107,7 +107,7 @@ func TestFilesOfVersion3GetNoProcessors(t *testing.T) {
 	}
 }
 
-func TestFilesThatAreNoneAreRefused(t *testing.T) {
+func TestInvalidFilesAreRefused(t *testing.T) {
 	for text, says := range map[string]string{"": "no services", "volumes: {}": "no services",
 		"services: [": "compose file"} {
 		if _, err := override(lab.Compose{Text: text}, "7-8", nil); err == nil ||
@@ -117,8 +117,8 @@ func TestFilesThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// missingTool makes PATH hold only the given programs, each a script.
-func missingTool(t *testing.T, scripts map[string]string) {
+// onlyTools makes PATH a folder with only the given programs, each a script.
+func onlyTools(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {
@@ -140,7 +140,7 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 		"no compose": {map[string]string{"docker": `[ "$1" = version ]`}, "apt-get install --no-install-recommends docker-compose"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			missingTool(t, test.scripts)
+			onlyTools(t, test.scripts)
 			if _, err := findTool(t.Context()); err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("findTool: %v, want it to say %q", err, test.says)
 			}
@@ -149,17 +149,18 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 }
 
 func TestBothComposeCommandsAreFound(t *testing.T) {
-	missingTool(t, map[string]string{"docker": "exit 0"})
+	onlyTools(t, map[string]string{"docker": "exit 0"})
 	if tool, err := findTool(t.Context()); err != nil || !slices.Equal(tool, []string{"docker", "compose"}) {
 		t.Errorf("findTool = %q, %v; want docker compose", tool, err)
 	}
-	missingTool(t, map[string]string{"docker": `[ "$1" = version ]`, "docker-compose": "exit 0"})
+	onlyTools(t, map[string]string{"docker": `[ "$1" = version ]`, "docker-compose": "exit 0"})
 	if tool, err := findTool(t.Context()); err != nil || filepath.Base(tool[0]) != "docker-compose" {
 		t.Errorf("findTool = %q, %v; want docker-compose", tool, err)
 	}
 }
 
-// TestACommandThatHangsIsGivenUp with what it has started: Stop and Preflight wait for Docker no longer.
+// TestACommandThatHangsIsGivenUp checks that a command that hangs is killed after its time, with its
+// children.
 func TestACommandThatHangsIsGivenUp(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	begun := time.Now()
@@ -173,22 +174,22 @@ func TestACommandThatHangsIsGivenUp(t *testing.T) {
 	deploytest.Must(t, err)
 	child := "/proc/" + strings.TrimSpace(string(text)) + "/cmdline"
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if text, err := os.ReadFile(child); err != nil || len(text) == 0 { // gone, or waited for by nobody
+		if text, err := os.ReadFile(child); err != nil || len(text) == 0 { // gone, or a zombie
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("what it has started goes on")
+			t.Fatal("its child still runs")
 		}
 	}
 }
 
-// TestAPreflightEndsWithItsContext, whatever the docker program waits for.
+// TestAPreflightEndsWithItsContext checks that also with a docker program that hangs.
 func TestAPreflightEndsWithItsContext(t *testing.T) {
-	missingTool(t, map[string]string{"docker": "exec /bin/sleep 60"})
+	onlyTools(t, map[string]string{"docker": "exec /bin/sleep 60"})
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), ""))
 }
 
-func TestPartKeepsContainersFromTheOtherDeployer(t *testing.T) {
+func TestPartSeparatesServicesFromTheRest(t *testing.T) {
 	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{
 		{Name: "web", Runnable: lab.Runnable{Compose: &lab.Compose{}}}, {Name: "generator"}}}
 	services, rest := part(l)
@@ -198,8 +199,8 @@ func TestPartKeepsContainersFromTheOtherDeployer(t *testing.T) {
 	}
 }
 
-// TestNoDocker leaves nothing of a trial.
+// TestNoDocker checks that a deployment without Docker fails and leaves no folder.
 func TestNoDocker(t *testing.T) {
-	missingTool(t, nil)
+	onlyTools(t, nil)
 	deploytest.CannotBegin(t, New(process.New("", nil, nil, ""), ""))
 }

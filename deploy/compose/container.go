@@ -17,12 +17,13 @@ type container struct {
 	engine.Life
 	deployment *deployment
 	image      string          // its name
-	terminal   bool            // it writes to one
+	terminal   bool            // its output is a terminal
 	network    string          // the mode of its network
-	listened   map[string]bool // the ports at which it did when it was killed in its former life
-	followed   chan struct{}   // closed when all that it wrote was read
+	listened   map[string]bool // ports at which its former life listened when it was killed
+	followed   chan struct{}   // closed when all of its output was read
 }
 
+// newContainer returns the present life of a container that the compose command has started.
 func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Inspection) *container {
 	c := &container{
 		Unit: fleet.NewUnit(spec), Life: engine.Life{Engine: d.engine, Container: id, Called: "the container"},
@@ -33,30 +34,30 @@ func (d *deployment) newContainer(spec lab.UnitSpec, id string, seen engine.Insp
 	return c
 }
 
-// hear takes in what the container writes to its end.
-func (c *container) hear(said io.ReadCloser) {
+// follow copies the output of the container to its log until it ends.
+func (c *container) follow(output io.ReadCloser) {
 	defer close(c.followed)
-	_, _ = io.Copy(c.Log, said) // it ends with the container, or with the daemon
-	_ = said.Close()
+	_, _ = io.Copy(c.Log, output) // it ends with the container, or with the daemon
+	_ = output.Close()
 }
 
-// wordsPatience is how long the last words of a container may take that has ended. One that
-// Docker starts again, as its compose file says, goes on writing.
-const wordsPatience = time.Second
+// outputPatience bounds the wait for the output of a container after its end. The output of one
+// that Docker restarts, because of its compose file, does not end.
+const outputPatience = time.Second
 
-// await waits for the end of the container and judges it. One that ends well may have been
-// there to prepare something.
+// await waits for the end of the container and judges it. One that succeeds may have been there
+// to prepare others.
 func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
 	code, outOfMemory, err := d.engine.Wait(d.Watching, c.Container, func() bool { return d.IsDoomed(c.Unit) })
 	select {
 	case <-c.followed:
-	case <-time.After(wordsPatience):
+	case <-time.After(outputPatience):
 	}
 	switch {
 	case d.Watching.Err() != nil: // the deployment has ended
-	case err != nil: // the daemon has ended, or somebody has removed the container
+	case err != nil: // the daemon has ended, or the container was removed
 		d.JudgeForeign(c.Unit, "cannot be watched any more: "+err.Error())
 	case code == 0:
 	case outOfMemory:
@@ -75,19 +76,19 @@ func (c *container) Kill(ctx context.Context) (proof string, err error) {
 	if err := c.AwaitEnd(ctx); err != nil {
 		return "", err
 	}
-	c.listened = c.own(ports)
+	c.listened = c.withoutOthers(ports)
 	return "the container has ended", nil
 }
 
-// next returns the next life of a container: it is what it was, with its volumes, files and name; its address
-// in a network of Docker's may be another.
+// next returns the next life of a container, which keeps its volumes, files and name. Its address in a
+// network of Docker's may change.
 func (d *deployment) next(_ context.Context, ended *container, _ bool) (*container, error) {
 	next := *ended
 	next.Unit, next.followed = fleet.NewUnit(ended.Spec), make(chan struct{})
 	return &next, nil
 }
 
-// Start implements fleet.Instance. The first life of a container its compose file starts.
+// Start implements fleet.Instance. The compose command starts the first life, so this is a further one.
 func (c *container) Start(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -95,21 +96,21 @@ func (c *container) Start(ctx context.Context) (err error) {
 		}
 	}()
 	e := c.deployment.engine
-	said, err := e.Attach(c.deployment.Watching, c.Container, c.terminal)
+	output, err := e.Attach(c.deployment.Watching, c.Container, c.terminal)
 	if err != nil {
 		return err
 	}
 	if err := e.Start(ctx, c.Container); err != nil {
-		_ = said.Close() // nothing is said
+		_ = output.Close() // nothing was written
 		return err
 	}
 	seen, err := e.Inspect(ctx, c.Container)
 	if err != nil {
-		_ = said.Close() // it is removed with the others
+		_ = output.Close() // the container is removed with the others
 		return err
 	}
 	c.SetHostPID(seen.State.Pid)
-	go c.hear(said)
+	go c.follow(output)
 	go c.await()
 	return nil
 }

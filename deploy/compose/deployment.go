@@ -25,7 +25,7 @@ type deployment struct {
 	project  *project
 	engine   *engine.Client
 
-	prepared map[string]string // logs of what prepared the trial
+	prepared map[string]string // logs of the commands that prepared the trial, by their names
 }
 
 // Labels of the compose command.
@@ -35,8 +35,8 @@ const (
 	labelNumber  = "com.docker.compose.container-number"
 )
 
-// prepare runs commands to their ends, in a folder of their own. They come before the services,
-// which shall find what those leave.
+// prepare runs commands to their ends, in a folder of their own. They run before the services, so
+// that these find the results.
 func (d *deployment) prepare(ctx context.Context, commands []lab.UnitSpec) error {
 	if len(commands) == 0 {
 		return nil
@@ -45,17 +45,16 @@ func (d *deployment) prepare(ctx context.Context, commands []lab.UnitSpec) error
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("prepare the trial: %w", err)
 	}
-	ended, err := d.deployer.processes.Deploy(ctx, lab.Layout{Prepare: commands}, dir)
+	deployed, err := d.deployer.processes.Deploy(ctx, lab.Layout{Prepare: commands}, dir)
 	if err != nil {
 		return err
 	}
-	d.prepared = ended.Logs()
-	return ended.Stop()
+	d.prepared = deployed.Logs()
+	return deployed.Stop()
 }
 
-// takeIn makes units of the containers that are there, and fails where one has ended badly by
-// now or none runs.
-func (d *deployment) takeIn(ctx context.Context) error {
+// adopt makes units of the project's containers, and fails if one has failed by now or none runs.
+func (d *deployment) adopt(ctx context.Context) error {
 	ids, err := d.engine.Containers(ctx, labelProject, d.project.name())
 	if err != nil {
 		return err
@@ -67,20 +66,22 @@ func (d *deployment) takeIn(ctx context.Context) error {
 		}
 	}
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(numberOf(seen[a]), numberOf(seen[b])) })
-	runs := false
+	isAnyRunning := false
 	for _, id := range ids {
 		c := d.newContainer(d.specOf(seen[id]), id, seen[id])
 		d.Add(c)
-		if said, err := d.engine.Follow(d.Watching, id, c.terminal); err != nil { // its driver keeps no log
+		if output, err := d.engine.Follow(d.Watching, id, c.terminal); err != nil { // its driver keeps no log
 			fmt.Fprintln(c.Log, err)
 			close(c.followed)
 		} else {
-			go c.hear(said)
+			go c.follow(output)
 		}
 		go c.await()
-		if runs = runs || c.HostPID() != 0; c.HostPID() != 0 {
+		if c.HostPID() != 0 {
+			isAnyRunning = true
 			continue
 		}
+		// it has ended already, and is judged before the trial begins
 		if err := c.AwaitEnd(ctx); err != nil {
 			return err
 		}
@@ -88,20 +89,20 @@ func (d *deployment) takeIn(ctx context.Context) error {
 	if err := d.Failure(); err != nil {
 		return err
 	}
-	if !runs {
+	if !isAnyRunning {
 		return errors.New("no container of the compose file runs")
 	}
 	return nil
 }
 
-// numberOf returns which container of its service it is, from 1.
+// numberOf returns the number of a container within its service, from 1.
 func numberOf(seen engine.Inspection) int {
-	n, _ := strconv.Atoi(seen.Config.Labels[labelNumber]) // made by the compose command
+	n, _ := strconv.Atoi(seen.Config.Labels[labelNumber]) // the compose command writes a number
 	return n
 }
 
-// specOf returns the unit that a container is. The first of a service is the one that the layout
-// names; further ones have a number behind their names.
+// specOf returns the spec of a container as a unit. The first container of a service has the name in
+// the layout; further ones have a number behind it.
 func (d *deployment) specOf(seen engine.Inspection) lab.UnitSpec {
 	service := seen.Config.Labels[labelService]
 	spec := d.project.services[0]
@@ -112,7 +113,7 @@ func (d *deployment) specOf(seen engine.Inspection) lab.UnitSpec {
 	return spec
 }
 
-// Units implements lab.Deployment. A container that had ended when the others were up is none.
+// Units implements lab.Deployment. A container that had ended when the others were up is no unit.
 func (d *deployment) Units() []lab.Unit {
 	return slices.DeleteFunc(d.Fleet.Units(), func(u lab.Unit) bool { return u.PID == 0 })
 }
@@ -124,7 +125,7 @@ func (d *deployment) Logs() map[string]string {
 	return logs
 }
 
-// images returns the images of the containers that run, as far as the daemon knows their sizes.
+// images returns the images of the running containers whose sizes the daemon knows.
 func (d *deployment) images(ctx context.Context, _ []lab.UnitSpec) []lab.ProgramImage {
 	var names []string
 	for _, c := range d.All() {
@@ -135,7 +136,7 @@ func (d *deployment) images(ctx context.Context, _ []lab.UnitSpec) []lab.Program
 	return images.SizesBy(ctx, d.engine, names)
 }
 
-// clear has the compose command end the services, in its own order.
+// clear ends the services with the compose command, in its order.
 func (d *deployment) clear() error {
 	all := d.All()
 	for _, c := range all {
@@ -154,13 +155,13 @@ func (d *Deployer) Can() lab.Capabilities {
 	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}}
 }
 
-// platform returns what is done to containers.
+// platform returns the platform of the trial's fleet.
 func (d *deployment) platform() fleet.Platform[*container] {
 	return fleet.Platform[*container]{
 		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, Span: lab.SpanContainer,
 		Next: d.next, Gone: func(ctx context.Context, c *container) error { return c.Gone(ctx) },
 		Clear: d.clear, Images: d.images, Daemons: containers.Daemons,
-		Reach:     func(string) string { return "" }, // its compose file knows
+		Reach:     func(string) string { return "" }, // only the compose file has the addresses
 		AwaitOpen: func(ctx context.Context, c *container) error { return c.awaitListening(ctx, c.listened) },
 	}
 }

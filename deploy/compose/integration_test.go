@@ -39,7 +39,7 @@ type fixture struct {
 	image string
 }
 
-// newFixture makes one. The test is skipped, with the reason, where there is no Docker.
+// newFixture returns a fixture. It skips the test if there is no Docker.
 func newFixture(t *testing.T) fixture {
 	t.Helper()
 	dockertest.Start(t)
@@ -53,7 +53,7 @@ func newFixture(t *testing.T) fixture {
 	return f
 }
 
-// layout returns a lead and the services of a compose file, in which IMAGE stands for the image.
+// layout returns a lead and the named services of a compose file. IMAGE in its text is replaced by the image.
 func (f fixture) layout(t *testing.T, text string, services ...string) lab.Layout {
 	t.Helper()
 	file := &lab.Compose{Text: strings.ReplaceAll(text, "IMAGE", f.image), Dir: t.TempDir()}
@@ -67,7 +67,7 @@ func (f fixture) layout(t *testing.T, text string, services ...string) lab.Layou
 	return layout
 }
 
-// deploy deploys it; it is stopped with the test.
+// deploy deploys a layout until the end of the test.
 func (f fixture) deploy(t *testing.T, layout lab.Layout) lab.Deployment {
 	t.Helper()
 	d := deploytest.Deploy(t, f, layout)
@@ -75,7 +75,7 @@ func (f fixture) deploy(t *testing.T, layout lab.Layout) lab.Deployment {
 	return d
 }
 
-// left lists what the deployer has in Docker.
+// left returns the deployer's objects in Docker.
 func (f fixture) left(t *testing.T) []leftovers.Leftover {
 	t.Helper()
 	found, err := leftovers.Docker(func(l string) bool { return l == f.label })
@@ -83,8 +83,8 @@ func (f fixture) left(t *testing.T) []leftovers.Leftover {
 	return found
 }
 
-// TestIntegrationSuite: that Docker shall start the service again whenever it ends is no
-// concern of whoever has killed it, nor a reason not to say that it has ended.
+// TestIntegrationSuite runs the suite with a service that Docker restarts whenever it ends
+// (restart: always): a kill must last, and an unexpected end must fail the trial nevertheless.
 func TestIntegrationSuite(t *testing.T) {
 	f := newFixture(t)
 	ports, err := launch.ReservePorts(1)
@@ -107,8 +107,8 @@ func TestIntegrationSuite(t *testing.T) {
 	})
 }
 
-// TestIntegrationEveryContainerIsAUnit: the second one of a service, too, but not one that has
-// done its part. One that writes to a terminal is heard like the others.
+// TestIntegrationEveryContainerIsAUnit checks that the second container of a service is a unit, too, and
+// that one that has finished is not. Output to a terminal is in the log like any other.
 func TestIntegrationEveryContainerIsAUnit(t *testing.T) {
 	f := newFixture(t)
 	d := f.deploy(t, f.layout(t, `
@@ -145,7 +145,8 @@ volumes: {data: {}}
 	}
 }
 
-// TestIntegrationAServiceMayHaveAnAddress: in a network whose range the file gives.
+// TestIntegrationAServiceMayHaveAnAddress checks that a service gets its address in a network whose range
+// the file gives.
 func TestIntegrationAServiceMayHaveAnAddress(t *testing.T) {
 	f := newFixture(t)
 	d := f.deploy(t, f.layout(t, `
@@ -166,9 +167,9 @@ networks: {app: {ipam: {config: [{subnet: 198.18.77.0/24}]}}}
 	}
 }
 
-// TestIntegrationWhatPreparesComesFirst: a service finds what a command has left, which found no
-// service; and where the command fails there is none.
-func TestIntegrationWhatPreparesComesFirst(t *testing.T) {
+// TestIntegrationPreparationsComeFirst checks that a command that prepares runs before any container is
+// made, and that no service starts if it fails.
+func TestIntegrationPreparationsComeFirst(t *testing.T) {
 	f := newFixture(t)
 	folder := t.TempDir()
 	layout := f.layout(t, fmt.Sprintf("services: {web: {image: IMAGE, command: [boxed, /data, ':80'], "+

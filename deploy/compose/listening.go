@@ -10,16 +10,16 @@ import (
 	"github.com/cleave-lab/cleave/deploy/fleet"
 )
 
-// nameServer begins the addresses of Docker's own name server, 127.0.0.11, which listens in the
-// network of each container, at another port in every life of it.
+// nameServer is the prefix of addresses of Docker's own name server, 127.0.0.11, which listens in the
+// network of each container, at another port in each of its lives.
 const nameServer = "0B00007F:"
 
 // listening returns the TCP ports that accept connections in the network of a process, as the kernel
-// writes them; none, where this host has no such process.
+// writes them; none if this host has no such process.
 func listening(pid int) map[string]bool {
 	ports := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6"} {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table)) // there may be no such family
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table)) // a kernel may lack IPv6
 		for line := range strings.Lines(string(text)) {
 			// proc(5): the second column is the address, the fourth the state, 0A for LISTEN.
 			columns := strings.Fields(line)
@@ -32,9 +32,9 @@ func listening(pid int) map[string]bool {
 	return ports
 }
 
-// own returns the ports of a container that has ended. In the network of this host it leaves out those at
-// which others still listen.
-func (c *container) own(ports map[string]bool) map[string]bool {
+// withoutOthers removes ports of other programs from the ports at which a container listened that has
+// ended: in the network of this host, those at which a program still listens.
+func (c *container) withoutOthers(ports map[string]bool) map[string]bool {
 	if c.network == "host" {
 		for port := range listening(os.Getpid()) {
 			delete(ports, port)
@@ -46,12 +46,12 @@ func (c *container) own(ports map[string]bool) map[string]bool {
 const (
 	// listenPatience bounds how long a container takes until it listens again.
 	listenPatience = 60 * time.Second
-	// lookAgain is the interval between two looks at its ports.
+	// lookAgain is the pause between two looks at its ports.
 	lookAgain = 5 * time.Millisecond
 )
 
-// awaitListening waits until the container listens at all ports. It asks the kernel, since the service
-// would have to serve a connection.
+// awaitListening waits until the container listens at all ports. It asks the kernel instead of connecting,
+// since the service would have to serve a connection.
 func (c *container) awaitListening(ctx context.Context, ports map[string]bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, listenPatience,
 		fmt.Errorf("it does not listen after %v", listenPatience))

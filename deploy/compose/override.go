@@ -23,8 +23,8 @@ type described struct {
 	Volumes  map[string]any `yaml:"volumes"`
 }
 
-// override returns a second compose file that marks everything in the first, puts
-// its networks into the range for benchmarks and binds it to processors.
+// override returns a second compose file that labels everything in the first, moves
+// its networks into the range for benchmarks and binds its services to processors.
 func override(c lab.Compose, label string, cores []int) (string, error) {
 	var file described
 	if err := yaml.Unmarshal([]byte(c.Text), &file); err != nil {
@@ -61,8 +61,8 @@ func override(c lab.Compose, label string, cores []int) (string, error) {
 	return string(text), err
 }
 
-// networks gives every network of the project a range of its own, but for those whose file gives them one:
-// its services may have addresses in it.
+// networks returns the entries of all networks that the project makes, with our label. Each gets a range of
+// its own, unless the file gives it one, in which services may have addresses.
 func networks(known map[string]any, label string) map[string]any {
 	names := slices.Sorted(maps.Keys(known))
 	if !slices.Contains(names, "default") {
@@ -88,8 +88,8 @@ func networks(known map[string]any, label string) map[string]any {
 // subnet returns one of the 256 networks 198.19.0.0/24 to 198.19.255.0/24.
 func subnet(n uint32) string { return fmt.Sprintf("198.19.%d.0/24", n%256) }
 
-// labelled returns an entry of a compose file with our label. It is whole: docker-compose 1 takes that of the
-// last file and merges nothing.
+// labelled returns a complete entry of a compose file with our label: docker-compose 1 takes the entry of
+// the last file and does not merge.
 func labelled(entry any, label string) map[string]any {
 	keys, _ := entry.(map[string]any)
 	whole, labels := maps.Clone(keys), map[string]any{}
@@ -110,14 +110,14 @@ func labelled(entry any, label string) map[string]any {
 	return whole
 }
 
-// hasRange reports whether a network has addresses of its own.
+// hasRange reports whether the file gives a network a range of addresses.
 func hasRange(network any) bool {
 	keys, _ := network.(map[string]any)
 	ipam, _ := keys["ipam"].(map[string]any)
 	return ipam["config"] != nil
 }
 
-// external reports whether something is not the project's own.
+// external reports whether a network or volume exists outside of the project.
 func external(entry any) bool {
 	keys, is := entry.(map[string]any)
 	return is && keys["external"] != nil && keys["external"] != false

@@ -18,16 +18,16 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// project is the compose file as the compose command has it.
+// project runs the compose command on the compose file of a trial.
 type project struct {
-	tool     []string
+	tool     []string       // the compose command
 	services []lab.UnitSpec // all of the same file, at least one
 	label    string
 	dir      string // of the trial
-	begun    bool   // there may be something of it
+	begun    bool   // the compose command may have made containers
 }
 
-// name is unlike that of any other trial.
+// name returns the name of the project, which no other trial has.
 func (p *project) name() string {
 	return "cleave-" + p.label + "-" + strings.ToLower(filepath.Base(p.dir))
 }
@@ -49,13 +49,13 @@ func (p *project) up(ctx context.Context) error {
 }
 
 const (
-	// upPatience limits the start of the services, with the building and pulling of their images.
+	// upPatience bounds the start of the services, with the building and pulling of their images.
 	upPatience = time.Hour
-	// downPatience limits the removal of a project whose containers have ended.
+	// downPatience bounds the removal of a project whose containers have ended.
 	downPatience = 2 * time.Minute
 )
 
-// down removes everything that the project made of so many containers.
+// down removes everything of the project, which has so many containers, and fails if anything is left.
 func (p *project) down(containers int) error {
 	if !p.begun {
 		return nil
@@ -78,32 +78,32 @@ func (p *project) run(ctx context.Context, patience time.Duration, args ...strin
 		"-p", p.name(), "--project-directory", described.Compose.Dir,
 		"-f", filepath.Join(p.dir, "compose.yaml"), "-f", filepath.Join(p.dir, "cleave.yaml"),
 	}, args)
-	label := "CLEAVE_RUN=" + p.label // it ends when we die
+	label := "CLEAVE_RUN=" + p.label // by which the sweeper ends the command if the conductor dies
 	return run(ctx, patience, slices.Concat(environment(), described.Env, []string{label}), words...)
 }
 
-// run runs a command of Docker's in an environment; nil: ours. Its error has the command, to paste, and the
-// end of what it said.
+// run runs a command of Docker's in an environment; nil: ours. Its error has the command, ready to paste,
+// and the end of its standard error.
 func run(ctx context.Context, patience time.Duration, environment []string, words ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done after %v", patience))
 	defer cancel()
 	command := exec.CommandContext(ctx, words[0], words[1:]...)
-	said := &fleet.Tail{}
-	command.Env, command.Stderr, command.WaitDelay = environment, said, time.Second
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // compose is a plugin, with a process of its own
+	output := &fleet.Tail{}
+	command.Env, command.Stderr, command.WaitDelay = environment, output, time.Second
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // to kill compose, too, a plugin and so a child
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	err := command.Run()
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, strings.TrimSpace(said.String()))
+		return fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, strings.TrimSpace(output.String()))
 	}
 	return nil
 }
 
-// environment returns what the compose command gets of the conductor's environment:
-// how Docker is reached, and nothing that a compose file could read by accident.
+// environment returns the variables of the conductor that the compose command gets:
+// those for reaching Docker, and none that a compose file could read by accident.
 func environment() []string {
 	var passed []string
 	for _, name := range []string{"PATH", "HOME", "DOCKER_HOST", "DOCKER_CONFIG", "DOCKER_CONTEXT",

@@ -19,18 +19,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// upPatience is how long a container may take until its unit can be reached; most of that the daemon takes.
+// upPatience bounds how long a container may take until its unit can be reached; the daemon takes most of it.
 const upPatience = 60 * time.Second
 
-// container is one unit.
+// container is one life of a unit.
 type container struct {
 	*fleet.Unit
 	engine.Life
 	deployment *deployment
-	followed   chan struct{} // closed when all that it wrote to its outputs was read
+	started    bool          // by the daemon
+	followed   chan struct{} // closed when all of its output was read
 	removed    bool
 }
 
+// newContainer returns a life of a unit, whose container does not exist yet.
 func (d *deployment) newContainer(spec lab.UnitSpec) *container {
 	c := &container{Unit: fleet.NewUnit(spec), Life: engine.Life{Engine: d.engine, Called: "the container"},
 		deployment: d, followed: make(chan struct{})}
@@ -38,15 +40,20 @@ func (d *deployment) newContainer(spec lab.UnitSpec) *container {
 	return c
 }
 
-// name returns a name for something of the trial, which no other trial uses.
+// name returns a name for an object of the trial, such as a unit's container. No other trial uses it.
 func (d *deployment) name(of string) string {
 	return "cleave-" + d.deployer.label + "-" + strings.ToLower(filepath.Base(d.dir)) + "-" + of
 }
 
 // Start implements fleet.Instance.
-func (c *container) Start(ctx context.Context) error {
+func (c *container) Start(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil && !c.started {
+			close(c.Ended)
+		}
+	}()
 	d := c.deployment
-	err := containers.MakeVolume(d.dir, c.Spec, d.Endpoints)
+	err = containers.MakeVolume(d.dir, c.Spec, d.Endpoints)
 	if err == nil && d.deployer.network == Host {
 		err = process.CheckBinds(c.Spec)
 	}
@@ -71,7 +78,8 @@ func (c *container) Start(ctx context.Context) error {
 	return nil
 }
 
-// run makes and starts the container and finds its process.
+// run makes the container, unless it exists, starts it, and finds its process. token is the one of its
+// description.
 func (c *container) run(ctx context.Context) (token string, err error) {
 	d := c.deployment
 	made, token, err := c.description()
@@ -80,28 +88,29 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 	}
 	if c.Container == "" {
 		c.Container = d.name(c.Spec.Name)
-		if err := making(ctx, func(ctx context.Context) error {
+		if err := withGrace(ctx, func(ctx context.Context) error {
 			return d.engine.Create(ctx, c.Container, made)
 		}); err != nil {
 			return "", err
 		}
 	}
-	said, err := d.engine.Attach(d.Watching, c.Container, made.Tty)
+	output, err := d.engine.Attach(d.Watching, c.Container, made.Tty)
 	if err != nil {
 		return "", err
 	}
 	go func() {
 		defer close(c.followed)
-		_, _ = io.Copy(c.Log, said) // until the container ends, or the daemon
-		_ = said.Close()
+		_, _ = io.Copy(c.Log, output) // until the container ends, or the daemon
+		_ = output.Close()
 		if gone := d.engine.Ping(d.Watching); gone != nil && d.Watching.Err() == nil {
 			d.Fail(fmt.Errorf("the Docker daemon has ended: %w", unanswered(gone)))
 		}
 	}()
-	err = making(ctx, func(ctx context.Context) error { return d.engine.Start(ctx, c.Container) })
+	err = withGrace(ctx, func(ctx context.Context) error { return d.engine.Start(ctx, c.Container) })
 	if err != nil {
 		return "", err
 	}
+	c.started = true
 	state, err := d.engine.State(ctx, c.Container)
 	c.SetHostPID(state.Pid)
 	if err == nil {
@@ -110,27 +119,27 @@ func (c *container) run(ctx context.Context) (token string, err error) {
 	return token, err
 }
 
-// making calls do, which has the daemon make or start something. When ctx ends, do still has makePatience to
-// finish: else nobody would know what the daemon has made.
-func making(ctx context.Context, do func(context.Context) error) error {
+// withGrace calls do, in which the daemon makes or starts an object. When ctx ends, do still has
+// makePatience to finish: an interrupted call could leave an object that is never removed.
+func withGrace(ctx context.Context, do func(context.Context) error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	going, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+	longer, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
 	defer context.AfterFunc(ctx, func() {
 		time.AfterFunc(makePatience, func() {
 			giveUp(fmt.Errorf("no answer for %v: %w", makePatience, context.Cause(ctx)))
 		})
 	})()
-	return do(going)
+	return do(longer)
 }
 
-// makePatience is how long the daemon may take to finish a call after the end of its context.
+// makePatience bounds how long the daemon may take to finish a call after the end of its context.
 const makePatience = 5 * time.Second
 
-// description returns the description of the container. It contains no secret: everybody who may ask the
-// daemon can read it.
+// description returns the description of the container, which contains no secret because everybody who may
+// ask the daemon can read it. token is what the unit accepts its conductor by.
 func (c *container) description() (made engine.Container, token string, err error) {
 	d, spec := c.deployment, c.Spec
 	processors, err := launch.Processors(spec.Cores)
@@ -179,12 +188,12 @@ func (c *container) await() {
 	defer close(c.Ended)
 	d := c.deployment
 	<-c.followed
-	// It fails if the daemon has ended, or somebody has removed the container.
+	// Wait fails if the daemon has ended, or the container was removed.
 	code, outOfMemory, err := d.engine.Wait(d.Watching, c.Container, func() bool { return d.IsDoomed(c.Unit) })
 	d.JudgeEnd(c.Unit, fleet.HowEnded(c.Spec, code, outOfMemory, err))
 }
 
-// remove ends the container, whatever its state, and removes it.
+// remove ends the container in any state, and removes it.
 func (c *container) remove(ctx context.Context) error {
 	if c.Container == "" || c.removed {
 		return nil
@@ -201,5 +210,5 @@ func (c *container) remove(ctx context.Context) error {
 	return err
 }
 
-// removePatience is how long the end of a container may take: its grace, and the daemon's time.
+// removePatience bounds the removal of a container: its grace, and the daemon's time.
 const removePatience = engine.StopGrace + 15*time.Second

@@ -7,13 +7,13 @@
 // Units on nodes (docker-host) share the network of their node, which has an address of
 // its own in a bridge network, as containers in the host network of several hosts do.
 //
-// A unit on a bridge whose peers shall call it at a port of its node is called at a port of the
-// bridge's own address, which is this host's. What leads from there to the container is the
-// daemon's choice: for callers on the bridge its docker-proxy, or the kernel where it has none.
+// A unit on a bridge that peers call at a port of its node is called at a port of the bridge's
+// own address, which is this host's. The daemon chooses how connections get from there to the
+// container: for callers on the bridge through its docker-proxy, or by the kernel without one.
 //
-// Everything that it makes carries the label cleave.run; addresses lie in 198.18.0.0/16,
-// a range for benchmarks that nobody routes (RFC 2544). What a killed conductor leaves
-// behind, package leftovers finds by that label; units notice it themselves and end.
+// Everything that it makes carries the label cleave.run; addresses lie in 198.18.0.0/16, a
+// range for benchmarks that is not routed (RFC 2544). Package leftovers finds the objects of a
+// killed conductor by that label; units notice its end and end, too.
 //
 // Entry points: New, Deployer.Deploy.
 package docker
@@ -40,7 +40,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Network is how containers reach each other.
+// Network is the network in which containers reach each other.
 type Network string
 
 // The networks.
@@ -65,14 +65,15 @@ type Deployer struct {
 var _ lab.Deployer = (*Deployer)(nil)
 
 // New returns a deployer of containers that run the unit programs in a folder; see
-// process.New. What is no container goes to processes. label marks everything that is made.
+// process.New. processes runs units that are not containers. label marks everything that is
+// made.
 func New(network Network, processes *process.Deployer, programs, label string) *Deployer {
 	d := &Deployer{network: network, processes: processes, programs: programs, label: label}
 	d.images = &containers.Images{Programs: programs, Load: d.load, Made: &d.made}
 	return d
 }
 
-// labels mark what is made.
+// labels returns the labels of everything that is made.
 func (d *Deployer) labels() map[string]string {
 	return map[string]string{leftovers.DockerLabel: d.label}
 }
@@ -80,8 +81,8 @@ func (d *Deployer) labels() map[string]string {
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return "docker-" + string(d.network) }
 
-// What a container takes of this host, with the daemon's part and its shim; seen with 500
-// of them (kernel 6.18, Docker 20.10): 10 MiB and 15 threads.
+// The resources of this host for a container, with the daemon's part and its shim. Measured
+// with 500 containers (kernel 6.18, Docker 20.10): 10 MiB and 15 threads.
 const (
 	memoryPerContainer  = 16 << 20
 	threadsPerContainer = 16
@@ -92,16 +93,16 @@ const (
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	servers, contained, rest := containers.Part(layout)
-	unanswered := missing(ctx)
+	noDocker := missing(ctx)
 	problems := []error{
-		unanswered, d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
+		noDocker, d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
 		fleet.CheckLimits(slices.Concat(servers, contained)),
 		volume.CheckFaults(slices.Concat(servers, contained)),
 		checkHost(len(servers) + len(contained)), d.checkPorts(contained),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
 			images.IsUnit)),
 	}
-	if unanswered == nil { // else there is nobody to ask for images
+	if noDocker == nil { // without a daemon all images would be missing, too
 		problems = append(problems, images.Check(ctx, contained))
 	}
 	all := slices.Concat(servers, contained, layout.Prepare)
@@ -171,16 +172,16 @@ type deployment struct {
 	dir       string
 	engine    *engine.Client
 	network   string // name of the trial's own, or ""
-	host      string // address of this host, as containers see it
-	publishes bool   // whether peers call units at ports of this host
+	host      string // address at which containers reach this host
+	publishes bool   // peers call some unit at a port of this host
 	nodes     map[string]*node
-	volumes   map[string]bool // the named ones of the trial, as the daemon calls them
-	memory    string          // path of the file that is the units' memory, or ""
+	volumes   map[string]bool // names, at the daemon, of the trial's named volumes
+	memory    string          // path of the file with the units' shared memory, or ""
 	ports     *launch.Ports
 	control   map[string]string // host:port at which a unit waits for its conductor
 }
 
-// platform returns what is done to containers.
+// platform returns the platform of the trial's fleet.
 func (d *deployment) platform(layout lab.Layout) fleet.Platform[*container] {
 	return fleet.Platform[*container]{
 		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, SharesMemory: layout.SharedMemory > 0,
@@ -188,7 +189,7 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*container] {
 		Discard: func(ctx context.Context, c *container) error { return c.remove(ctx) },
 		Next:    d.next, Cut: d.cut, Clear: d.clear,
 		Gone: func(ctx context.Context, c *container) error { return c.Gone(ctx) },
-		Made: &d.deployer.made, Images: images.Sizes, Daemons: containers.Daemons, // which were there
+		Made: &d.deployer.made, Images: images.Sizes, Daemons: containers.Daemons,
 	}
 }
 
@@ -196,10 +197,10 @@ func (d *deployment) platform(layout lab.Layout) fleet.Platform[*container] {
 // most of a second for each.
 const atOnce = 8
 
-// reach returns where this host reaches a unit itself: a relay would accept at once.
+// reach returns the address of a unit without its relay, which would accept connections before the unit does.
 func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Bind }
 
-// clear removes the containers with their network. Where there is no daemon any more it ends what they run.
+// clear removes the containers, their network and their volumes. If the daemon has ended, it ends the units.
 func (d *deployment) clear() error {
 	defer d.ports.Close()
 	if gone := d.engine.Ping(d.Watching); gone != nil {
@@ -208,11 +209,11 @@ func (d *deployment) clear() error {
 	return errors.Join(d.removeAll(stuckPatience), d.removeNetwork(), d.removeVolumes())
 }
 
-// stuckPatience is how long the daemon may take between two containers that it removes.
+// stuckPatience bounds the time between the removals of two containers.
 const stuckPatience = 2 * removePatience
 
-// removeAll removes the containers. Some may be stuck; when none was removed for so
-// long, all that are left seem to be.
+// removeAll removes the containers. It gives up when none was removed for the time of
+// patience: the daemon cannot remove the ones that are left.
 func (d *deployment) removeAll(patience time.Duration) error {
 	ctx, giveUp := context.WithCancelCause(d.Watching)
 	defer giveUp(nil)
@@ -235,18 +236,19 @@ func (d *deployment) removeAll(patience time.Duration) error {
 		err)
 }
 
-// abandonPatience is how long processes may take to end that nobody controls any more.
+// abandonPatience bounds how long units may take to end after their control connection is
+// closed.
 const abandonPatience = 10 * time.Second
 
-// abandon ends what the containers run, which goes on without its daemon: nobody can
-// remove the containers themselves now.
+// abandon ends the units, whose processes outlive the daemon, and returns an error with
+// the reason: their containers cannot be removed now.
 func (d *deployment) abandon(gone error) error {
 	all := d.All()
 	for _, c := range all {
 		c.HangUp() // a unit that has lost its conductor ends
 	}
-	runs := func(c *container) bool { return c.HostPID() > 0 && syscall.Kill(c.HostPID(), 0) == nil }
-	for deadline := time.Now().Add(abandonPatience); slices.ContainsFunc(all, runs) &&
+	isRunning := func(c *container) bool { return c.HostPID() > 0 && syscall.Kill(c.HostPID(), 0) == nil }
+	for deadline := time.Now().Add(abandonPatience); slices.ContainsFunc(all, isRunning) &&
 		time.Now().Before(deadline); {
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -254,7 +256,7 @@ func (d *deployment) abandon(gone error) error {
 		"with: cleave clean", len(all), gone)
 }
 
-// trial returns what the containers have in common.
+// trial returns the description of the trial for its containers.
 func (d *deployment) trial() containers.Trial {
 	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.Endpoints}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,11 +20,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestMain lets the test program be the janitor and the keeper of units that are
-// processes.
+// TestMain lets the test program be the janitor of units that are processes, and a conductor.
 func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor) }
 
-// playConductor deploys a layout, given as JSON.
+// playConductor deploys a layout. Its arguments are the network, the program, the folder, the label and the
+// layout as JSON.
 func playConductor(args []string) error {
 	network, program, dir, label, text := args[0], args[1], args[2], args[3], args[4]
 	var layout lab.Layout
@@ -35,37 +36,37 @@ func playConductor(args []string) error {
 	return err
 }
 
-// newDeployer returns one whose units are those of the suite.
+// newDeployer returns a deployer of the suite's program, which is closed after the test and must then have
+// left nothing.
 func newDeployer(t *testing.T, network Network, program string) *Deployer {
 	t.Helper()
 	label := deploytest.Label(t)
 	d := New(network, process.New(program, deploytest.Part("janitor"), nil, label), program, label)
 	t.Cleanup(func() {
 		deploytest.NoError(t, d.Close())
-		if things := things(t, "container", "network", "image", "volume"); len(things) > 0 {
-			t.Errorf("after Close there are %q", things)
+		if left := objects(t, "container", "network", "image", "volume"); len(left) > 0 {
+			t.Errorf("after Close there are %q", left)
 		}
 	})
 	return d
 }
 
-// things returns what in Docker carries our label, of some kinds.
-func things(t *testing.T, kinds ...string) []string {
+// objects returns the objects of some kinds in Docker that carry our label.
+func objects(t *testing.T, kinds ...string) []string {
 	t.Helper()
 	found, err := leftovers.Docker(func(l string) bool { return l == deploytest.Label(t) })
 	deploytest.Must(t, err)
 	var names []string
-	for _, thing := range found {
-		for _, kind := range kinds {
-			if strings.HasPrefix(thing.String(), kind+" ") {
-				names = append(names, thing.String())
-			}
+	for _, object := range found {
+		if slices.Contains(kinds, object.Kind) {
+			names = append(names, object.String())
 		}
 	}
 	return names
 }
 
-// waiting returns a layout of units that wait for commands.
+// waiting returns a layout of a lead and front, which wait for commands. front has a secret, and a core
+// number that wraps around.
 func waiting() lab.Layout {
 	l := deploytest.Layout("front")
 	l.Units[1].Env = []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}
@@ -73,8 +74,8 @@ func waiting() lab.Layout {
 	return l
 }
 
-// TestUnitsOfADeadConductorEnd: nobody tells them, and what is left then is found by
-// its label.
+// TestUnitsOfADeadConductorEnd checks that units end by themselves when their conductor is
+// killed, and that their containers are found by the label and removed.
 func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
@@ -100,15 +101,15 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 				t.Errorf("left are %q (%v)", found, err)
 			}
 			removeAll(t, found)
-			if left := things(t, "container", "network", "image", "volume"); len(left) > 0 {
+			if left := objects(t, "container", "network", "image", "volume"); len(left) > 0 {
 				t.Errorf("after that there are %q", left)
 			}
 		})
 	}
 }
 
-// TestNoSecretIsInADescription: whoever may ask the daemon sees neither the addresses
-// of services nor what proves a conductor.
+// TestNoSecretIsInADescription checks that the daemon shows neither the address of a
+// service, with its password, nor the token of the conductor.
 func TestNoSecretIsInADescription(t *testing.T) {
 	dockertest.Start(t)
 	d := newDeployer(t, Host, deploytest.Program(t))
@@ -120,10 +121,10 @@ func TestNoSecretIsInADescription(t *testing.T) {
 	deploytest.Must(t, err)
 	var variables map[string]string
 	deploytest.Must(t, json.Unmarshal(environment, &variables))
-	told, err := cli(t.Context(), "inspect", deployed.(*deployment).Named("front").Container)
+	shown, err := cli(t.Context(), "inspect", deployed.(*deployment).Named("front").Container)
 	deploytest.Must(t, err)
 	for _, secret := range []string{"geheim", variables[lab.TokenVariable]} {
-		if secret == "" || strings.Contains(told, secret) || !strings.Contains(string(environment), secret) {
+		if secret == "" || strings.Contains(shown, secret) || !strings.Contains(string(environment), secret) {
 			t.Errorf("%q is in the description, or not in the unit's environment", secret)
 		}
 	}
@@ -174,14 +175,15 @@ func TestSuite(t *testing.T) {
 	for _, network := range []Network{Host, Bridge} {
 		t.Run(string(network), func(t *testing.T) {
 			deploytest.Suite(t, newDeployer(t, network, program), func() []string {
-				return append(deploytest.Processes(deploytest.Label(t)), things(t, "container", "network", "volume")...)
+				return append(deploytest.Processes(deploytest.Label(t)), objects(t, "container", "network", "volume")...)
 			})
 		})
 	}
 }
 
-// TestADaemonThatEnds is noticed in mid-trial and named once; what its containers ran
-// ends, and what cannot be removed without it is left to be found when it runs again.
+// TestADaemonThatEnds checks that the end of the daemon fails a trial with one message,
+// that its units end, and that the containers, which cannot be removed without it, are
+// found when it runs again.
 func TestADaemonThatEnds(t *testing.T) {
 	daemon := dockertest.Private(t)
 	program := deploytest.Program(t)
@@ -218,16 +220,16 @@ func TestADaemonThatEnds(t *testing.T) {
 	removeAll(t, found)
 }
 
-// removeAll removes what was found of a dead conductor.
+// removeAll removes leftovers of a dead conductor.
 func removeAll(t *testing.T, found []leftovers.Leftover) {
 	t.Helper()
-	for _, thing := range found {
-		_, err := thing.Remove()
+	for _, leftover := range found {
+		_, err := leftover.Remove()
 		deploytest.NoError(t, err)
 	}
 }
 
-// TestNothingIsLeftOfADeploymentThatIsInterrupted at any moment of its start.
+// TestNothingIsLeftOfADeploymentThatIsInterrupted interrupts the start at different moments.
 func TestNothingIsLeftOfADeploymentThatIsInterrupted(t *testing.T) {
 	dockertest.Start(t)
 	deployer := newDeployer(t, Bridge, deploytest.Program(t))
@@ -243,14 +245,14 @@ func TestNothingIsLeftOfADeploymentThatIsInterrupted(t *testing.T) {
 		if err == nil {
 			deploytest.NoError(t, d.Stop())
 		}
-		if left := things(t, "container", "network"); len(left) > 0 {
+		if left := objects(t, "container", "network"); len(left) > 0 {
 			t.Errorf("interrupted after %v (%v): left are %q", after*time.Millisecond, err, left)
 		}
 	}
 }
 
-// TestUnitsOnNodes: those of a node share its address and no port, and all of a layout are on
-// nodes or none.
+// TestUnitsOnNodes checks that units of a node share its address and have ports of their own, and that a
+// layout with only some units on nodes is refused.
 func TestUnitsOnNodes(t *testing.T) {
 	dockertest.Start(t)
 	d := newDeployer(t, Host, deploytest.Program(t))
@@ -276,12 +278,12 @@ func TestUnitsOnNodes(t *testing.T) {
 		t.Errorf("front is at %s and stock at %s, want one address and two ports", at["front"], at["stock"])
 	}
 	deploytest.NoError(t, deployed.Stop())
-	if left := things(t, "container", "network", "volume"); len(left) > 0 {
+	if left := objects(t, "container", "network", "volume"); len(left) > 0 {
 		t.Errorf("left are %q", left)
 	}
 }
 
-// cli returns what Docker's own client says, without the last newline.
+// cli returns the output of Docker's own client without blanks at its ends.
 func cli(ctx context.Context, args ...string) (string, error) {
 	text, err := exec.CommandContext(ctx, "docker", args...).Output()
 	return strings.TrimSpace(string(text)), err

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Can implements lab.Deployer. Only on a network of its own can a container be cut off.
+// Can implements lab.Deployer. A container can be cut off only from a network of the trial's own.
 func (d *Deployer) Can() lab.Capabilities {
 	faults := []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
 	if d.network == Bridge {
@@ -17,7 +17,8 @@ func (d *Deployer) Can() lab.Capabilities {
 	return lab.Capabilities{Faults: faults, Spans: true}
 }
 
-// cut takes a container off the trial's network, or brings it back with the same address.
+// cut disconnects a container from the trial's network if off is true, or connects it again at the same
+// address.
 func (d *deployment) cut(ctx context.Context, c *container, off bool) error {
 	if off {
 		return d.engine.Disconnect(ctx, d.network, c.Container)
@@ -26,12 +27,12 @@ func (d *deployment) cut(ctx context.Context, c *container, off bool) error {
 	return d.engine.Connect(ctx, d.network, c.Container, at)
 }
 
-// next returns a container in the place of one that has ended, with its address, environment and volume. One
-// that Container describes goes on as it was.
+// next returns the next life of a unit, with the address, environment and volume of the ended one. A
+// described unit keeps its container; that of any other unit is removed.
 func (d *deployment) next(ctx context.Context, ended *container, _ bool) (*container, error) {
 	c := d.newContainer(ended.Spec)
 	if ended.Spec.Container != nil {
-		c.Container = ended.Container // with all that it has written into its image
+		c.Container = ended.Container // with all files that it has written
 		return c, nil
 	}
 	return c, ended.remove(ctx)

@@ -18,8 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// prepared returns a client of the daemon after giving the daemon the images of units. Images of the user's
-// it has already.
+// prepared loads the images of units into the daemon and returns a client of it. The daemon has users' images
+// already.
 func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (_ *engine.Client, err error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
@@ -50,6 +50,7 @@ func (d *Deployer) Close() error {
 // Missing returns an error that names what this host lacks for containers, or nil.
 func Missing() error { return missing(context.Background()) }
 
+// missing is Missing within a context.
 func missing(ctx context.Context) error {
 	_, err := engine.Open(ctx)
 	return unanswered(err)
@@ -67,8 +68,8 @@ func unanswered(err error) error {
 	return engine.Unanswered("containers need", err)
 }
 
-// load makes the image of a unit program ("": of none) from an archive, without a registry or a build. It has
-// the links of a merged /usr for programs of this host.
+// load makes the image of a unit program ("" for an image without one) from an archive, without a registry
+// or a build, and returns its name and the size of the program.
 func (d *Deployer) load(ctx context.Context, program string, _ bool) (name string, size int, err error) {
 	name = leftovers.ImageName + string(d.network)
 	if program != "" {
@@ -80,7 +81,7 @@ func (d *Deployer) load(ctx context.Context, program string, _ bool) (name strin
 		name += "-" + filepath.Base(program)
 	}
 	name += ":" + d.label
-	err = making(ctx, func(ctx context.Context) error {
+	err = withGrace(ctx, func(ctx context.Context) error {
 		reader, writer := io.Pipe()
 		go func() { writer.CloseWithError(containers.WriteImage(writer, program)) }()
 		err := d.engine.Import(ctx, name, leftovers.DockerLabel+"="+d.label, reader)

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestAnImageOfTheUsers checks that an image of the user's runs as a container of its own, at its fixed
-// port, and that one which Docker does not have is refused.
+// TestAnImageOfTheUsers checks that a user's image runs as a container of its own, at its fixed port, and
+// that one which Docker does not have is refused.
 func TestAnImageOfTheUsers(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
@@ -26,14 +26,14 @@ func TestAnImageOfTheUsers(t *testing.T) {
 		},
 		Networking: lab.Networking{Listens: true, Port: 80},
 	}
-	var said []byte
+	var answer []byte
 	boxed.Ready = func(_ context.Context, address string) error {
 		connection, err := net.Dial("tcp", address)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = connection.Close() }()
-		said, err = io.ReadAll(connection)
+		answer, err = io.ReadAll(connection)
 		return err
 	}
 	layout := deploytest.Layout()
@@ -52,8 +52,8 @@ func TestAnImageOfTheUsers(t *testing.T) {
 	if err != nil || !strings.HasSuffix(endpoint.Dial, ":80") || strings.HasPrefix(endpoint.Dial, "127.") {
 		t.Errorf("endpoint %+v, %v, want port 80 of an address of its own", endpoint, err)
 	}
-	if string(said) != "at port 80, may write" {
-		t.Errorf("it says %q", said)
+	if string(answer) != "at port 80, may write" {
+		t.Errorf("it says %q", answer)
 	}
 	if unit := running.Units()[1]; unit.Name != "boxed" || unit.Span != lab.SpanContainer || unit.PID == 0 {
 		t.Errorf("unit %+v", unit)
@@ -61,8 +61,8 @@ func TestAnImageOfTheUsers(t *testing.T) {
 	deploytest.NoError(t, running.Stop())
 }
 
-// TestForeignSuite runs the suite for foreign units with containers of the user's images: on a bridge at
-// the port of the image, in the network of this host at a port that they are given.
+// TestForeignSuite runs the suite for foreign units with containers of a user's image: on a bridge at the
+// port of the image, in the network of this host at a port that Cleave chooses.
 func TestForeignSuite(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
@@ -83,7 +83,7 @@ func TestForeignSuite(t *testing.T) {
 				return spec
 			}}
 			deploytest.ForeignSuite(t, newDeployer(t, network, program), boxed,
-				func() []string { return things(t, "container", "network", "volume") })
+				func() []string { return objects(t, "container", "network", "volume") })
 		})
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 )
 
-// TestEndsForWantOfMemoryAreSeen: the daemon may hear that a container was out of memory after it has told
-// its end.
-func TestEndsForWantOfMemoryAreSeen(t *testing.T) {
+// TestOutOfMemoryIsSeen checks that Wait reports a lack of memory though the daemon may learn of it after
+// the end of the container.
+func TestOutOfMemoryIsSeen(t *testing.T) {
 	dockertest.Start(t)
 	client, err := engine.Open(t.Context())
 	deploytest.Must(t, err)
@@ -28,24 +28,25 @@ func TestEndsForWantOfMemoryAreSeen(t *testing.T) {
 		_, err = client.Load(t.Context(), bytes.NewReader(archive))
 	}
 	deploytest.Must(t, err)
-	defer func() { _ = client.RemoveImage(context.WithoutCancel(t.Context()), name) }() // the daemon ends, too
+	// A private daemon has ended by then, and the image with it.
+	defer func() { _ = client.RemoveImage(context.WithoutCancel(t.Context()), name) }()
 	var names []string
 	for i := range 24 {
 		names = append(names, fmt.Sprintf("%s-%d", name, i))
 	}
 	err = fleet.ForAll(t.Context(), 6, names, func(ctx context.Context, name string) error {
-		return endForWantOfMemory(ctx, client, name, labels)
+		return runOutOfMemory(ctx, client, name, labels)
 	})
 	deploytest.NoError(t, err)
 }
 
-// endForWantOfMemory runs a container that takes ever more memory.
-func endForWantOfMemory(
+// runOutOfMemory runs a container that takes memory until the kernel kills it, and checks what Wait reports.
+func runOutOfMemory(
 	ctx context.Context, client *engine.Client, name string, labels map[string]string,
 ) error {
 	made := engine.Container{
 		Image: "cleave-memory-" + labels[leftovers.DockerLabel], Labels: labels,
-		Cmd: []string{"/usr/bin/sh", "-c", "sleep 0.5; exec tail /dev/zero"}, // Docker needs a moment to look,
+		Cmd: []string{"/usr/bin/sh", "-c", "sleep 0.5; exec tail /dev/zero"}, // Docker needs a moment to watch it
 		HostConfig: engine.HostConfig{NetworkMode: "none", Memory: 16 << 20, MemorySwap: 16 << 20,
 			Binds: []string{"/usr:/usr:ro"}},
 	}

@@ -19,12 +19,12 @@ import (
 const (
 	// firstPort is the first port of units on a node. Each node has an address of its own, and so all ports.
 	firstPort = 8080
-	// bridgeAddress and firstAddress are the last numbers of the addresses of the bridge, which is this host,
-	// and of the first node.
+	// bridgeAddress and firstAddress are the last numbers of two addresses: that of the bridge, which is this
+	// host's, and that of the first node.
 	bridgeAddress, firstAddress = 1, 10
 	// mostOnBridge is the number of nodes that a network of 256 addresses holds.
 	mostOnBridge = 254 - firstAddress
-	// subnetsTried is the number of ranges that are tried: others may use some.
+	// subnetsTried is the number of ranges that are tried: other networks may use some.
 	subnetsTried = 16
 )
 
@@ -47,11 +47,11 @@ func (d *Deployer) nodesOf(specs []lab.UnitSpec) []string {
 	return nodes
 }
 
-// connect gives every container its addresses, and the trial its network where there
-// are nodes other than this host.
+// connect makes the trial's network, if there are nodes other than this host, and
+// assigns all addresses.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	d.control = map[string]string{}
-	if d.deployer.network == Host { // Preflight does not know the servers
+	if d.deployer.network == Host { // the layout of Preflight may not have the servers yet
 		if err := checkNodes(specs); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 			if name == spec.Name && spec.Port != 0 {
 				at = net.JoinHostPort(d.addressOf(spec), strconv.Itoa(spec.Port))
 			}
-			d.Endpoints[name] = lab.Endpoint{Bind: at, Dial: at} // the same from inside and from outside
+			d.Endpoints[name] = lab.Endpoint{Bind: at, Dial: at}
 			if isPublished(spec) {
 				d.Endpoints[name] = lab.Endpoint{Bind: at, Dial: net.JoinHostPort(d.host, strconv.Itoa(port()))}
 			}
@@ -98,8 +98,8 @@ func (d *deployment) addressOf(spec lab.UnitSpec) string {
 	return launch.LoopbackHost
 }
 
-// portsHere returns how many ports of this host the containers need: those in its network one for control and
-// one for each endpoint, the others one for each endpoint that is published.
+// portsHere returns the number of ports of this host that the containers need: in its network one for control
+// and one for each endpoint, elsewhere one for each endpoint that is published.
 func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
 	needed := 0
 	for _, spec := range specs {
@@ -122,8 +122,8 @@ func checkCount(nodes int) error {
 	return nil
 }
 
-// checkNodes returns an error if only some units are on nodes: the others listen on this host's loopback,
-// where those cannot reach them.
+// checkNodes returns an error if only some units are on nodes: these cannot reach the others, which listen on
+// this host's loopback.
 func checkNodes(specs []lab.UnitSpec) error {
 	var here, elsewhere string
 	for _, spec := range specs {
@@ -140,11 +140,11 @@ func checkNodes(specs []lab.UnitSpec) error {
 	return nil
 }
 
-// node stands for a host: it is an address in the trial's network. Units can share it through a container
-// that holds the address and does nothing.
+// node stands for a host: it is an address in the trial's network. Units share it by joining the network
+// namespace of a container that only holds the address.
 type node struct {
 	address string
-	holder  string // name of that container, or ""
+	holder  string // name of that container; "" if the node is a single unit
 }
 
 // makeNodes makes the trial's network with the nodes of these names, if there are any.
@@ -191,7 +191,7 @@ func (d *deployment) hold(ctx context.Context, name string, n *node) error {
 		},
 		NetworkingConfig: d.at(n.address),
 	}
-	return making(ctx, func(ctx context.Context) error {
+	return withGrace(ctx, func(ctx context.Context) error {
 		if err := d.engine.Create(ctx, n.holder, holder); err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (d *deployment) hold(ctx context.Context, name string, n *node) error {
 	})
 }
 
-// at returns the configuration of an address in the trial's network.
+// at returns the configuration for an address, and further names, in the trial's network.
 func (d *deployment) at(address string, aliases ...string) engine.NetworkingConfig {
 	return engine.NetworkingConfig{
 		EndpointsConfig: map[string]engine.Endpoint{d.network: engine.In(address, aliases...)}}
@@ -236,7 +236,7 @@ func (d *deployment) publish(made *engine.Container, spec lab.UnitSpec) {
 	}
 }
 
-// removeNetwork removes the nodes and their network, when no unit is left in it.
+// removeNetwork removes the nodes and their network. No unit must be left in it.
 func (d *deployment) removeNetwork() error {
 	ctx, cancel := context.WithTimeoutCause(d.Watching, stuckPatience,
 		fmt.Errorf("not removed after %v", stuckPatience))
@@ -254,15 +254,15 @@ func (d *deployment) removeNetwork() error {
 }
 
 // makeNetwork makes a bridge network of 256 addresses and returns their prefix, such as "198.18.7.". The
-// network does not lead out of this host, unless something in it is published: then Docker lets packets out,
-// which nobody can answer.
+// network is internal to this host unless a unit is published, which Docker does only in other networks.
+// Packets can leave these, but answers cannot come back.
 func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error) {
 	first := fnv.New32a()
 	_, _ = first.Write([]byte(d.name(""))) // never fails
 	d.network = d.name("network")
 	for n := range uint32(subnetsTried) {
 		prefix = fmt.Sprintf("198.18.%d.", (first.Sum32()+n)%256)
-		err = making(ctx, func(ctx context.Context) error {
+		err = withGrace(ctx, func(ctx context.Context) error {
 			return d.engine.MakeNetwork(ctx, d.network, engine.Bridge{
 				Internal: !d.publishes, Options: map[string]string{engine.BridgeMasquerade: "false"},
 				Labels: d.deployer.labels(), IPAM: engine.Pools{Config: []engine.Pool{{Subnet: prefix + "0/24"}}},

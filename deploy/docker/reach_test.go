@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestPublishedPortsAreCalled where the layout says so: at the bridge's own address, which is this
-// host's, and not at the container's. In the network of this host there is nothing to publish.
+// TestPublishedPortsAreCalled checks that peers call a published unit at the bridge's own address, which
+// is this host's, and not at the container's. In the network of this host such a unit is refused.
 func TestPublishedPortsAreCalled(t *testing.T) {
 	dockertest.Start(t)
 	l := deploytest.Front()
@@ -21,13 +21,13 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 		"unit front shall be called at a port that its node publishes")
 	made := deploytest.Deploy(t, newDeployer(t, Bridge, program), l)
 	running := made.(*deployment)
-	told := running.trial().Environment(l.Units[0])[lab.PeerVariable("front")]
-	host, port, _ := net.SplitHostPort(told)
+	peer := running.trial().Environment(l.Units[0])[lab.PeerVariable("front")]
+	host, port, _ := net.SplitHostPort(peer)
 	bound := running.Endpoints["front"].Bind
 	if host != running.host || !strings.HasSuffix(host, ".1") || strings.HasPrefix(bound, host+":") ||
 		strings.HasSuffix(bound, ":"+port) {
-		t.Errorf("the lead calls the front at %s, which listens at %s; this host is %s", told, bound, running.host)
+		t.Errorf("the lead calls the front at %s, which listens at %s; this host is %s", peer, bound, running.host)
 	}
-	deploytest.Await(t, made, lab.EventReady) // it has called
+	deploytest.Await(t, made, lab.EventReady) // the lead has called front by then
 	deploytest.NoError(t, made.Stop())
 }

@@ -35,7 +35,7 @@ func (d *deployment) mount(host *engine.HostConfig, m lab.ContainerMount) {
 	host.Binds = append(host.Binds, bind)
 }
 
-// volumeName returns what the daemon calls a volume of the trial.
+// volumeName returns the name, at the daemon, of a volume of the trial.
 func (d *deployment) volumeName(of string) string { return d.name("volume-" + of) }
 
 // makeVolumes makes the named volumes of the trial's containers.
@@ -51,7 +51,7 @@ func (d *deployment) makeVolumes(ctx context.Context, units []lab.UnitSpec) erro
 				continue
 			}
 			d.volumes[name] = true
-			if err := making(ctx, func(ctx context.Context) error {
+			if err := withGrace(ctx, func(ctx context.Context) error {
 				return d.engine.MakeVolume(ctx, name, d.deployer.labels())
 			}); err != nil {
 				return err
@@ -61,7 +61,7 @@ func (d *deployment) makeVolumes(ctx context.Context, units []lab.UnitSpec) erro
 	return nil
 }
 
-// removeVolumes removes them, when no container is left.
+// removeVolumes removes the named volumes. No container must be left.
 func (d *deployment) removeVolumes() error {
 	var problems []error
 	for name := range d.volumes {

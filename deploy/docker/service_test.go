@@ -9,18 +9,18 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestServicesOfAComposeFile go on where they were: the container of a life is that of the next one.
+// TestServicesOfAComposeFile runs the suite for described units. Their next life has the same container.
 func TestServicesOfAComposeFile(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
 	const image = "cleave-services-test:1"
 	dockertest.Image(t, image, program)
 	deploytest.ServicesSuite(t, newDeployer(t, Bridge, program), image, "/", func() []string {
-		return things(t, "container", "network", "volume")
+		return objects(t, "container", "network", "volume")
 	})
 }
 
-// TestServicesThatAreNotUsable fail the trial at its start, with what they say.
+// TestServicesThatAreNotUsable checks that they fail the trial at its start, with their output.
 func TestServicesThatAreNotUsable(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
@@ -42,14 +42,14 @@ func TestServicesThatAreNotUsable(t *testing.T) {
 			c.change(&layout.Units[3], &layout.Units[2])
 			_, err := newDeployer(t, Bridge, program).Deploy(t.Context(), layout, t.TempDir())
 			deploytest.Says(t, err, c.says...)
-			if left := things(t, "container", "network", "volume"); len(left) > 0 {
+			if left := objects(t, "container", "network", "volume"); len(left) > 0 {
 				t.Errorf("%v are left", left)
 			}
 		})
 	}
 }
 
-// TestHealthInTheNetworkOfThisHost is asked on loopback: there is no node.
+// TestHealthInTheNetworkOfThisHost checks that the port of a health check is called on loopback there.
 func TestHealthInTheNetworkOfThisHost(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	deploytest.Must(t, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestContainersThatCannotBeRemoved hold nobody up: they are counted, with the first
-// reason and what to do, and the others are removed.
+// TestContainersThatCannotBeRemoved checks that all other containers are removed, and that
+// the error counts them and says what to do.
 func TestContainersThatCannotBeRemoved(t *testing.T) {
 	var removed, atOneTime, most atomic.Int32
 	dockertest.Fake(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 			removed.Add(1)
 			return
 		}
-		<-r.Context().Done() // its shim is gone
+		<-r.Context().Done() // as if its shim were gone
 	})
 	client, err := engine.Open(t.Context())
 	deploytest.Must(t, err)
@@ -52,8 +52,8 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 	begin := time.Now()
 	err = d.removeAll(200 * time.Millisecond)
 	want := "20 of 40 containers could not be removed (remove the container "
-	if said := fmt.Sprint(err); !strings.HasPrefix(said, want) ||
-		!strings.Contains(said, "none was removed for 200ms): type: cleave clean") {
+	if text := fmt.Sprint(err); !strings.HasPrefix(text, want) ||
+		!strings.Contains(text, "none was removed for 200ms): type: cleave clean") {
 		t.Errorf("removeAll: %v, want %q and what to do", err, want)
 	}
 	if took := time.Since(begin); took > removePatience/2 {
@@ -64,13 +64,30 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 	}
 }
 
-// TestAPreflightEndsWithItsContext, whether Docker answers or not.
+// TestAStartThatFailsHasEnded checks that a life whose container cannot be made has ended, so that no
+// caller waits for its end.
+func TestAStartThatFailsHasEnded(t *testing.T) {
+	dockertest.Fake(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusConflict) })
+	client, err := engine.Open(t.Context())
+	deploytest.Must(t, err)
+	spec := lab.UnitSpec{Name: "front", Runnable: lab.Runnable{Foreign: true, Image: "web"}}
+	layout, dir := lab.Layout{Units: []lab.UnitSpec{spec}}, t.TempDir()
+	d := &deployment{deployer: New(Host, process.New("", nil, nil, ""), "", ""), engine: client, dir: dir}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(layout, ""), dir, d.platform(layout))
+	c := d.newContainer(spec)
+	deploytest.Says(t, c.Start(t.Context()), "make the container")
+	if !c.HasEnded() {
+		t.Error("a life that has not started has not ended")
+	}
+}
+
+// TestAPreflightEndsWithItsContext checks that also with a Docker that does not answer.
 func TestAPreflightEndsWithItsContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "tcp://"+deploytest.Silent(t))
 	deploytest.GivesUp(t, New(Host, process.New("", nil, nil, ""), "", ""))
 }
 
-// TestNoDocker leaves nothing of a trial.
+// TestNoDocker checks that a deployment without Docker fails and leaves no folder.
 func TestNoDocker(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "unix:///no/such/socket")
 	deploytest.CannotBegin(t, New(Host, process.New("", nil, nil, ""), "", ""))

@@ -17,7 +17,7 @@ import (
 // Container describes a container to be made. The names are those of the Engine API.
 type Container struct {
 	Image      string
-	Entrypoint []string `json:",omitempty"` // in the place of the image's
+	Entrypoint []string `json:",omitempty"` // replaces the image's
 	Cmd        []string
 	Env        []string `json:",omitempty"`
 	Labels     map[string]string
@@ -26,16 +26,16 @@ type Container struct {
 	Hostname   string `json:",omitempty"`
 	Tty        bool   `json:",omitempty"`
 	StopSignal string `json:",omitempty"`
-	// Healthcheck says whether the container is healthy; nil: as the image says.
+	// Healthcheck checks whether the container is healthy; nil: the image's check.
 	Healthcheck *Healthcheck `json:",omitempty"`
 	HostConfig  HostConfig
-	// ExposedPorts are those that can be published: 80/tcp.
+	// ExposedPorts are the ports that can be published, such as "80/tcp".
 	ExposedPorts map[string]struct{} `json:",omitempty"`
-	// NetworkingConfig has the addresses in networks that are not this host's.
+	// NetworkingConfig has the addresses in Docker's networks.
 	NetworkingConfig NetworkingConfig
 }
 
-// HostConfig says what a container gets of this host.
+// HostConfig lists what a container gets from this host.
 type HostConfig struct {
 	Binds          []string          `json:",omitempty"` // FROM:TO or FROM:TO:ro
 	Mounts         []Mount           `json:",omitempty"`
@@ -47,9 +47,9 @@ type HostConfig struct {
 	NetworkMode    string   // host, container:NAME or the name of a network
 	NanoCpus       int64    `json:",omitempty"`
 	Memory         int64    `json:",omitempty"` // bytes
-	MemorySwap     int64    `json:",omitempty"` // bytes, those of Memory included
+	MemorySwap     int64    `json:",omitempty"` // bytes of memory and swap together
 	CpusetCpus     string   `json:",omitempty"`
-	// PortBindings are ports of the host that lead to the container, by its own: 80/tcp.
+	// PortBindings are ports of the host that are forwarded, by the container's port, such as "80/tcp".
 	PortBindings map[string][]PortBinding `json:",omitempty"`
 	LogConfig    LogConfig
 	Privileged   bool              `json:",omitempty"`
@@ -61,7 +61,8 @@ type HostConfig struct {
 	Ulimits      []Ulimit          `json:",omitempty"`
 }
 
-// Healthcheck is a command that the daemon runs in a container again and again; zero is what the image says.
+// Healthcheck is a command that the daemon repeats in a container. Fields that are zero are taken from the
+// image.
 type Healthcheck struct {
 	Test                                          []string `json:",omitempty"`
 	Interval, Timeout, StartPeriod, StartInterval time.Duration
@@ -77,11 +78,11 @@ type Ulimit struct {
 // PortBinding is a port at an address of the host.
 type PortBinding struct{ HostIP, HostPort string }
 
-// LogConfig says what the daemon does with what a container writes. With "none" it is
-// there for who has attached, and nothing comes upon the disk.
+// LogConfig names the log driver of a container. With "none" its output goes only to
+// attached clients and not to the disk.
 type LogConfig struct{ Type string }
 
-// NetworkingConfig has endpoints by the name of their network.
+// NetworkingConfig holds endpoints by the name of their network.
 type NetworkingConfig struct {
 	EndpointsConfig map[string]Endpoint `json:",omitempty"`
 }
@@ -92,18 +93,18 @@ type Endpoint struct {
 	Aliases    []string `json:",omitempty"` // further names of the container there
 }
 
-// IPAM is an address.
+// IPAM holds an address of a container.
 type IPAM struct{ IPv4Address string }
 
-// In returns the endpoint with an address and further names.
+// In returns an endpoint with an address and further names.
 func In(address string, aliases ...string) Endpoint {
 	return Endpoint{IPAMConfig: IPAM{IPv4Address: address}, Aliases: aliases}
 }
 
-// State is that of a container.
+// State is the state of a container.
 type State struct {
 	Status    string    // created, running, paused, exited, dead ...
-	Pid       int       // of its first process, as this host numbers it; 0: none
+	Pid       int       // of its first process, in the host's numbers; 0: none
 	StartedAt time.Time // by the daemon's clock
 	OOMKilled bool
 	Health    *Health // nil: it has no health check
@@ -115,7 +116,7 @@ type Health struct {
 	Log    []struct{ Output string }
 }
 
-// Create makes a container that does not run yet.
+// Create makes a container without starting it.
 func (c *Client) Create(ctx context.Context, name string, made Container) error {
 	err := c.call(ctx, http.MethodPost, "/containers/create", url.Values{"name": {name}}, made, nil)
 	return named("make the container", name, err)
@@ -124,14 +125,14 @@ func (c *Client) Create(ctx context.Context, name string, made Container) error 
 // Start starts a container.
 func (c *Client) Start(ctx context.Context, name string) error { return c.act(ctx, name, "start", nil) }
 
-// Kill sends SIGKILL to the first process of a container, and so ends all.
+// Kill sends SIGKILL to the first process of a container, with which the others end.
 func (c *Client) Kill(ctx context.Context, name string) error { return c.act(ctx, name, "kill", nil) }
 
-// pauseNews bounds the time in which a daemon may still hear of an earlier resume of a container, and take
-// that for its present state.
+// pauseNews bounds the time after a pause in which a daemon may still process the event of an earlier
+// resume, and so report the container as running.
 const pauseNews = time.Second
 
-// Pause freezes every process of a container, and makes sure that they are.
+// Pause freezes every process of a container, and checks that the daemon reports it as paused.
 func (c *Client) Pause(ctx context.Context, name string) error {
 	if err := c.act(ctx, name, "pause", nil); err != nil {
 		return err
@@ -147,22 +148,23 @@ func (c *Client) Pause(ctx context.Context, name string) error {
 	}
 }
 
-// Unpause lets them go on.
+// Unpause continues the processes of a paused container.
 func (c *Client) Unpause(ctx context.Context, name string) error {
 	return c.act(ctx, name, "unpause", nil)
 }
 
-// Stop asks a container to end, and kills it when it has not after grace.
+// Stop asks a container to end, and kills it if it has not ended after grace.
 func (c *Client) Stop(ctx context.Context, name string, grace time.Duration) error {
 	return c.act(ctx, name, "stop", url.Values{"t": {strconv.Itoa(int(grace.Seconds()))}})
 }
 
-func (c *Client) act(ctx context.Context, name, what string, query url.Values) error {
-	return named(what+" the container", name, c.call(ctx, http.MethodPost, "/containers/"+name+"/"+what, query,
-		nil, nil))
+// act performs an action, such as "start", on a container.
+func (c *Client) act(ctx context.Context, name, action string, query url.Values) error {
+	err := c.call(ctx, http.MethodPost, "/containers/"+name+"/"+action, query, nil, nil)
+	return named(action+" the container", name, err)
 }
 
-// Remove ends and removes a container. One that is not there is removed.
+// Remove ends and removes a container. It returns nil if there is none.
 func (c *Client) Remove(ctx context.Context, name string) error {
 	return c.remove(ctx, "container", name, name)
 }
@@ -177,9 +179,9 @@ func (c *Client) State(ctx context.Context, name string) (State, error) {
 type Inspection struct {
 	State  State
 	Config struct {
-		Image  string // as whoever made it called it
+		Image  string // the name by which it was made
 		Labels map[string]string
-		Tty    bool // it writes to a terminal
+		Tty    bool // its output is a terminal
 	}
 	HostConfig struct {
 		NetworkMode string
@@ -193,7 +195,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (seen Inspection, err
 	return seen, named("look at the container", name, err)
 }
 
-// Containers returns the IDs of those that have a label with a value, whether they run or not.
+// Containers returns the IDs of the containers with a value of a label, whether they run or not.
 func (c *Client) Containers(ctx context.Context, label, value string) (ids []string, err error) {
 	query := where(map[string][]string{"label": {label + "=" + value}})
 	query.Set("all", "1")
@@ -205,8 +207,9 @@ func (c *Client) Containers(ctx context.Context, label, value string) (ids []str
 	return ids, named("list the containers of", value, err)
 }
 
-// Wait waits until a container has ended. It returns its exit status, and whether the kernel has ended it at
-// its limit of memory. That is not asked where killed reports that the caller has ended it.
+// Wait waits until a container has ended. It returns its exit status, and whether the kernel has killed it
+// at its limit of memory. It does not ask for the latter if killed reports that the caller has ended the
+// container.
 func (c *Client) Wait(
 	ctx context.Context, name string, killed func() bool,
 ) (code int, outOfMemory bool, err error) {
@@ -223,12 +226,13 @@ func (c *Client) Wait(
 const (
 	// statusKilled is the exit status of a container that SIGKILL has ended.
 	statusKilled = 137
-	// newsPatience bounds the wait for the daemon to hear, after the end of a container, of its want of memory.
+	// newsPatience bounds the wait for an event about a lack of memory after the end of a container.
 	newsPatience = 500 * time.Millisecond
 )
 
-// lacksMemory reports whether the daemon says that a container was out of memory in its last life. It hears
-// of that and of the end in any order, and its state of the container has only what came before the end.
+// lacksMemory reports whether the daemon has an event that a container was out of memory in its last life.
+// The daemon learns of that and of the end in any order, and the state of the container has it only in one
+// of them.
 func (c *Client) lacksMemory(ctx context.Context, name string, seen Inspection) bool {
 	query := where(map[string][]string{"container": {name}, "event": {"oom"}})
 	query.Set("since", strconv.FormatInt(seen.State.StartedAt.Unix(), 10))
@@ -244,22 +248,24 @@ func (c *Client) lacksMemory(ctx context.Context, name string, seen Inspection) 
 	return err == nil && event.Action == "oom"
 }
 
-// Attach returns what a container writes to both of its outputs, from now to its end; one with
-// a terminal has but that. It is asked for before the start, or the first lines would be missing.
+// Attach returns a stream of what a container writes from now to its end, to its standard output and error
+// or, if it has one, to its terminal. Callers attach before the start, so that the first lines are not
+// lost.
 func (c *Client) Attach(ctx context.Context, name string, terminal bool) (io.ReadCloser, error) {
 	query := url.Values{"stream": {"1"}, "stdout": {"1"}, "stderr": {"1"}}
-	said, err := c.stream(ctx, http.MethodPost, "/containers/"+name+"/attach", query, terminal)
-	return said, named("attach to the container", name, err)
+	stream, err := c.stream(ctx, http.MethodPost, "/containers/"+name+"/attach", query, terminal)
+	return stream, named("attach to the container", name, err)
 }
 
-// Follow is Attach that begins with what a container has written before. Its log must be kept.
+// Follow is Attach with everything that the container has written before. Its log driver must keep a log.
 func (c *Client) Follow(ctx context.Context, name string, terminal bool) (io.ReadCloser, error) {
 	query := url.Values{"follow": {"1"}, "stdout": {"1"}, "stderr": {"1"}}
-	said, err := c.stream(ctx, http.MethodGet, "/containers/"+name+"/logs", query, terminal)
-	return said, named("read the log of the container", name, err)
+	stream, err := c.stream(ctx, http.MethodGet, "/containers/"+name+"/logs", query, terminal)
+	return stream, named("read the log of the container", name, err)
 }
 
-// stream asks for what a container writes, which lasts as long as the container.
+// stream asks for the output of a container. Patience bounds the wait for the answer, which then lasts as
+// long as the container.
 func (c *Client) stream(
 	ctx context.Context, method, path string, query url.Values, terminal bool,
 ) (io.ReadCloser, error) {
@@ -274,23 +280,23 @@ func (c *Client) stream(
 	return &output{from: answer.Body, cancel: cancel, plain: terminal}, nil
 }
 
-// Bind binds a container that runs to processors, as "0,2-3".
+// Bind binds a running container to processors, such as "0,2-3".
 func (c *Client) Bind(ctx context.Context, name, processors string) error {
 	body := struct{ CpusetCpus string }{processors}
 	return named("bind to processors the container", name,
 		c.call(ctx, http.MethodPost, "/containers/"+name+"/update", nil, body, nil))
 }
 
-// output is a stream in which both outputs of a container are interleaved in pieces.
+// output reads a stream in which both outputs of a container are interleaved in pieces.
 type output struct {
 	from   io.ReadCloser
 	cancel context.CancelCauseFunc
-	plain  bool   // there are no pieces
-	left   uint32 // bytes of the piece that is being read
+	plain  bool   // the stream of a terminal, which is not in pieces
+	left   uint32 // bytes of the present piece that are not read yet
 }
 
-// Read implements io.Reader. A piece begins with the number of its output, three zeros
-// and its length.
+// Read implements io.Reader. A piece begins with a head of eight bytes: the number of its
+// output, three zeros and its length.
 func (o *output) Read(into []byte) (int, error) {
 	if o.plain {
 		return o.from.Read(into)
@@ -313,7 +319,7 @@ func (o *output) Close() error {
 	return o.from.Close()
 }
 
-// named says what was done to what when something failed.
+// named adds to an error what was done to which object; nil stays nil.
 func named(what, name string, err error) error {
 	if err == nil {
 		return nil

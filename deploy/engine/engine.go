@@ -3,9 +3,9 @@
 // docker program does the same, but a client that waits for a container is a process
 // of 30 MB, and five hundred of them are more than most hosts have.
 //
-// Every call is bounded: a daemon that does not answer is an error after Patience, and one whose
-// answer does not end, too. Two are not, as they last as long as the container: Wait, and reading
-// what Attach returns.
+// Every call is bounded: it fails after Patience if the daemon does not answer, and if the answer
+// is too long. Two have no bound of time, since they last as long as the container: Wait, and
+// reading the stream of Attach or Follow.
 //
 // Entry points: Open, OpenNamed for a daemon that the user names, Client.Create, Client.List.
 package engine
@@ -27,26 +27,26 @@ import (
 	"github.com/cleave-lab/cleave/bounded"
 )
 
-// Patience is how long the daemon may take to answer a call.
+// Patience bounds how long the daemon may take to answer a call.
 const Patience = time.Minute
 
-// maxAnswer is the longest answer of a daemon, in bytes.
+// maxAnswer bounds the answer of a daemon, in bytes.
 const maxAnswer = 64 << 20
 
-// openPatience is how long it may take to say that it is there.
+// openPatience bounds how long it may take to answer a ping.
 const openPatience = 10 * time.Second
 
 // Client speaks to one daemon. Its methods may be called from several goroutines.
 type Client struct {
-	address string // as DOCKER_HOST has it
-	version string // of the API, as "/v1.41"
-	scheme  string // http, or https where the daemon is reached by TLS
+	address string // in the form of DOCKER_HOST
+	version string // of the API, such as "/v1.41"
+	scheme  string // http, or https if the daemon is reached by TLS
 	login   string // see PullAs
-	longest int64  // answer that is read, in bytes
+	longest int64  // bound of an answer, in bytes
 	http    *http.Client
 }
 
-// Open finds the daemon, as the docker program does, and asks whether it answers.
+// Open finds the daemon as the docker program does, and returns a client if it answers.
 func Open(ctx context.Context) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, openPatience)
 	defer cancel()
@@ -57,10 +57,10 @@ func Open(ctx context.Context) (*Client, error) {
 	return OpenNamed(ctx, name)
 }
 
-// Unanswered says what to do about this host's daemon, which somebody needs and which does not
-// answer.
+// Unanswered adds to an error of this host's daemon what to do. needs begins the message, such as
+// "containers need".
 func Unanswered(needs string, err error) error {
-	if strings.Contains(err.Error(), "permission denied") { // in our words, and those of the docker command
+	if strings.Contains(err.Error(), "permission denied") { // err may be of the docker command, a text only
 		return fmt.Errorf("%s Docker's daemon, which this user may not use (%w): join its group, "+
 			"for example with: "+
 			"usermod -aG docker USER, and log in again: who is in it has the powers of root", needs, err)
@@ -69,7 +69,7 @@ func Unanswered(needs string, err error) error {
 		"systemctl start docker", needs, err)
 }
 
-// OpenAt asks the daemon at an address, as DOCKER_HOST has it, whether it answers.
+// OpenAt returns a client of the daemon at an address, in the form of DOCKER_HOST, if it answers.
 func OpenAt(ctx context.Context, address string) (*Client, error) {
 	return open(ctx, address, nil)
 }
@@ -95,7 +95,7 @@ func open(ctx context.Context, address string, secured *tls.Config) (*Client, er
 	return c, c.Ping(ctx)
 }
 
-// Ping asks whether the daemon answers.
+// Ping returns an error unless the daemon answers. The first ping sets the version of the API.
 func (c *Client) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, openPatience, fmt.Errorf("no answer for %v", openPatience))
 	defer cancel()
@@ -118,17 +118,17 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Message }
 
-// isStatus reports whether the daemon refused something with an HTTP status.
+// isStatus reports whether an error is a refusal with an HTTP status.
 func isStatus(err error, status int) bool {
 	var refusal *Refusal
 	return errors.As(err, &refusal) && refusal.Status == status
 }
 
-// remove removes a thing of a kind, a container with its processes and its volumes. One that is not there is
-// removed.
+// remove removes an object of a kind, such as "container", and a container with its processes and anonymous
+// volumes. It returns nil if there is none. name names the object in the error.
 func (c *Client) remove(ctx context.Context, kind, id, name string) error {
-	how := map[string]url.Values{"container": {"force": {"1"}, "v": {"1"}}, "image": {"force": {"1"}}}[kind]
-	err := c.call(ctx, http.MethodDelete, "/"+kind+"s/"+id, how, nil, nil)
+	query := map[string]url.Values{"container": {"force": {"1"}, "v": {"1"}}, "image": {"force": {"1"}}}[kind]
+	err := c.call(ctx, http.MethodDelete, "/"+kind+"s/"+id, query, nil, nil)
 	if isStatus(err, http.StatusNotFound) {
 		return nil
 	}
@@ -150,8 +150,8 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	return c.exchange(ctx, method, path, query, content, result)
 }
 
-// exchange sends a request, waits for the whole answer and decodes its first value into result, where that is
-// not nil.
+// exchange sends a request, reads the whole answer and decodes its first value into result, unless that is
+// nil.
 func (c *Client) exchange(
 	ctx context.Context, method, path string, query url.Values, content io.Reader, result any,
 ) error {
@@ -159,21 +159,21 @@ func (c *Client) exchange(
 	if err != nil {
 		return err
 	}
-	said := bounded.New(answer.Body, c.longest)
+	text := bounded.New(answer.Body, c.longest)
 	if result != nil {
-		err = json.NewDecoder(said).Decode(result)
+		err = json.NewDecoder(text).Decode(result)
 	}
-	_, _ = io.Copy(io.Discard, said) // so that the connection is used again
+	_, _ = io.Copy(io.Discard, text) // so that the connection is used again
 	return errors.Join(err, answer.Body.Close())
 }
 
-// where returns the query for what has one of the values of each filter.
+// where returns the query for objects that have one of the values of each filter.
 func where(filters map[string][]string) url.Values {
-	text, _ := json.Marshal(filters) // texts can always be encoded
+	text, _ := json.Marshal(filters) // strings can always be encoded
 	return url.Values{"filters": {string(text)}}
 }
 
-// send sends a request. What is no success is an error.
+// send sends a request. An answer of a status of 400 or more is an error, a Refusal.
 func (c *Client) send(
 	ctx context.Context, method, path string, query url.Values, body io.Reader,
 ) (*http.Response, error) {
@@ -182,7 +182,7 @@ func (c *Client) send(
 	if err != nil {
 		return nil, err
 	}
-	if _, isText := body.(*bytes.Reader); isText { // else it is an archive
+	if _, isJSON := body.(*bytes.Reader); isJSON { // otherwise it is an archive
 		request.Header.Set("Content-Type", "application/json")
 	}
 	if c.login != "" && path == createService {
@@ -190,7 +190,7 @@ func (c *Client) send(
 	}
 	answer, err := c.http.Do(request)
 	if err != nil {
-		var located *url.Error // its address is of our making and tells nobody anything
+		var located *url.Error // it names an address that we have made up, such as http://docker/v1.41/info
 		if errors.As(err, &located) {
 			err = located.Err
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
-// daemon returns a client of a daemon that answers as the handler says.
+// daemon returns a client of a fake daemon with a handler.
 func daemon(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	dockertest.Fake(t, handler)
@@ -55,7 +55,7 @@ func TestCreateSaysWhatTheContainerIs(t *testing.T) {
 	}
 }
 
-func TestWhatTheDaemonRefusesIsToldInItsWords(t *testing.T) {
+func TestARefusalHasTheDaemonsMessage(t *testing.T) {
 	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
 		status := http.StatusConflict
 		if r.Method == http.MethodDelete {
@@ -91,7 +91,7 @@ func TestADaemonThatDoesNotAnswerIsGivenUp(t *testing.T) {
 
 func isKilled() bool { return false }
 
-// TestAnAnswerWithoutEndIsCut: a daemon that is somebody else's does not fill the memory.
+// TestAnAnswerWithoutEndIsCut checks that an endless answer does not fill the memory.
 func TestAnAnswerWithoutEndIsCut(t *testing.T) {
 	c := daemon(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, err := io.WriteString(w, `{"Status":"`)
@@ -128,7 +128,7 @@ func TestAttachJoinsBothOutputs(t *testing.T) {
 	deploytest.NoError(t, said.Close())
 }
 
-// TestATerminalHasNoPieces: what a container with one writes comes as it is.
+// TestATerminalHasNoPieces checks that the output of a terminal is passed on as it is.
 func TestATerminalHasNoPieces(t *testing.T) {
 	c := daemon(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ready to serve\r\n")
@@ -141,8 +141,9 @@ func TestATerminalHasNoPieces(t *testing.T) {
 	deploytest.NoError(t, said.Close())
 }
 
-// TestAPauseIsLookedAt: that the daemon agrees is not enough. It may hear of it a moment late.
-func TestAPauseIsLookedAt(t *testing.T) {
+// TestAPauseIsVerified checks that Pause waits until the daemon reports the container as paused, and fails
+// if it does not.
+func TestAPauseIsVerified(t *testing.T) {
 	late, state := 1, "paused"
 	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {
@@ -175,7 +176,7 @@ func TestOpenNamesWhatItCannotReach(t *testing.T) {
 	}
 }
 
-// TestUnanswered tells who may not ask the daemon apart from where there is none.
+// TestUnanswered checks the advice to a user who may not ask the daemon, and if no daemon runs.
 func TestUnanswered(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -192,8 +193,9 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
-// TestALogIsReadOn: the swarm is asked for what is new only, and sends again what lies close before it.
-func TestALogIsReadOn(t *testing.T) {
+// TestALogIsContinued checks that each piece of a log is copied once, though the swarm sends the overlap
+// again.
+func TestALogIsContinued(t *testing.T) {
 	var asked []string
 	var sends string
 	c := daemon(t, func(w http.ResponseWriter, r *http.Request) {

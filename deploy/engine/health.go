@@ -10,24 +10,24 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// HealthcheckOf returns a health check in the daemon's words; nil: what the image says.
+// HealthcheckOf returns a health check in the form of the API; nil means the image's check.
 func HealthcheckOf(h *lab.HealthCheck) *Healthcheck {
 	switch {
 	case h == nil:
 		return nil
-	case h.Port != 0: // that of the container is called, and no command runs in it
+	case h.Port != 0: // we call the container's port, and the daemon runs no command in it
 		return &Healthcheck{Test: []string{"NONE"}}
 	}
-	span := func(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
-	return &Healthcheck{Test: h.Test, Interval: span(h.Interval), Timeout: span(h.Timeout),
-		StartPeriod: span(h.StartPeriod), StartInterval: span(h.StartInterval), Retries: h.Retries}
+	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+	return &Healthcheck{Test: h.Test, Interval: seconds(h.Interval), Timeout: seconds(h.Timeout),
+		StartPeriod: seconds(h.StartPeriod), StartInterval: seconds(h.StartInterval), Retries: h.Retries}
 }
 
-// lookAgain is the pause between two questions to the daemon whether a container is healthy.
+// lookAgain is the pause between two questions to the daemon for the state of a container.
 const lookAgain = 20 * time.Millisecond
 
-// AwaitHealthy waits until the health check of a container says that it is healthy. ended is closed when the
-// container has ended.
+// AwaitHealthy waits until the health check of a container has succeeded. ended is closed when the
+// container has ended. Errors continue the name of the container, such as "is unhealthy".
 func (c *Client) AwaitHealthy(ctx context.Context, container string, ended <-chan struct{}) error {
 	for {
 		state, err := c.State(ctx, container)
@@ -39,11 +39,11 @@ func (c *Client) AwaitHealthy(ctx context.Context, container string, ended <-cha
 		case health.Status == "healthy":
 			return nil
 		case health.Status == "unhealthy":
-			said := ""
+			output := ""
 			if n := len(health.Log); n > 0 {
-				said = ": " + strings.TrimSpace(health.Log[n-1].Output)
+				output = ": " + strings.TrimSpace(health.Log[n-1].Output)
 			}
-			return errors.New("is unhealthy" + said)
+			return errors.New("is unhealthy" + output)
 		}
 		select {
 		case <-ended:

@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/bounded"
 )
 
-// Import makes an image from a tar archive of its root file system.
+// Import makes an image with a name and a label, NAME=VALUE, from a tar archive of its root file system.
 func (c *Client) Import(ctx context.Context, name, label string, archive io.Reader) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))
 	defer cancel()
@@ -27,7 +27,7 @@ func (c *Client) Import(ctx context.Context, name, label string, archive io.Read
 	return named("make the image", name, err)
 }
 
-// ImageID returns the image ID of an image; "": the daemon has none of that name.
+// ImageID returns the ID of an image; "" if the daemon has none of that name.
 func (c *Client) ImageID(ctx context.Context, name string) (id string, err error) {
 	var image struct{ ID string }
 	err = c.call(ctx, http.MethodGet, "/images/"+name+"/json", nil, nil, &image)
@@ -55,10 +55,10 @@ func (c *Client) Image(ctx context.Context, name string) (Image, error) {
 	return image.Config, named("look at the image", name, err)
 }
 
-// imagePatience limits saving or loading an image: some have gigabytes.
+// imagePatience bounds saving or loading an image: some have gigabytes.
 const imagePatience = 10 * time.Minute
 
-// Save passes an image to take, in the format of `docker save`.
+// Save calls take with the archive of an image, in the format of `docker save`.
 func (c *Client) Save(ctx context.Context, name string, take func(context.Context, io.Reader) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, imagePatience, fmt.Errorf("not saved after %v", imagePatience))
 	defer cancel()
@@ -69,7 +69,7 @@ func (c *Client) Save(ctx context.Context, name string, take func(context.Contex
 	return errors.Join(take(ctx, answer.Body), answer.Body.Close())
 }
 
-// Load loads an image in the format of `docker save`, and returns its ID.
+// Load loads an image from an archive in the format of `docker save`, and returns its ID.
 func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, imagePatience, fmt.Errorf("not loaded after %v", imagePatience))
 	defer cancel()
@@ -87,10 +87,10 @@ func (c *Client) Load(ctx context.Context, archive io.Reader) (id string, err er
 	return id, err
 }
 
-// loaded returns the name of the image that the daemon says it has loaded. An image that was saved by its
-// digest has no name but its ID.
-func loaded(said io.Reader) (name string, err error) {
-	for decoder := json.NewDecoder(said); ; {
+// loaded returns the name of the image that the daemon has loaded, from its answer; for an image without a
+// name, as one that was saved by its digest, the ID.
+func loaded(answer io.Reader) (name string, err error) {
+	for decoder := json.NewDecoder(answer); ; {
 		var progress struct{ Stream, Error string }
 		err := decoder.Decode(&progress)
 		switch {
@@ -103,15 +103,15 @@ func loaded(said io.Reader) (name string, err error) {
 		case progress.Error != "":
 			return "", errors.New(progress.Error)
 		}
-		for _, words := range []string{"Loaded image: ", "Loaded image ID: "} {
-			if called, is := strings.CutPrefix(strings.TrimSpace(progress.Stream), words); is {
-				name = called
+		for _, prefix := range []string{"Loaded image: ", "Loaded image ID: "} {
+			if text, found := strings.CutPrefix(strings.TrimSpace(progress.Stream), prefix); found {
+				name = text
 			}
 		}
 	}
 }
 
-// RemoveImage removes an image. One that is not there is removed.
+// RemoveImage removes an image. It returns nil if there is none.
 func (c *Client) RemoveImage(ctx context.Context, name string) error {
 	return c.remove(ctx, "image", name, name)
 }

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestWhatWasLoaded: the daemon says what an archive had, by name or, where it has none, by ID.
-func TestWhatWasLoaded(t *testing.T) {
-	for said, want := range map[string]string{
+// TestLoad checks that Load returns the ID of the image that the daemon has loaded, or its error.
+func TestLoad(t *testing.T) {
+	for answer, want := range map[string]string{
 		`{"stream":"Loaded image: host:5000/shop/web:2\n"}`: "sha256:of host:5000/shop/web:2",
 		`{"stream":"Loaded image ID: sha256:abc\n"}`:        "sha256:of sha256:abc",
 		`{"stream":"reading"}{"error":"no space left"}`:     "load an image: no space left",
@@ -24,9 +24,9 @@ func TestWhatWasLoaded(t *testing.T) {
 			case name == "gone:1":
 				w.WriteHeader(http.StatusNotFound)
 			case asked && name != "load":
-				_, _ = io.WriteString(w, `{"Id":"sha256:of `+name+`"}`) // the client is there
+				_, _ = io.WriteString(w, `{"Id":"sha256:of `+name+`"}`) // the client reads it
 			default:
-				_, _ = io.WriteString(w, said)
+				_, _ = io.WriteString(w, answer)
 			}
 		})
 		got, err := c.Load(t.Context(), strings.NewReader("an archive"))
@@ -34,7 +34,7 @@ func TestWhatWasLoaded(t *testing.T) {
 			got = err.Error()
 		}
 		if got != want {
-			t.Errorf("%s is loaded as %q, want %q", said, got, want)
+			t.Errorf("%s is loaded as %q, want %q", answer, got, want)
 		}
 	}
 }

@@ -9,7 +9,8 @@ import (
 // StopGrace is the time that a foreign program has between SIGTERM and SIGKILL.
 const StopGrace = 10 * time.Second
 
-// Life is one life of a container. Deployers embed it: it implements what fleet.Instance does to a life.
+// Life is one life of a container. Deployers embed it for the methods Kill, Pause, Resume and End of
+// fleet.Instance.
 type Life struct {
 	Engine    *Client // of the daemon that runs it
 	Container string  // its ID or name; "" until it is made
@@ -26,7 +27,7 @@ func (l *Life) Pause(ctx context.Context) (proof string, err error) {
 	return l.Called + " is paused", l.Engine.Pause(ctx, l.Container)
 }
 
-// Resume thaws them.
+// Resume continues the processes that Pause has frozen.
 func (l *Life) Resume(ctx context.Context) error { return l.Engine.Unpause(ctx, l.Container) }
 
 // End stops the container, and kills it after StopGrace.

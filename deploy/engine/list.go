@@ -9,11 +9,11 @@ import (
 // Thing is an object in Docker that carries a label.
 type Thing struct {
 	Kind  string // container, network, image, volume
-	ID    string // or the name, of images and volumes
+	ID    string // for images and volumes the name
 	Label string // the value of the label
 }
 
-// List lists all that carries a label, in the order in which it can be removed.
+// List returns all objects that carry a label, in the order in which they can be removed.
 func (c *Client) List(ctx context.Context, label string) ([]Thing, error) {
 	type listed struct {
 		ID, Name string
@@ -48,7 +48,7 @@ func (c *Client) List(ctx context.Context, label string) ([]Thing, error) {
 	return all, named("list what carries the label", label, err)
 }
 
-// RemoveThing removes a thing.
+// RemoveThing removes an object. It returns nil if there is none.
 func (c *Client) RemoveThing(ctx context.Context, thing Thing) error {
 	return c.remove(ctx, thing.Kind, thing.ID, thing.ID)
 }

@@ -26,7 +26,7 @@ func (c *Client) Member(ctx context.Context) (Member, error) {
 	return info.Swarm, named("ask for its swarm", c.address, err)
 }
 
-// Version returns the version of the API, such as "1.41", after the first answer.
+// Version returns the version of the API, such as "1.41"; "" before the first answer.
 func (c *Client) Version() string {
 	if c.version == "" {
 		return ""
@@ -49,7 +49,7 @@ func (c *Client) Subnets(ctx context.Context) ([]string, error) {
 	return subnets, named("list the networks of", c.address, err)
 }
 
-// PublishedPorts returns the published ports that services of the swarm have on nodes.
+// PublishedPorts returns the ports that services of the swarm publish on nodes.
 func (c *Client) PublishedPorts(ctx context.Context) (map[int]bool, error) {
 	var all []struct {
 		Endpoint struct{ Ports []PublishedPort }
@@ -65,7 +65,7 @@ func (c *Client) PublishedPorts(ctx context.Context) (map[int]bool, error) {
 	return taken, named("list the services of", c.address, err)
 }
 
-// MakeSecret makes a secret of the swarm, which only tasks get that name it.
+// MakeSecret makes a secret of the swarm, which only tasks that name it get, and returns its ID.
 func (c *Client) MakeSecret(
 	ctx context.Context, name string, labels map[string]string, data []byte,
 ) (id string, err error) {
@@ -118,27 +118,28 @@ func (c *Client) RemoveKept(ctx context.Context, k Kept) error {
 	return c.remove(ctx, k.Kind, k.ID, k.Name)
 }
 
-// logPatience is how long a swarm may take to bring what a task has written.
+// logPatience bounds how long a swarm may take to send the log of a task.
 const logPatience = 5 * time.Second
 
 const (
 	// maxPiece is the longest piece of a log, in bytes: drivers cut lines at 16 KiB.
 	maxPiece = 1 << 20
-	// logOverlap is how much of what was read a swarm sends again: the pieces of two outputs may lie in the
-	// log in another order than that of their moments.
+	// logOverlap is the length of the end of the log, before the mark, that is read again: the pieces of two
+	// outputs may be in the log in another order than that of their timestamps.
 	logOverlap = time.Second
-	// failureOutput is the number of the output in which a daemon says what went wrong.
+	// failureOutput is the number of the output with the daemon's error.
 	failureOutput = 3
 )
 
-// LogMark marks how far the log of a task was read, for each output. The zero value is its beginning.
+// LogMark marks the position up to which the log of a task was read, for each output. The zero value is the
+// beginning.
 type LogMark [failureOutput]struct {
-	at     string // the moment of the last piece, as the daemon writes it
-	pieces int    // how many of that moment were read
+	at     string // timestamp of the last piece, as the daemon writes it
+	pieces int    // number of pieces with that timestamp that were read
 }
 
-// TaskLog copies what a task has written to both of its outputs since a mark, and moves the mark, also where
-// it fails on the way.
+// TaskLog copies what a task has written to both of its outputs since a mark, and moves the mark, also if it
+// fails in between.
 func (c *Client) TaskLog(ctx context.Context, task string, mark *LogMark, into io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, logPatience, fmt.Errorf("no answer for %v", logPatience))
 	defer cancel()
@@ -154,7 +155,7 @@ func (c *Client) TaskLog(ctx context.Context, task string, mark *LogMark, into i
 	return named("read the log of the task", task, errors.Join(err, answer.Body.Close()))
 }
 
-// since returns the moment from which on the log is read, as the API has it, or "" for the beginning.
+// since returns the time from which on the log is read, in the form of the API; "" for the beginning.
 func (m *LogMark) since() string {
 	newest := ""
 	for _, output := range m {
@@ -168,9 +169,10 @@ func (m *LogMark) since() string {
 	return fmt.Sprintf("%d.%09d", at.Unix(), at.Nanosecond())
 }
 
-// copy copies the new pieces without their timestamps. Within an output, timestamps never go back.
+// copy copies the new pieces without their timestamps. It skips pieces that were read before: within an
+// output, timestamps never decrease.
 func (m *LogMark) copy(into io.Writer, from io.Reader) error {
-	var again [failureOutput]int // pieces of the mark's moment that were read before
+	var again [failureOutput]int // pieces with the mark's timestamp, by output
 	for {
 		var head [8]byte
 		if _, err := io.ReadFull(from, head[:]); errors.Is(err, io.EOF) {

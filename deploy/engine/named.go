@@ -15,9 +15,9 @@ import (
 	"strings"
 )
 
-// OpenNamed asks a daemon that the user names, as an address or as a context of the docker
-// program, whether it answers. TLS is as that program has it: a context may hold keys, and for
-// addresses DOCKER_TLS_VERIFY and DOCKER_CERT_PATH say where they are.
+// OpenNamed returns a client of a daemon that the user names, by an address or a context of the
+// docker program, if it answers. It uses TLS as that program does: a context may hold keys, and
+// for addresses DOCKER_TLS_VERIFY and DOCKER_CERT_PATH name their folder.
 func OpenNamed(ctx context.Context, name string) (*Client, error) {
 	address, keys, unverified := name, "", false
 	var err error
@@ -49,8 +49,8 @@ func OpenNamed(ctx context.Context, name string) (*Client, error) {
 // socket is the default address of the daemon of this host.
 const socket = "unix:///var/run/docker.sock"
 
-// usual returns the daemon that the docker program would ask, as an address or a context: what the
-// environment says, else the context that the program is set to.
+// usual returns the daemon that the docker program would ask, as an address or a context: that of the
+// environment, or else the context in the program's settings.
 func usual() (string, error) {
 	for _, variable := range []string{"DOCKER_HOST", "DOCKER_CONTEXT"} {
 		if name := os.Getenv(variable); name != "" {
@@ -59,12 +59,12 @@ func usual() (string, error) {
 	}
 	folder, err := Settings()
 	if err != nil {
-		return socket, nil // then nothing is set
+		return socket, nil // without a home there are no settings
 	}
 	path := filepath.Join(folder, "config.json")
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return socket, nil // the same
+		return socket, nil // there are no settings
 	}
 	var config struct{ CurrentContext string }
 	if err := json.Unmarshal(text, &config); err != nil {
@@ -85,10 +85,10 @@ func Settings() (string, error) {
 	return filepath.Join(home, ".docker"), nil
 }
 
-// contextOf reads a context of the docker program: where its daemon is, the folder of its keys
-// (empty: none), and whether who answers is not to be verified.
+// contextOf reads a context of the docker program. It returns the address of its daemon, the folder
+// of its keys (empty: none), and whether the daemon's certificate is not verified.
 func contextOf(name string) (address, keys string, unverified bool, err error) {
-	if name == "default" { // which the program always has
+	if name == "default" { // the program always has it, without a file
 		return socket, "", false, nil
 	}
 	folder, err := Settings()
@@ -121,8 +121,8 @@ func contextOf(name string) (address, keys string, unverified bool, err error) {
 	return daemon.Host, keys, daemon.SkipTLSVerify, nil
 }
 
-// securedBy is TLS with the keys in a folder: who may sign the daemon's certificate, and who
-// we are.
+// securedBy returns the configuration of TLS with the files in a folder: the authority that signs
+// the daemon's certificate, and our own certificate and key.
 func securedBy(folder string) (*tls.Config, error) {
 	own, err := tls.LoadX509KeyPair(filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem"))
 	if err != nil {

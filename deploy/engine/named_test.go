@@ -29,8 +29,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// keys writes a certificate that signs itself, and is the daemon's and the client's, as the
-// docker program has them.
+// keys writes the files of the docker program for TLS, ca.pem, cert.pem and key.pem, with one
+// self-signed certificate for all.
 func keys(t *testing.T, folder string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,9 +50,9 @@ func keys(t *testing.T, folder string) {
 	}
 }
 
-// TestOpenNamed finds a daemon that wants to see a certificate by a context of the docker program,
-// and by its address with the keys in a folder, as the user names it or as the environment and the program's
-// settings say. Without the keys it is not reached. Long because each way is in it.
+// TestOpenNamed opens a daemon that wants a certificate by a context of the docker program, and by its
+// address with the keys in a folder, named by the user, the environment or the program's settings. Without
+// the keys it is not reached. Long because each way is in it.
 func TestOpenNamed(t *testing.T) {
 	config := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", config)
@@ -107,8 +107,8 @@ func TestOpenNamed(t *testing.T) {
 	}
 }
 
-// TestARealDaemonOverTLS: one that listens on TCP lets in who has a certificate of its authority, and nobody
-// else.
+// TestARealDaemonOverTLS checks that a daemon on TCP accepts a client with a certificate of its authority,
+// and rejects all others.
 func TestARealDaemonOverTLS(t *testing.T) {
 	testset.Need(t, "it starts a Docker daemon")
 	ports, err := launch.ReservePorts(1)

@@ -14,10 +14,10 @@ type Bridge struct {
 	IPAM     Pools
 }
 
-// Pools are the ranges that a network has its addresses from; none: the daemon chooses.
+// Pools lists the ranges from which a network takes its addresses; none: the daemon chooses.
 type Pools struct{ Config []Pool }
 
-// Pool is one of them.
+// Pool is a range of addresses.
 type Pool struct{ Subnet string }
 
 // Options of bridge networks.
@@ -42,12 +42,12 @@ func (c *Client) MakeNetwork(ctx context.Context, name string, bridge Bridge) er
 
 // Overlay is a network of all nodes of a swarm.
 type Overlay struct {
-	Name, Subnet string // of "" the daemon chooses a range
-	Attachable   bool   // containers can be in it, too, that are no tasks
+	Name, Subnet string // for the Subnet "" the daemon chooses a range
+	Attachable   bool   // containers that are no tasks can be in it, too
 	Labels       map[string]string
 }
 
-// MakeOverlay makes it and returns its ID.
+// MakeOverlay makes an overlay network and returns its ID.
 func (c *Client) MakeOverlay(ctx context.Context, o Overlay) (id string, err error) {
 	body := map[string]any{"Name": o.Name, "Driver": "overlay", "CheckDuplicate": true,
 		"Attachable": o.Attachable, "Labels": o.Labels}
@@ -59,12 +59,12 @@ func (c *Client) MakeOverlay(ctx context.Context, o Overlay) (id string, err err
 	return made.ID, named("make the network", o.Name, err)
 }
 
-// RemoveNetwork removes a network. One that is not there is removed.
+// RemoveNetwork removes a network. It returns nil if there is none.
 func (c *Client) RemoveNetwork(ctx context.Context, name string) error {
 	return c.remove(ctx, "network", name, name)
 }
 
-// Connect brings a container into a network.
+// Connect connects a container to a network.
 func (c *Client) Connect(ctx context.Context, network, container string, at Endpoint) error {
 	body := struct {
 		Container      string
@@ -74,7 +74,7 @@ func (c *Client) Connect(ctx context.Context, network, container string, at Endp
 		c.call(ctx, http.MethodPost, "/networks/"+network+"/connect", nil, body, nil))
 }
 
-// Disconnect takes a container off a network.
+// Disconnect disconnects a container from a network.
 func (c *Client) Disconnect(ctx context.Context, network, container string) error {
 	body := struct {
 		Container string
@@ -93,7 +93,7 @@ func (c *Client) MakeVolume(ctx context.Context, name string, labels map[string]
 	return named("make the volume", name, c.call(ctx, http.MethodPost, "/volumes/create", nil, made, nil))
 }
 
-// RemoveVolume removes a volume. One that is not there is removed.
+// RemoveVolume removes a volume. It returns nil if there is none.
 func (c *Client) RemoveVolume(ctx context.Context, name string) error {
 	return c.remove(ctx, "volume", name, name)
 }

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// SwarmOptions are how a swarm is made.
+// SwarmOptions are the settings of a new swarm.
 type SwarmOptions struct {
 	Address   string        // of its first node, without a port
-	Pool      string        // range of the addresses that its networks get, as 198.18.0.0/16
-	Heartbeat time.Duration // how often nodes say that they are there; after three of them one is down
+	Pool      string        // range of the addresses of its networks, such as 198.18.0.0/16
+	Heartbeat time.Duration // period of a node's heartbeats; without three of them it is down
 }
 
 // swarmPort is the port at which managers of a swarm listen.
 const swarmPort = "2377"
 
-// InitSwarm makes the daemon the first manager of a swarm and returns what lets workers in.
+// InitSwarm makes the daemon the first manager of a swarm and returns the token with which workers join.
 func (c *Client) InitSwarm(ctx context.Context, o SwarmOptions) (token string, err error) {
 	body := map[string]any{
 		"ListenAddr": o.Address + ":" + swarmPort, "AdvertiseAddr": o.Address, "DefaultAddrPool": []string{o.Pool},
@@ -55,7 +55,7 @@ type SwarmNode struct {
 	ManagerStatus struct{ Addr string }         // host:port; "": it is a worker
 }
 
-// SwarmNodes lists the nodes of the swarm that the daemon manages.
+// SwarmNodes returns the nodes of the swarm that the daemon manages.
 func (c *Client) SwarmNodes(ctx context.Context) ([]SwarmNode, error) {
 	var nodes []SwarmNode
 	err := c.call(ctx, http.MethodGet, "/nodes", nil, nil, &nodes)
@@ -71,7 +71,7 @@ const (
 	Drain  Availability = "drain" // the tasks that the node has end, too
 )
 
-// SetAvailability changes that of a node.
+// SetAvailability changes the availability of a node.
 func (c *Client) SetAvailability(ctx context.Context, id string, to Availability) error {
 	return c.update(ctx, "node", id, id, func(spec map[string]any) any {
 		spec["Availability"] = to
@@ -79,8 +79,8 @@ func (c *Client) SetAvailability(ctx context.Context, id string, to Availability
 	})
 }
 
-// Peers counts the nodes of a network as the daemon's node sees them. A network that has
-// not come to the node yet has none.
+// Peers returns the number of nodes of a network that the daemon's node knows; 0 if it does
+// not have the network yet.
 func (c *Client) Peers(ctx context.Context, network string) (int, error) {
 	var seen struct{ Peers []struct{} }
 	err := c.call(ctx, http.MethodGet, "/networks/"+network, nil, nil, &seen)
@@ -90,8 +90,8 @@ func (c *Client) Peers(ctx context.Context, network string) (int, error) {
 	return len(seen.Peers), named("look at the network", network, err)
 }
 
-// Known returns the names of the services of which the daemon's node knows where they are in a
-// network, so that it answers who asks for them there: none, where the network is not there.
+// Known returns the names of the services in a network that the daemon's node can resolve; none if
+// it does not have the network.
 func (c *Client) Known(ctx context.Context, network string) ([]string, error) {
 	var seen struct {
 		Services map[string]struct{ Tasks []struct{} }
@@ -118,7 +118,7 @@ type Service struct {
 	EndpointSpec EndpointSpec
 }
 
-// TaskTemplate says what a task of a service is made of.
+// TaskTemplate describes the tasks of a service.
 type TaskTemplate struct {
 	ContainerSpec ServiceContainer
 	Resources     Resources
@@ -126,7 +126,7 @@ type TaskTemplate struct {
 	Placement     Placement
 	Networks      []ServiceNetwork
 	LogDriver     LogDriver
-	// ForceUpdate has tasks replaced when it is raised.
+	// ForceUpdate replaces all tasks when it is raised.
 	ForceUpdate uint64
 }
 
@@ -134,7 +134,7 @@ type TaskTemplate struct {
 type ServiceContainer struct {
 	Image           string
 	Labels          map[string]string
-	Command         []string `json:",omitempty"` // in the place of the image's own; it is told Args
+	Command         []string `json:",omitempty"` // replaces the image's entrypoint; Args follow it
 	Args            []string `json:",omitempty"`
 	Env             []string `json:",omitempty"`
 	Dir             string   `json:",omitempty"`
@@ -153,7 +153,7 @@ type ServiceContainer struct {
 	CapabilityAdd   []string          `json:",omitempty"`
 	CapabilityDrop  []string          `json:",omitempty"`
 	Secrets         []SecretFile      `json:",omitempty"`
-	// whether Docker's own is the first process; nil: as the daemon has it
+	// Init says whether docker-init is the first process; nil: the daemon's setting.
 	Init *bool `json:",omitempty"`
 }
 
@@ -163,20 +163,21 @@ type SecretFile struct {
 	File                 FileOf
 }
 
-// FileOf says which file, below /run/secrets unless its name is a path, and whose.
+// FileOf is the file of a secret and its owner. The file is below /run/secrets unless Name is an absolute
+// path.
 type FileOf struct {
 	Name, UID, GID string
 	Mode           uint32
 }
 
-// Secret returns one whose file only a user may read.
+// Secret returns a secret whose file only a user may read.
 func Secret(id, name, file, user string) SecretFile {
 	const readable = 0o400
 	return SecretFile{SecretID: id, SecretName: name,
 		File: FileOf{Name: file, UID: user, GID: user, Mode: readable}}
 }
 
-// DNSConfig is how names are asked for; see resolv.conf(5).
+// DNSConfig holds options of the resolver; see resolv.conf(5).
 type DNSConfig struct {
 	Options []string `json:",omitempty"`
 }
@@ -200,11 +201,11 @@ type VolumeDriver struct {
 	Options map[string]string
 }
 
-// TmpfsOptions bound a file system in memory; in bytes.
+// TmpfsOptions bound the size of a file system in memory.
 type TmpfsOptions struct{ SizeBytes int64 }
 
-// FolderAt returns the mount of a volume whose content is in a folder of the daemon's host. What the image
-// has at its target comes there where that is empty.
+// FolderAt returns the mount of a volume whose content is in a folder of the daemon's host. If the folder is
+// empty, Docker copies the files of the image at the target to it.
 func FolderAt(target, folder string, readOnly bool) Mount {
 	return Mount{Type: "volume", Target: target, ReadOnly: readOnly, VolumeOptions: &VolumeOptions{VolumeDriver{
 		Name: "local", Options: map[string]string{"type": "none", "o": "bind", "device": folder}}}}
@@ -213,16 +214,16 @@ func FolderAt(target, folder string, readOnly bool) Mount {
 // Resources limit what a task can use.
 type Resources struct{ Limits ResourceLimits }
 
-// ResourceLimits are zero where there is no limit.
+// ResourceLimits holds the limits of a task; 0 means none.
 type ResourceLimits struct {
 	NanoCPUs    int64 `json:",omitempty"`
 	MemoryBytes int64 `json:",omitempty"`
 }
 
-// RestartPolicy says when a task is replaced that has ended: none, on-failure, any.
+// RestartPolicy says when a task that has ended is replaced: none, on-failure, any.
 type RestartPolicy struct{ Condition string }
 
-// Placement says on which nodes tasks may be: node.id==X.
+// Placement restricts the nodes of tasks by constraints such as node.id==X.
 type Placement struct{ Constraints []string }
 
 // ServiceNetwork is a network that tasks are in, under further names.
@@ -234,7 +235,7 @@ type ServiceNetwork struct {
 // LogDriver names the driver that keeps the output of tasks.
 type LogDriver struct{ Name string }
 
-// ServiceMode says how many tasks there are: a number, or one on every node.
+// ServiceMode sets the number of tasks: a fixed one, or one on every node.
 type ServiceMode struct {
 	Replicated *Replicated `json:",omitempty"`
 	Global     *struct{}   `json:",omitempty"`
@@ -243,29 +244,30 @@ type ServiceMode struct {
 // Replicated is a number of equal tasks.
 type Replicated struct{ Replicas uint64 }
 
-// EndpointSpec says how a service is reached: Mode is dnsrr (its name stands for the
-// addresses of its tasks) or vip.
+// EndpointSpec says how a service is reached. Mode is dnsrr, in which its name resolves to
+// the addresses of its tasks, or vip.
 type EndpointSpec struct {
 	Mode  string
 	Ports []PublishedPort
 }
 
-// PublishedPort is a port of a task that its node has, too. Mode is host (of the task's
-// node) or ingress (of all nodes).
+// PublishedPort is a port of a task that is published on nodes: with PublishMode host on the
+// task's node, with ingress on all nodes.
 type PublishedPort struct {
 	Protocol                  string
 	TargetPort, PublishedPort int
 	PublishMode               string
 }
 
-// PullAs lets nodes pull the images of services that are made from now on with a login: a
-// name, a password and a server, as JSON in base64. It is called before other methods.
+// PullAs sets the login with which nodes pull the images of services that are made from now
+// on: a name, a password and a server, as JSON in base64. It is called before other methods.
 func (c *Client) PullAs(login string) { c.login = login }
 
+// createService is the path of the call that makes a service, the only one that needs the login.
 const createService = "/services/create"
 
-// CreateService has the swarm run a service, and returns its ID. The manager does not look for
-// the image in a registry.
+// CreateService makes a service, which the swarm then runs, and returns its ID. The manager does
+// not look for the image in a registry.
 func (c *Client) CreateService(ctx context.Context, service Service) (id string, err error) {
 	var made struct{ ID string }
 	err = c.call(ctx, http.MethodPost, createService, nil, service, &made)
@@ -277,10 +279,11 @@ func (c *Client) UpdateService(ctx context.Context, id string, service Service) 
 	return c.update(ctx, "service", id, service.Name, func(map[string]any) any { return service })
 }
 
-// updateAttempts bounds how often an update is tried on something that the swarm itself has just changed.
+// updateAttempts bounds the attempts to update an object. One fails if the swarm changes the object
+// meanwhile.
 const updateAttempts = 10
 
-// update changes a thing of a kind to what change makes of its present spec.
+// update replaces the spec of an object of a kind by what change returns for its present spec.
 func (c *Client) update(
 	ctx context.Context, kind, id, name string, change func(spec map[string]any) any,
 ) error {
@@ -301,12 +304,12 @@ func (c *Client) update(
 	}
 }
 
-// RemoveService removes a service. One that is not there is removed.
+// RemoveService removes a service. It returns nil if there is none.
 func (c *Client) RemoveService(ctx context.Context, id string) error {
 	return c.remove(ctx, "service", id, id)
 }
 
-// Task is one life of a service.
+// Task is one life of a replica of a service.
 type Task struct {
 	ID           string
 	ServiceID    string
@@ -322,12 +325,12 @@ type Task struct {
 	}
 	NetworksAttachments []struct {
 		Network   struct{ ID string }
-		Addresses []string // with the length of their range, as 198.18.0.2/22
+		Addresses []string // with the length of their prefix, such as 198.18.0.2/22
 	}
 }
 
-// Tasks lists the tasks for which a filter of the Engine API has a value: a service its ID, a label
-// NAME=VALUE. Those that have ended are among them.
+// Tasks returns the tasks that match a filter of the Engine API: "service" with an ID, or "label" with
+// NAME=VALUE. Tasks that have ended are among them.
 func (c *Client) Tasks(ctx context.Context, filter, value string) ([]Task, error) {
 	var tasks []Task
 	err := c.call(ctx, http.MethodGet, "/tasks", where(map[string][]string{filter: {value}}), nil, &tasks)

@@ -22,11 +22,11 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// patience is how long a daemon may take to start or to end on a busy host.
+// patience bounds how long a daemon may take to start or to end on a busy host.
 const patience = 2 * time.Minute
 
-// Start lets the test, and the programs that it starts, reach a Docker daemon. Where
-// there is none and none can be started the test is skipped, with the reason.
+// Start gives the test, and the programs that it starts, a Docker daemon. It skips the
+// test if none answers and none can be started.
 func Start(t *testing.T) {
 	t.Helper()
 	testset.Need(t, "it runs containers")
@@ -35,8 +35,8 @@ func Start(t *testing.T) {
 	}
 }
 
-// Private starts a daemon for this test alone, which may kill it or give it options. Where none can be
-// started the test is skipped, with the reason.
+// Private starts a daemon for this test alone, which may kill it or give it options. It skips the test if
+// none can be started.
 func Private(t *testing.T, options ...string) *Daemon {
 	t.Helper()
 	testset.Need(t, "it starts a Docker daemon")
@@ -53,8 +53,8 @@ func Private(t *testing.T, options ...string) *Daemon {
 	return d
 }
 
-// Reach does for a program what Start does for a test. stop ends the daemon, if one was started. The error
-// says why there are no containers.
+// Reach gives this program a Docker daemon, as Start does for a test. stop ends the daemon if one was
+// started. It fails if no daemon can run containers.
 func Reach() (stop func() error, err error) {
 	if answers("") {
 		return func() error { return nil }, nil
@@ -91,7 +91,7 @@ func run(options ...string) (*Daemon, error) {
 	if err := d.await(); err != nil {
 		return nil, errors.Join(err, d.end())
 	}
-	if err := d.runContainer(); err != nil { // without cgroups, or where nobody may make network devices
+	if err := d.runContainer(); err != nil { // as without cgroups, or without the right to make network devices
 		return nil, errors.Join(fmt.Errorf("the Docker daemon cannot run containers here: %w", err), d.end())
 	}
 	return d, nil
@@ -100,14 +100,14 @@ func run(options ...string) (*Daemon, error) {
 // end ends the daemon and removes its containers, networks and data.
 func (d *Daemon) end() error {
 	stopped := d.stop()
-	said, err := exec.Command("sh", "-c", cleanup, "sh", d.dir).CombinedOutput()
+	output, err := exec.Command("sh", "-c", cleanup, "sh", d.dir).CombinedOutput()
 	if err != nil {
-		err = fmt.Errorf("remove what a Docker daemon has left: %w: %s", err, said)
+		err = fmt.Errorf("remove what a Docker daemon has left: %w: %s", err, output)
 	}
 	return errors.Join(stopped, err)
 }
 
-// Kill ends the daemon with SIGKILL. Its containers go on.
+// Kill ends the daemon with SIGKILL. Its containers run on.
 func (d *Daemon) Kill() {
 	_ = syscall.Kill(d.pid, syscall.SIGKILL) // it runs until then
 	<-d.ended
@@ -180,23 +180,24 @@ func docker(host string, args ...string) (string, error) {
 
 // Daemon is a private daemon.
 type Daemon struct {
-	dir   string
-	host  string
-	pid   int
-	said  *bytes.Buffer // its output; may be read after ended is closed
-	ended chan struct{}
+	dir    string
+	host   string
+	pid    int
+	output *bytes.Buffer // may be read after ended is closed
+	ended  chan struct{}
 }
 
-// janitor cleans up when the program that started a daemon was killed, and the daemon has ended for that
-// reason, or was killed before. After end there is nothing to do.
+// janitor is a shell script that runs until the program that started a daemon ends, waits for the end of the
+// daemon, and cleans up what it has left. Nothing is left if the program has called end.
 const janitor = `read -r _
 process=/proc/$(cat "$1/pid")
 for _ in $(seq 600); do [ ! -e "$process/exe" ] || sleep 0.2; done
 ` + cleanup
 
-// cleanup removes what a daemon that has ended leaves in its folder and outside of it. One that was killed
-// leaves its containerd and the shims of containers, whose command lines name the folder, and the processes
-// of containers, whose control groups name these. Bridges of networks and mounts may be left of any.
+// cleanup is a shell script that removes what a daemon that has ended leaves in its folder and outside of
+// it. A killed daemon leaves its containerd and the shims of containers, whose command lines contain the
+// folder, and the processes of containers, whose control groups contain the containers' IDs. Any daemon may
+// leave bridges of networks, and mounts.
 const cleanup = `left() {
   grep --no-messages --files-with-matches --text --fixed-strings "$1/exec/" /proc/[0-9]*/cmdline
   find "$1/data/containers" -maxdepth 1 -printf '%f\n' | grep '^[0-9a-f]\{64\}$' |
@@ -213,10 +214,11 @@ grep --text --only-matching 'br-[0-9a-f]\{12\}' "$1/data/network/files/local-kv.
 grep --only-matching "$1/[^ ]*" /proc/mounts | sort -r | xargs --no-run-if-empty umount --lazy
 rm -rf "$1"`
 
-// watch starts the janitor of a folder. It sees the end of this process at a pipe, which nothing else closes.
+// watch starts the janitor of a folder. It sees the end of this process at the end of a pipe, whose write
+// end is never closed otherwise.
 func watch(dir string) error {
 	command := exec.Command("sh", "-c", janitor, "sh", dir)
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends this process's group spares it
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals to this process's group must not end it
 	var pipe [2]int
 	err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC)
 	if err == nil {
@@ -232,21 +234,21 @@ func watch(dir string) error {
 
 // start starts a daemon in a folder. It ends with this process, however that ends.
 func start(dir string, options []string) (*Daemon, error) {
-	d := &Daemon{dir: dir, host: "unix://" + filepath.Join(dir, "sock"), said: new(bytes.Buffer),
+	d := &Daemon{dir: dir, host: "unix://" + filepath.Join(dir, "sock"), output: new(bytes.Buffer),
 		ended: make(chan struct{})}
 	command := exec.Command("dockerd", append(options, "--host", d.host, "--pidfile", filepath.Join(dir, "pid"),
 		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"--bridge", "none", "--iptables=false", "--ip-forward=false", "--ip-masq=false", "--log-level", "warn")...)
-	command.Stdout, command.Stderr = d.said, d.said
+	command.Stdout, command.Stderr = d.output, d.output
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
-	command.WaitDelay = time.Second // its containerd may go on, with its output
+	command.WaitDelay = time.Second // its containerd may run on and keep the output open
 	launcher := launch.NewLauncher()
 	if err := launcher.Start(command); err != nil {
 		launcher.Close()
 		return nil, fmt.Errorf("the Docker daemon cannot be started here: %w", err)
 	}
 	go func() {
-		_ = command.Wait() // what it said tells more
+		_ = command.Wait() // its output says more
 		launcher.Close()
 		close(d.ended)
 	}()
@@ -254,8 +256,8 @@ func start(dir string, options []string) (*Daemon, error) {
 	return d, nil
 }
 
-// await waits until the daemon answers. A daemon ends early in a container that may not make others, and
-// where there are no cgroups.
+// await waits until the daemon answers. It fails if the daemon ends, as without cgroups or in a container
+// that may not make others.
 func (d *Daemon) await() error {
 	for deadline := time.Now().Add(patience); !answers(d.host); time.Sleep(50 * time.Millisecond) {
 		select {
@@ -310,6 +312,6 @@ func (d *Daemon) empty() error {
 
 // lastWords returns the last line of the output of a daemon that has ended.
 func (d *Daemon) lastWords() string {
-	lines := strings.Split(strings.TrimSpace(d.said.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(d.output.String()), "\n")
 	return fmt.Sprintf("%q", lines[len(lines)-1])
 }

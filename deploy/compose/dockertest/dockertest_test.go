@@ -8,11 +8,12 @@ import (
 	"testing"
 )
 
-// TestNothingIsLeftOfADaemonThatWasKilled: what its containers run goes on without it.
+// TestNothingIsLeftOfADaemonThatWasKilled checks that the end of the test removes a killed daemon's
+// containers, whose processes outlive it.
 func TestNothingIsLeftOfADaemonThatWasKilled(t *testing.T) {
 	daemon, left := &Daemon{}, []string(nil)
 	t.Cleanup(func() { // after the daemon's end
-		for _, process := range left { // one that is not waited for yet has no program
+		for _, process := range left { // a zombie has no program
 			if program, err := os.Readlink(process + "/exe"); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%s still runs %s (%v)", process, program, err)
 			}
@@ -22,27 +23,29 @@ func TestNothingIsLeftOfADaemonThatWasKilled(t *testing.T) {
 		}
 	})
 	daemon = Private(t)
-	said, err := docker(daemon.host, "import", filepath.Join(daemon.dir, "empty.tar"), "cleave-killed")
+	output, err := docker(daemon.host, "import", filepath.Join(daemon.dir, "empty.tar"), "cleave-killed")
 	if err == nil {
-		said, err = docker(daemon.host, "run", "--detach", "--network", "none", "--volume", "/lib:/lib:ro",
+		output, err = docker(daemon.host, "run", "--detach", "--network", "none", "--volume", "/lib:/lib:ro",
 			"--volume", "/lib64:/lib64:ro", "--volume", "/usr:/usr:ro", "cleave-killed", "/usr/bin/sleep", "600")
 	}
 	if err == nil {
-		said, err = docker(daemon.host, "inspect", "--format", "/proc/{{.State.Pid}}", strings.TrimSpace(said))
+		output, err = docker(daemon.host, "inspect", "--format", "/proc/{{.State.Pid}}",
+			strings.TrimSpace(output))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs := strings.TrimSpace(said)
+	inside := strings.TrimSpace(output) // the process in the container
 	daemon.Kill()
 	left, err = shims(daemon.dir)
-	if _, ended := os.Stat(runs); err != nil || ended != nil || len(left) == 0 {
-		t.Fatalf("after the daemon's end there is %s (%v), and its shims are %q (%v)", runs, ended, left, err)
+	if _, ended := os.Stat(inside); err != nil || ended != nil || len(left) == 0 {
+		t.Fatalf("after the daemon's end there is %s (%v), and its shims are %q (%v)", inside, ended, left, err)
 	}
-	left = append(left, runs)
+	left = append(left, inside)
 }
 
-// shims returns the processes that a daemon with a folder has started to run containers.
+// shims returns the processes, as paths below /proc, that a daemon has started to run containers. dir is its
+// folder.
 func shims(dir string) (found []string, err error) {
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range lines {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Fake lets the test reach a daemon that answers as the handler says, and to pings as every daemon does.
+// Fake gives the test a fake Docker daemon, which answers pings itself and passes all else to the handler.
 func Fake(t *testing.T, handler http.HandlerFunc) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cleave-daemon-") // short: a socket is in it

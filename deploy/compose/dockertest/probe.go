@@ -13,14 +13,14 @@ const (
 	emptyArchive = 1024
 )
 
-// runContainer runs docker-init, the only program that every daemon has, in an otherwise empty container with
-// a network of its own.
+// runContainer checks that the daemon can run a container: it runs docker-init, the only program that every
+// daemon has, in an otherwise empty container with a network of its own.
 func (d *Daemon) runContainer() error {
 	path := filepath.Join(d.dir, "empty.tar")
 	if err := os.WriteFile(path, make([]byte, emptyArchive), 0o600); err != nil {
 		return err
 	}
-	subnet := fmt.Sprintf("198.18.%d.0/24", d.pid%256) // other tests probe at the same time
+	subnet := fmt.Sprintf("198.18.%d.0/24", d.pid%256) // other tests probe at the same time, with another pid
 	for _, args := range [][]string{
 		{"import", path, probeName},
 		{"network", "create", "--subnet", subnet, probeName},

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// shared is the daemon that tests of this program have together; nil: none has started it. It outlives tests,
-// and only Main can end it.
+// shared is the daemon that tests of this program share; nil before the first asks for it. It outlives
+// tests, and only Main can end it.
 var shared *Daemon
 
 // share starts the shared daemon.
@@ -21,10 +21,11 @@ var share = sync.OnceValue(func() (err error) {
 	return err
 })
 
-// sharedImages are functions that make images for the shared daemon, once, by the name of the image.
+// sharedImages holds functions that make an image for the shared daemon once, by the name of the image.
 var sharedImages sync.Map
 
-// Main runs the tests of a program, from its TestMain, and ends the daemon that they have shared.
+// Main runs the tests of a program, ends the daemon that they have shared, and returns the exit status.
+// TestMain calls it.
 func Main(run func() int) int {
 	code := run()
 	if shared == nil {
@@ -37,9 +38,9 @@ func Main(run func() int) int {
 	return code
 }
 
-// Shared lets tests that run side by side, and the programs that they start, reach one private daemon. The
-// first of them starts it, whatever answers on this host, and it serves the whole program from then on. Tests
-// keep to what they have made there. Where none can be started the test is skipped, with the reason.
+// Shared gives tests that run concurrently, and the programs that they start, one private daemon. The first
+// of them starts it, also if this host has another one, and it serves the whole program from then on. Tests
+// must use only objects that they have made. It skips the test if no daemon can be started.
 func Shared(t *testing.T) {
 	t.Helper()
 	testset.Need(t, "it runs containers")
@@ -48,7 +49,8 @@ func Shared(t *testing.T) {
 	}
 }
 
-// Once does what Shared does, and has an image of this name, which make makes for the first test that asks.
+// Once does what Shared does, and calls make, which makes the image of a name, for the first test that asks
+// for it.
 func Once(t *testing.T, name string, make func() error) {
 	t.Helper()
 	Shared(t)
