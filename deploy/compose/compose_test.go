@@ -183,7 +183,7 @@ func TestACommandThatHangsIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAPreflightEndsWithItsContext checks that also with a docker program that hangs.
+// TestAPreflightEndsWithItsContext checks that Preflight ends with its context if the docker program hangs.
 func TestAPreflightEndsWithItsContext(t *testing.T) {
 	onlyTools(t, map[string]string{"docker": "exec /bin/sleep 60"})
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), ""))

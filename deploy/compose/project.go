@@ -34,12 +34,12 @@ func (p *project) name() string {
 
 // up starts the containers.
 func (p *project) up(ctx context.Context) error {
-	described := p.services[0]
-	extra, err := override(*described.Compose, p.label, described.Cores)
+	first := p.services[0] // all have the same file
+	extra, err := override(*first.Compose, p.label, first.Cores)
 	if err != nil {
 		return err
 	}
-	for file, text := range map[string]string{"compose.yaml": described.Compose.Text, "cleave.yaml": extra} {
+	for file, text := range map[string]string{"compose.yaml": first.Compose.Text, "cleave.yaml": extra} {
 		if err := os.WriteFile(filepath.Join(p.dir, file), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("write the compose file: %w", err)
 		}
@@ -73,13 +73,13 @@ func (p *project) down(containers int) error {
 
 // run runs the compose command on the project.
 func (p *project) run(ctx context.Context, patience time.Duration, args ...string) error {
-	described := p.services[0]
+	first := p.services[0] // all have the same file
 	words := slices.Concat(p.tool, []string{
-		"-p", p.name(), "--project-directory", described.Compose.Dir,
+		"-p", p.name(), "--project-directory", first.Compose.Dir,
 		"-f", filepath.Join(p.dir, "compose.yaml"), "-f", filepath.Join(p.dir, "cleave.yaml"),
 	}, args)
 	label := "CLEAVE_RUN=" + p.label // by which the sweeper ends the command if the conductor dies
-	return run(ctx, patience, slices.Concat(environment(), described.Env, []string{label}), words...)
+	return run(ctx, patience, slices.Concat(environment(), first.Env, []string{label}), words...)
 }
 
 // run runs a command of Docker's in an environment; nil: ours. Its error has the command, ready to paste,

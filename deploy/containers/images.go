@@ -54,6 +54,7 @@ func (i *Images) Bring(ctx context.Context, units []lab.UnitSpec) error {
 // Bare brings an image without a unit program to the nodes, and returns its name.
 func (i *Images) Bare(ctx context.Context) (string, error) { return i.bring(ctx, "", false) }
 
+// bring calls Load for a content that the nodes do not have yet, and returns the name of its image.
 func (i *Images) bring(ctx context.Context, content string, isUsers bool) (string, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

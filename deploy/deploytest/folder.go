@@ -40,7 +40,7 @@ func programInAFolder(t *testing.T, s *suite) {
 				if _, err := os.Stat(filepath.Join(s.dir, l.Lead)); !errors.Is(err, fs.ErrNotExist) {
 					early = true
 				}
-				err := hears(address, want)
+				err := checkAnswer(address, want)
 				ready = err == nil
 				return err
 			},

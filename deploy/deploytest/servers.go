@@ -32,7 +32,7 @@ func withStore(ready func(ctx context.Context, address string) error) lab.Layout
 				Setup: []lab.ServerSetup{
 					{Args: []string{"move", "", "{dir}/first"}},
 					{Args: []string{"move", "{dir}/first", "{dir}/kept"}},
-					{Args: args, Visit: func(_ context.Context, address string) error { return hears(address, "store:2") }},
+					{Args: args, Visit: lives(2)},
 				},
 			},
 		},
@@ -41,13 +41,13 @@ func withStore(ready func(ctx context.Context, address string) error) lab.Layout
 	return l
 }
 
-// hearsPatience bounds how long a server takes to answer. Nothing answers at the address of a killed
+// answerPatience bounds how long a server takes to answer. Nothing answers at the address of a killed
 // container, and the kernel would retry for over a minute.
-const hearsPatience = 5 * time.Second
+const answerPatience = 5 * time.Second
 
-// hears returns an error unless a server gives the answer, such as "store:2" in its second life.
-func hears(address, want string) error {
-	text, err := readAnswer(address, hearsPatience)
+// checkAnswer returns an error unless a server gives an answer, such as "store:2" in its second life.
+func checkAnswer(address, want string) error {
+	text, err := readAnswer(address, answerPatience)
 	if err == nil && text != want {
 		err = fmt.Errorf("it says %q, want %q", text, want)
 	}
@@ -56,7 +56,9 @@ func hears(address, want string) error {
 
 // lives returns a check that the store is in its n-th life.
 func lives(n int) func(context.Context, string) error {
-	return func(_ context.Context, address string) error { return hears(address, fmt.Sprintf("store:%d", n)) }
+	return func(_ context.Context, address string) error {
+		return checkAnswer(address, fmt.Sprintf("store:%d", n))
+	}
 }
 
 // withStore returns the layout, and the life of the server in which it is first used: one less on a deployer
@@ -162,7 +164,7 @@ func shownReady(t *testing.T, s *suite) {
 		if len(lines) != 2+lives {
 			t.Fatalf("the command was called with %q, want it three times, and once for every later life", lines)
 		}
-		NoError(t, hears(lines[len(lines)-1], fmt.Sprintf("boxed:%d", lives)))
+		NoError(t, checkAnswer(lines[len(lines)-1], fmt.Sprintf("boxed:%d", lives)))
 	}
 	checkAsked(1)
 	Await(t, d, lab.EventReady)

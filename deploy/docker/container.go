@@ -27,7 +27,7 @@ type container struct {
 	*fleet.Unit
 	engine.Life
 	deployment *deployment
-	started    bool          // by the daemon
+	started    bool          // the daemon has started it
 	followed   chan struct{} // closed when all of its output was read
 	removed    bool
 }
@@ -78,8 +78,8 @@ func (c *container) Start(ctx context.Context) (err error) {
 	return nil
 }
 
-// run makes the container, unless it exists, starts it, and finds its process. token is the one of its
-// description.
+// run makes the container, unless it exists, starts it, and finds its process. It returns the token by which
+// the unit authenticates the conductor.
 func (c *container) run(ctx context.Context) (token string, err error) {
 	d := c.deployment
 	made, token, err := c.description()
@@ -139,7 +139,7 @@ func withGrace(ctx context.Context, do func(context.Context) error) error {
 const makePatience = 5 * time.Second
 
 // description returns the description of the container, which contains no secret because everybody who may
-// ask the daemon can read it. token is what the unit accepts its conductor by.
+// ask the daemon can read it. token is the one by which the unit authenticates the conductor.
 func (c *container) description() (made engine.Container, token string, err error) {
 	d, spec := c.deployment, c.Spec
 	processors, err := launch.Processors(spec.Cores)
@@ -150,37 +150,37 @@ func (c *container) description() (made engine.Container, token string, err erro
 	if c.Prepares {
 		control = ""
 	}
-	is, err := d.trial().Describe(spec, control)
+	wanted, err := d.trial().Describe(spec, control)
 	if err != nil {
 		return made, "", err
 	}
 	made = engine.Container{
 		Image: cmp.Or(spec.Image, d.deployer.images.Of(spec)), Labels: d.deployer.labels(),
-		Entrypoint: is.Entrypoint, Cmd: is.Command, Env: is.Env, WorkingDir: is.Dir, User: is.User,
-		Hostname: is.Hostname, Tty: is.Terminal, StopSignal: is.StopSignal,
-		Healthcheck: engine.HealthcheckOf(is.Health),
+		Entrypoint: wanted.Entrypoint, Cmd: wanted.Command, Env: wanted.Env, WorkingDir: wanted.Dir,
+		User: wanted.User, Hostname: wanted.Hostname, Tty: wanted.Terminal, StopSignal: wanted.StopSignal,
+		Healthcheck: engine.HealthcheckOf(wanted.Health),
 		HostConfig: engine.HostConfig{
 			CpusetCpus: launch.List(processors), LogConfig: engine.LogConfig{Type: "none"},
-			ReadonlyRootfs: is.ReadOnly, Privileged: is.Privileged, Init: is.Init, ShmSize: is.ShmSize,
-			CapAdd: is.CapAdd, CapDrop: is.CapDrop, SecurityOpt: is.SecurityOpt,
-			Sysctls: is.Sysctls, ExtraHosts: is.Hosts,
+			ReadonlyRootfs: wanted.ReadOnly, Privileged: wanted.Privileged, Init: wanted.Init,
+			ShmSize: wanted.ShmSize, CapAdd: wanted.CapAdd, CapDrop: wanted.CapDrop,
+			SecurityOpt: wanted.SecurityOpt, Sysctls: wanted.Sysctls, ExtraHosts: wanted.Hosts,
 		},
 	}
 	host := &made.HostConfig
-	if is.HostPID {
+	if wanted.HostPID {
 		host.PidMode = "host"
 	}
-	for _, u := range is.Ulimits {
+	for _, u := range wanted.Ulimits {
 		host.Ulimits = append(host.Ulimits, engine.Ulimit(u))
 	}
-	for _, m := range is.Mounts {
+	for _, m := range wanted.Mounts {
 		d.mount(host, m)
 	}
 	d.place(&made, spec)
 	d.publish(&made, spec)
 	host.NanoCpus = int64(math.Round(spec.Limits.CPU * 1e9))
 	host.Memory, host.MemorySwap = spec.Limits.Memory, spec.Limits.Memory // so that nothing is swapped out
-	return made, is.Token, nil
+	return made, wanted.Token, nil
 }
 
 // await waits for the end of the container, and fails the trial if it is unexpected.

@@ -81,7 +81,7 @@ func TestAStartThatFailsHasEnded(t *testing.T) {
 	}
 }
 
-// TestAPreflightEndsWithItsContext checks that also with a Docker that does not answer.
+// TestAPreflightEndsWithItsContext checks that Preflight ends with its context if Docker does not answer.
 func TestAPreflightEndsWithItsContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "tcp://"+deploytest.Silent(t))
 	deploytest.GivesUp(t, New(Host, process.New("", nil, nil, ""), "", ""))

@@ -298,6 +298,7 @@ func (c *Client) update(
 		}
 		query := url.Values{"version": {strconv.FormatUint(now.Version.Index, 10)}}
 		err := c.call(ctx, http.MethodPost, path+"/update", query, change(now.Spec), nil)
+		// 500 is the answer to a version that is out of date.
 		if !isStatus(err, http.StatusInternalServerError) || attempt == updateAttempts {
 			return named("change the "+kind, name, err)
 		}

@@ -18,7 +18,7 @@ const clockQuestions = 5
 func (s *Supervisor) askClocks(ctx context.Context) ([]lab.ClockReading, error) {
 	own, err := os.ReadFile(lab.KernelRun)
 	if err != nil {
-		return nil, fmt.Errorf("tell whether units have this host's clock: %w", err)
+		return nil, fmt.Errorf("compare the clocks of units with this host's: %w", err)
 	}
 	var readings []lab.ClockReading
 	for _, u := range s.All() {

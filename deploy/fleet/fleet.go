@@ -97,6 +97,7 @@ func (f *Fleet[L]) Named(name string) L {
 	return life
 }
 
+// find returns the present life of a unit, and whether the platform runs it.
 func (f *Fleet[L]) find(name string) (life L, runs bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,7 +224,7 @@ func (f *Fleet[L]) Daemons() (daemons []lab.Unit, why string) {
 func (f *Fleet[L]) Meter() lab.Meter { return nil }
 
 // Accounts implements lab.Deployment for platforms that meter no units.
-func (f *Fleet[L]) Accounts(_, _ time.Time) (said []lab.PlatformUsage, note string) { return nil, "" }
+func (f *Fleet[L]) Accounts(_, _ time.Time) (usage []lab.PlatformUsage, note string) { return nil, "" }
 
 // Arrivals implements lab.Deployment for platforms that add no replicas.
 func (f *Fleet[L]) Arrivals(context.Context, func(lab.Arrived) error) error { return nil }

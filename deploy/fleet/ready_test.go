@@ -62,49 +62,49 @@ func TestReadiness(t *testing.T) {
 	defer func() { _ = listener.Close() }()
 	address := listener.Addr().String()
 	for name, c := range map[string]struct {
-		shown   lab.Readiness
-		says    string
-		address string
-		ended   chan struct{}
-		want    string // in the error; "": none
+		readiness lab.Readiness
+		writes    string
+		address   string
+		ended     chan struct{}
+		want      string // in the error; "": none
 	}{
-		"log": {shown: lab.Readiness{Log: "is up"}, says: "it is up\n"},
-		"no log": {shown: lab.Readiness{Log: "is up"}, says: "no memory\n",
+		"log": {readiness: lab.Readiness{Log: "is up"}, writes: "it is up\n"},
+		"no log": {readiness: lab.Readiness{Log: "is up"}, writes: "no memory\n",
 			want: "not ready after 300ms: it has not written \"is up\"; its last words:\n  no memory"},
-		"ended": {shown: lab.Readiness{Log: "is up"}, says: "no memory\n", ended: ended,
+		"ended": {readiness: lab.Readiness{Log: "is up"}, writes: "no memory\n", ended: ended,
 			want: "ended at once; its last words:\n  no memory"},
-		"command": {shown: lab.Readiness{Command: []string{"sh", "-c",
+		"command": {readiness: lab.Readiness{Command: []string{"sh", "-c",
 			`test -e "$0" || { touch "$0"; exit 1; }`, marker}}},
-		"address": {shown: lab.Readiness{Command: []string{"test", "{host}:{port}", "=", address}},
+		"address": {readiness: lab.Readiness{Command: []string{"test", "{host}:{port}", "=", address}},
 			address: address},
-		"environment": {shown: lab.Readiness{Command: []string{"sh", "-c",
+		"environment": {readiness: lab.Readiness{Command: []string{"sh", "-c",
 			`test "$MINE" = yes && test -n "$PATH"`}}},
-		"failing": {shown: lab.Readiness{Command: []string{"sh", "-c",
+		"failing": {readiness: lab.Readiness{Command: []string{"sh", "-c",
 			"echo trying; echo no answer >&2; exit 2"}, Within: time.Second},
 			want: "not ready after 1s (last answer: sh: exit status 2: no answer)"},
-		"failing, then silent": {shown: lab.Readiness{Command: []string{"sh", "-c",
+		"failing, then silent": {readiness: lab.Readiness{Command: []string{"sh", "-c",
 			`test ! -e "$0" || sleep 60; touch "$0"; echo no answer >&2; exit 2`, marker + "-2"}, Within: time.Second},
 			want: "not ready after 1s (last answer: sh: exit status 2: no answer)"},
-		"no such": {shown: lab.Readiness{Command: []string{"no-such-program"}},
+		"no such": {readiness: lab.Readiness{Command: []string{"no-such-program"}},
 			want: `"no-such-program": executable file not found`},
-		"log, then more": {shown: lab.Readiness{Log: "is up", Command: []string{"false"}, Within: time.Second},
-			says: "it is up\n",
-			want: "(last answer: false: exit status 1)"},
+		"log, then more": {readiness: lab.Readiness{Log: "is up", Command: []string{"false"}, Within: time.Second},
+			writes: "it is up\n",
+			want:   "(last answer: false: exit status 1)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.shown.Within = cmp.Or(c.shown.Within, 300*time.Millisecond)
+			c.readiness.Within = cmp.Or(c.readiness.Within, 300*time.Millisecond)
 			if c.want == "" {
-				c.shown.Within = time.Minute
+				c.readiness.Within = time.Minute
 			}
 			u := NewUnit(lab.UnitSpec{
 				Name:      "web",
 				Runnable:  lab.Runnable{Program: "./web", Foreign: true, Env: []string{"MINE=yes"}},
-				Lifecycle: lab.Lifecycle{Readiness: c.shown},
+				Lifecycle: lab.Lifecycle{Readiness: c.readiness},
 			})
 			if c.ended != nil {
 				u.Ended = c.ended
 			}
-			_, _ = io.WriteString(u.Log, c.says)
+			_, _ = io.WriteString(u.Log, c.writes)
 			err := u.awaitUsable(t.Context(), c.address, noWait)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)

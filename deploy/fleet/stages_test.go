@@ -27,13 +27,13 @@ func TestStages(t *testing.T) {
 		units []lab.UnitSpec
 		want  string
 	}{
-		"by what they are": {[]lab.UnitSpec{
+		"by kind": {[]lab.UnitSpec{
 			foreign("proxy", lab.Lifecycle{}, "front"), front, foreign("burner", lab.Lifecycle{}),
 			foreign("app", visited, "database"),
 			{Name: "apart", Networking: lab.Networking{Reached: lab.ReachDirect}}, database,
 		}, "[[app apart] [front burner] [proxy]]"},
 		"one unit": {[]lab.UnitSpec{front}, "[[front]]"},
-		"by what they name": {[]lab.UnitSpec{
+		"by After": {[]lab.UnitSpec{
 			foreign("web", lab.Lifecycle{Readiness: healthy, After: []string{"api", "init"}}),
 			foreign("api", lab.Lifecycle{After: []string{"init"}}),
 			foreign("init", lab.Lifecycle{Finishes: true, After: []string{"db"}}),

@@ -48,7 +48,7 @@ func (d *deployment) closeDisk(all []*unit) (err error) {
 		return nil
 	}
 	for _, u := range all {
-		if !u.Spec.Foreign { // foreign ones are ended by their keepers already
+		if !u.Spec.Foreign { // clear has ended the foreign ones
 			err = errors.Join(err, u.kill())
 		}
 	}

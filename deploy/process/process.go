@@ -1,15 +1,15 @@
 // Package process deploys units as processes of this host.
 //
-// Units run in a process group of their own, led by a janitor. The janitor holds
-// the read end of a pipe whose write end only the conductor has: when the
-// conductor closes it, or dies in whatever way, the janitor ends every process
-// of the group and removes the trial's directory. Each unit is also killed by
-// the kernel when the thread that started it goes away. So nothing survives,
-// not even a kill -9 of the conductor.
+// Units run in a process group of their own, led by a janitor. The janitor reads
+// a pipe whose write end the conductor has: when the conductor closes it, or dies
+// in whatever way, the janitor ends every process of the group and removes the
+// trial's directory. Each unit is also killed by the kernel when the thread that
+// started it ends. So nothing survives, not even a kill -9 of the conductor.
 //
 // A foreign program may start others, daemons too. It runs below a keeper, a
 // process of ours that adopts all orphans. The keeper ends them when the
-// conductor closes their pipe or dies; the janitor waits for the keepers.
+// conductor closes the keeper's own pipe or dies. The janitor waits for the
+// keepers, which have copies of the write end of its pipe.
 //
 // Entry points: New, Deployer.Deploy and, for processes of their own, Janitor and
 // Keep.

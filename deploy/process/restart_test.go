@@ -133,7 +133,7 @@ func TestNothingOfARestartedUnitSurvivesAConductorKilledWithSignal9(t *testing.T
 	dir := deploytest.Folder(t)
 	l := withUnit("socket")
 	l.Units[1].Name, l.Units[1].Volume = restarted, "s" // short: a socket's path may have 107 bytes
-	l.Units[0], l.Units[1] = l.Units[1], l.Units[0]
+	l.Units[0], l.Units[1] = l.Units[1], l.Units[0]     // playConductor restarts the first one
 	conductor, units := startConductor(t, dir, l)
 	killConductor(t, conductor, units, dir)
 }

@@ -19,11 +19,12 @@ type unit struct {
 	*fleet.Unit
 	deployment *deployment
 	command    *exec.Cmd
-	commands   io.Closer     // standard input of the process; nil before the start
+	commands   io.Closer     // the same pipe as Unit.Commands, for closing it; nil before the start
 	limits     *cgroup.Group // nil: none
 	output     *Output       // of a remote unit; nil: the supervisor reads the output
 }
 
+// newUnit returns a life of a unit before its start.
 func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
 	return &unit{Unit: fleet.NewUnit(spec), deployment: d}
 }
@@ -100,7 +101,7 @@ func (d *deployment) launch(u *unit) error {
 	}
 	u.PID, u.limits = command.Process.Pid, limits
 	u.SetHostPID(u.PID)
-	go d.listen(u, events)
+	go d.supervise(u, events)
 	if limits != nil {
 		if err := limits.Add(u.PID); err != nil {
 			_ = commands.Close() // a keeper then starts no program; a unit of ours ends with its group
@@ -108,7 +109,7 @@ func (d *deployment) launch(u *unit) error {
 		}
 	}
 	if u.Spec.Foreign {
-		_, _ = commands.Write([]byte("\n")) // tells it to start; listen reports a keeper that has ended
+		_, _ = commands.Write([]byte("\n")) // tells it to start; supervise reports a keeper that has ended
 	}
 	return nil
 }
@@ -127,8 +128,8 @@ func (d *deployment) limitsOf(spec lab.UnitSpec) (limits *cgroup.Group, err erro
 	return d.limits[spec.Name], err
 }
 
-// listen handles the events of the unit until it closes its output, waits for its end, and judges that.
-func (d *deployment) listen(u *unit, events io.Reader) {
+// supervise handles the events of the unit until it closes its output, waits for its end, and judges that.
+func (d *deployment) supervise(u *unit, events io.Reader) {
 	defer close(u.Ended)
 	if u.output != nil {
 		_, _ = io.Copy(u.output.Out, events) // it ends with the unit's output

@@ -43,8 +43,8 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		} else {
 			at = strings.TrimSuffix(at, "uploads/one") + digest
 		}
-		if is := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); err != nil || digest != is {
-			http.Error(w, fmt.Sprintf("digest is %s, not %s", is, digest), http.StatusBadRequest)
+		if actual := fmt.Sprintf("sha256:%x", sha256.Sum256(data)); err != nil || digest != actual {
+			http.Error(w, fmt.Sprintf("digest is %s, not %s", actual, digest), http.StatusBadRequest)
 			return
 		}
 		r.kept[at], r.types[at] = data, request.Header.Get("Content-Type")
