@@ -51,6 +51,7 @@ func (c closing) Deploy(ctx context.Context, l lab.Layout, dir string) (lab.Depl
 	return stopping{d, c.ended}, err
 }
 
+// stopping is a deployment that notes its end.
 type stopping struct {
 	lab.Deployment
 	ended *[]string

@@ -127,7 +127,7 @@ func onlyTools(t *testing.T, scripts map[string]string) {
 	t.Setenv("PATH", dir)
 }
 
-func TestWhatIsMissingIsSaid(t *testing.T) {
+func TestMissingToolsAreNamed(t *testing.T) {
 	for name, test := range map[string]struct {
 		scripts map[string]string
 		says    string

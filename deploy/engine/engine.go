@@ -74,7 +74,7 @@ func OpenAt(ctx context.Context, address string) (*Client, error) {
 	return open(ctx, address, nil)
 }
 
-// open is OpenAt, over TLS unless that is nil.
+// open is OpenAt, over TLS unless secured is nil.
 func open(ctx context.Context, address string, secured *tls.Config) (*Client, error) {
 	network, at, _ := strings.Cut(address, "://")
 	if network != "unix" && network != "tcp" {

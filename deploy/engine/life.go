@@ -17,7 +17,7 @@ type Life struct {
 	Called    string  // its name in proofs, such as "the container"
 }
 
-// Kill ends the container with SIGKILL.
+// Kill sends SIGKILL to the container. The proof is true once the caller has waited for the end.
 func (l *Life) Kill(ctx context.Context) (proof string, err error) {
 	return l.Called + " has ended", l.Engine.Kill(ctx, l.Container)
 }

@@ -42,8 +42,8 @@ func keys(t *testing.T, folder string) {
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, &made, &made, key.Public(), key)
-	own, wrong := x509.MarshalECPrivateKey(key)
-	deploytest.Must(t, errors.Join(err, wrong, os.MkdirAll(folder, 0o700)))
+	own, notEncoded := x509.MarshalECPrivateKey(key)
+	deploytest.Must(t, errors.Join(err, notEncoded, os.MkdirAll(folder, 0o700)))
 	for name, block := range map[string]pem.Block{"ca": {Type: "CERTIFICATE", Bytes: signed},
 		"cert": {Type: "CERTIFICATE", Bytes: signed}, "key": {Type: "EC PRIVATE KEY", Bytes: own}} {
 		deploytest.Must(t, os.WriteFile(filepath.Join(folder, name+".pem"), pem.EncodeToMemory(&block), 0o600))

@@ -99,7 +99,7 @@ func (f *Fleet[L]) start(ctx context.Context, spec lab.UnitSpec) error {
 
 // prepare runs a command until it ends or, if visit is set, until the visit has succeeded.
 func (f *Fleet[L]) prepare(ctx context.Context, spec lab.UnitSpec, visit Visit) error {
-	spec.Foreign = spec.Foreign || f.platform.Keepers
+	spec.Foreign = spec.Foreign || f.platform.Keepers // a keeper reports its end, whatever it runs
 	life := f.platform.New(spec)
 	u := life.unit()
 	u.Prepares, u.Visited = true, visit != nil
@@ -135,7 +135,7 @@ func (f *Fleet[L]) startServers(ctx context.Context, units []lab.UnitSpec) error
 func (f *Fleet[L]) startServer(ctx context.Context, spec lab.UnitSpec) error {
 	steps := spec.Server.Setup
 	if f.platform.SetsUp {
-		steps = nil
+		steps = nil // the server runs its setup itself
 	}
 	for _, setup := range steps {
 		preparing := spec
@@ -199,7 +199,7 @@ func (u *Unit) awaitUsable(ctx context.Context, address string, otherwise func(c
 		return AwaitVisit(ctx, u, address, ready)
 	}
 	if u.Spec.Readiness.Log != "" {
-		u.canBeUsed()
+		u.markUsable()
 		return nil
 	}
 	return otherwise(ctx)
@@ -219,11 +219,11 @@ func (u *Unit) awaitPrepared(
 			return err
 		}
 	}
-	runs := cmp.Or(u.Spec.Program, u.Spec.Image, u.Spec.Own)
+	program := cmp.Or(u.Spec.Program, u.Spec.Image, u.Spec.Own)
 	select {
 	case <-u.Ended:
 	case <-ctx.Done():
-		return fmt.Errorf("%s (%s): %w", u.Spec.Name, runs, context.Cause(ctx))
+		return fmt.Errorf("%s (%s): %w", u.Spec.Name, program, context.Cause(ctx))
 	}
 	how := u.failure
 	if u.outcome != nil {
@@ -232,5 +232,5 @@ func (u *Unit) awaitPrepared(
 	if u.Unkept != nil || visit != nil || how == "" {
 		return u.Unkept
 	}
-	return fmt.Errorf("%s (%s) %s%s", u.Spec.Name, runs, how, u.Log.LastWords())
+	return fmt.Errorf("%s (%s) %s%s", u.Spec.Name, program, how, u.Log.LastWords())
 }

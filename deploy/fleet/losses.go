@@ -14,6 +14,7 @@ type losses struct {
 	byNode map[string]*loss
 }
 
+// loss is the watch of one node that is lost.
 type loss struct {
 	noticed atomic.Int64 // nanoseconds until the cluster reported the node as lost; 0: it has not yet
 	end     context.CancelFunc

@@ -52,8 +52,8 @@ func (m *Made) Cost(starts lab.PlatformCost) lab.PlatformCost {
 	return starts
 }
 
-// canBeUsed records that the unit can be used from now on.
-func (u *Unit) canBeUsed() { u.usable.Store(int64(time.Since(u.asked))) }
+// markUsable records that the unit can be used from now on.
+func (u *Unit) markUsable() { u.usable.Store(int64(time.Since(u.asked))) }
 
 // Starts returns how long the present lives of the units took to start, and how long all took until the lead
 // unit was ready, counted from NewSupervisor.

@@ -77,7 +77,7 @@ func AwaitVisit(ctx context.Context, u *Unit, address string, visit Visit) error
 	for {
 		err := tryOnce(ctx, address, visit)
 		if err == nil {
-			u.canBeUsed()
+			u.markUsable()
 			return nil
 		}
 		var late net.Error
@@ -108,7 +108,7 @@ func (u *Unit) awaitHealthy(ctx context.Context) error {
 	defer cancel()
 	err := u.Healthy(ctx)
 	if err == nil {
-		u.canBeUsed()
+		u.markUsable()
 	}
 	return err
 }

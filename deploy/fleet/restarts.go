@@ -25,7 +25,7 @@ func (s *Supervisor) startsAgain(u *Unit, how error) bool {
 	if how == nil || !u.Spec.Restarts || u.doomed || u.Prepares || s.loading || s.stopping {
 		return false
 	}
-	u.again = true
+	u.willRestart = true
 	return true
 }
 
@@ -38,27 +38,27 @@ func (s *Supervisor) beginLoad() error {
 	for _, u := range s.units {
 		switch {
 		case u == nil:
-		case u.again:
+		case u.willRestart:
 			return fmt.Errorf("%v does not stay up: it ended: %w%s", u, u.outcome, u.Log.LastWords())
-		case u.rising:
+		case u.restarting:
 			return fmt.Errorf("%v does not stay up: it is being started again%s", u, u.Log.LastWords())
 		}
 	}
 	return nil
 }
 
-// isRising reports whether a unit is a further life that cannot be used yet.
-func (s *Supervisor) isRising(u *Unit) bool {
+// isRestarting reports whether a unit is a further life that cannot be used yet.
+func (s *Supervisor) isRestarting(u *Unit) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return u.rising
+	return u.restarting
 }
 
-// hasRisen records that a further life can be used.
-func (s *Supervisor) hasRisen(u *Unit) {
+// hasRestarted records that a further life can be used.
+func (s *Supervisor) hasRestarted(u *Unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u.rising = false
+	u.restarting = false
 }
 
 // keepUp starts a unit again each time that it ends with an error before the load: it may need others that do
@@ -72,7 +72,7 @@ func (f *Fleet[L]) keepUp(life L) {
 		case <-f.starting.Done():
 			return
 		}
-		if !u.again {
+		if !u.willRestart {
 			return
 		}
 		select {
@@ -82,7 +82,7 @@ func (f *Fleet[L]) keepUp(life L) {
 		}
 		next, err := f.next(f.starting, life, false)
 		if err == nil {
-			err = f.raise(next)
+			err = f.restart(next)
 		}
 		if err != nil {
 			if f.starting.Err() == nil {
@@ -94,11 +94,11 @@ func (f *Fleet[L]) keepUp(life L) {
 	}
 }
 
-// raise starts a further life, and returns nil when it can be used, or when it has ended and is started
+// restart starts a further life, and returns nil when it can be used, or when it has ended and is started
 // again.
-func (f *Fleet[L]) raise(life L) error {
+func (f *Fleet[L]) restart(life L) error {
 	u := life.unit()
-	u.rising = true // without the mutex: no other goroutine has it yet
+	u.restarting = true // without the mutex: no other goroutine has it yet
 	f.Add(life)
 	if err := life.Start(f.starting); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (f *Fleet[L]) raise(life L) error {
 	if err != nil && !u.endsToStartAgain(f.starting) {
 		return err
 	}
-	f.hasRisen(u)
+	f.hasRestarted(u)
 	return nil
 }
 
@@ -122,7 +122,7 @@ func (u *Unit) endsToStartAgain(ctx context.Context) bool {
 	case <-ctx.Done():
 	case <-time.After(endNotice):
 	}
-	return u.HasEnded() && u.again
+	return u.HasEnded() && u.willRestart
 }
 
 // awaitReady waits until any life of a unit can be used. It skips a life that is being started again, which
@@ -136,7 +136,7 @@ func (f *Fleet[L]) awaitReady(ctx context.Context, spec lab.UnitSpec) error {
 	defer cancel()
 	err := fmt.Errorf("unit %s is being started again", spec.Name)
 	for {
-		if u := f.Named(spec.Name).unit(); !f.isRising(u) {
+		if u := f.Named(spec.Name).unit(); !f.isRestarting(u) {
 			err = u.awaitUsable(ctx, f.platform.Reach(spec.Name), noWait)
 			if err == nil || !u.endsToStartAgain(ctx) {
 				return err

@@ -91,7 +91,7 @@ const maxEvent = 64 << 20
 // input fails the trial; the rest is then discarded, so that the unit does not block.
 func (s *Supervisor) Hear(u *Unit, from io.Reader) {
 	if !u.Spec.Foreign { // the events of a foreign unit come from its keeper
-		u.canBeUsed()
+		u.markUsable()
 	}
 	events := bounded.New(from, maxEvent)
 	decoder := json.NewDecoder(events)
@@ -134,7 +134,7 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 		s.tellLoaded(event.Data)
 	case u.Spec.Name == s.lead:
 		if event.Event == lab.EventReady {
-			u.canBeUsed()
+			u.markUsable()
 			if err := s.beginLoad(); err != nil {
 				s.Fail(err)
 				return

@@ -92,7 +92,7 @@ func TestUnitsEndStageByStage(t *testing.T) {
 	defer c.mu.Unlock()
 	for i, before := range []string{"load ends", "front ends", "stock ends", "money ends"} {
 		after := []string{"front", "stock", "views", "views"}[i]
-		if slices.Index(c.steps, before) > slices.Index(c.steps, after) {
+		if at := slices.Index(c.steps, before); at < 0 || at > slices.Index(c.steps, after) {
 			t.Errorf("%s got the command to stop before %q: %q", after, before, c.steps)
 		}
 	}

@@ -36,15 +36,15 @@ type Unit struct {
 	// Ended is closed when the unit has ended and all its events are handled.
 	Ended chan struct{}
 
-	written <-chan struct{} // closed when the log has the text of Readiness.Log; see Expect
-	clock   chan reply      // with the time of its clock
-	usage   chan reply      // with its usage
-	report  json.RawMessage
-	failure string // its own message if it gave up; read after its end
-	outcome error  // how it ended, as JudgeEnd was told
-	doomed  bool   // killed on purpose; guarded by the supervisor's mutex
-	again   bool   // it is started again; read after its end
-	rising  bool   // a further life that cannot be used yet; guarded by the supervisor's mutex
+	written     <-chan struct{} // closed when the log has the text of Readiness.Log; see Expect
+	clock       chan reply      // with the time of its clock
+	usage       chan reply      // with its usage
+	report      json.RawMessage
+	failure     string // its own message if it gave up; read after its end
+	outcome     error  // how it ended, as JudgeEnd was told
+	doomed      bool   // killed on purpose; guarded by the supervisor's mutex
+	willRestart bool   // it is started again; read after its end
+	restarting  bool   // a further life that cannot be used yet; guarded by the supervisor's mutex
 
 	hostPID atomic.Int64
 

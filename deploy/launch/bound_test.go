@@ -10,6 +10,8 @@ import (
 	"time"
 )
 
+// TestAProcessIsBound checks that AwaitBound returns at once for a process that is bound to its cores, for
+// one without cores and for one that has ended, and fails for others when its context ends.
 func TestAProcessIsBound(t *testing.T) {
 	if runtime.NumCPU() < 2 {
 		t.Skip("this host has one processor")

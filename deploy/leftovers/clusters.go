@@ -16,7 +16,7 @@ const clusterPatience = time.Minute
 // CleanCluster removes the leftovers of dead conductors on a user's cluster. labels are those of all
 // conductors with objects there, describe returns a name for the objects of one of them, and remove removes
 // these. It returns what it has removed, and what it has spared because this host cannot know whether the
-// conductor still runs.
+// conductor still runs. It sorts labels.
 func CleanCluster(
 	ctx context.Context, labels []string, describe func(label string) string,
 	remove func(ctx context.Context, label string) error,

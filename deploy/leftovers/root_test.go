@@ -24,7 +24,7 @@ func TestAFolderForTemporaryFilesThatIsNotThereIsNamed(t *testing.T) {
 // user could have made it or written to it. Long because it is a table.
 func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 	const other = 4711 // some other user
-	asRoot := func(t *testing.T, path string) {
+	giveAway := func(t *testing.T, path string) {
 		t.Helper()
 		if os.Geteuid() != 0 {
 			t.Skip("giving a folder to another user needs root: run the tests as root")
@@ -40,12 +40,12 @@ func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 		"our own, readable by all": {func(t *testing.T, root string) { must(t, os.Mkdir(root, 0o755)) }, ""},
 		"another user's": {func(t *testing.T, root string) {
 			must(t, os.Mkdir(root, 0o700))
-			asRoot(t, root)
+			giveAway(t, root)
 		}, "belongs to user 4711"},
 		"another user's, open to all": {func(t *testing.T, root string) {
 			must(t, os.Mkdir(root, 0o700))
 			must(t, os.Chmod(root, 0o777))
-			asRoot(t, root)
+			giveAway(t, root)
 		}, "belongs to user 4711"},
 		"our own, open to all": {func(t *testing.T, root string) {
 			must(t, os.Mkdir(root, 0o700))
@@ -55,13 +55,13 @@ func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 			"is no folder but L"},
 		"another user's link to a folder of ours": {func(t *testing.T, root string) {
 			must(t, os.Symlink(t.TempDir(), root))
-			asRoot(t, root)
+			giveAway(t, root)
 		}, "which user 4711 has made, is no folder but L"},
 		"a file": {func(t *testing.T, root string) { must(t, os.WriteFile(root, nil, 0o600)) },
 			"is no folder but -"},
 		"in a folder of another user": {func(t *testing.T, root string) {
 			must(t, os.Mkdir(root, 0o700))
-			asRoot(t, filepath.Dir(root))
+			giveAway(t, filepath.Dir(root))
 		}, "belongs to user 4711"},
 		"in a folder where all may rename": {func(t *testing.T, root string) {
 			must(t, os.Mkdir(root, 0o700))

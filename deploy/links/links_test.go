@@ -29,7 +29,7 @@ func TestLinksThatCannotBeMadeAreRefused(t *testing.T) {
 		"a node's port": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) {
 			left.Reached = lab.ReachPublished
 		}, "unit left on west listens at more"},
-		"replicas that come": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) {
+		"an autoscaled unit": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) {
 			left.Autoscale = &lab.Autoscale{Max: 2}
 		},
 			"adds replicas of unit left on west"},

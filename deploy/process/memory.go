@@ -33,13 +33,13 @@ func (m *memory) look(kept Kept) {
 		return
 	}
 	for _, pid := range stopBelow() {
-		of := filepath.Join("/proc", strconv.Itoa(pid))
-		links, _ := filepath.Glob(filepath.Join(of, "fd", "*")) // the pattern is well formed
+		process := filepath.Join("/proc", strconv.Itoa(pid))
+		links, _ := filepath.Glob(filepath.Join(process, "fd", "*")) // the pattern is well formed
 		for _, link := range links {
 			target, _ := os.Readlink(link) // "" of one that was closed since
 			m.add(target)
 		}
-		maps, _ := os.ReadFile(filepath.Join(of, "maps")) // empty of a process that has ended
+		maps, _ := os.ReadFile(filepath.Join(process, "maps")) // empty of a process that has ended
 		for line := range strings.Lines(string(maps)) {
 			if at := strings.Index(line, sharedMemoryFolder); at >= 0 {
 				m.add(strings.TrimSpace(line[at:]))
