@@ -16,38 +16,38 @@ import (
 // life is a unit on the platform of these tests. Its methods note their calls.
 type life struct {
 	*Unit
-	of *begun
+	fleet *recorded
 }
 
-func (l *life) End(context.Context) error    { return l.of.note("end " + l.Spec.Name) }
-func (l *life) Resume(context.Context) error { return l.of.note("resume " + l.Spec.Name) }
+func (l *life) End(context.Context) error    { return l.fleet.note("end " + l.Spec.Name) }
+func (l *life) Resume(context.Context) error { return l.fleet.note("resume " + l.Spec.Name) }
 
 // Start implements Instance. A command that prepares has then ended, too.
 func (l *life) Start(context.Context) error {
 	if !l.Prepares {
-		if l.of.starting != nil {
-			l.of.starting(l)
+		if l.fleet.starting != nil {
+			l.fleet.starting(l)
 		}
-		return l.of.note("start " + l.Spec.Name)
+		return l.fleet.note("start " + l.Spec.Name)
 	}
 	close(l.Ended)
-	return l.of.note("prepare " + l.Spec.Name + " " + l.Spec.Program)
+	return l.fleet.note("prepare " + l.Spec.Name + " " + l.Spec.Program)
 }
 
 func (l *life) Pause(context.Context) (string, error) {
-	return "it stands still", l.of.note("pause " + l.Spec.Name)
+	return "it stands still", l.fleet.note("pause " + l.Spec.Name)
 }
 
 func (l *life) Kill(context.Context) (string, error) {
-	if err := l.of.note("kill " + l.Spec.Name); err != nil {
+	if err := l.fleet.note("kill " + l.Spec.Name); err != nil {
 		return "", err
 	}
 	close(l.Ended)
 	return "it has ended", nil
 }
 
-// begun is a fleet on a platform that notes its calls, such as "start front".
-type begun struct {
+// recorded is a fleet on a platform that notes its calls, such as "start front".
+type recorded struct {
 	*Fleet[*life]
 	mu     sync.Mutex
 	noted  []string
@@ -56,10 +56,10 @@ type begun struct {
 	starting func(*life)
 }
 
-// newBegun returns a fleet for a layout on a platform that notes its calls. It has no units yet.
-func newBegun(t *testing.T, layout lab.Layout, platform Platform[*life]) *begun {
+// newRecorded returns a fleet for a layout on a platform that notes its calls. It has no units yet.
+func newRecorded(t *testing.T, layout lab.Layout, platform Platform[*life]) *recorded {
 	t.Helper()
-	b := &begun{}
+	b := &recorded{}
 	platform.Next = func(_ context.Context, ended *life, elsewhere bool) (*life, error) {
 		return &life{NewUnit(ended.Spec), b}, b.note(fmt.Sprintf("next %s %t", ended.Spec.Name, elsewhere))
 	}
@@ -77,7 +77,7 @@ func newBegun(t *testing.T, layout lab.Layout, platform Platform[*life]) *begun 
 }
 
 // note notes a call, and returns an error if that call is to be refused.
-func (b *begun) note(call string) error {
+func (b *recorded) note(call string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.noted = append(b.noted, call); call == b.refuse {
@@ -108,7 +108,7 @@ func TestBegin(t *testing.T) {
 		{name: "a stage fails", refuse: "start front", want: order[:7], err: "refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := newBegun(t, lab.Layout{Units: units}, Platform[*life]{SetsUp: c.setsUp})
+			b := newRecorded(t, lab.Layout{Units: units}, Platform[*life]{SetsUp: c.setsUp})
 			b.refuse = c.refuse
 			err := b.Begin(t.Context(), units, prepare)
 			if c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != c.err) {
@@ -124,7 +124,7 @@ func TestBegin(t *testing.T) {
 // TestLives checks that a further life replaces the former one, and that neither commands that prepare
 // nor units of another deployer are among the units of a fleet.
 func TestLives(t *testing.T) {
-	l := newBegun(t, lab.Layout{Units: []lab.UnitSpec{{Name: "front"}, {Name: "stock"}, {Name: "load"}}},
+	l := newRecorded(t, lab.Layout{Units: []lab.UnitSpec{{Name: "front"}, {Name: "stock"}, {Name: "load"}}},
 		Platform[*life]{})
 	l.Supervisor.Add(NewUnit(lab.UnitSpec{Name: "load"}))
 	seed := &life{NewUnit(lab.UnitSpec{Name: "seed"}), l}
@@ -194,7 +194,7 @@ func TestBeginWithoutALife(t *testing.T) {
 		Name:       "stock",
 		Networking: lab.Networking{Reached: lab.ReachDirect},
 	}}
-	b := newBegun(t, lab.Layout{Units: units}, Platform[*life]{Skip: func(lab.UnitSpec) bool { return true }})
+	b := newRecorded(t, lab.Layout{Units: units}, Platform[*life]{Skip: func(lab.UnitSpec) bool { return true }})
 	deploytest.Must(t, b.Begin(t.Context(), units, nil))
 	if !slices.Contains(b.noted, "started front") || !slices.Contains(b.noted, "followed stock") {
 		t.Errorf("%q, want all steps", b.noted)

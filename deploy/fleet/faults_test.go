@@ -18,7 +18,7 @@ import (
 
 // harmed returns a fleet on a platform that can do faults, with a lead, the unit front and the server db.
 // change may change the platform.
-func harmed(t *testing.T, change func(*Platform[*life])) *begun {
+func harmed(t *testing.T, change func(*Platform[*life])) *recorded {
 	t.Helper()
 	layout := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{Name: "lead"}, {Name: "front"},
 		{Name: "db", Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{Kind: "mariadb"}}}}}
@@ -28,7 +28,7 @@ func harmed(t *testing.T, change func(*Platform[*life])) *begun {
 	if change != nil {
 		change(&p)
 	}
-	b := newBegun(t, layout, p)
+	b := newRecorded(t, layout, p)
 	for _, spec := range layout.Units {
 		b.Add(&life{NewUnit(spec), b})
 	}
@@ -41,7 +41,7 @@ func refuse(p *Platform[*life]) {
 }
 
 // harmOrHeal does a fault that lasts for some seconds, or heals it.
-func (b *begun) harmOrHeal(
+func (b *recorded) harmOrHeal(
 	t *testing.T, heal bool, target string, kind lab.FaultKind, seconds float64,
 ) error {
 	t.Helper()
@@ -130,21 +130,21 @@ func TestAFailedKillSparesAUnit(t *testing.T) {
 }
 
 // host is a node of these tests that notes its calls.
-type host struct{ of *begun }
+type host struct{ fleet *recorded }
 
-func (h host) Link(_ context.Context, up bool) error { return h.of.note(fmt.Sprint("link ", up)) }
-func (h host) Kill(context.Context) error            { return h.of.note("kill node") }
-func (h host) Boot(context.Context) error            { return h.of.note("boot node") }
+func (h host) Link(_ context.Context, up bool) error { return h.fleet.note(fmt.Sprint("link ", up)) }
+func (h host) Kill(context.Context) error            { return h.fleet.note("kill node") }
+func (h host) Boot(context.Context) error            { return h.fleet.note("boot node") }
 
 // onNodes returns the fleet of harmed on nodes: the lead is on west, the others are on east. change may
 // change the platform.
-func onNodes(t *testing.T, change func(*Platform[*life])) *begun {
+func onNodes(t *testing.T, change func(*Platform[*life])) *recorded {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	deploytest.Must(t, err)
 	address := listener.Addr().String()
 	t.Cleanup(func() { _ = listener.Close() })
-	var b *begun
+	var b *recorded
 	b = harmed(t, func(p *Platform[*life]) {
 		p.NodeOf = func(l *life) string {
 			return map[string]string{"lead": "west", "front": "east", "db": "east"}[l.Spec.Name]

@@ -23,16 +23,16 @@ func restarting() lab.Layout {
 }
 
 // newRestarting returns a running fleet of one unit that starts again.
-func newRestarting(t *testing.T, platform Platform[*life]) *begun {
+func newRestarting(t *testing.T, platform Platform[*life]) *recorded {
 	t.Helper()
 	layout := restarting()
-	b := newBegun(t, layout, platform)
+	b := newRecorded(t, layout, platform)
 	deploytest.Must(t, b.Begin(t.Context(), layout.Units, nil))
 	return b
 }
 
 // end ends the present life of the unit with an error, and returns it.
-func (b *begun) end() *life {
+func (b *recorded) end() *life {
 	front := b.Named("front")
 	b.JudgeEnd(front.Unit, errors.New("exit status 1"))
 	close(front.Ended)
@@ -40,7 +40,7 @@ func (b *begun) end() *life {
 }
 
 // leadIsReady handles the event of the lead that it is ready.
-func (b *begun) leadIsReady() {
+func (b *recorded) leadIsReady() {
 	b.handle(NewUnit(lab.UnitSpec{Name: "lead"}), lab.Event{Event: lab.EventReady})
 }
 
@@ -99,7 +99,7 @@ func TestNoLoadBeginsWhileAUnitIsDown(t *testing.T) {
 }
 
 // refusesLoad expects that the trial fails with these words when the lead is ready.
-func (b *begun) refusesLoad(t *testing.T, says string) {
+func (b *recorded) refusesLoad(t *testing.T, says string) {
 	t.Helper()
 	b.leadIsReady()
 	if _, err := b.Await(t.Context(), lab.EventReady); err == nil || !strings.Contains(err.Error(), says) {
@@ -135,7 +135,7 @@ func TestReadinessIsThatOfAFurtherLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		layout := restarting()
 		layout.Units[0].Readiness.Healthy = true
-		b := newBegun(t, layout, Platform[*life]{})
+		b := newRecorded(t, layout, Platform[*life]{})
 		ends, up := make(chan struct{}), make(chan struct{})
 		b.platform.New = func(spec lab.UnitSpec) *life {
 			l := &life{NewUnit(spec), b}

@@ -23,8 +23,8 @@ type Supervisor struct {
 	loaded      func(lab.LoadSecond) // called after every second of the load; nil: not called
 	events      chan lab.Event       // from the lead unit
 	failed      chan struct{}        // closed by fail, with the first failure of any unit
-	fail        func()
-	serverEnded chan struct{} // closed when the end of a server is known
+	fail        func()               // closes failed, once
+	serverEnded chan struct{}        // closed when the end of a server is known
 	mu          sync.Mutex
 	failure     error
 	units       []*Unit       // in the order of the layout; nil before Add
@@ -131,7 +131,7 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 			s.Fail(fmt.Errorf("unit %s hands over a file: %w", u.Spec.Name, err))
 		}
 	case u.Spec.Name == s.lead && event.Event == lab.EventLoaded:
-		s.tellLoaded(event.Data)
+		s.passLoaded(event.Data)
 	case u.Spec.Name == s.lead:
 		if event.Event == lab.EventReady {
 			u.markUsable()
@@ -146,8 +146,8 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 	}
 }
 
-// tellLoaded passes a second of the load on to the layout's observer.
-func (s *Supervisor) tellLoaded(data json.RawMessage) {
+// passLoaded passes a second of the load to the layout's observer.
+func (s *Supervisor) passLoaded(data json.RawMessage) {
 	var second lab.LoadSecond
 	if err := json.Unmarshal(data, &second); err != nil {
 		s.Fail(fmt.Errorf("unit %s tells of a second of its load: %w", s.lead, err))
@@ -339,17 +339,17 @@ func (s *Supervisor) Reports(ctx context.Context) ([]lab.UnitReport, error) {
 		}
 	}
 	all := s.All()
-	speaking := slices.DeleteFunc(slices.Clone(all),
+	controlled := slices.DeleteFunc(slices.Clone(all),
 		func(u *Unit) bool { return u.Spec.Foreign || u.Spec.Name == s.lead })
-	slices.SortStableFunc(speaking, func(a, b *Unit) int { return cmp.Compare(a.Spec.Stage, b.Spec.Stage) })
+	slices.SortStableFunc(controlled, func(a, b *Unit) int { return cmp.Compare(a.Spec.Stage, b.Spec.Stage) })
 	var err error
-	for len(speaking) > 0 && err == nil {
-		next := slices.IndexFunc(speaking, func(u *Unit) bool { return u.Spec.Stage > speaking[0].Spec.Stage })
+	for len(controlled) > 0 && err == nil {
+		next := slices.IndexFunc(controlled, func(u *Unit) bool { return u.Spec.Stage > controlled[0].Spec.Stage })
 		if next < 0 {
-			next = len(speaking)
+			next = len(controlled)
 		}
-		err = endStage(ctx, speaking[:next])
-		speaking = speaking[next:]
+		err = endStage(ctx, controlled[:next])
+		controlled = controlled[next:]
 	}
 	return s.reports(all, err)
 }

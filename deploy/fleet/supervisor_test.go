@@ -179,7 +179,7 @@ func TestAUnitHandsOverTooMuch(t *testing.T) {
 func TestTheEndOfAKeeperNamesItsCauseFirst(t *testing.T) {
 	u := NewUnit(lab.UnitSpec{Name: "web", Runnable: lab.Runnable{Foreign: true}})
 	_, _ = u.Log.Write([]byte("cannot bind")) // it never fails
-	newBegun(t, lab.Layout{}, Platform[*life]{}).JudgeProcess(u, errors.New("signal: killed"), false,
+	newRecorded(t, lab.Layout{}, Platform[*life]{}).JudgeProcess(u, errors.New("signal: killed"), false,
 		"here: remove them with: cleave clean")
 	const want = "the keeper of unit web ended: signal: killed; its last words:\n  cannot bind\n" +
 		"processes of the unit may be left here: remove them with: cleave clean"

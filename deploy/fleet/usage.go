@@ -96,6 +96,7 @@ func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
 // Suspend implements lab.Metering. It asks the unit now, because a killed unit cannot answer.
 func (m *selfMetering) Suspend(unit string) error {
 	return m.askBetweenMarks(unit, func(i int, answer *lab.UsageAnswer) {
+		// The next life counts from zero.
 		m.former[unit] = former{used: m.used(i, answer), began: &lab.UsageAnswer{}, away: true}
 		m.notes = append(m.notes,
 			fmt.Sprintf("unit %s was asked for the last time %.3f s after metering began and then killed: "+
