@@ -30,8 +30,8 @@ func (f Foreign) layout(part string) lab.Layout {
 	return burner(boxed)
 }
 
-// ForeignSuite runs the tests of such containers on a deployer whose unit program is that of
-// Program; see Suite.
+// ForeignSuite runs the tests of a third party's container on a deployer whose unit program is that
+// of Program. left is as in Suite.
 func ForeignSuite(t *testing.T, deployer lab.Deployer, boxed Foreign, left func() []string) {
 	for _, c := range []struct {
 		name string

@@ -128,9 +128,9 @@ func (c *Client) Start(ctx context.Context, name string) error { return c.act(ct
 // Kill sends SIGKILL to the first process of a container, with which the others end.
 func (c *Client) Kill(ctx context.Context, name string) error { return c.act(ctx, name, "kill", nil) }
 
-// pauseNews bounds the time after a pause in which a daemon may still process the event of an earlier
+// pausePatience bounds the time after a pause in which a daemon may still process the event of an earlier
 // resume, and so report the container as running.
-const pauseNews = time.Second
+const pausePatience = time.Second
 
 // Pause freezes every process of a container, and checks that the daemon reports it as paused.
 func (c *Client) Pause(ctx context.Context, name string) error {
@@ -142,7 +142,7 @@ func (c *Client) Pause(ctx context.Context, name string) error {
 		if err == nil && state.Status != "paused" {
 			err = fmt.Errorf("pause the container %s: its state is %q", name, state.Status)
 		}
-		if err == nil || state.Status != "running" || time.Since(begun) > pauseNews {
+		if err == nil || state.Status != "running" || time.Since(begun) > pausePatience {
 			return err
 		}
 	}
@@ -226,17 +226,17 @@ func (c *Client) Wait(
 const (
 	// statusKilled is the exit status of a container that SIGKILL has ended.
 	statusKilled = 137
-	// newsPatience bounds the wait for an event about a lack of memory after the end of a container.
-	newsPatience = 500 * time.Millisecond
+	// oomPatience bounds the wait for an event about a lack of memory after the end of a container.
+	oomPatience = 500 * time.Millisecond
 )
 
 // lacksMemory reports whether the daemon has an event that a container was out of memory in its last life.
-// The daemon learns of that and of the end in any order, and the state of the container has it only in one
-// of them.
+// The daemon learns of that and of the end in any order, and the state of the container lacks what it learned
+// last.
 func (c *Client) lacksMemory(ctx context.Context, name string, seen Inspection) bool {
 	query := where(map[string][]string{"container": {name}, "event": {"oom"}})
 	query.Set("since", strconv.FormatInt(seen.State.StartedAt.Unix(), 10))
-	ctx, cancel := context.WithTimeout(ctx, newsPatience)
+	ctx, cancel := context.WithTimeout(ctx, oomPatience)
 	defer cancel()
 	answer, err := c.send(ctx, http.MethodGet, "/events", query, nil)
 	if err != nil {

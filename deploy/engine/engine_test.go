@@ -35,7 +35,7 @@ func TestCreateSaysWhatTheContainerIs(t *testing.T) {
 		path = r.URL.String()
 		deploytest.NoError(t, json.NewDecoder(r.Body).Decode(&got))
 		w.WriteHeader(http.StatusCreated)
-		_, _ = io.WriteString(w, `{"Id":"abc","Warnings":[]}`) // the client is there
+		_, _ = io.WriteString(w, `{"Id":"abc","Warnings":[]}`) // the client reads it
 	})
 	err := c.Create(t.Context(), "unit", Container{
 		Image: "image", Cmd: []string{"/program"}, HostConfig: HostConfig{NetworkMode: "net",
@@ -62,7 +62,7 @@ func TestARefusalHasTheDaemonsMessage(t *testing.T) {
 			status = http.StatusNotFound
 		}
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, `{"message":"the name is in use"}`) // the client is there
+		_, _ = io.WriteString(w, `{"message":"the name is in use"}`) // the client reads it
 	})
 	if err := c.Start(t.Context(), "unit"); err == nil ||
 		err.Error() != "start the container unit: the name is in use" {
@@ -81,7 +81,7 @@ func TestADaemonThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	for what, do := range map[string]func() error{
 		"Kill":   func() error { return c.Kill(ctx, "unit") },
 		"Attach": func() error { _, err := c.Attach(ctx, "unit", false); return err },
-		"Wait":   func() error { _, _, err := c.Wait(ctx, "unit", isKilled); return err },
+		"Wait":   func() error { _, _, err := c.Wait(ctx, "unit", notKilled); return err },
 	} {
 		if err := do(); !errors.Is(err, why) {
 			t.Errorf("%s: %v, want the reason why it was given up", what, err)
@@ -89,7 +89,8 @@ func TestADaemonThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	}
 }
 
-func isKilled() bool { return false }
+// notKilled tells Wait that the test has not ended the container.
+func notKilled() bool { return false }
 
 // TestAnAnswerWithoutEndIsCut checks that an endless answer does not fill the memory.
 func TestAnAnswerWithoutEndIsCut(t *testing.T) {
@@ -102,7 +103,7 @@ func TestAnAnswerWithoutEndIsCut(t *testing.T) {
 	c.longest = 1 << 20
 	for what, do := range map[string]func() error{
 		"Inspect": func() error { _, err := c.Inspect(t.Context(), "unit"); return err },
-		"Wait":    func() error { _, _, err := c.Wait(t.Context(), "unit", isKilled); return err },
+		"Wait":    func() error { _, _, err := c.Wait(t.Context(), "unit", notKilled); return err },
 		"Load":    func() error { _, err := c.Load(t.Context(), strings.NewReader("")); return err },
 		"Import":  func() error { return c.Import(t.Context(), "image", "label", strings.NewReader("")) },
 	} {
@@ -119,13 +120,13 @@ func TestAttachJoinsBothOutputs(t *testing.T) {
 			"\x02\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00\x04two\n"))
 		_, _ = w.Write(append([]byte("\x01\x00\x00\x00\x00\x01\x00\x00"), bytes.Repeat([]byte("x"), 1<<16)...))
 	})
-	said, err := c.Attach(t.Context(), "unit", false)
+	output, err := c.Attach(t.Context(), "unit", false)
 	deploytest.Must(t, err)
-	text, err := io.ReadAll(said)
+	text, err := io.ReadAll(output)
 	if want := "one\ntwo\n" + strings.Repeat("x", 1<<16); err != nil || string(text) != want {
 		t.Errorf("read %d bytes, %.20q (%v), want %d", len(text), text, err, len(want))
 	}
-	deploytest.NoError(t, said.Close())
+	deploytest.NoError(t, output.Close())
 }
 
 // TestATerminalHasNoPieces checks that the output of a terminal is passed on as it is.
@@ -133,12 +134,12 @@ func TestATerminalHasNoPieces(t *testing.T) {
 	c := daemon(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "ready to serve\r\n")
 	})
-	said, err := c.Follow(t.Context(), "unit", true)
+	output, err := c.Follow(t.Context(), "unit", true)
 	deploytest.Must(t, err)
-	if text, err := io.ReadAll(said); err != nil || string(text) != "ready to serve\r\n" {
+	if text, err := io.ReadAll(output); err != nil || string(text) != "ready to serve\r\n" {
 		t.Errorf("read %q, %v", text, err)
 	}
-	deploytest.NoError(t, said.Close())
+	deploytest.NoError(t, output.Close())
 }
 
 // TestAPauseIsVerified checks that Pause waits until the daemon reports the container as paused, and fails

@@ -54,6 +54,7 @@ type seen struct {
 // look returns the report of this unit, without Memory.
 func look() seen { return seen{PID: os.Getpid(), Variables: len(os.Environ())} }
 
+// tell writes an event for the deployer.
 func tell(event lab.Event) { must(say(os.Stdout, event)) }
 
 func report(s seen) {
@@ -120,7 +121,8 @@ func playListener(network, address string) {
 
 // counter returns a number in the memory that all units share, or one of its own if there is none.
 func counter() *atomic.Uint32 {
-	memory, err := syscall.Mmap(3, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	const inherited = 3 // the descriptor of the first of ExtraFiles
+	memory, err := syscall.Mmap(inherited, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {
 		return new(atomic.Uint32)
 	}
