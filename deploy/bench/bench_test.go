@@ -65,12 +65,12 @@ func TestStart(t *testing.T) {
 	deploytest.Must(t, err)
 	var ended []string
 	made := 0
-	w := candidate{name: lab.Process, deployer: func(string) lab.Deployer {
+	c := candidate{name: lab.Process, deployer: func(string) lab.Deployer {
 		made++
 		return closing{processes, &ended}
 	}}
 	dir := t.TempDir()
-	took, err := start(t.Context(), w, dir)
+	took, err := start(t.Context(), c, dir)
 	deploytest.Must(t, err)
 	if took.ready <= 0 || took.gone <= 0 {
 		t.Errorf("%v, want times above zero", took)

@@ -62,10 +62,10 @@ func toMeasure(ctx context.Context, program, dir, only string) ([]candidate, err
 	if err != nil {
 		return nil, err
 	}
-	measured := slices.DeleteFunc(chosen, func(w candidate) bool {
-		why := w.deployer(dir).Preflight(ctx, layout(units))
+	measured := slices.DeleteFunc(chosen, func(c candidate) bool {
+		why := c.deployer(dir).Preflight(ctx, layout(units))
 		if why != nil {
-			fmt.Fprintf(os.Stderr, "  %s is left out: %v\n", w.name, why)
+			fmt.Fprintf(os.Stderr, "  %s is left out: %v\n", c.name, why)
 		}
 		return why != nil
 	})
@@ -82,7 +82,7 @@ func choose(all []candidate, only string) ([]candidate, error) {
 	}
 	var chosen []candidate
 	for name := range strings.SplitSeq(only, ",") {
-		i := slices.IndexFunc(all, func(w candidate) bool { return w.name == name })
+		i := slices.IndexFunc(all, func(c candidate) bool { return c.name == name })
 		if i < 0 {
 			there := strings.Join(names(all), ", ")
 			return nil, fmt.Errorf("-only: there is no deployer %q; there are %s", name, there)
@@ -94,18 +94,18 @@ func choose(all []candidate, only string) ([]candidate, error) {
 
 func names(candidates []candidate) []string {
 	var names []string
-	for _, w := range candidates {
-		names = append(names, w.name)
+	for _, c := range candidates {
+		names = append(names, c.name)
 	}
 	return names
 }
 
 // play deploys a layout with a new deployer, calls ready when it is ready, and ends the deployment and
 // whatever the deployer keeps between trials.
-func (w candidate) play(
+func (c candidate) play(
 	ctx context.Context, l lab.Layout, dir string, ready func(lab.Deployment) error,
 ) (err error) {
-	d := w.deployer(dir)
+	d := c.deployer(dir)
 	if closer, keeps := d.(io.Closer); keeps {
 		defer func() { err = errors.Join(err, closer.Close()) }()
 	}

@@ -68,10 +68,10 @@ func bench(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, w := range measured {
-		share, err := metering(ctx, w, dir)
+	for _, c := range measured {
+		share, err := metering(ctx, c, dir)
 		if err != nil {
-			return fmt.Errorf("meter %d units of %s: %w", many, w.name, err)
+			return fmt.Errorf("meter %d units of %s: %w", many, c.name, err)
 		}
 		all = append(all, share...)
 	}
@@ -114,10 +114,10 @@ func (t took) String() string {
 }
 
 // start plays one round of a candidate and returns its times.
-func start(ctx context.Context, w candidate, dir string) (t took, err error) {
+func start(ctx context.Context, c candidate, dir string) (t took, err error) {
 	begun := time.Now()
 	var ready time.Time
-	err = w.play(ctx, layout(units), dir, func(d lab.Deployment) error {
+	err = c.play(ctx, layout(units), dir, func(d lab.Deployment) error {
 		ready = time.Now()
 		t.cost = d.PlatformCost()
 		return nil
@@ -129,10 +129,10 @@ func start(ctx context.Context, w candidate, dir string) (t took, err error) {
 // starts measures the times of units in rounds, and returns their medians for each candidate.
 func starts(ctx context.Context, measured []candidate, dir string, rounds int) ([]figures.Figure, error) {
 	var sides []figures.Side[took]
-	for _, w := range measured {
+	for _, c := range measured {
 		sides = append(sides, figures.Side[took]{
-			Name: w.name,
-			Play: func(ctx context.Context, _ uint64) (took, error) { return start(ctx, w, dir) },
+			Name: c.name,
+			Play: func(ctx context.Context, _ uint64) (took, error) { return start(ctx, c, dir) },
 			Says: took.String,
 		})
 	}
@@ -141,9 +141,9 @@ func starts(ctx context.Context, measured []candidate, dir string, rounds int) (
 		return nil, err
 	}
 	var all []figures.Figure
-	for i, w := range measured {
+	for i, c := range measured {
 		median := func(what string, seconds func(took) float64) figures.Figure {
-			return figures.Median(w.name+": "+what, "s", lab.LowerIsBetter, figures.Each(played[i], seconds))
+			return figures.Median(c.name+": "+what, "s", lab.LowerIsBetter, figures.Each(played[i], seconds))
 		}
 		platform := median("platform up", func(t took) float64 { return t.cost.MadeSeconds })
 		ready := median(fmt.Sprintf("%d units ready", units), func(t took) float64 { return t.ready.Seconds() })
@@ -151,21 +151,21 @@ func starts(ctx context.Context, measured []candidate, dir string, rounds int) (
 		if platform.Value > 0 {
 			all = append(all, platform)
 		}
-		all = append(all, ready.To(w.ready), gone.To(figures.Goal{Must: 10, Stretch: 2}))
+		all = append(all, ready.To(c.ready), gone.To(figures.Goal{Must: 10, Stretch: 2}))
 	}
 	return all, nil
 }
 
 // metering measures the meter's share of a core for many units. If this host has no room for
 // them, it reports that and returns no figure.
-func metering(ctx context.Context, w candidate, dir string) ([]figures.Figure, error) {
-	if why := w.deployer(dir).Preflight(ctx, layout(many)); why != nil {
-		fmt.Fprintf(os.Stderr, "  %s: no %d units are metered: %v\n", w.name, many, why)
+func metering(ctx context.Context, c candidate, dir string) ([]figures.Figure, error) {
+	if why := c.deployer(dir).Preflight(ctx, layout(many)); why != nil {
+		fmt.Fprintf(os.Stderr, "  %s: no %d units are metered: %v\n", c.name, many, why)
 		return nil, nil
 	}
 	var metered lab.Metered
-	err := w.play(ctx, layout(many), dir, func(deployment lab.Deployment) error {
-		fmt.Fprintf(os.Stderr, "  %s: %d units are metered for %v\n", w.name, many, window)
+	err := c.play(ctx, layout(many), dir, func(deployment lab.Deployment) error {
+		fmt.Fprintf(os.Stderr, "  %s: %d units are metered for %v\n", c.name, many, window)
 		watching, err := meter.New().Watch(ctx, deployment.Units())
 		if err != nil {
 			return err
@@ -179,7 +179,7 @@ func metering(ctx context.Context, w candidate, dir string) ([]figures.Figure, e
 		metered, stopped = watching.Stop()
 		return errors.Join(err, stopped)
 	})
-	name := fmt.Sprintf("%s: %d units, meter's share of one core", w.name, many)
+	name := fmt.Sprintf("%s: %d units, meter's share of one core", c.name, many)
 	share := figures.Median(name, "1", lab.LowerIsBetter, []float64{metered.OwnShare})
 	return []figures.Figure{share.To(figures.Goal{Must: 0.01, Stretch: 0.005})}, err
 }

@@ -35,8 +35,8 @@ func meteredDuring(t *testing.T, reads lab.Meter, units []lab.Unit, do func()) l
 	Must(t, metering.Mark())
 	do()
 	err = metering.Mark()
-	metered, wrong := metering.Stop()
-	Must(t, errors.Join(err, wrong))
+	metered, stopped := metering.Stop()
+	Must(t, errors.Join(err, stopped))
 	return metered
 }
 

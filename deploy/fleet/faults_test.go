@@ -40,68 +40,74 @@ func refuse(p *Platform[*life]) {
 	p.Refuse = func(*life) error { return errors.New("it is another's") }
 }
 
-// harmOrHeal does a fault that lasts for some seconds, or heals it.
-func (b *recorded) harmOrHeal(
-	t *testing.T, heal bool, target string, kind lab.FaultKind, seconds float64,
-) error {
+// doHarm does a fault that is to last for some seconds. It expects a proof or an error.
+func (b *recorded) doHarm(t *testing.T, target string, kind lab.FaultKind, seconds float64) error {
 	t.Helper()
-	fault := lab.Fault{Target: target, Kind: kind, Heal: seconds}
-	if heal {
-		return b.Heal(t.Context(), fault)
-	}
-	proof, err := b.Harm(t.Context(), fault)
+	proof, err := b.Harm(t.Context(), lab.Fault{Target: target, Kind: kind, Heal: seconds})
 	if (proof == "") != (err != nil) {
 		t.Errorf("%s of %s: %q, %v: want a proof or an error", kind, target, proof, err)
 	}
 	return err
 }
 
+// faultStep does or heals a fault. says is in its error; "" for none.
+type faultStep struct {
+	isHeal bool
+	target string
+	kind   lab.FaultKind
+	says   string
+}
+
+// play plays the step and returns its error.
+func (s faultStep) play(t *testing.T, b *recorded) error {
+	t.Helper()
+	if s.isHeal {
+		return b.Heal(t.Context(), lab.Fault{Target: s.target, Kind: s.kind})
+	}
+	return b.doHarm(t, s.target, s.kind, 0)
+}
+
 // TestFaultsOfUnits checks that each fault is done once and healed once, and is otherwise refused with the
 // reason.
 func TestFaultsOfUnits(t *testing.T) {
 	share := func(p *Platform[*life]) { p.SharesMemory = true }
-	type step struct {
-		heal   bool
-		target string
-		kind   lab.FaultKind
-		says   string
-	}
+	const harms, heals = false, true
 	for name, c := range map[string]struct {
 		change func(*Platform[*life])
-		steps  []step
+		steps  []faultStep
 		did    string
 	}{
-		"killed": {nil, []step{{false, "front", lab.FaultKill, ""}, {true, "front", lab.FaultKill, ""}},
+		"killed": {nil, []faultStep{{harms, "front", lab.FaultKill, ""}, {heals, "front", lab.FaultKill, ""}},
 			"kill front, next front false, start front, open front"},
-		"killed twice": {nil, []step{{false, "front", lab.FaultKill, ""},
-			{false, "front", lab.FaultKill, "unit front has ended before it was killed"},
-			{false, "front", lab.FaultPause, "pause unit front: it has ended"}}, "kill front"},
-		"paused": {nil, []step{{false, "db", lab.FaultPause, ""},
-			{false, "db", lab.FaultPause, "it has this fault already"}, {true, "db", lab.FaultPause, ""},
-			{true, "db", lab.FaultPause, "heal db after pause: it has no such fault"}}, "pause db, resume db"},
+		"killed twice": {nil, []faultStep{{harms, "front", lab.FaultKill, ""},
+			{harms, "front", lab.FaultKill, "unit front has ended before it was killed"},
+			{harms, "front", lab.FaultPause, "pause unit front: it has ended"}}, "kill front"},
+		"paused": {nil, []faultStep{{harms, "db", lab.FaultPause, ""},
+			{harms, "db", lab.FaultPause, "it has this fault already"}, {heals, "db", lab.FaultPause, ""},
+			{heals, "db", lab.FaultPause, "heal db after pause: it has no such fault"}}, "pause db, resume db"},
 		"updated": {func(p *Platform[*life]) {
 			p.Vacate = func(_ context.Context, l *life) error { close(l.Ended); return nil }
-		}, []step{{false, "front", lab.FaultUpdate, ""}, {true, "front", lab.FaultUpdate, ""}},
+		}, []faultStep{{harms, "front", lab.FaultUpdate, ""}, {heals, "front", lab.FaultUpdate, ""}},
 			"next front true, start front, open front"},
-		"never harmed": {nil, []step{{true, "front", lab.FaultKill, "it has no such fault"},
-			{true, "front", lab.FaultSlow, "it has no such fault"}}, ""},
-		"nobody": {nil, []step{{false, "ghost", lab.FaultKill, `there is no unit "ghost"`},
-			{true, "ghost", lab.FaultPause, "it has no such fault"}}, ""},
-		"the lead": {nil, []step{{false, "lead", lab.FaultPause, "pause unit lead: it leads the trial"}}, ""},
-		"what it cannot": {nil, []step{{false, "front", lab.FaultFill,
+		"never harmed": {nil, []faultStep{{heals, "front", lab.FaultKill, "it has no such fault"},
+			{heals, "front", lab.FaultSlow, "it has no such fault"}}, ""},
+		"nobody": {nil, []faultStep{{harms, "ghost", lab.FaultKill, `there is no unit "ghost"`},
+			{heals, "ghost", lab.FaultPause, "it has no such fault"}}, ""},
+		"the lead": {nil, []faultStep{{harms, "lead", lab.FaultPause, "pause unit lead: it leads the trial"}}, ""},
+		"what it cannot": {nil, []faultStep{{harms, "front", lab.FaultFill,
 			"the deployment stage can do only these to a unit: [kill restart pause slow update]"}}, ""},
-		"not ready for it": {nil, []step{{false, "front", lab.FaultSlow, "has no relay"}}, ""},
-		"shared memory": {share, []step{{false, "front", lab.FaultUpdate, "it shares memory"},
-			{false, "front", lab.FaultPause, ""}}, "pause front"},
-		"another's": {refuse, []step{{false, "front", lab.FaultPause, "pause unit front: it is another's"}}, ""},
+		"not ready for it": {nil, []faultStep{{harms, "front", lab.FaultSlow, "has no relay"}}, ""},
+		"shared memory": {share, []faultStep{{harms, "front", lab.FaultUpdate, "it shares memory"},
+			{harms, "front", lab.FaultPause, ""}}, "pause front"},
+		"another's": {refuse, []faultStep{{harms, "front", lab.FaultPause, "pause unit front: it is another's"}}, ""},
 		"still there": {func(p *Platform[*life]) {
 			p.Gone = func(context.Context, *life) error { return errors.New("process 7 still runs") }
-		}, []step{{false, "front", lab.FaultKill, "kill unit front: process 7 still runs"}}, "kill front"},
+		}, []faultStep{{harms, "front", lab.FaultKill, "kill unit front: process 7 still runs"}}, "kill front"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := harmed(t, c.change)
 			for _, s := range c.steps {
-				err := b.harmOrHeal(t, s.heal, s.target, s.kind, 0)
+				err := s.play(t, b)
 				if (err == nil) != (s.says == "") || err != nil && !strings.Contains(err.Error(), s.says) {
 					t.Errorf("%+v: %v", s, err)
 				}
@@ -120,7 +126,7 @@ func TestFaultsOfUnits(t *testing.T) {
 func TestAFailedKillSparesAUnit(t *testing.T) {
 	b := harmed(t, nil)
 	b.refuse = "kill front"
-	if err := b.harmOrHeal(t, false, "front", lab.FaultKill, 0); err == nil {
+	if err := b.doHarm(t, "front", lab.FaultKill, 0); err == nil {
 		t.Fatal("it was killed")
 	}
 	front := b.Named("front")
@@ -212,9 +218,9 @@ func TestFaultsOfNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := onNodes(t, c.change)
-			err := b.harmOrHeal(t, false, c.node, c.kind, c.lasts)
+			err := b.doHarm(t, c.node, c.kind, c.lasts)
 			if err == nil {
-				err = b.harmOrHeal(t, true, c.node, c.kind, c.lasts)
+				err = b.Heal(t.Context(), lab.Fault{Target: c.node, Kind: c.kind})
 			}
 			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
@@ -234,7 +240,7 @@ func TestANodeIsLeftAsItWas(t *testing.T) {
 	for kind, want := range map[lab.FaultKind]string{lab.FaultCut: "link true", lab.FaultKill: "boot node",
 		lab.FaultDrain: "close false"} {
 		b := onNodes(t, nil)
-		deploytest.Must(t, b.harmOrHeal(t, false, "east", kind, 1))
+		deploytest.Must(t, b.doHarm(t, "east", kind, 1))
 		b.noted = nil
 		for range 2 { // the second Stop must do nothing
 			deploytest.NoError(t, b.Stop())

@@ -86,7 +86,7 @@ func (s *Starter) Resume(ctx context.Context) error {
 // methods Kill, Pause and Resume.
 type StarterLife struct {
 	*Starter                 // nil: no fault is planned for the unit
-	Lives    context.Context // until a fault ends the life, or the fleet ends
+	Lives    context.Context // ends when a fault ends the life, or with the fleet
 	end      context.CancelFunc
 }
 
