@@ -12,8 +12,8 @@ import (
 )
 
 // Services returns a layout of units as a user's compose file describes them, of an image with the suite's
-// program: web asks db by another name of it, and starts once db is healthy and fill has finished. fill fails
-// until db is healthy. db counts its lives in the folder keeps.
+// program: web calls db by another of db's names, and starts once db is healthy and fill has finished. fill
+// fails until db is healthy. db counts its lives in the folder keeps.
 func Services(image, keeps string) lab.Layout {
 	const test = "/program"
 	data := []lab.ContainerMount{{Kind: lab.MountVolume, Source: "data", Target: "/data"}}

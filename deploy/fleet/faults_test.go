@@ -99,7 +99,8 @@ func TestFaultsOfUnits(t *testing.T) {
 		"not ready for it": {nil, []faultStep{{harms, "front", lab.FaultSlow, "has no relay"}}, ""},
 		"shared memory": {share, []faultStep{{harms, "front", lab.FaultUpdate, "it shares memory"},
 			{harms, "front", lab.FaultPause, ""}}, "pause front"},
-		"another's": {refuse, []faultStep{{harms, "front", lab.FaultPause, "pause unit front: it is another's"}}, ""},
+		"another's": {refuse, []faultStep{
+			{harms, "front", lab.FaultPause, "pause unit front: it is another's"}}, ""},
 		"still there": {func(p *Platform[*life]) {
 			p.Gone = func(context.Context, *life) error { return errors.New("process 7 still runs") }
 		}, []faultStep{{harms, "front", lab.FaultKill, "kill unit front: process 7 still runs"}}, "kill front"},

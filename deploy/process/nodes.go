@@ -118,6 +118,7 @@ func (d *deployment) nodes() fleet.Nodes[*unit] {
 			}
 			return nil
 		},
+		// No program listens at the port, but while the node is up it refuses connections, which is an answer.
 		Probe: func(name string) string { return net.JoinHostPort(d.network.named(name).Address, "9") },
 		Perished: func(ctx context.Context, u *unit) error {
 			_, err := u.Kill(ctx)

@@ -1,4 +1,4 @@
-// Command unit is what the suite of package deploytest deploys: one part per unit.
+// Command unit is the unit program of the suite of package deploytest. Each unit plays one part.
 package main
 
 import (
@@ -41,6 +41,7 @@ func main() {
 	os.Exit(1)
 }
 
+// play plays a part with its arguments until the unit has to end.
 func play(channel *unit.Channel, part string, args []string) error {
 	switch part {
 	case "lead": // args: the units to be called before it is ready
@@ -265,11 +266,11 @@ func asks(address, path, other string) error {
 		return err
 	}
 	answer(listener, func() string {
-		said, err := call(other)
+		heard, err := call(other)
 		if err != nil {
-			said = err.Error()
+			heard = err.Error()
 		}
-		return fmt.Sprintf("%s %s %s", text, os.Getenv("WORD"), said)
+		return fmt.Sprintf("%s %s %s", text, os.Getenv("WORD"), heard)
 	})
 	return nil
 }
@@ -354,10 +355,11 @@ func store(configuration, kept string) error {
 		if err != nil {
 			return err
 		}
-		if i > 0 {
-			answer(listener, always(text))
+		if i == 0 {
+			go answer(listener, always(text))
+		} else {
+			answer(listener, always(text)) // keeps the program running
 		}
-		go answer(listener, always(text))
 	}
 	return nil
 }
