@@ -80,7 +80,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	running := &deployment{deployer: d, engine: client,
 		project: &project{tool: tool, services: services, label: d.label, dir: dir}}
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, running.platform())
-	rest.Prepare = nil
+	rest.Prepare = nil // open runs the commands, before the services
 	open := func() error {
 		if err := running.prepare(ctx, layout.Prepare); err != nil {
 			return err

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Container describes the container of a unit beside its image, in the terms of no platform.
+// Container describes the container of a unit, except its image, for any platform.
 type Container struct {
 	// ContainerSpec is that of a described unit, with its mounts resolved, or else one that Trial.Describe makes
 	// for a unit of ours or a program of this host.
@@ -22,7 +22,7 @@ type Container struct {
 
 // Run returns the command that replaces the image's entrypoint (none: it does not), and the arguments.
 func (c Container) Run() (command, args []string) {
-	if len(c.Entrypoint) == 1 && c.Entrypoint[0] == "" { // so Docker says that there is no entrypoint
+	if len(c.Entrypoint) == 1 && c.Entrypoint[0] == "" { // [""] clears the image's entrypoint in Docker
 		return c.Command, nil
 	}
 	return c.Entrypoint, c.Command

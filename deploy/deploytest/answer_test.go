@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestAnAnswerIsReadToItsEnd though it arrives in pieces.
+// TestAnAnswerIsReadToItsEnd checks that readAnswer returns a whole answer that arrives in pieces.
 func TestAnAnswerIsReadToItsEnd(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	Must(t, err)
@@ -29,7 +29,7 @@ func TestAnAnswerIsReadToItsEnd(t *testing.T) {
 	}
 }
 
-// TestAnUnansweredCallEnds when the time to wait is over, with an error.
+// TestAnUnansweredCallEnds checks that readAnswer returns an error when the time to wait is over.
 func TestAnUnansweredCallEnds(t *testing.T) {
 	if text, err := readAnswer(Silent(t), silence); err == nil || text != "" {
 		t.Errorf("a silent daemon has answered %q (%v)", text, err)

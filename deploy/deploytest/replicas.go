@@ -6,7 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// replicas checks that each replica is a unit of its own, and that callers get the addresses of all.
+// replicas checks that each replica is a unit of its own, also with limits, and that callers get the
+// addresses of all.
 func replicas(t *testing.T, s *suite) {
 	l := Layout("front", "stock")
 	l.Units[2].Scalable = true

@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// ID identifies a process among all of all hosts and times: the kernel reuses its number
-// later, and other kernels and PID namespaces have processes of the same number now.
+// ID identifies a process for ever and on all hosts. Its number alone does not: the kernel
+// reuses it later, and other kernels and PID namespaces have processes of the same number.
 type ID struct {
 	// Place identifies the boot of the kernel and the PID namespace in which the number
 	// is valid: six hexadecimal digits of a hash of both.
