@@ -1,8 +1,8 @@
-// Command bench measures what deploying costs: the time from nothing until six units are
-// ready, and from then until they are gone, by each deployer that this host can do, in
-// rounds in which every deployer has its turn; and the meter's share of one core for fifty
-// units. Nothing means that even the platform is not there: a swarm, a cluster and images
-// are made in every round, and end with it.
+// Command bench measures what deploying costs, for each deployer that this host can do: the
+// time until six units are ready, and from then until they are gone, in rounds in which every
+// deployer has its turn; and the meter's share of one core for fifty units. The first time
+// includes the platform: a swarm, a cluster and images are made in every round and removed at
+// its end.
 //
 // Its units are those of package deploytest. It prints a table and writes the figures as
 // JSON to the file named by -out.
@@ -97,7 +97,7 @@ func layout(count int) lab.Layout {
 }
 
 // took holds the time until a layout was ready, and the time from then until nothing of it
-// was left. cost divides the former.
+// was left. cost breaks the former down.
 type took struct {
 	ready, gone time.Duration
 	cost        lab.PlatformCost

@@ -23,8 +23,8 @@ func answered(text string, asked *string) *Starter {
 			go func() {
 				from := bufio.NewReader(there)
 				token, _ := from.ReadString('\n')
-				what, _ := from.ReadString('\n')
-				*asked = token + what
+				command, _ := from.ReadString('\n')
+				*asked = token + command
 				_, _ = io.WriteString(there, text)
 				_ = there.Close()
 			}()

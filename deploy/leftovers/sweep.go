@@ -25,8 +25,8 @@ const (
 	// endPatience bounds how long processes of a dead conductor may take to end by
 	// themselves: keepers and janitors give foreign programs time for an orderly end.
 	endPatience = 30 * time.Second
-	// removePatience bounds how long processes may take to end after kill -9, and how
-	// long a directory is removed again because a process still writes into it.
+	// removePatience bounds how long processes may take to end after kill -9, and how long
+	// the removal of a directory is repeated while a process still writes into it.
 	removePatience = 10 * time.Second
 	pollEvery      = 20 * time.Millisecond // pause between two looks
 )
