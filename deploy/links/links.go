@@ -60,11 +60,11 @@ func Check(links map[string]lab.Network, units []lab.UnitSpec) error {
 		switch host := w.late[spec.Name]; {
 		case host == "":
 		case len(spec.Ports) > 0 || spec.Floats != "" || spec.Reached == lab.ReachPublished:
-			refuse("unit %s on %s listens at more than its own address, and only there things can be delayed: leave "+
-				"out the delay", spec.Name, host)
-		case spec.Autoscale != nil:
-			refuse("the platform adds replicas of unit %s on %s, before which there is nothing to delay things: "+
+			refuse("unit %s on %s listens at more than its own address, and only requests to that can be delayed: "+
 				"leave out the delay", spec.Name, host)
+		case spec.Autoscale != nil:
+			refuse("the platform adds replicas of unit %s on %s, and requests to these cannot be delayed: leave out "+
+				"the delay", spec.Name, host)
 		case slices.Contains(spec.Faults, lab.FaultSlow):
 			refuse("unit %s on %s is called late already, and shall be slowed by a fault: leave out one of them",
 				spec.Name, host)

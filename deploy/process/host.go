@@ -27,7 +27,7 @@ const (
 	threadsPerUnit = 8
 	// memoryPerUnit is roughly the memory of a unit, in bytes.
 	memoryPerUnit = 8 << 20
-	// The conductor has both ends of two pipes for every unit, and others files beside.
+	// The conductor has both ends of two pipes open for every unit, and some other files.
 	descriptorsPerUnit, conductorDescriptors = 4, 64
 )
 
@@ -138,7 +138,7 @@ func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoi
 	endpoints := map[string]lab.Endpoint{}
 	for n, name := range names {
 		spec, port := listeners[n], strconv.Itoa(ports.Numbers[n])
-		if shared, others := endpoints[spec.Floats]; others {
+		if shared, exists := endpoints[spec.Floats]; exists {
 			_, port, _ = net.SplitHostPort(shared.Dial) // made below, so it is valid
 		} else if spec.Floats != "" {
 			address := net.JoinHostPort(network.float(), port)
