@@ -9,7 +9,7 @@ import (
 // State holds all objects of a user's cluster, as JSON, by their path and name.
 type State map[string]string
 
-// Changes lists, a line each, what differs from a later state; "" means nothing.
+// Changes lists, sorted, what differs from a later state; "" means nothing.
 func (s State) Changes(later State) string {
 	var changes []string
 	for name, was := range s {

@@ -136,7 +136,7 @@ func (f *Fleet[L]) heal(ctx context.Context, life L, asked lab.Fault) error {
 	case lab.FaultUpdate:
 		return nil // an update is complete once it is done
 	}
-	return f.again(ctx, life, false) // after a kill or a restart
+	return f.again(ctx, life, !elsewhere) // after a kill or a restart
 }
 
 // onPurpose calls end, which ends units, and keeps their ends from failing the trial. If end fails, the
@@ -187,7 +187,7 @@ func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) 
 				return err
 			}
 		}
-		if err := f.again(ctx, old, true); err != nil {
+		if err := f.again(ctx, old, elsewhere); err != nil {
 			return err
 		}
 		return f.ended(ctx, old)
@@ -198,13 +198,16 @@ func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) 
 	return fmt.Sprintf("its %s has ended, and %s runs", p.Describe(old), p.Describe(f.Named(name))), nil
 }
 
-// next returns the next life of a unit that has ended, before its start. It continues the log. If elsewhere
-// is true, it may run on another node.
-func (f *Fleet[L]) next(ctx context.Context, ended L, elsewhere bool) (life L, err error) {
+// elsewhere lets the next life of a unit run on another node.
+const elsewhere = true
+
+// next returns the next life of a unit that has ended, before its start. It continues the log. If mayMove is
+// true, it may run on another node.
+func (f *Fleet[L]) next(ctx context.Context, ended L, mayMove bool) (life L, err error) {
 	old := ended.unit()
 	if f.platform.Next == nil {
 		life = f.platform.New(old.Spec)
-	} else if life, err = f.platform.Next(ctx, ended, elsewhere); err != nil {
+	} else if life, err = f.platform.Next(ctx, ended, mayMove); err != nil {
 		return life, err
 	}
 	u := life.unit()
@@ -213,11 +216,11 @@ func (f *Fleet[L]) next(ctx context.Context, ended L, elsewhere bool) (life L, e
 	return life, nil
 }
 
-// again starts the next life of a unit that has ended, on another node if elsewhere is true and the
-// platform wants that, and returns when it can be used.
-func (f *Fleet[L]) again(ctx context.Context, ended L, elsewhere bool) error {
+// again starts the next life of a unit that has ended, on another node if mayMove is true and the platform
+// wants that, and returns when it can be used.
+func (f *Fleet[L]) again(ctx context.Context, ended L, mayMove bool) error {
 	name := ended.unit().Spec.Name
-	next, err := f.next(ctx, ended, elsewhere)
+	next, err := f.next(ctx, ended, mayMove)
 	if err != nil {
 		return fmt.Errorf("start unit %s again: %w", name, err)
 	}

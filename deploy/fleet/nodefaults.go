@@ -148,7 +148,7 @@ const againAtOnce = 16
 // againAll starts the next lives of units that ended together. Servers come first: others need them at their
 // start.
 func (f *Fleet[L]) againAll(ctx context.Context, ended []L) error {
-	again := func(ctx context.Context, life L) error { return f.again(ctx, life, true) }
+	again := func(ctx context.Context, life L) error { return f.again(ctx, life, elsewhere) }
 	isServer := func(life L) bool { return life.unit().Spec.Server != nil }
 	servers := slices.DeleteFunc(slices.Clone(ended), func(life L) bool { return !isServer(life) })
 	if err := SideBySide(ctx, againAtOnce, servers, again); err != nil {

@@ -185,7 +185,7 @@ func endProcess(pid int, label string) (ended bool, err error) {
 		return false, err
 	}
 	defer func() { _ = found.Release() }() // only frees the handle
-	// The handle cannot be reused for another process, but the number could have been before.
+	// Between the search and the call above the number may have passed to another process. The handle cannot.
 	if l, ok := labelOf(pid); !ok || l != label {
 		return false, nil
 	}

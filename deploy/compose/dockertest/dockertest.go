@@ -187,8 +187,9 @@ type Daemon struct {
 	ended  chan struct{}
 }
 
-// janitor is a shell script that runs until the program that started a daemon ends, waits for the end of the
-// daemon, and cleans up what it has left. Nothing is left if the program has called end.
+// janitor is a shell script that runs until the program that started a daemon ends, waits up to two minutes,
+// the patience with a daemon, for the daemon's end, and cleans up what it has left. Nothing is left if the
+// program has called end.
 const janitor = `read -r _
 process=/proc/$(cat "$1/pid")
 for _ in $(seq 600); do [ ! -e "$process/exe" ] || sleep 0.2; done
@@ -222,9 +223,9 @@ func watch(dir string) error {
 	var pipe [2]int
 	err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC)
 	if err == nil {
-		ends := os.NewFile(uintptr(pipe[0]), "pipe")
-		command.Stdin = ends
-		err = errors.Join(command.Start(), ends.Close())
+		readEnd := os.NewFile(uintptr(pipe[0]), "pipe")
+		command.Stdin = readEnd
+		err = errors.Join(command.Start(), readEnd.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("start the janitor of a Docker daemon: %w", err)
