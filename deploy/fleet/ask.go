@@ -40,8 +40,8 @@ func (u *Unit) ask(
 		return arrived, err
 	}
 	select {
-	case reply := <-answers:
-		arrived, err = reply.at, json.Unmarshal(reply.data, answer)
+	case got := <-answers:
+		arrived, err = got.at, json.Unmarshal(got.data, answer)
 	case <-u.Ended:
 		err = errors.New("it has ended")
 	case <-ctx.Done():

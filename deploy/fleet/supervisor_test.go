@@ -118,7 +118,7 @@ func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
 	deploytest.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
 	time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("enough")) })
 	_, err := c.Reports(ctx)
-	deploytest.Says(t, err, "unit front does not end after stop: enough")
+	deploytest.Says(t, err, "unit front does not end: enough")
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.Contains(c.steps, "views") {

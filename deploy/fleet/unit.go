@@ -117,7 +117,7 @@ func (u *Unit) AwaitEnd(ctx context.Context) error {
 	case <-u.Ended:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("unit %s does not end after stop: %w", u.Spec.Name, context.Cause(ctx))
+		return fmt.Errorf("unit %s does not end: %w", u.Spec.Name, context.Cause(ctx))
 	}
 }
 
