@@ -119,6 +119,6 @@ func hasRange(network any) bool {
 
 // external reports whether a network or volume exists outside of the project.
 func external(entry any) bool {
-	keys, is := entry.(map[string]any)
-	return is && keys["external"] != nil && keys["external"] != false
+	keys, isMap := entry.(map[string]any)
+	return isMap && keys["external"] != nil && keys["external"] != false
 }

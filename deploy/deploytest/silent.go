@@ -11,7 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Silent returns the address of a daemon that accepts connections and answers nothing, until the test ends.
+// Silent returns the address of a daemon that answers nothing, until the test ends. The kernel accepts
+// connections for it.
 func Silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

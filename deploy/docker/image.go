@@ -61,7 +61,7 @@ func unanswered(err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, missing := exec.LookPath("docker"); missing != nil && errors.Is(err, fs.ErrNotExist) {
+	if _, unfound := exec.LookPath("docker"); unfound != nil && errors.Is(err, fs.ErrNotExist) {
 		return &lab.MissingError{What: "containers need Docker, which is not installed here",
 			Install: lab.AptInstall("docker.io")}
 	}

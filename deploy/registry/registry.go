@@ -69,7 +69,7 @@ func Parse(text string) (*Repository, error) {
 	}
 	r := &Repository{host: host, path: path, scheme: scheme, login: login, http: client}
 	r.client = &auth.Client{Client: client, Cache: auth.NewCache()}
-	if user, password, is := r.account(); is {
+	if user, password, exists := r.account(); exists {
 		r.client.Credential = auth.StaticCredential(host, auth.Credential{Username: user, Password: password})
 	}
 	return r, err
@@ -139,8 +139,8 @@ func (r *Repository) Login() []byte {
 // Identity returns the login with which nodes pull the images, in the form that a manager of a swarm wants,
 // JSON in base64; "" if they need none.
 func (r *Repository) Identity() string {
-	name, password, is := r.account()
-	if !is {
+	name, password, exists := r.account()
+	if !exists {
 		return ""
 	}
 	identity := map[string]string{"username": name, "password": password, "serveraddress": r.host}
@@ -149,7 +149,7 @@ func (r *Repository) Identity() string {
 }
 
 // account returns the user and password of the login, and whether there is one.
-func (r *Repository) account() (name, password string, is bool) {
+func (r *Repository) account() (name, password string, exists bool) {
 	plain, err := base64.StdEncoding.DecodeString(r.login)
 	if err != nil {
 		return "", "", false
