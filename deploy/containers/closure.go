@@ -46,13 +46,13 @@ func imageOf(programs []string, beside ...string) (config, layer []byte, err err
 func closure(programs []string) ([]string, error) {
 	packages := []string{"tzdata"}
 	for _, program := range programs {
-		real, err := filepath.EvalSymlinks(program)
+		target, err := filepath.EvalSymlinks(program)
 		if err != nil {
 			return nil, err
 		}
-		owner, err := output("dpkg-query", "--search", real)
+		owner, err := output("dpkg-query", "--search", target)
 		if err != nil { // some packages still list their files below /bin, which is a link now
-			owner, err = output("dpkg-query", "--search", strings.TrimPrefix(real, "/usr"))
+			owner, err = output("dpkg-query", "--search", strings.TrimPrefix(target, "/usr"))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s is of no Debian package, so what it needs is not known: deploy it in another "+
@@ -60,7 +60,7 @@ func closure(programs []string) ([]string, error) {
 		}
 		name, _, _ := strings.Cut(owner, ":")
 		packages = append(packages, name)
-		if text, err := os.ReadFile(real); err == nil && bytes.HasPrefix(text, []byte("#!")) {
+		if text, err := os.ReadFile(target); err == nil && bytes.HasPrefix(text, []byte("#!")) {
 			packages = append(packages, "dash", "coreutils", "sed", "grep") // what scripts call
 		}
 	}
