@@ -28,17 +28,12 @@ func onNodes(t *testing.T) lab.Layout {
 			t.Errorf("left: %v", left)
 		}
 	})
-	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{{
-		Name:     "core",
-		Runnable: lab.Runnable{Args: []string{"unit", "brief"}},
-	},
-		{Name: "here"}, {
-			Name:      "left",
-			Placement: lab.Placement{Node: "west"},
-		}, {
-			Name:      "right",
-			Placement: lab.Placement{Node: "east"},
-		}}}
+	l := lab.Layout{Lead: "core", Units: []lab.UnitSpec{
+		{Name: "core", Runnable: lab.Runnable{Args: []string{"unit", "brief"}}},
+		{Name: "here"},
+		{Name: "left", Placement: lab.Placement{Node: "west"}},
+		{Name: "right", Placement: lab.Placement{Node: "east"}},
+	}}
 	for i := range l.Units[1:] {
 		unit := &l.Units[i+1]
 		unit.Role, unit.Args, unit.Listens = unit.Name, []string{"unit", "listener"}, true
