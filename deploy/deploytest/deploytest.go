@@ -291,6 +291,8 @@ func logsThreeLives(t *testing.T, d lab.Deployment, unit string) {
 	}
 }
 
+// preparations checks that commands that prepare run one after another before the units, leave their files in
+// the volume of a unit, and are no units.
 func preparations(t *testing.T, s *suite) {
 	l := Layout("front")
 	// Each command finds the file that the one before it has left in the volume that they share with front.

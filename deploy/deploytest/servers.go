@@ -74,6 +74,7 @@ func (s *suite) withStore(t *testing.T, expect func(first int) int) (l lab.Layou
 	return l, first
 }
 
+// server checks that a server can be used, also after a kill and after a restart, and in what place it is.
 func server(t *testing.T, s *suite) {
 	more := 0 // lives after the first use
 	l, first := s.withStore(t, func(first int) int { return first + more })

@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/meter"
 )
 
+// usage has the lead burn processor time, and checks what the meter of the deployment reads of all units.
 func usage(t *testing.T, s *suite) {
 	l := Layout("front")
 	l.Units[0].Args[0] = "burner"

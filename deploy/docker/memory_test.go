@@ -30,7 +30,7 @@ func TestOutOfMemoryIsSeen(t *testing.T) {
 	deploytest.Must(t, err)
 	// A private daemon has ended by then, and the image with it.
 	defer func() { _ = client.RemoveImage(context.WithoutCancel(t.Context()), name) }()
-	var names []string // of containers
+	var names []string  // of containers
 	for i := range 24 { // the daemon learns of it too late only now and then
 		names = append(names, fmt.Sprintf("%s-%d", name, i))
 	}

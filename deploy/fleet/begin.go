@@ -91,7 +91,7 @@ func (f *Fleet[L]) start(ctx context.Context, spec lab.UnitSpec) error {
 		return err
 	}
 	if spec.Restarts {
-		f.keepers.Add(1)
+		f.restarters.Add(1)
 		go f.keepUp(life)
 	}
 	return nil

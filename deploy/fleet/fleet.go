@@ -55,12 +55,12 @@ type Fleet[L Instance] struct {
 	prepared []L                // commands that ran before the units
 	harmed   map[fault]struct{} // not healed yet
 	stopOnce sync.Once
+	stopErr  error // what Stop returns, after stopOnce
 
-	// starting ends when Stop begins: no life starts from then on. Stop then waits for the keepers.
+	// starting ends when Stop begins: no life starts from then on. Stop then waits for the restarters.
 	starting    context.Context
 	endStarting context.CancelFunc
-	keepers     sync.WaitGroup // goroutines that run keepUp
-	stopErr     error
+	restarters  sync.WaitGroup // goroutines that run keepUp
 }
 
 // New returns a fleet without units for the trial whose files are in dir. It outlives ctx.
@@ -291,7 +291,7 @@ func (f *Fleet[L]) Stop() error {
 		defer f.Unwatch()
 		f.mayEnd()
 		f.endStarting()
-		f.keepers.Wait()
+		f.restarters.Wait()
 		f.stopErr = errors.Join(f.restoreNodes(f.Watching), f.platform.Clear(), f.Relays.Close())
 		// Beside stops last, because it removes the trial's folder.
 		if f.Beside != nil {

@@ -64,7 +64,7 @@ func (s *Supervisor) hasRestarted(u *Unit) {
 // keepUp starts a unit again each time that it ends with an error before the load: it may need others that do
 // not run yet. It starts nothing once Stop has begun.
 func (f *Fleet[L]) keepUp(life L) {
-	defer f.keepers.Done()
+	defer f.restarters.Done()
 	for pause := firstRestart; ; pause = min(2*pause, longestRestart) {
 		u := life.unit()
 		select {
