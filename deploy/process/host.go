@@ -113,8 +113,7 @@ func CheckMemory(units int, each, shared int64) error {
 	memory, err := proc.Meminfo()
 	if free := memory.MemAvailableBytes; err == nil && free != nil && *free < uint64(needed) {
 		return fmt.Errorf("%d units need about %d MiB of memory, %d MiB are free: end other programs or choose "+
-			"fewer workers",
-			units, needed>>20, *free>>20)
+			"fewer workers", units, needed>>20, *free>>20)
 	}
 	return nil
 }
