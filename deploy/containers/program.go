@@ -100,8 +100,7 @@ func programOf(spec lab.UnitSpec) (string, error) {
 		return "", fmt.Errorf("there is no program %q here: install it, or give its path: %w", spec.Program, err)
 	case !isInContainer(path):
 		return "", fmt.Errorf("the program %s is not below /usr, which is what containers have of this host "+
-			"beside its own folder: "+
-			"deploy it as a process, or as a compose file", path)
+			"beside its own folder: deploy it as a process, or as a compose file", path)
 	}
 	if named := filepath.Join(folder, filepath.Base(called)); isInContainer(named) {
 		return named, nil

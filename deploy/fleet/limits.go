@@ -75,6 +75,5 @@ func CheckUnpublished(units []lab.UnitSpec) error {
 // ImageRefused returns the error for a unit that is a container of an image of this host's Docker.
 func ImageRefused(spec lab.UnitSpec) error {
 	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: "+
-		"deploy it with docker-bridge, docker-host, "+
-		"or on the private swarm or Kubernetes", spec.Name, spec.Image)}
+		"deploy it with docker-bridge, docker-host, or on the private swarm or Kubernetes", spec.Name, spec.Image)}
 }

@@ -81,8 +81,7 @@ func ensurePrivate(path string, root *os.Root, named fs.FileInfo) error {
 			path, owner(opened), os.Geteuid(), elsewhere)
 	case mode&0o022 != 0:
 		return fmt.Errorf("%s may be written by other users (mode %03o), so what is in it is not used: look what "+
-			"it holds and "+
-			"remove it, or %s", path, mode, elsewhere)
+			"it holds and remove it, or %s", path, mode, elsewhere)
 	case mode != 0o700:
 		return root.Chmod(".", 0o700)
 	}
@@ -110,8 +109,7 @@ func checkParents(path string) error {
 		}
 		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
 			return fmt.Errorf("%s lies in %s, in which every user may rename what is of others (mode %03o, not "+
-				"sticky): %s",
-				path, dir, info.Mode().Perm(), elsewhere)
+				"sticky): %s", path, dir, info.Mode().Perm(), elsewhere)
 		}
 		if dir == filepath.Dir(dir) {
 			return nil

@@ -36,7 +36,6 @@ const Variable = "CLEAVE_REGISTRY"
 type Repository struct {
 	host, path string
 	scheme     string
-	http       *http.Client
 	login      string // "user:password" in base64; "": anonymous
 	client     *auth.Client
 }
@@ -56,8 +55,8 @@ func Parse(text string) (*Repository, error) {
 	if ip := net.ParseIP(name); !hasScheme && (name == "localhost" || ip != nil && ip.IsLoopback()) {
 		scheme = "http"
 	}
-	known := !hasScheme || scheme == "http" || scheme == "https"
-	if host == "" || path == "" || !known || strings.Trim(path,
+	isWeb := scheme == "http" || scheme == "https"
+	if host == "" || path == "" || !isWeb || strings.Trim(path,
 		"abcdefghijklmnopqrstuvwxyz0123456789._-/") != "" {
 		return nil, fmt.Errorf("%q is not the place of images in a registry: write HOST/PATH, such as "+
 			"registry.example.org/team/cleave", text)
@@ -67,7 +66,7 @@ func Parse(text string) (*Repository, error) {
 	if scheme == "https" {
 		client.Transport = secured{http.DefaultTransport}
 	}
-	r := &Repository{host: host, path: path, scheme: scheme, login: login, http: client}
+	r := &Repository{host: host, path: path, scheme: scheme, login: login}
 	r.client = &auth.Client{Client: client, Cache: auth.NewCache()}
 	if user, password, exists := r.account(); exists {
 		r.client.Credential = auth.StaticCredential(host, auth.Credential{Username: user, Password: password})

@@ -198,10 +198,10 @@ func TestNothingInClear(t *testing.T) {
 		r, err := Parse(server.URL + "/team")
 		deploytest.Must(t, err)
 		trusting := server.Client().Transport
-		if _, ours := r.http.Transport.(secured); ours {
+		if _, ours := r.client.Client.Transport.(secured); ours {
 			trusting = secured{trusting}
 		}
-		r.http.Transport = trusting
+		r.client.Client.Transport = trusting
 		_, err = r.Push(t.Context(), Image{Name: "unit", Config: []byte("{}"), Layer: []byte("layer")})
 		server.Close()
 		deploytest.Says(t, err, says)
