@@ -50,6 +50,7 @@ func main() {
 	})
 }
 
+// bench measures the deployers that the options name, and publishes the figures.
 func bench(ctx context.Context, o options) (err error) {
 	dir, err := os.MkdirTemp("", "cleave-bench-deploy-")
 	if err != nil {

@@ -37,13 +37,9 @@ func TestAnImageIsTheSameOnAllNodes(t *testing.T) {
 
 func TestPartSeparatesContainersFromTheRest(t *testing.T) {
 	servers, contained, rest := Part(lab.Layout{Lead: "load", Units: []lab.UnitSpec{
-		{Name: "front"}, {
-			Name:     "store",
-			Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{}},
-		}, {
-			Name:     "load",
-			Runnable: lab.Runnable{Program: "cleave"},
-		},
+		{Name: "front"},
+		{Name: "store", Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{}}},
+		{Name: "load", Runnable: lab.Runnable{Program: "cleave"}},
 		{Name: "proxy", Runnable: lab.Runnable{Foreign: true, Program: "proxy"}},
 	}, Prepare: []lab.UnitSpec{{Name: "reset"}}})
 	if len(servers) != 1 || servers[0].Name != "store" || len(contained) != 2 || len(rest.Units) != 1 ||
