@@ -58,8 +58,7 @@ func CheckBeside(rest lab.Layout) error {
 	for _, spec := range rest.Units {
 		if spec.Node != "" {
 			problems = append(problems, fmt.Errorf("unit %s is placed on %s, and runs on this host beside the "+
-				"others here: leave it out of the nodes, or deploy with process",
-				spec.Name, spec.Node))
+				"others here: leave it out of the nodes, or deploy with process", spec.Name, spec.Node))
 		}
 	}
 	return errors.Join(problems...)
@@ -72,8 +71,8 @@ func CheckServices(services []lab.ServiceSpec, than string) error {
 	for _, spec := range services {
 		if spec.Loopback {
 			problems = append(problems, fmt.Errorf("the backing service %s (%s) listens on this host's loopback, "+
-				"which units on a bridge network "+
-				"or on nodes do not reach: deploy with %s, or use an embedded one", spec.Name, spec.Kind, than))
+				"which units on a bridge network or on nodes do not reach: deploy with %s, or use an embedded "+
+				"one", spec.Name, spec.Kind, than))
 		}
 	}
 	return errors.Join(problems...)

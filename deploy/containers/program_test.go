@@ -77,13 +77,8 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 		"dynamic": "dynamic is linked dynamically, and its image has no libraries: build it with CGO_ENABLED=0",
 		"text":    "text cannot run in a container", "none": "none cannot run in a container",
 	} {
-		err := CheckPrograms(folder, []lab.UnitSpec{{
-			Name:     "a",
-			Runnable: lab.Runnable{Own: own},
-		}, {
-			Name:     "b",
-			Runnable: lab.Runnable{Own: own},
-		}})
+		err := CheckPrograms(folder, []lab.UnitSpec{{Name: "a", Runnable: lab.Runnable{Own: own}},
+			{Name: "b", Runnable: lab.Runnable{Own: own}}})
 		if says == "" && err != nil || says != "" && (err == nil || strings.Count(err.Error(), says) != 1) {
 			t.Errorf("%s: %v; want %q, once", own, err, says)
 		}

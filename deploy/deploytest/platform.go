@@ -15,7 +15,7 @@ func platform(t *testing.T, s *suite) {
 	d := s.play(t, Layout("front"))
 	defer end(t, d)
 	cost := d.PlatformCost()
-	for end := time.Now().Add(patience); len(cost.Starts) < 2 && time.Now().Before(end); {
+	for deadline := time.Now().Add(patience); len(cost.Starts) < 2 && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond) // on a busy host front may become ready after the lead's job
 		cost = d.PlatformCost()
 	}

@@ -96,8 +96,8 @@ func (d *Deployer) checkPorts(units []lab.UnitSpec) error {
 	for _, spec := range units {
 		if spec.Port != 0 && d.network == Host {
 			problems = append(problems, fmt.Errorf("unit %s: the image %s would listen on port %d of all addresses "+
-				"of this host: deploy it with docker-bridge, "+
-				"or have it listen on 127.0.0.1:{port}", spec.Name, spec.Image, spec.Port))
+				"of this host: deploy it with docker-bridge, or have it listen on 127.0.0.1:{port}", spec.Name,
+				spec.Image, spec.Port))
 		}
 	}
 	return errors.Join(problems...)

@@ -62,8 +62,8 @@ func Open(ctx context.Context) (*Client, error) {
 func Unanswered(needs string, err error) error {
 	if strings.Contains(err.Error(), "permission denied") { // err may be of the docker command, a text only
 		return fmt.Errorf("%s Docker's daemon, which this user may not use (%w): join its group, "+
-			"for example with: "+
-			"usermod -aG docker USER, and log in again: who is in it has the powers of root", needs, err)
+			"for example with: usermod -aG docker USER, and log in again: who is in it has the powers of "+
+			"root", needs, err)
 	}
 	return fmt.Errorf("%s Docker's daemon, which does not answer here (%w): start it, for example with: "+
 		"systemctl start docker", needs, err)
@@ -79,8 +79,8 @@ func open(ctx context.Context, address string, secured *tls.Config) (*Client, er
 	network, at, _ := strings.Cut(address, "://")
 	if network != "unix" && network != "tcp" {
 		return nil, fmt.Errorf("the Docker daemon is at %q, and only unix:// and tcp:// are spoken here: lead "+
-			"its socket to this host, "+
-			"as with ssh -L /run/theirs.sock:/var/run/docker.sock HOST, and name unix:///run/theirs.sock", address)
+			"its socket to this host, as with ssh -L /run/theirs.sock:/var/run/docker.sock HOST, and name "+
+			"unix:///run/theirs.sock", address)
 	}
 	c := &Client{address: address, scheme: "http", longest: maxAnswer}
 	c.http = &http.Client{Transport: &http.Transport{

@@ -29,8 +29,7 @@ func ReservePorts(n int) (*Ports, error) {
 		if tried >= 2*all {
 			found.Close()
 			return nil, fmt.Errorf("of %d ports that are needed %d are free between %d and %d: end other programs "+
-				"that listen there",
-				n, len(found.Numbers), lowestPort, highestPort)
+				"that listen there", n, len(found.Numbers), lowestPort, highestPort)
 		}
 		if port++; port > highestPort { // begin again, so that they rise
 			found.Close()

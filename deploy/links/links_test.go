@@ -31,24 +31,16 @@ func TestLinksThatCannotBeMadeAreRefused(t *testing.T) {
 		}, "unit left on west listens at more"},
 		"an autoscaled unit": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) {
 			left.Autoscale = &lab.Autoscale{Max: 2}
-		},
-			"adds replicas of unit left on west"},
+		}, "adds replicas of unit left on west"},
 		"slowed, too": {func(_ map[string]lab.Network, left, _ *lab.UnitSpec) {
 			left.Faults = []lab.FaultKind{lab.FaultSlow}
 		}, "shall be slowed by a fault"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			links := map[string]lab.Network{"west": {Rate: 1e6, Delay: 0.02}, "east": {Rate: 2e6}}
-			units := []lab.UnitSpec{{
-				Name:       "left",
-				Networking: lab.Networking{Listens: true},
-				Placement:  lab.Placement{Node: "west"},
-			},
-				{
-					Name:       "right",
-					Networking: lab.Networking{Listens: true},
-					Placement:  lab.Placement{Node: "east"},
-				}}
+			units := []lab.UnitSpec{{Name: "left", Placement: lab.Placement{Node: "west"}},
+				{Name: "right", Placement: lab.Placement{Node: "east"}}}
+			units[0].Listens, units[1].Listens = true, true
 			deploytest.Must(t, Check(links, units))
 			c.change(links, &units[0], &units[1])
 			deploytest.Says(t, Check(links, units), c.says)

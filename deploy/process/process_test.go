@@ -114,11 +114,10 @@ func checkReports(t *testing.T, units []lab.Unit, reports []lab.UnitReport) {
 
 func TestAwaitSaysHowAUnitEnded(t *testing.T) {
 	for name, test := range map[string]struct{ lead, worker, says string }{
-		"worker gives up":   {"wait", "fail", "unit worker-0 failed: no luck today"},
-		"worker is killed":  {"wait", "kill", "unit worker-0 ended: signal: killed"},
-		"worker ends early": {"wait", "quit", "unit worker-0 ended before it was told to"},
-		"worker's last words": {"wait", "panic",
-			"(oh dear)"},
+		"worker gives up":        {"wait", "fail", "unit worker-0 failed: no luck today"},
+		"worker is killed":       {"wait", "kill", "unit worker-0 ended: signal: killed"},
+		"worker ends early":      {"wait", "quit", "unit worker-0 ended before it was told to"},
+		"worker's last words":    {"wait", "panic", "(oh dear)"},
 		"worker talks nonsense":  {"wait", "nonsense", "unit worker-0 wrote what is no event"},
 		"worker poses as lead":   {"wait", "lead", "but core leads"},
 		"lead says another word": {"unasked", "worker", `said "finished", expected "ready"`},
