@@ -137,7 +137,8 @@ func TestMissingToolsAreNamed(t *testing.T) {
 			"Cannot connect to the Docker daemon"},
 		"no right": {map[string]string{"docker": "echo permission denied while trying to connect >&2; exit 1"},
 			"usermod -aG docker"},
-		"no compose": {map[string]string{"docker": `[ "$1" = version ]`}, "apt-get install --no-install-recommends docker-compose"},
+		"no compose": {map[string]string{"docker": `[ "$1" = version ]`},
+			"apt-get install --no-install-recommends docker-compose"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onlyTools(t, test.scripts)

@@ -159,8 +159,7 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 		return lab.Metered{}, errors.New("metering has ended without two marks")
 	}
 	const source = "what the unit's process says of itself (its CPU clock, getrusage and /proc/self), as " +
-		"nothing of its node can be read; " +
-		"memory at the marks only"
+		"nothing of its node can be read; memory at the marks only"
 	result := lab.Metered{
 		Roles: map[string]lab.Usage{}, Sources: map[string]string{},
 		WindowSeconds: m.marks[1].at.Sub(m.marks[0].at).Seconds(), Notes: m.notes,
