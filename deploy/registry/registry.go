@@ -24,6 +24,7 @@ import (
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
@@ -115,9 +116,10 @@ func loginOf(host string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read who logs in to the registry: %w", err)
 	}
-	entry, listed := config.Auths[host]
+	address := credentials.ServerAddressFromRegistry(host) // the host, or the URL that stands for Docker Hub
+	entry, listed := config.Auths[address]
 	// `docker login` lists a host whose login is in the store. Helpers of clouds are named without one.
-	if entry.Auth == "" && (listed && config.Store != "" || config.Helpers[host] != "") {
+	if entry.Auth == "" && (listed && config.Store != "" || config.Helpers[address] != "") {
 		return "", fmt.Errorf("the login of %s is kept by a helper of Docker's (%s), which is not asked: "+
 			"log in with a DOCKER_CONFIG of its own that names none", host, path)
 	}

@@ -166,6 +166,25 @@ func TestLoginsOfHelpersAreRefused(t *testing.T) {
 	deploytest.NoError(t, err)
 }
 
+// TestTheLoginOfDockerHubIsFound checks that the login of docker.io is found, which `docker login` saves
+// under an address of its own, and that it is sent to the host that docker.io stands for.
+func TestTheLoginOfDockerHubIsFound(t *testing.T) {
+	login := base64.StdEncoding.EncodeToString([]byte("me:secret"))
+	logIn(t, `{"auths":{"https://index.docker.io/v1/":{"auth":"`+login+`"}}}`)
+	r, err := Parse("docker.io/me/cleave")
+	deploytest.Must(t, err)
+	if r.login != login {
+		t.Errorf("the login is %q, want %q", r.login, login)
+	}
+	sent, err := r.client.Credential(t.Context(), "registry-1.docker.io")
+	if err != nil || sent.Username != "me" || sent.Password != "secret" {
+		t.Errorf("it sends %+v (%v), want me and my password", sent, err)
+	}
+	logIn(t, `{"auths":{"https://index.docker.io/v1/":{}},"credsStore":"desktop"}`)
+	_, err = Parse("docker.io/me/cleave")
+	deploytest.Says(t, err, "helper")
+}
+
 // TestNothingInClear checks that the login of a registry with TLS is sent nowhere without TLS.
 func TestNothingInClear(t *testing.T) {
 	asked := make(chan string, 10)
