@@ -10,8 +10,9 @@ import (
 // Road forwards connections to a manager, an API server or a registry, until it is cut.
 type Road struct {
 	net.Listener
-	mu   sync.Mutex
-	open []net.Conn
+	mu    sync.Mutex
+	open  []net.Conn
+	isCut bool
 }
 
 // NewRoad returns a Road from a free port of this host to an address, such as network "tcp" or "unix". It is
@@ -32,19 +33,28 @@ func NewRoad(t *testing.T, network, to string) *Road {
 				_ = here.Close()
 				continue
 			}
-			r.mu.Lock()
-			r.open = append(r.open, here, there)
-			r.mu.Unlock()
-			for _, pair := range [][2]net.Conn{{here, there}, {there, here}} {
-				go func() {
-					_, _ = io.Copy(pair[0], pair[1])
-					_ = pair[0].Close()
-				}()
-			}
+			r.carry(here, there)
 		}
 	}()
 	t.Cleanup(r.Cut)
 	return r
+}
+
+// carry copies between two connections, in both directions, until one of them ends or the road is cut.
+func (r *Road) carry(here, there net.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isCut { // while there was dialled
+		_, _ = here.Close(), there.Close()
+		return
+	}
+	r.open = append(r.open, here, there)
+	for _, pair := range [][2]net.Conn{{here, there}, {there, here}} {
+		go func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			_ = pair[0].Close()
+		}()
+	}
 }
 
 // Cut closes the road and all its connections.
@@ -52,6 +62,7 @@ func (r *Road) Cut() {
 	_ = r.Listener.Close()
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.isCut = true
 	for _, connection := range r.open {
 		_ = connection.Close()
 	}

@@ -1,0 +1,23 @@
+package deploytest
+
+import (
+	"errors"
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// TestARoadThatIsCutCarriesNothing checks that a connection that is made while the road is cut is closed.
+func TestARoadThatIsCutCarriesNothing(t *testing.T) {
+	road := NewRoad(t, "tcp", "127.0.0.1:1")
+	road.Cut()
+	here, caller := net.Pipe()
+	there, server := net.Pipe()
+	defer func() { _, _ = caller.Close(), server.Close() }()
+	road.carry(here, there)
+	Must(t, caller.SetDeadline(time.Now().Add(soon)))
+	if _, err := caller.Write([]byte("hello")); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("the caller's connection is still open: %v", err)
+	}
+}
