@@ -11,10 +11,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// lacks returns what a service of a swarm cannot have of a container that its spec describes.
+// lacks returns the options of a described container that a service of a swarm cannot have.
 func lacks(spec lab.UnitSpec) (all []containers.Lack) {
 	c := spec.Container
-	for _, option := range c.SecurityOpt { // all others are refused everywhere
+	for _, option := range c.SecurityOpt { // every deployer refuses the options other than no-new-privileges
 		all = append(all, containers.Lack{Asked: strings.HasPrefix(option, "no-new-privileges"),
 			What: "the security option " + option})
 	}
@@ -25,31 +25,32 @@ func lacks(spec lab.UnitSpec) (all []containers.Lack) {
 	return all
 }
 
-// plain returns a text in which Swarm finds no template to carry out.
-func plain(text string) string { return strings.ReplaceAll(text, "{{", `{{"{{"}}`) }
+// escape returns a text that Swarm takes as it is: Swarm would evaluate templates in it.
+func escape(text string) string { return strings.ReplaceAll(text, "{{", `{{"{{"}}`) }
 
-// aliases returns the names by which others find a unit.
+// aliases returns the names by which other units find a unit in their network.
 func aliases(spec lab.UnitSpec) []string {
 	all := append([]string{spec.Name}, containers.Aliases(spec)...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
 
-// stopGrace is the time between SIGTERM and SIGKILL for a unit that has nothing to put in order and ends with
-// its service: nobody kills it before.
+// stopGrace is the time between SIGTERM and SIGKILL for our own units and servers on a swarm of the user's.
+// Only the removal of their service ends them, and they have nothing to clean up.
 const stopGrace = time.Second
 
-// container returns the container of a unit in the words of Swarm.
+// container converts the container of a unit to the form that Swarm takes.
 func (d *deployment) container(
 	spec lab.UnitSpec, is containers.Container,
 ) (made engine.ServiceContainer, err error) {
 	made = engine.ServiceContainer{
 		Image: d.deployer.images.Of(spec), Labels: d.deployer.labels(),
 		StopGracePeriod: engine.StopGrace, StopSignal: is.StopSignal, Init: &is.Init,
-		Dir: is.Dir, User: is.User, Hostname: plain(is.Hostname), TTY: is.Terminal, ReadOnly: is.ReadOnly,
+		Dir: is.Dir, User: is.User, Hostname: escape(is.Hostname), TTY: is.Terminal, ReadOnly: is.ReadOnly,
 		CapabilityAdd: is.CapAdd, CapabilityDrop: is.CapDrop, Sysctls: is.Sysctls,
 		Healthcheck: engine.HealthcheckOf(is.Health),
-		// A name that the node does not know yet is asked for outside, where nobody answers: by default for 5 s.
+		// Docker asks an outside server, which may not answer, for names that the node does not know yet. The
+		// resolver would wait for it for 5 s by default.
 		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
 	}
 	if d.deployer.images.IsRemote && (!spec.Foreign || spec.Server != nil) {
@@ -57,7 +58,7 @@ func (d *deployment) container(
 	}
 	made.Command, made.Args = is.Run()
 	for _, variable := range is.Env {
-		made.Env = append(made.Env, plain(variable))
+		made.Env = append(made.Env, escape(variable))
 	}
 	for _, u := range is.Ulimits {
 		made.Ulimits = append(made.Ulimits, engine.Ulimit(u))
@@ -67,9 +68,10 @@ func (d *deployment) container(
 		made.Hosts = append(made.Hosts, address+" "+name)
 	}
 	for _, m := range is.Mounts {
-		mount := engine.Mount{Type: string(m.Kind), Source: plain(m.Source), Target: m.Target, ReadOnly: m.ReadOnly}
+		mount := engine.Mount{Type: string(m.Kind), Source: escape(m.Source), Target: m.Target,
+			ReadOnly: m.ReadOnly}
 		switch {
-		case m.Kind == lab.MountVolume && m.Source != "": // else it is the service's own
+		case m.Kind == lab.MountVolume && m.Source != "": // without a source Docker makes a volume for the service
 			mount = engine.FolderAt(m.Target, m.Source, m.ReadOnly)
 		case m.Kind == lab.MountMemory:
 			size, err := containers.SizeOf(m)

@@ -14,10 +14,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 )
 
-// nodes returns what is done to the nodes of the swarm. The swarm itself only stops what is on one that it
-// empties: services say that nothing starts again by itself, or faults would not last as long as a study
-// says.
-func (t *ownTrial) nodes() fleet.Nodes[*service] {
+// nodes declares the faults and updates of the nodes. Swarm itself only stops the tasks of a node that it
+// drains: services have the restart policy "none", so that faults last as long as the study says.
+func (t *privateTrial) nodes() fleet.Nodes[*service] {
 	return fleet.Nodes[*service]{
 		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Lost: t.isDown,
 		Named: func(name string) fleet.Node {
@@ -37,7 +36,7 @@ func (t *ownTrial) nodes() fleet.Nodes[*service] {
 	}
 }
 
-// node is one of the swarm, to which faults are done.
+// node implements fleet.Node.
 type node struct {
 	*private.Node
 	cluster *private.Cluster
@@ -47,7 +46,7 @@ type node struct {
 func (n node) Boot(ctx context.Context) error { return n.cluster.Boot(ctx, n.Node) }
 
 // isDown reports whether the manager says that a node is down.
-func (t *ownTrial) isDown(ctx context.Context, name string) (bool, error) {
+func (t *privateTrial) isDown(ctx context.Context, name string) (bool, error) {
 	nodes, err := t.cluster.Manager().SwarmNodes(ctx)
 	id := t.cluster.Named(name).ID
 	return slices.ContainsFunc(nodes, func(one engine.SwarmNode) bool {
@@ -55,9 +54,9 @@ func (t *ownTrial) isDown(ctx context.Context, name string) (bool, error) {
 	}), err
 }
 
-// close has the swarm empty a node, or lets it have units again: then all nodes are in the network of the
-// units, where what comes there can be called.
-func (t *ownTrial) close(ctx context.Context, name string, closed bool) error {
+// close drains a node, or makes it available again. Then it waits until all nodes are in the network of the
+// units, so that units on this node can be called.
+func (t *privateTrial) close(ctx context.Context, name string, closed bool) error {
 	id := t.cluster.Named(name).ID
 	if closed {
 		return t.cluster.Manager().SetAvailability(ctx, id, engine.Drain)
@@ -68,8 +67,8 @@ func (t *ownTrial) close(ctx context.Context, name string, closed bool) error {
 	return private.Each(ctx, t.cluster.Nodes, t.cluster.AwaitPeers)
 }
 
-// isEmpty proves by the daemon of a node that no unit of the trial runs there any more.
-func (t *ownTrial) isEmpty(ctx context.Context, name string) error {
+// isEmpty returns an error if the daemon of a node still runs a unit of the trial.
+func (t *privateTrial) isEmpty(ctx context.Context, name string) error {
 	n := t.cluster.Named(name)
 	things, err := n.Units(ctx)
 	if err != nil {
@@ -87,15 +86,15 @@ func (t *ownTrial) isEmpty(ctx context.Context, name string) error {
 	return nil
 }
 
-// detour leads the ports at which processes of this host know a unit from the node where it
-// was at first to the one where it is now, as the swarm's own ingress would.
+// detour forwards the published ports of a unit from its first node, whose address processes of this host
+// use, to its present node, as the ingress network of Swarm would.
 type detour struct {
 	from  *private.Node
-	rules [][]string // of the packet filter, as iptables has them after -I or -D
+	rules [][]string // for iptables: the table, then the arguments after --insert or --delete
 }
 
-// redirect leads to a unit that has moved whoever has its first addresses.
-func (t *ownTrial) redirect(ctx context.Context, s *service) error {
+// redirect forwards callers of a unit's first node to its present one, if the unit has moved.
+func (t *privateTrial) redirect(ctx context.Context, s *service) error {
 	unit, to := s.Spec.Name, t.life(s).node
 	t.mu.Lock()
 	first, old := t.first[unit], t.detours[unit]
@@ -104,10 +103,10 @@ func (t *ownTrial) redirect(ctx context.Context, s *service) error {
 	if err := old.change(ctx, "--delete"); err != nil || first == to {
 		return err
 	}
-	made := detour{from: first}
+	added := detour{from: first}
 	for i := range s.Spec.Endpoints() {
 		port := strconv.Itoa(t.ports[unit][1+i])
-		made.rules = append(made.rules,
+		added.rules = append(added.rules,
 			[]string{"nat", "PREROUTING", "-p", "tcp", "-d", first.Address, "--dport", port, "-j", "DNAT",
 				"--to-destination", net.JoinHostPort(to.Address, port)},
 			[]string{"nat", "POSTROUTING", "-p", "tcp", "-d", to.Address, "--dport", port, "-j", "MASQUERADE"},
@@ -115,15 +114,15 @@ func (t *ownTrial) redirect(ctx context.Context, s *service) error {
 			[]string{"filter", "FORWARD", "-p", "tcp", "-s", to.Address, "--sport", port, "-j", "ACCEPT"})
 	}
 	t.mu.Lock()
-	t.detours[unit] = made
+	t.detours[unit] = added
 	t.mu.Unlock()
-	return made.change(ctx, "--insert")
+	return added.change(ctx, "--insert")
 }
 
-// change inserts or deletes the rules of a detour.
-func (d detour) change(ctx context.Context, what string) error {
+// change applies a command of iptables, --insert or --delete, to all rules of a detour.
+func (d detour) change(ctx context.Context, command string) error {
 	for _, rule := range d.rules {
-		args := append([]string{"--wait", "-t", rule[0], what}, rule[1:]...)
+		args := append([]string{"--wait", "-t", rule[0], command}, rule[1:]...)
 		if err := d.from.Run(ctx, "iptables", args...); err != nil {
 			return err
 		}
@@ -131,8 +130,8 @@ func (d detour) change(ctx context.Context, what string) error {
 	return nil
 }
 
-// straighten removes all detours: the next trial gives the ports to others.
-func (t *ownTrial) straighten(ctx context.Context) error {
+// removeDetours removes all detours: the next trial gives the ports to other units.
+func (t *privateTrial) removeDetours(ctx context.Context) error {
 	t.mu.Lock()
 	detours := slices.Collect(maps.Values(t.detours))
 	clear(t.detours)

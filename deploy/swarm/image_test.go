@@ -8,9 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestImagesOfTheUsers has an image of this host's Docker come to all nodes and held to what
-// containers of somebody else's must do; one that Docker does not have is refused. Its port is
-// the one at which units of ours wait for their conductor.
+// TestImagesOfTheUsers runs the suites of foreign containers with an image of this host's Docker, which all
+// nodes get; an image that Docker does not have is refused. The container listens at controlPort, which must
+// not matter for a foreign unit.
 func TestImagesOfTheUsers(t *testing.T) {
 	d := deployer(t)
 	dockertest.Start(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestWhatGoesWrongOnTheUsersSwarm is told with what to do, and leaves nothing. Long because
-// one swarm is enough for it.
+// TestWhatGoesWrongOnTheUsersSwarm checks that errors come with advice and that nothing is left after them.
+// Long because all cases share one swarm, which is slow to make.
 func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 	f := userstest.New(t)
 	program := deploytest.Program(t)
@@ -34,7 +34,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		f.Unchanged(t, before)
 	}
 	t.Run("nodes that cannot pull", func(t *testing.T) {
-		// from this host alone
+		// The registry has an address that only this host can reach.
 		d := with(t, registry.Variable, deploytest.NewRoad(t, "tcp", f.Registry).Addr().String()+"/team")
 		defer closed(t, d)
 		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
@@ -51,7 +51,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterProxy+" 0.0.0.0:10000 198.18.0.0/22")
 		deploytest.Must(t, f.Nodes[2].Start(taken))
 		defer func() {
-			_ = taken.Wait() // killed, as it should be
+			_ = taken.Wait() // it was killed
 		}()
 		defer func() {
 			deploytest.NoError(t, f.Nodes[2].Run(t.Context(), "sh", "-c", "kill -9 $(cat /run/taken)"))
@@ -60,11 +60,11 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		deploytest.Says(t, err, "the door on node-3", "a program of that node has the port")
 	})
 	t.Run("a manager that is gone", func(t *testing.T) {
-		there := deploytest.NewRoad(t, "unix", strings.TrimPrefix(f.Nodes[0].Socket, "unix://"))
-		d := with(t, Variable, "tcp://"+there.Addr().String())
+		manager := deploytest.NewRoad(t, "unix", strings.TrimPrefix(f.Nodes[0].Socket, "unix://"))
+		d := with(t, Variable, "tcp://"+manager.Addr().String())
 		made := deploytest.Deploy(t, d, deploytest.Front())
 		deploytest.Await(t, made, lab.EventReady)
-		there.Cut()
+		manager.Cut()
 		select {
 		case <-made.Failed():
 		case <-time.After(2 * managerPatience):
@@ -73,19 +73,19 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		deploytest.Says(t, made.Failure(), "has not answered for 30s", "look whether its manager runs")
 		deploytest.Says(t, made.Stop(), "connection refused")
 		deploytest.Says(t, d.Close(), "is still on the swarm tcp://", "CLEAVE_USE_SWARM=tcp://")
-		after := deployerOf(t, f, program) // as if it had come back
-		named := after.site.(*home).swarm
-		deploytest.Must(t, named.look(t.Context()))
-		deploytest.NoError(t, remove(t.Context(), named.manager, f.Label))
+		// When the manager is back, everything can be removed.
+		back := deployerOf(t, f, program).site.(*userSite).swarm
+		deploytest.Must(t, back.inspect(t.Context()))
+		deploytest.NoError(t, remove(t.Context(), back.manager, f.Label))
 		f.Unchanged(t, before)
 	})
 	t.Run("conductors that are gone", func(t *testing.T) { cleaned(t, f) })
 }
 
-// cleaned: of conductors' secrets.
+// cleaned checks that Clean removes the secrets of dead conductors, and no others.
 func cleaned(t *testing.T, f *userstest.Swarm) {
 	deploytest.CleansTheDead(t, deploytest.Labelled{
-		Prefix: prefix, Clean: deployerOf(t, f, "").site.(*home).swarm.Clean,
+		Prefix: prefix, Clean: deployerOf(t, f, "").site.(*userSite).swarm.Clean,
 		Make: func(name, label string) {
 			f.Call(t, 0, http.MethodPost, "/secrets/create",
 				map[string]any{"Name": name, "Labels": map[string]string{leftovers.DockerLabel: label},

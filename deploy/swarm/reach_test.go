@@ -9,8 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestPublishedPortsAreCalled where the layout says so, from another node and from the same one,
-// which Docker would not let through by itself. As a rule callers are told a name.
+// TestPublishedPortsAreCalled checks that callers get, and can call, the published address of a unit if the
+// layout says so, on another node and on the same one, where Docker's default bridge would drop the calls.
+// Otherwise they get its name.
 func TestPublishedPortsAreCalled(t *testing.T) {
 	d := deployer(t)
 	for _, c := range []struct {
@@ -25,7 +26,7 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 		told := running.trial.Environment(l.Units[0])[lab.PeerVariable("front")]
 		want := "front"
 		if c.at == lab.ReachPublished {
-			want = d.site.(*own).cluster.Named(c.node).Address
+			want = d.site.(*privateSite).cluster.Named(c.node).Address
 		}
 		if host, _, _ := net.SplitHostPort(told); host != want {
 			t.Errorf("reach %q on %s: the lead calls the front at %s, want %s", c.at, c.node, told, want)
@@ -35,8 +36,8 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 	}
 }
 
-// TestAPreflightEndsWithItsContext, whether this host's Docker, whose images it looks for, or the manager of
-// the user's swarm answers or not.
+// TestAPreflightEndsWithItsContext checks that Preflight ends with its context while this host's Docker,
+// which is asked for images, or the manager of the user's swarm does not answer.
 func TestAPreflightEndsWithItsContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "tcp://"+deploytest.Silent(t))
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", "", t.TempDir(), nil))

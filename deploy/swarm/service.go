@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -20,31 +21,33 @@ type service struct {
 	*fleet.Unit
 	siteLife
 	deployment *deployment
-	id         string         // of the service, which has further lives; "" until it is made
-	made       engine.Service // what it was made of
-	former     []string       // IDs of the tasks that were former lives
-	token      string
+	id         string         // of the service in the swarm, the same for all lives; "" until it is made
+	made       engine.Service // the specification of the service
+	former     []string       // IDs of its tasks so far, the one of this life last
+	token      string         // proves to the unit who its conductor is
 }
 
-// siteLife implements what differs between the services of a private swarm (ownLife) and one of the user's
-// (homeLife): how a container begins, is reached, ends and has faults.
+// siteLife implements what differs between the services of a private swarm (privateLife) and one of the
+// user's (userLife): how a container begins, is reached, ends and has faults.
 type siteLife interface {
-	// prepare makes what the container needs, which it may change, and returns the secrets among that.
+	// prepare makes what the container needs on the swarm, adapts the container to it, and returns the secrets
+	// that the service needs.
 	prepare(ctx context.Context, is *containers.Container) ([]engine.SecretFile, error)
-	// take reports whether the container of a task runs, or has run, which is then that of this life.
-	take(ctx context.Context, task engine.Task) bool
-	// taken follows the container.
-	taken(ctx context.Context) error
+	// adopt reports whether the container of a task runs, or has run. If so, it becomes the container of this
+	// life.
+	adopt(ctx context.Context, task engine.Task) bool
+	// follow starts to follow the container after adopt.
+	follow(ctx context.Context) error
 	// dial connects to the unit, as its conductor.
 	dial(ctx context.Context) (net.Conn, error)
-	// connected waits for what callers of a unit need that does not report itself.
-	connected(ctx context.Context)
-	// awaitEnd waits for the end of the program and says how it was; false: nobody waits any more.
+	// awaitReachable waits until callers reach a foreign unit, which does not report that itself.
+	awaitReachable(ctx context.Context)
+	// awaitEnd waits until the program ends and returns its error. ended is false if the wait ended first.
 	awaitEnd() (how error, ended bool)
-	// startAgain begins a life that is not the first.
+	// startAgain starts a life that is not the first.
 	startAgain(ctx context.Context) error
-	// removed removes what there is beside the service.
-	removed(ctx context.Context) error
+	// cleanUp removes what remains of the unit on the swarm beside its service.
+	cleanUp(ctx context.Context) error
 
 	Kill(ctx context.Context) (proof string, err error)
 	Pause(ctx context.Context) (proof string, err error)
@@ -52,7 +55,7 @@ type siteLife interface {
 	End(ctx context.Context) error
 }
 
-// newService returns a service that is not made yet.
+// newService returns the first life of a unit, whose service is not made yet.
 func (d *deployment) newService(spec lab.UnitSpec) *service {
 	s := &service{Unit: fleet.NewUnit(spec), deployment: d}
 	s.siteLife = d.newSiteLife(s)
@@ -67,7 +70,7 @@ func (s *service) Start(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// start has the swarm run the service and connects to its unit.
+// start lets the swarm run the service and connects to its unit.
 func (s *service) start(ctx context.Context) error {
 	d := s.deployment
 	if err := containers.MakeVolume(d.trial.Dir, s.Spec, d.trialOf(s.Spec).Endpoints); err != nil {
@@ -80,7 +83,7 @@ func (s *service) start(ctx context.Context) error {
 		err = s.awaitTask(ctx)
 	}
 	if err == nil {
-		err = s.taken(ctx)
+		err = s.follow(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w", s.Spec.Name, err)
@@ -88,12 +91,13 @@ func (s *service) start(ctx context.Context) error {
 	return s.connect(ctx)
 }
 
-// connect connects to the unit of a service that runs.
+// connect connects to the unit of a running service. Foreign units and commands that prepare have no control
+// connection: it only watches for their end.
 func (s *service) connect(ctx context.Context) error {
 	d := s.deployment
 	if s.Spec.Foreign || s.Prepares {
 		go s.await()
-		s.connected(ctx)
+		s.awaitReachable(ctx)
 		return nil
 	}
 	connection, err := s.dial(ctx)
@@ -107,7 +111,7 @@ func (s *service) connect(ctx context.Context) error {
 	return nil
 }
 
-// create makes the service, or has the swarm begin its next life.
+// create makes the service, or lets the swarm start a further task of it.
 func (s *service) create(ctx context.Context) error {
 	d := s.deployment
 	if s.id != "" {
@@ -117,17 +121,17 @@ func (s *service) create(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	ctx = context.WithoutCancel(ctx) // it is not given up in the middle, or nobody would know what was made
-	err := s.template(ctx)
+	ctx = context.WithoutCancel(ctx) // after an interrupted request we would not know whether the service exists
+	err := s.specify(ctx)
 	if err == nil {
 		s.id, err = d.manager.CreateService(ctx, s.made)
 	}
 	return err
 }
 
-// template says what the service is made of. Nothing secret is in it: it can be read by whoever may ask the
-// swarm.
-func (s *service) template(ctx context.Context) error {
+// specify fills in the specification of the service. It holds no secrets, since everybody who may use the
+// swarm can read it.
+func (s *service) specify(ctx context.Context) error {
 	d, spec, control := s.deployment, s.Spec, ""
 	if !s.Prepares {
 		control = anyAddress(controlPort)
@@ -137,10 +141,8 @@ func (s *service) template(ctx context.Context) error {
 		return err
 	}
 	s.token = is.Token
-	const longest = 63 // names of Swarm
-	name := fmt.Sprintf("%s%s-%d-%s", prefix, d.deployer.label, d.deployer.services.Add(1), spec.Name)
 	s.made = engine.Service{
-		Name: name[:min(len(name), longest)], Labels: d.deployer.labels(),
+		Name: serviceName(d.deployer.label, d.deployer.services.Add(1), spec.Name), Labels: d.deployer.labels(),
 		TaskTemplate: engine.TaskTemplate{
 			RestartPolicy: engine.RestartPolicy{Condition: "none"}, LogDriver: engine.LogDriver{Name: "json-file"},
 			Networks: []engine.ServiceNetwork{{Target: d.network, Aliases: aliases(spec)}},
@@ -160,8 +162,16 @@ func (s *service) template(ctx context.Context) error {
 	return err
 }
 
-// awaitTask waits until the swarm has given the service a task with a container that runs,
-// or has run. It fails where it never will.
+// serviceName returns the name of the nth service of a conductor. Swarm takes up to 63 characters, the last
+// of which is a letter or a digit.
+func serviceName(label string, n int64, unit string) string {
+	const longest = 63
+	name := fmt.Sprintf("%s%s-%d-%s", prefix, label, n, unit)
+	return strings.TrimRight(name[:min(len(name), longest)], "-_")
+}
+
+// awaitTask waits until the service has a new task with a container that runs, or has run. It fails if the
+// task has ended without one.
 func (s *service) awaitTask(ctx context.Context) error {
 	var last engine.Task
 	return fleet.Until(ctx, 20*time.Millisecond, func() (bool, error) {
@@ -175,19 +185,19 @@ func (s *service) awaitTask(ctx context.Context) error {
 			}
 			last = task
 			began := task.Status.ContainerStatus.ContainerID != "" && task.Status.State != "rejected"
-			if began && s.take(ctx, task) {
+			if began && s.adopt(ctx, task) {
 				s.former = append(s.former, task.ID)
 				return true, nil
 			}
-			if over(task) {
-				return true, fmt.Errorf("the swarm could not run it: %w", advised(task))
+			if hasEnded(task) {
+				return true, fmt.Errorf("the swarm could not run it: %w", describe(task))
 			}
 		}
-		return false, fmt.Errorf("the swarm says: %w", advised(last))
+		return false, fmt.Errorf("the swarm says: %w", describe(last))
 	})
 }
 
-// await waits for the end of the program and judges it.
+// await waits until the program ends and reports how to the supervisor.
 func (s *service) await() {
 	defer close(s.Ended)
 	if how, ended := s.awaitEnd(); ended {
@@ -202,5 +212,5 @@ func (s *service) remove(ctx context.Context) error {
 	if s.id != "" {
 		err = s.deployment.manager.RemoveService(ctx, s.id)
 	}
-	return errors.Join(err, s.removed(ctx))
+	return errors.Join(err, s.cleanUp(ctx))
 }

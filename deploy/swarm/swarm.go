@@ -1,22 +1,22 @@
-// Package swarm deploys units as services of a Docker Swarm: one that Cleave makes on this host (package
-// private), with four nodes, each a Docker daemon on a host of its own, which is there from the first trial
-// to Close; or one that the user names (Users).
+// Package swarm deploys units as services of a Docker Swarm: a private one that Cleave makes on this host
+// (package private), with four nodes, from the first trial to Close; or one that the user names (Users).
 //
-// A unit is a service of one task. Swarm chooses its node, unless the layout names one,
-// and it stays there when it is started again, with its data, until that node is emptied.
-// Units call each other by name in an overlay network. Names
-// stand for addresses (DNS round robin) and ports are those of one node (mode host): the other
-// ways of Swarm need IPVS, which not every kernel has.
+// A unit is a service of one task. Swarm chooses its node, unless the layout names one. When the unit is
+// restarted it stays on that node, with its data, until the node is drained. Units call each other by name in
+// an overlay network. Names resolve to addresses of tasks (DNS round robin) and ports are published on one
+// node (mode host): the other modes of Swarm need IPVS, which not every kernel has.
 //
-// Units of a private swarm have folders of this host, which calls them at ports of their nodes, and their
-// daemons do faults. There is nothing of this host on the nodes of the user's: images come from a registry,
-// volumes are the services' own, programs of the conductor's, such as the load generator, are services, too,
-// and a starter (package unit/starter) does in each container what this host's folders and powers do
-// elsewhere. The conductor speaks to one manager, and reaches units through doors, of which every node has
-// one. What needs a node's own powers is refused. All that is made carries the conductor's label and a name
-// that begins with it. Nothing else is changed.
+// On a private swarm units use folders of this host, this host calls them at published ports of their nodes,
+// and the Docker daemons do the faults.
 //
-// What is here of deployers of containers in general is in package containers.
+// The nodes of a user's swarm share nothing with this host. Images come from a registry, volumes belong to
+// the services, and programs of the conductor, such as the load generator, are services, too. A starter
+// (package unit/starter) in each container writes files and does faults. The conductor talks to one manager,
+// and reaches units through a proxy on every node, called a door. Layouts that need control over nodes are
+// refused. All objects that Cleave makes there carry the conductor's label and a name that begins with it.
+// Cleave changes nothing else.
+//
+// Package containers has what all deployers of containers share.
 //
 // Entry points: FromEnvironment for a swarm of the user's; New, Deployer.Deploy.
 package swarm
@@ -49,36 +49,36 @@ type Deployer struct {
 
 	preparing sync.Mutex
 	images    *containers.Images
-	services  atomic.Int64 // how many there have been
+	services  atomic.Int64 // number of names given to services and secrets so far
 	made      fleet.Made
 }
 
 var _ lab.Deployer = (*Deployer)(nil)
 
-// site is a swarm on which units run: a private one (own), or one of the user's (home).
+// site is a swarm on which units run: a private one (privateSite), or one of the user's (userSite).
 type site interface {
 	can() lab.Capabilities
 	preflight(ctx context.Context, layout lab.Layout) error
-	// enter makes what is there for all trials, unless it is there.
+	// enter makes the objects that all trials share, unless they exist.
 	enter(ctx context.Context) error
 	// load loads an image onto the nodes: see containers.Images.
 	load(ctx context.Context, content string, isUsers bool) (image string, bytes int, err error)
-	// begin returns the site as a trial has it.
+	// begin returns the site's part of a trial, and sets the manager, network and patience of its deployment.
 	begin(d *deployment) siteTrial
 	// leave removes what enter has made.
 	leave() error
 }
 
-// New returns a deployer of services that run the unit programs in a folder; see
-// process.New. What is no container goes to processes. label marks everything that is
-// made. Services run on the swarm of users, or, where that is nil, on a private one, which is kept in a
-// folder that is made for it and removed.
+// New returns a deployer of services that run the unit programs in a folder (see process.New). processes
+// deploys the units that are no containers. label marks everything that the deployer makes. Services run on
+// the swarm of users. If that is nil, they run on a private one, whose data is in dir: Close removes that
+// folder.
 func New(processes *process.Deployer, programs, label, dir string, users *Users) *Deployer {
 	d := &Deployer{processes: processes, programs: programs, label: label}
 	if users != nil {
-		d.site = &home{deployer: d, swarm: users, name: prefix + label}
+		d.site = &userSite{deployer: d, swarm: users, name: prefix + label}
 	} else {
-		d.site = &own{deployer: d, dir: dir}
+		d.site = &privateSite{deployer: d, dir: dir}
 	}
 	d.images = &containers.Images{Programs: programs, IsRemote: users != nil, Load: d.site.load,
 		Made: &d.made}
@@ -96,7 +96,7 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	return d.site.preflight(ctx, layout)
 }
 
-// prepare makes what is there for all trials, with the images of units: the first trial makes both for all.
+// prepare makes what all trials share, and the images of these units, unless earlier trials have done so.
 func (d *Deployer) prepare(ctx context.Context, units []lab.UnitSpec) error {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
@@ -109,7 +109,7 @@ func (d *Deployer) prepare(ctx context.Context, units []lab.UnitSpec) error {
 	return d.images.Bring(ctx, units)
 }
 
-// labels mark what is made.
+// labels returns the labels of all objects that the deployer makes.
 func (d *Deployer) labels() map[string]string {
 	return map[string]string{leftovers.DockerLabel: d.label}
 }
@@ -143,30 +143,30 @@ type deployment struct {
 	siteTrial
 	deployer *Deployer
 	manager  *engine.Client
-	network  string        // of the units, by its name or ID
-	patience time.Duration // until the unit of a service can be reached
+	network  string        // of the units: its name or ID
+	patience time.Duration // limits how long a service may take until its unit can be reached
 	lead     string
 	trial    containers.Trial        // its endpoints are the addresses in the network of the units
-	outside  map[string]lab.Endpoint // the addresses seen from this host, of units that have a node of ours
+	outside  map[string]lab.Endpoint // on a private swarm: the addresses at which this host reaches units
 }
 
 // siteTrial implements what a site does for one trial.
 type siteTrial interface {
-	// complete declares what is done there to services and nodes.
+	// complete adds to the platform what the site can do to services and nodes.
 	complete(p *fleet.Platform[*service])
-	// open makes ready what units need before they start.
+	// open makes what units need before they start.
 	open(ctx context.Context, layout lab.Layout, units []lab.UnitSpec) error
-	// trialOf returns the trial as a unit sees it.
+	// trialOf returns the trial with the endpoints that a unit gets.
 	trialOf(spec lab.UnitSpec) containers.Trial
-	// tasks returns what is known of the tasks of a service.
+	// tasks returns the tasks of a service in their last known state.
 	tasks(ctx context.Context, service string) ([]engine.Task, error)
-	// place returns where the service of a unit may be, and which of its ports its node has.
+	// place returns the nodes on which a unit may run, and the ports that its node publishes.
 	place(spec lab.UnitSpec) (engine.Placement, []engine.PublishedPort)
-	// newSiteLife returns what the site does to a life of a service.
+	// newSiteLife returns the site's part of the first life of a service.
 	newSiteLife(s *service) siteLife
 }
 
-// newDeployment has no service yet.
+// newDeployment returns a deployment without services.
 func newDeployment(ctx context.Context, d *Deployer, layout lab.Layout, dir string) *deployment {
 	made := &deployment{deployer: d, lead: layout.Lead, outside: map[string]lab.Endpoint{}}
 	made.siteTrial = d.site.begin(made)
@@ -185,15 +185,14 @@ func newDeployment(ctx context.Context, d *Deployer, layout lab.Layout, dir stri
 // atOnce is the number of services that are started, or removed, at the same time.
 const atOnce = 16
 
+// Ports of a unit in its container. Every container has its own address, so all units may use the same ones.
 const (
-	// controlPort is the port at which a unit waits for its conductor: it has an address of its own.
-	// starterPort is that of its starter, where it has one, and firstPort the first that it listens on.
-	controlPort = 8080
-	starterPort = controlPort - 1
-	firstPort   = controlPort + 1
+	controlPort = 8080            // where the unit waits for its conductor
+	starterPort = controlPort - 1 // where its starter, if it has one, waits for the conductor
+	firstPort   = controlPort + 1 // of its endpoints
 )
 
-// portsOf returns the ports of a unit: that at which it waits for its conductor, then what it listens on.
+// portsOf returns the ports of a unit: controlPort, then those of its endpoints in their order.
 func portsOf(spec lab.UnitSpec) []int {
 	ports := []int{controlPort}
 	for i, name := range spec.Endpoints() {
@@ -206,10 +205,10 @@ func portsOf(spec lab.UnitSpec) []int {
 	return ports
 }
 
-// anyAddress returns what is bound to where everybody in the network of the units may call.
+// anyAddress returns the address to bind for listening on all interfaces of a container.
 func anyAddress(port int) string { return net.JoinHostPort("0.0.0.0", strconv.Itoa(port)) }
 
-// inOverlay returns the address of a unit in the network of the units, where it listens at a port.
+// inOverlay returns the address at which other units call a port of a unit.
 func inOverlay(unit string, port int) string { return net.JoinHostPort(unit, strconv.Itoa(port)) }
 
 // assign gives every unit its addresses in the network of the units.
@@ -222,7 +221,7 @@ func (d *deployment) assign(specs []lab.UnitSpec) {
 	}
 }
 
-// Meter implements lab.Deployment: of units on nodes that are not ours each says itself what it has used.
+// Meter implements lab.Deployment: on a swarm of the user's each unit reports its own usage.
 func (d *deployment) Meter() lab.Meter {
 	if d.deployer.images.IsRemote {
 		return d.SelfMeter()
@@ -236,5 +235,5 @@ func (d *deployment) removeAll(ctx context.Context) error {
 		func(ctx context.Context, s *service) error { return s.remove(ctx) })
 }
 
-// removePatience is how long the swarm may take to remove the units of a trial.
+// removePatience limits how long the swarm may take to remove the units of a trial.
 const removePatience = time.Minute

@@ -23,7 +23,8 @@ import (
 // conductor that is killed.
 func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor) }
 
-// playConductor deploys units.
+// playConductor deploys units of the program args[0] in the folder args[1] with the label args[2], and lets
+// them run.
 func playConductor(args []string) error {
 	program, dir, label := args[0], args[1], args[2]
 	trial := filepath.Join(dir, "trial")
@@ -34,13 +35,13 @@ func playConductor(args []string) error {
 	return err
 }
 
-// newDeployer returns one of a private swarm, which lies in a folder.
+// newDeployer returns a deployer to a private swarm whose data is in a folder.
 func newDeployer(program, dir, label string) *Deployer {
 	return New(process.New(program, deploytest.Part("janitor"), nil, label), program, label,
 		filepath.Join(dir, "swarm"), nil)
 }
 
-// need skips the test where no swarm can be made, with the reason.
+// need skips the test if this host cannot make a swarm.
 func need(t *testing.T) {
 	t.Helper()
 	testset.NeedClusters(t)
@@ -49,7 +50,7 @@ func need(t *testing.T) {
 	}
 }
 
-// folder returns one with a short name: there are sockets in it.
+// folder returns a folder with a short name, as paths of sockets in it are limited.
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cleave-swarm-")
@@ -58,7 +59,8 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// deployer returns one whose units are those of the suite.
+// deployer returns a deployer to a private swarm whose units run the program of the suite. The test fails if
+// its Close leaves something.
 func deployer(t *testing.T) *Deployer {
 	t.Helper()
 	need(t)
@@ -75,7 +77,7 @@ func deployer(t *testing.T) *Deployer {
 	return d
 }
 
-// left returns what there is of a conductor: processes, control groups, links and mounts.
+// left returns what is left of a conductor on this host: processes, control groups, mounts and files.
 func left(label, dir string) []string {
 	things := deploytest.Processes(label)
 	for _, group := range cgroup.All(cgroup.Root) {
@@ -91,7 +93,7 @@ func left(label, dir string) []string {
 	return append(things, entries...)
 }
 
-// waiting returns a layout of units that wait for commands.
+// waiting returns a layout of units that wait for commands, one with a secret, a processor and a node.
 func waiting() lab.Layout {
 	l := deploytest.Layout("front", "stock")
 	l.Units[1].Env = []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}
@@ -105,10 +107,10 @@ func TestSuite(t *testing.T) {
 	deploytest.Suite(t, d, func() []string { return inSwarm(t, d) })
 }
 
-// inSwarm returns what there is of trials, and the nodes whose links are slowed.
+// inSwarm returns the containers of trials that the nodes have, and the nodes whose links are still slowed.
 func inSwarm(t *testing.T, d *Deployer) (things []string) {
 	t.Helper()
-	for _, n := range d.site.(*own).cluster.Nodes {
+	for _, n := range d.site.(*privateSite).cluster.Nodes {
 		found, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
 		deploytest.Must(t, err)
 		for _, thing := range found {
@@ -123,13 +125,13 @@ func inSwarm(t *testing.T, d *Deployer) (things []string) {
 	return things
 }
 
-// TestNodesStayInTheNetworkBetweenTrials: what keeps a node in the network of the units is not
-// removed with those of a trial, or two nodes could miss each other's in the next one.
+// TestNodesStayInTheNetworkBetweenTrials checks that the container that keeps a node in the network of the
+// units outlives a trial. Without it, two nodes might not learn of each other's units in the next trial.
 func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 	d := deployer(t)
 	staying := func() map[string]string {
 		ids := map[string]string{}
-		for _, n := range d.site.(*own).cluster.Nodes {
+		for _, n := range d.site.(*privateSite).cluster.Nodes {
 			things, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
 			deploytest.Must(t, err)
 			for _, thing := range things {
@@ -153,8 +155,8 @@ func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfADeadConductor: the kernel ends the nodes, and what is in files and
-// control groups, the sweeper would remove.
+// TestNothingIsLeftOfADeadConductor checks that all processes end with a killed conductor, and that what
+// remains is only what the sweeper removes: files and control groups.
 func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	need(t)
 	dir, program := folder(t), deploytest.Program(t)

@@ -14,41 +14,40 @@ import (
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 )
 
-// taskCache holds the last known tasks of the trial. Swarm reports no changes, so it is asked again and
-// again.
+// taskCache holds the last known state of the trial's tasks. Swarm reports no changes, so they are polled.
 type taskCache struct {
 	mu      sync.Mutex
-	tasks   map[string]engine.Task // by service: the task, as each has one
-	down    map[string]bool        // nodes
-	changed chan struct{}          // closed when it was asked again
+	tasks   map[string]engine.Task // by the ID of their service, which has one task
+	down    map[string]bool        // by the ID of a node; only of interest while tasks are shut down
+	updated chan struct{}          // closed, and replaced, with every update
 }
 
 const (
-	// askAgain is how long after an answer the swarm is asked again.
-	askAgain = 150 * time.Millisecond
-	// managerPatience is how long a manager may not answer before a trial fails.
+	// taskPollInterval is the pause between two polls of the tasks.
+	taskPollInterval = 150 * time.Millisecond
+	// managerPatience limits how long a manager may be silent before the trial fails.
 	managerPatience = 30 * time.Second
 )
 
-// watch asks the swarm until the trial ends, and fails the trial if no answer comes for managerPatience.
-func (t *homeTrial) watch() {
+// watch updates the cache until the trial ends, and fails the trial if no answer comes for managerPatience.
+func (t *userTrial) watch() {
 	for answered := time.Now(); t.Watching.Err() == nil; {
-		err := t.ask()
+		err := t.updateTasks()
 		if err == nil {
 			answered = time.Now()
 		} else if time.Since(answered) > managerPatience {
 			t.Fail(fmt.Errorf("the swarm %s has not answered for %v: %w: look whether its manager runs",
-				t.home.swarm.Name, managerPatience, err))
+				t.site.swarm.Name, managerPatience, err))
 		}
 		select {
 		case <-t.Watching.Done():
-		case <-time.After(askAgain):
+		case <-time.After(taskPollInterval):
 		}
 	}
 }
 
-// ask asks once, and stores the answer.
-func (t *homeTrial) ask() error {
+// updateTasks asks the swarm once and stores the answer in the cache.
+func (t *userTrial) updateTasks() error {
 	ctx, cancel := context.WithTimeoutCause(t.Watching, managerPatience,
 		fmt.Errorf("no answer for %v", managerPatience))
 	defer cancel()
@@ -57,13 +56,14 @@ func (t *homeTrial) ask() error {
 		return err
 	}
 	tasks := map[string]engine.Task{}
-	gone := false
+	mayBeLost := false
 	for _, task := range listed {
 		tasks[task.ServiceID] = task
-		gone = gone || task.DesiredState == "shutdown" && task.Status.State == "running"
+		// Either we have ended it, or its node is down.
+		mayBeLost = mayBeLost || task.DesiredState == "shutdown" && task.Status.State == "running"
 	}
 	down := map[string]bool{}
-	if gone { // by us, or with its node
+	if mayBeLost {
 		nodes, err := t.manager.SwarmNodes(ctx)
 		if err != nil {
 			return err
@@ -75,59 +75,59 @@ func (t *homeTrial) ask() error {
 	t.cache.mu.Lock()
 	defer t.cache.mu.Unlock()
 	t.cache.tasks, t.cache.down = tasks, down
-	close(t.cache.changed)
-	t.cache.changed = make(chan struct{})
+	close(t.cache.updated)
+	t.cache.updated = make(chan struct{})
 	return nil
 }
 
-// latest returns the task of a service, whether its node is down, and a channel that is closed when the swarm
-// was asked again.
-func (c *taskCache) latest(service string) (task engine.Task, known, down bool, changed <-chan struct{}) {
+// latest returns the task of a service, whether its node is down, and a channel that is closed with the next
+// update.
+func (c *taskCache) latest(service string) (task engine.Task, known, down bool, updated <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	task, known = c.tasks[service]
-	return task, known, c.down[task.NodeID], c.changed
+	return task, known, c.down[task.NodeID], c.updated
 }
 
 // awaitNone waits until no service has a task any more.
 func (c *taskCache) awaitNone(ctx context.Context, services []*service) error {
 	for _, s := range services {
 		for {
-			task, known, _, changed := c.latest(s.id)
+			task, known, _, updated := c.latest(s.id)
 			if !known {
 				break
 			}
 			select {
 			case <-ctx.Done():
 				return fmt.Errorf("unit %s: its task is %s: %w", s.Spec.Name, task.Status.State, context.Cause(ctx))
-			case <-changed:
+			case <-updated:
 			}
 		}
 	}
 	return nil
 }
 
-// over reports whether a task has ended, however it began.
-func over(t engine.Task) bool {
+// hasEnded reports whether a task has ended, or will never run.
+func hasEnded(t engine.Task) bool {
 	return slices.Contains([]string{"complete", "failed", "rejected", "shutdown", "orphaned"}, t.Status.State)
 }
 
-// advised returns the state of a task as an error, with advice.
-func advised(t engine.Task) error {
+// describe returns the state of a task that does not run as an error, with advice.
+func describe(t engine.Task) error {
 	if t.ID == "" {
 		return errors.New("there is no task of it yet: look at docker service ls, and whether the manager is busy")
 	}
-	said := cmp.Or(t.Status.Err, t.Status.Message)
-	switch lower := strings.ToLower(said); {
+	message := cmp.Or(t.Status.Err, t.Status.Message)
+	switch lower := strings.ToLower(message); {
 	case strings.Contains(lower, "no such image"), strings.Contains(lower, "pull"),
 		strings.Contains(lower, "registry"):
-		said += ": look whether the nodes reach the registry, trust it, and may read there"
+		message += ": look whether the nodes reach the registry, trust it, and may read there"
 	case strings.Contains(lower, "address already in use"), strings.Contains(lower, "port is already allocated"),
 		strings.Contains(lower, "host-mode port already in use"):
-		said += ": a program of that node has the port: end it, or publish it as a service, and another one is " +
-			"taken"
+		message += ": a program of that node has the port: end it, or publish it as a service, and another one " +
+			"is taken"
 	case strings.Contains(lower, "no suitable node"):
-		said += ": look at docker node ls, and at what the nodes have left"
+		message += ": look at docker node ls, and at what the nodes have left"
 	}
-	return errors.New(t.Status.State + ": " + said)
+	return errors.New(t.Status.State + ": " + message)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/engine"
 )
 
-// TestAdvice: what a swarm says of a task that does not run comes with what to do.
+// TestAdvice checks that the state of a task that does not run comes with advice.
 func TestAdvice(t *testing.T) {
-	deploytest.Says(t, advised(engine.Task{}), "there is no task of it yet", "docker service ls")
+	deploytest.Says(t, describe(engine.Task{}), "there is no task of it yet", "docker service ls")
 	for said, want := range map[string]string{
 		"No such image: shop:1":                               "look whether the nodes reach the registry",
 		"driver failed: Bind for :80: Address already in use": "a program of that node has the port",
@@ -17,6 +17,6 @@ func TestAdvice(t *testing.T) {
 	} {
 		task := engine.Task{ID: "1"}
 		task.Status.State, task.Status.Err = "rejected", said
-		deploytest.Says(t, advised(task), "rejected: "+said+": ", want)
+		deploytest.Says(t, describe(task), "rejected: "+said+": ", want)
 	}
 }

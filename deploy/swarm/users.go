@@ -15,24 +15,25 @@ import (
 	"github.com/cleave-lab/cleave/deploy/registry"
 )
 
-// Variable names a swarm of the user's: where one of its managers is, as DOCKER_HOST has
-// it, or a context of the docker program.
+// Variable is the environment variable that names a swarm of the user's: the address of one of its managers,
+// written as in DOCKER_HOST, or a context of the docker program.
 const Variable = "CLEAVE_USE_SWARM"
 
-// Users is a swarm of the user's. Nothing is asked of it before Preflight.
+// Users is a swarm of the user's. It is first contacted by Preflight.
 type Users struct {
-	Name    string // as the user has it
-	Starter string // path of the program of that name, which units have
+	Name    string // the value of Variable
+	Starter string // path of the starter program (unit/starter), the first process of our containers
 
-	images   *registry.Repository // nil: none is named
-	looked   sync.Once
-	manager  *engine.Client
-	member   engine.Member
-	nodes    []engine.SwarmNode
-	problems error // found when it was looked at
+	images *registry.Repository // nil: none is named
+
+	inspecting sync.Once // guards the fields below, which inspect sets
+	manager    *engine.Client
+	member     engine.Member
+	nodes      []engine.SwarmNode // those that are ready and take tasks
+	unusable   error              // why the swarm cannot be used
 }
 
-// FromEnvironment returns the swarm that variables name; nil: none.
+// FromEnvironment returns the swarm that the environment variables name, or nil if they name none.
 func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 	name, _ := lookup(Variable)
 	if name == "" {
@@ -46,24 +47,25 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 	return u, err
 }
 
-// lookPatience is how long a manager may take to say what its swarm is.
-const lookPatience = 20 * time.Second
+// inspectPatience limits how long a manager may take to describe its swarm.
+const inspectPatience = 20 * time.Second
 
-// look asks the swarm once what it is, for all that follows.
-func (u *Users) look(ctx context.Context) error {
-	u.looked.Do(func() {
-		ctx, cancel := context.WithTimeoutCause(ctx, lookPatience, fmt.Errorf("no answer in %v", lookPatience))
+// inspect finds the manager and its nodes with the first call, and returns why the swarm cannot be used.
+// Later calls return the same error.
+func (u *Users) inspect(ctx context.Context) error {
+	u.inspecting.Do(func() {
+		ctx, cancel := context.WithTimeoutCause(ctx, inspectPatience,
+			fmt.Errorf("no answer in %v", inspectPatience))
 		defer cancel()
-		u.problems = u.ask(ctx)
+		u.unusable = u.ask(ctx)
 	})
-	return u.problems
+	return u.unusable
 }
 
-// oldest is the first version of the Engine API that has all which is asked of it: that of
-// Docker 20.10.
+// oldest is the minor version of the oldest Engine API (1.41, of Docker 20.10) that has all calls we need.
 const oldest = 41
 
-// ask finds the manager and its nodes, or says why they cannot be used.
+// ask finds the manager and its nodes, or returns why they cannot be used.
 func (u *Users) ask(ctx context.Context) (err error) {
 	if u.manager, err = engine.OpenNamed(ctx, u.Name); err != nil {
 		return fmt.Errorf("the swarm %s: %w: look whether its manager runs, and may be reached from here", u.Name,
@@ -101,7 +103,7 @@ func (u *Users) ask(ctx context.Context) (err error) {
 	return nil
 }
 
-// addressOf returns where other hosts reach a node.
+// addressOf returns the address at which other hosts reach a node.
 func addressOf(n engine.SwarmNode) string {
 	if host, _, err := net.SplitHostPort(n.ManagerStatus.Addr); err == nil {
 		return host
@@ -109,9 +111,9 @@ func addressOf(n engine.SwarmNode) string {
 	return n.Status.Addr
 }
 
-// Addresses returns the addresses of the nodes that take tasks, the manager's first; see look.
+// Addresses returns the addresses of the nodes that take tasks, that of the named manager first.
 func (u *Users) Addresses(ctx context.Context) ([]string, error) {
-	if err := u.look(ctx); err != nil {
+	if err := u.inspect(ctx); err != nil {
 		return nil, err
 	}
 	var all []string
@@ -125,10 +127,10 @@ func (u *Users) Addresses(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// asUserCluster describes the swarm, as far as it is known.
+// asUserCluster describes the swarm for the checks of layouts. Before inspect it lists no nodes.
 func (u *Users) asUserCluster() containers.UserCluster {
 	e := containers.UserCluster{Name: u.Name, Units: "services", Ours: "swarm",
-		Cores: "Swarm has no words for that", NoNode: "none of that name that takes tasks",
+		Cores: "Swarm cannot pin services to processors", NoNode: "none of that name that takes tasks",
 		Registry: u.images != nil}
 	for _, n := range u.nodes {
 		resources := n.Description.Resources
@@ -139,30 +141,29 @@ func (u *Users) asUserCluster() containers.UserCluster {
 	return e
 }
 
-// ProofPlace is where who controls a swarm puts the token of its entries in the list of those
-// who agree to load.
+// ProofPlace says, for messages, where the owner of a swarm puts the token that proves consent to load.
 const ProofPlace = "the config cleave-load of the swarm"
 
-// Proof returns what stands there.
+// Proof returns the token at ProofPlace.
 func (u *Users) Proof(ctx context.Context) ([]byte, error) {
-	if err := u.look(ctx); err != nil {
+	if err := u.inspect(ctx); err != nil {
 		return nil, err
 	}
 	text, err := u.manager.Config(ctx, "cleave-load")
 	return []byte(strings.TrimSpace(string(text))), err
 }
 
-// ranges holds the networks of units: 64 of 1024 addresses each.
+// The networks of units are subnets of ranges: 64 subnets of 1024 addresses each.
 const (
 	ranges        = "198.18.0.0/16"
 	bitsOfNetwork = 22
 )
 
-// freeSubnet returns a range of addresses that no network has of which the manager knows.
+// freeSubnet returns the first subnet of ranges, as ADDRESS/BITS, that overlaps none of the taken ones.
 func freeSubnet(taken []string) (string, error) {
 	var others []netip.Prefix
 	for _, text := range taken {
-		if prefix, err := netip.ParsePrefix(text); err == nil { // else it is none of this kind
+		if prefix, err := netip.ParsePrefix(text); err == nil { // what is no prefix cannot overlap
 			others = append(others, prefix)
 		}
 	}
@@ -174,7 +175,7 @@ func freeSubnet(taken []string) (string, error) {
 		}
 		bytes := at.As4()
 		bytes[2] += 1 << (24 - bitsOfNetwork)
-		if bytes[2] == 0 {
+		if bytes[2] == 0 { // it has overflowed: that was the last subnet
 			break
 		}
 		at = netip.AddrFrom4(bytes)

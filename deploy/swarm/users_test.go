@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// deployerOf returns one of the swarm, whose units are those of a program.
+// deployerOf returns a deployer to the swarm of the user's whose units run a program.
 func deployerOf(t *testing.T, f *userstest.Swarm, program string) *Deployer {
 	t.Helper()
 	named, err := FromEnvironment(func(name string) (string, bool) {
@@ -25,24 +25,24 @@ func deployerOf(t *testing.T, f *userstest.Swarm, program string) *Deployer {
 	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, f.Label, "", named)
 }
 
-// TestSuiteOnTheUsersSwarm: what can be had there is as it is everywhere, and what the user has
-// there stays as it was.
+// TestSuiteOnTheUsersSwarm runs the suite of all deployers on a swarm of the user's, and checks that the
+// user's objects there are unchanged after Close.
 func TestSuiteOnTheUsersSwarm(t *testing.T) {
 	f := userstest.New(t)
 	f.Furnish(t)
 	before := f.State(t)
 	d := deployerOf(t, f, deploytest.Program(t))
 	left := func() []string {
-		ours := d.site.(*home)
-		if ours.manager == nil {
+		site := d.site.(*userSite)
+		if site.manager == nil {
 			return nil
 		}
-		kept, err := ours.manager.Kept(t.Context(), leftovers.DockerLabel)
+		kept, err := site.manager.Kept(t.Context(), leftovers.DockerLabel)
 		deploytest.Must(t, err)
 		var left []string
 		for _, k := range kept {
-			stays := k.Name == ours.name || k.Name == ours.name+"-doors" || k.Name == ours.name+"-key"
-			if k.Label == f.Label && !stays {
+			isForAllTrials := k.Name == site.name || k.Name == site.name+"-doors" || k.Name == site.name+"-key"
+			if k.Label == f.Label && !isForAllTrials {
 				left = append(left, k.Kind+" "+k.Name)
 			}
 		}
@@ -57,10 +57,11 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 	f.Unchanged(t, before)
 }
 
-// TestNothingStartsAgainOnTheUsersSwarm: a starter begins further lives, and images of users have none.
+// TestNothingStartsAgainOnTheUsersSwarm checks that no unit is restarted there: only a starter could do that,
+// and containers of users' images have none.
 func TestNothingStartsAgainOnTheUsersSwarm(t *testing.T) {
 	var platform fleet.Platform[*service]
-	if (&homeTrial{}).complete(&platform); !platform.NoRestarts {
+	if (&userTrial{}).complete(&platform); !platform.NoRestarts {
 		t.Error("units start again there")
 	}
 }

@@ -1,5 +1,5 @@
-// Package private makes a Docker Swarm of this host: a Docker daemon on each of several
-// hosts that it stands for (package hosts).
+// Package private makes a Docker Swarm on this host. Each node is a Docker daemon on a simulated host
+// (package hosts).
 //
 // Entry points: Up, Cluster.Close.
 package private
@@ -23,23 +23,23 @@ import (
 )
 
 const (
-	// Count is how many nodes a private swarm has. The first manages it; all have units.
+	// Count is the number of nodes of a private swarm. The first is the manager; all run units.
 	Count = 4
-	// startPatience is how long a daemon may take to answer, and a node to be ready.
+	// startPatience limits how long a daemon may take to answer, and a node to become ready.
 	startPatience = 60 * time.Second
-	// lookAgain is the pause before a daemon is asked again for what has not come yet.
-	lookAgain = 20 * time.Millisecond
-	// heartbeat is how often nodes say that they are there. A node is down, and its units
-	// are lost, after three of them: long enough for a busy host and for the faults of a
-	// trial (longestCut). Docker's default is 5 s.
+	// pollInterval is the pause between two requests to a daemon while we wait for a state.
+	pollInterval = 20 * time.Millisecond
+	// heartbeat is the interval at which nodes report to the manager. Swarm declares a node down, and its
+	// tasks lost, when three reports are missing. That is long enough for a busy host and for the faults of
+	// a trial (containers.LongestCut). Docker's default is 5 s.
 	heartbeat = 20 * time.Second
-	// groups begins the names of the nodes' control groups.
+	// groups is the prefix of the names of the nodes' control groups.
 	groups = "swarm"
 	// Overlay is the name of the network that all units are in.
 	Overlay = "cleave"
 )
 
-// Names returns the names of a private swarm.
+// Names returns the names of the nodes of a private swarm.
 func Names() []string {
 	var names []string
 	for n := range Count {
@@ -48,27 +48,26 @@ func Names() []string {
 	return names
 }
 
-// Cluster is a private swarm: a Docker daemon on each of several hosts that this one
-// stands for.
+// Cluster is a private swarm.
 type Cluster struct {
 	Hosts   *hosts.Set
 	label   string
-	dir     string   // what the daemons keep
-	options []string // of all daemons
-	Nodes   []*Node
+	dir     string   // holds the data of the daemons
+	options []string // further arguments of all daemons
+	Nodes   []*Node  // the manager first
 }
 
-// Node is one of them.
+// Node is a node of the swarm.
 type Node struct {
 	*hosts.Host
-	Engine *engine.Client
-	Socket string      // of its Docker daemon, as DOCKER_HOST has it
-	ID     string      // as the swarm knows it
-	group  string      // the control group of its containers, below every controller
-	said   *fleet.Tail // by the daemon
+	Engine *engine.Client // of its Docker daemon
+	Socket string         // of its Docker daemon, written as in DOCKER_HOST
+	ID     string         // in the swarm
+	group  string         // the control group of its containers, below every controller
+	log    *fleet.Tail    // of the daemon
 }
 
-// Up makes a swarm whose daemons keep what they have in a folder, and have further options.
+// Up makes a swarm whose daemons keep their data in dir and get further options. Its objects carry the label.
 func Up(ctx context.Context, label, dir string, options ...string) (_ *Cluster, err error) {
 	c := &Cluster{label: label, dir: dir, options: options}
 	defer func() {
@@ -83,7 +82,7 @@ func Up(ctx context.Context, label, dir string, options ...string) (_ *Cluster, 
 		return nil, err
 	}
 	for _, host := range c.Hosts.Hosts() {
-		c.Nodes = append(c.Nodes, &Node{Host: host, said: &fleet.Tail{}})
+		c.Nodes = append(c.Nodes, &Node{Host: host, log: &fleet.Tail{}})
 	}
 	if err := Each(ctx, c.Nodes, c.startDaemon); err != nil {
 		return nil, err
@@ -91,7 +90,7 @@ func Up(ctx context.Context, label, dir string, options ...string) (_ *Cluster, 
 	return c, c.form(ctx)
 }
 
-// Each does something with all nodes at once.
+// Each calls do with all nodes at the same time. Errors name their node.
 func Each(ctx context.Context, nodes []*Node, do func(context.Context, *Node) error) error {
 	return fleet.SideBySide(ctx, Count, nodes, func(ctx context.Context, n *Node) error {
 		if err := do(ctx, n); err != nil {
@@ -117,7 +116,7 @@ func (c *Cluster) startDaemon(ctx context.Context, n *Node) (err error) {
 		return err
 	}
 	n.Socket = "unix://" + filepath.Join(dir, "sock")
-	// Without userland-proxy the kernel alone leads to published ports.
+	// Without userland-proxy the kernel alone forwards connections to published ports.
 	daemon := n.Command(context.WithoutCancel(ctx), "dockerd", "--host", n.Socket, "--pidfile",
 		filepath.Join(dir, "pid"),
 		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"), "--cgroup-parent",
@@ -125,19 +124,19 @@ func (c *Cluster) startDaemon(ctx context.Context, n *Node) (err error) {
 		"--bridge", "none", "--default-address-pool", "base="+c.Hosts.Range(1)+"0/24,size=24",
 		"--userland-proxy=false", "--log-level", "warn")
 	daemon.Args = append(daemon.Args, c.options...)
-	daemon.Stdout, daemon.Stderr, daemon.WaitDelay = n.said, n.said, time.Second
+	daemon.Stdout, daemon.Stderr, daemon.WaitDelay = n.log, n.log, time.Second
 	if err := n.Start(daemon); err != nil {
 		return err
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = daemon.Wait() // what it said tells more
+		_ = daemon.Wait() // its log says why it has ended
 		close(ended)
 	}()
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience,
 		fmt.Errorf("its Docker daemon does not answer for %v", startPatience))
 	defer cancel()
-	err = fleet.Until(ctx, lookAgain, func() (bool, error) {
+	err = fleet.Until(ctx, pollInterval, func() (bool, error) {
 		select {
 		case <-ended:
 			return true, errors.New("its Docker daemon has ended")
@@ -147,13 +146,13 @@ func (c *Cluster) startDaemon(ctx context.Context, n *Node) (err error) {
 		return err == nil, err
 	})
 	if err != nil {
-		err = fmt.Errorf("%w%s", err, n.said.LastWords())
+		err = fmt.Errorf("%w%s", err, n.log.LastWords())
 	}
 	return err
 }
 
-// Boot starts a node that was killed, and returns when it has joined the others again. What
-// was on its disk is there.
+// Boot starts a node that was killed, with the data on its disk, and returns when it has joined the others
+// again.
 func (c *Cluster) Boot(ctx context.Context, n *Node) error {
 	err := errors.Join(cgroup.RemoveHost(cgroup.Root, c.label, groups+"-"+n.Name), n.Host.Boot(ctx))
 	for _, volatile := range []string{"exec", "pid", "sock"} { // on a machine they would be in /run
@@ -171,9 +170,9 @@ func (c *Cluster) Boot(ctx context.Context, n *Node) error {
 	return Each(ctx, c.Nodes, c.AwaitPeers)
 }
 
-// form makes a swarm of the daemons, with the network of all units.
+// form joins the daemons to a swarm and makes the network of all units.
 func (c *Cluster) form(ctx context.Context) error {
-	if err := Each(ctx, c.Nodes, bridgeOut); err != nil {
+	if err := Each(ctx, c.Nodes, makeGatewayBridge); err != nil {
 		return err
 	}
 	first := c.Nodes[0]
@@ -195,31 +194,30 @@ func (c *Cluster) form(ctx context.Context) error {
 	return err
 }
 
-// bridgeOut makes the network by which containers of a node reach what is not in theirs, as
-// Docker would, but for one thing: they reach ports that the node publishes of each other.
-func bridgeOut(ctx context.Context, n *Node) error {
+// makeGatewayBridge makes the bridge through which containers of a node reach other networks. Docker would
+// make it without BridgeTalk: then containers of one node could not call each other's published ports.
+func makeGatewayBridge(ctx context.Context, n *Node) error {
 	const name = "docker_gwbridge"
 	return n.Engine.MakeNetwork(ctx, name, engine.Bridge{Options: map[string]string{
 		engine.BridgeName: name, engine.BridgeTalk: "true", engine.BridgeMasquerade: "true",
 	}})
 }
 
-// Stays is the label of containers that are the swarm's own, not a trial's.
+// Stays is the label of the containers that Stay starts, which belong to no trial.
 const Stays = "stays"
 
-// Stay brings every node into the network of the units, with a container that sleeps there
-// as long as the swarm is. A node is in a network only while a container of it is: when
-// several came at once, with the units, two of them at times did not hear of each other's
-// units for minutes.
+// Stay keeps every node in the network of the units, by a container on each that sleeps until the swarm
+// ends. A node is in a network only while it runs a container that is. When several nodes entered at once,
+// with their first units, two of them sometimes did not learn of each other's units for minutes.
 func (c *Cluster) Stay(ctx context.Context, image string, labels map[string]string) error {
 	for _, n := range c.Nodes {
-		asleep := engine.ServiceContainer{Image: image, Labels: map[string]string{leftovers.DockerLabel: Stays},
+		sleeper := engine.ServiceContainer{Image: image, Labels: map[string]string{leftovers.DockerLabel: Stays},
 			ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}, CapabilityDrop: []string{"ALL"},
 			Mounts: []engine.Mount{{Type: "bind", Source: "/usr", Target: "/usr", ReadOnly: true}}}
 		_, err := c.Manager().CreateService(ctx, engine.Service{
 			Name: "stays-on-" + n.Name, Labels: labels,
 			TaskTemplate: engine.TaskTemplate{
-				ContainerSpec: asleep, RestartPolicy: engine.RestartPolicy{Condition: "any"},
+				ContainerSpec: sleeper, RestartPolicy: engine.RestartPolicy{Condition: "any"},
 				LogDriver: engine.LogDriver{Name: "none"},
 				Placement: engine.Placement{Constraints: []string{"node.id==" + n.ID}},
 				Networks:  []engine.ServiceNetwork{{Target: Overlay}},
@@ -234,7 +232,7 @@ func (c *Cluster) Stay(ctx context.Context, image string, labels map[string]stri
 	return nil
 }
 
-// Units lists the containers of a trial on a node: all but the one that stays.
+// Units lists the containers of a trial on a node: all but the one of Stay.
 func (n *Node) Units(ctx context.Context) ([]engine.Thing, error) {
 	things, err := n.Engine.List(ctx, leftovers.DockerLabel)
 	return slices.DeleteFunc(things, func(t engine.Thing) bool {
@@ -242,12 +240,12 @@ func (n *Node) Units(ctx context.Context) ([]engine.Thing, error) {
 	}), err
 }
 
-// AwaitPeers waits until a node sees all others in the network of the units. Before that,
-// what units on them are called may not become known to those on the node for minutes.
+// AwaitPeers waits until a node sees all others in the network of the units. Before that, names of units on
+// the others may stay unknown on this node for minutes.
 func (c *Cluster) AwaitPeers(ctx context.Context, n *Node) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
 	defer cancel()
-	return fleet.Until(ctx, lookAgain, func() (bool, error) {
+	return fleet.Until(ctx, pollInterval, func() (bool, error) {
 		peers, err := n.Engine.Peers(ctx, Overlay)
 		if err != nil || peers == len(c.Nodes) {
 			return true, err
@@ -256,9 +254,9 @@ func (c *Cluster) AwaitPeers(ctx context.Context, n *Node) error {
 	})
 }
 
-// AwaitKnown waits until a node knows where a service is in the network of the units.
+// AwaitKnown waits until a node can resolve the name of a service in the network of the units.
 func (n *Node) AwaitKnown(ctx context.Context, service string) error {
-	return fleet.Until(ctx, lookAgain, func() (bool, error) {
+	return fleet.Until(ctx, pollInterval, func() (bool, error) {
 		known, err := n.Engine.Known(ctx, Overlay)
 		if err != nil || slices.Contains(known, service) {
 			return true, err
@@ -267,11 +265,11 @@ func (n *Node) AwaitKnown(ctx context.Context, service string) error {
 	})
 }
 
-// awaitReady waits until the swarm has all nodes, and notes their IDs.
+// awaitReady waits until all nodes are ready in the swarm, and records their IDs.
 func (c *Cluster) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
 	defer cancel()
-	return fleet.Until(ctx, lookAgain, func() (bool, error) {
+	return fleet.Until(ctx, pollInterval, func() (bool, error) {
 		listed, err := c.Nodes[0].Engine.SwarmNodes(ctx)
 		if err != nil {
 			return true, err
@@ -291,10 +289,10 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 	})
 }
 
-// Manager returns the daemon that is asked for what the whole swarm does.
+// Manager returns the client of the manager, which takes the requests about the whole swarm.
 func (c *Cluster) Manager() *engine.Client { return c.Nodes[0].Engine }
 
-// WithID returns the node that the swarm knows by an ID, or nil.
+// WithID returns the node with an ID in the swarm, or nil.
 func (c *Cluster) WithID(id string) *Node {
 	if i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.ID == id }); i >= 0 {
 		return c.Nodes[i]
@@ -310,8 +308,8 @@ func (c *Cluster) Named(name string) *Node {
 	return nil
 }
 
-// Close ends the swarm with all that is in it. Its daemons need not be asked: what runs
-// on a host ends with it, and what they keep is of no use to anybody.
+// Close ends the swarm with everything in it. The daemons need no orderly stop: all processes of a simulated
+// host end with it, and the data of the daemons is removed.
 func (c *Cluster) Close() error {
 	var problems []error
 	if c.Hosts != nil {
@@ -321,13 +319,13 @@ func (c *Cluster) Close() error {
 	return errors.Join(problems...)
 }
 
-// HostPID returns the number of the first process of a container as this host has it: the daemon of a node
-// knows only those that the node's processes have among themselves. 0: the container has ended.
+// HostPID returns the process ID, on this host, of the first process of a container; 0 if the container has
+// ended. The daemon of a node knows only process IDs within the node's PID namespace.
 func (n *Node) HostPID(container string) int {
 	return cgroup.First(cgroup.Root, filepath.Join(n.group, container))
 }
 
-// Missing says what this host lacks for a private swarm; nil: nothing.
+// Missing returns an error that names what this host lacks for a private swarm, or nil.
 func Missing() error {
 	return errors.Join(
 		lab.MissingPrograms("a private swarm", map[string]string{"dockerd": "docker.io", "iptables": "iptables"}),

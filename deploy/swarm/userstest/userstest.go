@@ -1,5 +1,5 @@
-// Package userstest makes a swarm of the user's for tests: its deployer takes it for one that Cleave did not
-// make. There is a registry that its nodes reach, and objects of the user's are in it.
+// Package userstest makes a swarm that tests use as one of the user's: the deployer does not know that Cleave
+// made it. It comes with a registry that its nodes reach; Furnish adds objects of the user's.
 //
 // Entry point: New.
 package userstest
@@ -23,13 +23,13 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// Swarm is one of this host, brought up beside its deployer.
+// Swarm is a swarm on this host that stands for one of the user's.
 type Swarm struct {
 	*private.Cluster
 	Label     string            // of the test as a conductor
 	Registry  string            // host:port
-	Variables map[string]string // that name the swarm
-	Starter   string            // path of the program
+	Variables map[string]string // environment variables that name the swarm and the registry
+	Starter   string            // path of the starter program
 }
 
 // New brings up a swarm that ends with the test.
@@ -73,7 +73,8 @@ func (s *Swarm) Furnish(t *testing.T) {
 	s.Call(t, 0, http.MethodPost, "/configs/create",
 		map[string]any{"Name": "theirs", "Labels": labels, "Data": []byte("value")}, nil)
 	s.Call(t, 0, http.MethodPost, "/volumes/create", map[string]any{"Name": "theirs"}, nil)
-	s.Call(t, 0, http.MethodPost, "/services/create", map[string]any{ // it has the port that Cleave would take
+	// This service publishes the port that a deployer tries first.
+	s.Call(t, 0, http.MethodPost, "/services/create", map[string]any{
 		"Name": "cleave-shop", "Labels": labels,
 		"TaskTemplate": map[string]any{"ContainerSpec": map[string]any{"Image": "none"},
 			"Placement": map[string]any{"Constraints": []string{"node.hostname==nowhere"}}},
@@ -108,14 +109,13 @@ func (s *Swarm) Call(t *testing.T, node int, method, path string, body, result a
 	}
 }
 
-// State returns everything that the swarm keeps now, with its nodes, but without images and what it counts
-// itself.
+// State returns all objects of the swarm and its nodes, except images and fields that change by themselves.
 func (s *Swarm) State(t *testing.T) deploytest.State {
 	t.Helper()
 	all := deploytest.State{}
 	note := func(node int, path string, item map[string]any) {
-		for _, counted := range []string{"Version", "UpdatedAt", "Status", "ManagerStatus", "State", "Endpoint"} {
-			delete(item, counted)
+		for _, field := range []string{"Version", "UpdatedAt", "Status", "ManagerStatus", "State", "Endpoint"} {
+			delete(item, field)
 		}
 		text, err := json.Marshal(item)
 		deploytest.Must(t, err)
@@ -137,7 +137,7 @@ func (s *Swarm) State(t *testing.T) deploytest.State {
 			var list []map[string]any
 			s.Call(t, node, http.MethodGet, path, nil, &list)
 			for _, item := range list {
-				if item["Name"] != "docker_gwbridge" && item["Ingress"] != true { // nodes get these in their own time
+				if item["Name"] != "docker_gwbridge" && item["Ingress"] != true { // nodes make these at any time
 					note(node, path, item)
 				}
 			}
@@ -151,9 +151,9 @@ func (s *Swarm) State(t *testing.T) deploytest.State {
 	return all
 }
 
-// settlePatience is how long the objects of Cleave may take to go. Nodes remove containers a moment after
-// their end. The sweeper of a killed conductor first waits half a minute for programs that work in its
-// folder, as those of these nodes seem to.
+// settlePatience limits how long Cleave's objects may take to disappear. Nodes remove containers a moment
+// after their end. The sweeper of a killed conductor first waits half a minute for programs whose working
+// folder is the conductor's: the daemons of these nodes look like such programs.
 const settlePatience = 90 * time.Second
 
 // Unchanged fails the test if the swarm does not return to a state within settlePatience.

@@ -20,27 +20,27 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ownTrial implements siteTrial for a private swarm.
-type ownTrial struct {
+// privateTrial implements siteTrial for a private swarm.
+type privateTrial struct {
 	*deployment
 	cluster *private.Cluster
-	places  map[string]string // nodes of the swarm, by the names that the layout has for nodes
-	ports   map[string][]int  // of nodes, for those of each unit: see portsOf
+	places  map[string]string // nodes of the swarm, by the names of nodes in the layout
+	ports   map[string][]int  // published ports, by unit, for the ports of portsOf
 
 	mu      sync.Mutex
-	latest  map[string]*private.Node // of units that have one: they stay there
-	first   map[string]*private.Node // those that they had at first
+	latest  map[string]*private.Node // present nodes, by unit
+	first   map[string]*private.Node // first nodes, by unit
 	detours map[string]detour        // by unit
 }
 
-func (o *own) begin(d *deployment) siteTrial {
-	d.manager, d.network, d.patience = o.cluster.Manager(), private.Overlay, upPatience
-	return &ownTrial{deployment: d, cluster: o.cluster, ports: map[string][]int{},
+func (p *privateSite) begin(d *deployment) siteTrial {
+	d.manager, d.network, d.patience = p.cluster.Manager(), private.Overlay, upPatience
+	return &privateTrial{deployment: d, cluster: p.cluster, ports: map[string][]int{},
 		latest: map[string]*private.Node{}, first: map[string]*private.Node{}, detours: map[string]detour{}}
 }
 
-// complete declares what the daemons of nodes do, and what is done to nodes.
-func (t *ownTrial) complete(p *fleet.Platform[*service]) {
+// complete implements siteTrial.
+func (t *privateTrial) complete(p *fleet.Platform[*service]) {
 	p.Reach, p.Dial = t.dialOf, t.dial
 	p.Started, p.Followed, p.Next, p.Clear = t.reachPublished, t.awaitKnown, t.next, t.clear
 	p.Cut, p.Images = t.cut, images.Sizes
@@ -58,11 +58,11 @@ func (t *ownTrial) complete(p *fleet.Platform[*service]) {
 	p.Daemons = func() ([]lab.Unit, string) { return t.cluster.Hosts.Units(), "" }
 }
 
-// firstPublished is the first port that nodes have for units, or for what leads to them. No two units have
-// the same, so each can be on every node.
+// firstPublished is the first port that nodes publish, for units or doors. No two units of a trial share a
+// published port, so each unit can run on every node.
 const firstPublished = 10000
 
-func (t *ownTrial) open(ctx context.Context, layout lab.Layout, units []lab.UnitSpec) (err error) {
+func (t *privateTrial) open(ctx context.Context, layout lab.Layout, units []lab.UnitSpec) (err error) {
 	all := slices.Concat(units, layout.Prepare)
 	t.Wanted = links.Of(layout.Links, all)
 	if t.places, err = containers.Places(private.Names(), all, layout.Links); err != nil {
@@ -82,11 +82,11 @@ func (t *ownTrial) open(ctx context.Context, layout lab.Layout, units []lab.Unit
 	return err
 }
 
-// host returns the host of the node which a node of the layout is.
-func (t *ownTrial) host(name string) *hosts.Host { return t.cluster.Named(t.places[name]).Host }
+// host returns the simulated host that runs a node of the layout.
+func (t *privateTrial) host(name string) *hosts.Host { return t.cluster.Named(t.places[name]).Host }
 
-// trialOf returns the trial as a unit sees it.
-func (t *ownTrial) trialOf(spec lab.UnitSpec) containers.Trial {
+// trialOf implements siteTrial: calls over links that the layout delays go through a relay.
+func (t *privateTrial) trialOf(spec lab.UnitSpec) containers.Trial {
 	seen := t.trial
 	seen.Endpoints = t.Wanted.SeenBy(spec, seen.Endpoints, func(unit string) string {
 		_, port, _ := net.SplitHostPort(t.trial.Endpoints[unit].Bind) // made by us
@@ -95,12 +95,12 @@ func (t *ownTrial) trialOf(spec lab.UnitSpec) containers.Trial {
 	return seen
 }
 
-func (t *ownTrial) tasks(ctx context.Context, service string) ([]engine.Task, error) {
+func (t *privateTrial) tasks(ctx context.Context, service string) ([]engine.Task, error) {
 	return t.manager.Tasks(ctx, "service", service)
 }
 
-// place has a unit where it was, or where the layout wants it. A foreign one waits for no conductor.
-func (t *ownTrial) place(spec lab.UnitSpec) (engine.Placement, []engine.PublishedPort) {
+// place implements siteTrial: a unit that had a node returns to it. Foreign units publish no control port.
+func (t *privateTrial) place(spec lab.UnitSpec) (engine.Placement, []engine.PublishedPort) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var published []engine.PublishedPort
@@ -116,13 +116,13 @@ func (t *ownTrial) place(spec lab.UnitSpec) (engine.Placement, []engine.Publishe
 	return t.wanted(spec), published
 }
 
-// on has a unit on a node and nowhere else.
+// on returns a placement that allows a single node.
 func on(n *private.Node) engine.Placement {
 	return engine.Placement{Constraints: []string{"node.id==" + n.ID}}
 }
 
-// wanted says where the layout wants the unit.
-func (t *ownTrial) wanted(spec lab.UnitSpec) engine.Placement {
+// wanted returns the placement that the layout wants. The lead is on the manager, which has no faults.
+func (t *privateTrial) wanted(spec lab.UnitSpec) engine.Placement {
 	if place := t.places[spec.Node]; place != "" {
 		return onNamed(place)
 	}
@@ -132,14 +132,13 @@ func (t *ownTrial) wanted(spec lab.UnitSpec) engine.Placement {
 	return engine.Placement{}
 }
 
-// onNamed has a unit on the node of a name.
+// onNamed returns a placement that allows only the node with a name.
 func onNamed(name string) engine.Placement {
 	return engine.Placement{Constraints: []string{"node.hostname==" + name}}
 }
 
-// recordNode records the node of a unit, where it stays until the node is emptied, and so its
-// addresses for this host.
-func (t *ownTrial) recordNode(spec lab.UnitSpec, n *private.Node) {
+// recordNode records the node of a unit, and the addresses at which this host reaches the unit there.
+func (t *privateTrial) recordNode(spec lab.UnitSpec, n *private.Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.latest[spec.Name] = n
@@ -156,22 +155,22 @@ func (t *ownTrial) recordNode(spec lab.UnitSpec, n *private.Node) {
 	}
 }
 
-// dialOf returns where this host reaches a unit itself, which has a node.
-func (t *ownTrial) dialOf(unit string) string {
+// dialOf returns the address at which this host reaches a unit, without a relay.
+func (t *privateTrial) dialOf(unit string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.Relays.Behind(unit, t.outside[unit].Dial)
 }
 
-// dial returns where this host calls a unit.
-func (t *ownTrial) dial(endpoint string) string {
+// dial returns the address at which this host calls an endpoint, through its relay if it has one.
+func (t *privateTrial) dial(endpoint string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.outside[endpoint].Dial
 }
 
-// reachPublished has the peers of units that shall be called so call their nodes.
-func (t *ownTrial) reachPublished(_ context.Context, specs []lab.UnitSpec) error {
+// reachPublished gives peers the published address of units that shall be called there.
+func (t *privateTrial) reachPublished(_ context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
 		if spec.Reached != lab.ReachPublished {
 			continue
@@ -185,9 +184,9 @@ func (t *ownTrial) reachPublished(_ context.Context, specs []lab.UnitSpec) error
 	return nil
 }
 
-// awaitKnown waits until units are known by name on every node, or one of them has failed.
-// Nodes hear of each other's a moment late, and foreign programs look names up but once.
-func (t *ownTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
+// awaitKnown waits until every node can resolve the names of units, or one of them has failed. Nodes learn
+// the names of other nodes' units with a delay, and foreign programs may look a name up only once.
+func (t *privateTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, upPatience, fmt.Errorf("not known after %v", upPatience))
 	defer cancel()
 	ctx, end := fleet.WithEnd(ctx, t.Failed(), t.Failure)
@@ -205,8 +204,8 @@ func (t *ownTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) error {
 	})
 }
 
-// untilFinished waits for something of a service that is there until its part is done. The wait fails if the
-// service ends otherwise.
+// untilFinished calls wait, which waits for something of a running service, and ends the wait when the
+// service ends. That is no error if the service has finished its work (fleet.Unit.HasFinished).
 func untilFinished(ctx context.Context, s *service, wait func(context.Context) error) error {
 	ctx, cancel := fleet.WithEnd(ctx, s.Ended, func() error { return errors.New("it has ended") })
 	defer cancel()
@@ -217,8 +216,8 @@ func untilFinished(ctx context.Context, s *service, wait func(context.Context) e
 	return err
 }
 
-// cut has the network of a unit drop all that comes and goes, or pass it again.
-func (t *ownTrial) cut(ctx context.Context, s *service, off bool) error {
+// cut drops all packets of a unit but those of its loopback, or ends that.
+func (t *privateTrial) cut(ctx context.Context, s *service, off bool) error {
 	change := "--delete"
 	if off {
 		change = "--insert"
@@ -231,9 +230,9 @@ func (t *ownTrial) cut(ctx context.Context, s *service, off bool) error {
 	return nil
 }
 
-// next has the swarm run a unit anew that has ended, with its name, environment and volume: where it was,
-// or elsewhere, where its scheduler wants it, unless the layout does.
-func (t *ownTrial) next(_ context.Context, ended *service, elsewhere bool) (*service, error) {
+// next returns the next life of a unit, with the same service, environment and volume: on the node where it
+// was, or, with elsewhere, where the layout or else the scheduler of the swarm places it.
+func (t *privateTrial) next(_ context.Context, ended *service, elsewhere bool) (*service, error) {
 	s := t.newService(ended.Spec)
 	s.id, s.made, s.former, s.token = ended.id, ended.made, ended.former, ended.token
 	s.made.TaskTemplate.Placement = on(t.life(ended).node)
@@ -243,9 +242,9 @@ func (t *ownTrial) next(_ context.Context, ended *service, elsewhere bool) (*ser
 	return s, nil
 }
 
-// clear removes what the swarm has of the trial, its containers at once: none of them has anything to put in
-// order but what is asked first. It leaves links and ports as they were.
-func (t *ownTrial) clear() error {
+// clear removes services, containers, link rules and detours of the trial. It removes containers itself,
+// which is faster than the swarm: only foreign programs, which are asked to end first, need time to clean up.
+func (t *privateTrial) clear() error {
 	lifted := t.Wanted.Lift(t.Watching)
 	ctx, cancel := context.WithTimeoutCause(t.Watching, removePatience,
 		fmt.Errorf("not removed after %v", removePatience))
@@ -261,10 +260,11 @@ func (t *ownTrial) clear() error {
 	if err != nil {
 		err = fmt.Errorf("the swarm still has something of the trial: %w", err)
 	}
-	return errors.Join(lifted, err, t.straighten(t.Watching))
+	return errors.Join(lifted, err, t.removeDetours(t.Watching))
 }
 
-// removeContainers removes those of a node. The swarm may be about to do the same.
+// removeContainers removes the containers of a trial on a node. The swarm may be removing them at the same
+// time.
 func removeContainers(ctx context.Context, n *private.Node) error {
 	return fleet.Until(ctx, 20*time.Millisecond, func() (bool, error) {
 		things, err := n.Units(ctx)
@@ -272,7 +272,7 @@ func removeContainers(ctx context.Context, n *private.Node) error {
 			return true, fmt.Errorf("containers on %s: %w", n.Name, err)
 		}
 		for _, thing := range things {
-			_ = n.Engine.Remove(ctx, thing.ID) // looked at again
+			_ = n.Engine.Remove(ctx, thing.ID) // the next round lists what is left
 		}
 		if len(things) > 0 {
 			return false, fmt.Errorf("%d containers are left on %s", len(things), n.Name)

@@ -20,31 +20,31 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// own is the private swarm of a deployer.
-type own struct {
+// privateSite is the private swarm of a deployer. It lasts from the first trial to Close.
+type privateSite struct {
 	deployer *Deployer
 	dir      string
 	cluster  *private.Cluster // nil until the first trial
 }
 
-// Missing says what this host lacks for a private swarm; nil: nothing.
+// Missing returns an error that names what this host lacks for a private swarm, or nil.
 func Missing() error { return private.Missing() }
 
-// What a swarm takes of this host, seen with Docker 20.10: 120 MB for the two daemons of
-// a node, and for a container 10 MiB and 15 threads.
+// Resources of this host that a swarm needs. Measured with Docker 20.10: 120 MB for the two daemons of a
+// node, and 10 MiB and 15 threads for a container.
 const (
 	memoryOfNodes       = private.Count * 120 << 20
 	memoryPerContainer  = 16 << 20
 	threadsPerContainer = 16
 )
 
-func (o *own) preflight(ctx context.Context, layout lab.Layout) error {
-	programs := o.deployer.programs
+func (p *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
+	programs := p.deployer.programs
 	servers, contained, rest := containers.Part(layout)
 	all := slices.Concat(servers, contained)
 	_, err := containers.Places(private.Names(), slices.Concat(all, layout.Prepare), layout.Links)
 	return errors.Join(
-		Missing(), o.deployer.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
+		Missing(), p.deployer.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
 		fleet.CheckLimits(all), err,
 		links.Check(layout.Links, all), containers.CheckDescribed("Swarm", all, lacks),
 		containers.CheckPrograms(programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
@@ -55,54 +55,56 @@ func (o *own) preflight(ctx context.Context, layout lab.Layout) error {
 	)
 }
 
-// can returns what a private swarm can do. Its first node has no faults: it manages the others, and has the
-// unit that leads the trial.
-func (o *own) can() lab.Capabilities {
+// can returns the capabilities of a private swarm.
+func (p *privateSite) can() lab.Capabilities {
 	return lab.Capabilities{
 		Faults: containers.Faults(), Links: func() error { return nil }, Spans: true,
 		Nodes: func(layout lab.Layout) []lab.Node { return containers.Nodes(layout, private.Names()) },
 	}
 }
 
-// enter brings up the swarm, and waits for all of its nodes.
-func (o *own) enter(ctx context.Context) error {
-	if o.cluster == nil {
-		begun, d := time.Now(), o.deployer
-		up, err := private.Up(ctx, d.label, o.dir)
+// enter makes the swarm, if there is none yet, and waits for all of its nodes.
+func (p *privateSite) enter(ctx context.Context) error {
+	if p.cluster == nil {
+		begun, d := time.Now(), p.deployer
+		up, err := private.Up(ctx, d.label, p.dir)
 		if err != nil {
 			return err
 		}
-		o.cluster = up
+		p.cluster = up
 		bare, err := d.images.Bare(ctx)
 		if err == nil {
-			err = o.cluster.Stay(ctx, bare, d.labels())
+			err = p.cluster.Stay(ctx, bare, d.labels())
 		}
 		if err != nil {
 			d.images.Forget()
-			return errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err), o.leave())
+			return errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err), p.leave())
 		}
 		d.made.Platform(begun)
 	}
-	// A node that was cut off in the trial before is back with the others after a while only.
-	if err := private.Each(ctx, o.cluster.Nodes, o.cluster.AwaitPeers); err != nil {
+	// A node that was cut off in the last trial needs a while to join the others again.
+	if err := private.Each(ctx, p.cluster.Nodes, p.cluster.AwaitPeers); err != nil {
 		return fmt.Errorf("wait for all nodes of the swarm: %w", err)
 	}
 	return nil
 }
 
-// leave ends the swarm.
-func (o *own) leave() error {
-	if o.cluster == nil {
+// leave ends the swarm, if there is one.
+func (p *privateSite) leave() error {
+	if p.cluster == nil {
 		return nil
 	}
-	err := o.cluster.Close()
-	o.cluster = nil
+	err := p.cluster.Close()
+	p.cluster = nil
 	return err
 }
 
-// load loads an image onto all nodes and returns its ID, which is the same there.
-func (o *own) load(ctx context.Context, content string, isUsers bool) (id string, size int, err error) {
-	nodes := o.cluster.Nodes
+// load loads an image onto all nodes and returns its ID, which is the same on all of them. The size is that
+// of our own images only.
+func (p *privateSite) load(
+	ctx context.Context, content string, isUsers bool,
+) (id string, size int, err error) {
+	nodes := p.cluster.Nodes
 	if isUsers {
 		ids := make([]string, len(nodes))
 		err = private.Each(ctx, nodes, func(ctx context.Context, n *private.Node) error {
@@ -113,12 +115,12 @@ func (o *own) load(ctx context.Context, content string, isUsers bool) (id string
 		})
 		return ids[0], 0, err
 	}
-	tells := "none"
+	program := "none"
 	if content != "" {
-		tells = filepath.Base(content)
+		program = filepath.Base(content)
 	}
-	archive, id, err := containers.Archive(leftovers.ImageName+"swarm-"+tells+":"+o.deployer.label, content,
-		o.deployer.labels())
+	archive, id, err := containers.Archive(leftovers.ImageName+"swarm-"+program+":"+p.deployer.label, content,
+		p.deployer.labels())
 	if err != nil {
 		return "", 0, err
 	}
