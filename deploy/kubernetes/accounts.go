@@ -11,40 +11,40 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// accounts compare the figures of metrics-server for pods with the counts of their control groups.
+// accounts compare the figures of metrics-server for pods with the counters of their control groups.
 type accounts struct {
-	mu     sync.Mutex
-	byPod  map[string]*account
-	asking error // why the last question had no answer
+	mu    sync.Mutex
+	byPod map[string]*account
+	err   error // of the last request
 }
 
 func newAccounts() *accounts { return &accounts{byPod: map[string]*account{}} }
 
-// account is that of one pod.
+// account holds the figures of one pod.
 type account struct {
 	unit    string
-	counted []count // oldest first
-	said    []saying
+	counted []count  // by its control group, oldest first
+	figures []figure // by metrics-server, oldest first
 }
 
-// count holds the processor time that a control group has counted until a moment.
+// count is the processor time that a control group had counted at some time.
 type count struct {
 	at   time.Time
 	used time.Duration
 }
 
-// saying is one figure of metrics-server, the mean over a window.
-type saying struct {
-	begin, end, heard time.Time
-	cores             float64
+// figure is one figure of metrics-server: the mean number of processors used from begin to end.
+type figure struct {
+	begin, end time.Time
+	received   time.Time // when we had it
+	cores      float64
 }
 
-// accountEvery is how often metrics-server is asked whether it has something new, and so
-// how exactly its lag is known.
+// accountEvery is the interval at which metrics-server is asked for new figures, and so the error of its lag.
 const accountEvery = time.Second
 
-// account follows the trial's pods until it ends. An answer that does not come is no
-// matter of the trial's: metrics-server may not have looked yet.
+// account collects the figures of a private cluster's pods until the trial ends. Failed requests do not fail
+// the trial: metrics-server may have no figures yet.
 func (d *deployment) account() {
 	if private.MissingMetrics() != nil || d.cluster.private == nil {
 		return
@@ -60,13 +60,13 @@ func (d *deployment) account() {
 			p.count()
 		}
 		ctx, cancel := context.WithTimeout(d.Watching, accountEvery)
-		said, err := d.cluster.API.Metrics(ctx, d.cluster.namespace, "trial="+d.trial)
+		all, err := d.cluster.API.Metrics(ctx, d.cluster.namespace, "trial="+d.trial)
 		cancel()
-		d.accounts.hear(said, err, time.Now())
+		d.accounts.add(all, err, time.Now())
 	}
 }
 
-// count notes what the pod's control group has counted until now, while it runs.
+// count records the present count of the pod's control group, if the pod runs.
 func (p *pod) count() {
 	d := p.deployment
 	d.mu.Lock()
@@ -88,27 +88,28 @@ func (p *pod) count() {
 	a.byPod[name].counted = append(a.byPod[name].counted, count{time.Now(), used})
 }
 
-// hear takes in an answer of metrics-server, which repeats itself until it has looked again.
-func (a *accounts) hear(all []api.PodMetrics, err error, now time.Time) {
+// add adds the new figures in an answer of metrics-server, received now. It repeats figures until it has new
+// ones.
+func (a *accounts) add(all []api.PodMetrics, err error, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.asking = err
+	a.err = err
 	for _, m := range all {
 		of := a.byPod[m.Metadata.Name]
 		cores, window, err := m.CPU()
 		if err != nil {
-			a.asking = err
+			a.err = err
 			continue
 		}
-		if of == nil || len(of.said) > 0 && !m.Timestamp.After(of.said[len(of.said)-1].end) {
+		if of == nil || len(of.figures) > 0 && !m.Timestamp.After(of.figures[len(of.figures)-1].end) {
 			continue
 		}
-		of.said = append(of.said, saying{begin: m.Timestamp.Add(-window), end: m.Timestamp, heard: now,
-			cores: cores})
+		of.figures = append(of.figures, figure{begin: m.Timestamp.Add(-window), end: m.Timestamp,
+			received: now, cores: cores})
 	}
 }
 
-// Accounts implements lab.Deployment.
+// Accounts implements lab.Deployment. The figures of a unit are means over its samples.
 func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, note string) {
 	if d.cluster.private == nil {
 		return nil, "what metrics-server of " + d.cluster.name +
@@ -121,11 +122,11 @@ func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, not
 	defer d.accounts.mu.Unlock()
 	byUnit := map[string]lab.PlatformUsage{}
 	for _, a := range d.accounts.byPod {
-		a.add(byUnit, from, to)
+		a.sum(byUnit, from, to)
 	}
 	for _, p := range d.All() {
-		sum, is := byUnit[p.Spec.Name]
-		if !is {
+		sum, found := byUnit[p.Spec.Name]
+		if !found {
 			continue
 		}
 		n := float64(sum.Samples)
@@ -140,36 +141,36 @@ func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, not
 	note = fmt.Sprintf("metrics-server said nothing of the load while it lasted, %.0f s: it looks every %d s "+
 		"and says what was before",
 		to.Sub(from).Seconds(), private.MetricsResolution)
-	if err := d.accounts.asking; err != nil {
+	if err := d.accounts.err; err != nil {
 		note += fmt.Sprintf(" (last answer: %v)", err)
 	}
 	return nil, note
 }
 
-// add adds up what was said of windows of which the larger part lies between two moments,
-// and in which the control group was read.
-func (a *account) add(byUnit map[string]lab.PlatformUsage, from, to time.Time) {
-	for _, s := range a.said {
-		middle := s.begin.Add(s.end.Sub(s.begin) / 2)
-		begin, known := a.until(s.begin)
-		end, ended := a.until(s.end)
-		if !known || !ended || middle.Before(from) || middle.After(to) {
+// sum adds to the usage of its unit the figures whose window has its middle between from and to, beside the
+// count of the control group over the same window. It skips windows for which there is no such count.
+func (a *account) sum(byUnit map[string]lab.PlatformUsage, from, to time.Time) {
+	for _, f := range a.figures {
+		middle := f.begin.Add(f.end.Sub(f.begin) / 2)
+		begin, hasBegin := a.countAt(f.begin)
+		end, hasEnd := a.countAt(f.end)
+		if !hasBegin || !hasEnd || middle.Before(from) || middle.After(to) {
 			continue
 		}
 		sum := byUnit[a.unit]
 		sum.Samples++
-		sum.WindowSeconds += s.end.Sub(s.begin).Seconds()
-		sum.Millicores += 1000 * s.cores
-		sum.MostMillicores = max(sum.MostMillicores, 1000*s.cores)
-		sum.GroupMillicores += 1000 * (end - begin).Seconds() / s.end.Sub(s.begin).Seconds()
-		sum.LagSeconds += s.heard.Sub(middle).Seconds()
+		sum.WindowSeconds += f.end.Sub(f.begin).Seconds()
+		sum.Millicores += 1000 * f.cores
+		sum.MostMillicores = max(sum.MostMillicores, 1000*f.cores)
+		sum.GroupMillicores += 1000 * (end - begin).Seconds() / f.end.Sub(f.begin).Seconds()
+		sum.LagSeconds += f.received.Sub(middle).Seconds()
 		byUnit[a.unit] = sum
 	}
 }
 
-// until returns what the control group had counted by a moment, between two readings in
-// proportion; false: nobody read it before, or after.
-func (a *account) until(at time.Time) (time.Duration, bool) {
+// countAt returns the processor time that the control group had counted at some time, interpolated between
+// two counts; false: there is no count before, or none after.
+func (a *account) countAt(at time.Time) (time.Duration, bool) {
 	for i := 1; i < len(a.counted); i++ {
 		before, after := a.counted[i-1], a.counted[i]
 		if at.Before(before.at) || at.After(after.at) {

@@ -14,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestMetricsServerSaysWhatControlGroupsCount of a pod that is limited to three tenths of a processor and
-// wants more: the figures agree, but metrics-server is late.
+// TestMetricsServerSaysWhatControlGroupsCount checks that the figures of metrics-server and the control group
+// agree for a pod that is limited to 0.3 processors and wants more, and that metrics-server has a lag.
 func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 	d, _ := newDeployer(t)
 	if err := private.MissingMetrics(); err != nil {
@@ -58,7 +58,9 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 	t.Error("metrics-server did not say anything twice within two minutes")
 }
 
-func TestWhatIsSaidIsComparedOverItsWindow(t *testing.T) {
+// TestFiguresAreComparedOverTheirWindow checks that the count of the control group is interpolated to the
+// window of each figure, and that repeated figures and those without a count are skipped.
+func TestFiguresAreComparedOverTheirWindow(t *testing.T) {
 	zero := time.Unix(1_000_000, 0)
 	after := func(seconds float64) time.Time { return zero.Add(time.Duration(seconds * float64(time.Second))) }
 	a := newAccounts()
@@ -67,17 +69,17 @@ func TestWhatIsSaidIsComparedOverItsWindow(t *testing.T) {
 		a.byPod["p"].counted = append(a.byPod["p"].counted,
 			count{after(float64(i)), time.Duration(max(0, i-10)) * time.Second / 2})
 	}
-	said := func(end float64, cpu string) []api.PodMetrics {
+	answer := func(end float64, cpu string) []api.PodMetrics {
 		var m api.PodMetrics
 		m.Metadata.Name, m.Timestamp, m.Window = "p", after(end), "10s"
 		m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{cpu}})
 		return []api.PodMetrics{m}
 	}
-	a.hear(said(10.5, "25m"), nil, after(14))
-	a.hear(said(20.5, "480000000n"), nil, after(24))
-	a.hear(said(20.5, "480000000n"), nil, after(25)) // nothing new
-	a.hear(said(30.5, "0.52"), nil, after(36.5))
-	a.hear(said(45, "1"), nil, after(46)) // nobody has read the group then
+	a.add(answer(10.5, "25m"), nil, after(14))
+	a.add(answer(20.5, "480000000n"), nil, after(24))
+	a.add(answer(20.5, "480000000n"), nil, after(25)) // repeated
+	a.add(answer(30.5, "0.52"), nil, after(36.5))
+	a.add(answer(45, "1"), nil, after(46)) // without a count at the end of its window
 	for name, c := range map[string]struct {
 		from, to float64
 		want     lab.PlatformUsage
@@ -89,7 +91,7 @@ func TestWhatIsSaidIsComparedOverItsWindow(t *testing.T) {
 		"before": {-9, 5, lab.PlatformUsage{}},
 	} {
 		byUnit := map[string]lab.PlatformUsage{}
-		a.byPod["p"].add(byUnit, after(c.from), after(c.to))
+		a.byPod["p"].sum(byUnit, after(c.from), after(c.to))
 		got := byUnit["u"]
 		for _, pair := range [][2]float64{{got.WindowSeconds, c.want.WindowSeconds},
 			{got.Millicores, c.want.Millicores}, {got.MostMillicores, c.want.MostMillicores},
@@ -108,8 +110,8 @@ func TestAQuantityThatIsNoNumber(t *testing.T) {
 	m.Containers = append(m.Containers, struct{ Usage struct{ CPU string } }{struct{ CPU string }{"2 cores"}})
 	a := newAccounts()
 	a.byPod["p"] = &account{unit: "u"}
-	if a.hear([]api.PodMetrics{m}, nil, time.Now()); a.asking == nil ||
-		!strings.Contains(a.asking.Error(), `"2 cores"`) || len(a.byPod["p"].said) > 0 {
-		t.Errorf("heard: %v, %+v", a.asking, a.byPod["p"].said)
+	if a.add([]api.PodMetrics{m}, nil, time.Now()); a.err == nil ||
+		!strings.Contains(a.err.Error(), `"2 cores"`) || len(a.byPod["p"].figures) > 0 {
+		t.Errorf("the error is %v, the figures %+v", a.err, a.byPod["p"].figures)
 	}
 }

@@ -16,21 +16,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// scaled is a unit whose replicas the cluster makes: a ReplicaSet, and from the start of the
-// load on a HorizontalPodAutoscaler, which looks at metrics-server every 15 s and wants as many
-// replicas as would use the share of processors that they shall. It takes none away: a trial is
-// one way up, and who is taken away could not report.
+// scaled is a unit whose replicas the cluster makes: by a ReplicaSet and, from the start of the load, a
+// HorizontalPodAutoscaler. That asks metrics-server every 15 s and makes as many replicas as are needed for
+// the wanted CPU utilization. It removes none, since a removed replica could not report.
 type scaled struct {
 	specs []lab.UnitSpec // the first, and those on standby
-	token string         // of all their control connections
+	token string         // proves to all of them who their conductor is
 }
 
-// arrivals are kept until somebody asks for them.
+// arrivals is the capacity of the channel of replicas that have arrived: there can be no more.
 const arrivals = lab.MaxReplicas
 
 func isScaled(spec lab.UnitSpec) bool { return spec.Autoscale != nil || spec.Standby }
 
-// startScaled starts the units among these of which the cluster makes replicas, one of each.
+// startScaled starts the scaled units among specs, with one replica each.
 func (d *deployment) startScaled(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, first := range specs {
 		if first.Autoscale == nil {
@@ -42,17 +41,19 @@ func (d *deployment) startScaled(ctx context.Context, specs []lab.UnitSpec) erro
 				s.specs = append(s.specs, spec)
 			}
 		}
-		if err := d.startOf(ctx, s); err != nil {
+		if err := d.makeReplicaSet(ctx, s); err != nil {
 			return fmt.Errorf("start unit %s: %w", first.Name, err)
 		}
 	}
 	return nil
 }
 
-// named is an object of JSON.
-type named map[string]any
+// object is a JSON object.
+type object map[string]any
 
-func (d *deployment) startOf(ctx context.Context, s *scaled) error {
+// makeReplicaSet makes the ReplicaSet of a scaled unit and waits until its first replica can be used. Then it
+// adopts further replicas in the background.
+func (d *deployment) makeReplicaSet(ctx context.Context, s *scaled) error {
 	first := s.specs[0]
 	if err := fleet.MakeVolume(d.dir, first, d.Endpoints); err != nil {
 		return err
@@ -63,19 +64,20 @@ func (d *deployment) startOf(ctx context.Context, s *scaled) error {
 		return err
 	}
 	s.token = one.token
-	// Its service finds a pod by the name of its unit, which it gets when it listens.
+	// Pods begin without labelUnit: the service selects a pod only when adopt has added that label.
 	labels := map[string]string{labelTrial: d.trial, labelGroup: first.Name}
 	template.Metadata.Labels, template.Spec.RestartPolicy = labels, "Always"
-	request := maps.Clone(template.Spec.Containers[0].Resources.Limits) // the share is of what it asks for
+	// The autoscaler computes the utilization relative to the request, which is the limit here.
+	request := maps.Clone(template.Spec.Containers[0].Resources.Limits)
 	template.Spec.Containers[0].Resources.Requests = request
 	d.mu.Lock()
 	d.scaled = append(d.scaled, s)
 	d.mu.Unlock()
-	set := named{"metadata": named{"name": d.setOf(first.Name)}, "spec": named{
-		"replicas": 1, "selector": named{"matchLabels": labels},
-		"template": named{"metadata": template.Metadata, "spec": template.Spec},
+	set := object{"metadata": object{"name": d.setOf(first.Name)}, "spec": object{
+		"replicas": 1, "selector": object{"matchLabels": labels},
+		"template": object{"metadata": template.Metadata, "spec": template.Spec},
 	}}
-	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.theirs(replicaSets), set, nil); err != nil {
+	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.inGroup(replicaSets), set, nil); err != nil {
 		return err
 	}
 	known := map[string]bool{}
@@ -86,10 +88,10 @@ func (d *deployment) startOf(ctx context.Context, s *scaled) error {
 	return nil
 }
 
-// setOf returns what the cluster calls the replicas of a unit, and what scales them.
+// setOf returns the name of a unit's ReplicaSet and of its autoscaler.
 func (d *deployment) setOf(unit string) string { return d.trial + "-" + unit }
 
-// adoptOthers takes in the pods that the cluster adds, until the deployment ends.
+// adoptOthers adopts the pods that the cluster adds, until the deployment ends or no unit is left on standby.
 func (d *deployment) adoptOthers(s *scaled, known map[string]bool) {
 	for _, spec := range s.specs[1:] {
 		arrived, err := d.adopt(d.Watching, s, spec, known)
@@ -100,12 +102,12 @@ func (d *deployment) adoptOthers(s *scaled, known map[string]bool) {
 			d.Fail(fmt.Errorf("a replica of unit %s that Kubernetes has added: %w", s.specs[0].Name, err))
 			return
 		}
-		d.arrived <- arrived // it holds as many as there can be
+		d.arrived <- arrived // its capacity suffices
 	}
 }
 
-// adopt waits for a pod that is not known, makes it a unit, and returns when that can be used
-// at its address.
+// adopt waits for a new pod of a scaled unit and makes it the unit of spec. It returns when the unit can be
+// called at the address of its service.
 func (d *deployment) adopt(
 	ctx context.Context, s *scaled, spec lab.UnitSpec, known map[string]bool,
 ) (lab.Arrived, error) {
@@ -146,7 +148,7 @@ func (d *deployment) adopt(
 	}, nil
 }
 
-// Command implements lab.Deployment. Scaling begins with the load.
+// Command implements lab.Deployment. It makes the autoscalers with the start of the load.
 func (d *deployment) Command(command lab.Command) error {
 	if command.Command == lab.CommandStart {
 		for _, s := range d.scaled {
@@ -158,16 +160,18 @@ func (d *deployment) Command(command lab.Command) error {
 	return d.Supervisor.Command(command)
 }
 
+// autoscale makes the autoscaler of a unit.
 func (d *deployment) autoscale(unit lab.UnitSpec) error {
 	name := d.setOf(unit.Name)
-	autoscaler := named{"metadata": named{"name": name}, "spec": named{
-		"scaleTargetRef": named{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name},
+	utilization := int(math.Round(100 * unit.Autoscale.CPU)) // in percent of the limit
+	autoscaler := object{"metadata": object{"name": name}, "spec": object{
+		"scaleTargetRef": object{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name},
 		"minReplicas":    1, "maxReplicas": unit.Autoscale.Max,
-		"metrics": []named{{"type": "Resource", "resource": named{"name": "cpu",
-			"target": named{"type": "Utilization", "averageUtilization": int(math.Round(100 * unit.Autoscale.CPU))}}}},
-		"behavior": named{"scaleDown": named{"selectPolicy": "Disabled"}},
+		"metrics": []object{{"type": "Resource", "resource": object{"name": "cpu",
+			"target": object{"type": "Utilization", "averageUtilization": utilization}}}},
+		"behavior": object{"scaleDown": object{"selectPolicy": "Disabled"}},
 	}}
-	if err := d.cluster.API.Do(d.Watching, http.MethodPost, d.cluster.theirs(autoscalers), autoscaler,
+	if err := d.cluster.API.Do(d.Watching, http.MethodPost, d.cluster.inGroup(autoscalers), autoscaler,
 		nil); err != nil {
 		return fmt.Errorf("have Kubernetes scale unit %s: %w", unit.Name, err)
 	}
@@ -202,7 +206,7 @@ func (d *deployment) onStandby() (units []lab.Unit) {
 	return units
 }
 
-// endScaling removes what makes replicas, and those of which nobody has heard yet.
+// endScaling removes autoscalers and ReplicaSets, and all their pods, also those that were not adopted yet.
 func (d *deployment) endScaling() error {
 	if len(d.scaled) == 0 {
 		return nil
@@ -212,7 +216,7 @@ func (d *deployment) endScaling() error {
 	var problems []error
 	for _, s := range d.scaled {
 		for _, kind := range []string{autoscalers, replicaSets} {
-			path := d.cluster.theirs(kind) + "/" + d.setOf(s.specs[0].Name) + "?propagationPolicy=Background"
+			path := d.cluster.inGroup(kind) + "/" + d.setOf(s.specs[0].Name) + "?propagationPolicy=Background"
 			problems = append(problems, d.cluster.API.Delete(ctx, path))
 		}
 		for _, spec := range s.specs {

@@ -28,25 +28,25 @@ type deployment struct {
 	lead     string
 	dir      string
 	trial    string            // label of its pods
-	placed   map[string]string // nodes of the cluster by the names that units give them
-	memory   string            // path of the file that is the units' memory, or ""
+	placed   map[string]string // nodes of the cluster, by the names of nodes in the layout
+	memory   string            // path of the file with the units' shared memory; "": they share none
 	pods     *podCache
 	accounts *accounts
-	services []string        // of units that listen
-	led      []string        // addresses of services that this host reaches through the nodes of their units
+	services []string        // names of the services made so far
+	routed   []string        // addresses of services with a route of their own: see routeViaNode
 	forwards *fleet.Forwards // from this host to units of the user's cluster
-	way      *wayBack        // on which spans come from there to this host; nil: none
+	tunnel   *spanTunnel     // for spans from there to this host; nil: none are received
 	scaled   []*scaled       // units that the cluster replicates
 	arrived  chan lab.Arrived
-	found    []api.HostAlias         // the names of containers that their specs describe
-	shown    map[string]engine.Image // what the images of these say
+	aliases  []api.HostAlias         // the names of described containers, for all pods
+	configs  map[string]engine.Image // configurations of the images of described containers
 
 	mu    sync.Mutex
-	lives int // of all units together
+	lives int // pods named so far
 }
 
-// newsPatience is how long the kubelet may take to tell that a program has ended: it looks
-// once in a second.
+// newsPatience is the longest delay until the cluster reports that a program has ended. The kubelet checks
+// once a second.
 const newsPatience = 5 * time.Second
 
 func newDeployment(
@@ -57,7 +57,7 @@ func newDeployment(
 	made := &deployment{
 		deployer: d, cluster: cluster, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)),
-		pods:  newPodCache(), accounts: newAccounts(), shown: map[string]engine.Image{},
+		pods:  newPodCache(), accounts: newAccounts(), configs: map[string]engine.Image{},
 		arrived: make(chan lab.Arrived, arrivals),
 	}
 	platform := fleet.Platform[*pod]{
@@ -74,24 +74,21 @@ func newDeployment(
 	return made
 }
 
-// Labels of pods, by which their services find them and we those of a trial.
+// Labels.
 const (
-	labelTrial = "trial"
-	labelUnit  = "unit"
-	labelGroup = "group"                  // the unit of which the cluster has made the pod
-	labelNames = "names"                  // the unit whose names lead to the pod
+	labelTrial = "trial"                  // of all pods of a trial
+	labelUnit  = "unit"                   // selects the pods of a unit's service
+	labelGroup = "group"                  // of the pods that a ReplicaSet makes: the unit that they replicate
+	labelNames = "names"                  // selects the pods of a service for names: see nameDescribed
 	hostname   = "kubernetes.io/hostname" // of nodes
 )
 
+// Ports of a unit in its pod. Every pod has its own address, so all units may use the same ones.
 const (
-	// controlPort is the port at which a unit of ours waits for its conductor. A pod has an
-	// address, and so all ports, of its own.
-	controlPort = 8080
-	// starterPort is that of the starter of a unit that shall have faults on a cluster of the user's.
-	starterPort = 8079
-	// firstPort is the first that units listen on.
-	firstPort = 8081
-	// anyAddress is the address that a unit binds to: nobody knows that of its pod yet.
+	controlPort = 8080 // where the unit waits for its conductor
+	starterPort = 8079 // where its starter, if it has one, waits for the conductor
+	firstPort   = 8081 // of its endpoints
+	// anyAddress is the address that a unit binds to, since the address of its pod is not known in advance.
 	anyAddress = "0.0.0.0"
 )
 
@@ -103,7 +100,8 @@ func portOf(spec lab.UnitSpec, endpoint int) int {
 	return firstPort + endpoint
 }
 
-// connect gives every unit that listens a service, and so its address, and makes ready what its faults need.
+// connect makes a service, which is the address, of every unit that listens, and makes what links and faults
+// of the units need.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
 		if !spec.Listens {
@@ -117,7 +115,7 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		if err != nil {
 			return fmt.Errorf("give unit %s an address: %w", spec.Name, err)
 		}
-		if err := d.leadTo(ctx, spec, address); err != nil {
+		if err := d.routeViaNode(ctx, spec, address); err != nil {
 			return err
 		}
 		for i, name := range spec.Endpoints() {
@@ -130,13 +128,13 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		return err
 	}
 	private := d.cluster.private
-	if private == nil { // its nodes are not ours to change
+	if private == nil { // we cannot change the nodes of a cluster of the user's
 		return d.receiveSpans(ctx, specs)
 	}
 	return d.Furnish(ctx, specs, private.Hosts.Here(), d.host, private.Hosts.Show)
 }
 
-// makeService makes a service of the trial's pods that have a label, and returns its address.
+// makeService makes a service for the trial's pods with a label, and returns its IP address.
 func (d *deployment) makeService(
 	ctx context.Context, name, label, value string, ports []lab.ContainerPort,
 ) (address string, err error) {
@@ -152,7 +150,7 @@ func (d *deployment) makeService(
 	return made.Spec.ClusterIP, err
 }
 
-// reachDirectly has the peers of units that shall be called so call their pods themselves.
+// reachDirectly gives peers the pod addresses of units that shall be called without their service.
 func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 	for _, spec := range specs {
 		if spec.Reached != lab.ReachDirect {
@@ -169,13 +167,14 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 	}
 }
 
-// shared returns what the pods of the trial have in common.
+// shared returns the trial as all its pods see it, before links are applied (trialOf).
 func (d *deployment) shared() containers.Trial {
 	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.Endpoints,
 		Binds: true, VolumesInDir: d.cluster.private != nil, Apart: d.cluster.private == nil}
 }
 
-// watch hears of the trial's pods until it ends, and fails it when the cluster ends.
+// watch updates the cache of the trial's pods until the trial ends. It fails the trial if the cluster ends,
+// or does not answer for apiPatience.
 func (d *deployment) watch() {
 	defer context.AfterFunc(d.cluster.alive, func() {
 		d.Fail(fmt.Errorf("the cluster has ended: %w", context.Cause(d.cluster.alive)))
@@ -189,7 +188,7 @@ func (d *deployment) watch() {
 		}
 		if err == nil {
 			d.pods.reset(pods)
-			// the server ends it now and then
+			// The server ends every watch after a while.
 			err = d.cluster.API.Watch(d.Watching, d.cluster.namespace, "trial="+d.trial, version, d.pods.update)
 			answered = time.Now()
 		}
@@ -202,16 +201,17 @@ func (d *deployment) watch() {
 	}
 }
 
-// apiPatience bounds the silence of a cluster: a longer one fails the trial.
+// apiPatience limits how long a cluster may be silent before the trial fails.
 const apiPatience = 30 * time.Second
 
-// watchAgain is when pods are watched again after the server has ended it.
+// watchAgain is the pause before a failed request is repeated.
 const watchAgain = 100 * time.Millisecond
 
 // atOnce is the number of pods that are started, or removed, at the same time.
 const atOnce = 16
 
-// started has the cluster make its replicas of units, and peers call pods that shall be.
+// started implements fleet.Platform.Started: it starts units that the cluster replicates, and gives peers the
+// addresses of pods that they shall call directly.
 func (d *deployment) started(ctx context.Context, stage []lab.UnitSpec) error {
 	if err := d.startScaled(ctx, stage); err != nil {
 		return err
@@ -220,24 +220,25 @@ func (d *deployment) started(ctx context.Context, stage []lab.UnitSpec) error {
 	return nil
 }
 
-// clear removes the trial's pods and services. Where the cluster cannot do that any more
-// it is ended, and they with it.
+// clear removes the trial's pods and services. If a private cluster cannot do that any more, clear ends the
+// cluster, and the pods with it.
 func (d *deployment) clear() error {
 	defer d.forwards.Close()
-	problems := []error{d.lift(), d.endScaling(), fleet.ForAll(d.Watching, atOnce, d.Everything(),
+	problems := []error{d.restoreLinks(), d.endScaling(), fleet.ForAll(d.Watching, atOnce, d.Everything(),
 		func(ctx context.Context, p *pod) error { return p.remove(ctx) })}
 	ctx, cancel := context.WithTimeout(d.Watching, removePatience)
 	defer cancel()
 	for _, name := range d.services {
 		problems = append(problems, d.cluster.API.Delete(ctx, d.cluster.ours("services", name)))
 	}
-	err := errors.Join(append(problems, d.endWay(ctx))...)
+	err := errors.Join(append(problems, d.endTunnel(ctx))...)
 	if err == nil {
 		return nil
 	}
 	d.deployer.preparing.Lock()
 	defer d.deployer.preparing.Unlock()
-	if d.deployer.cluster != d.cluster || d.cluster.private == nil { // what is left goes with its namespace
+	// On a cluster of the user's, what is left is removed with the namespace.
+	if d.deployer.cluster != d.cluster || d.cluster.private == nil {
 		return err
 	}
 	if failed := d.deployer.discard(); failed != nil {

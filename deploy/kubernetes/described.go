@@ -18,14 +18,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Patterns of what Kubernetes takes: names of services, names that are found, users.
+// Patterns of values that Kubernetes accepts.
 var (
 	serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
-	foundName   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	hostName    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	userNumbers = regexp.MustCompile(`^[0-9]+(:[0-9]+)?$`)
 )
 
-// lacks returns what a pod cannot have of a container that its spec describes.
+// lacks returns the options of a described container that a pod cannot have.
 func lacks(spec lab.UnitSpec) []containers.Lack {
 	c := spec.Container
 	all := []containers.Lack{
@@ -33,33 +33,33 @@ func lacks(spec lab.UnitSpec) []containers.Lack {
 			"most 40, are one)"},
 		{Asked: c.User != "" && !userNumbers.MatchString(c.User),
 			What: "the user " + c.User + " (a number is one)"},
-		{Asked: c.Hostname != "" && !foundName.MatchString(c.Hostname), What: "the host name " + c.Hostname},
+		{Asked: c.Hostname != "" && !hostName.MatchString(c.Hostname), What: "the host name " + c.Hostname},
 		{Asked: c.Init, What: "init"},
 		{Asked: c.StopSignal != "", What: "stop_signal"},
 		{Asked: len(c.Sysctls) > 0, What: "sysctls"},
 		{Asked: len(c.Ulimits) > 0, What: "ulimits"},
 	}
 	for _, name := range c.Names {
-		all = append(all, containers.Lack{Asked: !foundName.MatchString(name), What: "the name " + name})
+		all = append(all, containers.Lack{Asked: !hostName.MatchString(name), What: "the name " + name})
 	}
 	return all
 }
 
-// nameDescribed gives containers that their specs describe an address for their names, which replicas share.
-// It leads to the ports at which others may call them, as far as these are known: nodes of a cluster of the
-// user's pull the images, and nothing is known of what these say.
+// nameDescribed makes a service for the names of every described container, which replicas share, and adds
+// the names to the aliases of all pods. The service has the ports that are known: on a cluster of the user's,
+// whose nodes pull the images, the ports that an image exposes are not.
 func (d *deployment) nameDescribed(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
 		if spec.Container == nil {
 			continue
 		}
 		var err error
-		if _, seen := d.shown[spec.Image]; !seen && d.cluster.private != nil {
-			if d.shown[spec.Image], err = images.Config(ctx, spec.Image); err != nil {
+		if _, seen := d.configs[spec.Image]; !seen && d.cluster.private != nil {
+			if d.configs[spec.Image], err = images.Config(ctx, spec.Image); err != nil {
 				return err
 			}
 		}
-		ports := portsOf(spec, d.shown[spec.Image])
+		ports := portsOf(spec, d.configs[spec.Image])
 		if spec.Group != "" || len(ports) == 0 {
 			continue
 		}
@@ -67,13 +67,13 @@ func (d *deployment) nameDescribed(ctx context.Context, specs []lab.UnitSpec) er
 		if err != nil {
 			return fmt.Errorf("give unit %s its names: %w", spec.Name, err)
 		}
-		d.found = append(d.found, api.HostAlias{IP: address, Hostnames: containers.Aliases(spec)})
+		d.aliases = append(d.aliases, api.HostAlias{IP: address, Hostnames: containers.Aliases(spec)})
 	}
 	return nil
 }
 
-// portsOf returns the ports at which a container may be called: those that are known, its own, and those of
-// its image.
+// portsOf returns the ports at which others may call a container: those of its description, that of the unit,
+// and those that its image exposes.
 func portsOf(spec lab.UnitSpec, image engine.Image) []lab.ContainerPort {
 	ports := slices.Clone(spec.Container.Ports)
 	add := func(port int) {
@@ -84,30 +84,31 @@ func portsOf(spec lab.UnitSpec, image engine.Image) []lab.ContainerPort {
 	add(spec.Port)
 	for _, name := range slices.Sorted(maps.Keys(image.ExposedPorts)) {
 		if text, isTCP := strings.CutSuffix(name, "/tcp"); isTCP {
-			port, _ := strconv.Atoi(text) // a number, as Docker has it
+			port, _ := strconv.Atoi(text) // Docker writes a number
 			add(port)
 		}
 	}
 	return ports
 }
 
-// probe returns a health check of the container, or that of its image where it has none itself; nil: neither
-// has one, or none is wanted.
-func (p *pod) probe(called *lab.HealthCheck) *api.Probe {
-	check := engine.HealthcheckOf(called)
+// probe returns the readiness probe of the container: its own health check, or else that of its image. nil:
+// there is none, or it is switched off.
+func (p *pod) probe(described *lab.HealthCheck) *api.Probe {
+	check := engine.HealthcheckOf(described)
 	if check == nil || len(check.Test) == 0 {
-		if check = p.deployment.shown[p.Spec.Image].Healthcheck; check == nil {
+		if check = p.deployment.configs[p.Spec.Image].Healthcheck; check == nil {
 			return nil
 		}
 	}
 	probe := api.Probe{PeriodSeconds: int(math.Ceil(check.Interval.Seconds())),
 		TimeoutSeconds: int(math.Ceil(check.Timeout.Seconds())), FailureThreshold: check.Retries}
 	switch {
-	case called != nil && called.Port != 0:
-		probe.PeriodSeconds, probe.TimeoutSeconds = int(math.Ceil(called.Interval)), int(math.Ceil(called.Timeout))
-		probe.FailureThreshold = called.Retries
-		call := &api.Call{Path: called.Path, Port: called.Port}
-		if called.Path == "" {
+	case described != nil && described.Port != 0:
+		probe.PeriodSeconds = int(math.Ceil(described.Interval))
+		probe.TimeoutSeconds = int(math.Ceil(described.Timeout))
+		probe.FailureThreshold = described.Retries
+		call := &api.Call{Path: described.Path, Port: described.Port}
+		if described.Path == "" {
 			probe.TCPSocket = call
 		} else {
 			probe.HTTPGet = call
@@ -122,8 +123,8 @@ func (p *pod) probe(called *lab.HealthCheck) *api.Probe {
 	return &probe
 }
 
-// awaitHealthy waits until the health check of the container says that it is healthy: then Kubernetes says
-// that its pod is ready, and a moment later all nodes lead callers to it.
+// awaitHealthy waits until the health check of the container succeeds, when Kubernetes declares the pod
+// ready, and then until all nodes route calls to it.
 func (p *pod) awaitHealthy(ctx context.Context) error {
 	if p.probe(p.Spec.Container.Health) == nil {
 		return fmt.Errorf("%v has no health check, and others wait until it is healthy: give it one (healthcheck)",

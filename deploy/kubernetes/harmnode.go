@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/deploy/fleet"
 )
 
-// nodes returns what is done to the nodes of a private cluster. It empties one as `kubectl drain` does: each
-// pod is one that nobody else would make again.
+// nodes declares the faults and updates of a private cluster's nodes. A node is drained as `kubectl drain`
+// does it, by evictions. No controller makes the evicted pods again, so the fleet does.
 func (d *deployment) nodes() fleet.Nodes[*pod] {
 	named := d.cluster.Named
 	return fleet.Nodes[*pod]{
@@ -36,7 +36,7 @@ func (d *deployment) nodes() fleet.Nodes[*pod] {
 	}
 }
 
-// nodeOf returns the node of a pod, which the autoscaler may have added just now.
+// nodeOf returns the name of a pod's node. The mutex guards it, as the autoscaler may be adding the pod.
 func (d *deployment) nodeOf(p *pod) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

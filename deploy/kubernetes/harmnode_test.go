@@ -11,9 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestNodesAreThereAfterAll: a node that was emptied, cut off or killed takes pods in the next trial, though
-// its fault was not healed. Nor does it matter that Kubernetes takes the pods from one that is lost
-// for minutes, which is done here at once.
+// TestNodesAreThereAfterAll checks that a node that was drained, cut off or killed takes pods in the next
+// trial, although its fault was not healed; and that a unit starts again on a node that is healed after
+// Kubernetes has deleted its pod, which it does to the pods of a node that is lost for minutes.
 func TestNodesAreThereAfterAll(t *testing.T) {
 	d, _ := newDeployer(t)
 	deploy := func(l lab.Layout) *deployment {
@@ -37,7 +37,7 @@ func TestNodesAreThereAfterAll(t *testing.T) {
 	if _, err := second.Harm(t.Context(), lab.Fault{Target: node, Kind: lab.FaultKill, Heal: 400}); err != nil {
 		t.Fatal(err)
 	}
-	// As its node controller does 300 s after it has noticed.
+	// The node controller does this 300 s after it has noticed the loss.
 	deploytest.Must(t, d.cluster.API.Do(t.Context(), http.MethodDelete,
 		d.cluster.ours("pods", second.Named("front").name), nil, nil))
 	deploytest.Must(t, second.Heal(t.Context(), lab.Fault{Target: node, Kind: lab.FaultKill}))

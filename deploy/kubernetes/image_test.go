@@ -8,9 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestImagesOfTheUsers has an image of this host's Docker come to all nodes and held to what
-// containers of somebody else's must do; one that Docker does not have, or that has no name, is
-// refused.
+// TestImagesOfTheUsers runs the suites of foreign containers with an image of this host's Docker, which all
+// nodes get; an image that Docker does not have, or that is named by a digest, is refused.
 func TestImagesOfTheUsers(t *testing.T) {
 	d, _ := newDeployer(t)
 	dockertest.Start(t)

@@ -1,18 +1,17 @@
-// Package kubernetes deploys units as pods of a Kubernetes cluster: a private one that
-// runs on this host (package private), brought up with the first trial and kept until
-// Close, or one that the user names (Users). What runs in them is the same program as in
-// processes: the unit program in an image that holds nothing else, or a program of this
-// host with its /usr read-only. Units that name a program of the conductor's, such as the
-// load generator, run as processes beside them.
+// Package kubernetes deploys units as pods of a Kubernetes cluster: a private one on this host (package
+// private), from the first trial to Close; or one that the user names (Users).
 //
-// On a cluster of the user's there is nothing of this host: images come from a registry,
-// volumes are the pods' own, the load generator is a pod, too, and the conductor reaches
-// units through the API server alone. What needs a node's own powers is refused there.
+// A pod runs the same program as a process would: the unit program, in an image that holds nothing else, or a
+// program of this host, whose /usr it mounts read-only. Programs of the conductor, such as the load
+// generator, run as processes of this host beside the pods of a private cluster.
 //
-// A unit that listens is reached at the address of its service, by its peers and by this
-// host, and keeps that address when its pod ends and another one takes its place; unless the
-// layout wants it to be reached at its pod's own. Its volume is a folder of its node,
-// which is one of this host.
+// The nodes of a user's cluster share nothing with this host. Images come from a registry, volumes belong to
+// the pods, the load generator is a pod, too, and the conductor reaches units only through the API server.
+// Layouts that need control over nodes are refused.
+//
+// Peers and this host reach a unit at the address of its service, which stays when another pod takes the
+// place of the unit's first one. A layout may ask for the address of the pod instead (lab.ReachDirect). On a
+// private cluster the volume of a unit is a folder of this host.
 //
 // Entry points: New, Deployer.Deploy; FromEnvironment for a cluster of the user's.
 package kubernetes
@@ -51,32 +50,33 @@ type Deployer struct {
 
 var _ lab.Deployer = (*Deployer)(nil)
 
-// site supplies the cluster: a private one (own), or one of the user's (home).
+// site supplies the cluster: a private one (privateSite), or one of the user's (userSite).
 type site interface {
 	can() lab.Capabilities
 	preflight(ctx context.Context, layout lab.Layout) error
+	// enter makes the cluster, or our namespace in it.
 	enter(ctx context.Context) (*cluster, error)
+	// leave removes what enter has made.
 	leave(c *cluster) error
 	// load loads an image onto the nodes: see containers.Images.
 	load(ctx context.Context, content string, isUsers bool) (image string, bytes int, err error)
-	// places returns the nodes of the cluster by the names that units give them.
+	// places returns the nodes of the cluster, by the names of nodes in the layout.
 	places(specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error)
-	// complete declares what is done there to pods and nodes.
+	// complete adds to the platform what the site can do to pods and nodes.
 	complete(d *deployment, p *fleet.Platform[*pod])
-	// newSitePod returns what the site does to a pod.
+	// newSitePod returns the site's part of a pod.
 	newSitePod(p *pod) sitePod
 }
 
-// New returns a deployer of pods that run the unit programs in a folder; see process.New.
-// What is no pod goes to processes. The private cluster has its files in a folder that is
-// made; label marks what it starts. Pods run on the cluster of users instead, unless that
-// is nil.
+// New returns a deployer of pods that run the unit programs in a folder (see process.New). processes deploys
+// the units that are no pods. label marks everything that the deployer makes. Pods run on the cluster of
+// users. If that is nil, they run on a private one, which makes folder for its files.
 func New(processes *process.Deployer, programs, folder, label string, users *Users) *Deployer {
 	d := &Deployer{processes: processes, programs: programs, label: label}
 	if users != nil {
-		d.site = &home{Users: users, deployer: d}
+		d.site = &userSite{Users: users, deployer: d}
 	} else {
-		d.site = &own{deployer: d, folder: folder}
+		d.site = &privateSite{deployer: d, folder: folder}
 	}
 	d.images = &containers.Images{Programs: programs, IsRemote: users != nil, Load: d.site.load,
 		Made: &d.made}
@@ -111,7 +111,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 
 // open makes what units need before they start.
 func (d *deployment) open(ctx context.Context, layout lab.Layout, placed []lab.UnitSpec) (err error) {
-	// with the servers, whom Preflight does not know
+	// With the servers among the units, which Preflight has not seen.
 	if d.placed, err = d.deployer.site.places(placed, layout.Links); err != nil {
 		return err
 	}
@@ -124,7 +124,8 @@ func (d *deployment) open(ctx context.Context, layout lab.Layout, placed []lab.U
 	return err
 }
 
-// prepared returns the cluster, whose nodes have the images of units. The first trial makes both for all.
+// prepared returns the cluster, and makes it and the images of units unless earlier trials have done so. It
+// replaces a cluster that has ended.
 func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster, error) {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()
@@ -145,19 +146,19 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster
 	return d.cluster, d.images.Bring(ctx, units)
 }
 
-// cluster is where pods run.
+// cluster is a cluster on which pods run.
 type cluster struct {
 	API       *api.Client
 	name      string           // in messages
-	namespace string           // of all we make in it
-	patience  time.Duration    // until the unit of a pod can be reached
-	leads     string           // node of the unit that leads a trial; "": any
-	pulls     bool             // its nodes log in to the registry
+	namespace string           // of all our objects
+	patience  time.Duration    // limits how long a pod may take until its unit can be reached
+	leadNode  string           // node of the trial's lead; "": any
+	logsIn    bool             // the nodes log in to the registry
 	private   *private.Cluster // nil: it is the user's
-	alive     context.Context  // ends with the cluster, as far as that is known
+	alive     context.Context  // of a private cluster: ends with it
 }
 
-// Named is nil where no node of a private cluster has the name.
+// Named returns the node of a private cluster with a name, or nil.
 func (c *cluster) Named(name string) *private.Node {
 	if c.private == nil {
 		return nil
@@ -165,24 +166,24 @@ func (c *cluster) Named(name string) *private.Node {
 	return c.private.Named(name)
 }
 
-// ours returns the path of things of a kind in our namespace, or of one of them.
+// ours returns the path of objects of a kind of the core API in our namespace, or of one of them.
 func (c *cluster) ours(kind string, name ...string) string {
 	return strings.Join(append([]string{"/api/v1/namespaces/" + c.namespace, kind}, name...), "/")
 }
 
-// Kinds of things that a part of the API has: group, version, kind.
+// Kinds of other API groups: group, version, kind.
 const (
 	replicaSets = "apps/v1/replicasets"
 	autoscalers = "autoscaling/v2/horizontalpodautoscalers"
 )
 
-// theirs returns the path of things of such a kind in our namespace.
-func (c *cluster) theirs(kind string) string {
-	part, name := path.Split(kind)
-	return "/apis/" + part + "namespaces/" + c.namespace + "/" + name
+// inGroup returns the path of objects of such a kind in our namespace.
+func (c *cluster) inGroup(kind string) string {
+	group, name := path.Split(kind)
+	return "/apis/" + group + "namespaces/" + c.namespace + "/" + name
 }
 
-// labelKey marks our namespace; its value is the label of the conductor.
+// labelKey is the label of our namespaces. Its value is the label of their conductor.
 const labelKey = "cleave.run"
 
 func (c *cluster) makeNamespace(ctx context.Context, label string) error {
@@ -191,7 +192,7 @@ func (c *cluster) makeNamespace(ctx context.Context, label string) error {
 	return c.API.Do(ctx, http.MethodPost, "/api/v1/namespaces", own, nil)
 }
 
-// discard ends the cluster. The next trial has another one.
+// discard leaves the cluster. The next trial makes another one.
 func (d *Deployer) discard() error {
 	cluster := d.cluster
 	d.cluster = nil
@@ -199,7 +200,7 @@ func (d *Deployer) discard() error {
 	return d.site.leave(cluster)
 }
 
-// Close ends the cluster with all that is in it.
+// Close removes what was made for all trials: a private cluster, or our namespace.
 func (d *Deployer) Close() error {
 	d.preparing.Lock()
 	defer d.preparing.Unlock()

@@ -15,7 +15,8 @@ import (
 // TestMain lets the test program be the janitor of units that are processes.
 func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, nil) }
 
-// newDeployer returns one whose units are those of the suite, and which is closed with the test.
+// newDeployer returns a deployer to a private cluster whose units run the program of the suite. It is closed
+// with the test, which fails if that leaves a process.
 func newDeployer(t *testing.T) (d *Deployer, label string) {
 	t.Helper()
 	testset.NeedClusters(t)
@@ -27,7 +28,7 @@ func newDeployer(t *testing.T) (d *Deployer, label string) {
 		filepath.Join(t.TempDir(), "cluster"), label, nil)
 	t.Cleanup(func() {
 		deploytest.NoError(t, d.Close())
-		if left := deploytest.Processes(label); len(left) > 1 { // this one carries it not
+		if left := deploytest.Processes(label); len(left) > 0 {
 			t.Errorf("after Close there are %q", left)
 		}
 	})
@@ -39,7 +40,8 @@ func TestSuite(t *testing.T) {
 	deploytest.Suite(t, d, func() []string { return inCluster(t, d) })
 }
 
-// inCluster returns the pods and services that there are, and the nodes whose links are slowed.
+// inCluster returns the pods and services of trials that there are, and the nodes whose links are still
+// slowed.
 func inCluster(t *testing.T, d *Deployer) []string {
 	t.Helper()
 	left := inNamespace(t, d, "pods", "services")
@@ -54,7 +56,7 @@ func inCluster(t *testing.T, d *Deployer) []string {
 	return left
 }
 
-// inNamespace returns all of some kinds in the namespace of a deployer.
+// inNamespace returns all objects of some kinds in the namespace of a deployer.
 func inNamespace(t *testing.T, d *Deployer, kinds ...string) (left []string) {
 	t.Helper()
 	if d.cluster == nil {

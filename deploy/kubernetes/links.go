@@ -9,10 +9,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// host returns the host of the node which a node of the layout is.
+// host returns the simulated host that runs a node of the layout.
 func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.placed[name]).Host }
 
-// trialOf returns the trial as a unit sees it.
+// trialOf returns the trial as a unit sees it: calls over links that the layout delays go through a relay.
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	seen := d.shared()
 	seen.Endpoints = d.Wanted.SeenBy(spec, d.Endpoints,
@@ -20,23 +20,24 @@ func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	return seen
 }
 
-// leadTo has this host reach the service of a unit through the unit's own node, where links are
-// changed: all others it reaches through the first node, whose link would be before that of theirs.
-func (d *deployment) leadTo(ctx context.Context, spec lab.UnitSpec, address string) error {
+// routeViaNode routes a service's address through the node of its unit, if the layout changes links. This
+// host reaches services through the first node otherwise, and the changed link of that node would slow all of
+// them.
+func (d *deployment) routeViaNode(ctx context.Context, spec lab.UnitSpec, address string) error {
 	if !d.Wanted.Any() {
 		return nil
 	}
 	if err := d.cluster.private.Hosts.RouteTo(ctx, address, d.cluster.Named(d.wanted(spec)).Host); err != nil {
 		return err
 	}
-	d.led = append(d.led, address)
+	d.routed = append(d.routed, address)
 	return nil
 }
 
-// lift leaves the links as they were.
-func (d *deployment) lift() error {
+// restoreLinks restores the links of the nodes, and the routes to services.
+func (d *deployment) restoreLinks() error {
 	err := d.Wanted.Lift(d.Watching)
-	for _, address := range d.led {
+	for _, address := range d.routed {
 		err = errors.Join(err, d.cluster.private.Hosts.RouteTo(d.Watching, address, nil))
 	}
 	return err

@@ -10,8 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestServicesAreReachedThroughTheirOwnNodes where links are changed, so that the rate of the first
-// node, through which all others are reached, is not before them; and as ever after that.
+// TestServicesAreReachedThroughTheirOwnNodes checks that this host reaches a service through the node of its
+// unit if the layout changes links, as the changed link of the first node would slow it otherwise. After the
+// trial it reaches services through the first node again.
 func TestServicesAreReachedThroughTheirOwnNodes(t *testing.T) {
 	d, _ := newDeployer(t)
 	l := deploytest.Front()
@@ -25,9 +26,9 @@ func TestServicesAreReachedThroughTheirOwnNodes(t *testing.T) {
 		route, err := exec.CommandContext(t.Context(), "ip", "route", "get", service).CombinedOutput()
 		if via := d.cluster.Named(through).Address; err != nil ||
 			!strings.Contains(string(route), " via "+via+" ") {
-			t.Errorf("the way to front is %s, %v: want %s, which is %s", route, err, via, through)
+			t.Errorf("the route to front is %s, %v: want %s, which is %s", route, err, via, through)
 		}
-		if err := made.Stop(); err != nil { // which changes it
+		if err := made.Stop(); err != nil { // restores the route; the second call does nothing
 			t.Fatal(err)
 		}
 	}

@@ -21,42 +21,43 @@ import (
 )
 
 const (
-	// upPatience is how long a pod may take until its unit can be reached.
+	// upPatience limits how long a pod of a private cluster may take until its unit can be reached.
 	upPatience = 90 * time.Second
-	// logPatience is how long the end of the log of a program may take that did not come up.
+	// logPatience limits the wait for the rest of the log of a unit that could not be reached.
 	logPatience = 5 * time.Second
-	// stopGrace is how long a foreign program has between SIGTERM and SIGKILL.
+	// stopGrace is the time that a foreign program has between SIGTERM and SIGKILL.
 	stopGrace = 10 * time.Second
-	// removePatience bounds the end of a pod: stopGrace, and what the kubelet takes.
+	// removePatience limits the end of a pod: stopGrace, and the delay of the kubelet.
 	removePatience = stopGrace + 20*time.Second
 )
 
-// pod is one life of a unit.
+// pod is one life of a unit. On a cluster of the user's, further lives of a unit share the Kubernetes pod.
 type pod struct {
 	*fleet.Unit
 	sitePod
 	deployment *deployment
-	name       string // by which the cluster knows it; "" until it is made
-	address    string // its own
-	nodeName   string
-	node       *private.Node // of that name; nil: it is the user's
-	container  private.Container
-	followed   chan struct{}
-	paused     bool // it was, once
-	scaled     bool // the cluster has made it
+	name       string            // in the cluster; "" until the pod is made
+	address    string            // IP address of the pod
+	nodeName   string            // name of its node
+	node       *private.Node     // its node; nil on a cluster of the user's
+	container  private.Container // on that node
+	followed   chan struct{}     // closed at the end of the log
+	paused     bool              // it was paused, and may still be
+	scaled     bool              // the cluster has made it as a replica
 	removed    bool
-	token      string          // of its unit
-	lives      context.Context // until a starter ends it, or the deployment
+	token      string          // proves to the unit who its conductor is
+	lives      context.Context // ends when a fault ends this life, and with the deployment
 }
 
-// sitePod implements what differs between the pods of a private cluster (ownPod) and one of the user's
-// (homePod): how a pod is made, reached and removed, and has faults.
+// sitePod implements what differs between the pods of a private cluster (privatePod) and one of the user's
+// (userPod): how a pod is made, reached and removed, and has faults.
 type sitePod interface {
-	// begin begins a life that is not the first in its pod; false: the pod is to be made.
+	// begin starts a further life in an existing pod and returns true. It returns false if the pod has to be
+	// made.
 	begin(ctx context.Context) (bool, error)
-	// adapt takes from the container what its node cannot give it.
+	// adapt removes from the container what its node cannot give it.
 	adapt(is *containers.Container)
-	// finish completes what the pod is made of, and makes what it needs.
+	// finish completes the description of the pod, and makes the objects that the pod needs.
 	finish(ctx context.Context, made *api.Pod) error
 	// dial connects to the pod's unit, as its conductor.
 	dial(ctx context.Context) (net.Conn, error)
@@ -92,7 +93,8 @@ func (p *pod) Start(ctx context.Context) error {
 	return p.connect(ctx)
 }
 
-// connect connects to the unit of a pod that runs.
+// connect connects to the unit of a running pod. Foreign units and commands that prepare have no control
+// connection: it only watches for their end.
 func (p *pod) connect(ctx context.Context) error {
 	if p.Spec.Foreign || p.Prepares {
 		go p.await()
@@ -100,7 +102,7 @@ func (p *pod) connect(ctx context.Context) error {
 	}
 	connection, err := p.dial(ctx)
 	if err != nil {
-		// Kubernetes may tell that a program has ended before it brings what the program wrote last.
+		// Kubernetes may report the end of a program before it delivers the end of the log.
 		select {
 		case <-p.followed:
 		case <-time.After(logPatience):
@@ -111,7 +113,7 @@ func (p *pod) connect(ctx context.Context) error {
 	return nil
 }
 
-// run makes the pod, waits until its program runs, or has run, and finds its process.
+// run makes the pod, waits until its program runs, or has run, and then calls find.
 func (p *pod) run(ctx context.Context) error {
 	d := p.deployment
 	made, err := p.description()
@@ -136,7 +138,7 @@ func (p *pod) run(ctx context.Context) error {
 	return p.find(state)
 }
 
-// advised adds what to do to what the cluster says of a pod.
+// advised adds advice to the error with which the cluster refuses a pod.
 func (c *cluster) advised(err error) error {
 	if api.Forbidden(err) {
 		return fmt.Errorf("%w: it is a quota, or a rule, of %s: have its administrator widen it for namespaces %s*",
@@ -145,19 +147,19 @@ func (c *cluster) advised(err error) error {
 	return err
 }
 
-// find notes which process of which node a pod is that runs, or has run, with its address, and follows its
-// log.
+// find records the address, node, container and process of a pod that runs, or has run. It follows the pod's
+// log and binds the pod to its processors.
 func (p *pod) find(state api.Pod) error {
 	d := p.deployment
 	status := state.Status.ContainerStatuses[0]
-	d.mu.Lock() // who follows accounts looks at any time
+	d.mu.Lock() // account reads these fields at any time
 	p.address = state.Status.PodIP
 	p.node, p.nodeName = d.cluster.Named(state.Spec.NodeName), state.Spec.NodeName
 	p.container = private.Container{Pod: state.Metadata.UID, Class: state.Status.QOSClass,
 		ID: status.ContainerID}
 	d.mu.Unlock()
 	if status.State.Terminated == nil && p.node != nil {
-		p.SetHostPID(p.node.PID(p.container)) // 0 where it has ended just now
+		p.SetHostPID(p.node.PID(p.container)) // 0 if it has just ended
 	}
 	if err := d.follow(p.name, p.Log, p.followed); err != nil {
 		return err
@@ -165,7 +167,7 @@ func (p *pod) find(state api.Pod) error {
 	return p.bind()
 }
 
-// follow copies the log of a pod until its program ends, or the cluster, and then closes over.
+// follow copies the log of a pod until its program or the cluster ends, and then closes over.
 func (d *deployment) follow(pod string, into io.Writer, over chan struct{}) error {
 	log, err := d.cluster.API.Stream(d.Watching, d.cluster.ours("pods", pod, "log?follow=true"))
 	if err != nil {
@@ -179,8 +181,7 @@ func (d *deployment) follow(pod string, into io.Writer, over chan struct{}) erro
 	return nil
 }
 
-// started reports whether the program of a pod runs, or has run. It fails where it never
-// will.
+// started reports whether the program of a pod runs, or has run. It returns an error if it never will.
 func started(pod api.Pod, gone bool) (bool, error) {
 	if gone {
 		return false, errors.New("somebody has removed its pod")
@@ -193,16 +194,16 @@ func started(pod api.Pod, gone bool) (bool, error) {
 	if pod.Status.Phase == "Failed" && len(pod.Status.ContainerStatuses) == 0 {
 		return false, fmt.Errorf("its node refuses it: %s", pod.Status.Message)
 	}
-	if err := prepared(pod); err != nil {
+	if err := setupFailure(pod); err != nil {
 		return false, err
 	}
 	if len(pod.Status.ContainerStatuses) == 0 {
 		return false, nil
 	}
 	state := pod.Status.ContainerStatuses[0].State
-	inVain := []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
+	hopeless := []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
 		"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
-	if state.Waiting != nil && slices.Contains(inVain, state.Waiting.Reason) {
+	if state.Waiting != nil && slices.Contains(hopeless, state.Waiting.Reason) {
 		err := fmt.Errorf("%s: %s", state.Waiting.Reason, state.Waiting.Message)
 		if strings.Contains(state.Waiting.Reason, "Pull") {
 			err = fmt.Errorf("%w: look whether the nodes reach the registry, and may read there", err)
@@ -212,8 +213,8 @@ func started(pod api.Pod, gone bool) (bool, error) {
 	return (state.Running != nil && pod.Status.PodIP != "") || state.Terminated != nil, nil
 }
 
-// description returns what the pod is made of. Nothing secret is in it: it can be read by
-// whoever may ask the cluster.
+// description returns the pod as the cluster shall make it, without a name. It holds no secrets, since
+// everybody who may use the cluster can read it.
 func (p *pod) description() (made api.Pod, err error) {
 	d, spec := p.deployment, p.Spec
 	control := net.JoinHostPort(anyAddress, strconv.Itoa(controlPort))
@@ -228,7 +229,7 @@ func (p *pod) description() (made api.Pod, err error) {
 	p.adapt(&is)
 	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name,
 		labelNames: cmp.Or(spec.Group, spec.Name)}
-	made.Spec = api.PodSpec{RestartPolicy: "Never", Hostname: is.Hostname, HostAliases: slices.Clone(d.found),
+	made.Spec = api.PodSpec{RestartPolicy: "Never", Hostname: is.Hostname, HostAliases: slices.Clone(d.aliases),
 		TopologySpreadConstraints: []api.Spread{d.spread()}}
 	for _, entry := range is.Hosts {
 		name, address, _ := strings.Cut(entry, ":")
@@ -244,7 +245,7 @@ func (p *pod) description() (made api.Pod, err error) {
 // unitContainer is the name of the container of a pod that is its unit.
 const unitContainer = "unit"
 
-// program returns what the program of the pod is made of, without its mounts.
+// program returns the container of the pod, without its mounts.
 func (p *pod) program(is containers.Container) api.Container {
 	d := p.deployment
 	command, args := is.Run()
@@ -253,7 +254,7 @@ func (p *pod) program(is containers.Container) api.Container {
 		Resources: resources(p.Spec.Limits), WorkingDir: is.Dir, TTY: is.Terminal,
 		Command: literals(command), Args: literals(args), ReadinessProbe: p.probe(is.Health),
 		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: is.ReadOnly,
-			// all options that Preflight lets through forbid it
+			// The only option that Preflight admits is no-new-privileges.
 			AllowPrivilegeEscalation: len(is.SecurityOpt) == 0,
 			Capabilities:             api.Capabilities{Add: is.CapAdd, Drop: is.CapDrop}},
 	}
@@ -262,7 +263,7 @@ func (p *pod) program(is containers.Container) api.Container {
 		runs.Env = append(runs.Env, api.Variable{Name: name, Value: value})
 	}
 	if user, group, _ := strings.Cut(is.User, ":"); user != "" {
-		uid, _ := strconv.Atoi(user) // Preflight has seen that they are numbers
+		uid, _ := strconv.Atoi(user) // Preflight has checked that they are numbers
 		runs.SecurityContext.RunAsUser = &uid
 		if gid, err := strconv.Atoi(group); err == nil {
 			runs.SecurityContext.RunAsGroup = &gid
@@ -271,13 +272,13 @@ func (p *pod) program(is containers.Container) api.Container {
 	return runs
 }
 
-// mount gives the container of a pod what it has mounted.
+// mount adds mounts to the container of a pod, with their volumes.
 func mount(pod *api.PodSpec, mounts []lab.ContainerMount) error {
 	runs := &pod.Containers[0]
 	for i, m := range mounts {
 		volume := api.Volume{Name: "mount-" + strconv.Itoa(i)}
 		switch {
-		case m.Kind == lab.MountVolume && m.Source == "": // the pod's own
+		case m.Kind == lab.MountVolume && m.Source == "": // a volume that ends with the pod
 			volume.EmptyDir = &api.EmptyDir{}
 		case m.Kind != lab.MountMemory:
 			volume.HostPath = &api.HostPath{Path: m.Source}
@@ -298,24 +299,24 @@ func mount(pod *api.PodSpec, mounts []lab.ContainerMount) error {
 	return nil
 }
 
-// spread returns the rule by which the scheduler gives all nodes as many pods of the trial. Pods ask for no
-// processor time or memory, so that it would choose at random among nodes.
+// spread returns a rule for the scheduler to give all nodes the same number of the trial's pods. Without it
+// the scheduler would choose nodes at random, since pods request no processor time or memory.
 func (d *deployment) spread() api.Spread {
 	rule := api.Spread{MaxSkew: 1, TopologyKey: hostname, WhenUnsatisfiable: "ScheduleAnyway"}
 	rule.LabelSelector.MatchLabels = map[string]string{labelTrial: d.trial}
 	return rule
 }
 
-// wanted returns the node of the cluster where a unit has to be; "": anywhere.
+// wanted returns the node of the cluster on which a unit has to run; "": any.
 func (d *deployment) wanted(spec lab.UnitSpec) string {
 	if node := d.placed[spec.Node]; node != "" || spec.Name != d.lead {
 		return node
 	}
-	return d.cluster.leads
+	return d.cluster.leadNode
 }
 
-// resources limit a program. It asks for none of its limit: what units get, the trial
-// shall show, not the scheduler's arithmetic.
+// resources returns the limits of a container. It requests nothing, so that reservations of the scheduler
+// have no influence on what units get.
 func resources(limits lab.Limits) api.Resources {
 	r := api.Resources{Requests: map[string]string{"cpu": "0", "memory": "0"}, Limits: map[string]string{}}
 	if limits.CPU > 0 {
@@ -327,24 +328,24 @@ func resources(limits lab.Limits) api.Resources {
 	return r
 }
 
-// await waits for the end of the program and judges it.
+// await waits until the program ends and reports how to the supervisor.
 func (p *pod) await() {
 	defer close(p.Ended)
 	d := p.deployment
-	// Nodes of ours are lost by faults, in which what runs there goes on.
+	// Only faults cut off nodes of a private cluster. Their pods go on running.
 	isLost := func(pod api.Pod) bool { return d.deployer.images.IsRemote && lost(pod) }
 	state, err := d.pods.await(p.lives, p.name, func(pod api.Pod, gone bool) (bool, error) {
 		return gone || isLost(pod) || ended(pod) != nil, nil
 	})
-	if err != nil { // it has ended by a fault, or with the deployment
+	if err != nil { // a fault or the deployment has ended this life
 		return
 	}
-	away := isLost(state)
-	if !away { // else its log does not end
+	nodeLost := isLost(state)
+	if !nodeLost { // the log of a lost node does not end
 		<-p.followed
 	}
 	switch how := ended(state); {
-	case away:
+	case nodeLost:
 		err = fmt.Errorf("its node %s does not answer to Kubernetes any more", state.Spec.NodeName)
 	case how == nil:
 		err = errors.New("somebody has removed its pod")
@@ -355,8 +356,8 @@ func (p *pod) await() {
 	d.JudgeEnd(p.Unit, err)
 }
 
-// ended returns how the program of a pod has ended, even where the cluster has begun it anew; nil:
-// it has not.
+// ended returns how the program of a pod has ended, also if the cluster has started it again; nil if it has
+// not ended.
 func ended(pod api.Pod) *api.Terminated {
 	if len(pod.Status.ContainerStatuses) == 0 {
 		return nil
@@ -365,7 +366,7 @@ func ended(pod api.Pod) *api.Terminated {
 	return cmp.Or(status.State.Terminated, status.LastState.Terminated)
 }
 
-// End implements fleet.Instance. It returns when the cluster has the pod no more.
+// End implements fleet.Instance. It returns when the pod is gone from the cluster.
 func (p *pod) End(ctx context.Context) error {
 	if err := p.delete(ctx, stopGrace); err != nil {
 		return err
@@ -373,15 +374,15 @@ func (p *pod) End(ctx context.Context) error {
 	return p.awaitGone(ctx)
 }
 
-// awaitGone waits until the cluster has the pod no more.
+// awaitGone waits until the pod is gone from the cluster.
 func (p *pod) awaitGone(ctx context.Context) error {
 	_, err := p.deployment.pods.await(ctx, p.name,
 		func(_ api.Pod, gone bool) (bool, error) { return gone, nil })
 	return err
 }
 
-// evict has the cluster end the pod and take it from its node. It could refuse that, were
-// there a budget of disruptions, which is why an administrator asks for this and does not delete.
+// evict lets the cluster evict the pod from its node, as an administrator would. Unlike a deletion, the
+// cluster may refuse an eviction that violates a disruption budget.
 func (p *pod) evict(ctx context.Context) error {
 	eviction := map[string]any{"apiVersion": "policy/v1", "kind": "Eviction",
 		"metadata":      map[string]string{"name": p.name},
@@ -413,7 +414,7 @@ func (p *pod) remove(ctx context.Context) error {
 	return err
 }
 
-// literals returns texts in which Kubernetes finds no variable to replace.
+// literals escapes texts so that Kubernetes replaces no variables in them.
 func literals(texts []string) []string {
 	all := make([]string, len(texts))
 	for i, text := range texts {

@@ -13,11 +13,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestTheLogComesAfterTheEnd of a program: the error holds what it wrote last all the same.
+// TestTheLogComesAfterTheEnd checks that the error about a program that ended holds the last lines of its
+// log, also if Kubernetes reports the end before it delivers the log.
 func TestTheLogComesAfterTheEnd(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	d := &deployment{pods: newPodCache(), deployer: &Deployer{site: &home{}},
+	d := &deployment{pods: newPodCache(), deployer: &Deployer{site: &userSite{}},
 		cluster: &cluster{API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
 	p := d.newPod(lab.UnitSpec{Name: "views"})

@@ -8,11 +8,11 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 )
 
-// podCache holds the last known state of the trial's pods.
+// podCache holds the last known state of the trial's pods, by name.
 type podCache struct {
 	mu      sync.Mutex
 	pods    map[string]api.Pod
-	gone    map[string]bool
+	gone    map[string]bool      // pods that were deleted; they stay in pods
 	first   map[string]time.Time // when the server first reported a pod
 	changed chan struct{}        // closed with the next change
 }
@@ -65,7 +65,7 @@ func (c *podCache) wake() {
 	c.changed = make(chan struct{})
 }
 
-// awaitNew waits for a pod of a group that is not known yet and whose program runs.
+// awaitNew waits for a pod of a group whose program runs, other than the known ones.
 func (c *podCache) awaitNew(ctx context.Context, group string, known map[string]bool) (api.Pod, error) {
 	for {
 		c.mu.Lock()
@@ -90,7 +90,7 @@ func (c *podCache) awaitNew(ctx context.Context, group string, known map[string]
 	}
 }
 
-// await waits until the state of a pod is enough. It returns the error of enough.
+// await waits until enough returns true or an error for the state of a pod. It returns that state and error.
 func (c *podCache) await(
 	ctx context.Context, name string, enough func(pod api.Pod, gone bool) (bool, error),
 ) (api.Pod, error) {

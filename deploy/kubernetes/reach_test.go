@@ -12,7 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestPodsAreCalledThemselves where the layout says so: the caller is told no service's address.
+// TestPodsAreCalledThemselves checks that callers get the address of a unit's pod if the layout says so, and
+// that of its service otherwise.
 func TestPodsAreCalledThemselves(t *testing.T) {
 	d, _ := newDeployer(t)
 	for at, direct := range map[lab.Reach]bool{lab.ReachUsual: false, lab.ReachDirect: true} {
@@ -33,8 +34,8 @@ func TestPodsAreCalledThemselves(t *testing.T) {
 	}
 }
 
-// TestAPreflightEndsWithItsContext, whether this host's Docker, whose images it looks for, or the user's
-// cluster answers or not.
+// TestAPreflightEndsWithItsContext checks that Preflight ends with its context while this host's Docker,
+// which is asked for images, or the user's cluster does not answer.
 func TestAPreflightEndsWithItsContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "tcp://"+deploytest.Silent(t))
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", t.TempDir(), "", nil))

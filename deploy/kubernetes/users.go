@@ -18,28 +18,29 @@ import (
 	"github.com/cleave-lab/cleave/deploy/registry"
 )
 
-// The variables that name a cluster of the user's.
+// Environment variables that name a cluster of the user's.
 const (
-	// ContextVariable is a context of the kubeconfig; set and empty: the current one.
+	// ContextVariable names a context of the kubeconfig; set and empty: the current one.
 	ContextVariable = "CLEAVE_USE_KUBERNETES"
-	// ConfigVariable has the kubeconfig files, as kubectl reads it.
+	// ConfigVariable lists the kubeconfig files, as for kubectl.
 	ConfigVariable = "KUBECONFIG"
 )
 
-// Users is a cluster of the user's. Nothing is asked of it before Preflight. All that is
-// made there lies in one namespace, which goes with the last trial.
+// Users is a cluster of the user's. It is first contacted by Preflight. Cleave's objects there are in one
+// namespace, which is removed after the last trial.
 type Users struct {
 	API     *api.Client
 	Context string // of the kubeconfig
-	Starter string // path of the program of that name, which units have that shall have faults
+	Starter string // path of the starter program (unit/starter), the first process of units with faults
 
 	images *registry.Repository // nil: none is named
-	looked sync.Once
-	nodes  []api.Node // seen then
-	wrong  error      // found then
+
+	inspecting sync.Once  // guards the fields below, which Preflight sets
+	nodes      []api.Node // none: we may not list them
+	unusable   error      // why the cluster cannot be used
 }
 
-// FromEnvironment returns the cluster that variables name; nil: none.
+// FromEnvironment returns the cluster that the environment variables name, or nil if they name none.
 func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 	chosen, set := lookup(ContextVariable)
 	if !set {
@@ -67,10 +68,10 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 	return u, nil
 }
 
-// lookPatience is how long a cluster may take to say what we may do there.
-const lookPatience = 20 * time.Second
+// inspectPatience limits how long a cluster may take to answer what we may do there.
+const inspectPatience = 20 * time.Second
 
-// asUserCluster describes the cluster, as far as it is known.
+// asUserCluster describes the cluster for the checks of layouts. Before inspect it lists no nodes.
 func (u *Users) asUserCluster() containers.UserCluster {
 	e := containers.UserCluster{Name: u.Context, Units: "pods", Ours: "cluster",
 		Cores: "Kubernetes chooses them itself", NoNode: "none of that name",
@@ -83,18 +84,26 @@ func (u *Users) asUserCluster() containers.UserCluster {
 	return e
 }
 
-// right is something that we have to be allowed.
+// right is a right that we need on the cluster.
 type right struct{ verb, resource, subresource string }
 
-// look asks the cluster who we are to it. Without the right to list nodes there is no list.
-func (u *Users) look(ctx context.Context) (nodes []api.Node, err error) {
-	var denied []string
-	for _, r := range []right{
+// rights returns all rights that we need.
+func rights() []right {
+	return []right{
 		{"create", "namespaces", ""}, {"get", "namespaces", ""}, {"delete", "namespaces", ""},
-		{"create", "pods", ""}, {"list", "pods", ""}, {"watch", "pods", ""}, {"delete", "pods", ""},
+		{"create", "pods", ""}, {"get", "pods", ""}, {"list", "pods", ""}, {"watch", "pods", ""},
+		{"delete", "pods", ""},
 		{"get", "pods", "log"}, {"get", "pods", "portforward"}, {"create", "pods", "portforward"},
-		{"create", "services", ""}, {"delete", "services", ""}, {"create", "secrets", ""},
-	} {
+		{"create", "services", ""}, {"delete", "services", ""},
+		{"create", "secrets", ""}, {"delete", "secrets", ""},
+	}
+}
+
+// inspect returns the nodes of the cluster, or none if we may not list them. It fails if the cluster does not
+// answer, or we lack one of the rights.
+func (u *Users) inspect(ctx context.Context) (nodes []api.Node, err error) {
+	var denied []string
+	for _, r := range rights() {
 		attributes := map[string]string{"verb": r.verb, "resource": r.resource, "subresource": r.subresource}
 		if r.resource != "namespaces" {
 			attributes["namespace"] = namespacePrefix + "any"
@@ -146,9 +155,9 @@ func (u *Users) remove(ctx context.Context, namespace string) error {
 	})
 }
 
-// Clean removes the namespaces of conductors that are gone, and names them. What is of one
-// of which that cannot be told from here is unclear, and stays. Only those of the conductor
-// with a label are looked at, unless that is empty.
+// Clean removes the namespaces of dead conductors and returns a description of each. It keeps the namespaces
+// of conductors of which this host cannot tell whether they are dead, and returns them as unclear. With a
+// label it looks only at the namespace of that conductor.
 func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []string, err error) {
 	selector := labelKey
 	if label != "" {
@@ -172,11 +181,10 @@ func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []str
 		func(ctx context.Context, label string) error { return u.remove(ctx, namespacePrefix+label) })
 }
 
-// ProofPlace is where who controls a cluster puts the token of its entry in the list of
-// those who agree to load.
+// ProofPlace says, for messages, where the owner of a cluster puts the token that proves consent to load.
 const ProofPlace = "the key token of the config map cleave-load in the namespace kube-public"
 
-// Proof returns what stands there.
+// Proof returns the token at ProofPlace.
 func (u *Users) Proof(ctx context.Context) ([]byte, error) {
 	var found struct{ Data map[string]string }
 	err := u.API.Do(ctx, http.MethodGet, "/api/v1/namespaces/kube-public/configmaps/cleave-load", nil, &found)

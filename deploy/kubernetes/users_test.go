@@ -1,6 +1,11 @@
 package kubernetes
 
 import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -14,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// deployerOf returns one of the cluster, whose units are those of a program.
+// deployerOf returns a deployer to the cluster of the user's whose units run a program.
 func deployerOf(t *testing.T, f *userstest.Cluster, program string) *Deployer {
 	t.Helper()
 	users, err := FromEnvironment(func(name string) (string, bool) {
@@ -26,12 +31,32 @@ func deployerOf(t *testing.T, f *userstest.Cluster, program string) *Deployer {
 	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, "", f.Label, users)
 }
 
-// TestSuiteOnTheUsersCluster: what can be had there is as it is everywhere, and what the
-// user has there stays as it was.
+// TestMissingRightsAreNamed checks that Preflight asks for the rights that only the end of a trial needs.
+func TestMissingRightsAreNamed(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review struct {
+			Spec struct {
+				ResourceAttributes struct{ Verb, Resource, Subresource string }
+			}
+		}
+		_ = json.NewDecoder(r.Body).Decode(&review) // a request for nodes has no body
+		asked := review.Spec.ResourceAttributes
+		denied := asked.Subresource == "" &&
+			(asked.Verb == "get" && asked.Resource == "pods" || asked.Verb == "delete" && asked.Resource == "secrets")
+		_, _ = fmt.Fprintf(w, `{"status":{"allowed":%t}}`, !denied)
+	}))
+	defer server.Close()
+	users := &Users{Context: "theirs", API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}
+	_, err := users.inspect(t.Context())
+	deploytest.Says(t, err, "the cluster theirs does not let you get pods, delete secrets:")
+}
+
+// TestSuiteOnTheUsersCluster runs the suite of all deployers on a cluster of the user's, and checks that the
+// user's objects there are unchanged after Close, and ours are gone.
 func TestSuiteOnTheUsersCluster(t *testing.T) {
 	f := userstest.New(t)
 	var named api.Object
-	named.Metadata.Name = "cleave-shop" // of the user's, whatever it is called
+	named.Metadata.Name = "cleave-shop" // a namespace of the user's with a name like ours
 	named.Metadata.Labels = map[string]string{labelKey: "theirs"}
 	f.Put(t, "/api/v1/namespaces", named)
 	var pod api.Pod
@@ -63,7 +88,8 @@ func TestSuiteOnTheUsersCluster(t *testing.T) {
 	}
 }
 
-// servicesOnTheirs has services start in pods. Those that others wait for need health checks of their own.
+// servicesOnTheirs runs the suite of described services, which kubelets meter. Services for whose health
+// others wait need health checks of their own.
 func servicesOnTheirs(t *testing.T, d *Deployer, f *userstest.Cluster, left func() []string) {
 	image := pushtest.Push(t, f.Variables[registry.Variable], deploytest.Program(t))
 	unchecked := deploytest.Services(image, "/data")
@@ -77,10 +103,11 @@ func servicesOnTheirs(t *testing.T, d *Deployer, f *userstest.Cluster, left func
 		func(made lab.Deployment) { meteredByKubelets(t, f, made.(*deployment)) })
 }
 
-// TestNothingStartsAgainOnTheUsersCluster: a starter begins further lives, and images of users have none.
+// TestNothingStartsAgainOnTheUsersCluster checks that no unit is restarted there: only a starter could do
+// that, and containers of users' images have none.
 func TestNothingStartsAgainOnTheUsersCluster(t *testing.T) {
 	var platform fleet.Platform[*pod]
-	if (&home{}).complete(&deployment{}, &platform); !platform.NoRestarts {
+	if (&userSite{}).complete(&deployment{}, &platform); !platform.NoRestarts {
 		t.Error("units start again there")
 	}
 }

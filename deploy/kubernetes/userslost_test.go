@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// failed waits until a deployment has failed.
+// failed waits until a deployment has failed and returns its error.
 func failed(t *testing.T, d lab.Deployment, within time.Duration) error {
 	t.Helper()
 	select {
@@ -27,8 +27,8 @@ func failed(t *testing.T, d lab.Deployment, within time.Duration) error {
 	return d.Failure()
 }
 
-// TestWhatGoesWrongOnTheUsersCluster is told with what to do, and leaves nothing.
-// Long because one cluster is enough for it.
+// TestWhatGoesWrongOnTheUsersCluster checks that errors come with advice and that nothing is left after them.
+// Long because all cases share one cluster, which is slow to make.
 func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 	f := userstest.New(t)
 	program := deploytest.Program(t)
@@ -54,7 +54,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		f.Put(t, d.cluster.ours("resourcequotas"), map[string]any{"metadata": map[string]string{"name": "small"},
 			"spec": map[string]any{"hard": map[string]string{"pods": "1"}}})
 		known, end := false, time.Now().Add(2*time.Minute)
-		for ; !known; time.Sleep(20 * time.Millisecond) { // before that it holds nobody up
+		for ; !known; time.Sleep(20 * time.Millisecond) { // before that it has no effect
 			var quota struct {
 				Status struct{ Hard map[string]string }
 			}
@@ -68,8 +68,8 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		deploytest.Says(t, err, "exceeded quota: small", "have its administrator widen it")
 	})
 	t.Run("nodes that cannot pull", func(t *testing.T) {
-		there := deploytest.NewRoad(t, "tcp", f.Registry) // from this host alone
-		f.Variables[registry.Variable] = there.Addr().String() + "/team"
+		// The registry has an address that only this host can reach.
+		f.Variables[registry.Variable] = deploytest.NewRoad(t, "tcp", f.Registry).Addr().String() + "/team"
 		d := deployerOf(t, f, program)
 		f.Variables[registry.Variable] = "http://" + f.Registry + "/team/cleave"
 		defer closed(t, d)
@@ -101,28 +101,29 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		deploytest.NoError(t, errors.Join(made.Stop(), node.Link(t.Context(), true)))
 	})
 	t.Run("an API server that is gone", func(t *testing.T) {
-		there, config := deploytest.NewRoad(t, "tcp", strings.TrimPrefix(f.API.Address(), "https://")),
+		server, config := deploytest.NewRoad(t, "tcp", strings.TrimPrefix(f.API.Address(), "https://")),
 			f.Variables[ConfigVariable]
-		f.Variables[ConfigVariable] = f.Config(t, "https://"+there.Addr().String(), f.Admin())
+		f.Variables[ConfigVariable] = f.Config(t, "https://"+server.Addr().String(), f.Admin())
 		d := deployerOf(t, f, program)
 		f.Variables[ConfigVariable] = config
 		made := deploytest.Deploy(t, d, deploytest.Front())
 		deploytest.Await(t, made, lab.EventReady)
-		there.Cut()
+		server.Cut()
 		deploytest.Says(t, failed(t, made, 2*apiPatience), "has not answered for 30s",
 			"look whether its API server runs")
 		deploytest.Says(t, made.Stop(), "connection refused")
 		deploytest.Says(t, d.Close(), "is still on theirs", "CLEAVE_USE_KUBERNETES=theirs cleave clean")
-		after := deployerOf(t, f, program) // as if it had come back
-		deploytest.NoError(t, after.site.(*home).remove(t.Context(), namespacePrefix+f.Label))
+		// When the server is back, everything can be removed.
+		after := deployerOf(t, f, program)
+		deploytest.NoError(t, after.site.(*userSite).remove(t.Context(), namespacePrefix+f.Label))
 		closed(t, after)
 	})
 	t.Run("conductors that are gone", func(t *testing.T) { cleaned(t, f) })
 }
 
-// cleaned: of conductors' namespaces.
+// cleaned checks that Clean removes the namespaces of dead conductors, and no others.
 func cleaned(t *testing.T, f *userstest.Cluster) {
-	u := deployerOf(t, f, "").site.(*home).Users
+	u := deployerOf(t, f, "").site.(*userSite).Users
 	deploytest.CleansTheDead(t, deploytest.Labelled{
 		Prefix: namespacePrefix, Clean: u.Clean,
 		Make: func(name, label string) {

@@ -1,5 +1,5 @@
-// Package api asks a Kubernetes API server for what the laboratory needs of it, as JSON
-// over HTTPS. The official client would add some 40 MB to cleave for this.
+// Package api is a client of the Kubernetes API for the few requests that the laboratory makes, as JSON over
+// HTTPS. The official client would add some 40 MB to cleave.
 //
 // Source: the API reference of Kubernetes 1.34.
 //
@@ -21,11 +21,11 @@ import (
 	"github.com/cleave-lab/cleave/bounded"
 )
 
-// Client asks one server.
+// Client is a client of one API server.
 type Client struct {
 	address string // https://host:port
 	trust   *tls.Config
-	token   func(context.Context) (string, error) // proves who asks; nil: a certificate does
+	token   func(context.Context) (string, error) // returns the bearer token; nil: a certificate is used
 	http    *http.Client
 }
 
@@ -39,23 +39,23 @@ func New(address string, trust *tls.Config) *Client {
 }
 
 const (
-	// patience limits a question to the server.
+	// patience limits how long a request may take.
 	patience = time.Minute
 	// maxAnswer is the longest answer, or event of a watch, and maxRefusal the longest refusal, in bytes.
 	maxAnswer, maxRefusal = 64 << 20, 1 << 20
 )
 
-// silence is how long a server may say nothing until it is asked whether it is there, and
-// how long it may take to answer that.
+// silence is the idle time of a connection after which an HTTP/2 ping is sent, and the longest wait for its
+// answer.
 const silence = 10 * time.Second
 
 // Address returns the address of the server, https://host:port.
 func (c *Client) Address() string { return c.address }
 
-// Close closes connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Refusal is an answer of the server that does not do what it was asked for.
+// Refusal is the server's answer to a request that it does not fulfil.
 type Refusal struct {
 	Code    int    `json:"code"`
 	Reason  string `json:"reason"`
@@ -67,10 +67,10 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("%s (status %d %s)", r.Message, r.Code, r.Reason)
 }
 
-// NotFound reports whether the server says that the thing is not there.
+// NotFound reports whether the server has answered that the object does not exist.
 func NotFound(err error) bool { return isRefused(err, http.StatusNotFound) }
 
-// Forbidden reports whether the server says that who asks may not have it done.
+// Forbidden reports whether the server has answered that the user lacks the right.
 func Forbidden(err error) bool { return isRefused(err, http.StatusForbidden) }
 
 func isRefused(err error, code int) bool {
@@ -78,8 +78,8 @@ func isRefused(err error, code int) bool {
 	return errors.As(err, &refusal) && refusal.Code == code
 }
 
-// Do asks for something at a path. What is sent, unless nil, is written as JSON; the
-// answer is read into answer, unless that is nil.
+// Do sends a request to a path, with send as its JSON body unless that is nil, and decodes the JSON of the
+// answer into answer unless that is nil.
 func (c *Client) Do(ctx context.Context, method, path string, send, answer any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("no answer for %v", patience))
 	defer cancel()
@@ -98,7 +98,7 @@ func (c *Client) Do(ctx context.Context, method, path string, send, answer any) 
 	return nil
 }
 
-// Delete deletes something at a path, if it is there.
+// Delete deletes the objects at a path. It succeeds if there are none.
 func (c *Client) Delete(ctx context.Context, path string) error {
 	if err := c.Do(ctx, http.MethodDelete, path, nil, nil); !NotFound(err) {
 		return err
@@ -106,7 +106,7 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 	return nil
 }
 
-// Stream asks for something that goes on, such as a log.
+// Stream returns the body of an answer without end, such as a log.
 func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	return c.ask(ctx, http.MethodGet, path, nil)
 }
@@ -150,7 +150,7 @@ func (c *Client) ask(ctx context.Context, method, path string, send any) (io.Rea
 	return nil, errors.Join(fmt.Errorf("%s %s: %w", method, path, refusal), err)
 }
 
-// authorize adds what proves who asks.
+// authorize adds the bearer token, if the client has one.
 func (c *Client) authorize(ctx context.Context, header http.Header) error {
 	if c.token == nil {
 		return nil
@@ -163,8 +163,8 @@ func (c *Client) authorize(ctx context.Context, header http.Header) error {
 	return nil
 }
 
-// Pods returns the pods of a namespace that have a label, NAME=VALUE. version is the state of the
-// cluster from which Watch goes on.
+// Pods returns the pods of a namespace with a label, NAME=VALUE. version is the version of the cluster's
+// state, from which Watch continues.
 func (c *Client) Pods(ctx context.Context, namespace, label string) (pods []Pod, version string, err error) {
 	var list struct {
 		Metadata struct {
@@ -180,8 +180,8 @@ func podsOf(namespace, label string) string {
 	return "/api/v1/namespaces/" + namespace + "/pods?labelSelector=" + url.QueryEscape(label)
 }
 
-// Watch tells of every change of these pods since a version, until ctx ends or the server
-// ends it. Those that are gone are told with gone.
+// Watch calls tell with every change of these pods since a version, until ctx or the server ends the watch.
+// gone is true if a pod was deleted.
 func (c *Client) Watch(
 	ctx context.Context, namespace, label, version string, tell func(pod Pod, gone bool),
 ) error {
@@ -190,8 +190,8 @@ func (c *Client) Watch(
 		return err
 	}
 	defer func() { _ = body.Close() }() // only read
-	said := bounded.New(body, maxAnswer)
-	for decoder := json.NewDecoder(said); ; said.Next() {
+	events := bounded.New(body, maxAnswer)
+	for decoder := json.NewDecoder(events); ; events.Next() {
 		var event struct {
 			Type   string
 			Object json.RawMessage

@@ -20,8 +20,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// TestAServer: what the real one answers to what the laboratory asks. Long because one
-// cluster is enough for it.
+// TestAServer checks requests, refusals and watches against a real server. Long because all cases share one
+// cluster, which is slow to make.
 func TestAServer(t *testing.T) {
 	testset.NeedClusters(t)
 	if err := private.Missing(); err != nil {
@@ -81,7 +81,7 @@ func TestAServer(t *testing.T) {
 	watching(t, cluster.API)
 }
 
-// watching: a pod that nobody can run is seen to come and to go.
+// watching checks that Watch reports the creation and the deletion of a pod.
 func watching(t *testing.T, client *api.Client) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
@@ -122,8 +122,8 @@ func sendWithoutEnd(w http.ResponseWriter) {
 	}
 }
 
-// TestServersThatAnswerBadly, as no real one does when asked to. What is on the way is TLS
-// and HTTP; the answers are made up. Long because the server is in it.
+// TestServersThatAnswerBadly checks the errors for answers that a real server does not give on request: those
+// of a fake server over TLS. Long because it contains that server.
 func TestServersThatAnswerBadly(t *testing.T) {
 	answers := map[string]func(http.ResponseWriter){
 		"/not-json": func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) },

@@ -12,15 +12,14 @@ import (
 	"golang.org/x/net/websocket"
 )
 
-// Channels of a forwarded port, the first byte of every message. On each the server first
-// says which port it is.
+// Channels of a forwarded port: the first byte of every message. The first message of the server on each
+// channel is the port, as two bytes.
 const (
 	dataChannel  = 0
 	errorChannel = 1
 )
 
-// Forward connects to a port of a pod through the server, from wherever that is reached.
-// That nobody listens there is told by the first Read.
+// Forward connects to a port of a pod through the server. If nothing listens there, the first Read fails.
 //
 // Source: the subresource portforward of pods with the subprotocol v4.channel.k8s.io, over
 // WebSocket (RFC 6455), which servers of all versions in use speak.
@@ -32,17 +31,18 @@ func (c *Client) Forward(ctx context.Context, namespace, pod string, port int) (
 	}
 	config.Protocol = []string{"v4.channel.k8s.io"}
 	config.TlsConfig = c.trust.Clone()
-	config.TlsConfig.NextProtos = []string{"http/1.1"} // a connection of HTTP/2 cannot become another
+	config.TlsConfig.NextProtos = []string{"http/1.1"} // HTTP/2 connections cannot be upgraded
 	config.Header = http.Header{}
 	if err := c.authorize(ctx, config.Header); err != nil {
 		return nil, err
 	}
 	connection, err := config.DialContext(ctx)
 	if err != nil {
-		// What the server says is lost here; an ordinary call is refused with its words.
+		// The WebSocket client drops the server's message. A request without an upgrade gets the same message, or
+		// status 400 if only the upgrade is missing.
 		if body, refused := c.ask(ctx, http.MethodGet, path, nil); refused == nil {
-			_ = body.Close() // it cannot be, without an upgrade
-		} else if !isRefused(refused, http.StatusBadRequest) { // it only misses the upgrade
+			_ = body.Close() // servers do not do this
+		} else if !isRefused(refused, http.StatusBadRequest) {
 			err = refused
 		}
 		return nil, fmt.Errorf("reach port %d of the pod %s: %w", port, pod, err)
@@ -51,14 +51,13 @@ func (c *Client) Forward(ctx context.Context, namespace, pod string, port int) (
 	return &forwarded{Conn: connection, pod: pod, port: port}, nil
 }
 
-// forwarded is a connection to a port of a pod. It is read by one and written by one, as
-// other connections of the laboratory are.
+// forwarded is a connection to a port of a pod. One goroutine may read it while another one writes.
 type forwarded struct {
 	*websocket.Conn
 	pod   string
 	port  int
-	begun [2]bool // channels that have said their port
-	rest  []byte  // of a message
+	begun [2]bool // by channel: its first message, the port, was read
+	rest  []byte  // of the last message, not read yet
 }
 
 // Read implements io.Reader.
@@ -92,9 +91,9 @@ func (f *forwarded) Read(into []byte) (int, error) {
 
 // Write implements io.Writer.
 func (f *forwarded) Write(data []byte) (int, error) {
-	const most = 32 << 10 // of a message
+	const maxMessage = 32 << 10
 	for sent := 0; sent < len(data); {
-		piece := data[sent:min(len(data), sent+most)]
+		piece := data[sent:min(len(data), sent+maxMessage)]
 		if err := websocket.Message.Send(f.Conn, append([]byte{dataChannel}, piece...)); err != nil {
 			return sent, err
 		}

@@ -21,8 +21,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kubeconfig holds what Cleave reads of a file that kubectl reads, too. Of several files the
-// first that has a name says what it means.
+// kubeconfig holds the fields of kubectl's configuration that Cleave reads. If several files define a name,
+// the first one counts.
 type kubeconfig struct {
 	Current  string `yaml:"current-context"`
 	Contexts []entry
@@ -30,7 +30,7 @@ type kubeconfig struct {
 	Users    []entry
 }
 
-// entry is a context, a cluster or a user, and has that field of them.
+// entry is a context, a cluster or a user: only the field of that kind is set.
 type entry struct {
 	Name    string
 	Context contextEntry
@@ -38,7 +38,7 @@ type entry struct {
 	User    userEntry
 }
 
-// find returns the first entry of a name; nil: there is none.
+// find returns the first entry with a name, or nil.
 func find(all []entry, name string) *entry {
 	if i := slices.IndexFunc(all, func(e entry) bool { return e.Name == name }); i >= 0 {
 		return &all[i]
@@ -82,8 +82,8 @@ type execEntry struct {
 	} `yaml:"env"`
 }
 
-// Open returns a client of the cluster that a context of kubeconfig files names; empty: the
-// current one. It asks nothing yet. named is the context.
+// Open returns a client for the chosen context of kubeconfig files, or for the current one if chosen is
+// empty. It does not connect yet. named is the name of the context.
 func Open(paths []string, chosen string) (client *Client, named string, err error) {
 	all, err := readFiles(paths)
 	if err != nil {
@@ -113,7 +113,7 @@ func Open(paths []string, chosen string) (client *Client, named string, err erro
 	return client, named, nil
 }
 
-// readFiles joins files; those that are not there count as empty, unless all are missing.
+// readFiles reads and joins files. It skips missing files, and fails if all are missing.
 func readFiles(paths []string) (kubeconfig, error) {
 	var all kubeconfig
 	found := false
@@ -133,7 +133,7 @@ func readFiles(paths []string) (kubeconfig, error) {
 		if all.Current == "" {
 			all.Current = one.Current
 		}
-		folder := filepath.Dir(path) // in which relative paths begin
+		folder := filepath.Dir(path) // relative paths in the file begin here
 		for i := range one.Clusters {
 			one.Clusters[i].Cluster.Authority = below(folder, one.Clusters[i].Cluster.Authority)
 		}
@@ -152,6 +152,7 @@ func readFiles(paths []string) (kubeconfig, error) {
 	return all, nil
 }
 
+// below returns a path that may be relative to a folder; "" stays "".
 func below(folder, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -159,7 +160,7 @@ func below(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-// connect makes the client. What it cannot do is refused by name.
+// connect returns the client of a user. It returns an error that names a setting that is not supported.
 func connect(cluster clusterEntry, user userEntry) (*Client, error) {
 	switch {
 	case !strings.HasPrefix(cluster.Server, "https://"):
@@ -213,7 +214,7 @@ func connect(cluster clusterEntry, user userEntry) (*Client, error) {
 	return client, nil
 }
 
-// dataOr returns what stands in the file itself, in base64, or in another one; nil: neither.
+// dataOr returns data, which is base64, or else the content of the file at path; nil: both are empty.
 func dataOr(data, path string) ([]byte, error) {
 	if data != "" {
 		text, err := base64.StdEncoding.DecodeString(data)
@@ -228,7 +229,7 @@ func dataOr(data, path string) ([]byte, error) {
 	return nil, nil
 }
 
-// credentials are tokens that a program of the user's gets, each until it expires.
+// credentials are the tokens that a program of the user's prints. Each is used until it expires.
 //
 // Source: the ExecCredential of client.authentication.k8s.io.
 type credentials struct {
@@ -242,7 +243,7 @@ type credentials struct {
 func (c *credentials) token(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	const early = time.Minute // so long a request may be under way
+	const early = time.Minute // the longest duration of a request, during which the token must stay valid
 	if c.last != "" && (c.expires.IsZero() || time.Now().Add(early).Before(c.expires)) {
 		return c.last, nil
 	}
@@ -252,12 +253,12 @@ func (c *credentials) token(ctx context.Context) (string, error) {
 	for _, variable := range c.from.Env {
 		command.Env = append(command.Env, variable.Name+"="+variable.Value)
 	}
-	var said bytes.Buffer
-	command.Stderr = &said
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
 	text, err := command.Output()
 	if err != nil {
 		return "", fmt.Errorf("%s, which the kubeconfig names: %w: %s", c.from.Command, err,
-			bytes.TrimSpace(said.Bytes()))
+			bytes.TrimSpace(stderr.Bytes()))
 	}
 	var answer struct {
 		Status struct {

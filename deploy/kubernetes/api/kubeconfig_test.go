@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 )
 
-// TestOpen: of two files, users that prove who they are in each way reach the server.
-// Long because the two files are.
+// TestOpen checks that clients of two joined files reach the server with every kind of credentials, and the
+// errors of contexts that are wrong. Long because it contains the two files.
 func TestOpen(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer t0" {
@@ -92,7 +92,7 @@ users:
 	}
 }
 
-// TestForwardIsRefused with the server's own words.
+// TestForwardIsRefused checks that the error of Forward holds the server's message.
 func TestForwardIsRefused(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)

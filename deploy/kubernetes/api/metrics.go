@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// What metrics-server answers for.
+// API group and version of metrics-server.
 const (
 	MetricsGroup   = "metrics.k8s.io"
 	MetricsVersion = "v1beta1"
 )
 
-// PodMetrics holds the usage of a pod, as metrics-server says it.
+// PodMetrics holds the usage of a pod in the format of metrics-server.
 type PodMetrics struct {
 	Object
 	Timestamp  time.Time // of the end of the window, in whole seconds
@@ -26,7 +26,7 @@ type PodMetrics struct {
 	}
 }
 
-// CPU returns what the pod used of processors on average over the window.
+// CPU returns the mean number of processors that the pod used over the window.
 func (m PodMetrics) CPU() (cores float64, window time.Duration, err error) {
 	for _, c := range m.Containers {
 		used, err := quantity(c.Usage.CPU)
@@ -39,7 +39,7 @@ func (m PodMetrics) CPU() (cores float64, window time.Duration, err error) {
 	return cores, window, err
 }
 
-// quantity reads a number as Kubernetes writes it, with its suffix.
+// quantity parses a Kubernetes quantity, such as "250m" or "16Gi".
 func quantity(text string) (float64, error) {
 	digits := strings.TrimRight(text, "numkKMGTi")
 	scale, known := map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9, "k": 1e3, "M": 1e6, "G": 1e9,
@@ -52,7 +52,7 @@ func quantity(text string) (float64, error) {
 	return value * scale, nil
 }
 
-// Metrics returns what metrics-server says of the pods of a namespace that have a label.
+// Metrics returns the figures of metrics-server for the pods of a namespace with a label, NAME=VALUE.
 func (c *Client) Metrics(ctx context.Context, namespace, label string) ([]PodMetrics, error) {
 	var list struct{ Items []PodMetrics }
 	err := c.Do(ctx, http.MethodGet, "/apis/"+MetricsGroup+"/"+MetricsVersion+"/namespaces/"+namespace+

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// PodStats holds the counts of a kubelet for a pod of its node.
+// PodStats holds the counters of a kubelet for a pod of its node.
 type PodStats struct {
 	PodRef     struct{ Name, Namespace string }
 	Containers []ContainerStats
 }
 
-// ContainerStats holds the counts of a container at the kubelet's last look, whose time is in whole seconds
-// of the node's clock. A kubelet looks every 10 to 30 s; a nil count: it has not looked yet.
+// ContainerStats holds the kubelet's last sample of a container. Its time is in whole seconds on the node's
+// clock. A kubelet samples every 10 to 30 s; before the first sample the counters are nil.
 type ContainerStats struct {
 	Name string
 	CPU  struct {
@@ -23,7 +23,7 @@ type ContainerStats struct {
 	Memory struct{ WorkingSetBytes *int64 }
 }
 
-// Stats returns what the kubelet of a node has counted of the pods there, of all namespaces.
+// Stats returns the counters of a node's kubelet for its pods, of all namespaces.
 func (c *Client) Stats(ctx context.Context, node string) ([]PodStats, error) {
 	var summary struct{ Pods []PodStats }
 	err := c.Do(ctx, http.MethodGet, "/api/v1/nodes/"+node+"/proxy/stats/summary?only_cpu_and_memory=true", nil,

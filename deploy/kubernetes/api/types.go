@@ -7,7 +7,7 @@ type Object struct {
 	Metadata   Meta   `json:"metadata"`
 }
 
-// Meta names a thing.
+// Meta names an object.
 type Meta struct {
 	Name   string            `json:"name"`
 	UID    string            `json:"uid,omitempty"`
@@ -26,19 +26,21 @@ type Node struct {
 	} `json:"status"`
 }
 
-// Ready reports whether the node takes pods: it says so, and nobody keeps them away.
+// Ready reports whether the node takes pods: it is ready and has no taints.
 func (n Node) Ready() bool {
 	if len(n.Spec.Taints) > 0 {
 		return false
 	}
-	return n.says() == "True"
+	return n.readiness() == "True"
 }
 
-// Lost reports whether nobody has heard from the node for so long that it is taken for lost.
-func (n Node) Lost() bool { return n.says() == "Unknown" }
+// Lost reports whether Kubernetes has heard nothing from the node for so long that it has declared the node
+// lost.
+func (n Node) Lost() bool { return n.readiness() == "Unknown" }
 
-// says returns whether the node is ready: "True", "False" or "Unknown"; "": nobody has said it yet.
-func (n Node) says() string {
+// readiness returns the status of the node's condition Ready: "True", "False" or "Unknown"; "" if there is
+// none yet.
+func (n Node) readiness() string {
 	for _, condition := range n.Status.Conditions {
 		if condition.Type == "Ready" {
 			return condition.Status
@@ -47,15 +49,15 @@ func (n Node) says() string {
 	return ""
 }
 
-// Allocatable returns what all pods of the node together may use: processors, and memory in
-// bytes; 0: it does not say.
+// Allocatable returns the processors and the memory in bytes that all pods of the node together may use; 0 if
+// the node does not report them.
 func (n Node) Allocatable() (cores float64, memory int64) {
 	cores, _ = quantity(n.Status.Allocatable.CPU)
 	bytes, _ := quantity(n.Status.Allocatable.Memory)
 	return cores, int64(bytes)
 }
 
-// Service is an address under which pods are reached.
+// Service is a stable address for pods.
 type Service struct {
 	Object
 	Spec struct {
@@ -88,7 +90,7 @@ type Pod struct {
 	} `json:"status"`
 }
 
-// PodSpec describes how a pod shall be.
+// PodSpec is the wanted state of a pod.
 type PodSpec struct {
 	NodeName                      string            `json:"nodeName,omitempty"`
 	Hostname                      string            `json:"hostname,omitempty"`
@@ -106,7 +108,7 @@ type PodSpec struct {
 	SecurityContext               *PodSecurity      `json:"securityContext,omitempty"`
 }
 
-// Spread asks the scheduler to give all nodes as many pods with the same labels.
+// Spread asks the scheduler to give all nodes the same number of pods with certain labels.
 type Spread struct {
 	MaxSkew           int    `json:"maxSkew"`
 	TopologyKey       string `json:"topologyKey"`
@@ -116,7 +118,7 @@ type Spread struct {
 	} `json:"labelSelector"`
 }
 
-// HostAlias is an address in the /etc/hosts of a pod.
+// HostAlias is a line in the /etc/hosts of a pod.
 type HostAlias struct {
 	IP        string   `json:"ip"`
 	Hostnames []string `json:"hostnames"`
@@ -131,7 +133,7 @@ type PodSecurity struct {
 	SeccompProfile map[string]string `json:"seccompProfile"`
 }
 
-// Secret are texts that not everybody may read.
+// Secret holds confidential data by name.
 type Secret struct {
 	Object
 	Type string            `json:"type,omitempty"`
@@ -143,7 +145,7 @@ type Container struct {
 	Name            string `json:"name"`
 	Image           string `json:"image"`
 	ImagePullPolicy string `json:"imagePullPolicy"`
-	// in the place of the image's own; it is told Args
+	// Command and Args override the image's entrypoint and its arguments.
 	Command         []string        `json:"command,omitempty"`
 	Args            []string        `json:"args,omitempty"`
 	WorkingDir      string          `json:"workingDir,omitempty"`
@@ -155,8 +157,8 @@ type Container struct {
 	TTY             bool            `json:"tty,omitempty"`
 }
 
-// Probe says whether a container can be used: by one of a command in it, a connection, and an answer. Times
-// are whole seconds; 0: the default of Kubernetes.
+// Probe checks whether a container can be used: by a command in it, an HTTP request, or a connection. Times
+// are seconds; 0: the default of Kubernetes.
 type Probe struct {
 	Exec             *Exec `json:"exec,omitempty"`
 	HTTPGet          *Call `json:"httpGet,omitempty"`
@@ -171,13 +173,13 @@ type Exec struct {
 	Command []string `json:"command"`
 }
 
-// Call is a call of a container's port.
+// Call is the port, and for HTTP the path, of a probe.
 type Call struct {
 	Path string `json:"path,omitempty"`
 	Port int    `json:"port"`
 }
 
-// Variable is one of a program's environment.
+// Variable is an environment variable.
 type Variable struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -189,7 +191,7 @@ type Resources struct {
 	Limits   map[string]string `json:"limits,omitempty"`
 }
 
-// Mount is where a program finds a volume.
+// Mount is the path at which a container sees a volume.
 type Mount struct {
 	Name      string `json:"name"`
 	MountPath string `json:"mountPath"`
@@ -197,7 +199,7 @@ type Mount struct {
 	ReadOnly  bool   `json:"readOnly,omitempty"`
 }
 
-// Volume is a folder of the pod's node, an empty one, or one of texts.
+// Volume is a folder of the pod's node, an empty folder, or the files of a secret.
 type Volume struct {
 	Name     string    `json:"name"`
 	HostPath *HostPath `json:"hostPath,omitempty"`
@@ -205,20 +207,20 @@ type Volume struct {
 	Secret   *InSecret `json:"secret,omitempty"`
 }
 
-// EmptyDir is a folder of the pod's own, in memory where Medium is "Memory".
+// EmptyDir is an empty folder that ends with the pod; in memory if Medium is "Memory".
 type EmptyDir struct {
 	Medium    string `json:"medium,omitempty"`
 	SizeLimit string `json:"sizeLimit,omitempty"`
 }
 
-// InSecret has the texts of a secret as files.
+// InSecret is a volume with the data of a secret as files.
 type InSecret struct {
 	Name  string       `json:"secretName"`
 	Mode  int          `json:"defaultMode"` // of the files
 	Items []SecretItem `json:"items,omitempty"`
 }
 
-// SecretItem is a text of a secret as a file with a mode of its own.
+// SecretItem is one file of such a volume, with its own mode.
 type SecretItem struct {
 	Key  string `json:"key"`
 	Path string `json:"path"`
@@ -230,7 +232,7 @@ type HostPath struct {
 	Path string `json:"path"`
 }
 
-// SecurityContext limits a program.
+// SecurityContext limits a container.
 type SecurityContext struct {
 	RunAsUser                *int         `json:"runAsUser,omitempty"`
 	RunAsGroup               *int         `json:"runAsGroup,omitempty"`
@@ -239,31 +241,31 @@ type SecurityContext struct {
 	Capabilities             Capabilities `json:"capabilities"`
 }
 
-// Capabilities are rights of root.
+// Capabilities are Linux capabilities.
 type Capabilities struct {
 	Drop []string `json:"drop"`
 	Add  []string `json:"add,omitempty"`
 }
 
-// PodCondition is one of the things that a pod should be.
+// PodCondition is a condition of a pod, such as "Ready", with its status "True", "False" or "Unknown".
 type PodCondition struct{ Type, Status, Reason, Message string }
 
-// ContainerStatus describes how a program of a pod is.
+// ContainerStatus is the state of a container.
 type ContainerStatus struct {
 	Name        string         `json:"name"`
 	ContainerID string         `json:"containerID"`
 	State       ContainerState `json:"state"`
-	LastState   ContainerState `json:"lastState"` // of the life before
+	LastState   ContainerState `json:"lastState"` // before the last restart
 }
 
-// ContainerState has one member that is not nil: the state of a program.
+// ContainerState has one member that is not nil.
 type ContainerState struct {
 	Waiting    *struct{ Reason, Message string } `json:"waiting"`
 	Running    *struct{}                         `json:"running"`
 	Terminated *Terminated                       `json:"terminated"`
 }
 
-// Terminated is how a program has ended.
+// Terminated describes how a container has ended.
 type Terminated struct {
 	ExitCode int    `json:"exitCode"`
 	Reason   string `json:"reason"`

@@ -1,5 +1,5 @@
-// Kubernetes as one program: which of its parts it is, the first argument says. Its
-// parts share most of what they are linked from, so one program is a third of five.
+// Command kubernetes is all parts of Kubernetes in one program; the first argument names the part to run. The
+// parts share most of their packages, so the program has a third of the size of five programs.
 // scripts/kubernetes.sh builds it; the private cluster of deploy/kubernetes runs it.
 package main
 

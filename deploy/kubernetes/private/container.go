@@ -15,27 +15,27 @@ import (
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 )
 
-// Container is a program of a pod as its node knows it.
+// Container identifies a container of a pod on its node.
 type Container struct {
 	Pod   string // the pod's UID
-	Class string // its class of service: "BestEffort", "Burstable", "Guaranteed"
+	Class string // its QoS class: "BestEffort", "Burstable", "Guaranteed"
 	ID    string // such as "containerd://0a1b"
 }
 
 func (c Container) id() string { return strings.TrimPrefix(c.ID, "containerd://") }
 
-// PID returns the number of the container's first process, as this host has it; 0: it has none.
+// PID returns the process ID, on this host, of the container's first process; 0 if there is none.
 func (n *Node) PID(c Container) int { return cgroup.First(cgroup.Root, n.groupOf(c)) }
 
-// CPU returns what the container has used of processors, all its processes together.
+// CPU returns the processor time that all processes of the container have used.
 func (n *Node) CPU(c Container) (time.Duration, error) { return cgroup.CPU(cgroup.Root, n.groupOf(c)) }
 
-// Bind keeps the container on processors, such as "0,2-3".
+// Bind limits the container to processors, such as "0,2-3".
 func (n *Node) Bind(c Container, processors string) error {
 	return cgroup.Bind(cgroup.Root, n.groupOf(c), processors)
 }
 
-// groupOf returns the container's control group, below every controller.
+// groupOf returns the container's control group, relative to every controller.
 func (n *Node) groupOf(c Container) string {
 	pods := filepath.Join(n.group, "kubepods", strings.ToLower(c.Class))
 	if c.Class == "Guaranteed" {
@@ -44,7 +44,7 @@ func (n *Node) groupOf(c Container) string {
 	return filepath.Join(pods, "pod"+c.Pod, c.id())
 }
 
-// Pause freezes all processes of a container, and Resume lets them go on.
+// Pause freezes all processes of a container, and checks that they are frozen.
 func (n *Node) Pause(ctx context.Context, c Container) error {
 	if err := n.tasks(ctx, "pause", c); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (n *Node) Pause(ctx context.Context, c Container) error {
 	return err
 }
 
-// Resume does nothing where the container is not paused.
+// Resume lets the processes of a paused container go on. It does nothing if the container is not paused.
 func (n *Node) Resume(ctx context.Context, c Container) error {
 	frozen, err := n.frozen(ctx, c)
 	if err != nil || !frozen {
@@ -75,11 +75,11 @@ func (n *Node) frozen(ctx context.Context, c Container) (bool, error) {
 	return states[c.id()] == "PAUSED", err
 }
 
-// states returns the states of all that the node's engine runs, or has run, by the IDs of containers.
+// states returns the states of the node's containers, such as "RUNNING", by their IDs.
 func (n *Node) states(ctx context.Context) (map[string]string, error) {
 	text, err := n.Command(ctx, "ctr", "--namespace=k8s.io", "tasks", "ls").Output()
 	if err != nil {
-		return nil, fmt.Errorf("list what runs on %s: %w", n.Name, err)
+		return nil, fmt.Errorf("list the containers of %s: %w", n.Name, err)
 	}
 	found := map[string]string{}
 	for line := range strings.Lines(string(text)) {
@@ -90,7 +90,7 @@ func (n *Node) states(ctx context.Context) (map[string]string, error) {
 	return found, nil
 }
 
-// AwaitEmpty waits until nothing of any pod runs on the node, as its own engine sees it.
+// AwaitEmpty waits until the node's containerd runs no container of a pod.
 func (n *Node) AwaitEmpty(ctx context.Context) error {
 	return n.cluster.await(ctx, n.Name+" is not empty", func(ctx context.Context) error {
 		states, err := n.states(ctx)
@@ -103,8 +103,8 @@ func (n *Node) AwaitEmpty(ctx context.Context) error {
 	})
 }
 
-// Cut takes the pod of a process off the network of its node, or puts it back: it is the
-// node's end of the pod's link that goes down, so that the pod keeps address and routes.
+// Cut disconnects the pod of a process from the network of its node, or connects it again. It sets the node's
+// end of the pod's link down, so that the pod keeps its address and routes.
 func (n *Node) Cut(ctx context.Context, pid int, off bool) error {
 	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid))); pid == 0 || err != nil {
 		return errors.New("it does not run")
@@ -120,7 +120,7 @@ func (n *Node) Cut(ctx context.Context, pid int, off bool) error {
 	return n.Run(ctx, "ip", "link", "set", link, map[bool]string{true: "down", false: "up"}[off])
 }
 
-// linkOf finds something among the links of a process.
+// linkOf returns the first group of a pattern that it finds in the list of a process's links.
 func linkOf(ctx context.Context, pid int, pattern string) (string, error) {
 	text, err := exec.CommandContext(ctx, "nsenter", "--target="+strconv.Itoa(pid), "--net", "ip", "-oneline",
 		"link").Output()
@@ -134,7 +134,7 @@ func linkOf(ctx context.Context, pid int, pattern string) (string, error) {
 	return found[1], nil
 }
 
-// link returns the name of the node's link of that number.
+// link returns the name of the node's link with an index.
 func (n *Node) link(ctx context.Context, number string) (string, error) {
 	text, err := n.Command(ctx, "ip", "-oneline", "link").Output()
 	if err != nil {

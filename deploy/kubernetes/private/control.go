@@ -22,7 +22,7 @@ func (c *Cluster) startControl(ctx context.Context) error {
 		return err
 	}
 	c.API = api.New(c.server, trust)
-	// Controllers that come before the server's first roles are there would give up.
+	// Controllers would give up if they started before the server has made its default roles.
 	err = c.await(ctx, "the API server is not ready", func(ctx context.Context) error {
 		return c.API.Do(ctx, http.MethodGet, "/readyz", nil, nil)
 	})
@@ -48,7 +48,7 @@ func (c *Cluster) startControl(ctx context.Context) error {
 		"--secure-port=0")
 }
 
-// startEtcd keeps what etcd writes in memory: the cluster lives no longer than its host.
+// startEtcd starts etcd, with its data in memory: the cluster does not outlive the host of the control plane.
 func (c *Cluster) startEtcd(ctx context.Context) error {
 	data := filepath.Join(c.dir, "etcd")
 	if err := c.control().Run(ctx, "mount", "-t", "tmpfs", "-o", "size=1g", "tmpfs", data); err != nil {
@@ -74,15 +74,15 @@ func (c *Cluster) startServer() error {
 		"--service-account-key-file="+key("accounts.pub"),
 		"--service-account-signing-key-file="+key("accounts.key"), "--authorization-mode=Node,RBAC",
 		"--anonymous-auth=false",
-		// Calls for metrics-server are handed on with the name of who has made them.
+		// The server forwards calls for metrics-server with the name of their user.
 		"--proxy-client-cert-file="+key("to-metrics.crt"), "--proxy-client-key-file="+key("to-metrics.key"),
 		"--requestheader-client-ca-file="+key("ca.crt"), "--requestheader-allowed-names="+aggregator,
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--enable-aggregator-routing",
-		// A pod need not wait for the account of a namespace that was just made: it gets none.
+		// Pods get no service account, so they need not wait until a new namespace has one.
 		"--disable-admission-plugins=ServiceAccount")
 }
 
-// aggregator is the API server where it hands on calls, the only one whose word on who has
-// made them is taken.
+// aggregator is the name in the certificate with which the API server forwards calls. metrics-server trusts
+// only that name to tell the user of a call.
 const aggregator = "front-proxy-client"

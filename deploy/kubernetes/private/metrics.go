@@ -14,14 +14,14 @@ import (
 
 const (
 	metricsPort = 10443
-	// MetricsResolution is how often metrics-server looks, in seconds: it refuses less.
+	// MetricsResolution is the interval of metrics-server's samples, in seconds: the shortest that it accepts.
 	MetricsResolution = 10
 )
 
-// metricsServer returns the program that says what pods use, in millicores.
+// metricsServer returns the path of metrics-server.
 func metricsServer() string { return filepath.Join(folder(), "metrics-server") }
 
-// MissingMetrics says why clusters here do not say what pods use; nil: they do.
+// MissingMetrics returns an error if clusters on this host have no metrics-server.
 func MissingMetrics() error {
 	if _, err := os.Stat(metricsServer()); err != nil {
 		return &lab.MissingError{What: "metrics-server is not built", Install: "make kubernetes"}
@@ -29,11 +29,11 @@ func MissingMetrics() error {
 	return nil
 }
 
-// startMetrics starts metrics-server beside the control plane and has the API server ask it.
-// That it has looked twice, before which it knows nothing, nobody waits for.
+// startMetrics starts metrics-server on the host of the control plane and registers it. It does not wait for
+// the first two samples, before which there are no figures.
 func (c *Cluster) startMetrics(ctx context.Context) error {
-	// Without the server's word on whom to trust metrics-server would give up.
-	err := c.await(ctx, "the API server does not say whom to trust", func(ctx context.Context) error {
+	// metrics-server would give up if it started before the server has published its authorities.
+	err := c.await(ctx, "the API server publishes no certificate authorities", func(ctx context.Context) error {
 		return c.API.Do(ctx, http.MethodGet,
 			"/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication", nil, nil)
 	})
@@ -58,31 +58,31 @@ func (c *Cluster) startMetrics(ctx context.Context) error {
 	return c.registerMetrics(ctx)
 }
 
-// metricsName is the one under which the API server reaches metrics-server, and knows it.
+// metricsName is the name in the certificate of metrics-server, which the API server expects.
 const metricsName = "metrics-server.kube-system.svc"
 
-// registerMetrics tells the API server who answers for metrics.k8s.io. The service has no
-// pod: its end is the daemon.
+// registerMetrics registers metrics-server as the server of the API group metrics.k8s.io, through a service
+// whose endpoint is the daemon and no pod.
 func (c *Cluster) registerMetrics(ctx context.Context) error {
 	trusted, err := os.ReadFile(c.authority.path("ca.crt"))
 	if err != nil {
 		return err
 	}
-	service := named{"name": "metrics-server", "namespace": "kube-system"}
+	service := object{"name": "metrics-server", "namespace": "kube-system"}
 	for _, made := range []struct {
 		path string
-		what named
+		what object
 	}{
-		{"/api/v1/namespaces/kube-system/services", named{"metadata": service, "spec": named{
-			"ports": []named{{"name": "https", "port": 443, "targetPort": metricsPort}}}}},
-		{"/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices", named{
-			"metadata": named{"name": "metrics-server",
-				"labels": named{"kubernetes.io/service-name": "metrics-server"}},
-			"addressType": "IPv4", "endpoints": []named{{"addresses": []string{c.control().Address},
-				"conditions": named{"ready": true}}},
-			"ports": []named{{"name": "https", "port": metricsPort, "protocol": "TCP"}}}},
+		{"/api/v1/namespaces/kube-system/services", object{"metadata": service, "spec": object{
+			"ports": []object{{"name": "https", "port": 443, "targetPort": metricsPort}}}}},
+		{"/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices", object{
+			"metadata": object{"name": "metrics-server",
+				"labels": object{"kubernetes.io/service-name": "metrics-server"}},
+			"addressType": "IPv4", "endpoints": []object{{"addresses": []string{c.control().Address},
+				"conditions": object{"ready": true}}},
+			"ports": []object{{"name": "https", "port": metricsPort, "protocol": "TCP"}}}},
 		{"/apis/apiregistration.k8s.io/v1/apiservices",
-			named{"metadata": named{"name": api.MetricsVersion + "." + api.MetricsGroup}, "spec": named{
+			object{"metadata": object{"name": api.MetricsVersion + "." + api.MetricsGroup}, "spec": object{
 				"service": service, "group": api.MetricsGroup, "version": api.MetricsVersion, "caBundle": trusted,
 				"groupPriorityMinimum": 100, "versionPriority": 100}}},
 	} {

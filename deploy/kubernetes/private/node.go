@@ -22,17 +22,17 @@ import (
 type Node struct {
 	*hosts.Host
 	cluster *Cluster
-	pods    int    // number of its range of addresses
+	pods    int    // number of the address range of its pods
 	dir     string // of its files
-	group   string // control group of its pods, below every controller
+	group   string // control group of its pods, relative to every controller
 }
 
-// pauseImage is that of the program that holds a pod.
+// pauseImage is the image of the program that holds the namespaces of a pod.
 const pauseImage = "cleave.invalid/pause:1"
 
-// furnish gives a node folders of its own where its agents expect them, and keeps the
-// kubelet from changing settings that are the whole machine's: it finds them as it wants
-// them, in files that only the node sees. $0 is the node's folder.
+// furnish gives a node its own folders, where its agents expect them. It also mounts files over kernel
+// settings that are shared with this host, with the values that the kubelet wants, so that the kubelet does
+// not change the settings. $0 is the node's folder.
 const furnish = `set -e
 mount --bind "$0/lib" /var/lib; mount --make-shared /var/lib
 mount --bind "$0/log" /var/log
@@ -42,8 +42,8 @@ pretend() { f="$0/$(basename "$1")"; echo "$2" > "$f"; [ ! -e "/proc/sys/$1" ] |
 pretend vm/overcommit_memory 1; pretend vm/panic_on_oom 0; pretend kernel/panic 10; pretend kernel/panic_on_oops 1
 pretend kernel/keys/root_maxkeys 1000000; pretend kernel/keys/root_maxbytes 25000000`
 
-// engineConfig is containerd's. Without restrict_oom_score_adj no pod starts where root may
-// not lower that score.
+// engineConfig is the configuration of containerd. restrict_oom_score_adj lets pods start on hosts where root
+// may not lower that score.
 const engineConfig = `version = 2
 [plugins."io.containerd.internal.v1.opt"]
   path = "/var/lib/containerd-opt"
@@ -57,7 +57,7 @@ const engineConfig = `version = 2
   conf_dir = "/var/lib/cni/net.d"
 `
 
-// startEngine furnishes the node and starts what runs containers on it.
+// startEngine furnishes the node, starts containerd on it, and loads the pause image.
 func (n *Node) startEngine(ctx context.Context) error {
 	network := filepath.Join(n.dir, "lib", "cni", "net.d")
 	err := errors.Join(os.MkdirAll(network, 0o700), os.MkdirAll(filepath.Join(n.dir, "log"), 0o700))
@@ -90,10 +90,9 @@ func (n *Node) startEngine(ctx context.Context) error {
 	return n.Import(ctx, bytes.NewReader(pause))
 }
 
-// Boot starts a node that was killed and returns when its agent works again. What was on its
-// disk is there, and the way to others; what was in memory is not.
+// Boot starts a node that was killed, with the data on its disk, and returns when its kubelet works again.
 func (n *Node) Boot(ctx context.Context) error {
-	// The kubelet would look for what ran in each of the control groups that are left.
+	// The kubelet would search for containers in the control groups that are left.
 	err := errors.Join(cgroup.RemoveHost(cgroup.Root, n.cluster.label, n.Name), n.Host.Boot(ctx))
 	if err != nil {
 		return err
@@ -112,7 +111,7 @@ func (n *Node) Boot(ctx context.Context) error {
 	if err := n.join(ctx); err != nil {
 		return err
 	}
-	// What the cluster says of the node may be of before.
+	// The state of the node in the cluster may be from before the fault.
 	return n.cluster.await(ctx, "the kubelet of "+n.Name+" does not listen", func(context.Context) error {
 		connection, err := net.DialTimeout("tcp", n.KubeletAddress(), time.Second)
 		if err != nil {
@@ -122,19 +121,19 @@ func (n *Node) Boot(ctx context.Context) error {
 	})
 }
 
-// KubeletAddress returns where the agent of Kubernetes listens, as host:port.
+// KubeletAddress returns the address of the kubelet, host:port.
 func (n *Node) KubeletAddress() string { return net.JoinHostPort(n.Address, "10250") }
 
 func (n *Node) file(name string) string { return filepath.Join(n.dir, name) }
 
-// describeNetwork writes how pods are joined to the network: by a bridge of the node's,
-// with addresses of its own range.
+// describeNetwork writes the CNI configuration of the node: a bridge that pods join, with addresses of the
+// node's range.
 func (n *Node) describeNetwork(path string) error {
 	subnet := n.cluster.Hosts.Range(n.pods) + "0/24"
-	return writeJSON(path, named{"cniVersion": "0.4.0", "name": "pods", "plugins": []named{{
+	return writeJSON(path, object{"cniVersion": "0.4.0", "name": "pods", "plugins": []object{{
 		"type": "bridge", "bridge": "pods", "isGateway": true, "hairpinMode": true,
-		"ipam": named{"type": "host-local", "ranges": [][]named{{{"subnet": subnet}}},
-			"routes": []named{{"dst": "0.0.0.0/0"}}},
+		"ipam": object{"type": "host-local", "ranges": [][]object{{{"subnet": subnet}}},
+			"routes": []object{{"dst": "0.0.0.0/0"}}},
 	}}})
 }
 
@@ -148,7 +147,7 @@ func (n *Node) Import(ctx context.Context, archive io.Reader) error {
 	return nil
 }
 
-// join starts the agents of Kubernetes on the node and returns when it takes pods.
+// join starts the kubelet and kube-proxy on the node and returns when the node takes pods.
 func (n *Node) join(ctx context.Context) error {
 	c := n.cluster
 	agent, err := n.configureAgent()
@@ -184,14 +183,14 @@ func (n *Node) awaitReady(ctx context.Context) error {
 	})
 }
 
-// state returns what the cluster says of the node.
+// state returns the state of the node in the cluster.
 func (n *Node) state(ctx context.Context) (node api.Node, err error) {
 	return node, n.cluster.API.Do(ctx, http.MethodGet, n.path(), nil, &node)
 }
 
 func (n *Node) path() string { return "/api/v1/nodes/" + n.Name }
 
-// Lost reports whether the cluster says that it does not hear from the node.
+// Lost reports whether the cluster has declared the node lost.
 func (n *Node) Lost(ctx context.Context) (bool, error) {
 	node, err := n.state(ctx)
 	return node.Lost(), err
@@ -206,8 +205,8 @@ func (n *Node) Cordon(ctx context.Context, off bool) error {
 	return n.awaitReady(ctx)
 }
 
-// route lets all others reach the node's pods, and this host services, through the first
-// node; what a node sends to a service must have a way to begin with.
+// route lets all others reach the node's pods. This host reaches services through the first node. The node
+// itself needs any route to services, since kube-proxy redirects packets only if they have one.
 func (n *Node) route(ctx context.Context) error {
 	err := n.cluster.Hosts.Route(ctx, n.pods, n.Host)
 	if n == n.cluster.Nodes[0] {
@@ -216,42 +215,42 @@ func (n *Node) route(ctx context.Context) error {
 	return errors.Join(err, n.Route(ctx, serviceRange, "dev eth0"))
 }
 
-// configureAgent writes the kubelet's configuration and returns its path. Nothing that it
-// would remove for want of room could be loaded again.
+// configureAgent writes the kubelet's configuration and returns its path. The kubelet must not remove images
+// when the disk is nearly full, since it could not load them again.
 func (n *Node) configureAgent() (string, error) {
 	key, path := n.cluster.authority.path, n.file("kubelet.json")
-	return path, writeJSON(path, named{
+	return path, writeJSON(path, object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-		"authentication": named{"anonymous": named{"enabled": false}, "webhook": named{"enabled": true},
-			"x509": named{"clientCAFile": key("ca.crt")}},
-		"authorization": named{"mode": "Webhook"},
+		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": true},
+			"x509": object{"clientCAFile": key("ca.crt")}},
+		"authorization": object{"mode": "Webhook"},
 		"tlsCertFile":   key(n.Name + ".crt"), "tlsPrivateKeyFile": key(n.Name + ".key"), "address": n.Address,
 		"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "cgroupDriver": "cgroupfs",
 		"cgroupRoot":    n.group,
 		"clusterDomain": "cluster.local", "resolvConf": "", "failSwapOn": false, "makeIPTablesUtilChains": false,
 		"maxPods":                     MaxPods,
 		"imageGCHighThresholdPercent": 100, "localStorageCapacityIsolation": false,
-		"evictionHard": named{"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+		"evictionHard": object{"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
 	})
 }
 
-// MaxPods is how many pods a node takes: fewer than its range has addresses.
+// MaxPods is the largest number of pods of a node, which is less than its range has addresses.
 const MaxPods = 200
 
-// configureProxy writes the configuration of what directs calls of services, and returns
-// its path. It leaves settings alone that are the whole machine's.
+// configureProxy writes the configuration of kube-proxy and returns its path. With the conntrack values of
+// zero, kube-proxy does not change kernel settings that are shared with this host.
 func (n *Node) configureProxy() (string, error) {
 	access, err := n.cluster.authority.configure("proxy", n.cluster.server)
 	if err != nil {
 		return "", err
 	}
 	path := n.file("proxy.json")
-	return path, writeJSON(path, named{
+	return path, writeJSON(path, object{
 		"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "nftables",
-		"clientConnection": named{"kubeconfig": access}, "hostnameOverride": n.Name,
-		// Two ranges, those of the pods. Calls from elsewhere come back the way they went.
+		"clientConnection": object{"kubeconfig": access}, "hostnameOverride": n.Name,
+		// The ranges of both nodes' pods. Answers to callers outside of them return through the same node.
 		"clusterCIDR": n.cluster.Hosts.Range(podRange) + "0/23",
-		"conntrack":   named{"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
-		"nftables":    named{"minSyncPeriod": "100ms"},
+		"conntrack":   object{"maxPerCore": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
+		"nftables":    object{"minSyncPeriod": "100ms"},
 	})
 }

@@ -17,26 +17,26 @@ import (
 	"time"
 )
 
-// lifetime is how long certificates are good for: longer than any plan.
+// lifetime is the validity of certificates, which is longer than any run.
 const lifetime = 30 * 24 * time.Hour
 
-// authority issues the certificates by which the parts of a cluster know each other. They
-// lie in a folder of the conductor's, which nobody else may look into.
+// authority issues the certificates with which the parts of a cluster identify themselves. They are in a
+// folder that only this user can read.
 type authority struct {
 	folder      string
 	key         *ecdsa.PrivateKey
 	certificate *x509.Certificate
-	issued      int64
+	issued      int64 // the last serial number
 }
 
-// newAuthority makes an authority of its own, and the key of service accounts.
+// newAuthority makes an authority with a self-signed certificate, and the key of service accounts.
 func newAuthority(folder string) (*authority, error) {
 	a := &authority{folder: folder}
-	own := &x509.Certificate{
+	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "cleave"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
-	if err := a.sign("ca", own); err != nil {
+	if err := a.sign("ca", template); err != nil {
 		return nil, err
 	}
 	accounts, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -50,8 +50,8 @@ func newAuthority(folder string) (*authority, error) {
 	return a, errors.Join(a.writeKey("accounts.key", accounts), a.write("accounts.pub", "PUBLIC KEY", public))
 }
 
-// issue makes a certificate for a part, which is of a group and reached at addresses,
-// or names.
+// issue makes the certificate and key of a part, as FILE.crt and FILE.key. name is its user name, group its
+// group ("": none), and addresses are the IP addresses or host names of a server.
 func (a *authority) issue(file, name, group string, addresses ...string) error {
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, KeyUsage: x509.KeyUsageDigitalSignature,
@@ -70,7 +70,8 @@ func (a *authority) issue(file, name, group string, addresses ...string) error {
 	return a.sign(file, template)
 }
 
-// sign makes a key and a certificate; the first is the authority's own.
+// sign makes a key and a certificate for it. The first certificate, which is self-signed, becomes the
+// authority's.
 func (a *authority) sign(file string, template *x509.Certificate) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -111,21 +112,21 @@ func (a *authority) write(file, kind string, text []byte) error {
 // path returns the path of one of the authority's files.
 func (a *authority) path(file string) string { return filepath.Join(a.folder, file) }
 
-// configure writes the file by which a part finds the server and proves who it is, and
-// returns its path.
+// configure writes the kubeconfig with which a part calls the server, using the certificate issued as file,
+// and returns its path.
 func (a *authority) configure(file, server string) (string, error) {
 	path := a.path(file + ".config")
-	return path, writeJSON(path, named{
+	return path, writeJSON(path, object{
 		"apiVersion": "v1", "kind": "Config", "current-context": "cleave",
-		"clusters": []named{{"name": "cleave", "cluster": named{"server": server,
+		"clusters": []object{{"name": "cleave", "cluster": object{"server": server,
 			"certificate-authority": a.path("ca.crt")}}},
-		"users": []named{{"name": "part", "user": named{"client-certificate": a.path(file + ".crt"),
+		"users": []object{{"name": "part", "user": object{"client-certificate": a.path(file + ".crt"),
 			"client-key": a.path(file + ".key")}}},
-		"contexts": []named{{"name": "cleave", "context": named{"cluster": "cleave", "user": "part"}}},
+		"contexts": []object{{"name": "cleave", "context": object{"cluster": "cleave", "user": "part"}}},
 	})
 }
 
-// client returns what a client needs to know the server and to be known by it.
+// client returns the TLS configuration of a client with the certificate issued as file.
 func (a *authority) client(file string) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(a.path(file+".crt"), a.path(file+".key"))
 	if err != nil {
@@ -136,11 +137,11 @@ func (a *authority) client(file string) (*tls.Config, error) {
 	return &tls.Config{RootCAs: trusted, Certificates: []tls.Certificate{pair}}, nil
 }
 
-// named is an object of JSON.
-type named map[string]any
+// object is a JSON object.
+type object map[string]any
 
-// writeJSON writes a configuration that nobody else may read. Kubernetes reads YAML,
-// which JSON is.
+// writeJSON writes a configuration file that only this user can read. Kubernetes reads YAML, and JSON is
+// YAML.
 func writeJSON(path string, value any) error {
 	text, err := json.MarshalIndent(value, "", " ")
 	if err != nil {

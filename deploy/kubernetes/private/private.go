@@ -1,10 +1,9 @@
-// Package private brings up a Kubernetes cluster of this host's own: a control plane and
-// workers, each in a host made of namespaces (package hosts), from the program that
-// scripts/kubernetes.sh builds and from Debian's etcd, containerd and network plugins.
-// Everything that it writes lies in one folder, and it changes nothing of this host but
+// Package private brings up a Kubernetes cluster on this host: a control plane and workers, each on a
+// simulated host (package hosts). It uses the program that scripts/kubernetes.sh builds, and Debian's etcd,
+// containerd and network plugins. It writes into one folder only, and changes nothing else of this host but
 // control groups, which it removes.
 //
-// It deploys nothing: that is the matter of package kubernetes.
+// Package kubernetes deploys units on it.
 //
 // Entry points: Missing, Up, Cluster.Close.
 package private
@@ -26,22 +25,22 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Version is that of the Kubernetes which scripts/kubernetes.sh builds.
+// Version is the version of Kubernetes that scripts/kubernetes.sh builds.
 const Version = "1.34.4"
 
-// Ranges of addresses, by their number in the set of hosts.
+// Numbers of address ranges in the set of hosts (hosts.Set.Range).
 const (
-	podRange     = 2 // of the first worker; the next one has the next
+	podRange     = 2 // of the first worker's pods; each further worker has the next range
 	serviceRange = 7
 )
 
 // Nodes returns the names of the nodes that run pods.
 func Nodes() []string { return []string{"node-1", "node-2"} }
 
-// upPatience bounds the start of a cluster, which takes seconds on a quiet host.
+// upPatience limits the start of a cluster, which takes seconds on a quiet host.
 const upPatience = 3 * time.Minute
 
-// Cluster is a cluster that runs.
+// Cluster is a running cluster.
 type Cluster struct {
 	API   *api.Client // as its administrator
 	Hosts *hosts.Set  // of the control plane, and of the nodes
@@ -56,7 +55,7 @@ type Cluster struct {
 	end        context.CancelCauseFunc
 }
 
-// folder returns where scripts/kubernetes.sh leaves what it builds.
+// folder returns the folder into which scripts/kubernetes.sh builds programs.
 func folder() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -65,10 +64,10 @@ func folder() string {
 	return filepath.Join(cache, "cleave", "kubernetes-"+Version)
 }
 
-// plugins is where Debian has the programs that join pods to the network.
+// plugins is the folder of Debian's CNI plugins, which join pods to the network.
 const plugins = "/usr/lib/cni"
 
-// Missing says what this host lacks for a cluster; nil: nothing.
+// Missing returns an error that names what this host lacks for a cluster, or nil.
 func Missing() error {
 	err := lab.MissingPrograms("a private cluster", map[string]string{
 		"etcd": "etcd-server", "containerd": "containerd", "ctr": "containerd", "runc": "runc", "nft": "nftables",
@@ -81,8 +80,8 @@ func Missing() error {
 	return errors.Join(hosts.Missing(), err)
 }
 
-// Up brings up a cluster whose files lie in dir, which is made. What it starts and makes
-// carries the label. Its kubelets have flags beside their configuration.
+// Up brings up a cluster, and makes dir for its files. Its processes and objects on this host carry the
+// label. flags are further flags of the kubelets.
 func Up(ctx context.Context, dir, label string, flags ...string) (_ *Cluster, err error) {
 	c := &Cluster{dir: dir, label: label, flags: flags}
 	c.Alive, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -99,7 +98,7 @@ func Up(ctx context.Context, dir, label string, flags ...string) (_ *Cluster, er
 	if err := c.prepare(); err != nil {
 		return nil, err
 	}
-	// Engines start beside the control plane; what asks it waits for it.
+	// The container engines start at the same time as the control plane, and kubelets after it.
 	group, together := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.startControl(together) })
 	for _, node := range c.Nodes {
@@ -156,13 +155,12 @@ func (c *Cluster) prepare() error {
 	)
 }
 
-// kubernetes starts a part of Kubernetes on a host.
+// kubernetes starts a part of Kubernetes, such as "kubelet", on a host.
 func (c *Cluster) kubernetes(on *hosts.Host, part string, flags ...string) error {
 	return c.run(on, part, filepath.Join(folder(), "kubernetes"), append([]string{part}, flags...)...)
 }
 
-// run starts a daemon on a host. Its end is that of the cluster, unless somebody has killed
-// the host.
+// run starts a daemon on a host. If the daemon ends, the cluster ends, unless a fault has killed the host.
 func (c *Cluster) run(on *hosts.Host, name, program string, args ...string) error {
 	path := filepath.Join(c.dir, "log", on.Name+"-"+name)
 	log, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -178,7 +176,7 @@ func (c *Cluster) run(on *hosts.Host, name, program string, args ...string) erro
 	kills := on.Kills()
 	go func() {
 		how := daemon.Wait()
-		_ = log.Close() // what is in it is for people
+		_ = log.Close() // a lost log is no failure of the cluster
 		if on.Kills() > kills {
 			return
 		}
@@ -187,7 +185,7 @@ func (c *Cluster) run(on *hosts.Host, name, program string, args ...string) erro
 	return nil
 }
 
-// lastWords returns the last lines of a log.
+// lastWords returns the last three lines of a log, after a colon; "" if there are none.
 func lastWords(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil || len(text) == 0 {
@@ -197,7 +195,7 @@ func lastWords(path string) string {
 	return ": " + strings.Join(lines[max(0, len(lines)-3):], "; ")
 }
 
-// Named is nil where no node that runs pods has the name.
+// Named returns the node that runs pods and has a name, or nil.
 func (c *Cluster) Named(name string) *Node {
 	for _, node := range c.Nodes {
 		if node.Name == name {
@@ -207,10 +205,10 @@ func (c *Cluster) Named(name string) *Node {
 	return nil
 }
 
-// errClosed is why a cluster ends in good order.
+// errClosed is the cause of Alive after Close.
 var errClosed = errors.New("the cluster was closed")
 
-// await asks until the answer is good, the cluster has ended, or ctx has.
+// await calls ask until it succeeds, or the cluster or ctx has ended. what names the state that is missing.
 func (c *Cluster) await(ctx context.Context, what string, ask func(context.Context) error) error {
 	for {
 		err := ask(ctx)
@@ -227,10 +225,10 @@ func (c *Cluster) await(ctx context.Context, what string, ask func(context.Conte
 	}
 }
 
-// askAgain is how often a part that starts is asked whether it is up.
+// askAgain is the pause between two calls of await.
 const askAgain = 50 * time.Millisecond
 
-// Close ends the cluster with all that runs on it, and removes what it has left.
+// Close ends the cluster with all its pods, and removes its control groups and files.
 func (c *Cluster) Close() error {
 	c.end(errClosed)
 	if c.API != nil {

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// state returns what a cluster must leave as it was.
+// state describes what a cluster must not change on this host: kernel settings, mounts, links, folders and
+// control groups.
 func state(t *testing.T, label, dir string) string {
 	t.Helper()
 	var all []string
@@ -59,6 +60,7 @@ func state(t *testing.T, label, dir string) string {
 	return strings.Join(all, "\n")
 }
 
+// need skips the test if this host cannot run a cluster.
 func need(t *testing.T) {
 	t.Helper()
 	testset.NeedClusters(t)
@@ -67,6 +69,7 @@ func need(t *testing.T) {
 	}
 }
 
+// TestAClusterComesAndGoes checks that a cluster runs a pod and leaves nothing behind.
 func TestAClusterComesAndGoes(t *testing.T) {
 	need(t)
 	dir := filepath.Join(t.TempDir(), "cluster")
@@ -98,6 +101,8 @@ func TestAClusterComesAndGoes(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeftOfADeadConductor checks that all processes end with a killed conductor, and that what
+// remains is only what the sweeper removes: files and control groups.
 func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	need(t)
 	const label = "000000-9-9"
@@ -105,12 +110,9 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	before := state(t, label, dir)
 	deploytest.Kill(t, dir, label)
 	deploytest.AwaitGone(t, label)
-	if err := cgroup.RemoveConductor(cgroup.Root, label); err != nil { // and so does it
-		t.Error(err)
-	}
-	if err := os.RemoveAll(dir); err != nil { // as the sweeper does
-		t.Error(err)
-	}
+	// The sweeper does the same.
+	deploytest.NoError(t, cgroup.RemoveConductor(cgroup.Root, label))
+	deploytest.NoError(t, os.RemoveAll(dir))
 	if after := state(t, label, dir); after != before {
 		t.Errorf("it was\n%s\nand is\n%s", before, after)
 	}

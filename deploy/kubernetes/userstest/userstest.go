@@ -1,5 +1,5 @@
-// Package userstest has a cluster of the user's for tests: one that Cleave did not make, as
-// far as its deployer knows, with a registry that its nodes reach.
+// Package userstest makes a Kubernetes cluster that tests use as one of the user's: the deployer does not
+// know that Cleave made it. It comes with a registry that its nodes reach.
 //
 // Entry point: New.
 package userstest
@@ -21,17 +21,17 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// Cluster is one of this host, brought up beside its deployer.
+// Cluster is a cluster on this host that stands for one of the user's.
 type Cluster struct {
 	*private.Cluster
 	Label     string            // of the test as a conductor
 	Registry  string            // host:port
-	Variables map[string]string // that name the cluster
-	Starter   string            // path of the program
+	Variables map[string]string // environment variables that name the cluster and the registry
+	Starter   string            // path of the starter program
 	dir       string
 }
 
-// New brings it up; it ends with the test.
+// New brings up a cluster that ends with the test.
 func New(t *testing.T) *Cluster {
 	t.Helper()
 	testset.NeedClusters(t)
@@ -52,7 +52,7 @@ func New(t *testing.T) *Cluster {
 	f := &Cluster{Cluster: c, Label: label, Registry: listener.Addr().String(),
 		Starter: deploytest.Starter(t), dir: dir}
 	f.awaitComplete(t)
-	for _, node := range c.Nodes { // which trust it without TLS
+	for _, node := range c.Nodes { // let its containerd use the registry without TLS
 		folder := filepath.Join(dir, node.Name, "lib", "registries", f.Registry)
 		text := fmt.Sprintf("server = %q\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\n",
 			"http://"+f.Registry, "http://"+f.Registry)
@@ -65,22 +65,22 @@ func New(t *testing.T) *Cluster {
 	return f
 }
 
-// awaitComplete waits until the cluster has written what it gives each namespace: a test that
-// looked before would take that for a change of what is the user's.
+// awaitComplete waits until the cluster has made the objects that every namespace gets. A test that recorded
+// the state before would take them for changes.
 func (f *Cluster) awaitComplete(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		missing := ""
 		state := f.State(t)
 		for namespace := range state {
-			name, is := strings.CutPrefix(namespace, "/api/v1/namespaces/")
-			if !is {
+			name, isNamespace := strings.CutPrefix(namespace, "/api/v1/namespaces/")
+			if !isNamespace {
 				continue
 			}
-			for _, given := range []string{"/api/v1/serviceaccounts/" + name + "/default",
+			for _, object := range []string{"/api/v1/serviceaccounts/" + name + "/default",
 				"/api/v1/configmaps/" + name + "/kube-root-ca.crt"} {
-				if state[given] == "" {
-					missing = given
+				if state[object] == "" {
+					missing = object
 				}
 			}
 		}
@@ -95,8 +95,8 @@ func (f *Cluster) awaitComplete(t *testing.T) {
 
 func (f *Cluster) key(name string) string { return filepath.Join(f.dir, "keys", name) }
 
-// Config writes a kubeconfig of a user, as it stands there, who reaches the server at an
-// address, and returns its path.
+// Config writes a kubeconfig for a server and a user, which is the YAML of a kubeconfig's user, and returns
+// its path.
 func (f *Cluster) Config(t *testing.T, server, user string) string {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "config")
@@ -108,12 +108,12 @@ users: [{name: me, user: %s}]}`, server, f.key("ca.crt"), user)
 	return config
 }
 
-// Admin returns the user who may do everything, as kubeconfigs have it.
+// Admin returns the user who may do everything, as Config takes it.
 func (f *Cluster) Admin() string {
 	return fmt.Sprintf("{client-certificate: %q, client-key: %q}", f.key("admin.crt"), f.key("admin.key"))
 }
 
-// Guest makes a user who may do nothing, and returns the path of the kubeconfig.
+// Guest makes a user who may do nothing, and returns the path of a kubeconfig for it.
 func (f *Cluster) Guest(t *testing.T) string {
 	t.Helper()
 	var account struct{ Status struct{ Token string } }
@@ -124,8 +124,7 @@ func (f *Cluster) Guest(t *testing.T) string {
 	return f.Config(t, f.API.Address(), "{token: "+account.Status.Token+"}")
 }
 
-// State returns the state of now: all that the cluster keeps, without what it itself writes there when it
-// comes to it.
+// State returns all objects of the cluster, by their path, except fields that change by themselves.
 func (f *Cluster) State(t *testing.T) deploytest.State {
 	t.Helper()
 	all := deploytest.State{}
@@ -140,9 +139,9 @@ func (f *Cluster) State(t *testing.T) deploytest.State {
 		for _, item := range list.Items {
 			about := item["metadata"].(map[string]any)
 			delete(item, "status")
-			delete(about, "resourceVersion") // it counts changes of the status, too
+			delete(about, "resourceVersion") // changes with the status
 			delete(about, "managedFields")
-			if item["aggregationRule"] != nil { // such roles gather the rights of others
+			if item["aggregationRule"] != nil { // the cluster computes the rules of these roles
 				delete(item, "rules")
 			}
 			text, err := json.Marshal(item)
@@ -157,7 +156,7 @@ func (f *Cluster) State(t *testing.T) deploytest.State {
 	return all
 }
 
-// Put makes something of the user's.
+// Put makes an object of the user's.
 func (f *Cluster) Put(t *testing.T, path string, what any) {
 	t.Helper()
 	deploytest.Must(t, f.API.Do(t.Context(), http.MethodPost, path, what, nil))

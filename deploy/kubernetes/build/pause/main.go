@@ -1,4 +1,4 @@
-// Pause holds the namespaces of a pod: it waits for its end and does nothing else.
+// Command pause holds the namespaces of a pod: it waits for SIGINT or SIGTERM and does nothing else.
 package main
 
 import (

@@ -19,8 +19,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// meteredByKubelets: what is told of services lies between what their control groups counted over the load
-// alone, and over the load with the waits for kubelets around it.
+// meteredByKubelets checks that the usage of services lies between the counts of their control groups over
+// the load alone, and over the load with the waits for kubelets around it.
 func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	counted := func() map[string]time.Duration {
 		all := map[string]time.Duration{}
@@ -37,7 +37,7 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	metering := watched.(*kubeletMetering)
 	mark := func() (before, after map[string]time.Duration) {
 		before = counted()
-		// A look that is told after this may have begun before it. The next one has not.
+		// The next sample may have been taken before the count above. The one after that was not.
 		deploytest.Must(t, errors.Join(metering.awaitLook(), metering.Mark()))
 		return before, counted()
 	}
@@ -48,10 +48,10 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	deploytest.Must(t, err)
 	for _, u := range used.Units {
 		name, least, most := u.Unit.Name, time.Duration(0), time.Hour
-		if name != "lead" { // which says itself what it uses
+		if name != "lead" { // which reports its usage itself
 			least, most = over[name]-begun[name], end[name]-ready[name]
 		}
-		// The two callers may both have come to one of the two pods.
+		// One of the two pods may have served both callers, so the other may have used nothing.
 		if got := u.CPUSeconds; got < least.Seconds() || got > most.Seconds() {
 			t.Errorf("%s has used %g s, want from %v to %v", name, got, least, most)
 		}
@@ -66,7 +66,7 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	refusedByKubelets(t, f, d)
 }
 
-// useServices has the services answer, and plays the work of the lead.
+// useServices calls the services and runs the load of the lead.
 func useServices(t *testing.T, d *deployment) {
 	at, err := d.Endpoint("web")
 	deploytest.Must(t, err)
@@ -76,7 +76,7 @@ func useServices(t *testing.T, d *deployment) {
 		if text, err := io.ReadAll(caller); !strings.HasPrefix(string(text), "asks ") {
 			t.Fatalf("web says %q (%v)", text, err)
 		}
-		_ = caller.Close() // all has been said
+		_ = caller.Close() // only read
 	}
 	deploytest.Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
 	if _, err := d.Await(t.Context(), lab.EventFinished); err != nil {
@@ -84,7 +84,7 @@ func useServices(t *testing.T, d *deployment) {
 	}
 }
 
-// refusedByKubelets: who may not ask kubelets is told which right that needs.
+// refusedByKubelets checks that a user who may not ask kubelets learns which right is missing.
 func refusedByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	guest, _, err := api.Open([]string{f.Guest(t)}, "")
 	deploytest.Must(t, err)
@@ -100,8 +100,9 @@ func refusedByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	}
 }
 
-// TestAKubeletIsAskedAgain when it has said nothing once. What it says first it has counted before. A unit
-// that it did not look at before the load is in no figure.
+// TestAKubeletIsAskedAgain checks that requests to a kubelet are repeated after failures, that a sample
+// counts as new only if it is later than the first answer, and that there are no figures of a unit without a
+// sample before the load.
 func TestAKubeletIsAskedAgain(t *testing.T) {
 	const looked = `{"pods":[{"podRef":{"name":"pod-db","namespace":"cleave"},"containers":[{"name":"unit",` +
 		`"cpu":{"time":"2026-01-01T00:00:%dZ","usageCoreNanoSeconds":7},"memory":{"workingSetBytes":9}}]}]}`

@@ -20,8 +20,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// own brings up private clusters, one after the other.
-type own struct {
+// privateSite makes a private cluster, and another one if the first has ended.
+type privateSite struct {
 	deployer *Deployer
 	folder   string // of the cluster's files
 }
@@ -29,16 +29,15 @@ type own struct {
 // Missing returns an error that names what this host lacks for pods, or nil.
 func Missing() error { return private.Missing() }
 
-// What a pod takes of this host, with its shim and the program that holds it.
+// Resources of this host that a pod needs, with its shim and its pause process.
 const (
-	memoryPerPod  = 24 << 20
-	threadsPerPod = 30
-	// descriptorsPerPod: control, its log, and one for a call.
-	descriptorsPerPod = 3
+	memoryPerPod      = 24 << 20
+	threadsPerPod     = 30
+	descriptorsPerPod = 3 // of the conductor: the control connection, the log, and one call
 )
 
-func (o *own) preflight(ctx context.Context, layout lab.Layout) error {
-	d := o.deployer
+func (s *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
+	d := s.deployer
 	servers, contained, rest := containers.Part(layout)
 	pods := slices.Concat(servers, contained)
 	problems := []error{
@@ -66,9 +65,9 @@ func (o *own) preflight(ctx context.Context, layout lab.Layout) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// can returns what a private cluster can do. Its first node has no faults: this host reaches all services
-// through it, and it has the unit that leads the trial.
-func (o *own) can() lab.Capabilities {
+// can returns the capabilities of a private cluster. Its first node has no faults: this host reaches all
+// services through it, and it runs the lead of the trial.
+func (s *privateSite) can() lab.Capabilities {
 	return lab.Capabilities{Faults: containers.Faults(), Links: func() error { return nil }, Spans: true,
 		Nodes: func(layout lab.Layout) []lab.Node { return containers.Nodes(layout, private.Nodes()) },
 		Autoscale: func() error { // a HorizontalPodAutoscaler asks metrics-server
@@ -79,40 +78,42 @@ func (o *own) can() lab.Capabilities {
 		}}
 }
 
-// enter brings up the cluster.
-func (o *own) enter(ctx context.Context) (*cluster, error) {
-	if err := os.MkdirAll(filepath.Dir(o.folder), 0o700); err != nil {
+// enter brings up a cluster and makes the namespace of all pods in it.
+func (s *privateSite) enter(ctx context.Context) (*cluster, error) {
+	if err := os.MkdirAll(filepath.Dir(s.folder), 0o700); err != nil {
 		return nil, err
 	}
-	begun, label := time.Now(), o.deployer.label
-	up, err := private.Up(ctx, o.folder, label)
+	begun, label := time.Now(), s.deployer.label
+	up, err := private.Up(ctx, s.folder, label)
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{API: up.API, name: "of this host", namespace: "cleave", patience: upPatience,
-		leads: private.Nodes()[0], private: up, alive: up.Alive}
+		leadNode: private.Nodes()[0], private: up, alive: up.Alive}
 	if err := c.makeNamespace(ctx, label); err != nil {
 		return nil, errors.Join(err, up.Close())
 	}
-	o.deployer.made.Platform(begun)
+	s.deployer.made.Platform(begun)
 	return c, nil
 }
 
-func (o *own) leave(c *cluster) error { return c.private.Close() }
+func (s *privateSite) leave(c *cluster) error { return c.private.Close() }
 
 // load loads an image onto all nodes.
-func (o *own) load(ctx context.Context, content string, isUsers bool) (name string, size int, err error) {
+func (s *privateSite) load(
+	ctx context.Context, content string, isUsers bool,
+) (name string, size int, err error) {
 	var archive []byte
 	if name = content; !isUsers {
-		name = "cleave.invalid/host:" + o.deployer.label
+		name = "cleave.invalid/host:" + s.deployer.label
 		if content != "" {
-			name = "cleave.invalid/" + strings.ToLower(filepath.Base(content)) + ":" + o.deployer.label
+			name = "cleave.invalid/" + strings.ToLower(filepath.Base(content)) + ":" + s.deployer.label
 		}
 		if archive, _, err = containers.Archive(name, content, nil); err != nil {
 			return "", 0, err
 		}
 	}
-	nodes := o.deployer.cluster.private.Nodes
+	nodes := s.deployer.cluster.private.Nodes
 	return name, len(archive), fleet.SideBySide(ctx, len(nodes), nodes,
 		func(ctx context.Context, node *private.Node) error {
 			if isUsers {
@@ -122,12 +123,12 @@ func (o *own) load(ctx context.Context, content string, isUsers bool) (name stri
 		})
 }
 
-func (o *own) places(specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
+func (s *privateSite) places(specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
 	return containers.Places(private.Nodes(), specs, links)
 }
 
-// complete declares what is done to nodes, and to pods on them.
-func (o *own) complete(d *deployment, p *fleet.Platform[*pod]) {
+// complete implements site.
+func (s *privateSite) complete(d *deployment, p *fleet.Platform[*pod]) {
 	p.Refuse, p.Cut, p.Gone, p.Nodes, p.Images = refuse, cut, gone, d.nodes(), images.Sizes
 	p.Vacate = func(ctx context.Context, p *pod) error { return p.leave(ctx, p.End) }
 	p.Describe = func(p *pod) string { return "pod " + p.name + " on " + p.nodeName }
@@ -140,13 +141,13 @@ func (o *own) complete(d *deployment, p *fleet.Platform[*pod]) {
 		if err := d.started(ctx, stage); err != nil {
 			return err
 		}
-		return d.awaitLed(ctx, stage)
+		return d.awaitRoutes(ctx, stage)
 	}
 }
 
-// awaitLed waits until the services of a stage lead to our units, or these have ended. kube-proxy hears of a
-// pod a moment after its start, and refuses calls until then.
-func (d *deployment) awaitLed(ctx context.Context, stage []lab.UnitSpec) error {
+// awaitRoutes waits until calls of a stage's services reach our units, or these have ended. kube-proxy learns
+// of a pod with a delay, and refuses calls until then.
+func (d *deployment) awaitRoutes(ctx context.Context, stage []lab.UnitSpec) error {
 	for _, spec := range stage {
 		if !spec.Listens || spec.Foreign || isScaled(spec) {
 			continue

@@ -16,33 +16,33 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// nobody is the user of pods on clusters of the user's, whose rules ("restricted") want one
-// that is not root.
+// nobody is the user ID of our programs on clusters of the user's. The security standard "restricted" forbids
+// root.
 const nobody = 65534
 
-// pullPatience is how long a pod may take until its unit can be reached, where its node has
-// to pull the image, and its server is prepared before it.
+// pullPatience limits how long a pod may take until its unit can be reached. Its node may have to pull the
+// image, and to set up a server.
 const pullPatience = 5 * time.Minute
 
-// maxSecret is how much a secret of Kubernetes can hold, in bytes.
+// maxSecret is the largest size of a Kubernetes secret, in bytes.
 const maxSecret = 1 << 20
 
 // secretMode is the mode of files from a secret. Root owns them, and their group is that of the pod's user.
 const secretMode = 0o440
 
-// homePod implements sitePod for a cluster of the user's, by the pod's starter and the API server.
-type homePod struct {
+// userPod implements sitePod for a cluster of the user's. The pod's starter does the faults.
+type userPod struct {
 	fleet.StarterLife
-	pod   *pod
-	words []string // that the starter runs; nil: there is none
+	pod     *pod
+	command []string // that the starter runs; nil: the pod has no starter
 }
 
-func (h *home) newSitePod(p *pod) sitePod {
+func (s *userSite) newSitePod(p *pod) sitePod {
 	starter := fleet.NewStarter(p.Spec, func(ctx context.Context) (net.Conn, error) {
 		c := p.deployment.cluster
 		return c.API.Forward(ctx, c.namespace, p.name, starterPort)
 	})
-	made := &homePod{StarterLife: starter.Life(p.deployment.Watching), pod: p}
+	made := &userPod{StarterLife: starter.Life(p.deployment.Watching), pod: p}
 	p.lives = made.Lives
 	return made
 }
@@ -51,21 +51,21 @@ func (h *home) newSitePod(p *pod) sitePod {
 func (d *deployment) next(_ context.Context, ended *pod, _ bool) (*pod, error) {
 	p := *ended
 	p.Unit = fleet.NewUnit(ended.Spec)
-	life := &homePod{StarterLife: ended.sitePod.(*homePod).Starter.Life(d.Watching), pod: &p}
+	life := &userPod{StarterLife: ended.sitePod.(*userPod).Starter.Life(d.Watching), pod: &p}
 	p.sitePod, p.lives = life, life.Lives
 	return &p, nil
 }
 
-func (h *homePod) begin(ctx context.Context) (bool, error) {
-	if !h.pod.Further {
+func (u *userPod) begin(ctx context.Context) (bool, error) {
+	if !u.pod.Further {
 		return false, nil
 	}
-	return true, h.Again(ctx, h.pod.Unit, h.pod.connect, h.pod.deployment.Endpoints[h.pod.Spec.Name].Bind)
+	return true, u.Again(ctx, u.pod.Unit, u.pod.connect, u.pod.deployment.Endpoints[u.pod.Spec.Name].Bind)
 }
 
-// dial connects to the pod's unit through the cluster's server, unless its program ends before.
-func (h *homePod) dial(ctx context.Context) (net.Conn, error) {
-	d, p := h.pod.deployment, h.pod
+// dial connects to the pod's unit through the API server. It fails as soon as the program has ended.
+func (u *userPod) dial(ctx context.Context) (net.Conn, error) {
+	d, p := u.pod.deployment, u.pod
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -81,33 +81,32 @@ func (h *homePod) dial(ctx context.Context) (net.Conn, error) {
 	}, p.token)
 }
 
-// adapt takes away folders of this host and its users, and powers that the rules of such clusters
-// ("restricted") forbid. Where the unit shall have faults the starter is the first process, as the same user.
-// A described container stays as it is described.
-func (h *homePod) adapt(is *containers.Container) {
-	if h.pod.Spec.Container != nil {
+// adapt removes mounts of this host, its user, and what the security standard "restricted" forbids. A unit
+// with faults gets the starter as its first process. Described containers stay as they are.
+func (u *userPod) adapt(is *containers.Container) {
+	if u.pod.Spec.Container != nil {
 		return
 	}
 	is.Mounts = slices.DeleteFunc(is.Mounts, func(m lab.ContainerMount) bool { return m.Kind == lab.MountBind })
 	is.User, is.ReadOnly, is.CapDrop, is.CapAdd = "", true, []string{"ALL"}, nil
 	is.SecurityOpt = []string{"no-new-privileges"}
-	if h.Starter != nil && !h.pod.Prepares {
-		h.words, is.Entrypoint = is.Entrypoint, []string{"/" + lab.StarterProgram, lab.StarterRuns}
+	if u.Starter != nil && !u.pod.Prepares {
+		u.command, is.Entrypoint = is.Entrypoint, []string{"/" + lab.StarterProgram, lab.StarterRuns}
 	}
 }
 
-// finish gives a pod what it has of this host. Its files come in a secret.
-func (h *homePod) finish(ctx context.Context, made *api.Pod) error {
-	p, c := h.pod, h.pod.deployment.cluster
+// finish adds to a pod the files that it gets of this host, in a secret, and makes that secret.
+func (u *userPod) finish(ctx context.Context, made *api.Pod) error {
+	p, c := u.pod, u.pod.deployment.cluster
 	made.Spec.Containers[0].ImagePullPolicy = "IfNotPresent"
-	if c.pulls {
+	if c.logsIn {
 		made.Spec.ImagePullSecrets = []api.Meta{{Name: pullSecret}}
 	}
 	var files api.Secret
 	files.Metadata.Name, files.Data = p.name, map[string][]byte{}
-	give := h.giveVolume
+	give := u.giveVolume
 	if p.Spec.Container != nil {
-		give = h.giveMounts
+		give = u.giveMounts
 	}
 	if err := give(made, files.Data); err != nil || len(files.Data) == 0 {
 		return err
@@ -115,14 +114,14 @@ func (h *homePod) finish(ctx context.Context, made *api.Pod) error {
 	return c.API.Do(ctx, http.MethodPost, c.ours("secrets"), files, nil)
 }
 
-// giveMounts gives a described container the folders and files of this host that it has mounted: the folders
-// are the pod's own, and everybody in it may read the files.
-func (h *homePod) giveMounts(made *api.Pod, files map[string][]byte) error {
-	brought, err := containers.Bring(h.pod.Spec)
+// giveMounts gives a described container what it mounts of this host: empty folders of the pod, and files as
+// secrets that every user there may read.
+func (u *userPod) giveMounts(made *api.Pod, files map[string][]byte) error {
+	brought, err := containers.Bring(u.pod.Spec)
 	if err != nil {
 		return err
 	}
-	runs, secret := &made.Spec.Containers[0], &api.InSecret{Name: h.pod.name, Mode: 0o444}
+	runs, secret := &made.Spec.Containers[0], &api.InSecret{Name: u.pod.name, Mode: 0o444}
 	for i, one := range brought {
 		name := "brought-" + strconv.Itoa(i)
 		mount := api.Mount{Name: name, MountPath: one.Path}
@@ -144,10 +143,10 @@ func (h *homePod) giveMounts(made *api.Pod, files map[string][]byte) error {
 	return nil
 }
 
-// giveVolume gives a unit of ours, or a program of this host, a volume of its own. The environment is among
-// the files in it.
-func (h *homePod) giveVolume(made *api.Pod, files map[string][]byte) error {
-	p, runs := h.pod, &made.Spec.Containers[0]
+// giveVolume gives a unit that is not described a volume with the files of its folder on this host, and the
+// orders of its starter.
+func (u *userPod) giveVolume(made *api.Pod, files map[string][]byte) error {
+	p, runs := u.pod, &made.Spec.Containers[0]
 	volume := fleet.Volume(p.deployment.dir, p.Spec)
 	made.Spec.Volumes = append(made.Spec.Volumes, api.Volume{Name: "volume", EmptyDir: &api.EmptyDir{}},
 		api.Volume{Name: "files", Secret: &api.InSecret{Name: p.name, Mode: secretMode}})
@@ -177,20 +176,20 @@ func (h *homePod) giveVolume(made *api.Pod, files map[string][]byte) error {
 	if made.Spec.InitContainers, err = p.setups(*runs); err != nil {
 		return err
 	}
-	return h.orderStarter(runs, files)
+	return u.orderStarter(runs, files)
 }
 
-// restricted returns the security settings of pods with programs of ours, as the standard "restricted" of
-// Kubernetes demands them.
+// restricted returns the security settings of pods of our programs: those of the Kubernetes security standard
+// "restricted".
 func restricted() *api.PodSecurity {
 	return &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody, FSGroup: nobody,
 		SeccompProfile: map[string]string{"type": "RuntimeDefault"}}
 }
 
-// setupPrefix begins the names of what prepares a server in its pod.
+// setupPrefix begins the names of init containers that set up a server.
 const setupPrefix = "setup-"
 
-// setups returns what prepares a server, in its pod and as its own container, but for what they run.
+// setups returns the init containers that set up a server: copies of its container with other commands.
 func (p *pod) setups(runs api.Container) ([]api.Container, error) {
 	if p.Spec.Server == nil {
 		return nil, nil
@@ -210,21 +209,21 @@ func (p *pod) setups(runs api.Container) ([]api.Container, error) {
 	return all, nil
 }
 
-// orderStarter gives the starter of the pod, where it has one, its orders among the files.
-func (h *homePod) orderStarter(runs *api.Container, files map[string][]byte) (err error) {
-	if h.words == nil {
+// orderStarter adds the orders of the pod's starter, if it has one, to its files.
+func (u *userPod) orderStarter(runs *api.Container, files map[string][]byte) (err error) {
+	if u.command == nil {
 		return nil
 	}
 	const key = "orders"
-	faults := h.Orders(net.JoinHostPort(anyAddress, strconv.Itoa(starterPort)))
-	files[key], err = containers.Packed(lab.StarterOrders{Run: h.words, Faults: faults}, maxSecret)
+	faults := u.Orders(net.JoinHostPort(anyAddress, strconv.Itoa(starterPort)))
+	files[key], err = containers.Packed(lab.StarterOrders{Run: u.command, Faults: faults}, maxSecret)
 	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "files", MountPath: lab.StarterOrdersFile,
 		SubPath: key, ReadOnly: true})
 	return err
 }
 
-// prepared fails when a command that prepares a server in its pod has.
-func prepared(pod api.Pod) error {
+// setupFailure returns the error of a failed init container; nil: none has failed.
+func setupFailure(pod api.Pod) error {
 	for _, status := range pod.Status.InitStatuses {
 		if how := status.State.Terminated; how != nil && how.ExitCode != 0 {
 			return fmt.Errorf("%s, which prepares it, ended: exit status %d", status.Name, how.ExitCode)
@@ -233,11 +232,11 @@ func prepared(pod api.Pod) error {
 	return nil
 }
 
-// end ends and removes a pod and its secret. It asks the server whether the pod is gone, since no event tells
-// of one that never came. If no node says that the pod has ended it is removed all the same: its unit ends
-// without a conductor.
-func (h *homePod) end(ctx context.Context) error {
-	p := h.pod
+// end ends and removes a pod and its secret. It asks the server whether the pod is gone, since there are no
+// events of a pod that was never made. If the node does not report the end of the pod in time, end removes
+// the pod by force: its unit ends by itself when it hears nothing of its conductor.
+func (u *userPod) end(ctx context.Context) error {
+	p := u.pod
 	c, grace := p.deployment.cluster, time.Second
 	if p.Spec.Foreign && p.Spec.Server == nil {
 		grace = stopGrace
@@ -262,7 +261,7 @@ func (h *homePod) end(ctx context.Context) error {
 	})
 }
 
-// reach returns the address at which this host reaches a unit; "": it does not listen.
+// reach returns the address at which this host reaches an endpoint, which is a forward; "" if it is unknown.
 func (d *deployment) reach(name string) string {
 	if d.Endpoints[name].Dial == "" {
 		return ""
@@ -270,7 +269,7 @@ func (d *deployment) reach(name string) string {
 	return d.forwards.To(name)
 }
 
-// connectTo connects to an endpoint through the cluster's server.
+// connectTo connects to an endpoint through the API server.
 func (d *deployment) connectTo(name string) (net.Conn, error) {
 	_, text, err := net.SplitHostPort(d.Endpoints[name].Dial)
 	if err != nil {
@@ -284,7 +283,7 @@ func (d *deployment) connectTo(name string) (net.Conn, error) {
 	return d.cluster.API.Forward(d.Watching, d.cluster.namespace, p.name, port)
 }
 
-// latest returns the pod of a unit, or of what prepares it.
+// latest returns the pod of a unit, or else the last one of a command that prepares; nil: there is none.
 func (d *deployment) latest(unit string) *pod {
 	if p := d.Named(unit); p != nil {
 		return p
@@ -297,15 +296,15 @@ func (d *deployment) latest(unit string) *pod {
 	return nil
 }
 
-// lost reports that the node of a pod of the user's cluster does not answer to Kubernetes any
-// more: the pod ran, and still does as far as is known, and is not ready.
+// lost reports whether Kubernetes has lost the node of a pod: then the pod's last known state is running, but
+// Kubernetes has declared it not ready, without a reason.
 func lost(pod api.Pod) bool {
 	if len(pod.Status.ContainerStatuses) == 0 || pod.Status.ContainerStatuses[0].State.Running == nil {
 		return false
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == "Ready" {
-			return condition.Status == "False" && condition.Reason == "" // with a reason it is the program
+			return condition.Status == "False" && condition.Reason == "" // a reason names the program's fault
 		}
 	}
 	return false

@@ -15,37 +15,36 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
-// ownPod implements sitePod for a private cluster, whose pods are processes of this host.
-type ownPod struct{ pod *pod }
+// privatePod implements sitePod for a private cluster, whose pods are processes of this host.
+type privatePod struct{ pod *pod }
 
-func (o *own) newSitePod(p *pod) sitePod { return ownPod{p} }
+func (s *privateSite) newSitePod(p *pod) sitePod { return privatePod{p} }
 
-func (h ownPod) begin(context.Context) (bool, error) { return false, nil }
+func (s privatePod) begin(context.Context) (bool, error) { return false, nil }
 
-func (h ownPod) adapt(*containers.Container) {}
+func (s privatePod) adapt(*containers.Container) {}
 
-func (h ownPod) finish(context.Context, *api.Pod) error { return nil }
+func (s privatePod) finish(context.Context, *api.Pod) error { return nil }
 
-func (h ownPod) dial(ctx context.Context) (net.Conn, error) {
-	p := h.pod
+func (s privatePod) dial(ctx context.Context) (net.Conn, error) {
+	p := s.pod
 	return fleet.Dial(ctx, p.followed, net.JoinHostPort(p.address, strconv.Itoa(controlPort)), p.token)
 }
 
-// Kill ends the processes of the pod. That nothing of it runs any more is seen here; that the cluster knows,
-// too, comes later.
-func (h ownPod) Kill(ctx context.Context) (proof string, err error) {
-	return "the container has ended", h.pod.kill(ctx)
+// Kill implements fleet.Instance. It waits until the processes have ended, but not until the cluster knows.
+func (s privatePod) Kill(ctx context.Context) (proof string, err error) {
+	return "the container has ended", s.pod.kill(ctx)
 }
 
-func (h ownPod) Pause(ctx context.Context) (proof string, err error) {
-	h.pod.paused = true
-	return "its processes are frozen", h.pod.node.Pause(ctx, h.pod.container)
+func (s privatePod) Pause(ctx context.Context) (proof string, err error) {
+	s.pod.paused = true
+	return "its processes are frozen", s.pod.node.Pause(ctx, s.pod.container)
 }
 
-func (h ownPod) Resume(ctx context.Context) error { return h.pod.node.Resume(ctx, h.pod.container) }
+func (s privatePod) Resume(ctx context.Context) error { return s.pod.node.Resume(ctx, s.pod.container) }
 
-func (h ownPod) end(ctx context.Context) (err error) {
-	p := h.pod
+func (s privatePod) end(ctx context.Context) (err error) {
+	p := s.pod
 	if p.Spec.Foreign && p.Spec.Server == nil && p.runs() {
 		err = p.End(ctx)
 	}
@@ -55,8 +54,8 @@ func (h ownPod) end(ctx context.Context) (err error) {
 	return errors.Join(err, p.delete(ctx, 0))
 }
 
-// bind keeps the unit on its processors, on which it has begun (containers.Trial.Binds), and proves it.
-// Kubernetes cannot be told them.
+// bind limits the container to the unit's processors and waits until its process runs there alone. The
+// program has bound itself already (containers.Trial.Binds); Kubernetes has no option for it.
 func (p *pod) bind() error {
 	processors, err := launch.Processors(p.Spec.Cores)
 	if err != nil || len(processors) == 0 || p.HostPID() == 0 {
@@ -68,14 +67,14 @@ func (p *pod) bind() error {
 	return launch.AwaitBound(p.deployment.Watching, p.HostPID(), p.Spec.Cores)
 }
 
-// runs reports whether the program runs.
+// runs reports whether the program of the pod runs: a later process of the same ID is not that program.
 func (p *pod) runs() bool {
 	return p.HostPID() != 0 && syscall.Kill(p.HostPID(), 0) == nil && p.node.PID(p.container) == p.HostPID()
 }
 
 // kill ends every process of the pod and waits until they are gone.
 func (p *pod) kill(ctx context.Context) error {
-	if p.paused { // then it would not end
+	if p.paused { // a paused process would not end
 		if err := p.node.Resume(ctx, p.container); err != nil {
 			return err
 		}
@@ -93,7 +92,7 @@ func (p *pod) kill(ctx context.Context) error {
 	return nil
 }
 
-// refuse refuses faults of units of which Kubernetes makes the pods.
+// refuse returns an error for units whose pods Kubernetes makes: no faults can be done to them.
 func refuse(p *pod) error {
 	if p.scaled {
 		return errors.New("its pod was made by Kubernetes, which would itself start it again, unknown to its " +
@@ -102,10 +101,10 @@ func refuse(p *pod) error {
 	return nil
 }
 
-// cut takes a pod off its node's network, or puts it back.
+// cut disconnects a pod from its node's network, or connects it again.
 func cut(ctx context.Context, p *pod, off bool) error { return p.node.Cut(ctx, p.HostPID(), off) }
 
-// gone fails when something of a pod runs.
+// gone returns an error if the process of a pod still runs.
 func gone(_ context.Context, p *pod) error {
 	if p.runs() {
 		return fmt.Errorf("process %d of unit %s still runs on %s", p.HostPID(), p.Spec.Name, p.nodeName)
@@ -113,7 +112,7 @@ func gone(_ context.Context, p *pod) error {
 	return nil
 }
 
-// leave has the pod end in a way, and proves that nothing of it runs any more.
+// leave ends a pod by calling end, checks that its process has ended, and waits until that is known.
 func (p *pod) leave(ctx context.Context, end func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, removePatience,
 		fmt.Errorf("the pod of unit %s is not gone after %v", p.Spec.Name, removePatience))

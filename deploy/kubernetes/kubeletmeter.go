@@ -14,22 +14,23 @@ import (
 )
 
 const (
-	// kubeletPatience limits the wait for kubelets at a mark. A kubelet looks at a container every 10 s, at an
-	// idle one every 15 s, and may wait for as long again.
+	// kubeletPatience limits the wait for kubelets at a mark. A kubelet samples a container every 10 s, an idle
+	// one every 15 s, and may double these intervals.
 	kubeletPatience = 45 * time.Second
 	// MarksPatience limits the waits for kubelets at both marks of a trial.
 	MarksPatience = 2 * kubeletPatience
-	// kubeletAnswer limits one answer of a kubelet.
+	// kubeletAnswer limits the time that one request to a kubelet takes.
 	kubeletAnswer = 10 * time.Second
 	// kubeletsAtOnce limits the kubelets that are asked at the same time.
 	kubeletsAtOnce = 64
-	// kubeletAgain is the pause before kubelets are asked again whether they have looked.
+	// kubeletAgain is the pause before kubelets are asked again whether they have a new sample.
 	kubeletAgain = time.Second
-	// kubeletSample is the pause between questions for memory while the load lasts.
+	// kubeletSample is the pause between reads of memory during the load.
 	kubeletSample = 5 * time.Second
 )
 
-// Meter implements lab.Deployment.
+// Meter implements lab.Deployment: on a cluster of the user's, our units report their usage and kubelets that
+// of the others.
 func (d *deployment) Meter() lab.Meter {
 	if d.cluster.private == nil {
 		return kubeletMeter{Meter: d.SelfMeter(), api: d.cluster.API, deployment: d}
@@ -37,21 +38,22 @@ func (d *deployment) Meter() lab.Meter {
 	return nil
 }
 
-// kubeletMeter meters units that do not say what they use, by what the kubelets of their nodes count.
+// kubeletMeter meters foreign units, which do not report their usage, by the counters of their nodes'
+// kubelets.
 type kubeletMeter struct {
-	lab.Meter  // of all other units
+	lab.Meter  // of our units
 	api        *api.Client
 	deployment *deployment
 }
 
 // Watch implements lab.Meter. Kubelets are asked from the first mark on.
 func (m kubeletMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
-	said, err := m.Meter.Watch(ctx, units)
+	reported, err := m.Meter.Watch(ctx, units)
 	if err != nil {
 		return nil, err
 	}
 	d := m.deployment
-	counts := &kubeletMetering{Metering: said, ctx: ctx, api: m.api, cluster: d.cluster,
+	counts := &kubeletMetering{Metering: reported, ctx: ctx, api: m.api, cluster: d.cluster,
 		byPod: map[string]*kubeletCount{}, stop: func() {}}
 	for _, unit := range units {
 		if p := d.Named(unit.Name); p != nil && p.Spec.Foreign {
@@ -59,44 +61,44 @@ func (m kubeletMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering
 		}
 	}
 	if len(counts.byPod) == 0 {
-		return said, nil
+		return reported, nil
 	}
 	return counts, nil
 }
 
-// kubeletMetering implements lab.Metering. The counters are read after the units are ready and before the
-// load, and after it: so all that it cost is between them, though a kubelet looks when it wants to.
+// kubeletMetering implements lab.Metering. A kubelet samples its containers at times of its own choice. So
+// each mark waits for new samples: those before the load and those after it enclose the whole load.
 type kubeletMetering struct {
-	lab.Metering // of the units that say what they use
+	lab.Metering // of our units
 	ctx          context.Context
 	api          *api.Client
 	cluster      *cluster
 
 	mu     sync.Mutex
 	byPod  map[string]*kubeletCount
-	opened bool
-	idled  time.Duration // before the load, until the kubelets had looked
-	stop   func()        // ends sampling
+	opened bool          // the first mark was made
+	idled  time.Duration // how long the first mark waited for samples
+	stop   func()        // ends the reads during the load
 }
 
-// kubeletCount holds the counts of a kubelet for the container of one unit.
+// kubeletCount holds the samples of a kubelet for the container of one unit.
 type kubeletCount struct {
 	unit, node string
-	why        string // nothing can be told of it; "": something can
+	why        string // why there are no figures; "": there may be some
 	last       kubeletLook
-	opening    kubeletLook
-	memory     []int64 // from the opening look on
+	opening    kubeletLook // the last one before the load
+	memory     []int64     // of all looks from opening on
 }
 
-// kubeletLook holds the counts of one look.
+// kubeletLook is one sample of a container by its kubelet.
 type kubeletLook struct {
-	at     time.Time // of its node's clock
-	used   time.Duration
-	memory int64
+	at     time.Time     // on the clock of its node
+	used   time.Duration // processor time since the container's start
+	memory int64         // working set, in bytes
 }
 
-// read asks the kubelets of all units that something can be told of, and returns by node why one said
-// nothing. A kubelet that may not be asked is given up, any other may answer later.
+// read asks the kubelets of all units that may have figures, and returns the errors of those that did not
+// answer, by node. Units of a kubelet that we may not ask are given up; any other may answer later.
 func (m *kubeletMetering) read(ctx context.Context) (silent map[string]error) {
 	m.mu.Lock()
 	nodes := map[string]bool{}
@@ -124,20 +126,20 @@ func (m *kubeletMetering) read(ctx context.Context) (silent map[string]error) {
 						"verbs: [get]} (docs/deploying.md)", m.cluster.name)
 				}
 			}
-			m.hear(pods)
+			m.store(pods)
 			return nil
 		})
 	return silent
 }
 
-// hear takes in what a kubelet says of all pods of its node. The mutex is held.
-func (m *kubeletMetering) hear(pods []api.PodStats) {
+// store stores the new samples in the answer of a kubelet. The mutex is held.
+func (m *kubeletMetering) store(pods []api.PodStats) {
 	for _, pod := range pods {
 		c := m.byPod[pod.PodRef.Name]
 		if c == nil || pod.PodRef.Namespace != m.cluster.namespace {
 			continue
 		}
-		for _, container := range pod.Containers { // the others prepare it
+		for _, container := range pod.Containers { // init containers are among them
 			at, used := container.CPU.Time, container.CPU.UsageCoreNanoSeconds
 			memory := container.Memory.WorkingSetBytes
 			if container.Name != unitContainer || used == nil || memory == nil || !at.After(c.last.at) {
@@ -149,7 +151,8 @@ func (m *kubeletMetering) hear(pods []api.PodStats) {
 	}
 }
 
-// awaitLook waits until the kubelets have looked at all containers again from now on.
+// awaitLook waits until the kubelets have new samples of all containers, or gives these up after
+// kubeletPatience. It fails only if the metering ends.
 func (m *kubeletMetering) awaitLook() error {
 	ctx, cancel := context.WithTimeoutCause(m.ctx, kubeletPatience,
 		fmt.Errorf("no answer in %v", kubeletPatience))
@@ -165,9 +168,9 @@ func (m *kubeletMetering) awaitLook() error {
 	return context.Cause(m.ctx)
 }
 
-// lacksLook reports whether a kubelet has not looked yet at a container since its first answer. known holds
-// the looks of first answers, silent what went wrong with the last ones by node. When it is late, containers
-// without a look are given up.
+// lacksLook reports whether some container has no new sample yet. known holds the times of the samples in the
+// first answers, and lacksLook adds to it; silent holds the errors of the last requests, by node. If it is
+// late, containers without a new sample are given up.
 func (m *kubeletMetering) lacksLook(
 	known map[*kubeletCount]time.Time, silent map[string]error, late bool,
 ) (lacks bool) {
@@ -192,7 +195,8 @@ func (m *kubeletMetering) lacksLook(
 	return lacks
 }
 
-// Mark implements lab.Metering. Of each container, the look before the load counts, and the one after it.
+// Mark implements lab.Metering. The first mark waits for the samples before the load, the second for those
+// after it.
 func (m *kubeletMetering) Mark() error {
 	if !m.opened {
 		m.opened = true
@@ -214,7 +218,7 @@ func (m *kubeletMetering) Mark() error {
 	return m.awaitLook()
 }
 
-// sample reads memory now and then, until stop.
+// sample starts to read memory every kubeletSample, until stop is called.
 func (m *kubeletMetering) sample() {
 	ctx, cancel := context.WithCancel(m.ctx)
 	done := make(chan struct{})
@@ -229,13 +233,14 @@ func (m *kubeletMetering) sample() {
 			case <-ctx.Done():
 				return
 			case <-time.After(kubeletSample):
-				_ = m.read(ctx) // who says nothing now may do so later
+				_ = m.read(ctx) // a kubelet that fails now may answer later
 			}
 		}
 	}()
 }
 
-// Stop implements lab.Metering.
+// Stop implements lab.Metering. It puts the kubelets' figures in the place of those of foreign units, and
+// sums up again.
 func (m *kubeletMetering) Stop() (lab.Metered, error) {
 	m.stop()
 	used, err := m.Metering.Stop()
@@ -247,7 +252,7 @@ func (m *kubeletMetering) Stop() (lab.Metered, error) {
 		byUnit[c.unit] = c
 	}
 	used.Total, used.Roles = lab.Usage{}, map[string]lab.Usage{}
-	used.IdleSeconds = 0 // no kubelet looks twice before the load
+	used.IdleSeconds = 0 // idle usage needs two samples before the load, and there is one
 	for i := range used.Units {
 		u := &used.Units[i]
 		u.IdleCores = 0
@@ -276,7 +281,8 @@ func (m *kubeletMetering) Stop() (lab.Metered, error) {
 	return used, nil
 }
 
-// usage returns what the unit has used between the look before the load and the one after it.
+// usage returns the usage between the last sample before the load and the last one after it. Figures that
+// there are not are named in Unavailable, with the reason.
 func (c *kubeletCount) usage() lab.Usage {
 	why, seconds := c.why, (c.last.used - c.opening.used).Seconds()
 	if why == "" && seconds < 0 {
@@ -290,9 +296,9 @@ func (c *kubeletCount) usage() lab.Usage {
 	for _, memory := range c.memory {
 		used.MeanMemoryBytes += memory / int64(len(c.memory))
 	}
-	for _, untold := range []string{"user_seconds", "system_seconds", "voluntary_context_switches",
+	for _, figure := range []string{"user_seconds", "system_seconds", "voluntary_context_switches",
 		"involuntary_context_switches", "threads", "peak_resident_bytes", "read_bytes", "written_bytes"} {
-		used.Unavailable[untold] = "no kubelet tells it"
+		used.Unavailable[figure] = "no kubelet tells it"
 	}
 	return used
 }
