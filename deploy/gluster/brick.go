@@ -12,18 +12,17 @@ import (
 	"time"
 )
 
-// healPatience is how long a brick that was lost may take until it has all that was written
-// without it.
+// healPatience limits how long a lost brick may take until it has all writes that it missed.
 const healPatience = 2 * time.Minute
 
-// answer is an answer of the servers, as XML.
+// answer is the XML output of the gluster command.
 type answer struct {
 	Failed  int    `xml:"opRet"`
 	Problem string `xml:"opErrstr"`
 	Bricks  []struct {
 		Host    string `xml:"hostname"`
 		Online  int    `xml:"status"`
-		Process string `xml:"pid"` // as its host numbers it
+		Process string `xml:"pid"` // in the PID namespace of its host
 	} `xml:"volStatus>volumes>volume>node"`
 	Behind []struct {
 		Name   string `xml:"name"`
@@ -32,7 +31,7 @@ type answer struct {
 	} `xml:"healInfo>bricks>brick"`
 }
 
-// ask runs a command of the volume's administrator on the first host.
+// ask runs a gluster command on the first host and reads its answer; into may be nil.
 func (v *Volume) ask(ctx context.Context, into *answer, words ...string) error {
 	command := v.hosts.Hosts()[0].Command(ctx, "gluster",
 		append([]string{"--mode=script", "--xml"}, words...)...)
@@ -46,8 +45,8 @@ func (v *Volume) ask(ctx context.Context, into *answer, words ...string) error {
 	return nil
 }
 
-// read reads the answer of a command. how is the error with which the command ended; it may end well although
-// the servers have refused.
+// read parses the output of a command. how is the error with which the command ended; it may be nil although
+// the servers have refused the command.
 func (a *answer) read(text []byte, how error) error {
 	err := errors.Join(how, xml.Unmarshal(text, a))
 	if err == nil && a.Failed != 0 {
@@ -59,14 +58,14 @@ func (a *answer) read(text []byte, how error) error {
 	return fmt.Errorf("%s (%w)", strings.TrimSpace(a.Problem+" "+string(text[:min(len(text), 300)])), err)
 }
 
-// reaches reports whether the mount is connected to a brick, as it says itself.
+// reaches reports whether the mount is connected to a brick, by the mount's own state.
 func (v *Volume) reaches(brick string) (bool, error) {
 	text, err := os.ReadFile(filepath.Join(v.at(), ".meta", "graphs", "active",
 		fmt.Sprintf("%s-client-%d", name, slices.Index(Bricks(), brick)), "private"))
 	return strings.Contains(string(text), "\nconnected = 1\n"), err
 }
 
-// Kill kills the process that keeps a brick's files.
+// Kill kills the server process of a brick and returns the proof.
 func (v *Volume) Kill(ctx context.Context, brick string) (proof string, err error) {
 	host := v.hosts.Hosts()[slices.Index(Bricks(), brick)]
 	var now answer
@@ -74,7 +73,8 @@ func (v *Volume) Kill(ctx context.Context, brick string) (proof string, err erro
 		return "", err
 	}
 	for _, b := range now.Bricks {
-		if b.Host != host.Address || b.Online != 1 { // then its process would be -1: all there are
+		// A brick that is not online has the process -1, which kill would take for all processes.
+		if b.Host != host.Address || b.Online != 1 {
 			continue
 		}
 		if err := host.Run(ctx, "kill", "-9", b.Process); err != nil {
@@ -91,7 +91,7 @@ func (v *Volume) Kill(ctx context.Context, brick string) (proof string, err erro
 	return "", fmt.Errorf("%s does not run", brick)
 }
 
-// Heal starts the process of a brick again and waits until it has what was written without it.
+// Heal starts the server process of a brick again and waits until the brick has all writes that it missed.
 func (v *Volume) Heal(ctx context.Context, brick string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, healPatience, fmt.Errorf("not healed after %v", healPatience))
 	defer cancel()

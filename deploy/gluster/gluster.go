@@ -1,10 +1,9 @@
-// Package gluster makes a file system of which several hosts keep a copy: a volume of GlusterFS
-// over hosts made of this one (package hosts). This host mounts it by FUSE, so that any folder
-// here can lie on it; every write is answered when all hosts that keep it have it. One of them
-// can be lost and brought back.
+// Package gluster makes a replicated file system: a GlusterFS volume of which several simulated hosts
+// (package hosts) keep a copy. This host mounts it by FUSE, so that folders of this host can be on it. A
+// write returns when all hosts have it. A host can be lost and brought back.
 //
-// Servers and mounts end with the conductor, however that ends. What is mounted then answers
-// every call with an error, until it is unmounted with the folder that it is in (package volume).
+// Servers and mounts end with the conductor, however that ends. A mount without its servers answers every
+// call with an error, until package volume unmounts it.
 //
 // Entry points: Missing, Start; Volume.Carry for a folder, Volume.Close.
 package gluster
@@ -32,20 +31,21 @@ import (
 )
 
 const (
-	// copies is how many hosts keep each file.
+	// copies is the number of hosts that keep a copy of each file.
 	copies = 3
-	// name is the volume's.
+	// name is the name of the volume.
 	name = "cleave"
-	// upPatience is how long a volume may take until it is mounted.
+	// upPatience limits how long a volume may take until it is mounted.
 	upPatience = 2 * time.Minute
-	pollEvery  = 50 * time.Millisecond
-	// Client is the name and the role of the process behind the mount.
+	// pollInterval is the pause between two checks while we wait for a state.
+	pollInterval = 50 * time.Millisecond
+	// Client is the name and the role of the process that serves the mount.
 	Client = "replicated-disk"
-	// Brick is the role of the processes of a host.
+	// Brick is the role of the server processes of a host, which keep its copy.
 	Brick = "brick"
 )
 
-// Bricks returns the names of the hosts that keep the files.
+// Bricks returns the names of the hosts that keep copies.
 func Bricks() []string {
 	var all []string
 	for i := range copies {
@@ -54,7 +54,7 @@ func Bricks() []string {
 	return all
 }
 
-// Missing says what this host lacks for a volume; nil: nothing.
+// Missing returns an error that names what this host lacks for a volume, or nil.
 func Missing() error {
 	err := lab.MissingPrograms("a replicated disk (GlusterFS)", map[string]string{
 		"glusterd": "glusterfs-server", "glusterfs": "glusterfs-client", "gluster": "glusterfs-server",
@@ -66,7 +66,7 @@ func Missing() error {
 	return errors.Join(err, hosts.Missing())
 }
 
-// About says what the disk is: "GlusterFS 10.3, 3 copies".
+// About describes the file system, such as "GlusterFS 10.3, 3 copies".
 func About() string {
 	text, err := exec.Command("glusterfs", "--version").Output()
 	fields := strings.Fields(string(text))
@@ -76,20 +76,20 @@ func About() string {
 	return fmt.Sprintf("GlusterFS %s, %d copies", fields[1], copies)
 }
 
-// Volume is a volume that is mounted.
+// Volume is a mounted volume.
 type Volume struct {
 	dir      string
 	hosts    *hosts.Set
 	launcher *launch.Launcher
-	client   *exec.Cmd // behind the mount
-	said     fleet.Tail
-	ended    chan struct{} // closed with the client
-	closing  chan struct{}
-	carried  []string // folders of this host that lie on it
+	client   *exec.Cmd     // serves the mount
+	log      fleet.Tail    // of the client
+	ended    chan struct{} // closed when the client has ended
+	closing  chan struct{} // closed when Close begins
+	carried  []string      // folders of this host that are on the volume
 }
 
-// Start makes a volume whose copies and mount lie in dir, which is made. What is started carries
-// the label. lost is called when the mount has ended although nobody asked for it.
+// Start makes a volume, and makes dir for its copies and its mount. Its processes carry the label. lost is
+// called if the mount ends before Close.
 func Start(ctx context.Context, dir, label string, lost func(error)) (_ *Volume, err error) {
 	v := &Volume{dir: dir, launcher: launch.NewLauncher(), ended: make(chan struct{}),
 		closing: make(chan struct{})}
@@ -115,9 +115,9 @@ func Start(ctx context.Context, dir, label string, lost func(error)) (_ *Volume,
 	return v, nil
 }
 
-// begin starts the server of a host, which keeps to itself what others would find at the same
-// paths. Replication to other places (gsyncd) looks as if it were not installed: the server
-// asks it twenty times, through Python, what it will never be told to do.
+// begin is the script that starts glusterd on a host. It mounts separate folders at the paths of glusterd's
+// state and log, which all hosts would share otherwise. It also hides geo-replication (gsyncd), which is not
+// used: glusterd would run that Python program twenty times at its start. $0 is the folder of the host.
 const begin = `mount -t tmpfs tmpfs /run && mkdir /run/gluster && mkdir -p /var/lib/glusterd /var/log/glusterfs &&
 mount --bind "$0/state" /var/lib/glusterd && mount --bind "$0/log" /var/log/glusterfs &&
 echo '#!/nowhere' >/run/absent && chmod +x /run/absent || exit
@@ -125,6 +125,7 @@ for gsyncd in /usr/lib*/glusterfs/gsyncd /usr/lib/*/glusterfs/gsyncd; do
 [ ! -e "$gsyncd" ] || mount --bind /run/absent "$gsyncd" || exit; done
 exec glusterd </dev/null >"$0/log/start" 2>&1`
 
+// startServer starts glusterd on a host.
 func (v *Volume) startServer(ctx context.Context, host *hosts.Host) error {
 	dir := filepath.Join(v.dir, host.Name)
 	for _, folder := range []string{"state", "log", "files"} {
@@ -133,17 +134,17 @@ func (v *Volume) startServer(ctx context.Context, host *hosts.Host) error {
 		}
 	}
 	if err := host.Run(ctx, "sh", "-c", begin, dir); err != nil {
-		said, _ := os.ReadFile(filepath.Join(dir, "log", "start"))
-		return fmt.Errorf("%w: %s", err, said)
+		log, _ := os.ReadFile(filepath.Join(dir, "log", "start")) // there may be none
+		return fmt.Errorf("%w: %s", err, log)
 	}
 	return nil
 }
 
-// create joins the hosts and makes the volume of them.
+// create joins the hosts to a cluster, and creates and starts the volume.
 func (v *Volume) create(ctx context.Context) error {
-	var places []string
+	var bricks []string
 	for i, host := range v.hosts.Hosts() {
-		places = append(places, host.Address+":"+filepath.Join(v.dir, host.Name, "files"))
+		bricks = append(bricks, host.Address+":"+filepath.Join(v.dir, host.Name, "files"))
 		if i == 0 {
 			continue
 		}
@@ -151,10 +152,11 @@ func (v *Volume) create(ctx context.Context) error {
 			return err
 		}
 	}
-	// A peer that has just joined may still be shaking hands; force allows the disk of the system.
+	// It is repeated, since the handshake with a new peer may not be complete. force allows bricks on the root
+	// disk.
 	err := v.until(ctx, func() error {
 		return v.ask(ctx, nil, slices.Concat([]string{"volume", "create", name, "replica", strconv.Itoa(copies)},
-			places, []string{"force"})...)
+			bricks, []string{"force"})...)
 	})
 	if err != nil {
 		return err
@@ -162,14 +164,13 @@ func (v *Volume) create(ctx context.Context) error {
 	return v.ask(ctx, nil, "volume", "start", name)
 }
 
-// mount mounts the volume and waits until the mount has reached all copies: what is written
-// before would be missing in some.
+// mount mounts the volume and waits until the mount has connected to all bricks: earlier writes would be
+// missing in some copies.
 func (v *Volume) mount(ctx context.Context, label string, lost func(error)) error {
 	if err := os.MkdirAll(v.at(), 0o700); err != nil {
 		return err
 	}
-	// Files that processes of this host map into their memory together, as SQLite's, cannot be
-	// read past its cache.
+	// Direct I/O would bypass the page cache, which processes share that map a file into memory, as with SQLite.
 	args := []string{"--no-daemon", "--direct-io-mode=no", "--volfile-id=" + name, "--log-level=WARNING",
 		"--log-file=" + filepath.Join(v.dir, "mount.log")}
 	for _, host := range v.hosts.Hosts() {
@@ -178,19 +179,19 @@ func (v *Volume) mount(ctx context.Context, label string, lost func(error)) erro
 	v.client = exec.Command("glusterfs", append(args, v.at())...)
 	v.client.Env, v.client.Dir = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + label}, "/"
 	v.client.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	v.client.Stdout, v.client.Stderr = &v.said, &v.said
+	v.client.Stdout, v.client.Stderr = &v.log, &v.log
 	if err := v.launcher.Start(v.client); err != nil {
 		v.client = nil
 		return err
 	}
 	go func() {
 		defer close(v.ended)
-		_ = v.client.Wait() // its state says how it ended
+		_ = v.client.Wait() // ProcessState holds the result
 		select {
 		case <-v.closing:
 		default:
 			lost(fmt.Errorf("the replicated disk is gone: %s ended (%v)%s", Client, v.client.ProcessState,
-				v.said.LastWords()))
+				v.log.LastWords()))
 		}
 	}()
 	return v.until(ctx, func() error {
@@ -207,15 +208,15 @@ func (v *Volume) mount(ctx context.Context, label string, lost func(error)) erro
 	})
 }
 
-// at returns where the volume is mounted.
+// at returns the path of the mount.
 func (v *Volume) at() string { return filepath.Join(v.dir, "mount") }
 
-// until does something until it is right, or the mount or ctx has ended.
+// until repeats try until it succeeds, or the mount or ctx has ended.
 func (v *Volume) until(ctx context.Context, try func() error) error {
-	return fleet.Until(ctx, pollEvery, func() (bool, error) {
+	return fleet.Until(ctx, pollInterval, func() (bool, error) {
 		select {
 		case <-v.ended:
-			return true, fmt.Errorf("the mount has ended%s", v.said.LastWords())
+			return true, fmt.Errorf("the mount has ended%s", v.log.LastWords())
 		default:
 			err := try()
 			return err == nil, err
@@ -223,7 +224,7 @@ func (v *Volume) until(ctx context.Context, try func() error) error {
 	})
 }
 
-// Carry has a folder of this host, which is there and empty, lie on the volume.
+// Carry mounts a new folder of the volume over an existing, empty folder of this host.
 func (v *Volume) Carry(folder string) error {
 	inside, err := os.MkdirTemp(v.at(), filepath.Base(folder)+"-")
 	if err == nil {
@@ -236,7 +237,7 @@ func (v *Volume) Carry(folder string) error {
 	return nil
 }
 
-// Units returns the processes that keep the files, host by host, and the one behind the mount.
+// Units returns the process that serves the mount, and then the server processes of each host, for a meter.
 func (v *Volume) Units() []lab.Unit {
 	units := []lab.Unit{{Name: Client, Role: Client, PID: v.client.Process.Pid}}
 	for _, host := range v.hosts.Hosts() {
@@ -245,7 +246,7 @@ func (v *Volume) Units() []lab.Unit {
 	return units
 }
 
-// Close unmounts what lies on the volume, ends its servers and removes its files.
+// Close unmounts the volume and the carried folders, ends its processes and removes its files.
 func (v *Volume) Close() (err error) {
 	close(v.closing)
 	for _, folder := range v.carried {
@@ -253,7 +254,7 @@ func (v *Volume) Close() (err error) {
 	}
 	err = errors.Join(err, volume.UnmountBelow(v.dir))
 	if v.client != nil {
-		_ = v.client.Process.Kill() // it ends with what is mounted
+		_ = v.client.Process.Kill() // the unmount may have ended it
 		<-v.ended
 	}
 	if v.hosts != nil {

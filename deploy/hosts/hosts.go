@@ -1,12 +1,12 @@
-// Package hosts makes several hosts out of this one: each has a network, a process table,
-// mounts and a name of its own (Linux namespaces), and an address in a network that they
-// share through a switch. Programs of this host run on them and see its files.
+// Package hosts simulates several hosts on this one. Each has its own network, process IDs, mounts and host
+// name (Linux namespaces), and an address in a network that they share through a switch. Programs of this
+// host run on them and see its files.
 //
-// A host is held by its first process, which ends with the conductor. The kernel then
-// ends all that runs there and takes back the mounts, the links and the routes: nothing
-// is left, however the conductor ends. Control groups are another matter (package cgroup).
+// The namespaces of a host last as long as its first process, which ends with the conductor. The kernel then
+// ends all other processes there and removes mounts, links and routes, so that nothing is left, however the
+// conductor ends. Only control groups remain (package cgroup).
 //
-// Addresses lie in 198.19.0.0/16, a range for benchmarks that nobody routes (RFC 2544).
+// Addresses are in 198.19.0.0/16, a range for benchmarks that is not routed (RFC 2544).
 //
 // Entry points: Make, Set.Close; Host.Command for what runs on one.
 package hosts
@@ -31,37 +31,37 @@ import (
 )
 
 const (
-	// ranges is how many ranges of 256 addresses a set has: one for its hosts, the
-	// others for what runs on them.
+	// ranges is the number of ranges of 256 addresses that a set has: one for its hosts, the others for units
+	// and containers on them.
 	ranges = 8
-	// most is the largest number of sets on this machine at the same time.
-	most = 256 / ranges
-	// firstNumber is the last number of the first host's address; this host has .1.
+	// maxSets is the largest number of sets on this machine at the same time.
+	maxSets = 256 / ranges
+	// firstNumber is the last byte of the first host's address; this host has .1.
 	firstNumber = 10
-	// firstFloating is that of the first address that no host has by itself.
+	// firstFloating is the last byte of the first floating address.
 	firstFloating = 2
 )
 
 // Set is a set of hosts with a network.
 type Set struct {
-	number   int // which of the ranges are ours
-	index    int // of our link, as the kernel counts them: its name can become that of another set's
-	label    string
-	launcher *launch.Launcher
-	middle   int         // the process that holds the switch
-	held     []*exec.Cmd // the first processes
-	hosts    []*Host
+	number    int // of the set on this machine, which determines its ranges
+	linkIndex int // of our link in the kernel; unlike its name, no other set can get it
+	label     string
+	launcher  *launch.Launcher
+	switchPID int         // of the process whose network has the switch
+	held      []*exec.Cmd // the first processes of the switch and the hosts
+	hosts     []*Host
 }
 
-// Host is one of them.
+// Host is a simulated host of a set.
 type Host struct {
 	Name    string
 	Address string
-	pid     int    // of its first process, as this host numbers it
-	port    string // the switch's end of its link
+	pid     int    // process ID, on this host, of its first process
+	port    string // name of its link at the switch
 	set     *Set
-	kills   atomic.Int32 // how often it was killed
-	rate    float64      // of its link, in bytes per second; 0: no limit
+	kills   atomic.Int32 // by Kill
+	rate    float64      // limit of its link, in bytes per second; 0: no limit
 }
 
 // Missing returns an error that names what this host lacks, or nil.
@@ -74,7 +74,7 @@ func Missing() error {
 		"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux", "mount": "mount"}))
 }
 
-// Make makes hosts of these names. What is started on them carries the label.
+// Make makes hosts with these names. Processes on them carry the label.
 func Make(ctx context.Context, label string, names ...string) (_ *Set, err error) {
 	s := &Set{label: label, launcher: launch.NewLauncher()}
 	defer func() {
@@ -82,7 +82,7 @@ func Make(ctx context.Context, label string, names ...string) (_ *Set, err error
 			err = errors.Join(fmt.Errorf("make hosts: %w", err), s.Close())
 		}
 	}()
-	if s.middle, err = s.hold("switch"); err != nil {
+	if s.switchPID, err = s.hold("switch"); err != nil {
 		return nil, err
 	}
 	if err := s.claim(ctx); err != nil {
@@ -99,17 +99,17 @@ func Make(ctx context.Context, label string, names ...string) (_ *Set, err error
 	return s, nil
 }
 
-// Boot starts a host that was killed: with its name and addresses, no processes, mounts or
-// routes. Others still have the address of its network card in their tables, so it stays.
+// Boot starts a host, also one that was killed: with its name and addresses, but without the processes,
+// mounts and routes that it had. Its MAC address stays the same, as others still have it in their ARP tables.
 func (h *Host) Boot(ctx context.Context) (err error) {
 	s := h.set
 	if h.pid, err = s.hold(h.Name); err != nil {
 		return err
 	}
 	err = errors.Join(
-		ip(ctx, 0, "link add", h.port, "netns", strconv.Itoa(s.middle), "type veth peer name eth0 address",
-			h.card(), "netns", strconv.Itoa(h.pid)),
-		ip(ctx, s.middle, "link set", h.port, "master switch up"),
+		ip(ctx, 0, "link add", h.port, "netns", strconv.Itoa(s.switchPID), "type veth peer name eth0 address",
+			h.mac(), "netns", strconv.Itoa(h.pid)),
+		ip(ctx, s.switchPID, "link set", h.port, "master switch up"),
 		ip(ctx, h.pid, "address add", h.Address+"/24", "dev eth0"),
 		ip(ctx, h.pid, "link set eth0 up"),
 	)
@@ -119,9 +119,8 @@ func (h *Host) Boot(ctx context.Context) (err error) {
 	return err
 }
 
-// card returns the MAC address of the host's network card: a locally administered one, made of its IP
-// address.
-func (h *Host) card() string {
+// mac returns the MAC address of the host: a locally administered one, made from its IP address.
+func (h *Host) mac() string {
 	text := "02:00"
 	for _, b := range net.ParseIP(h.Address).To4() {
 		text += fmt.Sprintf(":%02x", b)
@@ -129,21 +128,20 @@ func (h *Host) card() string {
 	return text
 }
 
-// Kill ends a host as a power cut does: all its processes are gone when it returns, and its
-// network.
+// Kill ends a host like a power cut: when it returns, all processes and the network of the host are gone.
 func (h *Host) Kill(ctx context.Context) error {
 	h.kills.Add(1)
 	for _, first := range h.set.held {
 		if first.Process.Pid == h.pid {
 			_ = first.Process.Kill() // it may have ended
-			_ = first.Wait()         // killed: that is how it ends
+			_ = first.Wait()         // it was killed
 		}
 	}
-	return deleteLink(ctx, h.set.middle, h.port)
+	return deleteLink(ctx, h.set.switchPID, h.port)
 }
 
-// deleteLink deletes a link in the network of a process. The kernel may have taken it back: it does so a
-// moment after the last process of a network.
+// deleteLink deletes a link in the network of a process, if it exists: the kernel removes the links of a
+// network a moment after its last process.
 func deleteLink(ctx context.Context, pid int, link string) error {
 	err := ip(ctx, pid, "link delete", link)
 	if err != nil && strings.Contains(err.Error(), "Cannot find") {
@@ -152,19 +150,20 @@ func deleteLink(ctx context.Context, pid int, link string) error {
 	return err
 }
 
-// First returns the process that all others of the host descend from, as this host numbers it.
+// First returns the process ID, on this host, of the host's first process.
 func (h *Host) First() int { return h.pid }
 
-// Kills returns how often the host was killed: whoever waits for a program there knows by it
-// why that has ended.
+// Kills returns how often Kill was called. It tells whether a program on the host has ended by itself or with
+// the host.
 func (h *Host) Kills() int32 { return h.kills.Load() }
 
-// begin plays the first process of a host: it makes mounts of its own, a /proc that shows
-// its processes, its name, loopback. Then it takes in the orphans of the others.
+// begin is the script of a host's first process. It makes the mounts private, mounts a /proc of the host's
+// own processes, and sets host name and loopback. Then it waits for orphans, as an init process does. $0 is
+// the name.
 const begin = `mount --make-rprivate / && mount -t proc proc /proc && hostname "$0" && ip link set lo up && echo up || exit
 sleep infinity & while :; do wait; done`
 
-// hold starts the first process of a host and returns its number.
+// hold starts the first process of a host, or of the switch, and returns its process ID.
 func (s *Set) hold(name string) (pid int, err error) {
 	command := exec.Command("sh", "-c", begin, name)
 	command.Env, command.Dir = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + s.label}, "/"
@@ -172,9 +171,9 @@ func (s *Set) hold(name string) (pid int, err error) {
 		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS,
 		Pdeathsig:  syscall.SIGKILL, Setsid: true,
 	}
-	var complaints strings.Builder
-	command.Stderr = &complaints
-	said, err := command.StdoutPipe()
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	stdout, err := command.StdoutPipe()
 	if err == nil {
 		err = s.launcher.Start(command)
 	}
@@ -182,30 +181,30 @@ func (s *Set) hold(name string) (pid int, err error) {
 		return 0, fmt.Errorf("%s: %w", name, err)
 	}
 	s.held = append(s.held, command)
-	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || line != "up\n" {
-		_, _ = io.Copy(io.Discard, said)
-		return 0, fmt.Errorf("%s does not come up: %s", name, strings.TrimSpace(complaints.String()))
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "up\n" {
+		_, _ = io.Copy(io.Discard, stdout) // until it has ended
+		return 0, fmt.Errorf("%s does not come up: %s", name, strings.TrimSpace(stderr.String()))
 	}
 	return command.Process.Pid, nil
 }
 
-// claim takes addresses that no other set of this machine has. The name of the link from this host to the
-// switch reserves them.
+// claim makes the switch and reserves address ranges that no other set of this machine has. The name of the
+// link from this host to the switch is the reservation.
 func (s *Set) claim(ctx context.Context) error {
-	if err := errors.Join(ip(ctx, s.middle, "link add switch type bridge"),
-		ip(ctx, s.middle, "link set switch up")); err != nil {
+	if err := errors.Join(ip(ctx, s.switchPID, "link add switch type bridge"),
+		ip(ctx, s.switchPID, "link set switch up")); err != nil {
 		return err
 	}
-	for s.number = range most {
-		err := ip(ctx, 0, "link add", s.link(), "type veth peer name outside netns", strconv.Itoa(s.middle))
+	for s.number = range maxSets {
+		err := ip(ctx, 0, "link add", s.link(), "type veth peer name outside netns", strconv.Itoa(s.switchPID))
 		if err == nil {
-			ours, err := net.InterfaceByName(s.link())
+			link, err := net.InterfaceByName(s.link())
 			if err != nil {
 				return err
 			}
-			s.index = ours.Index
+			s.linkIndex = link.Index
 			return errors.Join(
-				ip(ctx, s.middle, "link set outside master switch up"),
+				ip(ctx, s.switchPID, "link set outside master switch up"),
 				ip(ctx, 0, "address add", s.Here()+"/24", "dev", s.link()),
 				ip(ctx, 0, "link set", s.link(), "up alias", s.label),
 			)
@@ -214,28 +213,27 @@ func (s *Set) claim(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("all %d ranges of addresses are taken by links cleave-0 to cleave-%d of this host", most,
-		most-1)
+	return fmt.Errorf("all %d ranges of addresses are taken by links cleave-0 to cleave-%d of this host",
+		maxSets, maxSets-1)
 }
 
-// link returns the name of the link that leads from this host to the others.
+// link returns the name of the link from this host to the switch.
 func (s *Set) link() string { return "cleave-" + strconv.Itoa(s.number) }
 
-// Range returns the prefix of 256 addresses, such as "198.19.8.": range 0 is for the hosts, and 1 to 7 are
-// for what runs on them.
+// Range returns the prefix of a range of 256 addresses, such as "198.19.8.". Range 0 is for the hosts, 1 to 7
+// are for units and containers on them.
 func (s *Set) Range(i int) string { return fmt.Sprintf("198.19.%d.", s.number*ranges+i) }
 
 // Here returns the address of this host in their network.
 func (s *Set) Here() string { return s.Range(0) + "1" }
 
-// Floating returns the i-th address, from 0 to 7, that no host has by itself: programs there agree
-// which of them has it.
+// Floating returns the i-th floating address, from 0 to 7: programs on the hosts agree on which host has it.
 func (s *Set) Floating(i int) string { return fmt.Sprintf("%s%d", s.Range(0), firstFloating+i) }
 
-// Hosts lists them in the order of their names when they were made.
+// Hosts returns the hosts in the order in which Make got their names.
 func (s *Set) Hosts() []*Host { return s.hosts }
 
-// Units returns what runs on the hosts themselves, not in containers there, for a meter.
+// Units returns, for a meter, the processes of the hosts that are in no container.
 func (s *Set) Units() []lab.Unit {
 	var all []lab.Unit
 	for _, h := range s.hosts {
@@ -244,12 +242,12 @@ func (s *Set) Units() []lab.Unit {
 	return all
 }
 
-// RouteHere lets this host reach a range through one of the others.
+// RouteHere routes a range through a host, on this host.
 func (s *Set) RouteHere(ctx context.Context, i int, via *Host) error {
 	return ip(ctx, 0, "route replace", s.Range(i)+"0/24", "via", via.Address)
 }
 
-// RouteTo lets this host reach an address through one of the others; nil: as those of its range again.
+// RouteTo routes an address through a host, on this host. With nil it removes that route.
 func (s *Set) RouteTo(ctx context.Context, address string, via *Host) error {
 	if via == nil {
 		return ip(ctx, 0, "route delete", address)
@@ -257,7 +255,7 @@ func (s *Set) RouteTo(ctx context.Context, address string, via *Host) error {
 	return ip(ctx, 0, "route replace", address, "via", via.Address)
 }
 
-// Route lets this host and all others reach a range through one of them.
+// Route routes a range through a host, on this host and all others.
 func (s *Set) Route(ctx context.Context, i int, via *Host) error {
 	err := s.RouteHere(ctx, i, via)
 	for _, h := range s.hosts {
@@ -268,22 +266,23 @@ func (s *Set) Route(ctx context.Context, i int, via *Host) error {
 	return err
 }
 
-// Route lets the host reach a range in some way: "via ADDRESS" or "dev eth0".
+// Route adds a route to a range on the host: "via ADDRESS" or "dev eth0".
 func (h *Host) Route(ctx context.Context, i int, route string) error {
 	return ip(ctx, h.pid, "route replace", h.set.Range(i)+"0/24", route)
 }
 
-// Link takes the host off the network, or puts it back. It is the switch's end of its
-// link that goes down, so that the host keeps its routes.
+// Link disconnects the host from the network, or connects it again. It changes the switch's end of the link,
+// so that the host keeps its routes.
 func (h *Host) Link(ctx context.Context, up bool) error {
 	state := map[bool]string{true: "up", false: "down"}[up]
-	return ip(ctx, h.set.middle, "link set", h.port, state)
+	return ip(ctx, h.set.switchPID, "link set", h.port, state)
 }
 
-// cutProof is how long what was cut off is tried to be reached.
+// cutProof is the time-out of the attempt to reach an address that was cut off.
 const cutProof = 500 * time.Millisecond
 
-// Unreached proves that nobody answers at an address, not even to refuse.
+// Unreached returns the proof that an address does not answer, or an error if it accepts or refuses
+// connections.
 func Unreached(address string) (proof string, err error) {
 	connection, err := net.DialTimeout("tcp", address, cutProof)
 	if err == nil {
@@ -295,8 +294,7 @@ func Unreached(address string) (proof string, err error) {
 	return "from this host: " + err.Error(), nil
 }
 
-// Command returns a program of this host that will run on that one. It ends with the host, at
-// the latest.
+// Command returns a command that runs a program of this host on h. It ends with h at the latest.
 func (h *Host) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "nsenter", append([]string{
 		"--target=" + strconv.Itoa(h.pid), "--net", "--pid", "--mount", "--uts", "--", program,
@@ -305,8 +303,8 @@ func (h *Host) Command(ctx context.Context, program string, args ...string) *exe
 	return command
 }
 
-// Enter changes a command that was not started yet: it will have the network of the host, and
-// all else, its process number too, of this one.
+// Enter changes a command that was not started yet to use the network of h. It stays a process of this host
+// otherwise.
 func (h *Host) Enter(command *exec.Cmd) error {
 	nsenter, err := exec.LookPath("nsenter")
 	if err != nil {
@@ -318,25 +316,25 @@ func (h *Host) Enter(command *exec.Cmd) error {
 	return nil
 }
 
-// Run runs a program there to its end.
+// Run runs a program on h to its end. Errors hold its output.
 func (h *Host) Run(ctx context.Context, program string, args ...string) error {
 	return finish(h.Command(ctx, program, args...))
 }
 
-// Start starts a program there. The caller waits for it.
+// Start starts a command that Command has returned. The caller calls its Wait.
 func (h *Host) Start(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	return h.set.launcher.Start(command)
 }
 
-// Close ends the hosts with all that runs on them.
+// Close ends the hosts with all their processes.
 func (s *Set) Close() error {
 	err := s.unlink()
 	for _, first := range s.held {
 		_ = first.Process.Kill() // it may have ended
 	}
 	for _, first := range s.held {
-		_ = first.Wait() // killed: that is how it ends
+		_ = first.Wait() // it was killed
 	}
 	s.held = nil
 	if s.launcher != nil {
@@ -346,17 +344,17 @@ func (s *Set) Close() error {
 	return err
 }
 
-// unlink deletes our link before the switch ends. After that the kernel does, and another set may have a link
-// of its name a moment later.
+// unlink deletes our link before the switch ends. The kernel would delete it with the switch, but at any time
+// after that; by then another set may have a link of the same name.
 func (s *Set) unlink() error {
-	link, err := net.InterfaceByIndex(s.index)
+	link, err := net.InterfaceByIndex(s.linkIndex)
 	if err != nil {
-		return nil // there is none any more, or there never was
+		return nil // it does not exist
 	}
 	return deleteLink(context.Background(), 0, link.Name)
 }
 
-// ip runs ip in the network of a process; 0 is this host's. Words may hold several.
+// ip runs the command ip in the network of a process, or of this host if pid is 0. Words are split at spaces.
 func ip(ctx context.Context, pid int, words ...string) error {
 	if pid == 0 {
 		return finish(exec.CommandContext(ctx, "ip", strings.Fields(strings.Join(words, " "))...))
@@ -364,8 +362,8 @@ func ip(ctx context.Context, pid int, words ...string) error {
 	return In(ctx, pid, "ip", words...)
 }
 
-// In runs a program in the network of a process. Words may hold several. Without a process it fails: what was
-// meant for a unit must not change the network of this host.
+// In runs a program in the network of a process. Words are split at spaces. It fails if pid is 0: a change
+// that is meant for a unit that has ended must not apply to this host.
 func In(ctx context.Context, pid int, program string, words ...string) error {
 	if pid <= 0 {
 		return fmt.Errorf("%s in the network of a process: there is no process", program)
@@ -374,7 +372,7 @@ func In(ctx context.Context, pid int, program string, words ...string) error {
 		program}, strings.Fields(strings.Join(words, " "))...)...))
 }
 
-// finish runs a short command. What it says is told when it fails.
+// finish runs a short command. Errors hold its output.
 func finish(command *exec.Cmd) error {
 	text, err := command.CombinedOutput()
 	if err != nil {

@@ -49,6 +49,7 @@ func links(t *testing.T) []string {
 	return all
 }
 
+// TestHostsReachEachOther checks names, connections, Link, and that Close ends all processes.
 func TestHostsReachEachOther(t *testing.T) {
 	s := newSet(t, "000000-2-2", "alpha", "beta")
 	alpha, beta := s.Hosts()[0], s.Hosts()[1]
@@ -57,7 +58,7 @@ func TestHostsReachEachOther(t *testing.T) {
 		t.Errorf("it is called %q: %v", name, err)
 	}
 	if err := beta.Run(t.Context(), "ping", "-c1", "-W2", alpha.Address); err != nil {
-		// There may be no ping: a connection that is refused came there, too.
+		// This host may have no ping. A refused connection shows the same.
 		probe(t, alpha.Address, "refused")
 	}
 	probe(t, beta.Address, "refused")
@@ -76,7 +77,7 @@ func TestHostsReachEachOther(t *testing.T) {
 	}
 }
 
-// probe connects to an address, which fails in one of these ways.
+// probe checks that a connection to an address fails with one of the wanted errors.
 func probe(t *testing.T, address string, want ...string) {
 	t.Helper()
 	_, err := net.DialTimeout("tcp", address+":9", 3*time.Second)
@@ -88,14 +89,17 @@ func probe(t *testing.T, address string, want ...string) {
 	t.Errorf("connect to %s: %v, want %q", address, err, want)
 }
 
-// TestTheEndOfASetIsNotThatOfAnother which has come to have the same number, and so the name
-// of its link, since the kernel has taken that back before.
+// TestTheEndOfASetIsNotThatOfAnother checks that Close of a set does not delete the link of another set that
+// has got the same number, and so the same name of its link, after the kernel had deleted the first link.
 func TestTheEndOfASetIsNotThatOfAnother(t *testing.T) {
 	first := newSet(t, "000000-5-5", "alpha")
 	for _, held := range first.held {
 		deploytest.Must(t, held.Process.Kill())
 	}
-	for _, err := net.InterfaceByIndex(first.index); err == nil; _, err = net.InterfaceByIndex(first.index) {
+	for index := first.linkIndex; ; {
+		if _, err := net.InterfaceByIndex(index); err != nil {
+			break
+		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	other := newSet(t, "000000-6-6", "alpha")
@@ -106,6 +110,8 @@ func TestTheEndOfASetIsNotThatOfAnother(t *testing.T) {
 	probe(t, other.Hosts()[0].Address, "refused")
 }
 
+// TestSetsHaveAddressesOfTheirOwn checks that two sets have different addresses, and that their links end
+// with them.
 func TestSetsHaveAddressesOfTheirOwn(t *testing.T) {
 	before := links(t)
 	all := []*Set{newSet(t, "000000-3-3", "alpha"), newSet(t, "000000-3-3", "alpha")}
@@ -121,8 +127,8 @@ func TestSetsHaveAddressesOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestAFileSystemIsShown: one that was mounted after a host came up is the same on both, and the end of
-// its folder is its end on both.
+// TestAFileSystemIsShown checks that Show makes a file system visible that was mounted after the start of a
+// host, changes no mounts of this host, and that the removal of the folder ends the mount on the host.
 func TestAFileSystemIsShown(t *testing.T) {
 	s := newSet(t, "000000-7-7", "alpha")
 	alpha, folder := s.Hosts()[0], filepath.Join(t.TempDir(), "shown")
@@ -147,6 +153,7 @@ func TestAFileSystemIsShown(t *testing.T) {
 	deploytest.Says(t, s.Show(folder), folder+" to alpha")
 }
 
+// TestNothingIsLeftOfADeadConductor checks that all hosts end with a killed conductor.
 func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	if err := Missing(); err != nil {
 		t.Skip(err)
@@ -156,12 +163,12 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 		t.Error("its hosts do not carry its label")
 	}
 	deploytest.Must(t, conductor.Process.Kill())
-	_ = conductor.Wait() // killed, as it should be
+	_ = conductor.Wait() // it was killed
 	deploytest.AwaitGone(t, doomed)
 }
 
-// TestAHostThatWasKilledIsBooted: nothing runs there and nobody answers; then it has its name
-// and address again, and its card, by which others still know it.
+// TestAHostThatWasKilledIsBooted checks that a killed host runs no processes and does not answer, and that it
+// has its name and address again after Boot.
 func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	const label = "000000-3-3"
 	s := newSet(t, label, "alpha")

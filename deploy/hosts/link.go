@@ -14,26 +14,25 @@ import (
 )
 
 const (
-	// burstSpan is how long the bytes that pass a limited link at once would take at its rate,
-	// and leastBurst, in bytes, what lets whole frames pass.
+	// burstSpan is the size of a limited link's burst, as the time that its bytes take at the rate. leastBurst
+	// is its lower bound in bytes, so that whole frames pass.
 	burstSpan, leastBurst = 5 * time.Millisecond, 4096
-	// queueSpan is how long bytes wait for a limited link; what would wait longer is dropped.
+	// queueSpan is the longest time that frames wait in the queue of a limited link; others are dropped.
 	queueSpan = 50 * time.Millisecond
-	// probeSpan is about how long a probe of a rate takes in each direction, and probePatience
-	// how long it may take.
+	// probeSpan is the expected time of a probe in each direction, and probePatience limits it.
 	probeSpan, probePatience = 200 * time.Millisecond, 10 * time.Second
-	// leastHeld is the share of its rate that has to pass a link, after what a busy host takes
-	// to get going, another probeSpan.
+	// leastHeld is the share of its rate that a link has to pass. A probe may take another probeSpan to begin on
+	// a busy host.
 	leastHeld = 0.5
-	// pieceBytes is how much a probe hands to the kernel at once.
+	// pieceBytes is the size of the writes of a probe.
 	pieceBytes = 64 << 10
 )
 
-// LeastRate is the lowest that a link can be limited to, in bytes per second.
+// LeastRate is the lowest rate to which a link can be limited, in bytes per second.
 const LeastRate = 10_000
 
-// Limit lets no more than a rate, in bytes per second, pass the link of the host in each
-// direction, frames with all that is around their bytes (tc-tbf); with 0 all passes again.
+// Limit limits the link of the host to a rate in each direction (tc-tbf), in bytes per second, which include
+// the headers of frames. A rate of 0 removes the limit.
 func (h *Host) Limit(ctx context.Context, rate float64) error {
 	h.rate = rate
 	change, words := "qdisc replace dev", fmt.Sprintf("root tbf rate %.0fbit burst %d latency %v", 8*rate,
@@ -43,15 +42,15 @@ func (h *Host) Limit(ctx context.Context, rate float64) error {
 	}
 	return errors.Join(
 		In(ctx, h.pid, "tc", change, "eth0", words),
-		In(ctx, h.set.middle, "tc", change, h.port, words),
+		In(ctx, h.set.switchPID, "tc", change, h.port, words),
 	)
 }
 
-// burst returns how many bytes pass a limited link at once.
+// burst returns the burst of a limited link in bytes.
 func burst(rate float64) int { return max(leastBurst, int(rate*burstSpan.Seconds())) }
 
-// ProbeRate proves the limit of the link with bytes that pass it in each direction: neither
-// sooner than the rate allows nor much later.
+// ProbeRate sends bytes over the link in each direction and returns how long they took. It fails if they
+// arrived earlier than the rate allows, or much later.
 func (h *Host) ProbeRate(ctx context.Context) (proof string, err error) {
 	bytes := burst(h.rate) + int(h.rate*probeSpan.Seconds())
 	here, there, err := h.connect(ctx)
@@ -81,7 +80,7 @@ func (h *Host) ProbeRate(ctx context.Context) (proof string, err error) {
 		fromHost.Round(shown)), nil
 }
 
-// passes returns how long so many bytes take from one end of a connection to the other.
+// passes returns how long a number of bytes takes from one end of a connection to the other.
 func passes(from, to net.Conn, bytes int) (time.Duration, error) {
 	begun := time.Now()
 	deadline := begun.Add(probePatience)
@@ -102,7 +101,7 @@ func passes(from, to net.Conn, bytes int) (time.Duration, error) {
 	return took, errors.Join(err, <-sent)
 }
 
-// connect returns a connection between this host and that one, with its ends here and there.
+// connect returns both ends of a connection between this host and h.
 func (h *Host) connect(ctx context.Context) (here, there net.Conn, err error) {
 	listener, err := h.listen()
 	if err != nil {
@@ -118,7 +117,7 @@ func (h *Host) connect(ctx context.Context) (here, there net.Conn, err error) {
 	return here, there, errors.Join(err, listener.Close())
 }
 
-// listen listens on the host, at a port that is free there.
+// listen listens at a free port of h.
 func (h *Host) listen() (listener net.Listener, err error) {
 	err = onThrowawayThread(func() (err error) {
 		if err = enter(h.pid); err == nil {
@@ -129,7 +128,7 @@ func (h *Host) listen() (listener net.Listener, err error) {
 	return listener, err
 }
 
-// enter takes this thread into the network of a process.
+// enter moves this thread into the network namespace of a process.
 func enter(pid int) error {
 	network, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
 	if err != nil {

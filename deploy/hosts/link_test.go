@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 )
 
-// TestALimitedLinkHoldsItsRate, also of a host that was killed, and a probe tells when it does
-// not: in whichever direction.
+// TestALimitedLinkHoldsItsRate checks that a limited link holds its rate, also after its host was killed, and
+// that ProbeRate fails if the link does not hold the rate in some direction.
 func TestALimitedLinkHoldsItsRate(t *testing.T) {
 	h := newSet(t, "000000-6-6", "narrow").Hosts()[0]
 	deploytest.Must(t, h.Limit(t.Context(), 2e6))
@@ -36,7 +36,7 @@ func TestALimitedLinkHoldsItsRate(t *testing.T) {
 	deploytest.Must(t, errors.Join(h.Limit(t.Context(), 2e6), h.Limit(t.Context(), 0)))
 	here, there, err := h.connect(t.Context())
 	deploytest.Must(t, err)
-	const bytes = 4e6 // which took 2 s at the rate
+	const bytes = 4e6 // at the former rate they would take 2 s
 	to, err := passes(here, there, bytes)
 	from, failed := passes(there, here, bytes)
 	if err := errors.Join(err, failed, here.Close(), there.Close()); err != nil || to > time.Second ||

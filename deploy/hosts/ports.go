@@ -11,10 +11,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// isMapped reports whether a container is called at another port than it listens on.
+// isMapped reports whether the port at which a container is called is not the one that it listens on.
 func isMapped(port lab.ContainerPort) bool { return port.Port != port.Target }
 
-// MissingForPorts returns what this host lacks to map ports of containers; nil: nothing, or no unit needs it.
+// MissingForPorts returns an error that names what this host lacks to map ports of containers, or nil if it
+// lacks nothing or no unit has a mapped port.
 func MissingForPorts(units []lab.UnitSpec) error {
 	if !slices.ContainsFunc(units, func(spec lab.UnitSpec) bool {
 		return spec.Container != nil && slices.ContainsFunc(spec.Container.Ports, isMapped)
@@ -29,8 +30,8 @@ func MissingForPorts(units []lab.UnitSpec) error {
 	return err
 }
 
-// MapPorts redirects callers of a container to the ports that it listens on. pid is its first process as this
-// host numbers it; a container that has ended is left alone.
+// MapPorts redirects calls of a container's mapped ports to the ports that it listens on. pid is the process
+// ID, on this host, of its first process; 0 if it has ended. It is no error if the container ends meanwhile.
 func MapPorts(ctx context.Context, pid int, spec *lab.ContainerSpec) error {
 	if spec == nil || pid == 0 {
 		return nil
@@ -42,7 +43,7 @@ func MapPorts(ctx context.Context, pid int, spec *lab.ContainerSpec) error {
 		err := In(ctx, pid, "iptables", fmt.Sprintf("--wait --table nat --append PREROUTING --protocol tcp "+
 			"--dport %d --jump REDIRECT --to-ports %d", port.Port, port.Target))
 		if _, ended := os.Stat("/proc/" + strconv.Itoa(pid)); err != nil && ended == nil {
-			return fmt.Errorf("lead from port %d to %d: %w", port.Port, port.Target, err)
+			return fmt.Errorf("redirect port %d to %d: %w", port.Port, port.Target, err)
 		}
 	}
 	return nil

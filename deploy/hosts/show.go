@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Show lets all hosts see the file system that this host has at a folder: one that was mounted since
-// they came up, they do not see by themselves. It is the same one, so its size and what is in it are, too.
-// It is gone from there with the folder, whoever removes that.
+// Show mounts the file system that this host has at a folder at the same path on all hosts. They do not see
+// file systems that this host has mounted after their start. When the folder is removed, its mounts on the
+// hosts end.
 func (s *Set) Show(folder string) error {
 	var problems []error
 	for _, h := range s.hosts {
@@ -38,9 +38,9 @@ func (h *Host) show(folder string) error {
 	return nil
 }
 
-// attach puts a file system at a folder among other mounts, which this thread sees from then on.
+// attach enters another mount namespace with this thread and mounts a file system there at a folder.
 func attach(tree int, mounts *os.File, folder string) error {
-	// The working directory, which threads share, would be one of two places.
+	// The kernel refuses to change the mount namespace while threads share their working directory.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("have a thread with a working directory of its own: %w", err)
 	}
@@ -53,14 +53,14 @@ func attach(tree int, mounts *os.File, folder string) error {
 	return nil
 }
 
-// onThrowawayThread calls do on a thread that ends afterwards. That is never the first one, by which the
-// kernel tells what this process sees.
+// onThrowawayThread calls do on an OS thread that then ends. It never uses the main thread, whose namespaces
+// the kernel shows as those of the process (/proc/PID/ns).
 func onThrowawayThread(do func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			err := onThrowawayThread(do) // on another one, as this one is taken
+			err := onThrowawayThread(do) // it gets another thread, as this one is locked
 			runtime.UnlockOSThread()
 			done <- err
 			return

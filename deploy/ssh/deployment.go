@@ -24,7 +24,7 @@ type deployment struct {
 	deployer *Deployer
 	dir      string
 	hosts    []*host
-	places   map[string]int // hosts by units
+	places   map[string]int // indices of hosts, by unit
 }
 
 // Deploy implements lab.Deployer.
@@ -59,7 +59,7 @@ func (d *deployment) prepare(ctx context.Context, parts fleet.Parts) (err error)
 	return d.deployer.sendAll(ctx, d.hosts, parts.OnPlatform())
 }
 
-// checkOpen refuses servers at public addresses that everybody may log in to at first.
+// checkOpen returns an error for servers at public addresses that let everybody log in when they start.
 func (d *deployment) checkOpen(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
@@ -74,8 +74,9 @@ func (d *deployment) checkOpen(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// isPublic reports whether an address may be called from anywhere: it lies in no range for networks that are
-// not routed (RFC 1918, 4193, 6598), for links and hosts themselves, or for benchmarks (RFC 2544).
+// isPublic reports whether an address may be called from anywhere: it is in no range for private networks
+// (RFC 1918, 4193, 6598), links, loopback or benchmarks (RFC 2544). A text that is no address counts as
+// public.
 func isPublic(text string) bool {
 	address, err := netip.ParseAddr(text)
 	if err != nil {
@@ -90,7 +91,7 @@ func isPublic(text string) bool {
 	return !address.IsPrivate() && !address.IsLoopback() && !address.IsLinkLocalUnicast()
 }
 
-// sendAll has all hosts have the unit programs that the units run.
+// sendAll sends the unit programs that the units run to all hosts.
 func (d *Deployer) sendAll(ctx context.Context, hosts []*host, specs []lab.UnitSpec) error {
 	var programs []string
 	for _, spec := range specs {
@@ -107,7 +108,8 @@ func (d *Deployer) sendAll(ctx context.Context, hosts []*host, specs []lab.UnitS
 	return nil
 }
 
-// open has all hosts make ready for the trial: each reserves the ports of its units.
+// open begins the trial on all hosts: each reserves the ports of its units, and then gets the addresses of
+// all units.
 func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 	listeners := make([][]string, len(d.hosts)) // by host: names of endpoints
 	for _, spec := range specs {
@@ -139,7 +141,7 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 // atOnce is the number of units that are started at the same time.
 const atOnce = 16
 
-// platform returns what is done to units on hosts.
+// platform declares what hosts do with units.
 func (d *deployment) platform() fleet.Platform[*unit] {
 	return fleet.Platform[*unit]{
 		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, AtOnce: atOnce, Keepers: true,
@@ -152,16 +154,17 @@ func (d *deployment) platform() fleet.Platform[*unit] {
 	}
 }
 
-// reach returns where this host reaches a unit.
+// reach returns the address at which this host reaches a unit.
 func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Dial }
 
-// clear ends the trial on all hosts. One that is lost ends its units by itself.
+// clear ends the trial on all hosts and waits until all units have ended. A host that is lost ends its units
+// by itself.
 func (d *deployment) clear() error {
 	err := fleet.ForAll(context.Background(), len(d.hosts), d.hosts, func(ctx context.Context, h *host) error {
 		err := h.tell(ctx, "Stop", agent.None{})
 		if err != nil {
 			err = fmt.Errorf("end the trial on host %s: %w", h.name, err)
-			h.end() // with it the agent removes what is left, and nobody waits for units any more
+			h.end() // then the agent cleans up, and the waits for its units end
 		}
 		return err
 	})

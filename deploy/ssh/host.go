@@ -27,43 +27,43 @@ import (
 )
 
 const (
-	// connectPatience bounds the way from nothing to an agent that takes calls, copying it
-	// over a slow line included.
+	// connectPatience limits the start of an agent, including the time to copy it over a slow connection.
 	connectPatience = 2 * time.Minute
-	// probePatience is how long a connection to the host may take.
+	// probePatience limits the time to connect to the host.
 	probePatience = 5 * time.Second
-	// callPatience bounds one call of an agent.
+	// callPatience limits one call of an agent.
 	callPatience = 2 * time.Minute
-	// leavePatience is how long an agent may take to remove what it has.
+	// leavePatience limits how long an agent may take to clean up.
 	leavePatience = 60 * time.Second
-	// maxAnswer is the longest answer of an agent, maxNoise what a login may say before it, and maxCleaned
-	// what an agent may say that it has removed, in bytes.
+	// maxAnswer is the longest answer of an agent, maxNoise the longest output of a login before the agent's,
+	// and maxCleaned the longest list of what an agent has removed, in bytes.
 	maxAnswer, maxNoise, maxCleaned = 64 << 20, 64 << 10, 1 << 20
 )
 
-// host is one that the user names, with the agent that we have started there.
+// host is a host that the user names, with the agent that we have started there.
 type host struct {
 	name     string // as the user writes it
 	launcher *launch.Launcher
 	label    string
 
-	command    *exec.Cmd // ssh
-	end        func()    // ends ssh, which was started
-	complaints *fleet.Tail
-	answers    *bounded.Reader
-	client     *rpc.Client
-	address    string        // at which units are reached
-	probe      string        // address at which the agent listens until the first trial
-	ended      chan struct{} // closed when ssh has ended
-	left       error         // how; read after that
-	hung       atomic.Bool   // ssh was ended because the agent did not answer
-	programs   sync.Mutex
-	sent       map[string]string // where programs are there, by where they are here
+	command *exec.Cmd // ssh
+	end     func()    // kills ssh; nil before its start
+	stderr  *fleet.Tail
+	answers *bounded.Reader
+	client  *rpc.Client
+	address string        // at which units are called
+	probe   string        // address at which the agent listens until the first trial
+	ended   chan struct{} // closed when ssh has ended
+	result  error         // of ssh; read after ended is closed
+	hung    atomic.Bool   // ssh was killed because the agent did not answer
+
+	programs sync.Mutex        // guards sent
+	sent     map[string]string // paths of programs on the host, by their path here
 }
 
-// arguments of ssh before the host: no questions, no settings that would send more than our
-// commands there, and an end when the other side is silent. Keys of hosts are checked as the
-// user's configuration says.
+// arguments returns the options of ssh: no prompts, no forwarding and no commands of the user's
+// configuration, and an end when the other side is silent. Host keys are checked as the user's configuration
+// says.
 func arguments() []string {
 	return []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=10", "-o",
 		"ServerAliveCountMax=3",
@@ -71,13 +71,14 @@ func arguments() []string {
 		"-o", "RemoteCommand=none", "-o", "PermitLocalCommand=no"}
 }
 
-// script has a host take a program of so many bytes into a private folder and run it. It has
-// no single quotes, so that every login shell hands it to sh as it is. A folder stays in no
-// case: the agent takes its program away, and the trap sees to the rest.
+// script is a format for the shell script that reads the agent's program from its input into a private folder
+// and runs it. Its values are agent.Mark, the size of the program in bytes, and the agent's command. The
+// script has no single quotes, so that every login shell passes it on to sh unchanged. The agent moves its
+// program away and removes the folder; if the agent does not start, the trap removes the folder.
 const script = `umask 077; echo "%s$(uname -sm)"; d=$(mktemp -d "${TMPDIR:-/tmp}/cleave-agent-XXXXXX") || exit; ` +
 	`trap "rm -rf \"$d\"" 0 1 2 15; head -c %d >"$d/agent" && chmod 700 "$d/agent" && "$d/agent" %s "$d/agent"`
 
-// sshCommand is ssh that runs a command on a host.
+// sshCommand returns an ssh that runs a command on a host.
 func sshCommand(name, label, command string) *exec.Cmd {
 	c := exec.Command("ssh", append(arguments(), "--", name, command)...)
 	c.Env = append(os.Environ(), "CLEAVE_RUN="+label)
@@ -85,7 +86,7 @@ func sshCommand(name, label, command string) *exec.Cmd {
 	return c
 }
 
-// streams are those of the agent.
+// streams are the streams of the agent.
 type streams struct {
 	in  io.WriteCloser
 	out *bufio.Reader
@@ -93,7 +94,8 @@ type streams struct {
 	detach func() bool
 }
 
-// run starts the agent's program on the host, in one of its roles, and sends it there.
+// run starts ssh, sends the agent's program to the host, and runs it there with a command such as
+// agent.ServeCommand. ssh ends with ctx, unless detach is called before.
 func (h *host) run(ctx context.Context, program, role string) (s streams, err error) {
 	text, err := os.ReadFile(program)
 	if err != nil {
@@ -101,8 +103,8 @@ func (h *host) run(ctx context.Context, program, role string) (s streams, err er
 	}
 	h.command = sshCommand(h.name, h.label, "exec sh -c '"+fmt.Sprintf(script, agent.Mark, len(text), role)+"'")
 	h.command.SysProcAttr.Pdeathsig = syscall.SIGKILL // it ends with this process
-	h.complaints = &fleet.Tail{}
-	h.command.Stderr = h.complaints
+	h.stderr = &fleet.Tail{}
+	h.command.Stderr = h.stderr
 	from, err := h.command.StdoutPipe()
 	if err == nil {
 		s.in, err = h.command.StdinPipe()
@@ -124,8 +126,8 @@ func (h *host) run(ctx context.Context, program, role string) (s streams, err er
 	return s, err
 }
 
-// awaitLine reads until a line that begins with a mark, and checks its rest. Some login shells print
-// something before.
+// awaitLine reads until a line that begins with a mark, and calls check with the rest of that line. Some
+// login shells print other lines before.
 func awaitLine(from *bufio.Reader, mark string, check func(rest string) error) error {
 	for noise := 0; noise < maxNoise; {
 		line, err := from.ReadSlice('\n')
@@ -141,23 +143,24 @@ func awaitLine(from *bufio.Reader, mark string, check func(rest string) error) e
 		"shell be silent where there is no terminal", maxNoise))
 }
 
-// unfit is why a host cannot run our programs.
+// unfit is the reason why a host cannot run our programs.
 type unfit string
 
 // Error implements error.
 func (u unfit) Error() string { return string(u) }
 
-// checkSystem compares what uname says of the host with what our programs are built for.
-func checkSystem(said string) error {
+// checkSystem compares the system of a host, as uname -sm prints it, with the one that our programs are built
+// for.
+func checkSystem(system string) error {
 	machine := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
-	if want := "Linux " + machine; said != want {
+	if want := "Linux " + machine; system != want {
 		return unfit(fmt.Sprintf("it is %q, and these programs are built for %q: take a host of that kind",
-			said, want))
+			system, want))
 	}
 	return nil
 }
 
-// connect starts the agent.
+// connect starts the agent and checks that units on its host can be reached from here.
 func (h *host) connect(ctx context.Context, program string) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, connectPatience,
 		fmt.Errorf("no agent after %v", connectPatience))
@@ -184,19 +187,19 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 	}
 	h.answers = bounded.New(s.out, maxAnswer)
 	h.client = rpc.NewClient(connection{h.answers, s.in})
-	go h.await(h.client)
-	go h.giveSigns(h.client, h.ended)
+	go h.awaitEnd(h.client)
+	go h.renewLease(h.client, h.ended)
 	if err = h.meet(ctx, addresses); err != nil {
 		return errors.Join(fmt.Errorf("host %s: %w", h.name, err), h.leave())
 	}
 	return nil
 }
 
-// abandon ends an ssh that has failed, and returns why it has.
+// abandon ends an ssh after a failure, and returns the reason.
 func (h *host) abandon(s streams, err error) error {
 	_ = s.in.Close() // it is not used
 	h.end()
-	h.await(nil)
+	h.awaitEnd(nil)
 	var wrong unfit
 	if errors.As(err, &wrong) {
 		return err
@@ -204,37 +207,37 @@ func (h *host) abandon(s streams, err error) error {
 	return h.explain()
 }
 
-// connection is that of an agent; its end is that of what the agent reads.
+// connection is the connection to an agent. Close closes the input of the agent, which then ends.
 type connection struct {
 	io.Reader
 	io.WriteCloser
 }
 
-// await waits until ssh has ended.
-func (h *host) await(client *rpc.Client) {
-	h.left = h.command.Wait()
+// awaitEnd waits until ssh has ended, then closes the client, if there is one, and ended.
+func (h *host) awaitEnd(client *rpc.Client) {
+	h.result = h.command.Wait()
 	if client != nil {
 		_ = client.Close() // it may be closed
 	}
 	close(h.ended)
 }
 
-// giveUp ends ssh, because the agent does not answer any more.
+// giveUp kills ssh because the agent does not answer any more.
 func (h *host) giveUp() {
 	h.hung.Store(true)
 	h.end()
 }
 
-// explain returns why ssh has ended, with what to do.
+// explain returns why ssh has ended, with advice.
 func (h *host) explain() error {
 	if h.hung.Load() {
 		return errors.New("its agent did not answer any more: look whether that host is short of memory or its " +
 			"disk is stuck")
 	}
-	lines := strings.Split(strings.TrimSpace(h.complaints.String()), "\n")
-	said := strings.TrimSpace(lines[len(lines)-1])
-	next := "look whether this works without a question: ssh " + h.name
-	for words, advice := range map[string]string{
+	lines := strings.Split(strings.TrimSpace(h.stderr.String()), "\n")
+	message := strings.TrimSpace(lines[len(lines)-1])
+	advice := "look whether this works without a question: ssh " + h.name
+	for text, known := range map[string]string{
 		"Host key verification failed": "its key is not the one that you know, or you know none: log in by hand " +
 			"once, and compare: ssh " + h.name,
 		"Permission denied (": "it does not know your key, or your key needs a question: see that this " +
@@ -244,17 +247,17 @@ func (h *host) explain() error {
 		"No space left on device": "its folder for temporary files is full: make room there, or have TMPDIR name " +
 			"another for your logins",
 	} {
-		if strings.Contains(h.complaints.String(), words) {
-			next = advice
+		if strings.Contains(h.stderr.String(), text) {
+			advice = known
 		}
 	}
-	if said == "" {
-		said = fmt.Sprintf("ssh has ended (%v)", h.left)
+	if message == "" {
+		message = fmt.Sprintf("ssh has ended (%v)", h.result)
 	}
-	return fmt.Errorf("%s: %s", said, next)
+	return fmt.Errorf("%s: %s", message, advice)
 }
 
-// resolve returns the addresses that the user's configuration of ssh has for the host.
+// resolve returns the addresses of the host's name in the user's configuration of ssh.
 func (h *host) resolve(ctx context.Context) ([]netip.Addr, error) {
 	name, _, err := Target(ctx, h.name)
 	if err != nil {
@@ -288,14 +291,13 @@ func Target(ctx context.Context, host string) (name string, port uint16, err err
 	return name, port, err
 }
 
-// ProofPlace is where who controls a host puts the token of its entry in the list of those
-// who agree to load.
+// ProofPlace says, for messages, where the owner of a host puts the token that proves consent to load.
 const ProofPlace = "the file /etc/cleave-load.txt, which root has written"
 
-// maxProof is how much of it is read, in bytes.
+// maxProof is the longest token, in bytes.
 const maxProof = 4096
 
-// Proof returns what stands there. A file of anybody else's proves nothing.
+// Proof returns the token at ProofPlace. It fails if root does not own the file.
 func Proof(ctx context.Context, host string) ([]byte, error) {
 	command := sshCommand(host, "", fmt.Sprintf("exec sh -c 'f=/etc/cleave-load.txt; test \"$(stat -L -c %%u "+
 		"$f)\" = 0 && head -c %d $f'", maxProof+1))
@@ -310,7 +312,7 @@ func Proof(ctx context.Context, host string) ([]byte, error) {
 	defer context.AfterFunc(ctx, kill)()
 	proof, err := io.ReadAll(bounded.New(text, maxProof))
 	if err != nil {
-		kill() // it would wait until more is read
+		kill() // it would wait for a reader
 	}
 	return proof, errors.Join(err, command.Wait())
 }
@@ -336,7 +338,7 @@ func (h *host) meet(ctx context.Context, addresses []netip.Addr) error {
 	return probe.Close()
 }
 
-// call calls a method of the agent. One that does not answer in time is given up with its host.
+// call calls a method of the agent. It gives up an agent that does not answer within callPatience.
 func call[Answer any](ctx context.Context, h *host, method string, arguments any) (Answer, error) {
 	bound, cancel := context.WithTimeoutCause(ctx, callPatience, fmt.Errorf("no answer for %v", callPatience))
 	defer cancel()
@@ -347,13 +349,14 @@ func call[Answer any](ctx context.Context, h *host, method string, arguments any
 	return answer, err
 }
 
-// tell is call of a method that answers nothing.
+// tell calls a method of the agent that has no answer.
 func (h *host) tell(ctx context.Context, method string, arguments any) error {
 	_, err := call[agent.None](ctx, h, method, arguments)
 	return err
 }
 
-// await is call for as long as the agent lives. An answer that comes after the end of ctx is thrown away.
+// await calls a method of the agent without a time limit. It discards an answer that comes after the end of
+// ctx.
 func await[Answer any](ctx context.Context, h *host, method string, arguments any) (none Answer, err error) {
 	answer := new(Answer)
 	call := h.client.Go(agent.Service+"."+method, arguments, answer, make(chan *rpc.Call, 1))
@@ -363,11 +366,11 @@ func await[Answer any](ctx context.Context, h *host, method string, arguments an
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
 	}
-	var said rpc.ServerError
-	if call.Error == nil || errors.As(call.Error, &said) {
+	var refused rpc.ServerError
+	if call.Error == nil || errors.As(call.Error, &refused) {
 		return *answer, call.Error
 	}
-	select { // ssh says why
+	select { // ssh may print the reason
 	case <-h.ended:
 		return none, fmt.Errorf("the connection to host %s is lost: %w", h.name, h.explain())
 	case <-time.After(time.Second):
@@ -375,9 +378,9 @@ func await[Answer any](ctx context.Context, h *host, method string, arguments an
 	}
 }
 
-// giveSigns tells an agent again and again that its conductor lives, until its ssh ends. It gives up an agent
-// that does not answer.
-func (h *host) giveSigns(client *rpc.Client, ended <-chan struct{}) {
+// renewLease renews the lease of an agent regularly until its ssh ends. It gives up an agent that does not
+// answer.
+func (h *host) renewLease(client *rpc.Client, ended <-chan struct{}) {
 	tick := time.NewTicker(agent.Lease / 6)
 	defer tick.Stop()
 	for {
@@ -386,7 +389,7 @@ func (h *host) giveSigns(client *rpc.Client, ended <-chan struct{}) {
 			return
 		case <-tick.C:
 			silent := time.AfterFunc(agent.Lease, h.giveUp)
-			_ = client.Call(agent.Service+".Sign", agent.None{}, &agent.None{}) // others hear of its end
+			_ = client.Call(agent.Service+".Renew", agent.None{}, &agent.None{}) // other calls report failures
 			silent.Stop()
 		}
 	}
@@ -405,7 +408,8 @@ func (h *host) lives() bool {
 	}
 }
 
-// leave waits until the agent has removed everything of its conductor, and has ended.
+// leave closes the connection and waits until the agent has removed everything of its conductor and has
+// ended.
 func (h *host) leave() error {
 	if h.client == nil {
 		return nil
@@ -420,7 +424,7 @@ func (h *host) leave() error {
 		return fmt.Errorf("host %s: its agent does not end for %v: it ends by itself; what is left then removes: "+
 			"%s=%s cleave clean", h.name, leavePatience, Variable, h.name)
 	}
-	if h.left != nil {
+	if h.result != nil {
 		return fmt.Errorf("host %s: %w (%s=%s cleave clean removes what is left there)", h.name, h.explain(),
 			Variable, h.name)
 	}

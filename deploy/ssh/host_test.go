@@ -24,13 +24,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// connectedTo returns a host whose agent is played by serve.
+// connectedTo returns a host whose agent is the function serve.
 func connectedTo(serve func(net.Conn)) *host {
 	ours, theirs := net.Pipe()
 	go serve(theirs)
-	h := &host{name: "left", ended: make(chan struct{}), complaints: &fleet.Tail{}}
+	h := &host{name: "left", ended: make(chan struct{}), stderr: &fleet.Tail{}}
 	h.end = sync.OnceFunc(func() {
-		_ = ours.Close() // the agent's side sees it
+		_ = ours.Close() // it ends serve, too
 		close(h.ended)
 	})
 	h.answers = bounded.New(ours, maxAnswer)
@@ -38,10 +38,10 @@ func connectedTo(serve func(net.Conn)) *host {
 	return h
 }
 
-// hangs reads calls and answers none.
+// hangs is an agent that answers no calls.
 func hangs(from net.Conn) { _, _ = io.Copy(io.Discard, from) } // until it is closed
 
-// trialOn returns a trial on a host, and its unit, which is heard.
+// trialOn returns a trial on a host, and its unit, whose output is awaited.
 func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 	t.Helper()
 	layout := deploytest.Front()
@@ -54,16 +54,16 @@ func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 	return d, u
 }
 
-// TestAHungAgentIsGivenUp: neither the end of a trial nor the check before it waits for it without end, and
-// signs that nobody answers fail the trial.
+// TestAHungAgentIsGivenUp checks that neither Stop nor Preflight waits for an agent that does not answer, and
+// that such an agent fails the trial when the lease cannot be renewed.
 func TestAHungAgentIsGivenUp(t *testing.T) {
 	for name, try := range map[string]func(*deployment, *host) error{
 		"Stop": func(d *deployment, _ *host) error { return d.Stop() },
 		"Preflight": func(d *deployment, _ *host) error {
 			return d.deployer.Preflight(context.Background(), deploytest.Front())
 		},
-		"signs": func(d *deployment, h *host) error {
-			go h.giveSigns(h.client, h.ended)
+		"lease": func(d *deployment, h *host) error {
+			go h.renewLease(h.client, h.ended)
 			<-d.Failed()
 			return d.Failure()
 		},
@@ -85,7 +85,7 @@ func TestAHungAgentIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestAPreflightEndsWithItsContext, and the agent is kept.
+// TestAPreflightEndsWithItsContext checks that Preflight ends with its context, without giving up the agent.
 func TestAPreflightEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := connectedTo(hangs)
@@ -101,20 +101,20 @@ func TestAPreflightEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// late answers a call when it may.
+// late is an agent that answers Next only when may is closed.
 type late struct{ may chan struct{} }
 
-// Hear is that of an agent.
-func (l late) Hear(_ int, next *agent.Heard) error {
+// Next is a method of agent.Host.
+func (l late) Next(_ int, next *agent.Output) error {
 	<-l.may
 	next.How = "late"
 	return nil
 }
 
-// Stop is that of an agent.
+// Stop is a method of agent.Host.
 func (l late) Stop(agent.None, *agent.None) error { return nil }
 
-// serve plays an agent.
+// serve serves the agent's calls.
 func (l late) serve(from net.Conn) {
 	server := rpc.NewServer()
 	if err := server.RegisterName(agent.Service, l); err != nil {
@@ -123,7 +123,8 @@ func (l late) serve(from net.Conn) {
 	server.ServeConn(from)
 }
 
-// TestAUnitOfWhichNothingIsHeard keeps nobody waiting at the end of a trial, which names its host.
+// TestAUnitOfWhichNothingIsHeard checks that Stop does not wait forever for the end of a unit, and that its
+// error names the host.
 func TestAUnitOfWhichNothingIsHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		may := make(chan struct{})
@@ -136,26 +137,27 @@ func TestAUnitOfWhichNothingIsHeard(t *testing.T) {
 	})
 }
 
-// TestALateAnswerIsThrownAway: who has given up waiting keeps what it has (see it with the race detector).
+// TestALateAnswerIsThrownAway checks that an answer after the end of the context does not change what the
+// caller has got. The race detector shows a write.
 func TestALateAnswerIsThrownAway(t *testing.T) {
 	may := make(chan struct{})
 	h := connectedTo(late{may}.serve)
 	why := errors.New("nobody wants it any more")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	heard, err := call[agent.Heard](ctx, h, "Hear", 0)
+	output, err := call[agent.Output](ctx, h, "Next", 0)
 	close(may)
-	heard.How += "mine"
-	if !errors.Is(err, why) || heard.How != "mine" {
-		t.Errorf("it hears %q, %v", heard.How, err)
+	output.How += "mine"
+	if !errors.Is(err, why) || output.How != "mine" {
+		t.Errorf("it returns %q, %v", output.How, err)
 	}
-	if next, err := call[agent.Heard](t.Context(), h, "Hear", 0); err != nil || next.How != "late" {
-		t.Errorf("the next call hears %q, %v", next.How, err)
+	if next, err := call[agent.Output](t.Context(), h, "Next", 0); err != nil || next.How != "late" {
+		t.Errorf("the next call returns %q, %v", next.How, err)
 	}
 	h.end()
 }
 
-// TestAnAnswerWithoutEnd breaks the connection.
+// TestAnAnswerWithoutEnd checks that an answer that is too long ends the connection.
 func TestAnAnswerWithoutEnd(t *testing.T) {
 	h := connectedTo(func(from net.Conn) {
 		go hangs(from)
@@ -170,7 +172,7 @@ func TestAnAnswerWithoutEnd(t *testing.T) {
 	deploytest.Says(t, h.tell(t.Context(), "Stop", agent.None{}), "more than 67108864 bytes")
 }
 
-// strange has ssh be a program of a host that sends without end.
+// strange replaces ssh by a shell script that sends without end.
 func strange(t *testing.T, sends string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -179,8 +181,8 @@ func strange(t *testing.T, sends string) {
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// TestAHostThatSendsWithoutEnd is asked for its consent, and for the line before its agent, in vain: little
-// of what it sends is read.
+// TestAHostThatSendsWithoutEnd checks that Proof and awaitLine stop reading from a host that sends without
+// end.
 func TestAHostThatSendsWithoutEnd(t *testing.T) {
 	strange(t, "exec head -c 1000000000 /dev/zero")
 	proof, err := Proof(t.Context(), "left")
@@ -197,7 +199,7 @@ func TestAHostThatSendsWithoutEnd(t *testing.T) {
 	}
 }
 
-// zeros and lines have no end.
+// zeros and lines are readers without an end.
 type (
 	zeros struct{}
 	lines struct{}
@@ -209,7 +211,8 @@ func (zeros) Read(into []byte) (int, error) { clear(into); return len(into), nil
 // Read implements io.Reader.
 func (lines) Read(into []byte) (int, error) { return copy(into, "welcome\n"), nil }
 
-// TestServersThatAreOpenAtFirst are not started at public addresses.
+// TestServersThatAreOpenAtFirst checks that servers that let everybody log in when they start are refused at
+// public addresses.
 func TestServersThatAreOpenAtFirst(t *testing.T) {
 	server := lab.UnitSpec{
 		Name:     "documents",

@@ -1,6 +1,7 @@
 package ssh
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -17,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestNamedHosts: what ssh would take for something else than a host is refused.
+// TestNamedHosts checks that names are refused that ssh would not take as a host.
 func TestNamedHosts(t *testing.T) {
 	for text, says := range map[string]string{
 		"user@a, b,ssh://c:2222": "", "a,a": "named twice", "a,,b": "is no host", "-oProxyCommand=x": "is no host",
@@ -34,6 +35,7 @@ func TestNamedHosts(t *testing.T) {
 	}
 }
 
+// TestPlaces checks which host each unit gets, by its node, its volume, or in turn.
 func TestPlaces(t *testing.T) {
 	unit := func(name, node, volume string) lab.UnitSpec {
 		return lab.UnitSpec{
@@ -60,7 +62,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestSamplesOfTwoHosts are added up at the times of the first.
+// TestSamplesOfTwoHosts checks that samples are added up at the times of the first host.
 func TestSamplesOfTwoHosts(t *testing.T) {
 	a := []lab.UsageSample{{Seconds: 1, CPUSeconds: 1, MemoryBytes: 10},
 		{Seconds: 2, CPUSeconds: 2, MemoryBytes: 20}}
@@ -72,8 +74,8 @@ func TestSamplesOfTwoHosts(t *testing.T) {
 	}
 }
 
-// TestCoursesOfTwoHosts are added up at the times of the first; memory that one cannot tell
-// is not told of both.
+// TestCoursesOfTwoHosts checks that courses are added up at the times of the first host, without memory if
+// one host has none.
 func TestCoursesOfTwoHosts(t *testing.T) {
 	a := &lab.UsageCourse{End: []float64{1, 2, 3}, Cores: []float64{1, 0, 2}, Memory: []int64{10, 20, 30}}
 	b := &lab.UsageCourse{End: []float64{1.1, 2.1}, Cores: []float64{0.5, 0.25}, Memory: []int64{1, 2}}
@@ -92,8 +94,28 @@ func TestCoursesOfTwoHosts(t *testing.T) {
 	}
 }
 
-// TestHostsThatCannotBeUsed are refused before anything starts, with what to do, and nothing
-// is left on them.
+// metered is a metering that has ended with a result.
+type metered struct {
+	lab.Metering
+	used lab.Metered
+	err  error
+}
+
+// Stop implements lab.Metering.
+func (m *metered) Stop() (lab.Metered, error) { return m.used, m.err }
+
+// TestMeteringEndsWithALostHost checks that Stop returns the error of a host that cannot be asked, although
+// others have answered.
+func TestMeteringEndsWithALostHost(t *testing.T) {
+	lost := &metered{err: errors.New("the connection to host left is lost")}
+	right := &metered{used: lab.Metered{Roles: map[string]lab.Usage{"front": {Units: 1}},
+		Sources: map[string]string{"front": "/proc"}}}
+	m := &hostsMetering{ctx: t.Context(), parts: []lab.Metering{lost, right}}
+	_, err := m.Stop()
+	deploytest.Says(t, err, "the connection to host left is lost")
+}
+
+// TestHostsThatCannotBeUsed checks that Preflight refuses hosts with advice, and leaves nothing on them.
 func TestHostsThatCannotBeUsed(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
@@ -134,7 +156,7 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestUnitsOfADeadConductorEnd: their agents notice it, and remove what is there.
+// TestUnitsOfADeadConductorEnd checks that agents end the units of a killed conductor.
 func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left", "right")
 	h.Use(t)
@@ -143,11 +165,11 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 		t.Errorf("on the hosts there runs %s, want an agent on each", running)
 	}
 	deploytest.Must(t, conductor.Process.Kill())
-	_ = conductor.Wait() // killed, as it should be
+	_ = conductor.Wait() // it was killed
 	h.AwaitNothing(t, 20*time.Second)
 }
 
-// TestAHostThatIsCutOffRemovesWhatItHas when it has had no sign for the length of the lease.
+// TestAHostThatIsCutOffRemovesWhatItHas checks that an agent ends its units when its lease is not renewed.
 func TestAHostThatIsCutOffRemovesWhatItHas(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
@@ -155,17 +177,17 @@ func TestAHostThatIsCutOffRemovesWhatItHas(t *testing.T) {
 	deploytest.Must(t, h.Hosts()[0].Link(t.Context(), false))
 	h.AwaitNothing(t, time.Minute)
 	_ = conductor.Process.Kill() // it may have ended
-	_ = conductor.Wait()         // killed, as it should be
+	_ = conductor.Wait()         // it was killed
 }
 
-// startConductor starts a conductor that has deployed units to the hosts.
+// startConductor starts a conductor and waits until it has deployed units to the hosts.
 func startConductor(t *testing.T, h *sshtest.Hosts) *exec.Cmd {
 	t.Helper()
 	return deploytest.Conductor(t,
 		append([]string{deploytest.Program(t), deploytest.Agent(t), deploytest.Folder(t)}, h.Names...)...)
 }
 
-// TestALostConnectionFailsTheTrial and not the next one.
+// TestALostConnectionFailsTheTrial checks that a lost connection fails the trial but not the next one.
 func TestALostConnectionFailsTheTrial(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
@@ -177,7 +199,7 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 		return running
 	}
 	running := deploy()
-	// The session of the login, which the listening sshd outlives.
+	// This is the sshd of our connection; the one that listens stays.
 	deploytest.Must(t, h.Hosts()[0].Run(t.Context(), "sh", "-c", "kill -9 $(pgrep -f '^sshd: root@notty')"))
 	select {
 	case <-running.Failed():
@@ -194,7 +216,7 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 	h.AwaitNothing(t, time.Second)
 }
 
-// TestProofIsTheFileOfRoot, and no other's.
+// TestProofIsTheFileOfRoot checks that Proof accepts only a file that root owns.
 func TestProofIsTheFileOfRoot(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
@@ -202,7 +224,7 @@ func TestProofIsTheFileOfRoot(t *testing.T) {
 	if proof, err := Proof(t.Context(), "left"); err == nil {
 		t.Errorf("without the file: %q", proof)
 	}
-	// Its /etc is a copy, which is gone with the host.
+	// The host gets a copy of /etc, which ends with the host.
 	const prepare = `mkdir /run/etc && cp -a /etc/. /run/etc && mount --bind /run/etc /etc && printf 4f0c1a8be6d94c7fa1b2 >/etc/cleave-load.txt`
 	deploytest.Must(t, host.Run(t.Context(), "sh", "-c", prepare))
 	if proof, err := Proof(t.Context(), "left"); err != nil || string(proof) != "4f0c1a8be6d94c7fa1b2" {

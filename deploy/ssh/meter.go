@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Meter implements lab.Deployment: each agent meters the units of its host, and the
-// conductor's meter those of this one.
+// Meter implements lab.Deployment: each agent meters the units of its host, and the deployer's meter those of
+// this host.
 func (d *deployment) Meter() lab.Meter { return hostsMeter{d} }
 
 type hostsMeter struct{ deployment *deployment }
@@ -22,7 +22,7 @@ type hostsMeter struct{ deployment *deployment }
 func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
 	d := m.deployment
 	all := &hostsMetering{ctx: ctx, order: units, of: map[string]lab.Metering{}}
-	groups := make([][]lab.Unit, len(d.hosts)+1) // those of this host are the last
+	groups := make([][]lab.Unit, len(d.hosts)+1) // by host; this host is the last
 	for _, unit := range units {
 		at := len(d.hosts)
 		if d.Named(unit.Name) != nil {
@@ -52,7 +52,7 @@ func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, 
 	return all, nil
 }
 
-// hostMetering is metering by the agent of a host.
+// hostMetering implements lab.Metering by the agent of a host.
 type hostMetering struct {
 	ctx  context.Context
 	host *host
@@ -78,7 +78,7 @@ func (m *hostMetering) Stop() (used lab.Metered, err error) {
 	return used, err
 }
 
-// hostsMetering is metering on several hosts.
+// hostsMetering implements lab.Metering on several hosts.
 type hostsMetering struct {
 	ctx   context.Context
 	order []lab.Unit
@@ -86,7 +86,7 @@ type hostsMetering struct {
 	of    map[string]lab.Metering // by unit
 }
 
-// Mark implements lab.Metering: all hosts are asked at once.
+// Mark implements lab.Metering: it marks all hosts at the same time.
 func (m *hostsMetering) Mark() error {
 	return fleet.ForAll(m.ctx, len(m.parts), m.parts, func(_ context.Context, part lab.Metering) error {
 		return part.Mark()
@@ -109,14 +109,17 @@ func (m *hostsMetering) Resume(unit lab.Unit) error {
 	return fmt.Errorf("unit %q is not metered", unit.Name)
 }
 
-// Stop implements lab.Metering. Memory of several hosts is the sum of their peaks, which may
-// not have been at the same time.
+// Stop implements lab.Metering. The memory of several hosts is the sum of their peaks, which may have been at
+// different times.
 func (m *hostsMetering) Stop() (lab.Metered, error) {
 	used := make([]lab.Metered, len(m.parts))
 	err := fleet.ForAll(m.ctx, len(m.parts), m.parts, func(_ context.Context, part lab.Metering) (err error) {
 		used[slices.Index(m.parts, part)], err = part.Stop()
 		return err
 	})
+	if err != nil {
+		return lab.Metered{}, err
+	}
 	sum := used[0]
 	for _, more := range used[1:] {
 		sum = together(sum, more)
@@ -125,10 +128,10 @@ func (m *hostsMetering) Stop() (lab.Metered, error) {
 		return slices.IndexFunc(m.order, func(o lab.Unit) bool { return o.Name == u.Unit.Name })
 	}
 	slices.SortFunc(sum.Units, func(a, b lab.UnitUsage) int { return position(a) - position(b) })
-	return sum, err
+	return sum, nil
 }
 
-// together returns what units of two groups of hosts have used.
+// together returns the usage of the units of two groups of hosts.
 func together(a, b lab.Metered) lab.Metered {
 	sum := lab.Metered{
 		Total: fleet.Plus(a.Total, b.Total), Roles: maps.Clone(a.Roles), Sources: maps.Clone(a.Sources),
@@ -150,8 +153,8 @@ func together(a, b lab.Metered) lab.Metered {
 	return sum
 }
 
-// courses adds to every point of one host's course that of another which it lies in, or the
-// other's last.
+// courses adds to every point of one host's course the point of the other host's whose interval it is in, or
+// the other's last point.
 func courses(a, b *lab.UsageCourse) *lab.UsageCourse {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -175,7 +178,7 @@ func courses(a, b *lab.UsageCourse) *lab.UsageCourse {
 	return sum
 }
 
-// samples adds to every sample of one host the last that another had until then.
+// samples adds to every sample of one host the last sample that the other host had by then.
 func samples(a, b []lab.UsageSample) []lab.UsageSample {
 	sum := slices.Clone(a)
 	next, last := 0, lab.UsageSample{}

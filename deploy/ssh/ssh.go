@@ -1,11 +1,10 @@
-// Package ssh deploys units as processes of hosts that the user names, over the user's own
-// ssh program: with its configuration, its keys and the hosts that it knows, and without
-// questions. On every host there is an agent (package agent) from the first trial to the
-// last, a program of ours that is copied there; what units say passes through it. Units that
-// name a program of the conductor's, such as the load generator, run as processes beside it.
+// Package ssh deploys units as processes of hosts that the user names. It calls the user's own ssh program,
+// with the user's configuration, keys and known hosts, and without prompts. An agent (package agent), which
+// is copied to every host, runs there from the first trial to the last; control and output of units pass
+// through it. Programs of the conductor, such as the load generator, run as processes of this host.
 //
-// Units are called at the address at which ssh reaches their host. What a killed conductor
-// leaves behind ends with its connections: agents remove it.
+// Units are called at the address at which ssh reaches their host. When a conductor is killed its connections
+// end, and the agents remove everything that it had on the hosts.
 //
 // Entry points: New, Deployer.Deploy; Named for the hosts that the user names.
 package ssh
@@ -32,10 +31,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Variable names the hosts: as ssh takes them, with commas between.
+// Variable is the environment variable that names the hosts, as for ssh, separated by commas.
 const Variable = "CLEAVE_USE_HOSTS"
 
-// Named returns the hosts of the variable; none: nobody has named any.
+// Named returns the hosts that Variable names, or none if it is not set.
 func Named(lookup func(string) (string, bool)) ([]string, error) {
 	text, set := lookup(Variable)
 	if !set {
@@ -56,7 +55,7 @@ func Named(lookup func(string) (string, bool)) ([]string, error) {
 	return names, nil
 }
 
-// Missing says what this host lacks; nil: nothing.
+// Missing returns an error that names what this host lacks, or nil.
 func Missing() error {
 	return lab.MissingPrograms("a deployment on hosts of yours", map[string]string{"ssh": "openssh-client"})
 }
@@ -82,9 +81,9 @@ var (
 	_ io.Closer    = (*Deployer)(nil)
 )
 
-// New returns a deployer of the unit programs in a folder (see process.New) on the named
-// hosts; program is the one that calls agent.Main. What runs on this host goes to processes
-// and is metered by meter. label marks what is started here.
+// New returns a deployer of the unit programs in a folder (see process.New) on the named hosts. program is
+// the path of the agent's program, which calls agent.Main. processes deploys the units that run on this host,
+// and meter meters them. label marks the processes that are started here.
 func New(
 	processes *process.Deployer, programs, program, label string, names []string, meter lab.Meter,
 ) *Deployer {
@@ -95,13 +94,12 @@ func New(
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return lab.SSH }
 
-// Can implements lab.Deployer. Units have the network and the disk of their hosts, which
-// are not ours to change.
+// Can implements lab.Deployer. Units use the network and the disk of their hosts, which we cannot change.
 func (d *Deployer) Can() lab.Capabilities {
 	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}}
 }
 
-// Preflight implements lab.Deployer. Each host says what it cannot carry.
+// Preflight implements lab.Deployer. The agent of each host checks the units of that host.
 func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	servers, units, rest := containers.Part(layout)
 	problems := []error{Missing(), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
@@ -127,7 +125,7 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 		part := lab.Layout{Descriptors: layout.Descriptors}
 		for _, spec := range remote {
 			if places[spec.Name] == i {
-				spec.Node = "" // the host is one
+				spec.Node = "" // its agent knows no nodes
 				part.Units = append(part.Units, spec)
 			}
 		}
@@ -138,7 +136,7 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
-// check refuses a unit that cannot be on another host.
+// check returns why a unit cannot run on another host, or nil.
 func check(spec lab.UnitSpec) error {
 	refuse := func(format string, args ...any) error {
 		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s: deploy it in another way", spec.Name,
@@ -160,9 +158,9 @@ func check(spec lab.UnitSpec) error {
 	return nil
 }
 
-// place returns the number of the host of each unit. node-1 is the first host; nodes of other names get hosts
-// in their order, and units without a node get one host after the other. Units with a common volume share a
-// host.
+// place returns the index of the host of each unit, by its name. The node "node-1" is the first host; nodes
+// with other names get hosts in the order of their first unit. Units without a node are distributed round
+// robin. Units with a common volume share a host.
 func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	if hosts == 0 {
 		return nil, errors.New("no hosts are named: name them (--hosts user@a,user@b)")
@@ -197,7 +195,8 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	return places, nil
 }
 
-// connected returns the hosts, after starting an agent on each that has none.
+// connected returns the hosts, after it has started an agent on each that has none. It then checks that all
+// hosts reach the new ones.
 func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 	d.connecting.Lock()
 	defer d.connecting.Unlock()
@@ -237,7 +236,7 @@ func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 	return d.hosts, nil
 }
 
-// Close implements io.Closer: agents remove what they have, and end.
+// Close implements io.Closer: all agents clean up and end.
 func (d *Deployer) Close() error {
 	d.connecting.Lock()
 	defer d.connecting.Unlock()
@@ -251,7 +250,7 @@ func (d *Deployer) Close() error {
 	return err
 }
 
-// Clean has agents remove what dead agents have left on hosts, and returns what they removed.
+// Clean starts agents that remove what dead agents have left on hosts, and returns what they removed.
 func Clean(ctx context.Context, program, label string, names []string) (removed []string, err error) {
 	launcher := launch.NewLauncher()
 	defer launcher.Close()
@@ -268,7 +267,7 @@ func Clean(ctx context.Context, program, label string, names []string) (removed 
 		case failed != nil:
 			failed = h.abandon(s, failed)
 		default:
-			if h.await(nil); h.left != nil {
+			if h.awaitEnd(nil); h.result != nil {
 				failed = h.explain()
 			}
 		}
@@ -283,17 +282,12 @@ func Clean(ctx context.Context, program, label string, names []string) (removed 
 	return removed, err
 }
 
-// pieceBytes is how much of a program is sent with one call.
+// pieceBytes is the size of the pieces in which a program is sent.
 const pieceBytes = 1 << 20
 
-// send copies a program of this host to all hosts that lack it, under the hash of its content.
+// send copies a program of this host to all hosts that lack it. Its name there is the hash of its content.
 func (d *Deployer) send(ctx context.Context, program string, hosts []*host) error {
 	begun := time.Now()
-	text, err := os.ReadFile(program)
-	if err != nil {
-		return fmt.Errorf("copy a unit program to hosts: %w", err)
-	}
-	name := fmt.Sprintf("%x", sha256.Sum256(text))
 	lacking := slices.DeleteFunc(slices.Clone(hosts), func(h *host) bool {
 		h.programs.Lock()
 		defer h.programs.Unlock()
@@ -303,6 +297,11 @@ func (d *Deployer) send(ctx context.Context, program string, hosts []*host) erro
 	if len(lacking) == 0 {
 		return nil
 	}
+	text, err := os.ReadFile(program)
+	if err != nil {
+		return fmt.Errorf("copy a unit program to hosts: %w", err)
+	}
+	name := fmt.Sprintf("%x", sha256.Sum256(text))
 	err = fleet.SideBySide(ctx, len(lacking), lacking, func(ctx context.Context, h *host) error {
 		if err := h.copyProgram(ctx, program, name, text); err != nil {
 			return fmt.Errorf("copy %s to host %s: %w", filepath.Base(program), h.name, err)
@@ -315,7 +314,8 @@ func (d *Deployer) send(ctx context.Context, program string, hosts []*host) erro
 	return err
 }
 
-// copyProgram copies a program to the host, unless the host has it.
+// copyProgram copies a program to the host, unless its agent has one with that hash, and records its path
+// there.
 func (h *host) copyProgram(ctx context.Context, program, name string, text []byte) error {
 	at, err := call[string](ctx, h, "Has", name)
 	for begin := 0; err == nil && at == "" && begin < len(text); begin += pieceBytes {
@@ -332,7 +332,8 @@ func (h *host) copyProgram(ctx context.Context, program, name string, text []byt
 	return nil
 }
 
-// programOf returns the path, on the host, of the program that a unit runs.
+// programOf returns the path on the host of the program that a unit runs: its own, or the copy of our unit
+// program.
 func (h *host) programOf(programs string, spec lab.UnitSpec) string {
 	if spec.Program != "" {
 		return spec.Program

@@ -17,14 +17,14 @@ import (
 // TestMain lets the test program be the janitor of units on this host, and a conductor.
 func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor) }
 
-// playConductor deploys units to hosts.
+// playConductor deploys units to hosts, and lets them run.
 func playConductor(args []string) error {
 	program, agent, dir, names := args[0], args[1], args[2], args[3:]
 	_, err := newDeployer(program, agent, names).Deploy(context.Background(), deploytest.Front(), dir)
 	return err
 }
 
-// newDeployer returns one whose units are those of the suite.
+// newDeployer returns a deployer of a unit program to hosts.
 func newDeployer(program, agent string, names []string) *Deployer {
 	label, err := launch.Own()
 	if err != nil {

@@ -17,7 +17,7 @@ type unit struct {
 	*fleet.Unit
 	deployment *deployment
 	host       *host
-	life       int // its number on the host
+	life       int // number of this life on the host
 }
 
 func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
@@ -29,7 +29,7 @@ func (u *unit) Start(ctx context.Context) error {
 	d, how := u.deployment, process.Start{Spec: u.Spec, Further: u.Further, Prepares: u.Prepares,
 		Visited: u.Visited}
 	how.Spec.Node, how.Spec.Program = "", u.host.programOf(d.deployer.programs, u.Spec)
-	// Who gives up would not know what was started.
+	// After an interrupted call we would not know whether the unit was started.
 	started, err := call[agent.Started](context.WithoutCancel(ctx), u.host, "Start", how)
 	if err != nil {
 		close(u.Ended)
@@ -41,40 +41,40 @@ func (u *unit) Start(ctx context.Context) error {
 	return nil
 }
 
-// Write implements io.Writer: it is what the unit reads.
+// Write implements io.Writer: it sends commands to the unit.
 func (u *unit) Write(data []byte) (int, error) {
-	if err := u.host.tell(context.Background(), "Tell", agent.Told{Life: u.life, Text: data}); err != nil {
+	if err := u.host.tell(context.Background(), "Send", agent.Input{Life: u.life, Text: data}); err != nil {
 		return 0, err
 	}
 	return len(data), nil
 }
 
-// listen hears the unit until it has ended, then judges it. Where its host is lost, that is
-// what has failed.
+// listen receives the output of the unit until it has ended, and then judges its end. If the host is lost,
+// that fails the trial.
 func (u *unit) listen() {
 	defer close(u.Ended)
 	d := u.deployment
-	from, said := io.Pipe()
-	heard := make(chan struct{})
+	from, events := io.Pipe()
+	handled := make(chan struct{})
 	go func() {
 		d.Hear(u.Unit, from)
-		_ = from.Close() // all that it says from now on is refused
-		close(heard)
+		_ = from.Close() // further events are refused
+		close(handled)
 	}()
-	var next agent.Heard
+	var next agent.Output
 	for !next.Ended {
 		var err error
-		if next, err = await[agent.Heard](context.Background(), u.host, "Hear", u.life); err != nil {
+		if next, err = await[agent.Output](context.Background(), u.host, "Next", u.life); err != nil {
 			d.Fail(err)
-			_ = said.Close() // it is not heard any more
-			<-heard
+			_ = events.Close()
+			<-handled
 			return
 		}
-		_, _ = u.Log.Write(next.Log) // it never fails
-		_, _ = said.Write(next.Out)  // the unit may have said what nobody understands
+		_, _ = u.Log.Write(next.Log)  // it never fails
+		_, _ = events.Write(next.Out) // Hear may have refused an earlier event
 	}
-	_ = said.Close() // the end of what it says
-	<-heard
+	_ = events.Close()
+	<-handled
 	var how error
 	if next.How != "" {
 		how = errors.New(next.How)

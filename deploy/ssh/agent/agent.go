@@ -1,14 +1,12 @@
-// Package agent is what runs on a host of package ssh for as long as its conductor does:
-// it keeps the programs that it was sent, starts, hurts, meters and ends units as it is
-// told over the connection that started it, and removes all of that when the connection
-// ends or is silent for the length of a lease.
+// Package agent is the program that runs on a host of package ssh for as long as its conductor. Over the
+// connection that started it, the agent receives programs, and starts, harms, meters and ends units on
+// command. It removes all of that when the connection ends, or when the conductor does not renew its lease.
 //
-// It chooses nothing: what runs where, when a unit is ready and whether its end is a
-// failure, the conductor knows. What stays after a kill -9 of the agent, its sweeper
-// removes (package leftovers).
+// The agent decides nothing: the conductor knows which unit runs where, when it is ready, and whether its end
+// is a failure. If the agent is killed, its sweeper cleans up (package leftovers).
 //
-// Entry points: Serve, which is the main function of its process; its methods are called
-// through net/rpc.
+// Entry points: Main, the main function of its program; Serve; the methods of Host, which are called through
+// net/rpc.
 package agent
 
 import (
@@ -31,30 +29,30 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Lease is how long an agent goes on without a sign of its conductor.
+// Lease is the time after which an agent ends unless its conductor calls Renew.
 const Lease = 30 * time.Second
 
-// Host has the methods that a conductor calls.
+// Host has the methods that a conductor calls. Those without an answer return an empty message.
 type Host struct {
 	meter    lab.Meter
 	scratch  *leftovers.Scratch
 	deployer *process.Deployer
 	about    About
-	probe    net.Listener // until the first trial
-	signs    chan struct{}
-	gone     chan struct{} // closed when nobody hears units any more
+	probe    net.Listener  // until the first trial
+	renewals chan struct{} // of the lease
+	gone     chan struct{} // closed when the conductor is gone
 
 	mu       sync.Mutex
-	programs map[string]bool // that are here
-	trial    *process.Remote // nil between two
+	programs map[string]bool // complete programs, by their hash
+	trial    *process.Remote // nil between two trials
 	lives    []*life
 	metering lab.Metering
 }
 
-// Serve serves the conductor that speaks over in and out until it is gone. program is the
-// file of the agent's program, in a folder of its own, which Serve takes away.
+// Serve serves the conductor at in and out until it is gone. program is the path of the agent's program;
+// Serve moves it away and removes its folder.
 func Serve(in io.ReadCloser, out io.Writer, program string, meter lab.Meter) (err error) {
-	h := &Host{meter: meter, signs: make(chan struct{}, 1), gone: make(chan struct{}),
+	h := &Host{meter: meter, renewals: make(chan struct{}, 1), gone: make(chan struct{}),
 		programs: map[string]bool{}}
 	if err := h.settle(program); err != nil {
 		return errors.Join(err, removeProgram(program))
@@ -70,37 +68,37 @@ func Serve(in io.ReadCloser, out io.Writer, program string, meter lab.Meter) (er
 	if _, err := io.WriteString(out, Ready); err != nil {
 		return err
 	}
-	hung := make(chan struct{})
-	go server.ServeConn(&stream{ReadCloser: in, Writer: out, hung: sync.OnceFunc(func() { close(hung) })})
+	ended := make(chan struct{})
+	go server.ServeConn(&stream{ReadCloser: in, Writer: out, ended: sync.OnceFunc(func() { close(ended) })})
 	for {
 		select {
-		case <-hung:
+		case <-ended:
 			return nil
-		case <-h.signs:
+		case <-h.renewals:
 		case <-time.After(Lease):
 			return fmt.Errorf("no sign of the conductor for %v", Lease)
 		}
 	}
 }
 
-// stream is a connection of two pipes. The server of calls waits at its end for those that it
-// still has, which wait for units; hung tells it before.
+// stream is a connection of two pipes. It calls ended when the input ends. The end of ServeConn comes too
+// late for that: ServeConn waits for open calls first, and these wait for output of units.
 type stream struct {
 	io.ReadCloser
 	io.Writer
-	hung func()
+	ended func()
 }
 
 // Read implements io.Reader.
 func (s *stream) Read(into []byte) (int, error) {
 	n, err := s.ReadCloser.Read(into)
 	if err != nil {
-		s.hung()
+		s.ended()
 	}
 	return n, err
 }
 
-// settle makes the private directory of the agent and puts its program there.
+// settle makes the private directory of the agent, moves its program there, and makes its deployer.
 func (h *Host) settle(program string) error {
 	own, err := launch.Own()
 	if err != nil {
@@ -119,16 +117,17 @@ func (h *Host) settle(program string) error {
 	return nil
 }
 
-// removeProgram removes the program with the folder that it was copied to.
+// removeProgram removes the agent's program and the folder into which it was copied.
 func removeProgram(program string) error {
 	return errors.Join(os.Remove(program), os.Remove(filepath.Dir(program)))
 }
 
-// listen opens a port at the address at which the conductor has called, so that it can see
-// that it reaches units here.
+// listen listens at the address at which the conductor has called this host, so that the conductor can check
+// whether it will reach units here.
 func (h *Host) listen() error {
-	called := strings.Fields(os.Getenv("SSH_CONNECTION")) // who calls and its port, who is called and its port
-	if len(called) != 4 {
+	// SSH_CONNECTION holds address and port of the client, then those of the server.
+	connection := strings.Fields(os.Getenv("SSH_CONNECTION"))
+	if len(connection) != 4 {
 		return errors.New("SSH_CONNECTION is not set: the agent is started by cleave through sshd, not by hand")
 	}
 	ports, err := launch.ReservePorts(1)
@@ -136,12 +135,12 @@ func (h *Host) listen() error {
 		return err
 	}
 	defer ports.Close()
-	h.about = About{Address: called[2], Port: ports.Numbers[0]}
-	h.probe, err = net.Listen("tcp", net.JoinHostPort(called[2], fmt.Sprint(ports.Numbers[0])))
+	h.about = About{Address: connection[2], Port: ports.Numbers[0]}
+	h.probe, err = net.Listen("tcp", net.JoinHostPort(connection[2], fmt.Sprint(ports.Numbers[0])))
 	return err
 }
 
-// leave ends what runs and removes what there is.
+// leave ends the trial, if there is one, and removes the private directory.
 func (h *Host) leave() error {
 	close(h.gone)
 	if h.probe != nil {
@@ -150,22 +149,22 @@ func (h *Host) leave() error {
 	return errors.Join(h.Stop(None{}, nil), h.scratch.Release())
 }
 
-// Sign is a sign of the conductor.
-func (h *Host) Sign(None, *None) error {
+// Renew renews the lease of the conductor.
+func (h *Host) Renew(None, *None) error {
 	select {
-	case h.signs <- struct{}{}:
-	default:
+	case h.renewals <- struct{}{}:
+	default: // another renewal is pending
 	}
 	return nil
 }
 
-// About says what the host is.
+// About returns the address of the host.
 func (h *Host) About(_ None, about *About) error {
 	*about = h.about
 	return nil
 }
 
-// Reaches tries whether another host can be reached from this one.
+// Reaches fails if this host cannot connect to an address of another host.
 func (h *Host) Reaches(address string, _ *None) error {
 	connection, err := net.DialTimeout("tcp", address, 5*time.Second)
 	if err != nil {
@@ -174,7 +173,8 @@ func (h *Host) Reaches(address string, _ *None) error {
 	return connection.Close()
 }
 
-// path returns the path of a program that was sent. Nothing else can be named.
+// path returns the path of a program, whose name is its hash in hexadecimal. Other names are refused, so that
+// no path outside of the private directory can be named.
 func (h *Host) path(name string) (string, error) {
 	if hash, err := hex.DecodeString(name); err != nil || len(hash) == 0 {
 		return "", fmt.Errorf("%q is no name of a program", name)
@@ -182,7 +182,7 @@ func (h *Host) path(name string) (string, error) {
 	return filepath.Join(h.scratch.Dir, name), nil
 }
 
-// Has says whether a program is here, and where it is or would be.
+// Has returns the path of a program; "" if the host does not have it.
 func (h *Host) Has(name string, at *string) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -193,7 +193,7 @@ func (h *Host) Has(name string, at *string) (err error) {
 	return err
 }
 
-// Put takes a piece of a program.
+// Put stores a piece of a program. With the last piece it returns the program's path.
 func (h *Host) Put(piece Piece, at *string) error {
 	path, err := h.path(piece.Name)
 	if err != nil {
@@ -217,7 +217,7 @@ func (h *Host) Put(piece Piece, at *string) error {
 	return nil
 }
 
-// Check refuses what the host cannot carry of a layout.
+// Check returns an error that says which parts of a layout this host cannot run.
 func (h *Host) Check(layout lab.Layout, _ *None) error {
 	return h.deployer.Preflight(context.Background(), layout)
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The commands of the agent's program, which the agent itself and the conductor start. That has
-// units of its own host kept by it, too: a janitor for every trial and a keeper for every server have to be
-// small programs.
+// Commands of the agent's program. The conductor uses its janitor and keeper for units of its own host, too,
+// since these have to be small programs: there is a janitor for every trial and a keeper for every server.
 const (
 	ServeCommand   = "serve"   // Serve; the program's own path follows
-	CleanCommand   = "clean"   // removes what dead agents have left here, and names it
+	CleanCommand   = "clean"   // clean; the program's own path follows
 	JanitorCommand = "janitor" // process.Janitor
 	KeeperCommand  = "keeper"  // process.Keep
 	sweeperCommand = "sweeper" // leftovers.Sweep
@@ -42,14 +41,15 @@ func Main(args []string, in io.ReadCloser, out io.Writer, meter lab.Meter) error
 	return fmt.Errorf("%q is no command of the agent: it is started by cleave, not by hand", args)
 }
 
-// clean removes what agents have left that are dead, and says so: a line for each thing.
+// clean removes what dead agents have left on this host, and prints a line for each thing that it has
+// removed.
 func clean(out io.Writer, program string) (err error) {
 	defer func() { err = errors.Join(err, removeProgram(program)) }()
 	found, err := leftovers.Find(leftovers.Root())
 	for _, leftover := range found.Left {
 		gone, failed := leftover.Remove()
 		if gone {
-			_, _ = fmt.Fprintln(out, leftover) // who does not hear it has gone
+			_, _ = fmt.Fprintln(out, leftover) // it fails only if the conductor is gone
 		}
 		err = errors.Join(err, failed)
 	}

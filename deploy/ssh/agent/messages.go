@@ -3,8 +3,8 @@ package agent
 // Service is the name under which an agent offers its methods (net/rpc).
 const Service = "Host"
 
-// Ready is the line of an agent that takes calls from now on, and Mark begins the line before its
-// program is sent, which tells the system and the processor of the host.
+// Ready is the line that an agent prints when it takes calls. Mark begins the line that is printed before the
+// program is sent; the system and the processor of the host follow.
 const (
 	Ready = "cleave: ready\n"
 	Mark  = "cleave: host "
@@ -16,42 +16,42 @@ type None struct{}
 // About describes the host of an agent.
 type About struct {
 	Address string // at which the conductor has called
-	Port    int    // at which the agent listens there until it is told the first trial
+	Port    int    // at which the agent listens until the first trial
 }
 
-// Piece is a piece of a program that is copied to the host. They come in its order.
+// Piece is a piece of a program that is copied to the host. The pieces are sent in order.
 type Piece struct {
-	Name string // of the file; it has the program's hash
+	Name string // of the file: the hash of the program
 	Data []byte
-	// First and Last say that it begins the file, and that the file is whole with it.
+	// First and Last mark the first and the last piece of the file.
 	First, Last bool
 }
 
-// Trial is one that begins.
+// Trial describes a trial that begins.
 type Trial struct {
 	Name  string // of its folder
-	Ports int    // how many its units and servers listen on
+	Ports int    // number of ports on which units of this host listen
 }
 
-// Opened describes what a host has for a trial.
+// Opened holds the ports that a host has reserved for a trial.
 type Opened struct{ Ports []int }
 
-// Started is one life of a unit.
+// Started describes one life of a unit that has started.
 type Started struct {
-	Life int // its number among all
-	PID  int // of its process, or its keeper's, as the host numbers them
+	Life int // its number among all lives on the host
+	PID  int // of its process, or of its keeper, on the host
 }
 
-// Told is something that a unit is told.
-type Told struct {
+// Input is input for a unit.
+type Input struct {
 	Life int
 	Text []byte
 }
 
-// Heard is the next that was heard of a life.
-type Heard struct {
-	Out, Log    []byte
+// Output is the next output of a life, or its end.
+type Output struct {
+	Out, Log    []byte // standard output, and standard error
 	Ended       bool
-	How         string // of one that has ended badly
-	OutOfMemory bool
+	How         string // the error with which the life has ended; "": none
+	OutOfMemory bool   // the kernel has killed it at its memory limit
 }

@@ -13,26 +13,27 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// heardAhead is how much of a unit is kept until the conductor asks; then the unit waits.
-const heardAhead = 16
+// maxPending is the number of outputs of a life that are kept until the conductor asks for them. Then the
+// unit blocks.
+const maxPending = 16
 
-// life is a unit from its start to its end.
+// life is one life of a unit.
 type life struct {
 	fleet.Instance
-	unit  *fleet.Unit
-	heard chan Heard
-	gone  <-chan struct{}
+	unit    *fleet.Unit
+	outputs chan Output
+	gone    <-chan struct{} // closed when the conductor is gone
 }
 
-// say passes something on, unless nobody hears any more.
-func (l *life) say(what Heard) {
+// put queues an output for the conductor, unless the conductor is gone.
+func (l *life) put(output Output) {
 	select {
-	case l.heard <- what:
+	case l.outputs <- output:
 	case <-l.gone:
 	}
 }
 
-// writer is an io.Writer that gets a copy of everything.
+// writer is an io.Writer that calls the function with a copy of the data.
 type writer func(copied []byte)
 
 // Write implements io.Writer.
@@ -41,7 +42,7 @@ func (w writer) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// Open begins a trial.
+// Open begins a trial and reserves its ports.
 func (h *Host) Open(trial Trial, opened *Opened) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -52,7 +53,7 @@ func (h *Host) Open(trial Trial, opened *Opened) (err error) {
 		return fmt.Errorf("%q cannot be the name of a trial's folder", trial.Name)
 	}
 	if h.probe != nil {
-		_ = h.probe.Close() // nobody was accepted
+		_ = h.probe.Close() // its port is free for units now
 		h.probe = nil
 	}
 	dir := filepath.Join(h.scratch.Dir, "trial-"+trial.Name)
@@ -66,7 +67,7 @@ func (h *Host) Open(trial Trial, opened *Opened) (err error) {
 	return nil
 }
 
-// Know tells the addresses of all units of the trial.
+// Know sets the addresses of all units of the trial.
 func (h *Host) Know(endpoints map[string]lab.Endpoint, _ *None) error {
 	trial, err := h.current()
 	if err == nil {
@@ -84,22 +85,22 @@ func (h *Host) current() (*process.Remote, error) {
 	return h.trial, nil
 }
 
-// Start starts a unit.
+// Start starts one life of a unit.
 func (h *Host) Start(start process.Start, started *Started) error {
 	trial, err := h.current()
 	if err != nil {
 		return err
 	}
-	l := &life{heard: make(chan Heard, heardAhead), gone: h.gone}
+	l := &life{outputs: make(chan Output, maxPending), gone: h.gone}
 	output := process.Output{
-		Out: writer(func(data []byte) { l.say(Heard{Out: data}) }),
-		Log: writer(func(data []byte) { l.say(Heard{Log: data}) }),
+		Out: writer(func(data []byte) { l.put(Output{Out: data}) }),
+		Log: writer(func(data []byte) { l.put(Output{Log: data}) }),
 		Ended: func(how error, outOfMemory bool) {
-			end := Heard{Ended: true, OutOfMemory: outOfMemory}
+			end := Output{Ended: true, OutOfMemory: outOfMemory}
 			if how != nil {
 				end.How = how.Error()
 			}
-			l.say(end)
+			l.put(end)
 		},
 	}
 	if l.unit, l.Instance, err = trial.Start(start, output); err != nil {
@@ -121,21 +122,21 @@ func (h *Host) life(number int) (*life, error) {
 	return h.lives[number], nil
 }
 
-// Hear waits for what comes next of a unit.
-func (h *Host) Hear(number int, next *Heard) error {
+// Next waits for the next output of a life and returns it.
+func (h *Host) Next(number int, next *Output) error {
 	l, err := h.life(number)
 	if err != nil {
 		return err
 	}
 	select {
-	case *next = <-l.heard:
+	case *next = <-l.outputs:
 		return nil
 	case <-h.gone:
 		return errors.New("the agent ends")
 	}
 }
 
-// withUnit does something with a unit.
+// withUnit calls do with the life of a number.
 func (h *Host) withUnit(number int, do func(*life) error) error {
 	l, err := h.life(number)
 	if err == nil {
@@ -144,20 +145,20 @@ func (h *Host) withUnit(number int, do func(*life) error) error {
 	return err
 }
 
-// Tell hands a unit something to read.
-func (h *Host) Tell(told Told, _ *None) error {
-	return h.withUnit(told.Life, func(l *life) error {
-		_, err := l.unit.Commands.Write(told.Text)
+// Send writes to the standard input of a unit.
+func (h *Host) Send(input Input, _ *None) error {
+	return h.withUnit(input.Life, func(l *life) error {
+		_, err := l.unit.Commands.Write(input.Text)
 		return err
 	})
 }
 
-// Release ends what a unit reads; of a foreign one its keeper then ends it.
+// Release asks a unit to end, as fleet.Instance.End does.
 func (h *Host) Release(number int, _ *None) error {
 	return h.withUnit(number, func(l *life) error { return l.End(context.Background()) })
 }
 
-// Kill kills a unit.
+// Kill kills a unit and returns the proof.
 func (h *Host) Kill(number int, proof *string) error {
 	return h.withUnit(number, func(l *life) (err error) {
 		*proof, err = l.Kill(context.Background())
@@ -165,7 +166,7 @@ func (h *Host) Kill(number int, proof *string) error {
 	})
 }
 
-// Pause pauses a unit.
+// Pause pauses a unit and returns the proof.
 func (h *Host) Pause(number int, proof *string) error {
 	return h.withUnit(number, func(l *life) (err error) {
 		*proof, err = l.Pause(context.Background())
@@ -178,7 +179,7 @@ func (h *Host) Resume(number int, _ *None) error {
 	return h.withUnit(number, func(l *life) error { return l.Resume(context.Background()) })
 }
 
-// Stop ends the trial, if there is one, with all that it has here.
+// Stop ends the trial, if there is one, and removes everything of it on this host.
 func (h *Host) Stop(None, *None) error {
 	h.mu.Lock()
 	trial := h.trial
@@ -199,7 +200,7 @@ func (h *Host) Watch(units []lab.Unit, _ *None) error {
 	return err
 }
 
-// withMetering does something with the metering of the trial.
+// withMetering calls do with the metering of the trial.
 func (h *Host) withMetering(do func(lab.Metering) error) error {
 	h.mu.Lock()
 	metering := h.metering
@@ -210,7 +211,7 @@ func (h *Host) withMetering(do func(lab.Metering) error) error {
 	return do(metering)
 }
 
-// Mark records what units have used until now.
+// Mark records the usage of the units so far.
 func (h *Host) Mark(None, *None) error { return h.withMetering(lab.Metering.Mark) }
 
 // SuspendMetering stops metering a unit that is about to be killed.
@@ -218,12 +219,12 @@ func (h *Host) SuspendMetering(unit string, _ *None) error {
 	return h.withMetering(func(m lab.Metering) error { return m.Suspend(unit) })
 }
 
-// ResumeMetering meters a unit again that was killed.
+// ResumeMetering starts to meter a unit again that was killed.
 func (h *Host) ResumeMetering(unit lab.Unit, _ *None) error {
 	return h.withMetering(func(m lab.Metering) error { return m.Resume(unit) })
 }
 
-// Metered ends metering and returns what units have used.
+// Metered ends metering and returns the usage of the units.
 func (h *Host) Metered(_ None, used *lab.Metered) error {
 	err := h.withMetering(func(m lab.Metering) (err error) {
 		*used, err = m.Stop()

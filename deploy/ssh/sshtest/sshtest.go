@@ -1,5 +1,5 @@
-// Package sshtest makes hosts of this one, out of namespaces, with an sshd on each and a
-// client that knows them. It is for tests only.
+// Package sshtest makes simulated hosts (package hosts) with an sshd on each, and a client configuration that
+// knows them. It is for tests only.
 //
 // Entry points: New; Hosts.Use for the client.
 package sshtest
@@ -35,8 +35,7 @@ type Hosts struct {
 	dir    string
 }
 
-// New makes hosts of these names; the test is skipped where that cannot be. What runs there
-// ends with the test.
+// New makes hosts with these names, which end with the test. It skips the test if this host cannot make them.
 func New(t *testing.T, label string, names ...string) *Hosts {
 	t.Helper()
 	if err := hosts.Missing(); err != nil {
@@ -92,19 +91,19 @@ func (h *Hosts) start(t *testing.T, host *hosts.Host) {
 			"AcceptEnv TMPDIR\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin "+
 			"prohibit-password\nStrictModes no\n",
 			host.Address, h.path(host.Name), h.path("user.pub")))
-	// Its folder for logins that have not proven anything, which only this host sees.
+	// sshd needs the folder /run/sshd; only this host sees it.
 	deploytest.Must(t, host.Run(t.Context(), "sh", "-c",
 		"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd"))
 	server := host.Command(context.WithoutCancel(t.Context()), sshd, "-D", "-e", "-f", config)
-	said, err := os.Create(h.path(host.Name + ".said"))
+	log, err := os.Create(h.path(host.Name + ".log"))
 	if err == nil {
-		server.Stderr = said // a file: sshd goes on for a moment after nsenter
-		err = errors.Join(host.Start(server), said.Close())
+		server.Stderr = log // a file and no pipe: sshd runs for a moment longer than nsenter
+		err = errors.Join(host.Start(server), log.Close())
 	}
 	deploytest.Must(t, err)
 	t.Cleanup(func() {
 		_ = server.Process.Kill() // it may have ended with its host
-		_ = server.Wait()         // killed: that is how it ends
+		_ = server.Wait()         // it was killed
 	})
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		connection, err := net.Dial("tcp", net.JoinHostPort(host.Address, "22"))
@@ -113,13 +112,12 @@ func (h *Hosts) start(t *testing.T, host *hosts.Host) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("sshd does not listen: %v: its words are in %s", err, said.Name())
+			t.Fatalf("sshd does not listen: %v: its log is %s", err, log.Name())
 		}
 	}
 }
 
-// Use has the program ssh, for this process and what it starts, read the configuration: as
-// one of the user's own would be read.
+// Use makes ssh read the configuration, in this process and its children, as if it were the user's.
 func (h *Hosts) Use(t *testing.T) {
 	t.Helper()
 	ssh, err := exec.LookPath("ssh")
@@ -156,16 +154,16 @@ func (h *Hosts) Run() []string {
 	return found
 }
 
-// Also has the client know one more host.
+// Also adds a host to the client's configuration.
 func (h *Hosts) Also(t *testing.T, name string, settings ...string) {
 	t.Helper()
 	text, err := os.ReadFile(h.Config)
 	deploytest.Must(t, err)
-	// What comes first counts.
+	// ssh takes the first value of a setting, so the new host comes first.
 	h.write(t, h.Config, "Host "+name+"\n  "+strings.Join(settings, "\n  ")+"\nHost *\n"+string(text))
 }
 
-// AwaitNothing waits until nothing runs on the hosts any more that came through sshd.
+// AwaitNothing waits until no process that was started through sshd runs on the hosts.
 func (h *Hosts) AwaitNothing(t *testing.T, patience time.Duration) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); len(h.Run()) > 0; time.Sleep(50 * time.Millisecond) {
