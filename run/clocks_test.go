@@ -10,7 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestHowFarClocksAreApart: those of hosts, and this host's own where it is set meanwhile.
+// TestHowFarClocksAreApart checks the difference of the clocks of hosts, and of this host's clock if it is
+// set during the trial.
 func TestHowFarClocksAreApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		clocks                *lab.Clocks
@@ -27,8 +28,8 @@ func TestHowFarClocksAreApart(t *testing.T) {
 	}
 }
 
-// TestATimeBetweenClocksNeedsClocksThatAgree: what is less than ten times their difference is
-// withheld with its reason, and nothing else.
+// TestATimeBetweenClocksNeedsClocksThatAgree checks that times of less than ten times the difference of the
+// clocks are withheld, with the reason, and no others.
 func TestATimeBetweenClocksNeedsClocksThatAgree(t *testing.T) {
 	metrics := []lab.Metric{
 		{Name: "completion", Quantity: lab.CompletionTime, Clocks: true},

@@ -2,7 +2,7 @@ package run
 
 import "github.com/cleave-lab/cleave/lab"
 
-// conceal takes secrets out of all that a trial keeps of what programs have written.
+// conceal removes secrets from the parts of a record, and from logs, that hold output of programs.
 func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 	if c.Conceal == nil {
 		return
@@ -26,7 +26,7 @@ func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 	}
 }
 
-// concealed returns an error with a text without secrets.
+// concealed returns an error without secrets in its text. The cause keeps them.
 func (c *Conductor) concealed(err error) error {
 	if err == nil || c.Conceal == nil {
 		return err
@@ -34,7 +34,7 @@ func (c *Conductor) concealed(err error) error {
 	return &concealedError{text: c.Conceal(err.Error()), cause: err}
 }
 
-// concealedError is an error with a text of its own.
+// concealedError is an error whose text differs from that of its cause.
 type concealedError struct {
 	text  string
 	cause error

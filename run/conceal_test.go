@@ -9,7 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestNoTextOfATrialTellsASecret: whatever programs have written, in its record and its logs.
+// TestNoTextOfATrialTellsASecret checks that secrets in output of programs are neither in the record nor in
+// the logs.
 func TestNoTextOfATrialTellsASecret(t *testing.T) {
 	c := Conductor{Conceal: func(text string) string { return strings.ReplaceAll(text, "hunter2", "***") }}
 	said := func() []string { return []string{"the password is hunter2"} }

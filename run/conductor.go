@@ -28,28 +28,28 @@ type Conductor struct {
 	Host      lab.Host
 	// Profiler is for plans with profiled trials; nil if the plan has none.
 	Profiler lab.Profiler
-	// Tracer receives spans of plans whose load has a share of traced flows; nil: they are not received.
+	// Tracer receives spans if the load of the plan has a share of traced flows; nil: they are not received.
 	Tracer   lab.Tracer
 	Store    lab.TrialStore
 	Progress lab.Progress
-	// Seconds receives what happens within trials, second by second; nil: nobody watches.
+	// Seconds receives the load and the use of every second of a trial; nil: nobody watches.
 	Seconds lab.SecondsWatcher
-	// Stopping is asked after every block for what is known already and, in a design that plays until all
-	// is decided, which trials go on; nil: nothing is reported, and all do.
+	// Stopping analyses the data after every block. In a design that plays until all is decided, it says which
+	// trials are still needed. nil: nothing is reported, and all trials are played.
 	Stopping lab.StoppingRule
-	// Conceal takes secrets out of what programs have written; nil: nothing is secret.
+	// Conceal removes secrets from the output of programs; nil: nothing is secret.
 	Conceal func(text string) string
-	// Scratch is a directory in which every trial gets a private one. It is made
-	// for the trial and may go with it.
+	// Scratch is a directory in which every trial gets a private one. It is made for the trial and may be
+	// removed with the trial.
 	Scratch string
 }
 
-// errInterrupted is why a trial is given up when the experiment ends.
+// errInterrupted is the error of a trial that was ended because the context of the experiment did.
 var errInterrupted = errors.New("interrupted")
 
-// Play plays what is left of the plan: trials that the store has as valid, or that have used up their
-// attempts, are not played again. Then it plays further blocks where trials were lost. It returns an error
-// when the experiment cannot go on or ctx ends; what was stored by then stays.
+// Play plays the trials of the plan, except those that the store has as valid and those that have used up
+// their attempts. Then it plays further blocks at points where trials were lost. It returns an error if the
+// experiment cannot go on or ctx ends; trials that were stored by then stay.
 func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 	e := experiment{Conductor: c, plan: plan}
 	defer func() { err = c.concealed(errors.Join(err, c.closeDeployers())) }()
@@ -92,13 +92,12 @@ type experiment struct {
 	plan         lab.Plan
 	attempts     map[int]int // attempts already stored, by trial number
 	calibrations []float64   // of all attempts so far, in seconds
-	// lengths are how many times as long as planned the load is by now, by point. Further blocks have those of
-	// the trials that they make up for.
+	// lengths are the present lengths of the load as multiples of the planned one, by point. Further blocks have
+	// the lengths of the trials that they make up for.
 	lengths map[string]float64
 }
 
-// resume takes over what the store has and returns the numbers of the trials
-// that are finished.
+// resume restores the state of the experiment from the store and returns the numbers of the finished trials.
 func (e *experiment) resume() (done []int, err error) {
 	trials, err := e.Store.Trials()
 	if err != nil {
@@ -118,9 +117,8 @@ func (e *experiment) resume() (done []int, err error) {
 	return done, nil
 }
 
-// Preflight refuses a plan of which this host cannot carry every part, before
-// anything is started. Its error is a MissingPartError, or a PlanError where the plan
-// asks for what cannot be.
+// Preflight returns an error if this host cannot play every trial of a plan: a MissingPartError if it lacks
+// something, or a PlanError if no host could play the plan.
 func (c *Conductor) Preflight(ctx context.Context, plan lab.Plan) error {
 	lacks, err := c.Lacks(ctx, plan)
 	if err == nil && len(lacks) > 0 {
@@ -129,12 +127,11 @@ func (c *Conductor) Preflight(ctx context.Context, plan lab.Plan) error {
 	return err
 }
 
-// Lacks returns every part that this host lacks for a plan, by variant: those of the largest
-// layouts first. Twins need what the variants need whose twins they are. Its error is a
-// PlanError: the plan asks for what cannot be.
+// Lacks returns everything that this host lacks for a plan, by variant, the largest layouts first. It leaves
+// out twins, which need the same as their originals. Its error is a PlanError: no host could play the plan.
 func (c *Conductor) Lacks(ctx context.Context, plan lab.Plan) ([]lab.Lack, error) {
 	e := experiment{Conductor: c, plan: plan}
-	points := map[string][]string{} // of variants that are no twins
+	points := map[string][]string{} // by variant
 	var all []setting
 	for _, planned := range plan.Trials {
 		if v, _ := plan.Study.Variant(planned.Variant); v.TwinOf != "" ||
@@ -161,13 +158,14 @@ func (c *Conductor) Lacks(ctx context.Context, plan lab.Plan) ([]lab.Lack, error
 	}
 	for i, lack := range lacks {
 		if len(lack.Points) == len(points[lack.Variant]) {
-			lacks[i].Points = nil
+			lacks[i].Points = nil // it is lacking everywhere
 		}
 	}
 	return lacks, nil
 }
 
-// addLacks adds what is missing for a variant at a point.
+// addLacks adds every error of the preflight of a variant at a point, or the point if the variant has that
+// error already.
 func addLacks(lacks []lab.Lack, variant, point string, err error) []lab.Lack {
 	for _, one := range lab.Leaves(err) {
 		known := slices.IndexFunc(lacks, func(l lab.Lack) bool {
@@ -182,8 +180,7 @@ func addLacks(lacks []lab.Lack, variant, point string, err error) []lab.Lack {
 	return lacks
 }
 
-// checkReadiness returns an error for each program that this host lacks and that tells when a unit can be
-// used.
+// checkReadiness returns an error for each readiness command that this host lacks.
 func checkReadiness(layout lab.Layout) error {
 	var problems []error
 	for _, spec := range layout.Units {
@@ -224,10 +221,10 @@ func (e *experiment) directory(trial, attempt int) string {
 	return filepath.Join(e.Scratch, fmt.Sprintf("%d-%d", trial, attempt))
 }
 
-// MissingPartError says what this host lacks for a plan of so many variants.
+// MissingPartError says what this host lacks for a plan.
 type MissingPartError struct {
 	Lacks    []lab.Lack
-	Variants int
+	Variants int // of the plan, without twins
 }
 
 // Error implements error: it names every part once.
@@ -235,8 +232,8 @@ func (m *MissingPartError) Error() string {
 	return strings.Join(lab.LackLines(m.Lacks, m.Variants), "\n")
 }
 
-// warmUp plays every variant at its points without keeping the record: files
-// come into memory and processors to their clock before the first block.
+// warmUp plays every variant at its points and discards the records. It brings files into memory and
+// processors to their clock rate before the first block.
 func (e *experiment) warmUp(ctx context.Context) error {
 	for range e.plan.Study.Design.WarmupTrials {
 		for _, planned := range e.plan.Trials {
@@ -255,8 +252,8 @@ func (e *experiment) warmUp(ctx context.Context) error {
 	return nil
 }
 
-// playUntilValid plays one trial, and again while it does not count and may be
-// repeated. Every attempt is stored.
+// playUntilValid plays one trial, and repeats it until it counts or has used up its attempts. It stores every
+// attempt.
 func (e *experiment) playUntilValid(ctx context.Context, planned lab.PlannedTrial) error {
 	for attempt := e.attempts[planned.Number] + 1; attempt <= 1+e.plan.Study.Design.MaxRepeats; attempt++ {
 		e.Progress.TrialStarted(planned, attempt)
@@ -279,8 +276,8 @@ func (e *experiment) playUntilValid(ctx context.Context, planned lab.PlannedTria
 	return nil
 }
 
-// attempt plays a trial once. Its error ends the experiment; what only spoils
-// the trial stands in the record.
+// attempt plays a trial once and returns its record and its logs. An error ends the experiment. Failures of
+// the trial alone are in the record.
 func (e *experiment) attempt(
 	ctx context.Context, planned lab.PlannedTrial, number int,
 ) (lab.Trial, map[string]string, error) {
@@ -335,6 +332,7 @@ type setting struct {
 	deployer lab.Deployer
 }
 
+// setting finds the parts of a planned trial and makes its layout.
 func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	variant, found := e.plan.Study.Variant(planned.Variant)
 	if !found {

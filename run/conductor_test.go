@@ -13,28 +13,28 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The rooms are stand-ins here: these tests are about what the conductor does
-// when a room fails. Real rooms play together in the tests of cmd/cleave.
+// The rooms are fakes here: these tests check what the conductor does when a room fails. The tests of
+// cmd/cleave use the real rooms.
 
-// rooms is a stand-in for every room of the lab at once.
+// rooms is a fake of every room of the lab at once. Attempts are numbered over all trials, from 1.
 type rooms struct {
-	played    []string // variant at point, in order
-	spoil     map[int]error
+	played    []string                    // variant at point, in order
+	spoil     map[int]error               // failures of jobs, by attempt
 	audits    map[string]lab.AuditVerdict // by variant, default valid
-	steal     map[int]float64             // by attempt over all trials, from 1
-	spin      map[int]float64
+	steal     map[int]float64             // steal shares, by attempt
+	spin      map[int]float64             // calibrations in seconds, by attempt, default 1
 	stopError error
 	saveError error
 	preflight error
 	saved     []lab.Trial
-	stopped   int
-	cancelAt  int
+	stopped   int // number of deployments
+	cancelAt  int // the attempt that calls cancel
 	cancel    context.CancelFunc
 	notes     []string
-	watched   []string // looks, and what is told of trials while they are played
-	further   []int    // trials of each further block
-	begun     int
-	socket    int // bytes of the name of a Unix socket
+	watched   []string // calls of the watchers
+	further   []int    // number of trials of each further block
+	begun     int      // trials that were done when Play began
+	socket    int      // length of the name of a Unix socket
 }
 
 func (r *rooms) Describe() lab.SystemInfo { return lab.SystemInfo{Name: "stand-in"} }
@@ -130,7 +130,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// verdicts spells out records: "1/1 valid", "2/1 host withheld ...".
+// verdicts describes the records, such as "1/1 valid" (trial 1, attempt 1) or "2/1 host withheld ...".
 func (r *rooms) verdicts() (verdicts []string) {
 	for _, trial := range r.saved {
 		verdict := "valid"
@@ -142,7 +142,7 @@ func (r *rooms) verdicts() (verdicts []string) {
 	return verdicts
 }
 
-// plan has the given number of trials of variant a and b, one after the other.
+// plan returns a plan of a number of trials, of the variants a and b in turn.
 func plan(trials int) lab.Plan {
 	p := lab.Plan{Study: lab.Study{
 		Variants: []lab.Variant{{Name: "a", Deployment: "process"}, {Name: "b", Deployment: "process"}},
@@ -220,8 +220,8 @@ func TestGatesStrikeOutDisturbedTrials(t *testing.T) {
 	}
 }
 
-// TestASearchIsGatedLoadByLoad: what was withheld in all of it says nothing, and the host may
-// differ by as much more as the bracket is wide.
+// TestASearchIsGatedLoadByLoad checks that the steal of a whole search is ignored, that a disturbed load is
+// not, and that the gate for the speed of the host is wider by the width of the bracket.
 func TestASearchIsGatedLoadByLoad(t *testing.T) {
 	p := plan(1)
 	p.Study.Metrics = []lab.Metric{{Name: "most", Quantity: lab.Capacity}}
@@ -317,7 +317,8 @@ func TestPreflightFailureIsAMissingPart(t *testing.T) {
 	}
 }
 
-// TestAPartIsMissingWhereItIsNeeded: everywhere, or at some points, and of a twin as of its original.
+// TestAPartIsMissingWhereItIsNeeded checks that Lacks names every part once, without points if it is lacking
+// everywhere, and leaves out twins.
 func TestAPartIsMissingWhereItIsNeeded(t *testing.T) {
 	lost := &lab.MissingError{What: "no balancer", Install: "bring it"}
 	r := &rooms{preflight: errors.Join(lost, errors.Join(lost, errors.New("no room")))}
@@ -377,8 +378,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestPathsThatAreTooLongForSocketsAreAMissingPart: to the byte, where trials have
-// sockets.
+// TestPathsThatAreTooLongForSocketsAreAMissingPart checks the limit to the byte, and that there is none
+// without sockets.
 func TestPathsThatAreTooLongForSocketsAreAMissingPart(t *testing.T) {
 	const name = len("worker.sock")
 	fits := maxUnixPath - len("/1-1/") - name

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// mortalShop is a shop of which a unit fails at some step of the first attempt.
+// mortalShop is a shop with a unit that fails at a step of the first attempt.
 type mortalShop struct {
 	*shop
 	fails    string // the step: "ready", "finished", "reports" or "audit"
@@ -62,8 +62,8 @@ func (d mortalDeployment) Reports(ctx context.Context) ([]lab.UnitReport, error)
 	return nil, d.of.reach(ctx, "reports")
 }
 
-// TestTheFailureOfAUnitEndsTheTrial: whatever is under way when a unit fails, the trial
-// ends with that as its reason, and the next attempt has a fresh one.
+// TestTheFailureOfAUnitEndsTheTrial checks that the failure of a unit at any step ends the trial and is its
+// reason, and that the next attempt has fresh units and services.
 func TestTheFailureOfAUnitEndsTheTrial(t *testing.T) {
 	for _, fails := range []string{"ready", "finished", "reports", "audit"} {
 		t.Run(fails, func(t *testing.T) {
@@ -83,14 +83,15 @@ func TestTheFailureOfAUnitEndsTheTrial(t *testing.T) {
 	}
 }
 
-// blind is a meter whose units have gone.
+// blind is a meter that finds no process of its units.
 type blind struct{ metering }
 
 func (blind) Watch(context.Context, []lab.Unit) (lab.Metering, error) { return blind{}, nil }
 
 func (blind) Mark() error { return fmt.Errorf("unit balancer has gone: %w", os.ErrProcessDone) }
 
-// TestTheEndOfAUnitIsToldByItsDeployer: the meter may notice it before.
+// TestTheEndOfAUnitIsToldByItsDeployer checks that the deployer's reason for the end of a unit replaces the
+// meter's error, if the deployer has one.
 func TestTheEndOfAUnitIsToldByItsDeployer(t *testing.T) {
 	r := &rooms{spoil: map[int]error{1: errors.New("unit balancer ended by signal: killed")}}
 	c := r.conductor(t)

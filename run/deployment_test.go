@@ -9,7 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// plain implements the rest of a deployment that runs units on this host and does no faults.
+// plain implements those methods of a deployment that most tests do not need: units on this host, without
+// faults.
 type plain struct{}
 
 func (plain) NodeOf(string) string                                         { return "" }
@@ -27,7 +28,7 @@ func (plain) Harm(context.Context, lab.Fault) (string, error) {
 	return "", errors.New("what runs it can do no faults to it")
 }
 
-// deployment is a stand-in: it goes as its rooms say.
+// deployment is a fake whose results are set in its rooms.
 type deployment struct {
 	*rooms
 	plain
@@ -38,7 +39,7 @@ type deployment struct {
 	failure error
 }
 
-// fail has a unit fail.
+// fail lets a unit fail.
 func (d *deployment) fail(err error) {
 	d.failure = err
 	close(d.failed)

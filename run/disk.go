@@ -5,15 +5,16 @@ import (
 	"syscall"
 )
 
-// fullBelow is the number of free bytes below which a disk is full: no log or database grows by less.
+// fullBelow is the number of free bytes below which a disk counts as full. Logs and databases grow in larger
+// steps.
 const fullBelow = 1 << 20
 
-// fullDisk returns the error of a trial, which may be nil, and says in it if the disk of a directory is full:
-// units and servers seldom name the disk. It is called while what they have written is still there.
+// fullDisk returns the error of a trial, which may be nil. If the disk of a directory is full, it adds that:
+// errors of units and servers seldom mention the disk. It has to be called before their files are removed.
 func fullDisk(dir string, err error) error {
 	var disk syscall.Statfs_t
 	if syscall.Statfs(dir, &disk) != nil {
-		return err // without the directory nothing is known of its disk
+		return err // the directory does not exist
 	}
 	free := disk.Bavail * uint64(disk.Bsize)
 	switch {

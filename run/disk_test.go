@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// kept is a deployer that has a replicated disk, whose bricks are metered as units.
+// kept is a deployer with a replicated disk.
 type kept struct{ *world }
 
 func (k kept) Can() lab.Capabilities {
@@ -18,15 +18,15 @@ func (k kept) Can() lab.Capabilities {
 	return can
 }
 
-// folder is a service that is one.
+// folder is an embedded service whose files are in a folder.
 type folder struct{ lab.Service }
 
 func (folder) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
 func (folder) Embedded()                            {}
 func (folder) Folder() string                       { return "/trial/database" }
 
-// TestWhatLiesOnAReplicatedDisk: the volumes of servers that ask for it, and the folders of
-// what is a part of the units.
+// TestWhatLiesOnAReplicatedDisk checks that the volume of a server, or the folder of an embedded service, is
+// on the replicated disk if the service asks for it.
 func TestWhatLiesOnAReplicatedDisk(t *testing.T) {
 	s, _ := newShop(t)
 	for _, replicated := range []bool{true, false} {
@@ -43,6 +43,7 @@ func TestWhatLiesOnAReplicatedDisk(t *testing.T) {
 	}
 }
 
+// TestADiskIsInTheRecord checks that the description of a service names its replicated disk.
 func TestADiskIsInTheRecord(t *testing.T) {
 	w, c, p := newWorld(t)
 	w.spec.Replicated, c.Deployers["process"], p.Study.Faults = true, kept{w}, nil
@@ -52,6 +53,8 @@ func TestADiskIsInTheRecord(t *testing.T) {
 	}
 }
 
+// TestADiskThatCannotBe checks the errors for a replicated disk that a deployer does not have, and for one
+// that shall become full.
 func TestADiskThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*world, *Conductor, *lab.Plan)
@@ -74,7 +77,8 @@ func TestADiskThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestABrickIsHarmedOnce: it is a host of the deployment and metered as a unit.
+// TestABrickIsHarmedOnce checks that a brick of the replicated disk, which is a node and metered as a unit,
+// is one target of faults.
 func TestABrickIsHarmedOnce(t *testing.T) {
 	w, _, _ := newWorld(t)
 	d, err := w.Deploy(t.Context(), lab.Layout{}, t.TempDir())

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// PlanError says that a plan asks for what cannot be.
+// PlanError is the error of a plan that no host could play.
 type PlanError struct{ cause error }
 
 // Error implements error.
@@ -18,7 +18,7 @@ func (p *PlanError) Error() string { return p.cause.Error() }
 // Unwrap returns the cause.
 func (p *PlanError) Unwrap() error { return p.cause }
 
-// checkFaults refuses faults that cannot be done to a layout where it is deployed.
+// checkFaults returns an error for faults that cannot be done to a layout with its deployer.
 func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer lab.Deployer) error {
 	if len(faults) == 0 {
 		return nil
@@ -28,8 +28,8 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 	}
 	problems := []error{c.Injector.Check(faults, layout)}
 	for _, f := range faults {
-		if _, is := layout.Node(f.Target); is {
-			continue // of nodes the injector knows it
+		if _, isNode := layout.Node(f.Target); isNode {
+			continue // the injector has checked it
 		}
 		can := deployer.Can().Faults
 		if slices.Contains(lab.FaultKinds(), f.Kind) && !slices.Contains(can, f.Kind) {
@@ -39,7 +39,8 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 	}
 	for _, spec := range layout.Services {
 		named := func(f lab.Fault) bool { return f.Target == spec.Name }
-		if permanent, is := c.Backings[spec.Kind].(lab.PermanentBacking); is && slices.ContainsFunc(faults, named) {
+		permanent, stays := c.Backings[spec.Kind].(lab.PermanentBacking)
+		if stays && slices.ContainsFunc(faults, named) {
 			problems = append(problems, fmt.Errorf("fault of %q: %s", spec.Name, permanent.Permanent()))
 		}
 		if spec.Replicated && slices.ContainsFunc(faults,
@@ -81,7 +82,7 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 type metered struct {
 	lab.Deployment
 	metering lab.Metering
-	ended    []string // units, by the fault that is being done
+	ended    []string // units that the present fault ends
 }
 
 // Harm implements lab.Harmer.
@@ -125,7 +126,7 @@ func (m *metered) resume() error {
 	return nil
 }
 
-// unhealed returns the faults that could not be healed as an error: the trial cannot go on.
+// unhealed returns an error that names the faults that could not be healed, or nil.
 func unhealed(records []lab.FaultRecord) error {
 	var problems []error
 	for _, r := range records {
@@ -136,8 +137,8 @@ func unhealed(records []lab.FaultRecord) error {
 	return errors.Join(problems...)
 }
 
-// withFaults makes the verdict of an audit unknown if a fault did not take effect: the audit has not seen
-// what it was to judge.
+// withFaults adds faults without effect to the problems of an audit. A valid audit becomes unknown, as it has
+// not seen the system under these faults.
 func withFaults(audited lab.Audit, records []lab.FaultRecord) lab.Audit {
 	for _, r := range records {
 		if r.Effective {

@@ -11,8 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// parts are units and services that can be killed and started again. They note
-// what happens to them.
+// parts are units and services that can be killed and started again. They log what happens to them.
 type parts struct {
 	log   []string
 	stuck string // the part that does not start again
@@ -31,7 +30,7 @@ func (p *parts) Heal(_ context.Context, f lab.Fault) error {
 	return nil
 }
 
-// notes is a meter that notes what it is told in the same log.
+// notes is a meter that logs its calls in the log of the parts.
 type notes struct {
 	metering
 	parts *parts
@@ -47,14 +46,13 @@ func (n notes) Resume(unit lab.Unit) error {
 	return nil
 }
 
-// world is a shop on a database, both of which can be killed, and the room that
-// does so: all faults at once.
+// world is a shop on a database, both of which can be killed, and the injector that does all faults at once.
 type world struct {
 	*shop
 	parts   *parts
-	late    bool // the faults would come after the load
-	refused error
-	left    []lab.FaultRecord // what the audit was told
+	late    bool              // faults come after the load
+	refused error             // by Check
+	left    []lab.FaultRecord // those that the audit got
 }
 
 func (w *world) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
@@ -99,14 +97,14 @@ func (w *world) Begin(ctx context.Context, faults []lab.Fault, targets []lab.Fau
 	return done
 }
 
-// injected are faults that were played.
+// injected holds the records of faults that were done.
 type injected []lab.FaultRecord
 
 func (i injected) Over() {}
 
 func (i injected) End() []lab.FaultRecord { return i }
 
-// newWorld has a plan with a kill of a unit and one of the database.
+// newWorld returns a world with a conductor and a plan that kills a unit and the database.
 func newWorld(t *testing.T) (*world, *Conductor, lab.Plan) {
 	s, c := newShop(t)
 	w := &world{shop: s, parts: &parts{}}
@@ -116,8 +114,8 @@ func newWorld(t *testing.T) (*world, *Conductor, lab.Plan) {
 	return w, c, p
 }
 
-// TestFaultsAreDoneToUnitsAndServices: the meter reads the last of a process before
-// it is killed and the first of the next; the audit knows what was done.
+// TestFaultsAreDoneToUnitsAndServices checks that metering is suspended before a process is killed and
+// resumed after the next one has started, and that the audit gets the faults.
 func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
 	w, c, p := newWorld(t)
 	must(t, c.Play(t.Context(), p))
@@ -134,6 +132,8 @@ func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
 	}
 }
 
+// TestFaultsThatSpoilATrial checks that a trial does not count if a fault was not healed or had no effect,
+// and that a failed trial keeps the records of its faults.
 func TestFaultsThatSpoilATrial(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*world)
@@ -194,6 +194,8 @@ func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 	}
 }
 
+// TestADeploymentThatCannotKillSpoilsTheFault checks that a trial does not count if its deployment refuses a
+// fault.
 func TestADeploymentThatCannotKillSpoilsTheFault(t *testing.T) {
 	s, c := newShop(t)
 	w := &world{shop: s, parts: &parts{}}
@@ -215,23 +217,24 @@ func (onNodes) Units() []lab.Unit {
 }
 func (onNodes) Harm(context.Context, lab.Fault) (string, error) { return "done", nil }
 
-// TestWhatAFaultEndsIsNotMetered: a unit, or all that are on a node and not the node.
+// TestWhatAFaultEndsIsNotMetered checks that metering is suspended for the unit that a fault ends, or for all
+// units on its node.
 func TestWhatAFaultEndsIsNotMetered(t *testing.T) {
 	for target, units := range map[string][]string{"node-2": {"stock", "database"}, "front": {"front"},
 		"node-3": nil} {
 		o := onNodes{placed: placed{nodes: map[string]string{"front": "node-1", "stock": "node-2",
 			"database": "node-2"}}}
-		var killed, drained []string // the latter are elsewhere at once
+		var killed, drained []string // drained units have new lives at once
 		for _, unit := range units {
 			killed, drained = append(killed, "suspend "+unit), append(drained, "resume "+unit+" 0")
 		}
 		drained = slices.Concat(killed, drained)
 		for kind, want := range map[lab.FaultKind][]string{lab.FaultKill: killed, lab.FaultDrain: drained} {
-			told := &parts{}
-			m := metered{Deployment: o, metering: notes{parts: told}}
+			calls := &parts{}
+			m := metered{Deployment: o, metering: notes{parts: calls}}
 			if _, err := m.Harm(t.Context(), lab.Fault{Kind: kind, Target: target}); err != nil ||
-				!slices.Equal(told.log, want) {
-				t.Errorf("%s:%s: the meter is told %q (%v), want %q", kind, target, told.log, err, want)
+				!slices.Equal(calls.log, want) {
+				t.Errorf("%s:%s: the meter gets the calls %q (%v), want %q", kind, target, calls.log, err, want)
 			}
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestFoldersAreMadeWhileOthersRemoveTheirs: what is shared goes when it is empty.
+// TestFoldersAreMadeWhileOthersRemoveTheirs checks makeFolder while others remove the shared parent whenever
+// it is empty.
 func TestFoldersAreMadeWhileOthersRemoveTheirs(t *testing.T) {
 	shared := filepath.Join(t.TempDir(), "shared")
 	var conductors sync.WaitGroup
@@ -21,7 +22,7 @@ func TestFoldersAreMadeWhileOthersRemoveTheirs(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				_ = os.Remove(shared) // refused while another is in it
+				_ = os.Remove(shared) // it fails unless it is empty
 			}
 		})
 	}

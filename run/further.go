@@ -9,11 +9,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// playFurther plays blocks beyond the plan where trials were lost, since none of their attempts counts, or
-// where times of trials were, since operations were sent late. At such a point every variant is played once
-// more, since a trial is compared with those beside it. There are at most as many further blocks as repeats
-// of a trial. Whether there is one depends on which trials count, never on what they say. A design that stops
-// by its verdicts has none: it plays on what is open as far as its limits go.
+// playFurther plays blocks beyond the plan at points at which trials were lost. A trial is lost if none of
+// its attempts counts, or if it has no response times because operations were sent late. Every variant is
+// played once more at such a point, since trials are compared within a block. There are at most MaxRepeats
+// further blocks. Whether there is one depends only on which trials count, never on their results. Designs
+// that stop by their verdicts have none: they play on until all is decided, within their limits.
 func (e *experiment) playFurther(ctx context.Context, done []int) error {
 	design := e.plan.Study.Design
 	if design.Until == lab.UntilDecided {
@@ -43,9 +43,8 @@ func (e *experiment) playFurther(ctx context.Context, done []int) error {
 	return nil
 }
 
-// further returns the trials of a further block, numbered from the one after the last: all
-// at points at which trials of the blocks before were lost. Of the same records they are
-// always the same, so that they can be resumed.
+// further returns the trials of a further block, numbered from last+1: those at points at which trials of
+// earlier blocks were lost. The same records give the same trials, so that the block can be resumed.
 func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
 	played, err := e.Store.Trials()
 	if err != nil {
@@ -65,9 +64,9 @@ func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
 	return further, nil
 }
 
-// lost returns the points at which a variant has fewer trials that count, with all of their times, than were
-// planned. One of which none counts is no loss, nor is one whose audit was invalid: playing it again
-// would not help.
+// lost returns the points at which a variant has fewer trials that count, with all of their times, than
+// planned. It ignores variants of which no trial counts there, and those with an invalid audit: playing them
+// again would not help.
 func (e *experiment) lost(played []lab.Trial) []string {
 	planned, counted, invalid := map[trialKind]int{}, map[trialKind]int{}, map[string]bool{}
 	for _, p := range e.plan.Trials {

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// lossy returns a plan of three blocks of a and b at two points, of which attempts can be lost.
+// lossy returns a plan of three blocks of the variants a and b at two points.
 func lossy() lab.Plan {
 	p := plan(0)
 	p.Study.Points = []lab.Point{{Name: "s1"}, {Name: "s2"}}
@@ -20,7 +20,7 @@ func lossy() lab.Plan {
 	return p
 }
 
-// lose has both attempts at a trial fail; all before it are played once.
+// lose returns failures of attempts, for rooms.spoil.
 func lose(attempts ...int) map[int]error {
 	lost := map[int]error{}
 	for _, attempt := range attempts {
@@ -29,8 +29,8 @@ func lose(attempts ...int) map[int]error {
 	return lost
 }
 
-// TestLostTrialsAreMadeUpForInAFurtherBlock: trial 4 of 12 fails twice. All variants are played
-// once more at its point, and nothing at the other.
+// TestLostTrialsAreMadeUpForInAFurtherBlock checks that after both attempts at trial 4 of 12 have failed, all
+// variants are played once more at its point, and nothing at the other.
 func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
 	r, p := &rooms{spoil: lose(4, 5)}, lossy()
 	c := r.conductor(t)
@@ -57,7 +57,8 @@ func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
 	}
 }
 
-// TestAFurtherBlockIsResumed where it was interrupted, under the same numbers.
+// TestAFurtherBlockIsResumed checks that an interrupted further block is resumed with the same numbers and
+// seeds.
 func TestAFurtherBlockIsResumed(t *testing.T) {
 	r, p := &rooms{spoil: lose(1, 2)}, lossy()
 	c := r.conductor(t)
@@ -71,7 +72,8 @@ func TestAFurtherBlockIsResumed(t *testing.T) {
 	}
 }
 
-// TestAFurtherBlockIsAsLongAsTheOthers, also where it is resumed: shorter trials would not count.
+// TestAFurtherBlockIsAsLongAsTheOthers checks that the trials of a further block are lengthened like the lost
+// ones, also after an interruption: shorter trials would not count.
 func TestAFurtherBlockIsAsLongAsTheOthers(t *testing.T) {
 	r, p := &rooms{spoil: lose(12, 13)}, lossy() // the last trial of the plan, which is twice as long as planned
 	c := r.conductor(t)
@@ -87,6 +89,7 @@ func TestAFurtherBlockIsAsLongAsTheOthers(t *testing.T) {
 	}
 }
 
+// TestFurtherBlocksHaveAnEnd checks when there is no further block, and that their number is limited.
 func TestFurtherBlocksHaveAnEnd(t *testing.T) {
 	broken := map[string]lab.AuditVerdict{"a": lab.AuditUnknown}
 	for name, c := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Job plays the work of a deployment, from its readiness to its reports: the same in
-// trials of studies and in those of benchmarks.
+// Job plays the work of a deployment, from its readiness to its reports. Trials of studies and of benchmarks
+// use it.
 type Job struct {
 	Deployment lab.Deployment
 	Meter      lab.Meter
@@ -20,7 +20,7 @@ type Job struct {
 	Host lab.Observation
 	// Lap is called at the end of each phase, unless it is nil.
 	Lap func(lab.PhaseName)
-	// Profiler of a profiled trial; nil: it is none. The layout is instrumented.
+	// Profiler profiles the job, whose layout it has instrumented; nil: the trial is not profiled.
 	Profiler lab.Profiler
 	// Faults are done to units of the layout while the job runs.
 	Faults   []lab.Fault
@@ -30,7 +30,7 @@ type Job struct {
 	Used func(lab.UsedSecond)
 }
 
-// Played is the result of a job. Of one that failed it has what came before.
+// Played is the result of a job. After a failure it has the results up to then.
 type Played struct {
 	Finished lab.Event        // of the lead unit
 	Began    time.Time        // before the start command
@@ -44,8 +44,8 @@ type Played struct {
 	profile  profileRecorder
 }
 
-// Play waits until the units are ready, runs the job between two marks of the meter, and
-// has the units stop and report.
+// Play waits until the units are ready, runs the job between two marks of the meter, and lets the units stop
+// and report.
 func (j Job) Play(ctx context.Context) (played Played, err error) {
 	if _, err := j.Deployment.Await(ctx, lab.EventReady); err != nil {
 		return played, err
@@ -63,10 +63,10 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	before, err := j.Deployment.Clocks(ctx)
 	if err == nil && j.Profiler != nil {
 		err = played.profile.begin(j)
-		defer played.profile.close(nil) // of a trial that fails
+		defer played.profile.close(nil) // if the trial fails: end closes it otherwise
 	}
 	if err == nil {
-		err = mark(metering) // a meter may wait for what others count
+		err = mark(metering)
 	}
 	played.Began = time.Now()
 	if err == nil {
@@ -80,7 +80,7 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	used, stopped := metering.Stop()
 	j.lap(lab.PhaseJob)
 	if err != nil {
-		return played, endOr(ctx, j.Deployment, err) // what the meter misses for it is no news
+		return played, endOr(ctx, j.Deployment, err) // an error of the meter would be its consequence
 	}
 	if stopped != nil {
 		return played, fmt.Errorf("meter: %w", stopped)
@@ -118,7 +118,7 @@ func (j Job) watch(ctx context.Context) (lab.Metering, error) {
 	return units, err
 }
 
-// withAccounts adds what the deployment's platform itself says of its units since the job began.
+// withAccounts adds the platform's own figures for the units since the job began.
 func (j Job) withAccounts(used lab.Metered, begun time.Time) lab.Metered {
 	var note string
 	if used.Platform, note = j.Deployment.Accounts(begun, time.Now()); note != "" {
@@ -170,8 +170,8 @@ func (j Job) lap(phase lab.PhaseName) {
 	}
 }
 
-// run plays from the start command until the last operation, with the faults. What is killed meanwhile is
-// started again before it returns.
+// run plays from the start command to the last operation, with the faults. It returns when all faults are
+// healed.
 func (j Job) run(ctx context.Context, metering lab.Metering, played *Played) error {
 	if j.Host != nil {
 		j.Host.Open()
@@ -194,7 +194,7 @@ func (j Job) run(ctx context.Context, metering lab.Metering, played *Played) err
 	return unhealed(played.Faults)
 }
 
-// finish waits for the last operation and calls over at once, before the meter's mark, which may wait.
+// finish waits for the last operation and then calls over, before the meter's mark: the mark may take long.
 func (j Job) finish(ctx context.Context, metering lab.Metering, played *Played, over func()) (err error) {
 	played.Finished, err = j.Deployment.Await(ctx, lab.EventFinished)
 	played.Ended = time.Now()

@@ -24,7 +24,8 @@ func (m *measurer) Measure(
 		Course: m.course}, m.err
 }
 
-// TestUseIsFollowedWhereTheLoadIs: a search plays many loads, and a job none.
+// TestUseIsFollowedWhereTheLoadIs checks that the course of the use is kept only if the load has a course: a
+// search has many loads, and a job none.
 func TestUseIsFollowedWhereTheLoadIs(t *testing.T) {
 	for _, n := range []int{0, 1} {
 		m := &measurer{course: make([]lab.Slice, n)}
@@ -52,7 +53,7 @@ func TestASystemMeasuresItsOwnTrials(t *testing.T) {
 	}
 }
 
-// punctual is a system whose generator was late in one trial.
+// punctual is a system whose generator is late in one trial.
 type punctual struct {
 	rooms
 	late int // of the trials, from 1
@@ -69,8 +70,8 @@ func (p *punctual) Measure(
 	return found, nil
 }
 
-// TestLatenessCostsTheTimesThatItMayHaveMoved: the trial counts with the rest, and is not played again; a
-// further block makes up for what it lacks.
+// TestLatenessCostsTheTimesThatItMayHaveMoved checks that a late trial counts without the times that lateness
+// may have distorted, and that a further block makes up for these.
 func TestLatenessCostsTheTimesThatItMayHaveMoved(t *testing.T) {
 	s := &punctual{late: 4}
 	p := lossy()

@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestWhatNodesUse: the use of units adds up by node. It leaves out the generator, and nodes of which
-// something is not metered.
+// TestWhatNodesUse checks the sums by node, without the generator and without nodes of which something is not
+// metered.
 func TestWhatNodesUse(t *testing.T) {
 	unit := func(name, role string, cpu float64, memory int64) lab.UnitUsage {
 		return lab.UnitUsage{Unit: lab.Unit{Name: name, Role: role},

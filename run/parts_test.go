@@ -7,12 +7,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// server is a service with a server of its own.
+// server is a service with a server.
 type server struct{ lab.Service }
 
 func (server) Server() (lab.UnitSpec, bool) { return lab.UnitSpec{Name: "database-server"}, true }
 
-// placed is a deployment of which only is known where its units are.
+// placed is a deployment that implements only NodeOf.
 type placed struct {
 	lab.Deployment
 	nodes map[string]string
@@ -36,7 +36,7 @@ func TestPartsOfALayout(t *testing.T) {
 		placed{nodes: map[string]string{"shop-1": "front", "shop-2": "back", "database-server": "front"}})
 	withTraffic(got, []lab.Traffic{
 		{From: "shop", To: "database", What: "statements", PerOperation: 2},
-		{From: "shop", To: "database", What: "statements", PerOperation: 3}, // of the other one
+		{From: "shop", To: "database", What: "statements", PerOperation: 3}, // of the other shop
 		{From: "balancer", To: "documents", What: "calls", PerOperation: 1},
 		{From: "balancer", To: "database", What: "calls"},
 		{From: "nobody", To: "database", What: "calls", PerOperation: 1},

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// platformMetering meters a deployment's platform at the marks of its units. A platform that cannot be
-// metered is noted and spoils no trial.
+// platformMetering meters the daemons of a deployment's platform together with its units. If the platform
+// cannot be metered, the reason is recorded, and the trial goes on.
 type platformMetering struct {
 	lab.Metering              // of the units
 	daemons      lab.Metering // nil: none
@@ -18,7 +18,7 @@ type platformMetering struct {
 	marked       bool
 }
 
-// watchPlatform begins to meter the platform of a deployment whose units are ready.
+// watchPlatform begins to meter the platform, beside the units.
 func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *platformMetering {
 	cost := j.Deployment.PlatformCost()
 	m := &platformMetering{Metering: units, cost: &cost}
@@ -36,12 +36,13 @@ func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *platformMet
 	return m
 }
 
-// unmetered notes the first reason why the platform is not metered.
+// unmetered records the first reason why the platform is not metered; "" is no reason.
 func (m *platformMetering) unmetered(why string) {
 	m.cost.Unmetered = cmp.Or(m.cost.Unmetered, why)
 }
 
-// Mark implements lab.Metering. The units are read next to the load.
+// Mark implements lab.Metering. It reads the units right before and right after the load, and the daemons
+// outside of that.
 func (m *platformMetering) Mark() error {
 	first := !m.marked
 	m.marked = true
@@ -64,7 +65,7 @@ func (m *platformMetering) markDaemons() {
 	}
 }
 
-// Stop implements lab.Metering. The use of both meters counts.
+// Stop implements lab.Metering. The own use of both meters is added up.
 func (m *platformMetering) Stop() (lab.Metered, error) {
 	used, err := m.Metering.Stop()
 	if m.daemons == nil {

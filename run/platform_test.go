@@ -51,8 +51,8 @@ func (m oneMeter) Stop() (lab.Metered, error) {
 		Sources: map[string]string{"Docker": "of " + m.name}}, nil
 }
 
-// TestThePlatformIsMeteredAtTheMarksOfTheUnits: around theirs, so that reading it is in no
-// figure of theirs; and where it cannot be metered, the trial goes on.
+// TestThePlatformIsMeteredAtTheMarksOfTheUnits checks that daemons are marked around the marks of the units,
+// so that reading them is in no figure of the units, and that a trial goes on if they cannot be metered.
 func TestThePlatformIsMeteredAtTheMarksOfTheUnits(t *testing.T) {
 	dockerd := []lab.Unit{{Name: "dockerd", Role: "Docker", PID: 1}}
 	for name, c := range map[string]struct {

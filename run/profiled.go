@@ -32,7 +32,7 @@ func (w *profileRecorder) begin(j Job) (err error) {
 	if sampler, can := j.Profiler.(lab.Sampler); can {
 		var refused error
 		if w.sampling, refused = sampler.Sample(j.Layout); refused != nil {
-			w.window.Unsampled = refused.Error() // the profilers of runtimes are there all the same
+			w.window.Unsampled = refused.Error() // profilers of runtimes work without it
 		}
 		if w.counting, refused = sampler.Count(w.before); refused != nil {
 			w.window.Uncounted = refused.Error()
@@ -42,7 +42,7 @@ func (w *profileRecorder) begin(j Job) (err error) {
 	return nil
 }
 
-// end records the CPU time of the living threads since begin. For a new thread, that is all of it.
+// end records the CPU time that the living threads have used since begin, and closes the recorder.
 func (w *profileRecorder) end() error {
 	w.window.Ended = time.Now()
 	w.endCounting()
@@ -61,7 +61,7 @@ func (w *profileRecorder) end() error {
 	return err
 }
 
-// endCounting ends the counting and notes what was counted, or why it was not.
+// endCounting ends the counting, if it runs, and records the counts or the error.
 func (w *profileRecorder) endCounting() {
 	if w.counting == nil {
 		return
@@ -73,7 +73,7 @@ func (w *profileRecorder) endCounting() {
 	w.counting = nil
 }
 
-// close ends the sampling and the counting.
+// close ends the sampling and the counting, if they run. threads are the threads at the end.
 func (w *profileRecorder) close(threads []lab.ThreadUse) {
 	w.endCounting()
 	if w.sampling != nil {
@@ -82,7 +82,7 @@ func (w *profileRecorder) close(threads []lab.ThreadUse) {
 	}
 }
 
-// layers ends the units, so that they write their profiles, and divides the CPU time of the job by layer.
+// layers ends the units, so that they write their profiles, and adds the CPU time by layer to the trial.
 func (e *experiment) layers(
 	ctx context.Context, s setting, deployment lab.Deployment, w profileRecorder, trial *lab.Trial,
 ) (err error) {

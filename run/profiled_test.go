@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// profilingRooms are stand-ins that profile: every look at the threads finds 2 s more.
+// profilingRooms are fake rooms with a profiler: every reading of the threads has 2 s more.
 type profilingRooms struct {
 	*rooms
 	looks  int
@@ -81,12 +81,12 @@ func TestAProfileThatCannotBeReadSpoilsTheTrial(t *testing.T) {
 	}
 }
 
-// outside is a profiler that looks from outside, and notes when it ends.
+// outside is a profiler with a sampler and counters, which records when they end.
 type outside struct {
 	*profilingRooms
 	refused error
 	ends    int
-	counted int // how often its counting was ended
+	counted int // ends of the counting
 	threads []lab.ThreadUse
 }
 
@@ -104,7 +104,7 @@ func (o *outside) Count([]lab.ThreadUse) (lab.Counting, error) {
 	return counter{o}, nil
 }
 
-// counter counts for outside.
+// counter implements lab.Counting for outside.
 type counter struct{ of *outside }
 
 func (c counter) End() (map[string]lab.Counted, error) {
@@ -117,8 +117,8 @@ func (o *outside) End(threads []lab.ThreadUse) []lab.ProgramSamples {
 	return []lab.ProgramSamples{{Unit: "one"}}
 }
 
-// TestWhatLooksFromOutsideEndsWithTheLoad, of trials that fail, too; who may not look, says
-// why.
+// TestWhatLooksFromOutsideEndsWithTheLoad checks that sampling and counting end once, also if the trial
+// fails, and that the window has the reason if they are refused.
 func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
 	for name, c := range map[string]struct {
 		refused, broken error

@@ -10,7 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestUnitsRestBeforeTheLoad as long as the lead unit wants, metered and before the first mark.
+// TestUnitsRestBeforeTheLoad checks that the units rest for as long as the lead unit asks, as a phase before
+// the job.
 func TestUnitsRestBeforeTheLoad(t *testing.T) {
 	const rest = 30 * time.Millisecond
 	lead := lab.UnitSpec{Name: "lead", Lifecycle: lab.Lifecycle{Rest: rest}}
@@ -40,7 +41,7 @@ func TestUnitsRestBeforeTheLoad(t *testing.T) {
 	}
 }
 
-// TestAFailureEndsTheRest: nobody waits for a trial that has failed already.
+// TestAFailureEndsTheRest checks that the rest ends when the trial fails.
 func TestAFailureEndsTheRest(t *testing.T) {
 	failed := errors.New("the database ended")
 	ctx, fail := context.WithCancelCause(t.Context())

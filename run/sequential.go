@@ -16,13 +16,13 @@ type looks struct {
 	*experiment
 	began    time.Time
 	within   time.Duration     // 0: no limit
-	block    int               // the last block before which it looked
+	block    int               // before which the last look was
 	reported map[string]string // verdicts in the progress, by question
 	ended    bool              // no further trial is played
 	isNeeded func(lab.PlannedTrial) bool
 }
 
-// looks returns the looks of an experiment, whose time limit begins now.
+// looks returns the looks of an experiment. Its time limit begins now.
 func (e *experiment) looks() *looks {
 	within := time.Duration(e.plan.Study.Design.Within * float64(time.Second))
 	return &looks{experiment: e, began: time.Now(), within: within, reported: map[string]string{},
@@ -50,10 +50,10 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	return !l.ended && l.isNeeded(planned), nil
 }
 
-// stops reports whether the design plays no more of what is decided.
+// stops reports whether the design stops to play what is decided.
 func (l *looks) stops() bool { return l.plan.Study.Design.Until == lab.UntilDecided }
 
-// firstReported is the first block before which a verdict is possible: one block gives no interval.
+// firstReported is the first block before which verdicts are possible: one block gives no interval.
 const firstReported = 3
 
 // look reports new verdicts before a block, and asks the rule which of its trials are needed.
@@ -83,7 +83,7 @@ func (l *looks) look(block int) error {
 	return nil
 }
 
-// lengthen makes trials longer from now on at the points at which they are not steady.
+// lengthen sets the lengths of further trials, and reports points at which they become longer.
 func (l *looks) lengthen(lengths map[string]float64) {
 	for _, point := range slices.Sorted(maps.Keys(lengths)) {
 		if times := lengths[point]; times > max(1, l.lengths[point]) {
@@ -94,10 +94,10 @@ func (l *looks) lengthen(lengths map[string]float64) {
 	l.lengths = lengths
 }
 
-// maxReported bounds the answers on one line.
+// maxReported limits the answers on one line.
 const maxReported = 4
 
-// report notes the answers that have changed since the last look.
+// report reports the answers that have changed since the last look.
 func (l *looks) report(answers []lab.Answer) {
 	var news []string
 	decided := 0
@@ -148,7 +148,7 @@ func (l *looks) askRule(before []lab.Trial) {
 		planned))
 }
 
-// end ends the experiment with a reason.
+// end ends the experiment and reports the reason.
 func (l *looks) end(why string) {
 	l.ended = true
 	l.Progress.Note(why + ": nothing more is played.")

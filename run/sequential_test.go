@@ -11,12 +11,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// decides is a rule by which a variant is decided after some blocks.
+// decides is a stopping rule that decides variants after a number of blocks.
 type decides struct {
-	after map[string]int
-	asked []int // the last block that each question knew of
+	after map[string]int // number of blocks, by variant
+	asked []int          // the last block that was played, for each call of Needed
 	known func(last int) []lab.Answer
-	// lengths are those of the blocks behind the last one that was played.
+	// lengths returns the lengths of further blocks after the last one that was played.
 	lengths func(last int) map[string]float64
 }
 
@@ -47,7 +47,7 @@ func (d *decides) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 	return func(p lab.PlannedTrial) bool { return last < d.after[p.Variant] }
 }
 
-// blocks returns a plan of that many blocks of variants a and b.
+// blocks returns a plan of n blocks of the variants a and b that stops when all is decided.
 func blocks(n int) lab.Plan {
 	p := plan(2 * n)
 	for i := range p.Trials {
@@ -79,8 +79,8 @@ func TestWhatIsDecidedIsPlayedNoFurther(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedBlockIsPlayedToItsEnd: what it holds already must not decide what
-// else it needs.
+// TestAnInterruptedBlockIsPlayedToItsEnd checks that the trials of an interrupted block do not decide which
+// of its other trials are needed.
 func TestAnInterruptedBlockIsPlayedToItsEnd(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
@@ -94,6 +94,7 @@ func TestAnInterruptedBlockIsPlayedToItsEnd(t *testing.T) {
 	}
 }
 
+// TestOrdinaryDesignsAskNobody checks that a design that does not stop by its verdicts plays all trials.
 func TestOrdinaryDesignsAskNobody(t *testing.T) {
 	r, rule := &rooms{}, &decides{}
 	c := r.conductor(t)
@@ -105,6 +106,7 @@ func TestOrdinaryDesignsAskNobody(t *testing.T) {
 	}
 }
 
+// TestWhatIsKnownIsTold checks the reports of verdicts that have changed.
 func TestWhatIsKnownIsTold(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
@@ -145,8 +147,8 @@ func TestTheEndOfTheTime(t *testing.T) {
 	}
 }
 
-// TestABlockThatCannotBeDoneInTimeIsNotBegun: it takes as long as its trials took before, all
-// attempts together, and longer where loads have been made longer since.
+// TestABlockThatCannotBeDoneInTimeIsNotBegun checks the estimate of a block's time: that of its trials
+// before, with all attempts, and more if loads have become longer since.
 func TestABlockThatCannotBeDoneInTimeIsNotBegun(t *testing.T) {
 	took := func(number, attempt int, variant string, lengthened, job float64) lab.Trial {
 		return lab.Trial{Number: number, Attempt: attempt, Block: 3, Variant: variant, Point: lab.Point{Name: "s1"},
@@ -155,7 +157,7 @@ func TestABlockThatCannotBeDoneInTimeIsNotBegun(t *testing.T) {
 				{Name: lab.PhaseJob, Seconds: job}}}
 	}
 	for name, c := range map[string]struct {
-		played  float64 // how many times as long as planned
+		played  float64 // length of earlier trials, as a multiple of the planned one
 		lengths map[string]float64
 		want    string
 	}{
@@ -206,7 +208,7 @@ func (l longer) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// TestTrialsBecomeLongerAsTheRuleSays: from the block on before which it does, and again
+// TestTrialsBecomeLongerAsTheRuleSays checks that lengths of the rule apply from the next block on, also
 // after an interruption.
 func TestTrialsBecomeLongerAsTheRuleSays(t *testing.T) {
 	r := &rooms{}
@@ -243,7 +245,7 @@ func TestTrialsBecomeLongerAsTheRuleSays(t *testing.T) {
 	}
 }
 
-// reliefs is a system that says of every load when it was relieved.
+// reliefs is a system that measures a relief in every trial.
 type reliefs struct{ *rooms }
 
 func (reliefs) Measure(
@@ -252,7 +254,7 @@ func (reliefs) Measure(
 	return lab.Measured{Values: map[string]float64{lab.Relief: 0, "goodput": 1}}, nil
 }
 
-// TestReliefIsOfWhatScales: in a study in which nothing does it is no news.
+// TestReliefIsOfWhatScales checks that the relief is kept only in studies in which something scales.
 func TestReliefIsOfWhatScales(t *testing.T) {
 	for scaled, want := range map[bool]int{false: 1, true: 2} {
 		r := &rooms{}

@@ -16,9 +16,8 @@ import (
 // Services are the backing services of one trial, by name.
 type Services map[string]lab.Service
 
-// OpenServices opens what the layout asks for, all at once, by the backings' kinds.
-// scratch is the directory below which embedded ones keep their files. On error nothing
-// is left open.
+// OpenServices opens the services of a layout at the same time, by the backings of their kinds. Embedded ones
+// keep their files below scratch. After an error no service is open.
 func OpenServices(
 	ctx context.Context, backings map[string]lab.Backing, layout lab.Layout, scratch string,
 ) (Services, error) {
@@ -40,7 +39,7 @@ func OpenServices(
 	return opened, nil
 }
 
-// sideBySide does something with all at once, and returns the errors in their order.
+// sideBySide calls do for all at the same time, and joins the errors in the order of all.
 func sideBySide[T any](all []T, do func(T) error) error {
 	problems := make([]error, len(all))
 	var running sync.WaitGroup
@@ -87,7 +86,7 @@ func (c *Conductor) preflightServices(layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
-// closeDeployers removes what deployers keep between trials.
+// closeDeployers closes the deployers that keep something between trials.
 func (c *Conductor) closeDeployers() error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(c.Deployers)) {
@@ -102,7 +101,7 @@ func (c *Conductor) closeDeployers() error {
 	return errors.Join(problems...)
 }
 
-// Release ends the trial's use of all services, at once.
+// Release releases all services at the same time.
 func (s Services) Release() error {
 	return sideBySide(slices.Sorted(maps.Keys(s)), func(name string) error {
 		if err := s[name].Release(); err != nil {
@@ -112,8 +111,8 @@ func (s Services) Release() error {
 	})
 }
 
-// Introduce returns the layout with the servers of the services, in which every unit of the
-// system knows the services.
+// Introduce returns the layout with the servers of the services, and with their addresses, peers and folders
+// for all units of the system.
 func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	var servers []lab.UnitSpec
 	var inputs serviceInputs
@@ -147,7 +146,7 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 // serviceInputs holds the peers, environment and mounts that services add to the units of a system.
 type serviceInputs struct{ peers, environment, folders []string }
 
-// addTo returns the units with these, but for foreign ones that the services do not serve.
+// addTo returns the units with the inputs. Foreign units get them only if they are Served.
 func (g serviceInputs) addTo(units []lab.UnitSpec) []lab.UnitSpec {
 	units = slices.Clone(units)
 	for i, unit := range units {
@@ -160,7 +159,7 @@ func (g serviceInputs) addTo(units []lab.UnitSpec) []lab.UnitSpec {
 	return units
 }
 
-// Addresses returns what clients of the services need on the conductor's host.
+// Addresses returns the addresses of the services for clients on the conductor's host, by name.
 func (s Services) Addresses(deployment lab.Deployment) (map[string]string, error) {
 	all := make(map[string]string, len(s))
 	for name, service := range s {

@@ -53,7 +53,7 @@ func (s *shop) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.D
 func (s *shop) Kind() string { return "mariadb" }
 func (s *shop) Close() error { s.log = append(s.log, "close"); return nil }
 
-// backingOf is the shop as a backing: it has another Preflight than as a deployer.
+// backingOf is the shop as a backing. It is a type of its own since deployers have a Preflight, too.
 type backingOf struct{ *shop }
 
 func (b backingOf) Preflight() error { return b.missing }
@@ -106,7 +106,8 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 	}
 }
 
-// TestUnitsReachTheServers: they are peers of all units of the system, in the layout too.
+// TestUnitsReachTheServers checks that servers are peers of all our units, and units of the layout with the
+// node and limits of their service.
 func TestUnitsReachTheServers(t *testing.T) {
 	s, _ := newShop(t)
 	s.spec.Node, s.spec.Limits = "near", lab.Limits{CPU: 0.5}
@@ -161,14 +162,14 @@ func TestWhatGoesWrongWithServices(t *testing.T) {
 	}
 }
 
-// meeting is where two have to come before either may go on.
+// meeting is a barrier for two goroutines.
 type meeting struct {
-	there atomic.Int32
-	all   chan struct{}
+	arrived atomic.Int32
+	all     chan struct{}
 }
 
 func (m *meeting) attend(ctx context.Context) error {
-	if m.there.Add(1) == 2 {
+	if m.arrived.Add(1) == 2 {
 		close(m.all)
 	}
 	select {
@@ -179,7 +180,7 @@ func (m *meeting) attend(ctx context.Context) error {
 	}
 }
 
-// pair is a backing of which two services start and end only side by side.
+// pair is a backing whose two services start and end only at the same time.
 type pair struct {
 	lab.Backing
 	start, end *meeting

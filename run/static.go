@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Why parts of the static cost are not known.
+// Reasons why parts of the static cost are unknown.
 const (
 	tablesUnknown  = "the system does not say which tables and queues it makes"
 	filesUnknown   = "the system runs already, and its files are not known"
@@ -73,7 +73,7 @@ func imagesOf(units []lab.UnitSpec, known []lab.ProgramImage) (images []lab.Prog
 		isOurs = isOurs && unit.Image == ""
 	}
 	for _, image := range known {
-		if _, is := userImages[image.Program]; is || isOurs { // else of another variant
+		if _, used := userImages[image.Program]; used || isOurs { // others are of other variants
 			images, userImages[image.Program] = append(images, image), true
 		}
 	}

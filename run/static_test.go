@@ -33,7 +33,8 @@ func TestStaticCost(t *testing.T) {
 		Platform: &lab.PlatformCost{Images: []lab.ProgramImage{{Program: "shop", Bytes: 7}}},
 	}
 	number := func(n int) *int { return &n }
-	// Two shops, the balancer and the server; of the server, which is no foreign unit here, one process.
+	// Units: two shops, the balancer and the server. The server is no foreign unit here, so it counts as one
+	// process.
 	want := lab.StaticCost{Units: 4, Processes: number(6), Tables: number(3), Queues: number(1),
 		ConfigurationLines: number(3 + 2), Images: done.Platform.Images, Code: map[string]int{"shop": 300},
 		Unknown: map[string]string{}}
@@ -42,7 +43,8 @@ func TestStaticCost(t *testing.T) {
 	}
 }
 
-// TestStaticCostHasTheImagesOfTheUsers: those of the variant alone, and none where one is not known.
+// TestStaticCostHasTheImagesOfTheUsers checks that a variant has its own images only, and none if the size of
+// one is unknown.
 func TestStaticCostHasTheImagesOfTheUsers(t *testing.T) {
 	image := func(name string) lab.UnitSpec {
 		return lab.UnitSpec{Name: name, Role: name, Runnable: lab.Runnable{Foreign: true, Image: name}}
@@ -67,7 +69,7 @@ func TestStaticCostHasTheImagesOfTheUsers(t *testing.T) {
 	}
 }
 
-// TestStaticCostSaysWhatIsNotKnown: what nobody has counted is absent, with the reason.
+// TestStaticCostSaysWhatIsNotKnown checks that parts that are unknown are absent, with the reason.
 func TestStaticCostSaysWhatIsNotKnown(t *testing.T) {
 	layout := layoutToCount()
 	layout.Code, layout.Services[1].Holds = nil, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// receiver returns a receiver of the spans of a trial at a point; nil where its load asks for none.
+// receiver returns a receiver for the spans of a trial at a point, or nil if its load asks for none.
 func (e *experiment) receiver(p lab.Point) lab.SpanReceiver {
 	if e.Tracer == nil || e.traceShare(p) == 0 {
 		return nil
@@ -15,7 +15,7 @@ func (e *experiment) receiver(p lab.Point) lab.SpanReceiver {
 	return e.Tracer.Receive()
 }
 
-// traceShare returns the share of the flows at a point whose services are asked for spans.
+// traceShare returns the share of the flows that are traced at a point.
 func (e *experiment) traceShare(p lab.Point) float64 {
 	load := e.plan.Study.Load
 	if load == nil {
@@ -27,14 +27,14 @@ func (e *experiment) traceShare(p lab.Point) float64 {
 	return load.Client.TraceShare
 }
 
-// checkSpans refuses to ask the units of a setting for spans where no receiver would get these.
+// checkSpans returns an error if a setting asks its units for spans that could not reach this host.
 func (e *experiment) checkSpans(s setting) error {
 	if s.deployer.Can().Spans || e.traceShare(s.point) == 0 ||
 		!slices.ContainsFunc(s.layout.Units, lab.UnitSpec.MayTrace) {
 		return nil
 	}
 	source, remedy := "--trace-share", "leave it out, or use"
-	if _, set := s.point.Level(lab.FactorTraceShare); set { // as cleave model does, which needs spans
+	if _, set := s.point.Level(lab.FactorTraceShare); set { // by cleave model, which needs spans
 		source, remedy = lab.FactorTraceShare, "use"
 	}
 	return fmt.Errorf("%s: the spans of what the deployment %s starts do not come back to this host "+
@@ -42,8 +42,8 @@ func (e *experiment) checkSpans(s setting) error {
 		lab.Process, lab.DockerBridge, lab.Swarm, lab.Kubernetes)
 }
 
-// closeSpans ends receiving and notes the traces of the operations that were played. Calls of services
-// outside of the layout are left out: its picture does not have these.
+// closeSpans closes a receiver and adds the traces of the operations that were played to the trial. It leaves
+// out calls of services outside of the layout, which the picture of the layout does not show.
 func closeSpans(receiver lab.SpanReceiver, played Played, trial *lab.Trial) error {
 	if receiver == nil {
 		return nil

@@ -10,7 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestSpansThatDoNotComeBackAreRefused by the name under which they were asked for.
+// TestSpansThatDoNotComeBackAreRefused checks that the error names the flag or the factor that asks for
+// spans.
 func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	load := lab.Load{}
 	load.Client.TraceShare = 1
@@ -34,14 +35,14 @@ func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	}
 }
 
-// cutOff is a receiver to which no span could come.
+// cutOff is a receiver that no span could reach.
 type cutOff struct{ lab.SpanReceiver }
 
 func (cutOff) Close(time.Time, time.Time) (*lab.ReceivedTraces, error) {
 	return &lab.ReceivedTraces{Wrong: errors.New("no way back")}, nil
 }
 
-// TestWhyNoSpansCameIsRemarked in a trial that counts all the same.
+// TestWhyNoSpansCameIsRemarked checks that a failure to receive spans is a remark and no error.
 func TestWhyNoSpansCameIsRemarked(t *testing.T) {
 	trial := lab.Trial{Remarks: []string{"slow"}}
 	err := closeSpans(cutOff{}, Played{}, &trial)

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// play deploys the setting, runs the job once and tears everything down. played says what spoilt the trial;
-// cleanup is set when something may be left over. Long because it is the order of a trial.
+// play deploys the setting, runs the job once and tears everything down. played is the failure of the trial;
+// cleanup is set if something may be left over. Long because it is the order of a trial.
 func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.Observation, watch *stopwatch,
 	trial *lab.Trial) (logs map[string]string, played, cleanup error) {
 	services, err := OpenServices(ctx, e.Backings, s.layout, e.Scratch)
@@ -59,7 +59,8 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		trial.Static = services.staticCost(s, done)
 	}
 	played = fullDisk(e.Scratch, failureOr(deployment, played))
-	now := time.Now() // by the monotonic clock, and by the wall clock
+	now := time.Now()
+	// Sub uses the monotonic clock; Round(0) leaves only the wall clock.
 	lifetime, byWall := now.Sub(spawned), now.Round(0).Sub(spawned.Round(0))
 	trial.LifetimeSeconds = lifetime.Seconds()
 	left := lab.Leftover{Reports: done.Reports, Addresses: addresses,
@@ -84,7 +85,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 	return deployment.Logs(), played, cleanup
 }
 
-// foreignUnits returns the addresses of foreign units that listen.
+// foreignUnits returns the addresses of foreign units that listen, by their names.
 func foreignUnits(layout lab.Layout, deployment lab.Deployment) map[string]string {
 	all := map[string]string{}
 	for _, spec := range layout.Units {
@@ -98,11 +99,11 @@ func foreignUnits(layout lab.Layout, deployment lab.Deployment) map[string]strin
 	return all
 }
 
-// measure adds to a trial what its system measures itself.
+// measure adds the system's own measures to a trial, and withholds those that cannot be trusted.
 func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, trial *lab.Trial) error {
 	m, measures := e.System.(lab.Measurer)
 	course := trial.Metered.Course
-	trial.Metered.Course = nil // neither a job nor a search, which plays many loads, has one
+	trial.Metered.Course = nil // it is kept only for a load with a course: no job and no search has one
 	if !measures {
 		return nil
 	}
@@ -116,7 +117,7 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 		trial.Metered.Course = course
 	}
 	if !slices.ContainsFunc(e.plan.Study.Variants, func(v lab.Variant) bool { return len(v.Autoscale) > 0 }) {
-		delete(trial.Measures, lab.Relief) // nothing scales that could relieve
+		delete(trial.Measures, lab.Relief) // it is the effect of scaling, and nothing scales
 	}
 	withTraffic(trial.Parts, found.Traffic)
 	withholdByClocks(trial, e.plan.Study.Metrics)
@@ -124,7 +125,7 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 	return err
 }
 
-// judge says whether the trial counts.
+// judge sets whether the trial counts, and the reason if it does not.
 func (e *experiment) judge(trial *lab.Trial, played error) {
 	switch {
 	case played != nil:
@@ -137,12 +138,12 @@ func (e *experiment) judge(trial *lab.Trial, played error) {
 	trial.Valid = trial.Reason == ""
 }
 
-// minCalibrations is the number of calibrations from which on their median is compared with.
+// minCalibrations is the number of calibrations that are needed for a comparison with their median.
 const minCalibrations = 5
 
-// disturbed returns how the host has spoilt a trial; "" if it has not. A search judges the steal of each
-// of its loads, and plays disturbed ones again. Its result is a bracket, by whose width the gate for the
-// pace of the host is wider.
+// disturbed returns how the host has disturbed a trial; "" if it has not. A search checks the steal of each
+// of its loads itself, and repeats disturbed ones. Since its result is a bracket, the gate for the speed of
+// the host is wider by the width of that bracket.
 func (e *experiment) disturbed(trial *lab.Trial) string {
 	gates, c := e.plan.Study.Design.Gates, trial.Conditions
 	if s := trial.Search; s != nil {
@@ -174,11 +175,11 @@ func (e *experiment) disturbed(trial *lab.Trial) string {
 		"trials, the gate is %.1f %%", pace, 100*math.Abs(drift), than, len(e.calibrations), 100*gate)
 }
 
-// spread returns the relative standard deviation of the values, estimated from the
-// distance of their quartiles, which outliers do not move. A gate narrower than
-// the host's everyday noise would strike out trials at random.
+// spread returns the relative standard deviation of the values. It is estimated from the interquartile range,
+// which is robust against outliers. A gate that is narrower than the host's usual noise would reject trials
+// at random.
 func spread(values []float64) float64 {
-	const normal = 1.349 // quartile distance of a normal distribution, in standard deviations
+	const normal = 1.349 // interquartile range of a normal distribution, in standard deviations
 	sorted := slices.Sorted(slices.Values(values))
 	quarter := len(sorted) / 4
 	return (sorted[len(sorted)-1-quarter] - sorted[quarter]) / normal / median(sorted)

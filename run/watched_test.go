@@ -22,7 +22,7 @@ func (r *rooms) Loaded(s lab.LoadSecond) {
 }
 func (r *rooms) Used(s lab.UsedSecond) { r.watched = append(r.watched, fmt.Sprint("use ", s.Cores)) }
 
-// followed is a meter that says at once what was used.
+// followed is a meter that reports a second of use at once.
 type followed struct{ *rooms }
 
 func (f followed) Watch(context.Context, []lab.Unit) (lab.Metering, error) {
@@ -36,7 +36,8 @@ func (followedMetering) Follow(tell func(lab.UsedSecond)) error {
 	return nil
 }
 
-// TestWhoWatchesIsTold of each trial while it is played, and of the headline after each block.
+// TestWhoWatchesIsTold checks that watchers get the load and the use of each trial, and the headline after
+// each block.
 func TestWhoWatchesIsTold(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
@@ -52,6 +53,6 @@ func TestWhoWatchesIsTold(t *testing.T) {
 		want = append(want, fmt.Sprintf("trial %d/1", i+1), fmt.Sprint("load ", i+1), "use map[one:0.5]")
 	}
 	if !slices.Equal(r.watched, want) {
-		t.Errorf("who watches is told %q, want %q", r.watched, want)
+		t.Errorf("watchers get %q, want %q", r.watched, want)
 	}
 }

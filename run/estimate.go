@@ -6,10 +6,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// trialKind groups trials that take about as long; the empty one groups all.
+// trialKind groups trials that take about the same time; the empty one groups all trials.
 type trialKind struct{ variant, point string }
 
-// timeSpent is the time that trials took, with every attempt.
+// timeSpent is the time that trials took, including all attempts.
 type timeSpent struct {
 	seconds float64
 	trials  map[int]bool
@@ -43,8 +43,8 @@ func (l *looks) estimateTime(next []lab.PlannedTrial, before []lab.Trial) time.D
 	return time.Duration(sum * float64(time.Second))
 }
 
-// lengthened returns the time of a trial whose load is lengthened by a factor. Its warm-up, which is nearly
-// all of the time until the lead unit is ready, becomes longer, too.
+// lengthened returns the time in seconds that a trial would have taken with a load that is longer by a
+// factor. That lengthens the warm-up, too, which is nearly all of the time until the lead unit is ready.
 func lengthened(phases []lab.Phase, times float64) float64 {
 	var sum float64
 	for _, phase := range phases {
