@@ -19,7 +19,7 @@ func writeFile(path string, data []byte) error {
 	return explain(path, renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))))
 }
 
-// explain adds to an error of writing what to do: about a full disk, and about a lack of permission.
+// explain adds advice to an error of writing, if the disk is full or permission is lacking.
 func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -31,7 +31,8 @@ func explain(path string, err error) error {
 	return err
 }
 
-// replaceDir puts a finished directory in its place and flushes the entry.
+// replaceDir moves a finished directory to its place, where it replaces another one, and flushes the parent
+// to the disk.
 func replaceDir(draft, place string) error {
 	if err := os.RemoveAll(place); err != nil {
 		return err
@@ -46,8 +47,8 @@ func replaceDir(draft, place string) error {
 	return errors.Join(parent.Sync(), parent.Close())
 }
 
-// unitsCSV has a row for each unit and, below it, one for each name of its processes where
-// it has several.
+// unitsCSV returns units.csv: a row for each unit, followed by a row for each of its programs
+// (lab.Metered.Processes). The cells of figures that are unavailable are empty.
 func unitsCSV(metered lab.Metered) []byte {
 	rows := [][]string{{
 		"unit", "role", "pid", "cpu_seconds", "user_seconds", "system_seconds", "voluntary_context_switches",
@@ -93,6 +94,7 @@ func unitsCSV(metered lab.Metered) []byte {
 	return table(rows)
 }
 
+// seriesCSV returns series.csv: a row for each sample.
 func seriesCSV(samples []lab.UsageSample) []byte {
 	rows := [][]string{{"seconds", "cpu_seconds", "memory_bytes"}}
 	for _, s := range samples {

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestFilesThatAreNoneAreRefused would wait for ever at a pipe, and fill the memory
-// from a device or a file without end.
+// TestFilesThatAreNoneAreRefused checks that pipes, devices and huge files are refused in the place of
+// documents.
 func TestFilesThatAreNoneAreRefused(t *testing.T) {
 	pipe := func(path string) error { return syscall.Mkfifo(path, 0o600) }
 	device := func(path string) error { return os.Symlink("/dev/zero", path) }
@@ -50,10 +50,10 @@ func TestFilesThatAreNoneAreRefused(t *testing.T) {
 	}
 }
 
-// memoryPerByte bounds what reading may allocate for each byte of a file.
+// Reading a file may allocate memoryPerByte for each of its bytes, and memoryOfRead in addition.
 const memoryPerByte, memoryOfRead = 2000, 1 << 20
 
-// bounded fails where reading takes more memory than its input accounts for.
+// bounded fails the test if reading data allocates more memory than that.
 func bounded(t *testing.T, data []byte, read func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -65,8 +65,8 @@ func bounded(t *testing.T, data []byte, read func()) {
 	}
 }
 
-// FuzzPlan: any plan.json is read or refused with its name, and what was read is the
-// same after it was written and read again.
+// FuzzPlan checks that any plan.json is read, or refused with its name, and that a plan that was read stays
+// the same when it is written and read again.
 func FuzzPlan(f *testing.F) {
 	fine, err := marshal(plan())
 	must(f, err)
@@ -86,7 +86,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// FuzzTrial does the same with trial.json.
+// FuzzTrial checks the same of any trial.json.
 func FuzzTrial(f *testing.F) {
 	whole := trial(1, 1, true)
 	whole.Measures, whole.Services = map[string]float64{"completed_rate": 12.5},
@@ -118,7 +118,8 @@ func FuzzTrial(f *testing.F) {
 	})
 }
 
-// FuzzListed: whatever a run's files hold, a list has it, and short, and counts the bytes that it read.
+// FuzzListed checks that a list has bounded texts of a run whatever its files hold, and counts the bytes that
+// it reads.
 func FuzzListed(f *testing.F) {
 	for _, text := range []string{"", "{", "null", "[]", `{"study":{"variants":[{"name":"a"}]},"created":1}`,
 		`{"answer":{"headline":{"bars":[null,{"label":"b","ratio":1e308}]}},"trials":{"valid":-1}}`,
@@ -148,7 +149,7 @@ func FuzzListed(f *testing.F) {
 	})
 }
 
-// readTwice reads a file with this content, writes what was read, and reads that.
+// readTwice reads a file with the content data, writes what was read, reads that again, and compares both.
 func readTwice(t *testing.T, folder *Folder, name string, data []byte, read func() (any, error)) {
 	t.Helper()
 	must(t, os.WriteFile(folder.Path(name), data, 0o600))

@@ -13,22 +13,22 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Runs returns the runs, the newest first, and what it left out. What it has read it remembers, so that the
-// next list goes on where this one had to end.
+// Runs returns the runs, the newest first, and what it left out. It caches what it has read: the next call
+// reads the runs that this one left out because it had read too many bytes.
 func (s *Shelf) Runs() (runs []lab.ListedRun, left lab.LeftOut, err error) {
 	names, unseen, err := s.names()
 	if err != nil {
 		return nil, left, err
 	}
-	slices.SortStableFunc(names, func(a, b string) int { // the last part of each begins with its time
+	slices.SortStableFunc(names, func(a, b string) int { // the last part of a name begins with its time
 		return cmp.Compare(path.Base(b), path.Base(a))
 	})
-	listed := names[:min(len(names), s.most)]
+	listed := names[:min(len(names), s.maxRuns)]
 	left = lab.LeftOut{Beyond: len(names) - len(listed), Unseen: unseen}
 	held := heldLocks()
-	files := &allowance{FS: s.files, left: s.mostBytes}
+	files := &allowance{FS: s.files, left: s.maxBytes}
 	for _, name := range listed {
-		if run, is := s.listed(files, name, held); is {
+		if run, read := s.listed(files, name, held); read {
 			runs = append(runs, run)
 		} else {
 			left.Unread++
@@ -39,39 +39,41 @@ func (s *Shelf) Runs() (runs []lab.ListedRun, left lab.LeftOut, err error) {
 	return runs, left, nil
 }
 
-// forget drops what is remembered of runs that are not in the list any more.
+// forget removes runs from the cache that are not in the list any more, if the cache is larger than the list.
 func (s *Shelf) forget(listed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.entries) <= len(listed) {
-		return // at most as many as the list has: there is nothing to gain
+		return
 	}
 	kept := make(map[string]entry, len(listed))
 	for _, name := range listed {
-		if one, is := s.entries[name]; is {
+		if one, cached := s.entries[name]; cached {
 			kept[name] = one
 		}
 	}
 	s.entries = kept
 }
 
-// listed returns what a list shows of a run. It reads the files of the run only if one has changed. It
+// listed returns the entry of a run in a list. It reads the files of the run only if one has changed. It
 // returns false if they must be read and the allowance is spent.
-func (s *Shelf) listed(files *allowance, name string, held locks) (run lab.ListedRun, is bool) {
-	// The state comes first: a run that is reported while it is read must not lack its answer for good.
+func (s *Shelf) listed(files *allowance, name string, held locks) (run lab.ListedRun, read bool) {
+	// The state is read first: otherwise a run that is reported meanwhile would have the state reported, without
+	// its answer, until its files change again.
 	state := s.state(name, held)
-	stamps, sure := s.stamps(name) // before the files are read: who changes one then is noticed the next time
+	// So are the stamps: a change after them is noticed by the next list.
+	stamps, complete := s.stamps(name)
 	s.mu.Lock()
 	kept, known := s.entries[name]
 	s.mu.Unlock()
-	if !sure || !known || kept.stamps != stamps {
+	if !complete || !known || kept.stamps != stamps {
 		if files.left <= 0 {
 			return run, false
 		}
 		var lasting bool
 		run, lasting = readListed(files, name)
 		kept = entry{stamps, run}
-		if sure && lasting {
+		if complete && lasting {
 			s.mu.Lock()
 			s.entries[name] = kept
 			s.mu.Unlock()
@@ -81,26 +83,25 @@ func (s *Shelf) listed(files *allowance, name string, held locks) (run lab.Liste
 	return kept.run, true
 }
 
-// entry is a run in the list, with the stamps of its files when they were read. It has no state.
+// entry is a cached run of the list, without its state, with the stamps of its files before they were read.
 type entry struct {
 	stamps stamps
 	run    lab.ListedRun
 }
 
-// stamps are those of the files that the list is read from.
+// stamps are the stamps of the four files from which the entry of a run is read.
 type stamps [4]stamp
 
-// stamp tells one content of a file from another: Cleave replaces files, so that each has an inode of its
-// own, and who writes into a file in its place changes its times. The stamp of a file that is not there is
-// zero.
+// stamp changes with the content of a file: Cleave replaces files, which gives them a new inode, and other
+// programs that write into a file change its times. The stamp of a missing file is zero.
 type stamp struct {
 	inode             uint64
 	size              int64
 	modified, changed syscall.Timespec
 }
 
-// stamps returns those of the files of a run. sure reports whether all of them could be had.
-func (s *Shelf) stamps(name string) (all stamps, sure bool) {
+// stamps returns the stamps of the files of a run. complete is false if one could not be read.
+func (s *Shelf) stamps(name string) (all stamps, complete bool) {
 	run, err := s.root.OpenRoot(name)
 	if err != nil {
 		return all, false
@@ -114,18 +115,18 @@ func (s *Shelf) stamps(name string) (all stamps, sure bool) {
 		if err != nil {
 			return all, false
 		}
-		its, is := about.Sys().(*syscall.Stat_t)
-		if !is {
+		stat, isStat := about.Sys().(*syscall.Stat_t)
+		if !isStat {
 			return all, false
 		}
-		all[i] = stamp{its.Ino, its.Size, its.Mtim, its.Ctim}
+		all[i] = stamp{stat.Ino, stat.Size, stat.Mtim, stat.Ctim}
 	}
 	return all, true
 }
 
-// readListed reads what a list shows of a run, but for its state. It reads only the beginnings of plan and
-// analysis: trials and results come after them. lasting is false where the system refused to read a file: it
-// may not the next time.
+// readListed reads the entry of a run in a list, without its state. It reads plan and analysis only up to the
+// wanted members, which come before trials and results. lasting is false if the system refused to read a
+// file, since it may succeed the next time.
 func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
 	run.Name = name
 	var study struct {
@@ -136,7 +137,7 @@ func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
 	var trials lab.TrialCounts
 	var environment lab.Environment
 	errs := []error{head(files, name, planFile, map[string]any{"created": &run.Created, "study": &study}),
-		document(files, name, environmentFile, mostHead, &environment)}
+		document(files, name, environmentFile, maxHead, &environment)}
 	err := head(files, name, AnalysisFile, map[string]any{"answer": &answer, "trials": &trials})
 	if !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, err)
@@ -151,7 +152,7 @@ func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
 		return errors.As(err, &refused) && refused != syscall.ENOENT // a missing file has a stamp, too
 	})
 	run.Study, run.Title, run.Question = clip(study.Name), clip(study.Title), clip(study.Question)
-	for _, v := range study.Variants[:min(len(study.Variants), 2*mostListed)] {
+	for _, v := range study.Variants[:min(len(study.Variants), 2*maxListed)] {
 		if v.TwinOf == "" {
 			run.Variants = append(run.Variants, clip(v.Name))
 		}
@@ -162,31 +163,32 @@ func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
 	return run, lasting
 }
 
-// host names the processors and the kernel of a host, and the commit that Cleave was built from.
+// host returns a description of the processors and the kernel of a host, and the commit that Cleave was built
+// from.
 func host(e lab.Environment) (name, commit string) {
-	said := func(fact string) string {
+	value := func(fact string) string {
 		if e[fact].Value == nil {
 			return ""
 		}
 		return clip(fmt.Sprint(e[fact].Value))
 	}
-	name = said("cpu_model")
-	if cores := said("cores_online"); cores != "" {
+	name = value("cpu_model")
+	if cores := value("cores_online"); cores != "" {
 		name += ", " + cores + " cores"
 	}
-	if kernel := said("kernel"); kernel != "" {
+	if kernel := value("kernel"); kernel != "" {
 		name += ", Linux " + kernel
 	}
-	return strings.TrimPrefix(name, ", "), said("build_commit")
+	return strings.TrimPrefix(name, ", "), value("build_commit")
 }
 
-// shortened returns a headline of a size that a list can have many of.
+// shortened returns a headline that is short enough for a list: with few bars and clipped texts.
 func shortened(h *lab.Headline) *lab.Headline {
 	if h == nil {
 		return nil
 	}
 	short := lab.Headline{Title: clip(h.Title), Baseline: clip(h.Baseline)}
-	for _, b := range h.Bars[:min(len(h.Bars), mostListed)] {
+	for _, b := range h.Bars[:min(len(h.Bars), maxListed)] {
 		for _, text := range []*string{&b.Label, &b.Metric, &b.Point, &b.Variant, &b.Baseline,
 			(*string)(&b.Verdict)} {
 			*text = clip(*text)

@@ -12,11 +12,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// opened is a file system that writes down what is opened.
+// opened is a file system that records which files are opened.
 type opened struct {
 	fs.FS
 	names   []string
-	refused error // nothing can be opened; nil: all can
+	refused error // the error of Open; nil: files can be opened
 }
 
 func (o *opened) Open(name string) (fs.File, error) {
@@ -27,7 +27,8 @@ func (o *opened) Open(name string) (fs.File, error) {
 	return o.FS.Open(name)
 }
 
-// TestAListReadsOnlyWhatChanged: each list after the first reads the files of runs that have changed.
+// TestAListReadsOnlyWhatChanged checks that each list after the first reads only the files of runs that have
+// changed.
 func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	s, folders := shelf(t, 1, 2, 3)
 	files := &opened{FS: s.files}
@@ -72,43 +73,44 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-// TestAListOfManyBytesIsReadInParts: each list reads a bounded sum of bytes, remembers what it read, and says
-// what it left out.
+// TestAListOfManyBytesIsReadInParts checks that each list reads a bounded sum of bytes, caches what it has
+// read, and reports what it left out.
 func TestAListOfManyBytesIsReadInParts(t *testing.T) {
 	s, folders := shelf(t, 1, 2, 3)
 	large := []byte(`{"answer": {}, "x": "` + strings.Repeat("x", 10_000)) // damaged: its end is missing
 	for _, folder := range folders {
 		must(t, folder.Write(AnalysisFile, large))
 	}
-	s.mostBytes = int64(len(large))
+	s.maxBytes = int64(len(large))
 	for n := 1; n <= 3; n++ {
 		runs, left, err := s.Runs()
 		if err != nil || len(runs) != n || left != (lab.LeftOut{Unread: 3 - n}) {
 			t.Errorf("list %d has %d runs and left out %+v, %v", n, len(runs), left, err)
 		}
 	}
-	s.mostFolders = 2
+	s.maxFolders = 2
 	runs, left, err := s.Runs()
 	if err != nil || len(runs) != 1 || !left.Unseen {
 		t.Errorf("of two folders: %d runs, left out %+v, %v", len(runs), left, err)
 	}
-	s.mostFolders = mostFolders
+	s.maxFolders = maxFolders
 	for most, unseen := range map[int]bool{4: false, 3: true} { // entries of the study: three runs and a link
-		s.mostEntries = most
+		s.maxEntries = most
 		if _, left, err := s.Runs(); err != nil || left.Unseen != unseen {
 			t.Errorf("of %d entries the list left out %+v, %v", most, left, err)
 		}
 	}
 }
 
-// rewrite writes into a file in its place, as many bytes as it has, and gives it the old time.
+// rewrite writes the same bytes into a file in place and restores its modification time, so that only its
+// change time differs.
 func rewrite(t *testing.T, name string) {
 	t.Helper()
 	before, err := os.Stat(name)
 	must(t, err)
 	text, err := os.ReadFile(name)
 	must(t, err)
-	for same := true; same; { // the clock of files has ticks of some milliseconds
+	for same := true; same; { // the clock of the file system advances in steps of some milliseconds
 		err := errors.Join(os.WriteFile(name, text, 0o600), os.Chtimes(name, time.Time{}, before.ModTime()))
 		after, unread := os.Stat(name)
 		must(t, errors.Join(err, unread))

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/inputfile"
 )
 
-// Lock makes this process the only one that plays into the folder, until Unlock or the end of the process.
-// Reading needs no lock.
+// Lock gives this process the exclusive right to play into the folder, until Unlock or the end of the
+// process. Reading needs no lock.
 func (f *Folder) Lock() error {
 	if info, err := os.Lstat(f.Path(trialsDir)); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s holds no folder %s to play into: it is damaged", f.dir, trialsDir)
@@ -26,7 +26,7 @@ func (f *Folder) Lock() error {
 		holder, unread := inputfile.Read(file.Name(), maxSmall)
 		err = errors.Join(err, unread, file.Close())
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			pid, _ := strconv.Atoi(strings.TrimSpace(string(holder))) // 0: it has only just begun
+			pid, _ := strconv.Atoi(strings.TrimSpace(string(holder))) // 0: it has not written its number yet
 			return fmt.Errorf("process %d is playing into %s: wait for its end, or end it, then go on with --resume",
 				pid, f.dir)
 		}
@@ -43,7 +43,7 @@ func (f *Folder) Lock() error {
 // Unlock lets others play into the folder.
 func (f *Folder) Unlock() {
 	if f.lock != nil {
-		_ = f.lock.Close() // the lock goes with it
+		_ = f.lock.Close() // this releases the lock
 		f.lock = nil
 	}
 }

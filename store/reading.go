@@ -9,11 +9,12 @@ import (
 	"path"
 )
 
-// allowance counts down the bytes that are read of its files. Each file has a limit, but a stranger's
-// folder may have thousands of them: who reads many begins no further one when nothing is left.
+// allowance is a file system that limits the sum of the bytes that are read of its files. Each file has a
+// limit, too, but a stranger's folder may have thousands of files. Callers open no further file when nothing
+// is left.
 type allowance struct {
 	fs.FS
-	left int64
+	left int64 // bytes; may become negative with the last file
 }
 
 // Open implements fs.FS.
@@ -25,7 +26,7 @@ func (a *allowance) Open(name string) (fs.File, error) {
 	return countedFile{file, a}, nil
 }
 
-// countedFile is a file whose bytes count on an allowance.
+// countedFile is a file whose bytes are subtracted from an allowance.
 type countedFile struct {
 	fs.File
 	on *allowance
@@ -38,14 +39,15 @@ func (f countedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// head reads the wanted members of the object in a file, and stops after the last of them.
+// head decodes the wanted members of the JSON object in a file into their targets, and stops reading after
+// the last of them. Members that are missing leave their target as it is.
 func head(files fs.FS, run, name string, wanted map[string]any) error {
 	file, err := files.Open(path.Join(run, name))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }() // only read
-	limited := &io.LimitedReader{R: file, N: mostHead}
+	limited := &io.LimitedReader{R: file, N: maxHead}
 	decoder := json.NewDecoder(limited)
 	if brace, wrong := decoder.Token(); wrong != nil || brace != json.Delim('{') {
 		err = errors.Join(errors.New("it holds no object"), wrong)
@@ -55,8 +57,8 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 		if key, err = decoder.Token(); err != nil {
 			break
 		}
-		name, _ := key.(string)
-		if target, is := wanted[name]; is {
+		member, _ := key.(string)
+		if target, isWanted := wanted[member]; isWanted {
 			err = decoder.Decode(target)
 			left--
 		} else {
@@ -65,7 +67,7 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 	}
 	if err != nil && limited.N == 0 {
 		return fmt.Errorf("%s is not read beyond its first %d bytes, and they lack some of what is shown here",
-			path.Join(run, name), mostHead)
+			path.Join(run, name), maxHead)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is damaged: %w", path.Join(run, name), err)
@@ -73,7 +75,7 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 	return nil
 }
 
-// document reads a file of JSON.
+// document decodes a JSON file of at most a number of bytes.
 func document(files fs.FS, run, name string, most int64, value any) error {
 	data, err := read(files, run, name, most)
 	if err != nil {
@@ -85,7 +87,7 @@ func document(files fs.FS, run, name string, most int64, value any) error {
 	return nil
 }
 
-// read reads a file of at most so many bytes.
+// read reads a file of at most a number of bytes.
 func read(files fs.FS, run, name string, most int64) ([]byte, error) {
 	file, err := files.Open(path.Join(run, name))
 	if err != nil {

@@ -25,8 +25,8 @@ const (
 	maxSmall = 1000 // bytes of a seal or a lock that are read
 )
 
-// seal keeps the proof beside the plan. A user without a folder for settings gets
-// none, and is asked before the plan is played again.
+// seal writes the seal of a plan into the folder. Without a configuration folder of the user there is no
+// seal; then Cleave asks before it plays the plan again.
 func (f *Folder) seal(plan []byte) error {
 	key, err := ownKey(true)
 	if err != nil {
@@ -59,17 +59,18 @@ func (f *Folder) PlanWithSeal() (plan lab.Plan, own bool, err error) {
 	return plan, hmac.Equal(bytes.TrimSpace(seal), []byte(sealOf(key, data))), nil
 }
 
-// sealOf returns the seal of a plan. It depends on the host, too: hosts may share a home, and the key in it.
+// sealOf returns the seal of a plan. It includes the host, since hosts may share a home folder, and so the
+// key.
 func sealOf(key, plan []byte) string {
 	code := hmac.New(sha256.New, key)
-	host, _ := os.ReadFile("/etc/machine-id") // none: every host without one is the same
+	host, _ := os.ReadFile("/etc/machine-id") // hosts without this file cannot be told apart
 	fmt.Fprintf(code, "cleave plan\n%d\n%s", len(host), host)
 	code.Write(plan)
 	return hex.EncodeToString(code.Sum(nil))
 }
 
-// ownKey returns the key of this user, from a file that nobody else can read. If there is none, and create is
-// set, it makes one.
+// ownKey returns the key of this user, from a file that only this user can read. If there is none, and create
+// is true, it makes one.
 func ownKey(create bool) ([]byte, error) {
 	settings, err := os.UserConfigDir()
 	if err != nil {
@@ -89,7 +90,7 @@ func ownKey(create bool) ([]byte, error) {
 	return key, err
 }
 
-// makeKey writes a new key. Of several processes that do so at once, the first wins.
+// makeKey writes a new key. If several processes do so at the same time, the first key stays.
 func makeKey(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// expectOwn opens the folder anew and looks at its seal.
+// expectOwn opens the folder and checks whether its plan counts as the user's own.
 func expectOwn(t *testing.T, dir string, want bool, why string) {
 	t.Helper()
 	f, err := Open(dir)
@@ -36,6 +36,7 @@ func expectOwn(t *testing.T, dir string, want bool, why string) {
 	}
 }
 
+// TestOnlyAnOwnUnchangedPlanIsOwn checks the seal of changed plans, with wrong seals, and for another user.
 func TestOnlyAnOwnUnchangedPlanIsOwn(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	f, err := Create(t.TempDir(), plan(), nil)
@@ -79,6 +80,8 @@ func TestWithoutSettingsThereIsNoSeal(t *testing.T) {
 	expectOwn(t, f.Dir(), false, "a plan without a seal")
 }
 
+// TestAPlanToBePlayedHasNothingUnknown checks that unknown fields are refused before a plan is played, but
+// not when it is only read.
 func TestAPlanToBePlayedHasNothingUnknown(t *testing.T) {
 	f, err := Create(t.TempDir(), plan(), nil)
 	must(t, err)

@@ -24,35 +24,35 @@ const (
 
 // Limits of what is read of folders of runs, which may come from strangers.
 const (
-	mostRuns    = 10_000
-	mostHead    = 4 << 20      // bytes of a file, for the list
-	mostBytes   = 256 << 20    // of all files of a list, from which on no further one is begun
-	mostFolders = 4 * mostRuns // that are looked into for the list
-	mostEntries = 2 * mostRuns // of one folder
-	mostReport  = 32 << 20
-	mostNotes   = 64 << 10
-	mostTags    = 20
-	longestTag  = 50 // bytes
-	longestNote = 10_000
-	longestText = 1_000 // bytes of a text in the list
-	mostListed  = 12    // bars of a headline, variants
-	mostPast    = 100   // runs of a history
-	mostTried   = 1_000 // folders, to find them
+	maxRuns     = 10_000
+	maxHead     = 4 << 20     // bytes of a file, for a list
+	maxBytes    = 256 << 20   // of all files of a list; then no further file is opened
+	maxFolders  = 4 * maxRuns // that are searched for runs
+	maxEntries  = 2 * maxRuns // of one folder
+	maxReport   = 32 << 20    // bytes
+	maxNotes    = 64 << 10    // bytes
+	maxTags     = 20
+	longestTag  = 50     // bytes
+	longestNote = 10_000 // bytes
+	longestText = 1_000  // bytes of a text in a list
+	maxListed   = 12     // bars of a headline, and half of the variants, in a list
+	maxPast     = 100    // runs of a history
+	maxTried    = 1_000  // folders that are searched for them
 )
 
-// Shelf is a folder of result folders: that of all studies, or of one. It reads nothing outside, not even
-// through links, and writes nothing but notes.
+// Shelf is a folder of result folders: of all studies, or of one. It reads nothing outside of the folder, not
+// even through links, and writes only notes.
 type Shelf struct {
-	dir         string
-	most        int   // runs of a list
-	mostFolders int   // that are looked into for a list
-	mostEntries int   // that are read of one folder
-	mostBytes   int64 // of all files that are read for a list
-	root        *os.Root
-	files       fs.FS // those in root, each up to a limit
+	dir        string
+	maxRuns    int   // in a list
+	maxFolders int   // that are searched for a list
+	maxEntries int   // that are read of one folder
+	maxBytes   int64 // of all files that are read for a list
+	root       *os.Root
+	files      fs.FS // the files in root, each up to maxDocument
 
 	mu      sync.Mutex
-	entries map[string]entry // of the list, by the name of the run
+	entries map[string]entry // cache of the list, by the name of the run
 }
 
 // OpenShelf opens a folder of result folders.
@@ -61,8 +61,8 @@ func OpenShelf(dir string) (*Shelf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the results folder: %w: name one, such as results", err)
 	}
-	s := &Shelf{dir: dir, most: mostRuns, mostFolders: mostFolders, mostEntries: mostEntries,
-		mostBytes: mostBytes, root: root, files: inputfile.Within(root, maxDocument),
+	s := &Shelf{dir: dir, maxRuns: maxRuns, maxFolders: maxFolders, maxEntries: maxEntries,
+		maxBytes: maxBytes, root: root, files: inputfile.Within(root, maxDocument),
 		entries: map[string]entry{}}
 	if s.isRun(".") {
 		return nil, errors.Join(fmt.Errorf("%s is a single run: name the folder above it", dir), s.Close())
@@ -73,8 +73,8 @@ func OpenShelf(dir string) (*Shelf, error) {
 // Close closes the folder.
 func (s *Shelf) Close() error { return s.root.Close() }
 
-// names returns the names of all runs: of those in the folder, and of those in its studies. unseen reports
-// whether there are more folders than are looked into, or more in one of them than is read of it.
+// names returns the names of all runs: those in the folder itself, and those in its subfolders, one for each
+// study. unseen reports whether it has left out folders because of a limit.
 func (s *Shelf) names() (all []string, unseen bool, err error) {
 	above, unseen, err := s.folders(".")
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Shelf) names() (all []string, unseen bool, err error) {
 	}
 	looked := 0
 	for _, name := range above {
-		if looked++; looked > s.mostFolders {
+		if looked++; looked > s.maxFolders {
 			return all, true, nil
 		}
 		if s.isRun(name) {
@@ -96,14 +96,14 @@ func (s *Shelf) names() (all []string, unseen bool, err error) {
 		if err != nil {
 			return nil, false, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
 		}
-		for _, run := range below[:min(len(below), s.mostFolders-looked)] {
+		for _, run := range below[:min(len(below), s.maxFolders-looked)] {
 			if run = path.Join(name, run); s.isRun(run) {
 				all = append(all, run)
 			}
 		}
 		looked, unseen = looked+len(below), unseen || more
 	}
-	return all, unseen || looked > s.mostFolders, nil
+	return all, unseen || looked > s.maxFolders, nil
 }
 
 // folders returns the names of the folders in a folder, without links, as entriesOf does.
@@ -111,19 +111,19 @@ func (s *Shelf) folders(name string) (names []string, more bool, err error) {
 	return s.entriesOf(name, fs.FileMode.IsDir)
 }
 
-// entriesOf returns the names of what is of a kind in a folder, without links. more reports whether the
-// folder has more entries than are read.
+// entriesOf returns the names of a folder's entries whose mode is wanted, sorted, without links. more reports
+// whether the folder has more entries than maxEntries.
 func (s *Shelf) entriesOf(name string, wanted func(fs.FileMode) bool) (names []string, more bool, err error) {
 	folder, err := s.root.Open(name)
 	if err != nil {
 		return nil, false, err
 	}
-	entries, err := folder.ReadDir(s.mostEntries + 1)
+	entries, err := folder.ReadDir(s.maxEntries + 1)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	if more = len(entries) > s.mostEntries; more {
-		entries = entries[:s.mostEntries]
+	if more = len(entries) > s.maxEntries; more {
+		entries = entries[:s.maxEntries]
 	}
 	for _, entry := range entries {
 		if wanted(entry.Type()) {
@@ -145,13 +145,13 @@ func (s *Shelf) Run(name string) (lab.ListedRun, error) {
 	if err := s.check(name); err != nil {
 		return lab.ListedRun{}, err
 	}
-	state := s.state(name, heldLocks()) // first, as in the list
+	state := s.state(name, heldLocks()) // before the files, as in listed
 	run, _ := readListed(s.files, name)
 	run.State = state
 	return run, nil
 }
 
-// check returns an error that is fs.ErrNotExist unless the name is that of a run.
+// check returns an error that wraps fs.ErrNotExist unless there is a run with that name.
 func (s *Shelf) check(name string) error {
 	if !fs.ValidPath(name) || !s.isRun(name) {
 		return fmt.Errorf("there is no run %q in %s: %w", name, s.dir, fs.ErrNotExist)
@@ -159,13 +159,14 @@ func (s *Shelf) check(name string) error {
 	return nil
 }
 
-// Past returns the runs beside a run that have a report and the same study and title, the oldest first: the
-// newest ones of many, as far as they may be read.
+// Past returns the history of a run: the runs in the same folder, including it, that have a report and the
+// same study and title, the oldest first. Of very many runs it has the newest. It also returns what it left
+// out.
 func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err error) {
 	if err := s.check(name); err != nil {
 		return nil, left, err
 	}
-	files := &allowance{FS: s.files, left: s.mostBytes}
+	files := &allowance{FS: s.files, left: s.maxBytes}
 	about, err := s.past(files, name)
 	if err != nil {
 		return nil, left, err
@@ -175,10 +176,10 @@ func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err err
 		return nil, left, fmt.Errorf("list the runs beside %s: %w", name, err)
 	}
 	left.Unseen = more
-	slices.Reverse(names) // they begin with their time
-	tried := names[:min(len(names), mostTried)]
+	slices.Reverse(names) // names begin with their time: now the newest are first
+	tried := names[:min(len(names), maxTried)]
 	for i, one := range tried {
-		if len(runs) == mostPast {
+		if len(runs) == maxPast {
 			break
 		}
 		if files.left <= 0 {
@@ -188,16 +189,16 @@ func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err err
 		run, err := s.past(files, path.Join(path.Dir(name), one))
 		if err == nil && run.Study == about.Study && run.Title == about.Title {
 			runs = append(runs, run)
-		} // the list says what is wrong with others
+		} // Runs reports errors
 	}
-	if len(runs) < mostPast && len(tried) < len(names) {
+	if len(runs) < maxPast && len(tried) < len(names) {
 		left.Unseen = true
 	}
 	slices.SortStableFunc(runs, func(a, b lab.PastRun) int { return a.Created.Compare(b.Created) })
 	return runs, left, nil
 }
 
-// past reads what a history needs of a run.
+// past reads the entry of a run in a history.
 func (s *Shelf) past(files fs.FS, name string) (lab.PastRun, error) {
 	run := lab.PastRun{Name: name}
 	var study struct{ Name, Title string }
@@ -210,21 +211,21 @@ func (s *Shelf) past(files fs.FS, name string) (lab.PastRun, error) {
 	return run, err
 }
 
-// Report returns the report of a run as it is.
+// Report returns the report of a run, which is HTML.
 func (s *Shelf) Report(name string) ([]byte, error) {
 	if err := s.check(name); err != nil {
 		return nil, err
 	}
-	data, err := read(s.files, name, ReportFile, mostReport)
+	data, err := read(s.files, name, ReportFile, maxReport)
 	return data, s.unreported(name, err)
 }
 
-// Analysis returns what was concluded from a run.
+// Analysis returns the analysis of a run.
 func (s *Shelf) Analysis(name string) (concluded lab.Analysis, err error) {
 	if err := s.check(name); err != nil {
 		return concluded, err
 	}
-	err = s.unreported(name, document(s.files, name, AnalysisFile, mostReport, &concluded))
+	err = s.unreported(name, document(s.files, name, AnalysisFile, maxReport, &concluded))
 	if err == nil && concluded.Schema != lab.AnalysisSchema {
 		err = fmt.Errorf("%s has schema %q, this cleave reads %q: type: cleave report %s",
 			path.Join(name, AnalysisFile), concluded.Schema, lab.AnalysisSchema, path.Join(s.dir, name))
@@ -232,7 +233,8 @@ func (s *Shelf) Analysis(name string) (concluded lab.Analysis, err error) {
 	return concluded, err
 }
 
-// unreported adds to the error of a file that is not there how the run gets its report.
+// unreported replaces the error about a missing file by one that says how the run gets its report. Other
+// errors stay.
 func (s *Shelf) unreported(name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -241,10 +243,10 @@ func (s *Shelf) unreported(name string, err error) error {
 		fs.ErrNotExist)
 }
 
-// notes reads the notes of a run.
+// notes reads the notes of a run; none if there is no file.
 func notes(files fs.FS, name string) (lab.Notes, error) {
 	var notes lab.Notes
-	err := document(files, name, notesFile, mostNotes, &notes)
+	err := document(files, name, notesFile, maxNotes, &notes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return lab.Notes{}, nil
 	}
@@ -257,13 +259,13 @@ func notes(files fs.FS, name string) (lab.Notes, error) {
 	return notes, nil
 }
 
-// checkNotes refuses more than a list can show.
+// checkNotes returns an error if notes are too long, or have another schema.
 func checkNotes(n lab.Notes) error {
 	switch {
 	case n.Schema != lab.NotesSchema:
 		return fmt.Errorf("it has schema %q, this cleave reads %q", n.Schema, lab.NotesSchema)
-	case len(n.Tags) > mostTags:
-		return fmt.Errorf("a run has %d tags, at most %d are kept", len(n.Tags), mostTags)
+	case len(n.Tags) > maxTags:
+		return fmt.Errorf("a run has %d tags, at most %d are kept", len(n.Tags), maxTags)
 	case len(n.Text) > longestNote:
 		return fmt.Errorf("the note has %d bytes, at most %d are kept", len(n.Text), longestNote)
 	}
@@ -276,7 +278,7 @@ func checkNotes(n lab.Notes) error {
 	return nil
 }
 
-// WriteNotes replaces the notes of a run.
+// WriteNotes replaces the notes of a run. It writes a draft in the folder and renames it.
 func (s *Shelf) WriteNotes(name string, notes lab.Notes) error {
 	if err := errors.Join(s.check(name), checkNotes(notes)); err != nil {
 		return err

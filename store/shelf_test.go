@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// shelf returns a shelf with runs that were created so many hours after the first.
+// shelf returns a shelf with a run for each number of hours, which was created that long after a common time.
 func shelf(t *testing.T, hours ...int) (*Shelf, []*Folder) {
 	t.Helper()
 	root := t.TempDir()
@@ -62,7 +62,7 @@ func TestAShelfListsRunsNewestFirst(t *testing.T) {
 	if runs[1].State != lab.RunPlaying || runs[2].State != lab.RunStopped {
 		t.Errorf("states are %s and %s, want playing and stopped", runs[1].State, runs[2].State)
 	}
-	s.most = 2
+	s.maxRuns = 2
 	if newest, left, err := s.Runs(); err != nil || len(newest) != 2 || left.Beyond != 1 ||
 		newest[1].Name != runs[1].Name {
 		t.Errorf("of three runs, two at most: %+v, left out %+v, %v", newest, left, err)
@@ -87,7 +87,7 @@ func TestNotesAreKeptInTheFolder(t *testing.T) {
 	if err := schema.Validate("notes", written); err != nil {
 		t.Error(err)
 	}
-	many := lab.Notes{Schema: lab.NotesSchema, Tags: make([]string, mostTags+1)}
+	many := lab.Notes{Schema: lab.NotesSchema, Tags: make([]string, maxTags+1)}
 	long := lab.Notes{Schema: lab.NotesSchema, Text: strings.Repeat("x", longestNote+1)}
 	tag := lab.Notes{Schema: lab.NotesSchema, Tags: []string{strings.Repeat("x", longestTag+1)}}
 	for _, refused := range []lab.Notes{many, long, tag, {}} {
@@ -104,7 +104,7 @@ func TestNotesAreKeptInTheFolder(t *testing.T) {
 	}
 }
 
-// TestNothingOutsideAShelfIsReached: neither by a name, nor by a link.
+// TestNothingOutsideAShelfIsReached checks that neither names nor links lead outside.
 func TestNothingOutsideAShelfIsReached(t *testing.T) {
 	s, folders := shelf(t, 1)
 	outside, err := Create(t.TempDir(), plan(), nil)
@@ -142,7 +142,7 @@ func TestNothingOutsideAShelfIsReached(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestADamagedRunIsListed says of each what is wrong, and waits for no pipe.
+// TestADamagedRunIsListed checks that a damaged run is in the list with its error, also if a file is a pipe.
 func TestADamagedRunIsListed(t *testing.T) {
 	for name, text := range map[string]string{
 		planFile: "[]", AnalysisFile: `{"answer": 1}`, notesFile: `{"schema":"cleave-notes/9"}`,
@@ -178,21 +178,22 @@ func TestOneRunIsNoShelf(t *testing.T) {
 	}
 }
 
-// TestTheNewestRunsOfAllStudiesAreRead, whatever the names of the studies.
+// TestTheNewestRunsOfAllStudiesAreRead checks that a short list has the newest runs, whatever the names of
+// their studies.
 func TestTheNewestRunsOfAllStudiesAreRead(t *testing.T) {
 	s, folders := shelf(t, 1, 3, 2)
 	early := filepath.Join(filepath.Dir(filepath.Dir(folders[1].Dir())), "a-study")
 	must(t, os.Mkdir(early, 0o700))
 	newest := filepath.Base(folders[1].Dir())
 	must(t, os.Rename(folders[1].Dir(), filepath.Join(early, newest)))
-	s.most = 2
+	s.maxRuns = 2
 	runs, left, err := s.Runs()
 	if err != nil || len(runs) != 2 || left.Beyond != 1 || runs[0].Name != "a-study/"+newest {
 		t.Errorf("of three runs, two at most: %+v, left out %+v, %v; want the newest first", runs, left, err)
 	}
 }
 
-// TestThePastOfAStudy has its runs with a report and the same title, the oldest first.
+// TestThePastOfAStudy checks that a history has the runs with a report and the same title, the oldest first.
 func TestThePastOfAStudy(t *testing.T) {
 	s, folders := shelf(t, 1, 4, 2, 3)
 	const text = `{"schema": "cleave-analysis/2", "answer": {"headline": {"title": "CPU", "bars": [{"label": "b"}]}},
@@ -224,17 +225,18 @@ func TestThePastOfAStudy(t *testing.T) {
 	if _, _, err := s.Past("../rego2021"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("outside of the folder: %v", err)
 	}
-	s.mostBytes = 1
+	s.maxBytes = 1
 	if past, left, err := s.Past(run.Name); err != nil || len(past) != 0 || left != (lab.LeftOut{Unread: 4}) {
 		t.Errorf("of few bytes: %+v, left out %+v, %v", past, left, err)
 	}
-	s.mostEntries = 4 // four runs and a link
+	s.maxEntries = 4 // four runs and a link
 	if _, left, err := s.Past(run.Name); err != nil || !left.Unseen {
 		t.Errorf("of few entries a history left out %+v, %v", left, err)
 	}
 }
 
-// TestProgressIsReadInWholeLines from where a reader was, and from no pipe or link.
+// TestProgressIsReadInWholeLines checks that a reader gets whole lines from its offset, and nothing from
+// pipes and links.
 func TestProgressIsReadInWholeLines(t *testing.T) {
 	s, folders := shelf(t, 1)
 	const name = "rego2021/latest"
@@ -254,11 +256,11 @@ func TestProgressIsReadInWholeLines(t *testing.T) {
 	read(4, "two\n", 8)
 	read(8, "", 8)
 	read(99, "one\ntwo\n", 8)
-	const long = 2 * mostProgress
+	const long = 2 * maxProgress
 	_, err = file.WriteString(strings.Repeat("x", long-1) + "\nlast\n")
 	must(t, err)
 	read(-1, "last\n", 8+3+long+5)
-	read(8, "", 8+mostProgress) // what is too long to be a line is passed over
+	read(8, "", 8+maxProgress) // what is too long to be a line is passed over
 	must(t, errors.Join(file.Close(), os.Remove(file.Name()), syscall.Mkfifo(file.Name(), 0o600)))
 	if _, err := folders[0].Progress(); err == nil {
 		t.Error("progress is written to a pipe")

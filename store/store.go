@@ -1,9 +1,12 @@
-// Package store keeps result folders on disk: the plan, the environment, one
-// folder per trial with its record, resource use and logs, and the documents
-// derived from them. docs/results.md explains every file and column.
+// Package store writes and reads result folders: the plan, the environment, one folder per trial with its
+// record, resource use and logs, and the documents that are derived from them. docs/results.md explains every
+// file and column.
 //
-// Every file appears whole or not at all: it is written beside its place,
-// flushed to the disk and renamed. Entry points: Create, Open, Folder.
+// A file is written to a temporary name, flushed to the disk and renamed, so that it is never seen
+// half-written.
+//
+// Entry points: Create, Open and Folder for a run that is played; OpenShelf and Shelf for many runs, which
+// may be a stranger's.
 package store
 
 import (
@@ -52,8 +55,8 @@ type Folder struct {
 
 var _ lab.TrialStore = (*Folder)(nil)
 
-// Create makes <root>/<study>/<UTC time>-<seed>, writes the plan and the
-// environment into it and points <root>/<study>/latest at it.
+// Create makes the folder <root>/<study>/<UTC time>-<seed>, writes the plan and the environment into it, and
+// links <root>/<study>/latest to it.
 func Create(root string, plan lab.Plan, environment lab.Environment) (*Folder, error) {
 	name := plan.Created.UTC().Format("20060102T150405Z") + "-" + strconv.FormatUint(plan.Study.Design.Seed, 10)
 	f := &Folder{dir: filepath.Join(root, plan.Study.Name, name)}
@@ -79,13 +82,13 @@ func Create(root string, plan lab.Plan, environment lab.Environment) (*Folder, e
 	}
 	link := filepath.Join(filepath.Dir(f.dir), latestLink)
 	if err := renameio.Symlink(filepath.Base(f.dir), link); err != nil {
-		return f, fmt.Errorf("link latest results: %w", err)
+		return nil, fmt.Errorf("link latest results: %w", err)
 	}
 	return f, nil
 }
 
-// makeNew makes a folder that was not there: with a number behind its name, from
-// the second one of the same second on.
+// makeNew makes a new folder and returns its path. If the wanted name exists, it appends a number: two runs
+// may begin in the same second.
 func makeNew(wanted string) (string, error) {
 	dir := wanted
 	for n := 2; ; n++ {
@@ -97,6 +100,7 @@ func makeNew(wanted string) (string, error) {
 	}
 }
 
+// unwritable adds to an error the folder that cannot be written, and advice.
 func unwritable(path string, err error) error {
 	return fmt.Errorf("cannot write results to %s: %w: choose another folder with --results", path, err)
 }
@@ -129,7 +133,7 @@ func (f *Folder) Plan() (lab.Plan, error) {
 	return f.decodePlan(data, false)
 }
 
-// decodePlan reads a plan. A strict one has nothing that this version does not know.
+// decodePlan decodes a plan. With strict, it refuses fields that this version does not know.
 func (f *Folder) decodePlan(data []byte, strict bool) (lab.Plan, error) {
 	var plan lab.Plan
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -153,8 +157,8 @@ func (f *Folder) Environment() (lab.Environment, error) {
 	return environment, err
 }
 
-// Save implements lab.TrialStore. A trial that counts is kept under its number,
-// another attempt under number-attempt.
+// Save implements lab.TrialStore. The folder of a trial that counts is named by its number, that of any other
+// attempt NUMBER-ATTEMPT.
 func (f *Folder) Save(trial lab.Trial, logs map[string]string) error {
 	name := fmt.Sprintf("%04d", trial.Number)
 	if !trial.Valid {
@@ -175,6 +179,7 @@ func (f *Folder) Save(trial lab.Trial, logs map[string]string) error {
 	return nil
 }
 
+// writeTrial writes the files of a trial into a new folder. The record is the last of them.
 func writeTrial(dir string, trial lab.Trial, logs map[string]string) error {
 	if err := os.MkdirAll(filepath.Join(dir, logsDir), 0o755); err != nil {
 		return err
@@ -197,7 +202,7 @@ func writeTrial(dir string, trial lab.Trial, logs map[string]string) error {
 	return writeFile(filepath.Join(dir, trialFile), data)
 }
 
-// safeName keeps unit names inside their folder.
+// safeName replaces characters of a unit's name that a file name cannot have.
 func safeName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r < ' ' {
@@ -230,16 +235,17 @@ func (f *Folder) Trials() ([]lab.Trial, error) {
 	return trials, nil
 }
 
-// Progress opens the file that says how the experiment goes, at its end.
+// Progress opens the journal of the experiment, for appending.
 func (f *Folder) Progress() (*os.File, error) { return f.openJournal(progressFile) }
 
-// Seconds opens the file that says how the trial that is played goes, at its end.
+// Seconds opens the journal of the present trial, which has its seconds, for appending.
 func (f *Folder) Seconds() (*os.File, error) { return f.openJournal(secondsFile) }
 
-// RemoveSeconds removes that file: nothing is played any more.
+// RemoveSeconds removes the journal of the present trial, when nothing is played any more.
 func (f *Folder) RemoveSeconds() error { return os.Remove(f.Path(secondsFile)) }
 
-// openJournal opens a file for those who watch, at its end.
+// openJournal opens a file that others read while it grows, for appending. It refuses links, pipes and
+// devices.
 func (f *Folder) openJournal(name string) (*os.File, error) {
 	place := f.Path(name)
 	const flags = os.O_WRONLY | os.O_CREATE | os.O_APPEND | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
@@ -253,7 +259,7 @@ func (f *Folder) openJournal(name string) (*os.File, error) {
 	return file, nil
 }
 
-// Write keeps a derived document in the folder.
+// Write writes a derived document into the folder.
 func (f *Folder) Write(name string, data []byte) error {
 	return writeFile(f.Path(name), data)
 }

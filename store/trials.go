@@ -17,12 +17,12 @@ import (
 
 // Limits of what is read of trials, which may come from strangers.
 const (
-	mostTrials = 1_000    // of a list
-	mostLogs   = 40       // of a trial
-	mostLog    = 32 << 10 // bytes of the end of a log
+	maxTrials = 1_000    // in a list
+	maxLogs   = 40       // of a trial
+	maxLog    = 32 << 10 // bytes of the end of a log
 )
 
-// Trials returns what a list shows of the trials of a run, in playing order, and what it left out.
+// Trials returns the list of a run's trials, in playing order, and what it left out.
 func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, err error) {
 	if err := s.check(run); err != nil {
 		return nil, left, err
@@ -31,12 +31,12 @@ func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, left, fmt.Errorf("list the trials of %s: %w", run, err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { // ours are such as 0012 and 0012-1
+	names = slices.DeleteFunc(names, func(name string) bool { // folders of trials are such as 0012 and 0012-1
 		return strings.Trim(name, "0123456789-") != ""
 	})
-	listed := names[:min(len(names), mostTrials)]
+	listed := names[:min(len(names), maxTrials)]
 	left.Beyond, left.Unseen = len(names)-len(listed), more
-	files := &allowance{FS: s.files, left: s.mostBytes}
+	files := &allowance{FS: s.files, left: s.maxBytes}
 	for i, name := range listed {
 		if files.left <= 0 {
 			left.Unread = len(listed) - i
@@ -48,7 +48,7 @@ func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, 
 	return trials, left, nil
 }
 
-// listedTrial returns what a list shows of a trial. It reads only the beginning of its record.
+// listedTrial returns the entry of a trial in a list. It reads only the beginning of its record.
 func listedTrial(files fs.FS, run, name string) lab.ListedTrial {
 	trial := lab.ListedTrial{Name: name}
 	var point lab.Point
@@ -56,7 +56,7 @@ func listedTrial(files fs.FS, run, name string) lab.ListedTrial {
 	err := head(files, place, trialFile, map[string]any{"number": &trial.Number, "attempt": &trial.Attempt,
 		"block": &trial.Block, "variant": &trial.Variant, "point": &point, "started": &trial.Started,
 		"valid": &trial.Valid, "operations": &trial.Operations, "elapsed_seconds": &trial.ElapsedSeconds})
-	if err == nil && !trial.Valid { // only these have a reason
+	if err == nil && !trial.Valid { // the record of a valid trial has no reason, and would be read to its end
 		err = head(files, place, trialFile, map[string]any{"reason": &trial.Reason})
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Shelf) Trial(run, name string) (trial lab.Trial, err error) {
 	if err := s.checkTrial(run, name); err != nil {
 		return trial, err
 	}
-	err = document(s.files, path.Join(run, trialsDir, name), trialFile, mostReport, &trial)
+	err = document(s.files, path.Join(run, trialsDir, name), trialFile, maxReport, &trial)
 	if err == nil && trial.Schema != lab.TrialSchema {
 		err = fmt.Errorf("trial %s of %s has schema %q, this cleave reads %q", name, run, trial.Schema,
 			lab.TrialSchema)
@@ -79,7 +79,7 @@ func (s *Shelf) Trial(run, name string) (trial lab.Trial, err error) {
 	return trial, err
 }
 
-// checkTrial returns an error that is fs.ErrNotExist unless the run has a trial of that name.
+// checkTrial returns an error that wraps fs.ErrNotExist unless the run has a trial with that name.
 func (s *Shelf) checkTrial(run, name string) error {
 	if err := s.check(run); err != nil {
 		return err
@@ -99,14 +99,14 @@ func (s *Shelf) Logs(run, name string) (logs []lab.LogEnd, more int, err error) 
 		return nil, 0, err
 	}
 	place := path.Join(run, trialsDir, name, logsDir)
-	names, _, err := s.entriesOf(place, fs.FileMode.IsRegular) // more than are read are many more, too
+	names, _, err := s.entriesOf(place, fs.FileMode.IsRegular) // more logs than that are only counted too low
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("list the logs of trial %s of %s: %w", name, run, err)
 	}
-	read := names[:min(len(names), mostLogs)]
+	read := names[:min(len(names), maxLogs)]
 	for _, file := range read {
 		end, err := s.logEnd(path.Join(place, file))
 		if err != nil {
@@ -125,8 +125,8 @@ func (s *Shelf) logEnd(place string) (end lab.LogEnd, err error) {
 		return end, fmt.Errorf("read %s: %w", place, err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	end.Cut = max(0, size-mostLog)
-	text, err := io.ReadAll(io.NewSectionReader(file, end.Cut, mostLog))
+	end.Cut = max(0, size-maxLog)
+	text, err := io.ReadAll(io.NewSectionReader(file, end.Cut, maxLog))
 	if err != nil {
 		return end, fmt.Errorf("read %s: %w", place, err)
 	}
@@ -138,7 +138,7 @@ func (s *Shelf) logEnd(place string) (end lab.LogEnd, err error) {
 	return end, nil
 }
 
-// openRegular opens a file that may grow, and returns its size.
+// openRegular opens a regular file, which may grow, and returns its present size.
 func (s *Shelf) openRegular(place string) (*os.File, int64, error) {
 	file, err := s.root.OpenFile(place, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -154,7 +154,7 @@ func (s *Shelf) openRegular(place string) (*os.File, int64, error) {
 	return file, about.Size(), nil
 }
 
-// Metrics returns what the trials of a run are compared in.
+// Metrics returns the metrics of a run's study.
 func (s *Shelf) Metrics(run string) ([]lab.Metric, error) {
 	if err := s.check(run); err != nil {
 		return nil, err

@@ -15,14 +15,14 @@ import (
 
 const runOfShelf = "rego2021/20260102T040405Z-7"
 
-// played returns a shelf with a run of three trials, of which one does not count.
+// played returns a shelf with a run of three trials with logs, the second of which does not count.
 func played(t *testing.T) (*Shelf, *Folder) {
 	t.Helper()
 	s, folders := shelf(t, 1)
 	invalid := trial(2, 1, false)
 	invalid.Reason = "busy"
 	for _, saved := range []lab.Trial{trial(1, 1, true), invalid, trial(2, 2, true)} {
-		logs := map[string]string{"b": "", "a": strings.Repeat("a line\n", mostLog/7+1)}
+		logs := map[string]string{"b": "", "a": strings.Repeat("a line\n", maxLog/7+1)}
 		must(t, folders[0].Save(saved, logs))
 	}
 	return s, folders[0]
@@ -56,7 +56,7 @@ func TestTrialsOfARun(t *testing.T) {
 	if err != nil || len(metrics) != len(lab.JobMetrics()) {
 		t.Errorf("Metrics = %+v, %v", metrics, err)
 	}
-	long := []byte(`{"number": 1, "pad": "` + strings.Repeat("x", mostHead) + `"}`)
+	long := []byte(`{"number": 1, "pad": "` + strings.Repeat("x", maxHead) + `"}`)
 	must(t, os.WriteFile(folder.Path("trials/0002/trial.json"), long, 0o600))
 	trials, _, err = s.Trials(runOfShelf)
 	if err != nil || !slices.ContainsFunc(trials, func(one lab.ListedTrial) bool {
@@ -64,7 +64,7 @@ func TestTrialsOfARun(t *testing.T) {
 	}) {
 		t.Errorf("with a long record: %+v, %v", trials, err)
 	}
-	s.mostBytes = 1
+	s.maxBytes = 1
 	if trials, left, err := s.Trials(runOfShelf); err != nil || len(trials) != 1 ||
 		left != (lab.LeftOut{Unread: 2}) {
 		t.Errorf("of few bytes Trials = %+v, %+v, %v", trials, left, err)
@@ -78,8 +78,8 @@ func TestEndsOfLogs(t *testing.T) {
 		t.Fatalf("Logs = %+v, %d, %v", logs, more, err)
 	}
 	long := logs[0]
-	if long.Unit != "a" || !strings.HasPrefix(long.Text, "a line\na line\n") || len(long.Text) > mostLog ||
-		long.Cut+int64(len(long.Text)) != int64(7*(mostLog/7+1)) {
+	if long.Unit != "a" || !strings.HasPrefix(long.Text, "a line\na line\n") || len(long.Text) > maxLog ||
+		long.Cut+int64(len(long.Text)) != int64(7*(maxLog/7+1)) {
 		t.Errorf("the end of a long log of %s is %.20q with %d bytes cut", long.Unit, long.Text, long.Cut)
 	}
 	must(t, os.RemoveAll(folder.Path("trials/0001/logs")))

@@ -17,27 +17,25 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// mostProgress is the largest number of bytes that are read at once of what is written for those who watch.
-// Who begins to watch gets the last of them.
-const mostProgress = 128 << 10
+// maxProgress is the largest number of bytes that one call reads of a journal.
+const maxProgress = 128 << 10
 
-// mostPiece is the number of bytes that are asked for at once of the table of locks; the kernel gives 4 KiB.
-const mostPiece = 16 << 10
+// lockPiece is the number of bytes in which the table of locks is read. The kernel gives 4 KiB at most.
+const lockPiece = 16 << 10
 
-// Progress returns whole lines of the progress of a run, from an offset on, and where they end. If the offset
-// is negative or beyond the end, they are the last lines.
+// Progress returns whole lines of the journal of a run, from an offset, and the offset of their end. If from
+// is negative or beyond the end of the journal, it returns the last lines.
 func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err error) {
 	return s.lines(name, progressFile, from)
 }
 
-// Seconds returns whole lines of how the trial that is played goes, as Progress does. The file begins anew
-// with every trial.
+// Seconds returns whole lines of the journal of the present trial, as Progress does. Every trial begins a new
+// journal.
 func (s *Shelf) Seconds(name string, from int64) (lines []byte, next int64, err error) {
 	return s.lines(name, secondsFile, from)
 }
 
-// lines returns whole lines of a file of a run, from an offset on, and where they end. If the offset is
-// negative or beyond the end, they are the last lines.
+// lines returns whole lines of a file of a run; see Progress.
 func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, err error) {
 	if err := s.check(run); err != nil {
 		return nil, 0, err
@@ -45,7 +43,7 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 	place := path.Join(run, name)
 	file, size, err := s.openRegular(place)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil // runs of older versions, and those that are over
+		return nil, 0, nil // of a run that is over, or by an older version
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s: %w", place, err)
@@ -53,25 +51,25 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 	defer func() { _ = file.Close() }() // only read
 	begun := from < 0 || from > size
 	if begun {
-		from = max(0, size-mostProgress)
+		from = max(0, size-maxProgress)
 	}
-	lines, err = io.ReadAll(io.NewSectionReader(file, from, mostProgress))
+	lines, err = io.ReadAll(io.NewSectionReader(file, from, maxProgress))
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s: %w", place, err)
 	}
-	full := len(lines) == mostProgress
+	full := len(lines) == maxProgress
 	end := bytes.LastIndexByte(lines, '\n') + 1
-	if end == 0 && full { // Cleave writes no line that long
-		return nil, from + mostProgress, nil
+	if end == 0 && full { // Cleave writes no line that long: skip these bytes
+		return nil, from + maxProgress, nil
 	}
 	lines = lines[:end]
-	if begun && from > 0 { // the first one is cut
+	if begun && from > 0 { // from may be within a line
 		_, lines, _ = bytes.Cut(lines, []byte{'\n'})
 	}
 	return lines, from + int64(end), nil
 }
 
-// State says how far a run is.
+// State returns whether a run is being played, was stopped, or has a report.
 func (s *Shelf) State(name string) (lab.RunState, error) {
 	if err := s.check(name); err != nil {
 		return "", err
@@ -95,39 +93,40 @@ func (s *Shelf) plays(name string, held locks) bool {
 	if err != nil {
 		return false
 	}
-	inode, is := about.Sys().(*syscall.Stat_t)
-	if !is || len(held[inode.Ino]) == 0 {
+	stat, isStat := about.Sys().(*syscall.Stat_t)
+	if !isStat || len(held[stat.Ino]) == 0 {
 		return false
 	}
-	holder, err := read(s.files, name, lockFile, maxSmall) // inodes of other disks have the same numbers
-	return err == nil && slices.Contains(held[inode.Ino], strings.TrimSpace(string(holder)))
+	// A file of another disk may have the same inode number, so the process has to be the right one, too.
+	holder, err := read(s.files, name, lockFile, maxSmall)
+	return err == nil && slices.Contains(held[stat.Ino], strings.TrimSpace(string(holder)))
 }
 
-// locks are the processes that hold locks of files on this host, by the inode of the file.
+// locks are the IDs of processes that hold locks of files on this host, by the inode of the file.
 type locks map[uint64][]string
 
-// heldLocks returns the locks of files on this host. Trying a lock instead would take it for a moment from a
-// Cleave that is about to play.
+// heldLocks returns the locks of files on this host. To try a lock instead would take it for a moment, and a
+// Cleave that is about to play could not get it.
 //
-// The kernel tells the table in pieces, and finds its place again by counting: where others give up locks
-// between two pieces, it leaves some out that are held. Hence the pieces are large, and the table is read
-// twice.
+// The kernel returns the table in pieces, and finds the begin of the next piece by counting entries. If
+// others release locks between two pieces, it leaves out entries. Hence the pieces are large, and the table
+// is read twice.
 func heldLocks() locks {
 	held := locks{}
 	for range 2 {
-		held.add(lockTable()) // without it no run is known to be played
+		held.add(lockTable()) // if it cannot be read, no run counts as being played
 	}
 	return held
 }
 
-// lockTable returns the table of locks of this host.
+// lockTable returns the table of locks of this host; "" if it cannot be read.
 func lockTable() string {
-	file, err := inputfile.Open("/proc/locks", mostHead)
+	file, err := inputfile.Open("/proc/locks", maxHead)
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = file.Close() }() // only read
-	table, _ := io.ReadAll(bufio.NewReaderSize(file, mostPiece))
+	table, _ := io.ReadAll(bufio.NewReaderSize(file, lockPiece))
 	return string(table)
 }
 
