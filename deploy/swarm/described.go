@@ -20,7 +20,7 @@ func lacks(spec lab.UnitSpec) (all []containers.Lack) {
 	}
 	if h := c.Health; h != nil && h.Port != 0 {
 		all = append(all, containers.Lack{Asked: !spec.Listens || h.Port != spec.Port,
-			What: fmt.Sprintf("a health check at port %d, which its node does not lead to", h.Port)})
+			What: fmt.Sprintf("a health check at port %d, which its node does not publish", h.Port)})
 	}
 	return all
 }
@@ -35,8 +35,8 @@ func aliases(spec lab.UnitSpec) []string {
 	return slices.Compact(all)
 }
 
-// stopGrace is the time between SIGTERM and SIGKILL for our own units and servers on a swarm of the user's.
-// Only the removal of their service ends them, and they have nothing to clean up.
+// stopGrace is the time between SIGTERM and SIGKILL for doors, our own units and servers on a swarm of the
+// user's. Only the removal of their service ends them, and they have nothing to clean up.
 const stopGrace = time.Second
 
 // container converts the container of a unit to the form that Swarm takes.

@@ -33,6 +33,7 @@ type privateTrial struct {
 	detours map[string]detour        // by unit
 }
 
+// begin implements site.
 func (p *privateSite) begin(d *deployment) siteTrial {
 	d.manager, d.network, d.patience = p.cluster.Manager(), private.Overlay, upPatience
 	return &privateTrial{deployment: d, cluster: p.cluster, ports: map[string][]int{},

@@ -23,13 +23,13 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 		l.Units[0].Node, l.Units[1].Node, l.Units[1].Reached = "node-1", c.node, c.at
 		made := deploytest.Deploy(t, d, l)
 		running := made.(*deployment)
-		told := running.trial.Environment(l.Units[0])[lab.PeerVariable("front")]
+		address := running.trial.Environment(l.Units[0])[lab.PeerVariable("front")]
 		want := "front"
 		if c.at == lab.ReachPublished {
 			want = d.site.(*privateSite).cluster.Named(c.node).Address
 		}
-		if host, _, _ := net.SplitHostPort(told); host != want {
-			t.Errorf("reach %q on %s: the lead calls the front at %s, want %s", c.at, c.node, told, want)
+		if host, _, _ := net.SplitHostPort(address); host != want {
+			t.Errorf("reach %q on %s: the lead calls the front at %s, want %s", c.at, c.node, address, want)
 		}
 		deploytest.Await(t, made, lab.EventReady) // it has called
 		deploytest.NoError(t, made.Stop())

@@ -138,7 +138,7 @@ func (u *userSite) open(ctx context.Context, image, subnet string) error {
 				Command: []string{"/" + lab.StarterProgram, lab.StarterProxy,
 					anyAddress(controlPort), subnet},
 				Secrets:         []engine.SecretFile{engine.Secret(secret, u.name+"-key", lab.StarterKeyFile, user)},
-				StopGracePeriod: time.Second,
+				StopGracePeriod: stopGrace,
 			},
 			RestartPolicy: engine.RestartPolicy{Condition: "none"}, LogDriver: engine.LogDriver{Name: "json-file"},
 			Networks: []engine.ServiceNetwork{{Target: u.network}},

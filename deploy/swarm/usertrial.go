@@ -21,6 +21,7 @@ type userTrial struct {
 	forwards *fleet.Forwards
 }
 
+// begin implements site.
 func (u *userSite) begin(d *deployment) siteTrial {
 	d.manager, d.network, d.patience = u.manager, u.network, pullPatience
 	return &userTrial{deployment: d, site: u, cache: &taskCache{updated: make(chan struct{})}}
@@ -44,17 +45,18 @@ func (t *userTrial) complete(p *fleet.Platform[*service]) {
 // newsPatience is the longest delay until the manager knows that a program has ended.
 const newsPatience = 3 * time.Second
 
+// open implements siteTrial: it makes the forwards, checks the servers, and starts to update the cache.
 func (t *userTrial) open(_ context.Context, _ lab.Layout, units []lab.UnitSpec) error {
 	t.NewsTake(newsPatience)
 	t.forwards = t.NewForwards(func(endpoint string) (net.Conn, error) {
 		return t.site.through(t.Watching, t.trial.Endpoints[endpoint].Dial)
 	})
-	users := map[string]string{}
+	byVolume := map[string]string{} // units, for the check that none share a volume
 	for _, spec := range units {
 		if spec.Server == nil { // Preflight has checked the others; it does not see servers
 			continue
 		}
-		if err := t.site.swarm.asUserCluster().Check(spec, users); err != nil {
+		if err := t.site.swarm.asUserCluster().Check(spec, byVolume); err != nil {
 			return err
 		}
 	}
@@ -85,6 +87,7 @@ func (t *userTrial) trialOf(spec lab.UnitSpec) containers.Trial {
 	return trial
 }
 
+// tasks implements siteTrial: it returns the cached task.
 func (t *userTrial) tasks(_ context.Context, service string) ([]engine.Task, error) {
 	if task, known, _, _ := t.cache.latest(service); known {
 		return []engine.Task{task}, nil
@@ -125,7 +128,7 @@ func (t *userTrial) next(_ context.Context, ended *service, _ bool) (*service, e
 	s := &service{Unit: fleet.NewUnit(ended.Spec), deployment: t.deployment, id: ended.id, made: ended.made,
 		token: ended.token}
 	before := ended.siteLife.(*userLife)
-	s.siteLife = t.lifeIn(s, before.room, before.Starter)
+	s.siteLife = t.lifeIn(s, before.userTask, before.Starter)
 	return s, nil
 }
 

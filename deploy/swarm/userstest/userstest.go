@@ -113,7 +113,7 @@ func (s *Swarm) Call(t *testing.T, node int, method, path string, body, result a
 func (s *Swarm) State(t *testing.T) deploytest.State {
 	t.Helper()
 	all := deploytest.State{}
-	note := func(node int, path string, item map[string]any) {
+	add := func(node int, path string, item map[string]any) {
 		for _, field := range []string{"Version", "UpdatedAt", "Status", "ManagerStatus", "State", "Endpoint"} {
 			delete(item, field)
 		}
@@ -129,7 +129,7 @@ func (s *Swarm) State(t *testing.T) deploytest.State {
 		var list []map[string]any
 		s.Call(t, 0, http.MethodGet, path, nil, &list)
 		for _, item := range list {
-			note(0, path, item)
+			add(0, path, item)
 		}
 	}
 	for node := range s.Nodes {
@@ -138,14 +138,14 @@ func (s *Swarm) State(t *testing.T) deploytest.State {
 			s.Call(t, node, http.MethodGet, path, nil, &list)
 			for _, item := range list {
 				if item["Name"] != "docker_gwbridge" && item["Ingress"] != true { // nodes make these at any time
-					note(node, path, item)
+					add(node, path, item)
 				}
 			}
 		}
 		var volumes struct{ Volumes []map[string]any }
 		s.Call(t, node, http.MethodGet, "/volumes", nil, &volumes)
 		for _, item := range volumes.Volumes {
-			note(node, "/volumes", item)
+			add(node, "/volumes", item)
 		}
 	}
 	return all
