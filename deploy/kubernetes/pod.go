@@ -69,6 +69,7 @@ type sitePod interface {
 	Resume(ctx context.Context) error
 }
 
+// newPod returns the first life of a unit, whose pod is not made yet.
 func (d *deployment) newPod(spec lab.UnitSpec) *pod {
 	p := &pod{Unit: fleet.NewUnit(spec), deployment: d, followed: make(chan struct{}), lives: d.Watching}
 	p.sitePod, p.Healthy = d.deployer.site.newSitePod(p), p.awaitHealthy

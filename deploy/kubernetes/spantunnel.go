@@ -84,7 +84,7 @@ func (d *deployment) makeTunnelPod(ctx context.Context, image string) (state api
 		SecurityContext: restricted(), Volumes: []api.Volume{{Name: "files",
 			Secret: &api.InSecret{Name: name, Mode: secretMode}}},
 		Containers: []api.Container{{
-			Name: "way", Image: image, ImagePullPolicy: "IfNotPresent",
+			Name: "tunnel", Image: image, ImagePullPolicy: "IfNotPresent",
 			Command: []string{"/" + lab.StarterProgram, lab.StarterTunnel,
 				net.JoinHostPort(anyAddress, strconv.Itoa(spansPort)),
 				net.JoinHostPort(anyAddress, strconv.Itoa(starterPort))},
@@ -152,12 +152,13 @@ type spanTunnel struct {
 	failure      error     // the last failure; nil: none, or the tunnel has worked since
 }
 
+// newSpanTunnel returns a tunnel to a pod, which ends with the context at the latest.
 func newSpanTunnel(
 	watching context.Context, pod string, forward func(context.Context) (net.Conn, error),
 ) *spanTunnel {
-	w := &spanTunnel{pod: pod, forward: forward, key: rand.Text(), closed: make(chan struct{})}
+	t := &spanTunnel{pod: pod, forward: forward, key: rand.Text(), closed: make(chan struct{})}
 	t.open, t.end = context.WithCancel(watching)
-	return w
+	return t
 }
 
 // Accept implements net.Listener. It tries again after failures, until Close.

@@ -109,40 +109,43 @@ func (n *Node) Cut(ctx context.Context, pid int, off bool) error {
 	if _, err := os.Stat(filepath.Join("/proc", strconv.Itoa(pid))); pid == 0 || err != nil {
 		return errors.New("it does not run")
 	}
-	inside, err := linkOf(ctx, pid, `eth0@if([0-9]+):`)
+	index, err := peerOf(ctx, pid)
 	if err != nil {
 		return err
 	}
-	link, err := n.link(ctx, inside)
+	link, err := n.link(ctx, index)
 	if err != nil {
 		return err
 	}
 	return n.Run(ctx, "ip", "link", "set", link, map[bool]string{true: "down", false: "up"}[off])
 }
 
-// linkOf returns the first group of a pattern that it finds in the list of a process's links.
-func linkOf(ctx context.Context, pid int, pattern string) (string, error) {
+// peer matches the link of a pod in the output of ip; its group is the index of the link's other end.
+var peer = regexp.MustCompile(`eth0@if([0-9]+):`)
+
+// peerOf returns the index of the node's end of the link of a process in a pod.
+func peerOf(ctx context.Context, pid int) (string, error) {
 	text, err := exec.CommandContext(ctx, "nsenter", "--target="+strconv.Itoa(pid), "--net", "ip", "-oneline",
 		"link").Output()
 	if err != nil {
 		return "", fmt.Errorf("list the links of process %d: %w", pid, err)
 	}
-	found := regexp.MustCompile(pattern).FindStringSubmatch(string(text))
+	found := peer.FindStringSubmatch(string(text))
 	if found == nil {
-		return "", fmt.Errorf("no link of process %d is like %s", pid, pattern)
+		return "", fmt.Errorf("no link of process %d is like %v", pid, peer)
 	}
 	return found[1], nil
 }
 
 // link returns the name of the node's link with an index.
-func (n *Node) link(ctx context.Context, number string) (string, error) {
+func (n *Node) link(ctx context.Context, index string) (string, error) {
 	text, err := n.Command(ctx, "ip", "-oneline", "link").Output()
 	if err != nil {
 		return "", fmt.Errorf("list the links of %s: %w", n.Name, err)
 	}
-	found := regexp.MustCompile(`(?m)^` + number + `: ([^@:]+)`).FindStringSubmatch(string(text))
+	found := regexp.MustCompile(`(?m)^` + index + `: ([^@:]+)`).FindStringSubmatch(string(text))
 	if found == nil {
-		return "", fmt.Errorf("%s has no link %s", n.Name, number)
+		return "", fmt.Errorf("%s has no link %s", n.Name, index)
 	}
 	return found[1], nil
 }
