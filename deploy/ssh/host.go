@@ -134,7 +134,7 @@ func awaitLine(from *bufio.Reader, mark string, check func(rest string) error) e
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return err
 		}
-		if rest, is := strings.CutPrefix(string(line), mark); is {
+		if rest, marked := strings.CutPrefix(string(line), mark); marked {
 			return check(strings.TrimSpace(rest))
 		}
 		noise += len(line)

@@ -16,6 +16,7 @@ import (
 // this host.
 func (d *deployment) Meter() lab.Meter { return hostsMeter{d} }
 
+// hostsMeter implements lab.Meter for units on several hosts.
 type hostsMeter struct{ deployment *deployment }
 
 // Watch implements lab.Meter.
@@ -81,7 +82,7 @@ func (m *hostMetering) Stop() (used lab.Metered, err error) {
 // hostsMetering implements lab.Metering on several hosts.
 type hostsMetering struct {
 	ctx   context.Context
-	order []lab.Unit
+	order []lab.Unit // as Watch got them, for the result
 	parts []lab.Metering
 	of    map[string]lab.Metering // by unit
 }

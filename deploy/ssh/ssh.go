@@ -106,8 +106,8 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		containers.CheckFolders(layout.Services, "others"), fleet.CheckUnpublished(units)}
 	if layout.SharedMemory > 0 || layout.SocketName > 0 {
-		problems = append(problems, &lab.Incapable{Why: "the units share memory or Unix sockets, which leads " +
-			"from no host to another: deploy them in another way"})
+		problems = append(problems, &lab.Incapable{Why: "the units share memory or Unix sockets, which do " +
+			"not reach other hosts: deploy them in another way"})
 	}
 	remote := slices.Concat(servers, units, layout.Prepare)
 	for _, spec := range remote {
