@@ -233,7 +233,7 @@ func TestASearchIsGatedLoadByLoad(t *testing.T) {
 		want      string
 	}{
 		"as ever":      {1, "", ""},
-		"a bit faster": {0.86, "", ""}, // 5 % and 10 %
+		"a bit faster": {0.86, "", ""}, // the gate of 5 % is wider by the bracket of 10 %
 		"much faster":  {0.84, "", "the host was faster: a fixed computation took 16.0 % less time"},
 		"a load":       {1, "withheld", "search, each time that 110/s was played: withheld"},
 	} {

@@ -19,7 +19,7 @@ type hosted struct {
 func (h *hosted) PlatformCost() lab.PlatformCost { return lab.PlatformCost{ReadySeconds: 3} }
 func (h *hosted) Daemons() ([]lab.Unit, string)  { return h.daemons, h.why }
 
-// twoMeters is a meter that notes which units it marks, and may fail to mark daemons.
+// twoMeters is a meter that records which units it marks, and may fail to mark daemons.
 type twoMeters struct {
 	marked  *[]string
 	trouble error // of every mark of daemons

@@ -87,7 +87,7 @@ func TestAnInterruptedBlockIsPlayedToItsEnd(t *testing.T) {
 	c.Stopping = &decides{after: map[string]int{"a": 5, "b": 5}}
 	must(t, c.Play(t.Context(), blocks(8)))
 	want := r.verdicts()
-	r.saved = r.saved[:9] // of block 5 only a
+	r.saved = r.saved[:9] // block 5 has only the trial of a
 	must(t, c.Play(t.Context(), blocks(8)))
 	if got := r.verdicts(); len(want) != 10 || !slices.Equal(got, want) {
 		t.Errorf("resumed %q, want %q", got, want)

@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// Look is a method of lab.Progress. Those below implement lab.SecondsWatcher.
 func (r *rooms) Look(block int, headline lab.Headline) {
 	r.watched = append(r.watched, fmt.Sprintf("after block %d: %s", block, headline.Title))
 }

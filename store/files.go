@@ -103,6 +103,7 @@ func seriesCSV(samples []lab.UsageSample) []byte {
 	return table(rows)
 }
 
+// table returns rows as CSV.
 func table(rows [][]string) []byte {
 	var buffer bytes.Buffer
 	writer := csv.NewWriter(&buffer)

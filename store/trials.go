@@ -93,13 +93,13 @@ func (s *Shelf) checkTrial(run, name string) error {
 	return fmt.Errorf("there is no trial %q of %s: %w", name, run, fs.ErrNotExist)
 }
 
-// Logs returns the ends of the logs of a trial, by the names of the units, and how many more logs there are.
+// Logs returns the ends of the logs of a trial, sorted by unit, and the number of logs that it left out.
 func (s *Shelf) Logs(run, name string) (logs []lab.LogEnd, more int, err error) {
 	if err := s.checkTrial(run, name); err != nil {
 		return nil, 0, err
 	}
 	place := path.Join(run, trialsDir, name, logsDir)
-	names, _, err := s.entriesOf(place, fs.FileMode.IsRegular) // more logs than that are only counted too low
+	names, _, err := s.entriesOf(place, fs.FileMode.IsRegular) // logs beyond the limit are not counted
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}

@@ -49,8 +49,8 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 		return nil, 0, fmt.Errorf("read %s: %w", place, err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	begun := from < 0 || from > size
-	if begun {
+	lastLines := from < 0 || from > size
+	if lastLines {
 		from = max(0, size-maxProgress)
 	}
 	lines, err = io.ReadAll(io.NewSectionReader(file, from, maxProgress))
@@ -63,7 +63,7 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 		return nil, from + maxProgress, nil
 	}
 	lines = lines[:end]
-	if begun && from > 0 { // from may be within a line
+	if lastLines && from > 0 { // from may be within a line
 		_, lines, _ = bytes.Cut(lines, []byte{'\n'})
 	}
 	return lines, from + int64(end), nil
