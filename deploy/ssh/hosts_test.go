@@ -156,6 +156,22 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
+// TestHostsThatDoNotReachEachOther checks that they are refused by every Preflight until they do.
+func TestHostsThatDoNotReachEachOther(t *testing.T) {
+	h := sshtest.New(t, deploytest.Label(t), "left", "right")
+	h.Use(t)
+	left, right := h.Hosts()[0], h.Hosts()[1]
+	deploytest.Must(t, left.Run(t.Context(), "ip", "route", "add", "unreachable", right.Address))
+	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
+	for range 2 {
+		deploytest.Says(t, d.Preflight(t.Context(), deploytest.Front()), "host left does not reach host right")
+	}
+	deploytest.Must(t, left.Run(t.Context(), "ip", "route", "delete", "unreachable", right.Address))
+	deploytest.NoError(t, d.Preflight(t.Context(), deploytest.Front()))
+	deploytest.NoError(t, d.Close())
+	h.AwaitNothing(t, 10*time.Second)
+}
+
 // TestUnitsOfADeadConductorEnd checks that agents end the units of a killed conductor.
 func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left", "right")

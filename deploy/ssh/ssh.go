@@ -195,8 +195,7 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	return places, nil
 }
 
-// connected returns the hosts, after it has started an agent on each that has none. It then checks that all
-// hosts reach the new ones.
+// connected returns the hosts, after it has started an agent on each that has none.
 func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 	d.connecting.Lock()
 	defer d.connecting.Unlock()
@@ -216,10 +215,20 @@ func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 	if len(fresh) == 0 {
 		return d.hosts, nil
 	}
+	if err := d.connect(ctx, fresh); err != nil {
+		// Without an agent they are fresh again, and the next trial checks them again.
+		return nil, errors.Join(err, leaveAll(fresh))
+	}
+	d.made.Platform(begun)
+	return d.hosts, nil
+}
+
+// connect starts an agent on each of the fresh hosts, and checks that all hosts reach them.
+func (d *Deployer) connect(ctx context.Context, fresh []*host) error {
 	if err := fleet.ForAll(ctx, len(fresh), fresh, func(ctx context.Context, h *host) error {
 		return h.connect(ctx, d.agent)
 	}); err != nil {
-		return nil, err
+		return err
 	}
 	for _, h := range fresh {
 		for _, from := range d.hosts {
@@ -227,13 +236,18 @@ func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 				continue
 			}
 			if err := from.tell(ctx, "Reaches", h.probe); err != nil {
-				return nil, fmt.Errorf("host %s does not reach host %s: %w: let the firewalls pass ports 10000 to "+
+				return fmt.Errorf("host %s does not reach host %s: %w: let the firewalls pass ports 10000 to "+
 					"32767 between them", from.name, h.name, err)
 			}
 		}
 	}
-	d.made.Platform(begun)
-	return d.hosts, nil
+	return nil
+}
+
+// leaveAll ends the agents of hosts.
+func leaveAll(hosts []*host) error {
+	return fleet.ForAll(context.Background(), len(hosts), hosts,
+		func(_ context.Context, h *host) error { return h.leave() })
 }
 
 // Close implements io.Closer: all agents clean up and end.
@@ -243,8 +257,7 @@ func (d *Deployer) Close() error {
 	if d.launcher == nil {
 		return nil
 	}
-	err := fleet.ForAll(context.Background(), len(d.hosts), d.hosts,
-		func(_ context.Context, h *host) error { return h.leave() })
+	err := leaveAll(d.hosts)
 	d.launcher.Close()
 	d.launcher, d.hosts = nil, nil
 	return err
