@@ -182,9 +182,12 @@ func (h *Host) Resume(number int, _ *None) error {
 // Stop ends the trial, if there is one, and removes everything of it on this host.
 func (h *Host) Stop(None, *None) error {
 	h.mu.Lock()
-	trial := h.trial
-	h.trial = nil
+	trial, metering := h.trial, h.metering
+	h.trial, h.metering = nil, nil
 	h.mu.Unlock()
+	if metering != nil {
+		_, _ = metering.Stop() // the trial has failed: nobody asks for its usage
+	}
 	if trial == nil {
 		return nil
 	}
