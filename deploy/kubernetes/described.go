@@ -21,7 +21,7 @@ import (
 // Patterns of values that Kubernetes accepts.
 var (
 	serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
-	hostName    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	dnsName     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	userNumbers = regexp.MustCompile(`^[0-9]+(:[0-9]+)?$`)
 )
 
@@ -33,14 +33,14 @@ func lacks(spec lab.UnitSpec) []containers.Lack {
 			"most 40, are one)"},
 		{Asked: c.User != "" && !userNumbers.MatchString(c.User),
 			What: "the user " + c.User + " (a number is one)"},
-		{Asked: c.Hostname != "" && !hostName.MatchString(c.Hostname), What: "the host name " + c.Hostname},
+		{Asked: c.Hostname != "" && !dnsName.MatchString(c.Hostname), What: "the host name " + c.Hostname},
 		{Asked: c.Init, What: "init"},
 		{Asked: c.StopSignal != "", What: "stop_signal"},
 		{Asked: len(c.Sysctls) > 0, What: "sysctls"},
 		{Asked: len(c.Ulimits) > 0, What: "ulimits"},
 	}
 	for _, name := range c.Names {
-		all = append(all, containers.Lack{Asked: !hostName.MatchString(name), What: "the name " + name})
+		all = append(all, containers.Lack{Asked: !dnsName.MatchString(name), What: "the name " + name})
 	}
 	return all
 }
