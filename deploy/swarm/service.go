@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -162,11 +163,14 @@ func (s *service) specify(ctx context.Context) error {
 	return err
 }
 
-// serviceName returns the name of the nth service of a conductor. Swarm takes up to 63 characters, the last
-// of which is a letter or a digit.
+// notInServiceNames matches a character that names of units may have, and those of services may not.
+var notInServiceNames = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
+// serviceName returns the name of the nth service of a conductor, for a unit. Swarm takes up to 63 letters,
+// digits, dashes and underscores, the last of which is a letter or a digit.
 func serviceName(label string, n int64, unit string) string {
 	const longest = 63
-	name := fmt.Sprintf("%s%s-%d-%s", prefix, label, n, unit)
+	name := fmt.Sprintf("%s%s-%d-%s", prefix, label, n, notInServiceNames.ReplaceAllString(unit, "-"))
 	return strings.TrimRight(name[:min(len(name), longest)], "-_")
 }
 
