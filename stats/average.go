@@ -17,7 +17,7 @@ type Averages struct {
 	OfSums     float64
 }
 
-// AverageRatios averages numerator/denominator, one pair per condition.
+// AverageRatios returns the averages of numerator/denominator, one pair per condition.
 func AverageRatios(numerator, denominator []float64) (Averages, error) {
 	d, err := LogRatios(numerator, denominator)
 	if err != nil {
@@ -100,13 +100,13 @@ func randomEffects(effects []Effect, tau2, confidence float64) (Estimate, *Estim
 	return value, &prediction
 }
 
-// aroundLog is exp(mean +- half).
+// aroundLog returns the estimate exp(mean) from exp(mean - half) to exp(mean + half).
 func aroundLog(mean, half float64, n int, confidence float64) Estimate {
 	return Estimate{math.Exp(mean), math.Exp(mean - half), math.Exp(mean + half), n, confidence}
 }
 
-// weighted returns the mean by inverse variance, the sum of the weights and the
-// sum of their squares.
+// weighted returns the mean by inverse variance, tau2 added to each, the sum of the weights and the sum of
+// their squares.
 func weighted(effects []Effect, tau2 float64) (mean, weights, squares float64) {
 	for _, e := range effects {
 		w := 1 / (e.Variance + tau2)
@@ -130,7 +130,7 @@ func heterogeneityP(q, degrees, varianceDegrees float64) float64 {
 
 // PooledEffects turns the log ratios of each condition, one per block, into
 // effects that share one variance within conditions, and returns its degrees of
-// freedom. Few blocks make single variances so unsure that Cochran's Q finds
+// freedom. Few blocks make single variances so uncertain that Cochran's Q finds
 // heterogeneity where there is none (with 5 blocks it doubles); the pooled one
 // makes Q/(k-1) the F of a one-way analysis of variance.
 func PooledEffects(logRatios [][]float64) (effects []Effect, degrees float64, err error) {

@@ -12,42 +12,45 @@ type Change struct {
 	P     float64 // of Student's t between both, on the logarithms
 }
 
-// Changes are found in windows of this many values, each of which begins half a window after the last.
+// changeWindow is the number of values of a window that is searched for changes. The next window begins half
+// a window later, or at the last change found if that is later still.
 const changeWindow = 50
 
-// LeastChanges is the number of values from which on changes are looked for.
-const LeastChanges = 10
+// ShortestSeries is the number of values that Changes needs.
+const ShortestSeries = 10
 
-// Limits of p-values: a change must be below changeP, and a candidate below candidateP.
 const (
-	changeP    = 0.001
+	// changeP is the p-value below which a candidate is a change.
+	changeP = 0.001
+	// candidateP is the p-value below which a window is split. It is the larger one because other changes
+	// in the window hide a change at first.
 	candidateP = 10 * changeP
 )
 
-// Changes finds where the level of a series of positive values changes, oldest first: E-Divisive (Matteson
-// and James 2014) in overlapping windows with a t-test instead of permutations, so that it always finds the
-// same, and then merging until all changes are beyond chance and larger than the least ratio (Fleming et al.
-// 2023, "Hunter"; Apache Otava).
+// Changes returns the places where the level of a series of positive values changes, oldest first. Candidates
+// come from E-Divisive (Matteson and James 2014) in overlapping windows, with a t-test in place of
+// permutations, which makes it deterministic. Candidates are then dropped until all that remain are beyond
+// chance and change the level by more than the factor least (Fleming et al. 2023, "Hunter"; Apache Otava).
 func Changes(series []float64, least float64) ([]Change, error) {
 	values, err := logs("change of level", series)
 	if err != nil {
 		return nil, err
 	}
-	if len(values) < LeastChanges {
-		return nil, &TooFewError{"change of level", len(values), LeastChanges}
+	if len(values) < ShortestSeries {
+		return nil, &TooFewError{"change of level", len(values), ShortestSeries}
 	}
-	changes := merged(values, candidates(values), math.Log(least))
+	changes := prune(values, candidates(values), math.Log(least))
 	for i := range changes {
 		changes[i].Ratio = math.Exp(changes[i].Ratio)
 	}
 	return changes, nil
 }
 
-// candidates returns where the level may change, in order.
+// candidates returns the indexes at which the level may change, in order.
 func candidates(values []float64) []int {
 	var all []int
 	for start := 0; start < len(values); {
-		found := divided(values[start:min(start+changeWindow, len(values))])
+		found := splitWindow(values[start:min(start+changeWindow, len(values))])
 		next := start + changeWindow/2
 		for _, at := range found {
 			all = append(all, start+at)
@@ -59,8 +62,9 @@ func candidates(values []float64) []int {
 	return slices.Compact(all)
 }
 
-// divided divides a window at the most different parts, as long as they differ beyond chance.
-func divided(window []float64) []int {
+// splitWindow splits a window, again and again, between its two most different parts, and stops when these
+// could differ by chance. It returns the indexes of the splits, in order.
+func splitWindow(window []float64) []int {
 	var found []int
 	for {
 		best, at := 0.0, 0
@@ -71,7 +75,7 @@ func divided(window []float64) []int {
 				best, at = q, bounds[i]+split
 			}
 		}
-		if at == 0 || change(window, found, at).P >= candidateP {
+		if at == 0 || testChange(window, found, at).P >= candidateP {
 			return found
 		}
 		found = append(found, at)
@@ -79,8 +83,9 @@ func divided(window []float64) []int {
 	}
 }
 
-// energy returns the largest energy statistic of two adjacent parts of which the first begins the series, and
-// where the second begins: the mean distance between the parts beyond that within them, weighted.
+// energy returns the largest energy statistic of two adjacent parts, x[:at] and x[at:end] for any end, and
+// its at. The statistic is the mean distance between the parts less that within them, weighted by their
+// sizes.
 func energy(x []float64) (best float64, at int) {
 	n := len(x)
 	within := make([][]float64, n+1) // sum of the distances of all pairs in x[a:b]
@@ -113,9 +118,9 @@ func energy(x []float64) (best float64, at int) {
 	return best, at
 }
 
-// change tests the levels on both sides of a place, up to the next changes. Its ratio is a difference of
-// logarithms.
-func change(values []float64, changes []int, at int) Change {
+// testChange compares the levels before and after an index, up to the neighbouring changes, by Student's t.
+// The Ratio that it returns is still a difference of logarithms.
+func testChange(values []float64, changes []int, at int) Change {
 	begin, end := 0, len(values)
 	for _, other := range changes {
 		if other < at {
@@ -135,12 +140,14 @@ func change(values []float64, changes []int, at int) Change {
 	return c
 }
 
-// merged leaves out the weakest candidate, again and again, until all that are left are changes.
-func merged(values []float64, places []int, least float64) []Change {
+// prune drops the weakest candidate and tests the others anew, until all are beyond chance and larger than
+// least, a difference of logarithms. The weakest is the one with the largest p-value or, once all are beyond
+// chance, the one with the smallest ratio.
+func prune(values []float64, places []int, least float64) []Change {
 	for {
 		var all []Change
 		for _, at := range places {
-			all = append(all, change(values, places, at))
+			all = append(all, testChange(values, places, at))
 		}
 		if len(all) == 0 {
 			return nil

@@ -59,7 +59,7 @@ func TestAChangeOfLevelIsFound(t *testing.T) {
 // TestNoiseHasFewChanges: less than one in a thousand values, in series of any length.
 func TestNoiseHasFewChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	for _, n := range []int{LeastChanges, 30, 120} {
+	for _, n := range []int{ShortestSeries, 30, 120} {
 		const rounds = 1000
 		wrong := 0
 		for range rounds {
@@ -79,7 +79,7 @@ func TestNoiseHasFewChanges(t *testing.T) {
 	}
 }
 
-func TestChangesOfWhatHasNone(t *testing.T) {
+func TestChangesOfSeriesWithoutNoise(t *testing.T) {
 	if changes, err := Changes(slices.Repeat([]float64{2}, 40), 1.05); err != nil || len(changes) != 0 {
 		t.Errorf("a constant has changes %+v, %v", changes, err)
 	}
@@ -87,9 +87,13 @@ func TestChangesOfWhatHasNone(t *testing.T) {
 	if changes, err := Changes(step, 1.05); err != nil || len(changes) != 1 || changes[0].P != 0 {
 		t.Errorf("a step without noise has changes %+v, %v", changes, err)
 	}
+}
+
+func TestChangesRefusesZerosAndShortSeries(t *testing.T) {
 	var few *TooFewError
-	if _, err := Changes(make([]float64, 3), 1.05); err == nil {
-		t.Error("zeros have a logarithm")
+	var value *ValueError
+	if _, err := Changes(make([]float64, ShortestSeries), 1.05); !errors.As(err, &value) {
+		t.Errorf("of zeros: %v", err)
 	}
 	if _, err := Changes([]float64{1, 2, 3}, 1.05); !errors.As(err, &few) {
 		t.Errorf("of three values: %v", err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestContrastOfTwoColumnsIsTheirRatio: with weights 1 and -1 it is what Table.Ratio says.
+// TestContrastOfTwoColumnsIsTheirRatio: with weights 1 and -1 it equals Table.Ratio.
 func TestContrastOfTwoColumnsIsTheirRatio(t *testing.T) {
 	table := Table{{0.51, 0.89, 2.2}, {0.59, 1.01, 2.3}, {0.3, 0.7, 2.0}}
 	want, err := table.Ratio(2, 1, 0.95)
@@ -21,8 +21,8 @@ func TestContrastOfTwoColumnsIsTheirRatio(t *testing.T) {
 	}
 }
 
-// TestContrastThatScattersStandsAlone: all scatter of the table but a thousandth lies in this contrast, so
-// that it has the spread of its own values: {-1 0 1}.
+// TestContrastThatScattersStandsAlone: all but a thousandth of the table's noise lies in this contrast, so it
+// has the spread of its own values: {-1 0 1}.
 func TestContrastThatScattersStandsAlone(t *testing.T) {
 	table := Table{{0.5, 0.5, -0.5, -0.5}, {1, 1.001, 1, 1}, {1.5, 1.5, 2.501, 2.5}}
 	r, err := table.Contrast([]float64{-0.5, -0.5, 0.5, 0.5}, 0.95)
@@ -33,7 +33,7 @@ func TestContrastThatScattersStandsAlone(t *testing.T) {
 	within(t, "standard error", r.LogSE, math.Sqrt(1.0/3), 1e-3)
 }
 
-// TestContrastNeedsTwoWholeBlocks: a block that lacks a weighted column tells nothing.
+// TestContrastNeedsTwoWholeBlocks: a block that lacks a weighted column does not count.
 func TestContrastNeedsTwoWholeBlocks(t *testing.T) {
 	table := Table{{0, 1, 5}, {0, gap, 5}, {0, 1.1, gap}}
 	r, err := table.Contrast([]float64{-1, 1, 0}, 0.95)

@@ -42,7 +42,7 @@ func FitLine(x, y []float64) (Line, error) {
 }
 
 // ImpossibleFixedCost reports whether the intercept of a line of costs is
-// negative, and whether it is so beyond its own error at the confidence. A cost
+// negative, and whether its whole interval at the confidence is. A cost
 // at zero work cannot be negative: the straight line is then the wrong model,
 // whatever R2 says.
 func (l Line) ImpossibleFixedCost(confidence float64) (negative, beyondError bool) {
@@ -63,13 +63,14 @@ func (l Line) InterceptInterval(confidence float64) Estimate {
 	return l.around(l.Intercept, l.InterceptSE, confidence)
 }
 
+// around returns the Student t interval of a parameter of the line.
 func (l Line) around(value, se, confidence float64) Estimate {
 	half := tQuantile(confidence, float64(l.N-2)) * se
 	return Estimate{value, value - half, value + half, l.N, confidence}
 }
 
-// FitPowerLaw fits y = c x^e as a straight line through the logs; the slope is
-// the exponent e: 1 is proportional, above 1 grows faster than its factor.
+// FitPowerLaw fits y = c x^e as a straight line through the logs. Its slope is
+// the exponent e: with 1, y is proportional to x; above 1 it grows faster.
 func FitPowerLaw(x, y []float64) (Line, error) {
 	lx, err := logs("power law, x", x)
 	if err != nil {
@@ -94,7 +95,7 @@ func Curvature(x, y []float64) (quadratic, p float64, err error) {
 	for i := range x {
 		squares[i] = (x[i] - mx) * (x[i] - mx)
 	}
-	// What of the square is left beside a straight line, and how y goes with it.
+	// Regress y on the part of x^2 that no straight line explains.
 	bend, err := FitLine(x, squares)
 	if err != nil {
 		return 0, 0, err
@@ -118,7 +119,7 @@ func Curvature(x, y []float64) (quadratic, p float64, err error) {
 	return quadratic, tTest(quadratic, math.Sqrt(rest/degrees/qq), degrees), nil
 }
 
-// squaredResiduals adds up the squared distances from the line.
+// squaredResiduals returns the sum of the squared distances from the line.
 func squaredResiduals(x, y []float64, intercept, slope float64) float64 {
 	sum := 0.0
 	for i := range x {
@@ -128,7 +129,8 @@ func squaredResiduals(x, y []float64, intercept, slope float64) float64 {
 	return sum
 }
 
-// checkPoints refuses points that carry no line.
+// checkPoints refuses points through which no line can be fitted: fewer than need, all at one x, or not
+// finite.
 func checkPoints(name string, x, y []float64, need int) error {
 	if len(x) != len(y) {
 		return &LengthError{name, len(x), len(y)}

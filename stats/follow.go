@@ -11,43 +11,43 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// What a load is followed in, always as times.
+// The quantities in which a load is followed. All are times.
 const (
 	FollowMedian = "median" // the median response time
 	FollowTail   = "p99"    // the 99th percentile of the response time; p95 or p90 where operations are few
-	FollowRate   = "rate"   // the time between right answers, which stands for their rate
+	FollowRate   = "rate"   // the mean time between right answers, the inverse of their rate
 )
 
 const (
-	// leastExpected is the number of operations of a part that must be expected on either side of a
+	// leastExpected is the expected number of operations that a part must have on either side of a
 	// quantile (Cochran 1954, "Some methods for strengthening the common chi-squared tests").
 	leastExpected = 5
 	// mostParts is the largest number of parts of a load.
 	mostParts = 20
-	// leastCycles is the length, in response times, from which on the answers of a part are counted: the
-	// users of a closed loop ask in step at first, so that a count may be off by one of each.
+	// leastCycles is the smallest length of a part, in response times, for counting its answers: the users
+	// of a closed loop start in step, so that the count may be off by one answer per user.
 	leastCycles = 40
-	// byChance is the p-value below which parts differ by more than chance.
-	byChance = 0.001
-	// trendByChance is the p-value of a trend over the parts of one load.
-	trendByChance = 0.005
+	// significance is the p-value below which parts differ by more than chance.
+	significance = 0.001
+	// trendSignificance is the p-value below which the parts of one load have a trend.
+	trendSignificance = 0.005
 )
 
-// Following is how the loads of a variant at a point went on in one quantity.
+// Following says how one quantity developed in the loads of a variant at a point.
 type Following struct {
-	// Quantity names what was followed; of the tail the highest quantile that parts have enough operations for.
+	// Quantity names the quantity; for FollowTail the highest percentile that the operations suffice for.
 	Quantity string
-	// Courses counts the loads by how they went on; Changed are those that were not flat, and Factor the
+	// Courses counts the loads by kind of course. Changed counts those that were not flat, and Factor is the
 	// median of their factors, 1 without any.
 	Courses map[string]int
 	Changed int
 	Factor  float64
-	// First and Second are the values of the halves of each load; HalvesP is the p-value of their equality.
+	// First and Second hold the values of the halves of each load; HalvesP is the p-value of their equality.
 	First, Second []float64
 	HalvesP       float64
 }
 
-// Judged returns the number of loads that are long enough to be followed.
+// Judged counts the loads that are long enough to be followed.
 func (f Following) Judged() int {
 	n := 0
 	for course, loads := range f.Courses {
@@ -58,21 +58,22 @@ func (f Following) Judged() int {
 	return n
 }
 
-// Changes reports whether loads change within themselves: at least half of them, and two where there are
-// several. One of several may have been disturbed.
+// Changes reports whether loads change while they run: at least half of them do, and at least two if there
+// are several, since a single one may have been disturbed.
 func (f Following) Changes() bool {
 	judged := f.Judged()
 	return f.Changed >= max(min(judged, 2), 1) && 2*f.Changed >= judged
 }
 
-// HalvesDiffer reports whether the second halves differ from the first by more than the margin, at a
-// confidence level, and by more than counts of operations do by chance.
+// HalvesDiffer reports whether the second halves differ from the first ones by more than the margin, at a
+// confidence level, and whether their counts of operations differ by more than chance, too.
 func (f Following) HalvesDiffer(margin, confidence float64) bool {
 	ratio, err := PairedRatio(f.Second, f.First, confidence)
-	return err == nil && f.HalvesP < byChance && (ratio.Low > 1+margin || ratio.High < 1/(1+margin))
+	return err == nil && f.HalvesP < significance && (ratio.Low > 1+margin || ratio.High < 1/(1+margin))
 }
 
-// Follow follows loads of the same kind in a quantity.
+// Follow finds how a quantity develops in each of the loads, which are trials of one variant at one point.
+// Changes within the margin, a share, are ignored.
 func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 	f := Following{Quantity: quantity, Courses: map[string]int{}, Factor: 1, HalvesP: 1}
 	share, parts := followable(loads, quantity)
@@ -80,7 +81,7 @@ func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 		f.Quantity = fmt.Sprintf("p%.0f", 100*share)
 	}
 	var factors []float64
-	var halves []tally
+	var halves []tally // the first and the second half of each load
 	for _, load := range loads {
 		if parts < leastCourse {
 			f.Courses[TooShort]++
@@ -102,12 +103,12 @@ func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 	if len(factors) > 0 {
 		f.Factor = Median(factors)
 	}
-	f.HalvesP = differ(halves, true, false)
+	f.HalvesP = equalityP(halves, halvesP)
 	return f
 }
 
-// followable returns the quantile in which loads can be followed, 0 of a rate, and into how many parts
-// each can be divided so that all have enough operations; fewer than 2: none.
+// followable returns the quantile in which loads can be followed, 0 for a rate, and the number of parts into
+// which each can be divided so that all have enough operations. Fewer than 2 parts: they cannot be followed.
 func followable(loads []lab.Cohorts, quantity string) (share float64, parts int) {
 	shares := map[string][]float64{FollowMedian: {0.5}, FollowTail: {0.99, 0.95, 0.9}, FollowRate: {0}}[quantity]
 	for _, candidate := range shares {
@@ -122,13 +123,14 @@ func followable(loads []lab.Cohorts, quantity string) (share float64, parts int)
 	return share, parts
 }
 
-// partsOf returns into how many parts a load can be divided.
+// partsOf returns the number of parts into which a load can be divided to follow a quantile, or the rate if
+// share is 0.
 func partsOf(load lab.Cohorts, share float64) int {
 	whole := filled(load)
 	need := leastExpected / min(1-share, cmp.Or(share, 0.5))
 	all := sum(whole)
 	parts := min(mostParts, len(whole), int(float64(all.Operations())/need))
-	if share == 0 { // a rate
+	if share == 0 {
 		if cycle := leastCycles * quantileOf(all, 0.5); cycle > 0 {
 			parts = min(parts, int(float64(len(whole))*load.Seconds/cycle))
 		}
@@ -145,22 +147,22 @@ func filled(load lab.Cohorts) []lab.Cohort {
 	return load.All[first:]
 }
 
-// tally holds the counts of a part that are compared with those of other parts.
+// tally holds the counts of a part of a load that are compared with those of other parts.
 type tally struct {
-	above float64 // operations above the quantile of the load; of a rate right answers
-	from  float64 // operations at it or above; of a rate 0
-	all   float64 // operations of the part; of a rate right answers of the load
-	share float64 // of the load that the part is long
-	rate  bool
+	rate  bool    // the load is followed in its rate, else in a quantile
+	above float64 // operations above the quantile of the load; rate: right answers
+	from  float64 // operations at the quantile or above; rate: 0
+	all   float64 // operations of the part; rate: right answers of the load
+	share float64 // length of the part, as a share of the load
 }
 
-// course is a load in parts.
+// course holds the parts of a load: the quantity followed, and the counts behind it.
 type course struct {
 	times   []float64
 	tallies []tally
 }
 
-// newCourse divides a load into parts and follows a quantile through them, or the rate where share is 0.
+// newCourse divides a load into parts and follows a quantile through them, or the rate if share is 0.
 func newCourse(load lab.Cohorts, share float64, parts int) course {
 	whole := filled(load)
 	all := sum(whole)
@@ -172,7 +174,7 @@ func newCourse(load lab.Cohorts, share float64, parts int) course {
 		t := tally{all: float64(g.Operations()), share: length / float64(len(whole))}
 		if share == 0 {
 			t.rate, t.all, t.above = true, float64(all.OK), float64(g.OK)
-			// Half an answer more, for a part without any.
+			// Half an answer more keeps the time of a part without answers finite.
 			c.times = append(c.times, length*load.Seconds/(float64(g.OK)+0.5))
 		} else {
 			if t.all == 0 {
@@ -186,15 +188,15 @@ func newCourse(load lab.Cohorts, share float64, parts int) course {
 	return c
 }
 
-// judge finds how the load went on. A change is one where parts differ by more than chance, by their
-// counts, and by more than the parts scatter: swings (swings), a change of level (Steadiness), or a trend
-// (Mann 1945, Kendall 1975; its size by Theil 1950, Sen 1968). Operations that wait for each other make
-// counts of neighbouring parts differ by more than chance. So counts that change otherwise than by swings
-// are held against that (overdispersion: McCullagh and Nelder 1989, section 4.5, estimated from successive
-// differences: von Neumann 1941).
+// judge returns the course of the load. It is not flat if the counts of its parts differ by more than chance
+// and their times show swings (swings), a change of level (Steadiness), or a trend (Mann 1945, Kendall 1975;
+// its size by Theil 1950, Sen 1968). Operations that wait for each other make the counts of neighbouring
+// parts differ by more than chance. Therefore level and trend must also pass a test that allows for this
+// overdispersion (McCullagh and Nelder 1989, section 4.5; estimated from successive differences, von Neumann
+// 1941). Swings are such differences themselves, and need not.
 func (c course) judge(margin float64) Course {
 	flat := Course{Kind: Flat, Factor: 1, Later: 1}
-	if len(c.times) < leastCourse || differ(c.tallies, false, false) >= byChance {
+	if len(c.times) < leastCourse || equalityP(c.tallies, partsP) >= significance {
 		return flat
 	}
 	found, err := Steadiness(c.times, margin)
@@ -204,55 +206,72 @@ func (c course) judge(margin float64) Course {
 	if factor, err := swings(c.times, 0); err == nil && factor > 1 {
 		return Course{Kind: Swinging, Factor: max(factor, found.Factor)}
 	}
-	if differ(c.tallies, false, true) >= byChance {
+	if equalityP(c.tallies, dispersedP) >= significance {
 		return flat
 	}
 	if found.Kind != Flat {
 		return found
 	}
-	values, _ := logs("trend", c.times) // Steadiness has taken them
+	values, _ := logs("trend", c.times) // no error: Steadiness has taken the same logarithms
 	change := math.Abs(TheilSen(values)) * float64(len(values)-1)
-	if p, err := MannKendall(values); err == nil && p < trendByChance && change > math.Log1p(margin) {
+	if p, err := MannKendall(values); err == nil && p < trendSignificance && change > math.Log1p(margin) {
 		return Course{Kind: Unsteady, Factor: math.Exp(change), Later: math.Exp(change)}
 	}
 	return flat
 }
 
-// differ returns the p-value of parts that differ by chance only. Of a quantile it is the chi-squared test
-// of the counts on either side of the quantile of all (Mood's median test, 1950, for any quantile: Conover
-// 1999, section 4.3), without those equal to it on one side and then on the other; of a rate Fisher's
-// index of dispersion of the counts. Of halves, the pairs of parts of several loads, it is the test of
-// Mantel and Haenszel (1959), in which the loads are the strata.
-func differ(parts []tally, halves, dispersed bool) float64 {
+// equalityP returns the p-value of tallies that differ by chance only, by one of the three tests below. A
+// quantile is tested twice, with the operations equal to it counted below and then above it, and the smaller
+// p-value is doubled.
+func equalityP(parts []tally, test func([]tally, func(tally) float64) float64) float64 {
 	if len(parts) < 2 {
 		return 1
 	}
+	p := test(parts, func(t tally) float64 { return t.above })
 	if parts[0].rate {
-		return differing(parts, halves, dispersed, func(t tally) float64 { return t.above })
+		return p
 	}
-	p := min(differing(parts, halves, dispersed, func(t tally) float64 { return t.above }),
-		differing(parts, halves, dispersed, func(t tally) float64 { return t.from }))
-	return min(1, 2*p)
+	return min(1, 2*p, 2*test(parts, func(t tally) float64 { return t.from }))
 }
 
-// differing is differ for one way to count.
-func differing(parts []tally, halves, dispersed bool, count func(tally) float64) float64 {
-	if halves {
-		off, variance := 0.0, 0.0
-		for pair := range slices.Chunk(parts, 2) {
-			o, v := offHalf(pair, count)
-			off, variance = off+o, variance+v
-		}
-		if variance == 0 {
-			return 1
-		}
-		return distuv.ChiSquared{K: 1}.Survival(off * off / variance)
+// halvesP compares the two halves of each of several loads: the test of Mantel and Haenszel (1959), with the
+// loads as strata.
+func halvesP(halves []tally, count func(tally) float64) float64 {
+	excess, variance := 0.0, 0.0
+	for pair := range slices.Chunk(halves, 2) {
+		e, v := firstHalfExcess(pair[0], pair[1], count)
+		excess, variance = excess+e, variance+v
 	}
+	if variance == 0 {
+		return 1
+	}
+	return distuv.ChiSquared{K: 1}.Survival(excess * excess / variance)
+}
+
+// partsP compares the parts of one load. For a quantile it is the chi-squared test of the counts on either
+// side of the quantile of the whole load (Mood's median test, 1950, for any quantile: Conover 1999, section
+// 4.3); for a rate, Fisher's index of dispersion of the counts.
+func partsP(parts []tally, count func(tally) float64) float64 {
+	squares, _ := dispersion(parts, count)
+	return distuv.ChiSquared{K: float64(len(parts) - 1)}.Survival(squares)
+}
+
+// dispersedP is partsP with the differences between neighbouring parts as the noise, if that is larger than
+// chance.
+func dispersedP(parts []tally, count func(tally) float64) float64 {
+	squares, overdispersion := dispersion(parts, count)
+	return distuv.ChiSquared{K: float64(len(parts) - 1)}.Survival(squares / max(1, overdispersion))
+}
+
+// dispersion returns the sum of the squared distances of the counts from what is expected of them, in
+// standard deviations, and the same per degree of freedom by the differences of neighbouring counts: 1 by
+// chance alone.
+func dispersion(parts []tally, count func(tally) float64) (squares, overdispersion float64) {
 	var all, counted float64
 	for _, t := range parts {
 		all, counted = all+t.all, counted+count(t)
 	}
-	share, squares, steps, before := counted/all, 0.0, 0.0, 0.0
+	share, steps, before := counted/all, 0.0, 0.0
 	for i, t := range parts {
 		expected, variance := t.all*share, t.all*share*(1-share)
 		if t.rate {
@@ -260,7 +279,7 @@ func differing(parts []tally, halves, dispersed bool, count func(tally) float64)
 			variance = expected
 		}
 		if variance == 0 {
-			return 1
+			return 0, 0 // all counts are equal
 		}
 		off := (count(t) - expected) / math.Sqrt(variance)
 		squares += off * off
@@ -269,17 +288,12 @@ func differing(parts []tally, halves, dispersed bool, count func(tally) float64)
 		}
 		before = off
 	}
-	degrees := float64(len(parts) - 1)
-	if dispersed {
-		squares /= max(1, steps/degrees)
-	}
-	return distuv.ChiSquared{K: degrees}.Survival(squares)
+	return squares, steps / float64(len(parts)-1)
 }
 
-// offHalf returns by how much the count of the first half is off what is expected of it, and the variance
-// of that.
-func offHalf(pair []tally, count func(tally) float64) (off, variance float64) {
-	first, second := pair[0], pair[1]
+// firstHalfExcess returns the count of the first half less the count that is expected of it if the halves are
+// equal, and the variance of this difference.
+func firstHalfExcess(first, second tally, count func(tally) float64) (excess, variance float64) {
 	both := count(first) + count(second)
 	if first.rate {
 		return count(first) - both*first.share, both * first.share * second.share
@@ -292,7 +306,7 @@ func offHalf(pair []tally, count func(tally) float64) (off, variance float64) {
 		first.all * second.all * both * (all - both) / (all * all * (all - 1))
 }
 
-// sum adds cohorts.
+// sum merges cohorts into one.
 func sum(cohorts []lab.Cohort) lab.Cohort {
 	var all lab.Cohort
 	var counts [lab.TimeBuckets]int64
@@ -310,7 +324,7 @@ func sum(cohorts []lab.Cohort) lab.Cohort {
 	return all
 }
 
-// bucketOf returns the bucket of a quantile (nearest rank); -1 of nothing.
+// bucketOf returns the bucket of a quantile (nearest rank), -1 without operations.
 func bucketOf(c lab.Cohort, share float64) int {
 	rank, below := int64(math.Ceil(share*float64(c.Operations()))), int64(0)
 	for i, n := range c.Counts {
@@ -321,7 +335,7 @@ func bucketOf(c lab.Cohort, share float64) int {
 	return -1
 }
 
-// quantileOf returns a quantile of the response times, in seconds; 0 of nothing.
+// quantileOf returns a quantile of the response times, in seconds, 0 without operations.
 func quantileOf(c lab.Cohort, share float64) float64 {
 	bucket := bucketOf(c, share)
 	if bucket < 0 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// golden is testdata/golden.json.
+// golden is the shape of testdata/golden.json.
 type golden struct {
 	Cases []struct {
 		Set           string     `json:"set"`

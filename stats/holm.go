@@ -1,6 +1,9 @@
 package stats
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Holm returns the p-values adjusted for the family they form (Holm 1979): an
 // adjusted value at or below alpha keeps the chance of any false finding in the
@@ -43,14 +46,6 @@ func ascending(values []float64) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case values[i] < values[j]:
-			return -1
-		case values[i] > values[j]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
 	return order
 }

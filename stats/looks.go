@@ -6,21 +6,21 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// pocock returns how much of alpha, the chance of a false finding, may be used up when a share of the planned
-// blocks has been played (Lan and DeMets 1983): about evenly.
+// pocock returns the part of alpha, the chance of a false finding, that may be spent after a share of the
+// planned blocks: about the same at each (the alpha spending function of Lan and DeMets 1983 after Pocock).
 func pocock(share, alpha float64) float64 { return alpha * math.Log1p((math.E-1)*share) }
 
-// Looks returns the level of each look at data that are looked at after every block
-// from the first look to the last: the intervals drawn at 1 - level hold the true
+// Looks returns the level of each look of a group sequential design that analyses its data after every block
+// from first to last: levels[0] is for first blocks. The intervals drawn at 1 - level hold the true
 // value at all looks together with probability 1 - alpha (repeated confidence
 // intervals; Jennison and Turnbull 1989). So one may stop at any look, for any
 // reason. The bounds are those of a normal mean with blocks of equal information,
-// by numerical integration (Armitage, McPherson and Rowe 1969); as t intervals at
-// the same level they are close (Jennison and Turnbull 2000, section 3.8);
+// by numerical integration (Armitage, McPherson and Rowe 1969). Student t intervals at
+// the same level are close to them (Jennison and Turnbull 2000, section 3.8);
 // stats/bench measures how close.
 func Looks(first, last int, alpha float64) []float64 {
 	var levels []float64
-	var inside density // of the sum over the blocks so far where no look has stopped
+	var inside density // of the sum over the blocks so far, if it was within the bounds at all looks
 	spent := 0.0
 	for n := first; n <= last; n++ {
 		step := 1.0
@@ -36,12 +36,12 @@ func Looks(first, last int, alpha float64) []float64 {
 	return levels
 }
 
-// Sequence are the looks of one design for every chance of a false finding: one is the
-// study's, others are the shares of it that members of a family get.
+// Sequence holds the levels of the looks of one design for any chance of a false finding: that of the study,
+// and the smaller ones of the members of a family of comparisons.
 type Sequence struct {
-	first  int
+	first  int         // blocks at the first look
 	chance []float64   // falling
-	level  [][]float64 // by look, then as chance
+	level  [][]float64 // level[look][i] belongs to chance[i]
 }
 
 // NewSequence computes the looks from the first block to the last.
@@ -58,22 +58,23 @@ func NewSequence(first, last int) Sequence {
 	return s
 }
 
-// Level returns the level of a look after n blocks under a chance; see Looks. Before the first
-// look it is the first one's, after the last the last one's.
+// Level returns the level of a look after n blocks if alpha is chance; see Looks. Before the first look it
+// returns the first level, after the last look the last one.
 func (s Sequence) Level(chance float64, n int) float64 {
 	return between(s.chance, s.level[s.look(n)], chance)
 }
 
-// P returns the chance under which a p-value after n blocks would just have been enough: a
-// p-value for all looks together.
+// P returns the smallest alpha at which a p-value after n blocks is significant: the p-value for all looks
+// together. It is the inverse of Level.
 func (s Sequence) P(p float64, n int) float64 {
 	return min(1, between(s.level[s.look(n)], s.chance, p))
 }
 
+// look returns the index of the look after n blocks.
 func (s Sequence) look(n int) int { return min(max(n-s.first, 0), len(s.level)-1) }
 
-// between reads a table of falling numbers, from 1 at 1 on, on log scales. Below its
-// last entry it goes on in proportion.
+// between interpolates a table of falling numbers on log scales. The table starts at (1, 1); below its last
+// entry the value is proportional to at.
 func between(from, to []float64, at float64) float64 {
 	if at <= 0 {
 		return 0
@@ -88,11 +89,11 @@ func between(from, to []float64, at float64) float64 {
 	return y0 * at / x0
 }
 
-// density is a distribution as points with their masses.
+// density is a distribution of a sum, as points with their masses.
 type density []struct{ at, mass float64 }
 
-// bound returns what the sum passes on either side with the given probability, once a
-// normal step is added.
+// bound returns the bound that the sum exceeds, on either side, with the given probability after a normal
+// step of the given standard deviation.
 func (d density) bound(deviation, probability float64) float64 {
 	low, high := 0.0, 0.0
 	for d.beyond(high, deviation) > probability {
@@ -108,7 +109,7 @@ func (d density) bound(deviation, probability float64) float64 {
 	return (low + high) / 2
 }
 
-// beyond returns the probability that the sum lies outside the bound on either side.
+// beyond returns the probability that the sum lies outside the bound, on either side, after a normal step.
 func (d density) beyond(bound, deviation float64) float64 {
 	sum := 0.0
 	for _, p := range d {
@@ -118,8 +119,7 @@ func (d density) beyond(bound, deviation float64) float64 {
 	return sum
 }
 
-// add returns the density after a normal step, as far as it lies within the bound: a
-// grid by Simpson's rule.
+// add returns the density within the bound after a normal step, as a grid for Simpson's rule.
 func (d density) add(deviation, bound float64) density {
 	const intervals = 160
 	width := 2 * bound / intervals

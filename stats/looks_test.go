@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// TestLooksAsPublished: bounds of five equal looks at 5 %, as the program of Lan and
-// DeMets prints them.
+// TestLooksAsPublished compares five equal looks at 5 % with the bounds that the program of Lan and DeMets
+// prints.
 func TestLooksAsPublished(t *testing.T) {
 	levels := Looks(1, 5, 0.05)
 	for i, want := range []float64{2.4380, 2.4268, 2.4101, 2.3966, 2.3859} {
@@ -20,8 +20,7 @@ func TestLooksAsPublished(t *testing.T) {
 	}
 }
 
-// TestSequence: between the chances that it has computed it is right to 2 %, and P
-// turns Level around.
+// TestSequence: between the chances that it has computed it is right to 2 %, and P is the inverse of Level.
 func TestSequence(t *testing.T) {
 	s := NewSequence(3, 12)
 	for _, chance := range []float64{0.3, 0.05, 0.05 / 3, 0.05 / 27, 0.05 / 400, 3e-7} {
@@ -39,8 +38,7 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestLooksKeepTheirLevel plays means of normal blocks, of which one in twenty must
-// be clear of the truth at any look.
+// TestLooksKeepTheirLevel simulates means of normal blocks around 0: one run in twenty must cross a bound.
 func TestLooksKeepTheirLevel(t *testing.T) {
 	const runs = 20000
 	r := rand.New(rand.NewPCG(11, 12))

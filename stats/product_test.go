@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestTheIntervalOfAProductHoldsBoth: the distances to its ends add up as legs of a right triangle do, on the
-// log scale, whichever factor comes first.
-func TestTheIntervalOfAProductHoldsBoth(t *testing.T) {
+// TestTheIntervalOfAProductJoinsBoth: on the log scale, the distances to its ends are the hypotenuses of
+// those of the factors, in either order.
+func TestTheIntervalOfAProductJoinsBoth(t *testing.T) {
 	a := Estimate{2, 2 / math.Exp(0.3), 2 * math.Exp(0.05), 8, 0.95}
 	b := Estimate{5, 5 / math.Exp(0.4), 5 * math.Exp(0.12), 3, 0.95}
 	for _, pair := range [][2]Estimate{{a, b}, {b, a}} {

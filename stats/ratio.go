@@ -8,9 +8,9 @@ type Ratio struct {
 	Estimate
 	LogMean float64 // ln of the ratio
 	LogSE   float64 // standard error of LogMean
-	Degrees float64 // of freedom of the t distribution behind the interval
-	P       float64 // two-sided, against a ratio of 1
-	// Spread is where LogSE comes from (Table.Ratio); empty for unblocked data.
+	Degrees float64 // degrees of freedom of the t distribution behind the interval
+	P       float64 // two-sided p-value, against a ratio of 1
+	// Spread names the noise behind LogSE (see Table.Ratio). It is empty for unblocked data.
 	Spread Spread
 }
 
@@ -26,8 +26,8 @@ func (r Ratio) At(confidence float64) Estimate {
 // PairedRatio returns numerator over denominator for values paired by block:
 // exp(mean d +- t s_d/sqrt(n)) with d = ln(numerator) - ln(denominator). In
 // randomised complete blocks it keeps its level under drift, steps and random
-// walks of the host; Table.Ratio is narrower where more variants were played. It assumes that the log
-// ratios of the blocks are independent and about normal, and needs two blocks.
+// walks of the host. With more than two variants, Table.Ratio is narrower. It assumes that the
+// log ratios of the blocks are independent and about normal, and needs two blocks.
 func PairedRatio(numerator, denominator []float64, confidence float64) (Ratio, error) {
 	differences, err := LogRatios(numerator, denominator)
 	if err != nil {
@@ -89,7 +89,7 @@ func newRatio(mean, se, degrees float64, n int, confidence float64) Ratio {
 	return r
 }
 
-// of returns the ratio with where its width comes from.
+// of returns the ratio with its Spread set.
 func (r Ratio) of(spread Spread) Ratio {
 	r.Spread = spread
 	return r

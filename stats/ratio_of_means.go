@@ -5,8 +5,8 @@ import "math"
 // KaliberaJones returns the ratio of two arithmetic means with the interval of
 // Kalibera and Jones, "Quantifying performance changes with effect size
 // confidence intervals" (arXiv 2007.10899, section 6; after Fieller 1954). It
-// answers questions about totals. Both samples need as many values; it keeps
-// its level or exceeds it (97.9 % at n = 5).
+// answers questions about totals. Both samples must have the same size. Its
+// coverage is the confidence or more (97.9 % for 95 % at n = 5).
 func KaliberaJones(numerator, denominator []float64, confidence float64) (Estimate, error) {
 	const name = "Kalibera-Jones interval"
 	if err := checkFinite(name+", numerator", numerator); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sample draws n values whose logs have the mean and spread.
+// sample draws n log-normal values: mean and standard deviation are those of their logs.
 func sample(r *rand.Rand, n int, mean, spread float64) []float64 {
 	out := make([]float64, n)
 	for i := range out {
@@ -92,10 +92,9 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Long because it is a table.
 func TestRefusals(t *testing.T) {
 	two := []float64{1, 2}
-	far := []float64{-5, 6, 0.1}
+	aroundZero := []float64{-5, 6, 0.1}
 	tests := []struct {
 		name string
 		run  func() error
@@ -115,7 +114,7 @@ func TestRefusals(t *testing.T) {
 			return err
 		}, &ValueError{}},
 		{"ratio by a mean near zero", func() error {
-			_, err := KaliberaJones([]float64{1, 2, 3}, far, 0.95)
+			_, err := KaliberaJones([]float64{1, 2, 3}, aroundZero, 0.95)
 			return err
 		}, &UnboundedError{}},
 		{"ratio by zero", func() error { _, err := KaliberaJones(two, []float64{-1, 1}, 0.95); return err },

@@ -8,8 +8,8 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Estimate is a number with its interval. What it is an estimate of, and by
-// which method, is said by the function that returns it.
+// Estimate is an estimated number with its interval. The function that returns it documents quantity and
+// method.
 type Estimate struct {
 	Value      float64
 	Low        float64
@@ -21,7 +21,7 @@ type Estimate struct {
 // Contains reports whether the interval holds the value.
 func (e Estimate) Contains(value float64) bool { return e.Low <= value && value <= e.High }
 
-// Mean returns the arithmetic mean; of no values it is 0.
+// Mean returns the arithmetic mean, 0 without values.
 func Mean(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -33,8 +33,7 @@ func Mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// Variance returns the sample variance (divisor n-1); of fewer than two values
-// it is 0.
+// Variance returns the sample variance (divisor n-1), 0 for fewer than two values.
 func Variance(values []float64) float64 {
 	if len(values) < 2 {
 		return 0
@@ -51,8 +50,7 @@ func squaredDistances(values []float64) (sum float64) {
 	return sum
 }
 
-// Median returns the middle value, or the mean of the two in the middle; of no
-// values it is 0.
+// Median returns the middle value, or the mean of the two in the middle, 0 without values.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -79,25 +77,25 @@ func MeanInterval(values []float64, confidence float64) (Estimate, error) {
 	return Estimate{mean, mean - half, mean + half, len(values), confidence}, nil
 }
 
-// Difference returns the mean of one sample less that of another, independent one, with Welch's t interval
-// (Welch 1947). Each needs two values. Its N is the smaller sample.
-func Difference(of, less []float64, confidence float64) (Estimate, error) {
+// Difference returns mean(a) - mean(b) of two independent samples with Welch's t interval (Welch 1947). Each
+// needs two values. N is the size of the smaller sample.
+func Difference(a, b []float64, confidence float64) (Estimate, error) {
 	const name = "difference of means"
-	n := min(len(of), len(less))
+	n := min(len(a), len(b))
 	if n < 2 {
 		return Estimate{}, &TooFewError{name, n, 2}
 	}
-	if err := errors.Join(checkFinite(name, of), checkFinite(name, less)); err != nil {
+	if err := errors.Join(checkFinite(name, a), checkFinite(name, b)); err != nil {
 		return Estimate{}, err
 	}
-	difference := Mean(of) - Mean(less)
-	half := tQuantile(confidence, welchDegrees(of, less)) * math.Hypot(standardError(of), standardError(less))
+	difference := Mean(a) - Mean(b)
+	half := tQuantile(confidence, welchDegrees(a, b)) * math.Hypot(standardError(a), standardError(b))
 	return Estimate{difference, difference - half, difference + half, n, confidence}, nil
 }
 
-// Product returns the product of two independent estimates above 0. On the log scale each end of its interval
-// is as far from it as the square root of the sum of the squares of both distances (MOVER; Zou and Donner
-// 2008). It keeps the confidence of the first, and its N is the smaller one.
+// Product returns the product of two independent, positive estimates. On the log scale, the distance of each
+// end of its interval is the root of the sum of squares of the distances of the two (MOVER; Zou and Donner
+// 2008). It has the confidence of the first and the smaller N.
 func Product(a, b Estimate) (Estimate, error) {
 	ends, err := logs("product", []float64{a.Value, a.Low, a.High, b.Value, b.Low, b.High})
 	if err != nil {
@@ -109,13 +107,13 @@ func Product(a, b Estimate) (Estimate, error) {
 		nil
 }
 
-// standardError of the mean.
+// standardError returns the standard error of the mean.
 func standardError(values []float64) float64 {
 	return math.Sqrt(Variance(values) / float64(len(values)))
 }
 
-// tQuantile returns the two-sided quantile of Student's t: confidence of its mass
-// lies between minus it and it.
+// tQuantile returns the two-sided quantile q of Student's t: a share of confidence of its mass lies between
+// -q and q.
 func tQuantile(confidence, degrees float64) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.Quantile((1 + confidence) / 2)
 }
@@ -141,8 +139,8 @@ func checkFinite(statistic string, values []float64) error {
 	return nil
 }
 
-// logs takes logarithms and refuses what has none: a missing or failed trial
-// is counted by the caller, never imputed.
+// logs returns the logarithms of the values. It refuses values that have none: a missing or failed trial is
+// for the caller to count, and is never imputed.
 func logs(statistic string, values []float64) ([]float64, error) {
 	out := make([]float64, len(values))
 	for i, v := range values {

@@ -11,27 +11,27 @@ import (
 )
 
 const (
-	// fewestLevels is the number of levels that the law needs: three parameters, and as many to contradict
+	// fewestLevels is the number of levels that a fit needs: its three parameters, and as many to contradict
 	// them.
 	fewestLevels = 6
-	// fewestScaledBlocks is the number of blocks that its intervals need: with fewer there are too few
-	// ways to draw them.
+	// fewestScaledBlocks is the number of blocks that a fit needs: fewer give too few different bootstrap
+	// samples for intervals.
 	fewestScaledBlocks = 5
-	// Farthest is how far beyond the largest level the law may be asked, as a factor.
+	// Farthest limits extrapolation: At accepts up to Farthest times the largest level.
 	Farthest = 2
-	// scalingDraws is the number of draws of blocks.
+	// scalingDraws is the number of bootstrap samples.
 	scalingDraws = 1000
-	// refusal is the p-value below which the law is refused: for means that are not its own, and for
-	// coefficients below zero.
+	// refusal is the p-value below which a fit is refused: that of lack of fit, and that of a negative
+	// coefficient.
 	refusal = 0.01
-	// rounding is the largest error of a coefficient of exact values.
+	// rounding is the largest rounding error of a coefficient.
 	rounding = 1e-9
 )
 
-// NoFitError says why a law does not hold for some values.
+// NoFitError says why the scalability law cannot be fitted to some values.
 type NoFitError struct{ Why string }
 
-// Error implements error.
+// Error returns the reason.
 func (e *NoFitError) Error() string { return e.Why }
 
 // Scalability is the Universal Scalability Law of a system:
@@ -44,18 +44,18 @@ func (e *NoFitError) Error() string { return e.Why }
 // (contention), and Kappa the cost of each pair of them that must agree (coherency).
 type Scalability struct {
 	Lambda, Sigma, Kappa Estimate
-	// Peak is the N of the highest throughput, sqrt((1-Sigma)/Kappa). It is nil where that lies beyond Farthest
-	// times the largest level; High is infinite where it may.
+	// Peak is the N of the highest throughput, sqrt((1-Sigma)/Kappa). It is nil if that lies beyond Farthest
+	// times the largest level; its High is infinite if the interval does.
 	Peak *Estimate
-	// Largest is the largest level, and Worst how far the mean of a level is from the law at most, as a share.
+	// Largest is the largest level. Worst is the largest relative distance of the mean of a level from the law.
 	Largest float64
 	Worst   float64
 
-	draws []law // fits of drawn blocks
-	tail  float64
+	draws []law   // fits of the bootstrap samples
+	tail  float64 // share of draws beyond each end of an interval
 }
 
-// law has the parameters of one fit.
+// law holds the parameters of one fit.
 type law struct{ lambda, sigma, kappa float64 }
 
 func (l law) single() float64     { return l.lambda }
@@ -65,7 +65,7 @@ func (l law) coherency() float64  { return l.kappa }
 // at returns the throughput of n.
 func (l law) at(n float64) float64 { return l.lambda * n / (1 + l.sigma*(n-1) + l.kappa*n*(n-1)) }
 
-// peak returns the n of the highest throughput; infinite: there is none.
+// peak returns the n of the highest throughput, infinity if the throughput grows without end.
 func (l law) peak() float64 {
 	if l.sigma >= 1 {
 		return 1
@@ -73,19 +73,18 @@ func (l law) peak() float64 {
 	return max(1, math.Sqrt((1-l.sigma)/l.kappa))
 }
 
-// FitScalability fits the law to the throughput at several levels, with one value for each block. levels and
-// values belong together; every level has as many values, those of the same blocks in the same order.
+// FitScalability fits the law to the throughput at several levels. values[i] holds the throughput at
+// levels[i], one value per block; all levels have the same blocks in the same order.
 //
 // The law is linear in N/X: N/X = (1 + Sigma (N-1) + Kappa N (N-1)) / Lambda. Each equation is weighted
-// with X/N, so that the squares are those of relative errors, 1 - X/X(N): what is minimised is what one
-// would minimise of the law itself, and has one minimum, which no start value can miss. Coefficients are
-// kept from below zero. X is the geometric mean over the blocks. The intervals are percentiles over fits
-// of blocks drawn with replacement (Efron and Tibshirani 1993), widened for few blocks (expanded
-// percentiles, Hesterberg 2015).
+// with X/N, so that the fit minimises the squares of the relative errors, 1 - X/X(N). This linear problem
+// has one minimum and needs no start values. Coefficients are kept at 0 or above. X is the geometric mean
+// over the blocks. The intervals are percentiles over fits of blocks drawn with replacement (Efron and
+// Tibshirani 1993), widened for few blocks (expanded percentiles, Hesterberg 2015).
 //
 // It refuses (NoFitError) fewer than six levels or five blocks, a coefficient that is below zero beyond
-// chance, and means that are not those of the law: F test of lack of fit against the noise of the table
-// of blocks and levels, where a mean is off by more than the tolerance, a share.
+// chance, and lack of fit: a mean that is off the law by more than the tolerance, a share, if the F test
+// against the noise of the table of blocks and levels rejects the law, too.
 func FitScalability(
 	levels []float64, values [][]float64, tolerance, confidence float64,
 ) (Scalability, error) {
@@ -94,8 +93,8 @@ func FitScalability(
 		return Scalability{}, err
 	}
 	blocks := len(table)
-	free := fitLaw(levels, meansOf(table, nil), false)
-	best := fitLaw(levels, meansOf(table, nil), true)
+	free, _ := solveLaw(levels, meansOf(table, nil), true, true)
+	best := fitLaw(levels, meansOf(table, nil))
 	s := Scalability{Largest: slices.Max(levels), tail: expandedTail(confidence, blocks)}
 	random := rand.New(rand.NewPCG(uint64(blocks), uint64(len(levels))))
 	var freeDraws []law
@@ -105,8 +104,9 @@ func FitScalability(
 			drawn[i] = random.IntN(blocks)
 		}
 		means := meansOf(table, drawn)
-		freeDraws = append(freeDraws, fitLaw(levels, means, false))
-		s.draws = append(s.draws, fitLaw(levels, means, true))
+		whole, _ := solveLaw(levels, means, true, true)
+		freeDraws = append(freeDraws, whole)
+		s.draws = append(s.draws, fitLaw(levels, means))
 	}
 	estimate := func(of func(law) float64) Estimate {
 		value := of(best)
@@ -114,10 +114,10 @@ func FitScalability(
 		return Estimate{value, min(low, value), max(high, value), blocks, confidence}
 	}
 	if belowZero(free.sigma, freeDraws, law.contention, blocks) {
-		return Scalability{}, negative("contention", free.sigma)
+		return Scalability{}, negativeError("contention", free.sigma)
 	}
 	if belowZero(free.kappa, freeDraws, law.coherency, blocks) {
-		return Scalability{}, negative("coherency", free.kappa)
+		return Scalability{}, negativeError("coherency", free.kappa)
 	}
 	if s.Worst, err = checkLaw(best, levels, table, tolerance); err != nil {
 		return Scalability{}, err
@@ -133,15 +133,15 @@ func FitScalability(
 	return s, nil
 }
 
-// belowZero reports whether a coefficient is below zero beyond chance: by Student's t and the spread of the
-// draws, since the percentiles of draws of five blocks do not reach so far out.
+// belowZero reports whether a coefficient is below zero beyond chance: by Student's t and the variance of the
+// draws, since five blocks give too few different draws for their percentiles at this level.
 func belowZero(value float64, draws []law, of func(law) float64, blocks int) bool {
 	n := float64(blocks)
 	half := tQuantile(1-2*refusal, n-1) * math.Sqrt(n/(n-1)*Variance(ofDraws(draws, of)))
 	return value+half < -rounding
 }
 
-// At returns the throughput that the law says of n, from 1 to Farthest times the largest level.
+// At returns the throughput of n by the law, for n from 1 to Farthest times the largest level.
 func (s Scalability) At(n float64) (Estimate, error) {
 	if !(n >= 1 && n <= s.Largest*Farthest) {
 		return Estimate{}, &ValueError{"throughput by the scalability law", 0, n,
@@ -152,13 +152,13 @@ func (s Scalability) At(n float64) (Estimate, error) {
 	return Estimate{value, min(low, value), max(high, value), s.Lambda.N, s.Lambda.Confidence}, nil
 }
 
-// negative says that a coefficient is below zero.
-func negative(coefficient string, value float64) error {
+// negativeError returns the error for a coefficient below zero.
+func negativeError(coefficient string, value float64) error {
 	return &NoFitError{fmt.Sprintf("%s would be negative (%.2g), beyond chance: the more there are, the more "+
 		"each does", coefficient, value)}
 }
 
-// bounds returns the percentiles of something over draws, with a share of them beyond each end.
+// bounds returns the percentiles tail and 1 - tail of a quantity over the draws.
 func bounds(draws []law, of func(law) float64, tail float64) (low, high float64) {
 	all := ofDraws(draws, of)
 	slices.Sort(all)
@@ -166,7 +166,7 @@ func bounds(draws []law, of func(law) float64, tail float64) (low, high float64)
 	return all[int(math.Floor(tail*last))], all[int(math.Ceil((1-tail)*last))]
 }
 
-// ofDraws returns something of each draw.
+// ofDraws returns a quantity of each draw.
 func ofDraws(draws []law, of func(law) float64) []float64 {
 	all := make([]float64, len(draws))
 	for i, l := range draws {
@@ -182,19 +182,22 @@ func expandedTail(confidence float64, blocks int) float64 {
 	return distuv.UnitNormal.CDF(-math.Sqrt(n/(n-1)) * tQuantile(confidence, n-1))
 }
 
-// scaledTable returns the logs of the values by block and level, and refuses too few.
+// scaledTable returns the logs of the values as table[block][level]. It refuses too few levels or blocks.
 func scaledTable(levels []float64, values [][]float64) ([][]float64, error) {
 	const name = "scalability law"
 	if len(levels) != len(values) {
 		return nil, &LengthError{name, len(levels), len(values)}
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(levels)))
-	if len(distinct) < fewestLevels || len(distinct) < len(levels) {
+	if len(distinct) < fewestLevels {
 		return nil, &NoFitError{fmt.Sprintf("%d levels, and the law needs %d at least", len(distinct),
 			fewestLevels)}
 	}
-	if distinct[0] < 1 {
-		return nil, &ValueError{name, 0, distinct[0], "1 or more"}
+	if len(distinct) < len(levels) {
+		return nil, &NoFitError{"some levels are there twice"}
+	}
+	if at := slices.IndexFunc(levels, func(n float64) bool { return !(n >= 1) }); at >= 0 {
+		return nil, &ValueError{name, at, levels[at], "1 or more"}
 	}
 	blocks := len(values[0])
 	if blocks < fewestScaledBlocks {
@@ -217,7 +220,7 @@ func scaledTable(levels []float64, values [][]float64) ([][]float64, error) {
 	return table, nil
 }
 
-// meansOf returns the geometric means of the levels over drawn blocks; nil: over all.
+// meansOf returns the geometric mean of each level over the drawn blocks, or over all blocks if drawn is nil.
 func meansOf(table [][]float64, drawn []int) []float64 {
 	if drawn == nil {
 		for b := range table {
@@ -234,11 +237,11 @@ func meansOf(table [][]float64, drawn []int) []float64 {
 	return means
 }
 
-// fitLaw minimises the squares of relative errors. Bounded, no coefficient is below zero: of the fits that
-// leave out one coefficient, or both, the best takes the place of one that has a negative coefficient.
-func fitLaw(levels, means []float64, bounded bool) law {
+// fitLaw returns the law of least squares whose coefficients are not negative. If the whole law has a
+// negative one, it is the best of those that leave out one coefficient, or both.
+func fitLaw(levels, means []float64) law {
 	whole, _ := solveLaw(levels, means, true, true)
-	if !bounded || whole.sigma >= 0 && whole.kappa >= 0 {
+	if whole.sigma >= 0 && whole.kappa >= 0 {
 		return whole
 	}
 	best, least := law{}, math.Inf(1)
@@ -251,7 +254,8 @@ func fitLaw(levels, means []float64, bounded bool) law {
 	return best
 }
 
-// solveLaw returns the law of least squares with some of its coefficients, the others 0, and the squares.
+// solveLaw returns the law of least squares of the relative errors, and the sum of these squares. A
+// coefficient without its flag is 0; one with it may be negative.
 func solveLaw(levels, means []float64, withSigma, withKappa bool) (l law, squares float64) {
 	columns := []func(n float64) float64{func(float64) float64 { return 1 }}
 	if withSigma {
@@ -268,7 +272,8 @@ func solveLaw(levels, means []float64, withSigma, withKappa bool) (l law, square
 		ones.SetVec(i, 1)
 	}
 	var found mat.VecDense
-	// Six different levels are enough for three columns; an ill-conditioned solution is one all the same.
+	// Six different levels are enough for three columns. SolveVec also solves an ill-conditioned system, and
+	// its error is only a warning then.
 	_ = found.SolveVec(equations, ones)
 	l.lambda = 1 / found.AtVec(0)
 	last := 0
@@ -287,8 +292,8 @@ func solveLaw(levels, means []float64, withSigma, withKappa bool) (l law, square
 	return l, squares
 }
 
-// checkLaw refuses a law that the means of the levels contradict, and returns how far they are from it at
-// most.
+// checkLaw returns the largest relative distance of the mean of a level from the law, or a NoFitError if the
+// means contradict it.
 func checkLaw(l law, levels []float64, table [][]float64, tolerance float64) (worst float64, err error) {
 	if !(l.lambda > 0) {
 		return 0, &NoFitError{"the throughput of one would be negative"}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// scaled returns the throughput that a law gives at levels, in blocks that differ by drift and trials that
-// differ by noise, both as shares.
+// scaled simulates the throughput of a law at levels, by level and block. The standard deviations of blocks
+// (drift) and of trials (noise) are shares.
 func scaled(
 	of func(n float64) float64, levels []float64, blocks int, drift, noise float64, seed uint64,
 ) [][]float64 {
@@ -65,7 +65,7 @@ func TestKnownScalabilityIsRecovered(t *testing.T) {
 	}
 }
 
-// TestScalabilityIntervalsHoldTheTruth: of 60 experiments of five blocks 85 % at least do, where 95 % are to.
+// TestScalabilityIntervalsHoldTheTruth: at least 85 % of 60 experiments of five blocks do; 95 % is nominal.
 func TestScalabilityIntervalsHoldTheTruth(t *testing.T) {
 	known, held, experiments := law{100, 0.05, 0.002}, map[string]int{}, 60
 	for i := range experiments {
@@ -99,6 +99,7 @@ func TestWhatIsNotScalableByTheLawIsRefused(t *testing.T) {
 		why    string
 	}{
 		"too few levels": {upTo32()[:5], whole[:5], "5 levels, and the law needs 6"},
+		"a level twice":  {append(upTo32(), 2), append(whole[:6:6], whole[1]), "twice"},
 		"too few blocks": {upTo32(), scaled(law{100, 0.05, 0.002}.at, upTo32(), 4, 0, 0.01, 1), "4 blocks"},
 		"more than linear": {upTo32(), scaled(func(n float64) float64 { return 10 * math.Pow(n, 1.3) }, upTo32(),
 			6, 0.02, 0.01, 1), "would be negative"},
@@ -114,6 +115,11 @@ func TestWhatIsNotScalableByTheLawIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, test.why)
 		}
 	}
+	var value *ValueError
+	if _, err := FitScalability([]float64{1, 2, 4, 0.5, 16, 32}, whole, 0.05, 0.95); !errors.As(err, &value) ||
+		value.Index != 3 {
+		t.Errorf("a level below 1: %v", err)
+	}
 	whole[2][3] = 0
 	if _, err := FitScalability(upTo32(), whole, 0.05, 0.95); err == nil {
 		t.Error("a throughput of 0 was taken")
@@ -127,8 +133,8 @@ func TestWhatIsNotScalableByTheLawIsRefused(t *testing.T) {
 	}
 }
 
-// TestALinearSystemIsSeldomRefused: of coefficients that are 0 few are called negative beyond chance: 1 % of
-// each of two, and two standard errors of 150 experiments.
+// TestALinearSystemIsSeldomRefused: coefficients that are 0 are seldom called negative beyond chance: 1 % for
+// each of the two, plus two standard errors of 150 experiments.
 func TestALinearSystemIsSeldomRefused(t *testing.T) {
 	const experiments = 150
 	refused := 0
@@ -146,7 +152,7 @@ func TestALinearSystemIsSeldomRefused(t *testing.T) {
 	}
 }
 
-// TestScalabilityIsTheSameTwice: of the same values the intervals are the same.
+// TestScalabilityIsTheSameTwice: the same values give the same intervals.
 func TestScalabilityIsTheSameTwice(t *testing.T) {
 	values := scaled(law{100, 0.05, 0.002}.at, upTo32(), 6, 0.02, 0.03, 5)
 	first, err := FitScalability(upTo32(), values, 0.05, 0.95)

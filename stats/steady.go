@@ -5,41 +5,41 @@ import (
 	"slices"
 )
 
-// SteadyKind says how a trial went on.
+// SteadyKind is the kind of course that a trial took.
 type SteadyKind string
 
-// The kinds of courses (Barrett et al. 2017, "Virtual machine warmup blows hot and
-// cold", section 3).
+// The kinds of courses. All but Swinging are those of Barrett et al. 2017, "Virtual machine warmup blows hot
+// and cold", section 3.
 const (
 	Flat     SteadyKind = "flat"            // one level throughout
 	WarmUp   SteadyKind = "warm-up"         // faster, and level, in its last half
 	Slowdown SteadyKind = "slowdown"        // slower, and level, in its last half
 	Unsteady SteadyKind = "no steady state" // no level in its last half
-	// Swinging is of our own: to and fro too seldom for the trial to hold many swings.
+	// Swinging alternates between two levels, so slowly that a trial sees only a few swings.
 	Swinging SteadyKind = "swings"
 )
 
 // Course describes a series of times.
 type Course struct {
 	Kind SteadyKind
-	// Changes are the indexes at which a new level begins.
+	// Changes holds the indexes at which a new level begins.
 	Changes []int
-	// Factor is the highest level over the lowest: 1 where there is one only. Later is that
-	// of its last half.
+	// Factor is the highest level over the lowest, 1 if there is only one. Later is the same of the last
+	// half.
 	Factor, Later float64
 }
 
-// leastCourse is the number of slices below which no change can be told from noise.
+// leastCourse is the smallest number of slices in which a change can be told from noise.
 const leastCourse = 4
 
 // Steadiness finds the levels of a series of positive times, one per slice, oldest
 // first. Change points are those of mean and variance of the logarithms; the partition
 // is the best one (Jackson et al. 2005), which PELT (Killick et al. 2012) finds with fewer
-// steps. Barrett et al. ask 15 ln n of a change, for series of thousands. A trial has
-// tens of slices: 12 + 3 ln n is a BIC of three numbers per level, raised until noise
-// alone passes it in less than one trial of twenty from four slices on (see the test).
-// Levels within the margin of each other are one. Many short levels pay more penalties
-// than they can gain: swings finds those.
+// steps. Each change costs a penalty of 12 + 3 ln n. Barrett et al. take 15 ln n for series of
+// thousands, but a trial has tens of slices: this is a BIC of three numbers per level, raised
+// until fewer than one trial of pure noise in twenty has a change, from four slices on (see the
+// test). Levels within the margin of each other, a share, count as one. Many short levels pay
+// more penalties than they can gain: swings finds those.
 func Steadiness(times []float64, margin float64) (Course, error) {
 	values, err := logs("steadiness", times)
 	if err != nil {
@@ -76,15 +76,15 @@ func Steadiness(times []float64, margin float64) (Course, error) {
 	return course, nil
 }
 
-// swings looks for a series of positive times that goes to and fro by a factor of two or
-// more, and beyond chance, which each slice may be off by the given deviation of its
-// logarithm for. It does where the mid between the second lowest and the second highest slice
-// is crossed, but in fewer than twenty stretches: a trial of more holds them all in their
-// proportion, and what is left shows between trials. The slices on either
-// side must be two levels, apart by more than four of their deviations (D of Ashman, Bird and Zepf 1994;
-// normal noise that is cut in its middle has 2.6). The factor is 1 where it does not.
+// swings returns the factor by which a series of positive times alternates between two levels, 1 if it does
+// not. chance is the standard error of the logarithm of a slice.
+//
+// The times alternate if they cross the middle between the second lowest and the second highest slice. The
+// two must be apart by a factor of two and by four standard errors, and the slices on either side must be two
+// levels. With twenty stretches or more, a trial has both levels in their right proportion and its mean can
+// be trusted: then there are no swings.
 func swings(times []float64, chance float64) (factor float64, err error) {
-	const least, many, beyond = 2, 20, 4
+	const least, many, standardErrors = 2, 20, 4
 	values, err := logs("swings", times)
 	if err != nil {
 		return 1, err
@@ -101,23 +101,24 @@ func swings(times []float64, chance float64) (factor float64, err error) {
 		}
 	}
 	at, _ := slices.BinarySearch(sorted, middle)
-	if high-low < max(math.Log(least), beyond*chance) || stretches >= many ||
+	if high-low < max(math.Log(least), standardErrors*chance) || stretches >= many ||
 		!areTwoLevels(sorted[:at], sorted[at:]) {
 		return 1, nil
 	}
 	return math.Exp(high - low), nil
 }
 
-// areTwoLevels reports whether values lie apart by more than they scatter.
+// areTwoLevels reports whether the means of both lie apart by more than four standard deviations (D of
+// Ashman, Bird and Zepf 1994; the halves of normal noise, cut in its middle, are 2.6 apart).
 func areTwoLevels(low, high []float64) bool {
 	const deviations = 4
 	return Mean(high)-Mean(low) > deviations*math.Sqrt((Variance(low)+Variance(high))/2)
 }
 
 // partition cuts values into segments of two or more, so that the likelihood of normal
-// segments with a mean and a deviation each is largest after the penalty. It returns
-// the bounds of the segments, 0 and len(values) among them. A deviation counts with at
-// least the least one: two values that happen to be equal are no segment.
+// segments, each with its own mean and deviation, is largest after the penalty. It returns
+// the bounds of the segments, from 0 to len(values). Deviations below least are taken as
+// least: otherwise two values that happen to be equal would make a segment.
 func partition(values []float64, least float64) []int {
 	const shortest = 2
 	n := len(values)
@@ -155,8 +156,8 @@ func partition(values []float64, least float64) []int {
 
 // MannKendall returns the exact two-sided p-value of the test of a series for a
 // monotone trend (Mann 1945, Kendall 1975), by counting the orders of n values with as
-// many inversions. Ties count for no side, which makes the test more careful. The cost
-// grows with the cube of the number of values: meant for trials, not for requests.
+// many inversions. Ties count for neither side, which makes the test more conservative. The
+// cost grows with the cube of the number of values: meant for trials, not for requests.
 func MannKendall(values []float64) (float64, error) {
 	const name, least = "Mann-Kendall test", 3
 	if err := checkFinite(name, values); err != nil {
@@ -178,7 +179,7 @@ func MannKendall(values []float64) (float64, error) {
 		}
 	}
 	pairs := n * (n - 1) / 2
-	share := make([]float64, pairs+1) // of all orders, by inversions
+	share := make([]float64, pairs+1) // share of all orders that have so many inversions
 	share[0] = 1
 	for length := 2; length <= n; length++ {
 		next := make([]float64, pairs+1)
@@ -199,7 +200,7 @@ func MannKendall(values []float64) (float64, error) {
 }
 
 // TheilSen returns the median of the slopes between all pairs of values, per step (Theil
-// 1950, Sen 1968); 0 of fewer than two.
+// 1950, Sen 1968), 0 for fewer than two values.
 func TheilSen(values []float64) float64 {
 	var slopes []float64
 	for i, earlier := range values {

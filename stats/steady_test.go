@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// noisy are times around the levels, one per slice, with log-normal noise.
+// noisy returns times around the levels, one per slice, with log-normal noise.
 func noisy(random *rand.Rand, deviation float64, levels ...float64) []float64 {
 	times := make([]float64, len(levels))
 	for i, level := range levels {
@@ -17,7 +17,7 @@ func noisy(random *rand.Rand, deviation float64, levels ...float64) []float64 {
 	return times
 }
 
-// levels are so many slices at each of the levels.
+// levels returns each of the levels, repeated for so many slices.
 func levels(each int, of ...float64) []float64 {
 	var all []float64
 	for _, level := range of {
@@ -65,8 +65,8 @@ func TestSwingsAreFoundWhereATrialHoldsFew(t *testing.T) {
 		want      float64
 	}{
 		{"few", 0.02, 0.01, fewSwings, 20},
-		{"of noisy slices", 1, 1, levels(10, 1), 1},
-		{"of noisy slices, seen as certain", 1, 0, levels(10, 1), 1},
+		{"noise", 1, 1, levels(10, 1), 1},
+		{"noise that is taken for certain", 1, 0, levels(10, 1), 1},
 		{"many", 0.02, 0.01, slices.Repeat([]float64{1, 20}, 12), 1},
 		{"small", 0.02, 0.01, slices.Repeat([]float64{1, 1.5}, 4), 1},
 		{"one slow slice", 0.02, 0.01, append(levels(9, 1), 20), 1},
@@ -79,7 +79,8 @@ func TestSwingsAreFoundWhereATrialHoldsFew(t *testing.T) {
 	}
 }
 
-// Noise of any width is no change, however few the slices are.
+// TestSteadinessFindsNothingInNoise: at most 5 % of flat courses are called otherwise, however much noise
+// they have and however few slices.
 func TestSteadinessFindsNothingInNoise(t *testing.T) {
 	const trials, most = 2000, 0.05
 	random := rand.New(rand.NewPCG(3, 4))

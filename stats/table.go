@@ -10,26 +10,26 @@ import (
 )
 
 // Table holds the logs of one metric at one point: a row per block, a column per
-// variant. NaN is a trial that does not count.
+// variant. NaN stands for a missing or invalid trial.
 type Table [][]float64
 
-// Spread names what the interval of a ratio takes its width from.
+// Spread names the noise from which the width of a ratio's interval is computed.
 type Spread string
 
-// Where a spread can come from.
+// The kinds of Spread.
 const (
-	// OfPair: the pair's own differences, one per block.
+	// OfPair is the noise of the pair's own differences, one per block.
 	OfPair Spread = "pair"
-	// OfTable: the residual of the whole table.
+	// OfTable is the residual of the whole table.
 	OfTable Spread = "table"
-	// OfVariants: the noise of each of the two, seen against all other variants.
+	// OfVariants is the noise of each of the two variants, estimated against the mean of all others.
 	OfVariants Spread = "variants"
 )
 
 // noise is a sum of squares on the log scale with its degrees of freedom.
 type noise struct{ squares, degrees float64 }
 
-// variance of one trial; 0 without degrees of freedom.
+// variance returns the variance of one trial, 0 without degrees of freedom.
 func (n noise) variance() float64 {
 	if n.degrees <= 0 {
 		return 0
@@ -37,17 +37,16 @@ func (n noise) variance() float64 {
 	return n.squares / n.degrees
 }
 
-// The levels at which a pair is found to scatter unlike the rest of its table. To
-// miss a pair that scatters more costs wrong verdicts, so little is asked before it
-// stands on its own. One that scatters less only gets a wider interval than it needs;
-// it is left alone unless that is beyond doubt, as with counts that never change.
+// The p-values below which a pair scatters more, or less, than the rest of its table. Missing a pair that
+// scatters more gives wrong verdicts, so weak evidence suffices. Missing one that scatters less only gives
+// it a wider interval than it needs, so strong evidence is required, as of counts that never change.
 const (
 	scattersMore = 0.20
 	scattersLess = 0.001
 )
 
-// mostUnchecked is the largest number of degrees of freedom that count if nothing tells whether a pair
-// scatters like its table: more would be those of a noise that may not be the pair's.
+// mostUnchecked limits the degrees of freedom of a pair with too few blocks to check that it scatters like
+// its table: the noise of the table may not be that of the pair.
 const mostUnchecked = 4
 
 // Ratio returns one column over another, by block, as PairedRatio does, but with
@@ -56,19 +55,19 @@ const mostUnchecked = 4
 // log value = block + variant (two-way analysis of variance without interaction;
 // Scheffe 1959, chapter 4).
 //
-// That takes variants which scatter about alike. A pair that clearly does not keeps
+// That assumes variants with about the same noise. A pair that clearly differs keeps
 // a spread of its own: F test of its differences against the rest of the table, at
-// 20 % upwards and 0.1 % downwards. One that scatters more has the noise of its two
-// variants estimated apart, each against the mean of all others (Grubbs 1948),
-// with the degrees of freedom of Satterthwaite (1946). stats/bench compares this with
-// other ways, and measures what happens where variants scatter unlike.
+// 20 % upwards and 0.1 % downwards. If it scatters more, the noise of each of its
+// variants is estimated separately, against the mean of all others (Grubbs 1948),
+// with the degrees of freedom of Satterthwaite (1946). stats/bench measures how often
+// verdicts are wrong, also where variants differ in noise.
 //
-// Where a block lacks one of the two, the ratio is that of least squares over the whole
-// table: the other variants of the block tell what the block did to the one that it has.
-// It needs one degree of freedom, even if no block has both. Two blocks that have both are
-// too few for the pair to stand on its own: where they scatter more than the rest, their
-// variance takes the place of the table's. With fewer nothing is checked, and few degrees
-// of freedom count. N counts the blocks that have both.
+// If a block lacks one of the two, the ratio is that of least squares over the whole
+// table: the other variants of the block tell its level. This needs one degree of freedom,
+// even if no block has both. With two blocks that have both, the pair cannot have a spread
+// of its own: if they scatter more than the rest, their variance takes the place of the
+// table's. With fewer, nothing is checked, and the degrees of freedom are limited. N counts
+// the blocks that have both.
 func (t Table) Ratio(numerator, denominator int, confidence float64) (Ratio, error) {
 	up, down := t.pair(numerator, denominator)
 	own, err := PairedRatio(up, down, confidence)
@@ -79,7 +78,7 @@ func (t Table) Ratio(numerator, denominator int, confidence float64) (Ratio, err
 	n, all, gaps := float64(len(up)), t.noise(), t.lacksOne(numerator, denominator)
 	difference, scale := own.LogMean, 2/n
 	if gaps {
-		difference, scale = t.across(numerator, denominator)
+		difference, scale = t.leastSquares(numerator, denominator)
 	}
 	if few != nil {
 		if !gaps || all.degrees < 1 || math.IsInf(scale, 1) {
@@ -95,13 +94,13 @@ func (t Table) Ratio(numerator, denominator int, confidence float64) (Ratio, err
 		return own, nil
 	}
 	variance := all.variance()
-	more, less := pair.beside(rest)
+	more, less := pair.compare(rest)
 	switch {
 	case more < scattersMore && gaps && len(up) == 2:
 		variance = max(variance, pair.variance())
 	case more < scattersMore:
 		wide := newRatio(difference, own.LogSE, own.Degrees, own.N, confidence).of(OfPair)
-		return t.apart(wide, numerator, denominator, confidence), nil
+		return t.separateNoise(wide, numerator, denominator, confidence), nil
 	case less < scattersLess:
 		return own, nil
 	}
@@ -113,10 +112,10 @@ func (t Table) lacksOne(a, b int) bool {
 	return slices.ContainsFunc(t, func(row []float64) bool { return math.IsNaN(row[a]) != math.IsNaN(row[b]) })
 }
 
-// across returns the difference of two columns by least squares under log value = block
+// leastSquares returns the difference of two columns by least squares under log value = block
 // + variant (intra-block analysis of incomplete blocks; Scheffe 1959, section 5.2), and
-// its variance in units of a trial's: infinite where no chain of blocks joins the two.
-func (t Table) across(a, b int) (difference, scale float64) {
+// its variance as a multiple of a trial's: infinite if no chain of blocks connects the two.
+func (t Table) leastSquares(a, b int) (difference, scale float64) {
 	columns := t.width()
 	information, sums := mat.NewSymDense(columns, nil), make([]float64, columns)
 	for _, row := range t {
@@ -140,7 +139,7 @@ func (t Table) across(a, b int) (difference, scale float64) {
 	}
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
-	const none = 1e-9 // of an eigenvalue that is 0 but for rounding
+	const none = 1e-9 // an eigenvalue or a weight up to this is 0 but for rounding
 	for k, value := range eigen.Values(nil) {
 		axis := vectors.ColView(k)
 		along := mat.Dot(axis, mat.NewVecDense(columns, sums))
@@ -165,10 +164,9 @@ func (t Table) pair(a, b int) (up, down []float64) {
 	return up, down
 }
 
-// beside holds the noise of a pair against that of the rest: how probable it is that
-// equal noise gives as much, and as little. It is F through the beta distribution,
-// which is exact far out in both tails.
-func (n noise) beside(rest noise) (more, less float64) {
+// compare returns the p-values of noise that is larger than the rest, and of noise that is smaller: F tests
+// by way of the beta distribution, which is exact far out in both tails.
+func (n noise) compare(rest noise) (more, less float64) {
 	if n.squares+rest.squares == 0 {
 		return 1, 1
 	}
@@ -178,10 +176,10 @@ func (n noise) beside(rest noise) (more, less float64) {
 	return more, less
 }
 
-// apart gives a ratio the noise of its two variants, each estimated from its
-// distances to the mean of the others in its block, less what the others add to
-// these. Where fewer than two others were there, the ratio stays as it is.
-func (t Table) apart(own Ratio, a, b int, confidence float64) Ratio {
+// separateNoise returns the ratio with the noise of its two variants. The noise of each is estimated from its
+// distances to the mean of the other variants of the block, less the noise of this mean. If a block with both
+// has fewer than two others, it returns the ratio as it is.
+func (t Table) separateNoise(own Ratio, a, b int, confidence float64) Ratio {
 	var ofA, ofB []float64
 	others, inverse := Table{}, 0.0
 	for _, row := range t {
@@ -199,20 +197,19 @@ func (t Table) apart(own Ratio, a, b int, confidence float64) Ratio {
 	if len(ofA) < own.N || base.degrees < 1 {
 		return own
 	}
-	added := base.variance() * inverse / n // by the mean of the others
+	added := base.variance() * inverse / n // variance of the mean of the others
 	va, vb := max(0, Variance(ofA)-added), max(0, Variance(ofB)-added)
 	if va+vb == 0 {
 		return own
 	}
-	// Of the sum of the two estimates: variance in units of 2/(n-1).
-	unsure := (va+added)*(va+added) + (vb+added)*(vb+added) + 2*added*added + 4*added*added*(n-1)/base.degrees
-	degrees := max(n-1, (n-1)*(va+vb)*(va+vb)/unsure)
+	// The variance of va + vb, as a multiple of 2/(n-1).
+	ofSum := (va+added)*(va+added) + (vb+added)*(vb+added) + 2*added*added + 4*added*added*(n-1)/base.degrees
+	degrees := max(n-1, (n-1)*(va+vb)*(va+vb)/ofSum)
 	return newRatio(own.LogMean, math.Sqrt((va+vb)/n), degrees, own.N, confidence).of(OfVariants)
 }
 
-// noise returns what is left of the table without its blocks and variants. A full table
-// of b blocks and v variants has (b-1)(v-1) degrees of freedom, one with gaps its
-// cells less the parameters that they can tell.
+// noise returns the residual of the table after the effects of blocks and variants. A full table of b blocks
+// and v variants has (b-1)(v-1) degrees of freedom; one with gaps has its number of cells less parameters.
 func (t Table) noise() noise {
 	left := make(Table, len(t))
 	for i, row := range t {
@@ -231,10 +228,10 @@ func (t Table) noise() noise {
 	return n
 }
 
-// sweep takes the means of rows and columns out of the table, in turn, until none is
-// left: once where no cell is missing, some dozen times where some are.
+// sweep subtracts the means of rows and columns in turn until all are 0. A full table takes one turn, one
+// with gaps some dozen.
 func (t Table) sweep() {
-	const most, small = 10000, 1e-12
+	const most, small = 10000, 1e-12 // turns, and mean that counts as 0
 	for range most {
 		largest := 0.0
 		for i := range t {
@@ -249,7 +246,7 @@ func (t Table) sweep() {
 	}
 }
 
-// center takes the mean out of n cells, and returns how far it was from 0.
+// center subtracts the mean of n cells from each, and returns the distance of that mean from 0.
 func center(n int, at func(int) *float64) float64 {
 	sum, count := 0.0, 0.0
 	for i := range n {
@@ -274,9 +271,8 @@ func (t Table) width() int {
 	return len(t[0])
 }
 
-// parameters counts what the table can tell of its blocks and variants: one for each
-// that has a cell, less one for each part of the table that shares no block and no
-// variant with the others.
+// parameters counts the block and variant effects that the table can estimate: one for each row and column
+// that has a cell, less one for each part of the table that shares no row and no column with the others.
 func (t Table) parameters() int {
 	const none = -1
 	part := slices.Repeat([]int{none}, len(t)+t.width()) // of rows, then of columns

@@ -10,8 +10,8 @@ import (
 
 var gap = math.NaN()
 
-// TestRatioWithTheNoiseOfTheTable: the residuals of this table are 0.01 times
-// {1 -1 0}, {-1 1 0}, {0 0 0}: 4e-4 with 4 degrees of freedom.
+// TestRatioWithTheNoiseOfTheTable: the residuals of this table are 0.01 times {1 -1 0}, {-1 1 0}, {0 0 0}, so
+// that their squares add up to 4e-4, with 4 degrees of freedom.
 func TestRatioWithTheNoiseOfTheTable(t *testing.T) {
 	table := Table{{0.51, 0.89, 2.2}, {0.59, 1.01, 2.3}, {0.3, 0.7, 2.0}}
 	r, err := table.Ratio(2, 1, 0.95)
@@ -28,8 +28,8 @@ func TestRatioWithTheNoiseOfTheTable(t *testing.T) {
 	near(t, "low of the inverse", back.Low, 1/r.High)
 }
 
-// TestNoiseOfTablesWithGaps holds the residual against least squares with a column
-// per block and variant.
+// TestNoiseOfTablesWithGaps compares the residual with that of least squares, with a column per block and
+// variant.
 func TestNoiseOfTablesWithGaps(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 20 {
@@ -74,8 +74,7 @@ func leastSquares(t *testing.T, a, b *mat.Dense) (x *mat.Dense, rank int) {
 	return x, rank
 }
 
-// TestDegreesOfTablesInParts: blocks 1 and 2 share no variant with block 3, and
-// variant 5 was never played.
+// TestDegreesOfTablesInParts: blocks 1 and 2 share no variant with block 3, and variant 5 was never measured.
 func TestDegreesOfTablesInParts(t *testing.T) {
 	table := Table{{1, 2, gap, gap, gap}, {3, 4, gap, gap, gap}, {gap, gap, 5, 6, gap}}
 	if got := table.noise().degrees; got != 1 {
@@ -119,9 +118,9 @@ func TestRatioWithALostTrial(t *testing.T) {
 	near(t, "degrees of freedom", r.Degrees, 3)
 }
 
-// TestRatioThatOthersJoin: no block has both variants, yet a third that was in every
-// block joins them: 2.1 - 1.0 by way of it.
-func TestRatioThatOthersJoin(t *testing.T) {
+// TestRatioByWayOfAThirdVariant: no block has both variants, but each has a third one, to which both are
+// compared: 2.1 - 1.0.
+func TestRatioByWayOfAThirdVariant(t *testing.T) {
 	table := Table{{1.1, 0.1, gap}, {0.9, -0.1, gap}, {gap, 0, 2.1}, {gap, 0.2, 2.3}}
 	r, err := table.Ratio(2, 0, 0.95)
 	must(t, err)
@@ -130,8 +129,8 @@ func TestRatioThatOthersJoin(t *testing.T) {
 		t.Errorf("%+v: want no block with both, 2 degrees of freedom, the spread of the table", r)
 	}
 	for name, apart := range map[string]Table{
-		"nothing joins them":      {{1, 2, gap, gap}, {1, 2.1, gap, gap}, {gap, gap, 3, 4}, {gap, gap, 3, 4.1}},
-		"nothing is left to tell": {{1, 2, 3, 3}, {1, gap, gap, gap}},
+		"no chain of blocks":   {{1, 2, gap, gap}, {1, 2.1, gap, gap}, {gap, gap, 3, 4}, {gap, gap, 3, 4.1}},
+		"no degree of freedom": {{1, 2, 3, 3}, {1, gap, gap, gap}},
 	} {
 		if r, err := apart.Ratio(3, 0, 0.95); err == nil {
 			t.Errorf("%s: %+v, want an error", name, r)
@@ -139,9 +138,9 @@ func TestRatioThatOthersJoin(t *testing.T) {
 	}
 }
 
-// TestAcrossIsLeastSquares holds it against a design matrix with a column per block and
+// TestDifferenceIsThatOfLeastSquares compares it with a design matrix that has a column per block and
 // variant.
-func TestAcrossIsLeastSquares(t *testing.T) {
+func TestDifferenceIsThatOfLeastSquares(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	for range 20 {
 		table := random(r, 5, 0.1, 0.2, 0.3, 0.4)
@@ -162,7 +161,7 @@ func TestAcrossIsLeastSquares(t *testing.T) {
 		}
 		x, y := mat.NewDense(len(values), 9, design), mat.NewDense(len(values), 1, values)
 		solution, _ := leastSquares(t, x, y)
-		difference, scale := table.across(3, 1)
+		difference, scale := table.leastSquares(3, 1)
 		within(t, "difference", difference, solution.At(8, 0)-solution.At(6, 0), 1e-9)
 		contrast := mat.NewDense(9, 1, []float64{0, 0, 0, 0, 0, 0, -1, 0, 1})
 		var squares mat.Dense
@@ -172,9 +171,9 @@ func TestAcrossIsLeastSquares(t *testing.T) {
 	}
 }
 
-// TestTwoBlocksThatScatterMore: the differences of the two blocks that have both are 0.4
-// apart, and the rest scatters by next to nothing. One degree of freedom gives them no
-// spread of their own (t 12.7), but their variance takes the place of the table's.
+// TestTwoBlocksThatScatterMore: two blocks have both variants. Their differences are 0.4 apart, and the rest
+// scatters by next to nothing. One degree of freedom is too few for a spread of their own (t would be 12.7),
+// but their variance takes the place of the table's.
 func TestTwoBlocksThatScatterMore(t *testing.T) {
 	table := Table{{0, 0.01, 1}, {0, 0, 1.4}, {0, -0.01, gap}}
 	r, err := table.Ratio(2, 0, 0.95)
@@ -183,7 +182,7 @@ func TestTwoBlocksThatScatterMore(t *testing.T) {
 	near(t, "degrees of freedom", r.Degrees, 3)
 }
 
-// random returns a table of blocks whose variants have their own deviations.
+// random returns a table of blocks with one variant for each standard deviation.
 func random(r *rand.Rand, blocks int, deviations ...float64) Table {
 	table := make(Table, blocks)
 	for b := range table {
@@ -195,8 +194,8 @@ func random(r *rand.Rand, blocks int, deviations ...float64) Table {
 	return table
 }
 
-// TestPairsThatScatterMore: their own noise is 0.3^2 + 0.1^2, whatever the others'.
-// These add 0.12^2/3 to what is seen of each of the two.
+// TestPairsThatScatterMore: the variance of the difference of the first two variants is 0.3^2 + 0.1^2, and
+// that of the other three does not count. The mean of these three, to which each is compared, adds 0.12^2/3.
 func TestPairsThatScatterMore(t *testing.T) {
 	const blocks = 6000
 	table := random(rand.New(rand.NewPCG(7, 8)), blocks, 0.3, 0.1, 0.12, 0.12, 0.12)
@@ -214,7 +213,7 @@ func TestPairsThatScatterMore(t *testing.T) {
 	}
 }
 
-// pick returns some columns.
+// pick returns a table of the given columns.
 func pick(t Table, columns ...int) Table {
 	picked := make(Table, len(t))
 	for b, row := range t {
@@ -225,7 +224,7 @@ func pick(t Table, columns ...int) Table {
 	return picked
 }
 
-// TestCountsThatNeverChange have no noise, whatever the others have.
+// TestCountsThatNeverChange: a ratio of constant counts has no noise, though other variants do.
 func TestCountsThatNeverChange(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	table := make(Table, 5)
@@ -240,7 +239,7 @@ func TestCountsThatNeverChange(t *testing.T) {
 	}
 }
 
-// TestRatiosWithoutATable: two variants alone, and blocks that only one of them has.
+// TestRatiosWithoutATable: of two variants alone the ratio is that of the blocks that have both.
 func TestRatiosWithoutATable(t *testing.T) {
 	table := Table{{1, 2.1}, {1.1, 2}, {1.3, gap}, {1.2, 2.4}}
 	r, err := table.Ratio(1, 0, 0.95)

@@ -8,15 +8,15 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Verdict says how a ratio stands to 1 under a margin.
+// Verdict says whether a ratio differs from 1, given a margin and a bias.
 type Verdict struct {
 	Kind lab.ComparisonVerdict
-	// Words says it in words: "slower by at least 4.1 %".
+	// Words is the verdict as text: "slower by at least 4.1 %".
 	Words string
-	// Negligible: different from 1, but perhaps by less than the margin.
+	// Negligible marks a ratio that differs from 1, but perhaps by less than the margin.
 	Negligible bool
-	// MoreBlocks is about how many more blocks an undecided ratio needs; 0
-	// where that cannot be said.
+	// MoreBlocks estimates the number of further blocks that an undecided ratio needs, 0 if
+	// that is unknown.
 	MoreBlocks int
 }
 
@@ -26,24 +26,24 @@ type Wording struct {
 	Below string // a ratio under 1
 }
 
-// Gates are the two differences that a ratio is held against, as ratio - 1.
+// Gates holds the two differences, as ratio - 1, that an interval must exceed to be a sure verdict.
 type Gates struct {
 	// Margin is the smallest difference that matters (0.05: five percent).
 	Margin float64
-	// Bias is how far a variant may lie from itself, where it was found to differ
-	// from its own twin at all; else 0.
+	// Bias is the difference between a variant and its twin, which is the same variant
+	// again. It is 0 if the two were not found to differ.
 	Bias float64
 }
 
 // Widest returns the larger of the two.
 func (g Gates) Widest() float64 { return max(g.Margin, g.Bias) }
 
-// Judge puts a ratio through its gates. An interval wholly beyond margin and
-// bias is slower or faster by at least so much. One wholly within
+// Judge returns the verdict on a ratio. An interval wholly beyond margin and
+// bias is slower or faster by at least its nearer end. One wholly within
 // [1/(1+margin), 1+margin] is equivalent (two one-sided tests, Schuirmann
 // 1987); a bias never loosens that. One that excludes 1 but reaches into
-// the gates is slower or faster by anything from its one end to the other, unless the bias
-// covers it wholly. Any other is undecided.
+// the gates is slower or faster, by anything from one end to the other, unless it lies wholly
+// within the bias. Any other is undecided.
 func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 	beyond := 1 + gates.Widest()
 	switch {
@@ -71,9 +71,9 @@ func (e Estimate) within(margin float64) bool {
 	return e.Low >= 1/(1+margin) && e.High <= 1+margin
 }
 
-// undecided says how many more blocks would decide, were the estimate to stay:
-// k = n (halfwidth/target)^2 - n, on the log scale. The target is the widest
-// half-width that decides: it ends either before 1 or within the margin.
+// undecided returns the verdict of an undecided ratio with the number of further blocks that would
+// decide it if the estimate stayed: k = n (halfwidth/target)^2 - n, on the log scale. The target is the
+// widest half-width that decides: the interval then excludes 1 or lies within the margin.
 func undecided(ratio Estimate, margin float64) Verdict {
 	const most = 10000
 	distance := math.Abs(math.Log(ratio.Value))
@@ -93,8 +93,8 @@ func undecided(ratio Estimate, margin float64) Verdict {
 		Words: fmt.Sprintf("undecided: about %d more %s needed", count, noun)}
 }
 
-// Reach writes how far a margin or a bias reaches: "5 %", from 2 on as a factor. One that
-// reaches a factor of ten says only how few blocks it is known from.
+// Reach formats a margin or a bias: "5 %", or "a factor of 2.4" from 1 on. Above 9 it is only called more
+// than a factor of ten: so wide a bias comes from too few blocks.
 func Reach(share float64) string {
 	const known = 9
 	switch {
@@ -106,7 +106,7 @@ func Reach(share float64) string {
 	return percent(share)
 }
 
-// fromOne says how far an end of an interval lies from 1, to two digits.
+// fromOne formats the distance of an end of an interval from 1, to two digits: "4.1 %", or "a factor of 3.4".
 func fromOne(ratio float64) string {
 	switch {
 	case ratio >= 2:
@@ -119,8 +119,8 @@ func fromOne(ratio float64) string {
 	return "a factor of " + twoDigits(1/ratio)
 }
 
-// excess says how far a ratio lies above 1: "4.1 %", from 2 on "a factor of 3.4".
-// It is rounded down: "at least" must stay true.
+// excess formats the distance of a ratio above 1 as fromOne does, but rounds down, so that "at least" stays
+// true.
 func excess(ratio float64) string {
 	if ratio >= 2 {
 		return "a factor of " + twoDigits(roundDown(ratio))
@@ -128,7 +128,7 @@ func excess(ratio float64) string {
 	return percent(roundDown(ratio - 1))
 }
 
-// shortfall says how far a ratio lies below 1, as a share of the base. It is rounded down, as excess is.
+// shortfall formats the distance of a ratio below 1, rounded down as in excess.
 func shortfall(ratio float64) string {
 	if ratio <= 0.5 {
 		return "a factor of " + twoDigits(roundDown(1/ratio))
@@ -136,11 +136,11 @@ func shortfall(ratio float64) string {
 	return percent(roundDown(1 - ratio))
 }
 
-// percent writes a share in percent without needless digits: "5 %".
+// percent formats a share in percent, without trailing zeros: "5 %".
 func percent(share float64) string { return twoDigits(share*100) + " %" }
 
-// twoDigits writes a number in two significant digits, whole ones in full,
-// without trailing zeros: "0.071", "5", "12", "880".
+// twoDigits formats a number with two significant digits, from 100 on as a whole number, without
+// trailing zeros: "0.071", "5", "12", "880".
 func twoDigits(value float64) string {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(value, 'g', 2, 64), 64)
 	if err != nil || math.Abs(value) >= 100 {
@@ -155,6 +155,6 @@ func roundDown(value float64) float64 {
 		return 0
 	}
 	step := math.Pow10(int(math.Floor(math.Log10(value))) - 1)
-	// A hair is added so that 0.29 is not floored to 0.28 by its binary form.
+	// 1e-9 keeps 0.29 from becoming 0.28: its binary form is a little less.
 	return math.Floor(value/step+1e-9) * step
 }

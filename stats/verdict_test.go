@@ -25,15 +25,15 @@ func TestJudge(t *testing.T) {
 		{"many times below", 0.01, 0.009, 0.0111, lab.Faster, "faster by at least a factor of 90", 0},
 		{"into the margin", 1.06, 1.01, 1.12, lab.Slower, "slower, by anything from 1 % to 12 %", 0},
 		{"into the margin below", 0.94, 0.89, 0.99, lab.Faster, "faster, by anything from 1 % to 11 %", 0},
-		{"from nothing to a factor", 1.7, 1.01, 3, lab.Slower, "slower, by anything from 1 % to a factor of 3", 0},
+		{"up to a factor", 1.7, 1.01, 3, lab.Slower, "slower, by anything from 1 % to a factor of 3", 0},
 		{"within the margin", 1, 0.97, 1.03, lab.Equivalent, "equivalent within 5 %", 0},
 		{"within, without 1", 1.02, 1.01, 1.03, lab.Equivalent, "equivalent within 5 %", 0},
-		// Half-width ln 1.1 = .0953 to the target ln 1.05 = .0488: 5 * 3.816 - 5.
+		// Half-width ln 1.1 = .0953, target ln 1.05 = .0488: 5 * (.0953/.0488)^2 - 5 = 14.1.
 		{"around 1", 1, 1 / 1.1, 1.1, lab.Undecided, "undecided: about 15 more blocks needed", 15},
-		// Half-width .0976 to ln 1.09 = .0862: 5 * 1.284 - 5 = 1.4.
+		// Half-width .0976, target ln 1.09 = .0862: 5 * 1.284 - 5 = 1.4.
 		{"nearly off 1", 1.09, 1.09 / 1.1025, 1.09 * 1.1025, lab.Undecided, "undecided: about 2 more blocks needed",
 			2},
-		{"a hair short", 1.1, 0.999, 1.21, lab.Undecided, "undecided: about 1 more block needed", 1},
+		{"almost excludes 1", 1.1, 0.999, 1.21, lab.Undecided, "undecided: about 1 more block needed", 1},
 		{"hopeless", 1, 0.001, 1000, lab.Undecided, "undecided: more than 10000 more blocks needed", 0},
 	}
 	for _, test := range tests {
@@ -81,7 +81,7 @@ func TestJudgeUnderABias(t *testing.T) {
 	}{
 		{"beyond the margin, within the bias", 1.08, 1.12, lab.Undecided,
 			"undecided: within the bias of 20 % that a twin shows"},
-		{"out of the bias", 1.08, 1.32, lab.Slower, "slower, by anything from 8 % to 32 %"},
+		{"from within the bias to beyond", 1.08, 1.32, lab.Slower, "slower, by anything from 8 % to 32 %"},
 		{"beyond the bias", 1.28, 1.32, lab.Slower, "slower by at least 28 %"},
 		{"within the margin", 0.98, 1.02, lab.Equivalent, "equivalent within 20 %"},
 		{"around 1, within the bias", 0.9, 1.1, lab.Undecided,

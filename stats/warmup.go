@@ -7,31 +7,31 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TooShort is the course of a load of fewer slices than tell a change from noise.
+// TooShort is the course of a load that has too few slices to tell a change from noise.
 const TooShort = "too short"
 
 const (
-	// warmUpMargin is the largest distance of levels of a warm-up that count as one.
+	// warmUpMargin is the largest relative difference between two levels of a warm-up that count as one.
 	warmUpMargin = 0.05
-	// leastWarmUp is the number of slices below which a warm-up is not judged.
+	// leastWarmUp is the smallest number of slices by which a warm-up is judged.
 	leastWarmUp = 12
-	// mostSlices bounds what a look costs, which grows with the square of the slices.
+	// mostSlices is the largest number of slices that WarmedUp judges. Its cost grows with their square.
 	mostSlices = 240
-	// trendMargin is how much the last half of a warm-up may rise or fall. Before the limit of the warm-up a
-	// trend counts with doubt standard errors added; at the limit only if it is larger than proof of them.
+	// trendMargin is the largest rise or fall of the last half of a steady warm-up. Before the limit of the
+	// warm-up, its estimate plus doubt standard errors must lie within; at the limit, only an estimate of
+	// more than proof standard errors counts as a trend.
 	trendMargin  = 0.15
 	doubt, proof = 1.3, 3
 )
 
-// WarmedUp judges a load that goes on until it is steady, by its slices so far: what
-// follows may be measured where neither the time between right answers nor the median
-// response time changes in its last half: no change point (Steadiness, after Barrett et
-// al. 2017), no swing, and no trend. Slow slices that stand alone are left out, as of a
-// garbage collection.
+// WarmedUp judges from its slices so far whether a warm-up is steady, so that measuring may begin. It is
+// steady if in its last half neither the time between right answers nor the median response time changes: no
+// change point (Steadiness, after Barrett et al. 2017), no swing and no trend. Single slow slices, as of a
+// garbage collection, are ignored.
 //
-// Before its limit a load goes on in doubt: at a trend that noise may hide, or a level slower than the first,
-// which may be the slow half of a swing. At its limit only what is beyond doubt counts.
-func WarmedUp(load []lab.Slice, limit bool) lab.WarmUp {
+// In doubt a warm-up goes on until its limit: if noise may hide a trend, or if the last level is slower than
+// the first, which may be the slow half of a swing. Once atLimit, only proven changes count.
+func WarmedUp(load []lab.Slice, atLimit bool) lab.WarmUp {
 	w := lab.WarmUp{Course: TooShort, Factor: 1, Left: 1, Slices: load}
 	if n := len(load); n > 0 {
 		w.Seconds = load[n-1].End
@@ -43,24 +43,26 @@ func WarmedUp(load []lab.Slice, limit bool) lab.WarmUp {
 		if len(times) < leastWarmUp {
 			continue
 		}
-		course, left := warmUpCourse(withoutOutliers(times), chance, limit)
+		course, left := warmUpCourse(withoutOutliers(times), chance, atLimit)
 		slower = slower || course.Kind == Slowdown
 		if w.Course == TooShort || left > w.Left || left == w.Left && course.Factor > w.Factor {
 			w.Course, w.Quantity, w.Factor, w.Left = string(course.Kind), quantity, course.Factor, left
 		}
 	}
-	w.Steady = w.Course != TooShort && w.Left == 1 && (limit || !slower)
+	w.Steady = w.Course != TooShort && w.Left == 1 && (atLimit || !slower)
 	return w
 }
 
-// coarser returns a load in slices that are so much longer that there are at most mostSlices.
+// coarser merges pairs of neighbouring slices until there are at most mostSlices.
 func coarser(load []lab.Slice) []lab.Slice {
 	for len(load) > mostSlices {
 		var pairs []lab.Slice
 		for i := 1; i < len(load); i += 2 {
 			first, second := load[i-1], load[i]
 			second.OK += first.OK
-			if first.Median != nil && second.Median != nil {
+			if second.Median == nil {
+				second.Median, second.P99 = first.Median, first.P99
+			} else if first.Median != nil {
 				middle := math.Sqrt(*first.Median * *second.Median)
 				second.Median = &middle
 			}
@@ -72,47 +74,48 @@ func coarser(load []lab.Slice) []lab.Slice {
 }
 
 // warmUpCourse returns the course of a warm-up, and the factor by which it still changes in its
-// last half: 1 where it does not.
-func warmUpCourse(times []float64, chance float64, limit bool) (course Course, left float64) {
-	course, _ = Steadiness(times, warmUpMargin) // series hands on what has logarithms
+// last half: 1 if it does not change.
+func warmUpCourse(times []float64, chance float64, atLimit bool) (course Course, left float64) {
+	course, _ = Steadiness(times, warmUpMargin) // no error: series returns positive times only
 	later := times[len(times)/2:]
 	left = course.Later
 	if swing, err := swings(later, chance); err == nil && swing > left {
 		course.Kind, course.Factor, left = Swinging, max(course.Factor, swing), swing
 	}
-	change, off := trend(later)
-	shown := change > proof*off && change > math.Log1p(warmUpMargin)
-	if shown || !limit && change+doubt*off > math.Log1p(trendMargin) {
+	change, standardError := trend(later)
+	proven := change > proof*standardError && change > math.Log1p(warmUpMargin)
+	if proven || !atLimit && change+doubt*standardError > math.Log1p(trendMargin) {
 		course.Kind, course.Factor, left = Unsteady, max(course.Factor, math.Exp(change)),
-			max(left, math.Exp(change+off))
+			max(left, math.Exp(change+standardError))
 	}
 	return course, left
 }
 
-// trend returns how far the logarithms of positive times go up or down from first to last, by the
-// line of least squares, and the standard error of that.
-func trend(times []float64) (change, off float64) {
+// trend returns the change of the logarithms of positive times from first to last, without its sign, by
+// the line of least squares, and the standard error of the change.
+func trend(times []float64) (change, standardError float64) {
 	steps, values := make([]float64, len(times)), make([]float64, len(times))
 	for i, t := range times {
 		steps[i], values[i] = float64(i), math.Log(t)
 	}
-	line, _ := FitLine(steps, values) // a warm-up that is judged has enough slices
+	line, _ := FitLine(steps, values) // no error: leastWarmUp slices are enough for a line
 	last := float64(len(times) - 1)
 	return math.Abs(line.Slope) * last, line.SlopeSE * last
 }
 
-// withoutOutliers replaces times that stand alone, far from the median of the five around
-// them, by that median (Hampel's identifier; the deviation is that of the whole series). Of
-// two in a row both stay: they may be a level.
+// withoutOutliers replaces single times that lie far from the median of the five around
+// them by that median (Hampel's identifier; the deviation is that of the whole series).
+// Two in a row stay: they may be a level.
 func withoutOutliers(times []float64) []float64 {
-	const reach, deviations, normal = 2, 4, 1.4826
+	const reach, deviations = 2, 4
+	const normal = 1.4826 // standard deviation over median absolute deviation, of a normal distribution
+	if len(times) <= 2*reach {
+		return times
+	}
 	middles, away := slices.Clone(times), make([]float64, len(times))
 	for i := reach; i < len(times)-reach; i++ {
 		middles[i] = Median(times[i-reach : i+reach+1])
 		away[i] = math.Abs(math.Log(times[i] / middles[i]))
-	}
-	if len(times) <= 2*reach {
-		return times
 	}
 	far := max(deviations*normal*Median(away[reach:len(times)-reach]), math.Log1p(warmUpMargin))
 	clean := slices.Clone(times)
@@ -124,10 +127,10 @@ func withoutOutliers(times []float64) []float64 {
 	return clean
 }
 
-// series returns a quantity of a load as times, slice by slice, and about how much the logarithm of one of
-// them is off by chance. Slices that are shorter than most are left out.
+// series returns a quantity of a load as positive times, one per slice, and the estimated standard error of
+// the logarithm of one of them. Slices without a value, or shorter than usual, are left out.
 func series(load []lab.Slice, quantity string) (times []float64, chance float64) {
-	const whole = 0.9 // of a slice
+	const whole = 0.9 // share of the usual length
 	var lengths, each []float64
 	begun := 0.0
 	for _, s := range load {
@@ -155,11 +158,13 @@ func series(load []lab.Slice, quantity string) (times []float64, chance float64)
 	return times, Median(each)
 }
 
-// chanceOfMedian estimates how much the logarithm of a slice's median is off by chance, as if the
-// logarithms of its times had a normal distribution with such a 99th percentile. It returns 0 if these are
-// not known.
+// chanceOfMedian estimates the standard error of the logarithm of a slice's median. It takes the logarithms
+// of the slice's times as normal, with the deviation that its 99th percentile tells. It returns 0 if the
+// slice has no percentiles.
 func chanceOfMedian(s lab.Slice) float64 {
-	const ofMedian, ofTail = 1.25, 2.33 // deviations of a median of n, times the root of n; of p99 from p50
+	// In standard deviations: the standard error of a median of n times the square root of n, and the
+	// distance of the 99th percentile from the median.
+	const ofMedian, ofTail = 1.25, 2.33
 	if s.Median == nil || s.P99 == nil || !(*s.Median > 0) || s.OK == 0 {
 		return 0
 	}

@@ -11,8 +11,8 @@ import (
 // quarter is the length of a slice in these tests, in seconds.
 const quarter = 0.25
 
-// closedLoop returns what a generator sees of sixteen users, slice by slice: level is the service
-// time at a moment, in seconds, and every slice is off by the deviation.
+// closedLoop returns the slices of a load of sixteen users that lasts so many seconds. level returns the
+// service time at a moment, in seconds; deviation is the noise of a slice.
 func closedLoop(random *rand.Rand, deviation, lasts float64, level func(at float64) float64) []lab.Slice {
 	const users = 16
 	var load []lab.Slice
@@ -25,7 +25,8 @@ func closedLoop(random *rand.Rand, deviation, lasts float64, level func(at float
 	return load
 }
 
-// warmUpUntilSteady returns a warm-up as a generator plays it: it looks after every slice.
+// warmUpUntilSteady judges a warm-up after every slice, as a generator does, and returns the first verdict
+// that it is steady, or the one at the end of the load.
 func warmUpUntilSteady(load []lab.Slice) lab.WarmUp {
 	for n := range load {
 		if w := WarmedUp(load[:n+1], false); w.Steady {
@@ -35,14 +36,15 @@ func warmUpUntilSteady(load []lab.Slice) lab.WarmUp {
 	return WarmedUp(load, true)
 }
 
-// ramp returns a just-in-time compiler: from so many times the level down to it.
+// ramp returns service times as of a just-in-time compiler: they start at a multiple of the final level and
+// approach it exponentially; scale is the time constant in seconds.
 func ramp(times, scale float64) func(float64) float64 {
 	return func(at float64) float64 { return 0.005 * (1 + (times-1)*math.Exp(-at/scale)) }
 }
 
 func flat(float64) float64 { return 0.005 }
 
-// swing has two levels, each for a time.
+// swing returns service times that change to a multiple of the level and back, every so many seconds.
 func swing(times, each float64) func(float64) float64 {
 	return func(at float64) float64 {
 		if int(at/each)%2 == 0 {
@@ -52,17 +54,17 @@ func swing(times, each float64) func(float64) float64 {
 	}
 }
 
-// Every kind of system, seen with little noise and with much, many times: how often it is
-// called steady, after how long, and how far off the level that stays it is by then.
+// TestAWarmUpEndsWhenTheLoadIsSteady plays each kind of system many times, with little and with much noise.
+// It checks how often it is called steady, how soon, and that its level is then within 5 % of the final one.
 func TestAWarmUpEndsWhenTheLoadIsSteady(t *testing.T) {
 	later := func(at float64) float64 { return 0.005 * (1 + 0.5*math.Min(1, math.Floor(at/2.5))) }
 	tests := []struct {
 		name           string
 		level          func(at float64) float64
 		limit          float64
-		least, most    float64 // of all warm-ups, the share that is called steady
-		before, beyond float64 // seconds until then: not sooner, and not later, the mean over all
-		course         string  // of most
+		least, most    float64 // bounds of the share of warm-ups that are called steady
+		before, beyond float64 // bounds of the mean time until then, in seconds
+		course         string  // of at least half of the warm-ups
 	}{
 		{"one level", flat, 20, 0.98, 1, 3, 4, string(Flat)},
 		{"a compiler for half a second", ramp(3, 0.5), 20, 0.98, 1, 3, 6, string(WarmUp)},
@@ -103,8 +105,8 @@ func TestAWarmUpEndsWhenTheLoadIsSteady(t *testing.T) {
 	}
 }
 
-// Slow slices that stand alone, as of a garbage collection, are no change; two in a row may
-// be one.
+// TestAWarmUpOverlooksSingleSlowSlices: a single slow slice, as of a garbage collection, is no change; two in
+// a row may be one.
 func TestAWarmUpOverlooksSingleSlowSlices(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 14))
 	times := noisy(random, 0.02, levels(24, 1)...)
@@ -133,11 +135,11 @@ func TestAWarmUpOfTooFewSlicesIsNotSteady(t *testing.T) {
 		none[i].OK, none[i].Median, none[i].P99 = 0, nil, nil
 	}
 	if w := WarmedUp(none, false); !w.Steady || w.Quantity != FollowRate {
-		t.Errorf("a target that answers nothing rightly does so steadily: %+v", w)
+		t.Errorf("a target that gives only wrong answers is not steady: %+v", w)
 	}
 }
 
-// A look at a long load costs no more than one at a shorter, and says the same.
+// TestALongWarmUpIsJudgedInLongerSlices: merging slices bounds the cost and loses no answers.
 func TestALongWarmUpIsJudgedInLongerSlices(t *testing.T) {
 	random := rand.New(rand.NewPCG(17, 18))
 	load := closedLoop(random, 0.05, 300, ramp(10, 10))
@@ -165,7 +167,21 @@ func TestALongWarmUpIsJudgedInLongerSlices(t *testing.T) {
 	}
 }
 
-// What is too short to be a slice is left out.
+// TestMergedSlicesKeepTheOnlyMedian: of a slow system only every other slice has answers.
+func TestMergedSlicesKeepTheOnlyMedian(t *testing.T) {
+	each := 0.4
+	var load []lab.Slice
+	for len(load) <= mostSlices {
+		end := float64(len(load)) * quarter
+		load = append(load, lab.Slice{End: end + quarter, OK: 10, Median: &each, P99: &each},
+			lab.Slice{End: end + 2*quarter})
+	}
+	if times, _ := series(coarser(load), FollowMedian); len(times) != len(load)/2 {
+		t.Errorf("%d of %d merged slices have a median", len(times), len(load)/2)
+	}
+}
+
+// TestSeriesOfALoad: a slice that is shorter than the others is left out.
 func TestSeriesOfALoad(t *testing.T) {
 	p50 := 0.01
 	load := []lab.Slice{{End: 1, OK: 10, Median: &p50, P99: &p50}, {End: 2, OK: 20, Median: &p50, P99: &p50},

@@ -43,7 +43,7 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 	changes, err := stats.Changes(series, leastChange)
 	if err != nil {
 		course.Unsearched = fmt.Sprintf("%d of %s compared it, and a change is looked for among %d or more",
-			len(series), figure.Count(len(runs), "run"), stats.LeastChanges)
+			len(series), figure.Count(len(runs), "run"), stats.ShortestSeries)
 	}
 	for _, c := range changes {
 		at := lab.HistoryChange{Run: of[c.Index], Factor: c.Ratio, P: c.P}

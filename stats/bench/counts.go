@@ -8,21 +8,21 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// margin is the smallest difference that matters; alpha the chance of a wrong difference that is meant to be
-// kept.
 const (
+	// margin is the smallest difference that matters, as a share.
 	margin = 0.05
-	alpha  = 0.05
+	// alpha is the nominal chance of a false finding.
+	alpha = 0.05
 )
 
-// bound draws the interval of a ratio after so many blocks.
-type bound func(r stats.Ratio) stats.Estimate
+// interval returns the interval of a ratio by which a design judges.
+type interval func(r stats.Ratio) stats.Estimate
 
-// fixed is for one look, at a number of blocks that was settled before.
+// fixed is the interval of a design with one look, after a number of blocks that is set beforehand.
 func fixed(r stats.Ratio) stats.Estimate { return r.At(1 - alpha) }
 
-// sequential returns the bound of looks after every block from firstLook to mostBlocks.
-func sequential() bound {
+// sequential returns the interval of a design that looks after every block from firstLook to mostBlocks.
+func sequential() interval {
 	levels := stats.Looks(firstLook, mostBlocks, alpha)
 	return func(r stats.Ratio) stats.Estimate { return r.At(1 - levels[r.N-firstLook]) }
 }
@@ -30,15 +30,15 @@ func sequential() bound {
 // outcome is the result of one variant of one experiment.
 type outcome struct {
 	verdict lab.ComparisonVerdict
-	blocks  int // played until then
+	blocks  int // blocks until the verdict
 }
 
-// outcomes has one outcome per experiment and variant.
+// outcomes holds the outcomes by experiment and variant.
 type outcomes [][columns]outcome
 
-// count judges every experiment after the blocks given: at the first of them after
-// which a variant is decided, else at the last.
-func count(tables []stats.Table, b bound, blocks ...int) (outcomes, error) {
+// judgeAll judges every variant of every experiment after each of the given numbers of blocks, until it is
+// decided.
+func judgeAll(tables []stats.Table, of interval, blocks ...int) (outcomes, error) {
 	all := make(outcomes, len(tables))
 	err := each(tables, func(i int, t stats.Table) error {
 		for _, n := range blocks {
@@ -48,7 +48,7 @@ func count(tables []stats.Table, b bound, blocks ...int) (outcomes, error) {
 					if err != nil {
 						return err
 					}
-					*o = outcome{stats.Judge(b(ratio), stats.Gates{Margin: margin},
+					*o = outcome{stats.Judge(of(ratio), stats.Gates{Margin: margin},
 						stats.Wording{Above: "slower", Below: "faster"}).Kind, n}
 				}
 			}
@@ -58,15 +58,15 @@ func count(tables []stats.Table, b bound, blocks ...int) (outcomes, error) {
 	return all, err
 }
 
-// different counts how often variants are called slower or faster, as a share per
-// experiment: variants of one experiment share a baseline and are not independent.
+// different returns, per experiment, the share of the variants that are called slower or faster. It is one
+// value per experiment because variants of one experiment share a baseline and are not independent.
 func (all outcomes) different(variants ...int) []float64 {
 	return all.share(variants, func(o outcome) bool {
 		return o.verdict.Differs()
 	})
 }
 
-// share returns the share of the variants of which something is true, one per experiment.
+// share returns, per experiment, the share of the variants whose outcome fulfils a condition.
 func (all outcomes) share(variants []int, is func(outcome) bool) []float64 {
 	shares := make([]float64, len(all))
 	for i := range all {
@@ -79,7 +79,7 @@ func (all outcomes) share(variants []int, is func(outcome) bool) []float64 {
 	return shares
 }
 
-// slower returns how often a variant is found to be slower within so many blocks.
+// slower returns, per experiment, 1 if a variant is found to be slower within so many blocks, else 0.
 func (all outcomes) slower(variant, within int) []float64 {
 	return all.share([]int{variant}, func(o outcome) bool {
 		return o.verdict == lab.Slower && o.blocks <= within

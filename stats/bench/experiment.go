@@ -7,19 +7,19 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// scene describes what disturbs an experiment. All is on the log scale, so 0.1 is about
+// scene describes the disturbances of an experiment. walk, drift and step are on the log scale: 0.1 is about
 // 10 percent.
 type scene struct {
 	name string
-	// unequal: deviations of variants lie within so large a factor of the median,
-	// either way, evenly on the log scale. Below 1 counts as 1.
+	// unequal is the largest factor between the deviation of a variant and the median one, either way. The
+	// factors are uniform on the log scale. Below 1 counts as 1.
 	unequal float64
 	// noisy multiplies the deviation of the baseline alone. Below 1 counts as 1.
 	noisy float64
-	// walk is the deviation of the host's random walk over one block, drift its trend
-	// over mostBlocks, step a jump between any two trials of these.
+	// walk is the standard deviation of the host's random walk over one block, drift its trend
+	// over mostBlocks, step a jump at a random trial.
 	walk, drift, step float64
-	// outliers is the share of trials that are slower, by 15 percent on average.
+	// outliers is the share of trials that are slowed, by 15 percent on average.
 	outliers float64
 }
 
@@ -35,26 +35,26 @@ func scenes() []scene {
 	}
 }
 
-// together has all disturbances at once. Its walk is such that t by pair finds as
-// much at three blocks as in the simulation that the design goes back to: about 15,
-// 32 and 79 percent of differences of 1.06, 1.10 and 1.30.
+// together returns a scene with all disturbances at once. Its walk is chosen so that with three blocks a
+// paired t test finds about 15, 32 and 79 percent of differences of 1.06, 1.10 and 1.30, as in the simulation
+// on which the design is based.
 func together() scene {
 	return scene{name: "all at once", unequal: 2, walk: 0.06, drift: 0.1, step: 0.08, outliers: 0.05}
 }
 
-// unlike returns what pooling is weakest at: everything is compared with the one variant
-// that scatters three times as much as the others.
-func unlike() scene { return scene{name: "baseline 3x as noisy", noisy: 3} }
+// noisyBaseline returns the worst case for pooling the noise: all variants are compared with the one that
+// scatters three times as much as the others.
+func noisyBaseline() scene { return scene{name: "baseline 3x as noisy", noisy: 3} }
 
-// deviation is the median one of a trial's log, outlier the mean slowdown of a trial
-// that is one.
 const (
+	// deviation is the median standard deviation of the log of a trial.
 	deviation = 0.035
-	outlier   = 0.15
+	// outlier is the mean slowdown of a trial that is an outlier, as a share.
+	outlier = 0.15
 )
 
-// The columns of an experiment: a baseline, its twin, two variants that are the same
-// as the baseline, and four that are slower by known factors.
+// The columns of an experiment: a baseline, its twin, two variants that equal the baseline, and four that are
+// slower by known factors.
 const (
 	baseline = iota
 	twin
@@ -70,7 +70,7 @@ const (
 // truths returns the ratios of the columns to the baseline.
 func truths() [columns]float64 { return [columns]float64{1, 1, 1, 1, 1.06, 1.10, 1.30, 2} }
 
-// play returns randomised complete blocks in the scene.
+// play simulates mostBlocks randomised complete blocks in the scene.
 func (s scene) play(r *rand.Rand) stats.Table {
 	var spread [columns]float64
 	for v := range spread {
@@ -96,7 +96,7 @@ func (s scene) play(r *rand.Rand) stats.Table {
 	return logs
 }
 
-// pick returns some columns of a table.
+// pick returns a table of the given columns.
 func pick(t stats.Table, wanted ...int) stats.Table {
 	picked := make(stats.Table, len(t))
 	for b, row := range t {

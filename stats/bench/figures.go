@@ -14,7 +14,7 @@ type list struct {
 	err error
 }
 
-// add appends a share; a goal of two zeros is none.
+// add appends the mean of a value per experiment, with a goal unless that is zero.
 func (l *list) add(name string, better lab.Direction, values []float64, goal figures.Goal) {
 	f, err := mean(name, better, values)
 	if l.err == nil {
@@ -26,12 +26,13 @@ func (l *list) add(name string, better lab.Direction, values []float64, goal fig
 	l.all = append(l.all, f)
 }
 
-// wrong and found are the goals: to call identical variants different no more often
-// than alpha and a little, and to find a difference of 1.3.
-func wrong() figures.Goal { return figures.Goal{Must: 0.06, Stretch: 0.05} }
-func found() figures.Goal { return figures.Goal{Must: 0.95, Stretch: 0.99} }
+// mistakesGoal is the goal for the share of identical variants that are called different: little above alpha.
+func mistakesGoal() figures.Goal { return figures.Goal{Must: 0.06, Stretch: 0.05} }
 
-// looks returns the blocks after which a sequential design looks.
+// findsGoal is the goal for the share of differences of 1.3 that are found.
+func findsGoal() figures.Goal { return figures.Goal{Must: 0.95, Stretch: 0.99} }
+
+// looks returns the numbers of blocks after which a sequential design looks.
 func looks() []int {
 	var all []int
 	for n := firstLook; n <= mostBlocks; n++ {
@@ -40,18 +41,18 @@ func looks() []int {
 	return all
 }
 
-// held holds what Cleave does against its goals in one scene: a number of blocks that
-// was settled before, looks after every block, and the little table of two systems
-// and a twin. Where variants scatter unlike there is no goal: it is what one gives
-// up by pooling.
-func held(s scene, tables []stats.Table) ([]figures.Figure, error) {
+// completeDesigns returns how often verdicts are wrong and differences found in one scene: with a fixed
+// number of blocks, with looks after every block, and with a small table of two variants and a twin. If the
+// baseline scatters more than the others there are no goals: the figures then show the price of pooling the
+// noise.
+func completeDesigns(s scene, tables []stats.Table) ([]figures.Figure, error) {
 	var l list
-	mistakes, finds := wrong(), found()
-	if s == unlike() {
+	mistakes, finds := mistakesGoal(), findsGoal()
+	if s == noisyBaseline() {
 		mistakes, finds = figures.Goal{}, figures.Goal{}
 	}
 	for _, blocks := range []int{3, 4, 8} {
-		all, err := count(tables, fixed, blocks)
+		all, err := judgeAll(tables, fixed, blocks)
 		if err != nil {
 			return nil, err
 		}
@@ -65,18 +66,18 @@ func held(s scene, tables []stats.Table) ([]figures.Figure, error) {
 			l.add(name+"1.30x found", lab.HigherIsBetter, all.slower(clearly, blocks), figures.Goal{})
 		}
 	}
-	all, err := count(tables, sequential(), looks()...)
+	all, err := judgeAll(tables, sequential(), looks()...)
 	if err != nil {
 		return nil, err
 	}
 	name := s.name + ", looks after every block: "
 	l.add(name+"wrongly different", lab.LowerIsBetter, all.different(same, alsoSame), mistakes)
 	l.add(name+"1.30x found within 4 blocks", lab.HigherIsBetter, all.slower(clearly, 4), figures.Goal{})
-	little := make([]stats.Table, len(tables))
+	small := make([]stats.Table, len(tables))
 	for i, t := range tables {
-		little[i] = pick(t, baseline, twin, same)
+		small[i] = pick(t, baseline, twin, same)
 	}
-	if all, err = count(little, fixed, 4); err != nil {
+	if all, err = judgeAll(small, fixed, 4); err != nil {
 		return nil, err
 	}
 	l.add(s.name+", two variants and a twin, 4 blocks: wrongly different", lab.LowerIsBetter,

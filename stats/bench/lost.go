@@ -10,16 +10,15 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// incomplete is a design that lost trials of the variant that is compared: of the blocks
-// named, counted from 0.
+// incomplete is a design that lost trials of the variant that is compared.
 type incomplete struct {
-	name   string
-	blocks int
-	lost   []int
-	among  []int // columns that are played
+	name    string
+	blocks  int
+	lost    []int // blocks without the variant, from 0
+	columns []int // variants of the design
 }
 
-// incompletes are small designs, where a lost trial costs most. Of two blocks one is left
+// incompletes returns small designs, in which a lost trial costs most. Of two blocks one is left
 // that has both variants, of three blocks two.
 func incompletes() []incomplete {
 	few := []int{baseline, twin, same}
@@ -33,28 +32,28 @@ func incompletes() []incomplete {
 	}
 }
 
-// of returns the blocks of an experiment that the design played, without what it lost.
+// of returns the table of an experiment as this design would have it, with gaps for the lost trials.
 func (d incomplete) of(t stats.Table) stats.Table {
-	played := pick(t[:d.blocks], d.among...)
+	played := pick(t[:d.blocks], d.columns...)
 	for _, block := range d.lost {
-		played[block][slices.Index(d.among, same)] = math.NaN()
+		played[block][slices.Index(d.columns, same)] = math.NaN()
 	}
 	return played
 }
 
-// lost holds the intervals of incomplete tables against the truth and, with everything
-// disturbed at once, against those that are left when the blocks with a gap are dropped.
-func lost(s scene, tables []stats.Table) ([]figures.Figure, error) {
+// incompleteDesigns returns how often intervals of incomplete tables miss the truth. With all disturbances at
+// once it also returns how much narrower they are than the intervals without the blocks that have a gap.
+func incompleteDesigns(s scene, tables []stats.Table) ([]figures.Figure, error) {
 	var l list
-	mistakes := wrong()
-	if s == unlike() {
+	mistakes := mistakesGoal()
+	if s == noisyBaseline() {
 		mistakes = figures.Goal{}
 	}
 	for _, d := range incompletes() {
 		misses := make([]float64, len(tables))
 		widths, dropped := make([]float64, len(tables)), make([]float64, len(tables))
 		err := each(tables, func(i int, t stats.Table) error {
-			gaps, up, down := d.of(t), slices.Index(d.among, same), slices.Index(d.among, baseline)
+			gaps, up, down := d.of(t), slices.Index(d.columns, same), slices.Index(d.columns, baseline)
 			ratio, err := gaps.Ratio(up, down, 1-alpha)
 			if err != nil {
 				return err

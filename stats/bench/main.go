@@ -1,7 +1,6 @@
-// Command bench plays simulated experiments of which the truth is known, and counts
-// how often the judgement of Cleave is wrong, and how soon it is right. What is
-// simulated are the trials of randomised blocks on a host that drifts, steps and
-// stalls (see scenes).
+// Command bench simulates experiments whose truth is known, and counts how often the
+// verdicts of Cleave are wrong, and how soon they are right. It simulates the trials of
+// randomised blocks on a host that drifts, steps and stalls (see scenes).
 //
 // It prints a table and writes the figures as JSON to the file named by -out. It
 // measures no time: the same seed gives the same figures on every machine.
@@ -19,7 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// A sequential experiment looks after every block from firstLook to mostBlocks.
+// firstLook and mostBlocks are the first and the last number of blocks after which a sequential experiment
+// looks. mostBlocks is also the number of blocks of every simulated experiment.
 const (
 	firstLook  = 3
 	mostBlocks = 12
@@ -27,8 +27,8 @@ const (
 
 func main() {
 	out := flag.String("out", "results/bench/stats.json", "`file` for the figures as JSON")
-	experiments := flag.Int("experiments", 4000, "how many are played in every scene")
-	seed := flag.Uint64("seed", 1, "of the random numbers")
+	experiments := flag.Int("experiments", 4000, "number of experiments per scene")
+	seed := flag.Uint64("seed", 1, "seed of the random numbers")
 	flag.Parse()
 	if err := bench(*out, *experiments, *seed); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-stats:", err)
@@ -36,30 +36,31 @@ func main() {
 	}
 }
 
-// bench plays all scenes and publishes what was counted.
+// bench plays all scenes and publishes the figures.
 func bench(out string, experiments int, seed uint64) error {
 	if experiments < 2 {
 		return fmt.Errorf("-experiments is %d: an interval needs at least 2", experiments)
 	}
 	var all []figures.Figure
-	for _, s := range append(scenes(), unlike()) {
+	for _, s := range append(scenes(), noisyBaseline()) {
 		tables := played(s, experiments, seed)
-		for _, judged := range []func(scene, []stats.Table) ([]figures.Figure, error){held, lost} {
-			rows, err := judged(s, tables)
+		for _, measure := range []func(scene, []stats.Table) ([]figures.Figure, error){completeDesigns,
+			incompleteDesigns} {
+			rows, err := measure(s, tables)
 			if err != nil {
 				return fmt.Errorf("%s: %w", s.name, err)
 			}
 			all = append(all, rows...)
 		}
 	}
-	rows, err := followed(experiments/10, seed)
+	rows, err := steadiness(experiments/10, seed)
 	if err != nil {
 		return err
 	}
 	return figures.Publish(os.Stdout, out, append(all, rows...))
 }
 
-// played returns the experiments of a scene, each from a seed of its own.
+// played returns the tables of simulated experiments, each from its own seed.
 func played(s scene, experiments int, seed uint64) []stats.Table {
 	all := make([]stats.Table, experiments)
 	for i := range all {

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// server gives the response time of the operation with a number that is due at a moment of a load, in
-// seconds; base is the one it has usually.
+// server is a simulated server. times returns, for one load, the function that gives the response time of an
+// operation in seconds, from its number and the second at which it is due.
 type server struct {
 	name  string
 	times func(r *rand.Rand, l load) func(number int, at float64) float64
@@ -22,42 +22,46 @@ type server struct {
 
 // load is the load of a simulated server.
 type load struct {
-	rate, seconds float64
-	base          float64 // usual response time, in seconds
-	poisson       bool    // arrivals; else constant
-	users         bool    // a closed loop of so many users that it has about the rate; else an open one
+	rate    float64 // operations per second
+	seconds float64 // duration
+	base    float64 // usual response time, in seconds
+	poisson bool    // Poisson arrivals, else a constant rate
+	users   bool    // a closed loop of as many users as give about the rate, else an open loop
 }
 
-// own returns a server of which an operation does not depend on others.
-func own(name string, factor func(r *rand.Rand, number int, share float64) float64) server {
+// independent returns a server whose operations do not wait for each other: factor returns the response time
+// of an operation as a multiple of the usual one; share is the part of the load that has passed.
+func independent(name string, factor func(r *rand.Rand, number int, share float64) float64) server {
 	return server{name, func(r *rand.Rand, l load) func(int, float64) float64 {
 		return func(number int, at float64) float64 { return l.base * factor(r, number, at/l.seconds) }
 	}}
 }
 
-// scattered returns a time with log-normal noise.
-func scattered(r *rand.Rand) float64 { return math.Exp(0.1 * r.NormFloat64()) }
+// noise returns a log-normal factor with a deviation of 10 percent.
+func noise(r *rand.Rand) float64 { return math.Exp(0.1 * r.NormFloat64()) }
 
-// steadyServers have no course.
+// steadyServers returns servers that do not change within a load.
 func steadyServers() []server {
 	return []server{
-		own("constant", func(*rand.Rand, int, float64) float64 { return 1 }),
-		own("log-normal", func(r *rand.Rand, _ int, _ float64) float64 { return scattered(r) }),
-		own("every 50th takes 4 times as long", func(r *rand.Rand, number int, _ float64) float64 {
-			return scattered(r) * []float64{1, 4}[(number%50)/49]
+		independent("constant", func(*rand.Rand, int, float64) float64 { return 1 }),
+		independent("log-normal", func(r *rand.Rand, _ int, _ float64) float64 { return noise(r) }),
+		independent("every 50th takes 4 times as long", func(r *rand.Rand, number int, _ float64) float64 {
+			return noise(r) * []float64{1, 4}[(number%50)/49]
 		}),
-		own("2 % take 4 times as long", func(r *rand.Rand, _ int, _ float64) float64 {
+		independent("2 % take 4 times as long", func(r *rand.Rand, _ int, _ float64) float64 {
 			if r.Float64() < 0.02 {
-				return 4 * scattered(r)
+				return 4 * noise(r)
 			}
-			return scattered(r)
+			return noise(r)
 		}),
-		own("exponential", func(r *rand.Rand, _ int, _ float64) float64 { return max(0.01, r.ExpFloat64()) }),
+		independent("exponential", func(r *rand.Rand, _ int, _ float64) float64 {
+			return max(0.01, r.ExpFloat64())
+		}),
 	}
 }
 
-// halfUsed returns a server with a queue (M/M/1) that is used by half: its response times depend on each
-// other.
+// halfUsed returns a server with a queue (M/M/1) and a utilisation of one half: its response times depend on
+// each other.
 func halfUsed() server {
 	return server{"queue, half used", func(r *rand.Rand, l load) func(int, float64) float64 {
 		free := 0.0
@@ -68,32 +72,33 @@ func halfUsed() server {
 	}}
 }
 
-// unsteadyServers change within a load.
+// unsteadyServers returns servers that change within a load.
 func unsteadyServers() []server {
 	return []server{
-		own("drift of 20 %", func(r *rand.Rand, _ int, share float64) float64 {
-			return scattered(r) * (1 + 0.2*share)
+		independent("drift of 20 %", func(r *rand.Rand, _ int, share float64) float64 {
+			return noise(r) * (1 + 0.2*share)
 		}),
-		own("leak, from 6 to 13 ms", func(r *rand.Rand, _ int, share float64) float64 {
-			return scattered(r) * (6 + 7*share) / 6
+		independent("leak, from 6 to 13 ms", func(r *rand.Rand, _ int, share float64) float64 {
+			return noise(r) * (6 + 7*share) / 6
 		}),
-		own("warm-up, 3 times as slow in the first fifth", func(r *rand.Rand, _ int, share float64) float64 {
-			if share < 0.2 {
-				return 3 * scattered(r)
-			}
-			return scattered(r)
-		}),
+		independent("warm-up, 3 times as slow in the first fifth",
+			func(r *rand.Rand, _ int, share float64) float64 {
+				if share < 0.2 {
+					return 3 * noise(r)
+				}
+				return noise(r)
+			}),
 		{"pauses of 200 ms every 3 s", func(r *rand.Rand, l load) func(int, float64) float64 {
 			const every, pause = 3, 0.2
 			phase := every * r.Float64()
 			return func(_ int, at float64) float64 {
-				return scattered(r)*l.base + max(0, pause-math.Mod(at+phase, every))
+				return noise(r)*l.base + max(0, pause-math.Mod(at+phase, every))
 			}
 		}},
 	}
 }
 
-// play returns what a recorder counts of one load.
+// play simulates one load of a server and returns its cohorts, as a recorder counts them.
 func (l load) play(r *rand.Rand, s server) lab.Cohorts {
 	answer := s.times(r, l)
 	var counts [lab.CohortsOfLoad][lab.TimeBuckets]int64
@@ -133,11 +138,11 @@ func (l load) play(r *rand.Rand, s server) lab.Cohorts {
 	return out
 }
 
-// steadyBlocks are the trials of a variant at a point in these simulations.
+// steadyBlocks is the number of trials of a variant at a point in these simulations.
 const steadyBlocks = 4
 
-// calledUnsteady plays the trials of a variant and reports whether it is called not steady, as the analysis
-// does it: in any of three quantities, of two variants at one point.
+// calledUnsteady plays the trials of a variant and reports whether it is called unsteady in any of three
+// quantities, as the analysis of a study with two variants at one point does.
 func calledUnsteady(r *rand.Rand, l load, s server, blocks int) bool {
 	var loads []lab.Cohorts
 	for range blocks {
@@ -150,9 +155,10 @@ func calledUnsteady(r *rand.Rand, l load, s server, blocks int) bool {
 	})
 }
 
-// followed counts how often servers are called not steady: steady ones at every rate, duration and response
-// time, and ones that change, where there are operations enough to see it.
-func followed(experiments int, seed uint64) ([]figures.Figure, error) {
+// steadiness returns how often servers are called unsteady: steady ones over all rates, durations and
+// response times, and unsteady ones at each rate and duration. These have no goal, since some loads have too
+// few operations to show the change.
+func steadiness(experiments int, seed uint64) ([]figures.Figure, error) {
 	if experiments < 2 {
 		return nil, fmt.Errorf("%d experiments for each load: give -experiments 20 or more", experiments)
 	}
@@ -160,7 +166,7 @@ func followed(experiments int, seed uint64) ([]figures.Figure, error) {
 	for _, s := range append(steadyServers(), halfUsed()) {
 		var called []float64
 		for _, one := range loads([]float64{10, 100, 1000}, []float64{2, 5, 10}, s.name == halfUsed().name) {
-			called = append(called, unsteadyShare(one, s, steadyBlocks, experiments, seed)...)
+			called = append(called, verdicts(one, s, steadyBlocks, experiments, seed)...)
 		}
 		l.add("steadiness, "+s.name+": wrongly unsteady", lab.LowerIsBetter, called,
 			figures.Goal{Must: 0.01, Stretch: 0.005})
@@ -170,14 +176,15 @@ func followed(experiments int, seed uint64) ([]figures.Figure, error) {
 			for _, rate := range []float64{10, 100, 1000} {
 				one := load{rate: rate, seconds: lasts, base: 0.006}
 				l.add(fmt.Sprintf("steadiness, %s, %g/s for %g s: found", s.name, rate, lasts),
-					lab.HigherIsBetter, unsteadyShare(one, s, steadyBlocks, experiments, seed), figures.Goal{})
+					lab.HigherIsBetter, verdicts(one, s, steadyBlocks, experiments, seed), figures.Goal{})
 			}
 		}
 	}
 	return l.all, l.err
 }
 
-// loads returns the loads that steady servers are held against. A queue has response times of its own.
+// loads returns the loads on which steady servers are tested: all combinations of rate, duration, response
+// time and kind of load. A queue makes its own response times, and needs Poisson arrivals.
 func loads(rates, durations []float64, queue bool) []load {
 	var all []load
 	for _, rate := range rates {
@@ -196,8 +203,8 @@ func loads(rates, durations []float64, queue bool) []load {
 	return all
 }
 
-// unsteadyShare plays a number of experiments and returns, for each, whether it was called not steady.
-func unsteadyShare(l load, s server, blocks, experiments int, seed uint64) []float64 {
+// verdicts plays a number of experiments and returns, for each, 1 if it was called unsteady, else 0.
+func verdicts(l load, s server, blocks, experiments int, seed uint64) []float64 {
 	called := make([]float64, experiments)
 	const workers = 2
 	var all sync.WaitGroup
@@ -214,5 +221,5 @@ func unsteadyShare(l load, s server, blocks, experiments int, seed uint64) []flo
 	return called
 }
 
-// seconds returns a duration.
+// seconds returns a duration of so many seconds.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -12,7 +12,7 @@ func TestSteadyServersAreCalledSteady(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			called, played := 0.0, 0
 			for _, one := range loads([]float64{10, 100}, []float64{2, 5}, s.name == halfUsed().name) {
-				for _, share := range unsteadyShare(one, s, steadyBlocks, 6, 3) {
+				for _, share := range verdicts(one, s, steadyBlocks, 6, 3) {
 					called, played = called+share, played+1
 				}
 			}
@@ -23,20 +23,21 @@ func TestSteadyServersAreCalledSteady(t *testing.T) {
 	}
 }
 
-// TestServersThatChangeAreFound where they have operations enough.
+// TestServersThatChangeAreFound: in at least 95 % of experiments, with loads that have enough operations.
 func TestServersThatChangeAreFound(t *testing.T) {
 	for i, s := range unsteadyServers() {
 		one := load{rate: 100, seconds: []float64{5, 5, 5, 10}[i], base: 0.006}
-		if found := stats.Mean(unsteadyShare(one, s, steadyBlocks, 20, 5)); found < 0.95 {
+		if found := stats.Mean(verdicts(one, s, steadyBlocks, 20, 5)); found < 0.95 {
 			t.Errorf("%s at %v: found in %.0f %%", s.name, one, 100*found)
 		}
 	}
 }
 
-// TestOneAnswerAboveItsPercentileIsNoChange: 20 ms, every 50th answer 80 ms, at 100/s for 2 s, was withheld.
+// TestOneAnswerAboveItsPercentileIsNoChange: this load, of 20 ms with every 50th answer 80 ms, was once
+// called unsteady.
 func TestOneAnswerAboveItsPercentileIsNoChange(t *testing.T) {
 	one := load{rate: 100, seconds: 2, base: 0.02}
-	if share := stats.Mean(unsteadyShare(one, steadyServers()[2], 3, 50, 1)); share > 0 {
+	if share := stats.Mean(verdicts(one, steadyServers()[2], 3, 50, 1)); share > 0 {
 		t.Errorf("called not steady in %.0f %%", 100*share)
 	}
 }
