@@ -1,5 +1,5 @@
-// Package studies holds the built-in studies as files, and in models what the system of some of them plays.
-// The figures that each of them published are in package published.
+// Package studies holds the files of the built-in studies and, in models, the models that some of them play.
+// Package published holds the figures that they published.
 package studies
 
 import (
@@ -18,7 +18,7 @@ const suffix = ".yaml"
 func Names() []string {
 	names, err := fs.Glob(files, "*"+suffix)
 	if err != nil {
-		return nil // the pattern is a constant, and right
+		return nil // impossible: the pattern is a valid constant
 	}
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(name, suffix)
@@ -35,11 +35,11 @@ func Read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Model returns the text of the model file that the system of a built-in study plays, or "".
+// Model returns the text of the model file that a built-in study plays, "" if it has none.
 func Model(name string) string {
 	data, err := files.ReadFile("models/" + name + suffix)
 	if err != nil {
-		return "" // most studies have none
+		return ""
 	}
 	return string(data)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// check holds what was read against the system and against itself.
+// check reports all mistakes in the study, and sets what the system adds to it: metrics, absent variants.
 func (f *File) check(r *yamlfile.Reader, systems map[string]lab.SystemInfo) {
 	f.checkNames(r)
 	f.checkDesign(r)
@@ -33,8 +33,7 @@ func (f *File) check(r *yamlfile.Reader, systems map[string]lab.SystemInfo) {
 	f.checkSystem(r)
 }
 
-// setAsideImpossible takes out the optional variants that the system refuses, and
-// keeps the reason.
+// setAsideImpossible moves the optional variants that the system refuses to the absent ones, with the reason.
 func (f *File) setAsideImpossible() {
 	f.Study.Variants = slices.DeleteFunc(f.Study.Variants, func(v lab.Variant) bool {
 		a, known := f.info.Architecture(v.Architecture)
@@ -50,7 +49,7 @@ func (f *File) setAsideImpossible() {
 	})
 }
 
-// oneLine writes an error of several lines in one.
+// oneLine returns the message of an error with its lines joined by semicolons.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // checkSystem checks points, names, claims, faults, steps and the quick profile against the system.
@@ -59,12 +58,20 @@ func (f *File) checkSystem(r *yamlfile.Reader) {
 		r.Problem(f.lines[""], "the study needs points (or factors)")
 	}
 	seen := map[string]bool{}
+	checked := map[int][]string{} // factors by line: all points that factors cross into are at one line
 	for _, p := range f.Study.Points {
+		line := f.lines["points."+p.Name]
 		if seen[p.Name] {
-			r.Problem(f.lines["points."+p.Name], "there are two points %q", p.Name)
+			r.Problem(line, "there are two points %q", p.Name)
 		}
 		seen[p.Name] = true
-		f.checkPoint(r, p)
+		f.checkLevels(r, line, p)
+		for _, factor := range p.Factors() {
+			if !slices.Contains(checked[line], factor) {
+				checked[line] = append(checked[line], factor)
+				f.checkFactor(r, line, factor)
+			}
+		}
 	}
 	f.checkName(r, f.lines["baseline"], "baseline", f.Study.Baseline, f.variantNames())
 	for _, name := range f.Study.Design.NoiseFloor {
@@ -96,6 +103,7 @@ func (f *File) checkSystem(r *yamlfile.Reader) {
 	}
 }
 
+// checkVariant checks a variant against its architecture and the system, and fills in its summary and links.
 func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	line := f.lines["variants."+v.Name]
 	v.System = f.Study.System
@@ -132,7 +140,7 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	}
 	scaled := len(v.Replicas) + len(v.Limits)
 	if slices.Contains([]string{"services", "image", "command"}, v.Architecture) {
-		scaled = 0 // Cleave runs each of them
+		scaled = 0 // Cleave starts their units itself, and can scale them
 	}
 	if f.info.Foreign && scaled+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.settings[v.Name]) > 0 {
 		r.Problem(line, "variant %s: replicas, limits and nodes of a system that is not Cleave's are the matter "+
@@ -150,6 +158,7 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	f.checkPointNames(r, line, "variant "+v.Name, v.Points)
 }
 
+// checkKnob checks that the architecture has the knob, and that the variant gives it an allowed value.
 func checkKnob(r *yamlfile.Reader, line int, v lab.Variant, architecture lab.Architecture, name string) {
 	var known []string
 	for _, knob := range architecture.Knobs {
@@ -167,13 +176,14 @@ func checkKnob(r *yamlfile.Reader, line int, v lab.Variant, architecture lab.Arc
 		unknown(name, known, "it has"))
 }
 
-// unknown returns a name that is none of those that are known, with the one that was meant and all of them.
+// unknown describes an unknown name: the name, a suggestion and, after the words are ("there are"), all known
+// ones.
 func unknown(name string, known []string, are string) string {
 	return yamlfile.Message("%q%s; %s %s", name, yamlfile.Suggest(name, known), are, strings.Join(known, ", "))
 }
 
-func (f *File) checkPoint(r *yamlfile.Reader, p lab.Point) {
-	line := f.lines["points."+p.Name]
+// checkLevels checks that a point sets all parameters that the system needs, each within its limits.
+func (f *File) checkLevels(r *yamlfile.Reader, line int, p lab.Point) {
 	for _, parameter := range f.info.Parameters {
 		level, set := p.Level(parameter.Name)
 		switch {
@@ -186,9 +196,6 @@ func (f *File) checkPoint(r *yamlfile.Reader, p lab.Point) {
 				p.Name, parameter.Name, level, parameter.Min, parameter.Max)
 		}
 	}
-	for _, factor := range p.Factors() {
-		f.checkFactor(r, line, factor)
-	}
 }
 
 func (f *File) checkFactor(r *yamlfile.Reader, line int, factor string) {
@@ -199,8 +206,8 @@ func (f *File) checkFactor(r *yamlfile.Reader, line int, factor string) {
 	r.Problem(line, "%s has no parameter %s", f.info.Name, unknown(factor, known, "it has"))
 }
 
-// checkName refuses the name of a variant that is not known. A plan may have some, of variants that were left
-// out when it was made.
+// checkName refuses the name of an unknown variant. Plans may have them: variants that were left out when the
+// plan was made. what says in messages where the name stands.
 func (f *File) checkName(r *yamlfile.Reader, line int, what, name string, known []string) {
 	if name != "" && !f.planned && !slices.Contains(known, name) {
 		r.Problem(line, "%s names the variant %s", what, unknown(name, known, "there are"))
@@ -216,6 +223,7 @@ func (f *File) checkPointNames(r *yamlfile.Reader, line int, what string, names 
 	}
 }
 
+// checkClaims checks all claims, and sets the metric of those that name none to the system's first one.
 func (f *File) checkClaims(r *yamlfile.Reader) {
 	seen := map[string]bool{}
 	for i := range f.Study.Claims {
@@ -224,8 +232,7 @@ func (f *File) checkClaims(r *yamlfile.Reader) {
 		}
 		c, line := f.Study.Claims[i], f.lines[fmt.Sprintf("claims[%d]", i)]
 		if c.Untestable != "" && c.Metric != "" {
-			r.Problem(line, "claim %s has a metric, %s, and says that nothing measures it: leave out one", c.ID,
-				c.Metric)
+			r.Problem(line, "claim %s has both a metric, %s, and untestable: leave out one", c.ID, c.Metric)
 		}
 		if seen[c.ID] {
 			r.Problem(line, "there are two claims %q", c.ID)

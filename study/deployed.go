@@ -10,10 +10,10 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// deployed holds the settings of variants for some deployments alone, by their names.
+// deployed holds, by the name of a variant, what the file says about single deployments.
 type deployed struct {
-	settings map[string]map[string]lab.Variant // by deployment: replicas, limits and nodes
-	allowed  map[string][]string               // the deployments in which the variant is played; none: all
+	settings map[string]map[string]lab.Variant // replicas, limits and nodes, by deployment
+	allowed  map[string][]string               // the only deployments in which the variant is played; none: all
 }
 
 func checkDeployment(r *yamlfile.Reader, line int, what, deployment string) {
@@ -22,8 +22,8 @@ func checkDeployment(r *yamlfile.Reader, line int, what, deployment string) {
 	}
 }
 
-// checkUnits checks the settings of units against their limits, and refuses names of nodes that are no names
-// of hosts. place is the key of the variant, or of its settings for a deployment, in the file.
+// checkUnits checks the replicas and limits of units against their bounds, and that nodes have valid names.
+// place is the key in the file: that of the variant, or of its settings for a deployment.
 func (f *File) checkUnits(r *yamlfile.Reader, place string, v lab.Variant) {
 	for _, unit := range slices.Sorted(maps.Keys(v.Replicas)) {
 		f.limit(r, place+".replicas."+unit, float64(v.Replicas[unit]), 1, lab.MaxReplicas)
@@ -45,8 +45,8 @@ func (f *File) checkUnits(r *yamlfile.Reader, place string, v lab.Variant) {
 // maxProcessors is more than any host has.
 const maxProcessors = 10_000
 
-// deploy puts all variants into a deployment, or each into its own if none is given, with the settings that
-// the file has for them there.
+// deploy sets the deployment of all variants, if one is given, and applies the settings that the file has for
+// the deployment of each.
 func (f *File) deploy(s *lab.Study, deployment string) {
 	s.Variants = slices.Clone(s.Variants)
 	for i := range s.Variants {
@@ -54,29 +54,29 @@ func (f *File) deploy(s *lab.Study, deployment string) {
 		if deployment != "" {
 			v.Deployment = deployment
 		}
-		as, changed := f.deployed.settings[v.Name][v.Deployment]
-		if !changed {
+		own, found := f.deployed.settings[v.Name][v.Deployment]
+		if !found {
 			continue
 		}
-		v.Replicas, v.Limits, v.Nodes = merged(v.Replicas, as.Replicas), merged(v.Limits, as.Limits),
-			merged(v.Nodes, as.Nodes)
+		v.Replicas, v.Limits, v.Nodes = merged(v.Replicas, own.Replicas), merged(v.Limits, own.Limits),
+			merged(v.Nodes, own.Nodes)
 		f.link(v)
-		v.Summary += "; on " + v.Deployment + ": " + as.Scaling()
+		v.Summary += "; on " + v.Deployment + ": " + own.Scaling()
 	}
 }
 
-// merged returns the general settings, replaced by those of a deployment.
-func merged[T any](general, there map[string]T) map[string]T {
-	if len(there) == 0 {
+// merged returns a map with the general settings, overridden by the special ones.
+func merged[T any](general, special map[string]T) map[string]T {
+	if len(special) == 0 {
 		return general
 	}
 	all := map[string]T{}
 	maps.Copy(all, general)
-	maps.Copy(all, there)
+	maps.Copy(all, special)
 	return all
 }
 
-// refuses returns the reason why a variant is not played in its deployment; nil: it is.
+// refuses returns the reason why a variant is not played in its deployment, or nil if it is.
 func (d deployed) refuses(v lab.Variant) error {
 	if allowed := d.allowed[v.Name]; len(allowed) > 0 && !slices.Contains(allowed, v.Deployment) {
 		return fmt.Errorf("it is played with --deploy %s only", strings.Join(allowed, " or "))

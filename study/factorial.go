@@ -20,9 +20,10 @@ const (
 // word is a set of factors: bit i is factor i. It stands for the product of their levels.
 type word uint
 
-// generators returns, by number of factors, what sets the last factors of a fraction: the design has the
-// combinations of the first factors, and each further level is a product of theirs. Up to three factors all
-// combinations are played. Of six factors a quarter is played, 16 runs in place of the 32 of the half.
+// generators returns the generators of the fractional design for a number of factors. The design has all
+// combinations of the first factors; the level of each further factor is the product of the levels in its
+// generator. Up to three factors the design is full and has none. The design for six factors is a quarter: 16
+// runs in place of the 32 of a half.
 //
 // Source: NIST/SEMATECH e-Handbook of Statistical Methods, section 5.3.3.4.7 (after Box,
 // Hunter and Hunter), https://www.itl.nist.gov/div898/handbook/pri/section3/pri3347.htm.
@@ -41,8 +42,8 @@ func generators(factors int) []word {
 // Factorial returns the two-level design for two to six factors. The first run is called base and has every
 // factor at its low level; the others are named after the factors that they have at the high one.
 //
-// A product of an even number of factors is taken with a minus sign: of the fractions with the same aliases,
-// that is the one with the first run in it (section 5.3.3.4.3 of the same handbook).
+// Generators of an even number of factors get a minus sign. This chooses, among the fractions with the same
+// aliases, the one that contains the first run (section 5.3.3.4.3 of the same handbook).
 func Factorial(base string, factors []lab.Factor) (lab.Factorial, error) {
 	n := len(factors)
 	if n < LeastFactors || n > MostFactors {
@@ -59,7 +60,7 @@ func Factorial(base string, factors []lab.Factor) (lab.Factorial, error) {
 			d.Generators = append(d.Generators, letters(1<<(basic+i))+" = "+sign(w.isEven())+letters(w))
 		}
 		d.Relation = "I"
-		for _, w := range words { // with signs by which the first run, with all levels low, is in the design
+		for _, w := range words { // signed so that the first run, with all levels low, is in the design
 			d.Relation += " = " + sign(!w.isEven()) + letters(w)
 		}
 	}
@@ -75,10 +76,10 @@ func Factorial(base string, factors []lab.Factor) (lab.Factorial, error) {
 	return d, nil
 }
 
-// isEven reports whether a word has an even number of factors: it then generates a level with a minus sign.
+// isEven reports whether a word has an even number of factors: as a generator it then has a minus sign.
 func (w word) isEven() bool { return bits.OnesCount(uint(w))%2 == 0 }
 
-// sign returns a minus sign, or nothing.
+// sign returns "-" or "".
 func sign(minus bool) string {
 	if minus {
 		return "-"
@@ -86,12 +87,13 @@ func sign(minus bool) string {
 	return ""
 }
 
-// high reports whether a word generates the high level from these levels, of which 1 is high. Without the
-// sign, the product is high where an even number of its factors is low.
+// high reports whether a generator gives the high level. levels has the bits of the factors at their high
+// level. Without the minus sign, the product is high if an even number of its factors is low.
 func (w word) high(levels word) bool { return (w &^ levels).isEven() != w.isEven() }
 
 // definingWords returns the words whose products are the same in all runs, the shortest first: each generator
-// with its factor, and the products of these.
+// times the factor that it sets, and all products of these. basic is the number of factors without a
+// generator.
 func definingWords(basic int, made []word) []word {
 	words := []word{}
 	for subset := word(1); subset < 1<<len(made); subset++ {
@@ -120,7 +122,7 @@ func letters(w word) string {
 	return text
 }
 
-// runOf returns the run with these levels.
+// runOf returns the run in which the factors of levels are at their high level.
 func runOf(base string, factors []lab.Factor, levels word) lab.FactorialRun {
 	run := lab.FactorialRun{Variant: base}
 	for i, factor := range factors {
@@ -133,8 +135,8 @@ func runOf(base string, factors []lab.Factor, levels word) lab.FactorialRun {
 	return run
 }
 
-// effectGroups returns the effects of one and of two factors, in this order. Those that the words alias are
-// in one group.
+// effectGroups returns the effects of single factors, then those of pairs. Effects that the defining words
+// make aliases of each other are in one group.
 func effectGroups(factors []lab.Factor, words []word) []lab.FactorialGroup {
 	var terms []word
 	for i := range factors {
@@ -146,7 +148,7 @@ func effectGroups(factors []lab.Factor, words []word) []lab.FactorialGroup {
 		}
 	}
 	var groups []lab.FactorialGroup
-	grouped := map[word]int{} // by the first term of a group and its aliases
+	grouped := map[word]int{} // index of the group, by each alias of its first term
 	for _, t := range terms {
 		at, known := grouped[t]
 		if !known {
@@ -172,8 +174,8 @@ func termOf(factors []lab.Factor, w word) lab.Term {
 	return term
 }
 
-// checkFactorial holds the design of a stored plan against the one that its factors make, and its runs
-// against the variants of the study.
+// checkFactorial refuses a stored design that is not the one that its factors give, and runs that are no
+// variants of the study.
 func (f *File) checkFactorial(r *yamlfile.Reader) {
 	stored := f.Study.Factorial
 	if stored == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// factors returns as many factors, called a to f.
+// factors returns the first n of the factors a to f.
 func factors(n int) []lab.Factor {
 	var all []lab.Factor
 	for _, knob := range strings.Split("abcdef", "")[:n] {
@@ -26,9 +26,9 @@ func factorial(t *testing.T, n int) lab.Factorial {
 	return d
 }
 
-// TestDesignsAreThePublishedOnes holds them against Box, Hunter and Hunter 2005, chapter 6, and the
-// NIST/SEMATECH e-Handbook, section 5.3.3.4.7. Of five factors the other half is played, which has the first
-// run in it.
+// TestDesignsAreThePublishedOnes compares them with Box, Hunter and Hunter 2005, chapter 6, and the
+// NIST/SEMATECH e-Handbook, section 5.3.3.4.7. For five factors ours is the other half, which contains the
+// first run.
 func TestDesignsAreThePublishedOnes(t *testing.T) {
 	clear := []string{"a x b", "a x c", "a x d", "a x e", "b x c", "b x d", "b x e", "c x d", "c x e", "d x e"}
 	for n, want := range map[int]struct {
@@ -69,8 +69,8 @@ func TestDesignsAreThePublishedOnes(t *testing.T) {
 	}
 }
 
-// TestEffectsAreOrthogonal: over all runs, the terms of a group have the same signs, and those of different
-// groups cancel. The first run has all factors at the low level, and no two runs have the same name.
+// TestEffectsAreOrthogonal: over all runs, terms of one group have the same signs, and the products of terms
+// of different groups add up to 0. The first run has all factors at the low level, and all names differ.
 func TestEffectsAreOrthogonal(t *testing.T) {
 	for n := study.LeastFactors; n <= study.MostFactors; n++ {
 		d := factorial(t, n)
@@ -87,7 +87,7 @@ func TestEffectsAreOrthogonal(t *testing.T) {
 		for i, g := range d.Effects {
 			for j, h := range d.Effects {
 				for _, term := range h.Terms {
-					sum, want := 0.0, 0.0
+					sum, want := 0.0, 0.0 // of the products of signs
 					for _, run := range d.Runs {
 						sum += d.Sign(run, g.Terms[0]) * d.Sign(run, term)
 					}
@@ -103,8 +103,8 @@ func TestEffectsAreOrthogonal(t *testing.T) {
 	}
 }
 
-// TestStoredDesignsAreTheirFactors: a plan from a stranger cannot bring a design of its own.
-func TestStoredDesignsAreTheirFactors(t *testing.T) {
+// TestStoredDesignsMustFollowFromTheirFactors: a plan from a stranger cannot bring another design.
+func TestStoredDesignsMustFollowFromTheirFactors(t *testing.T) {
 	s := stallStudy(t)
 	s.Steps, s.Claims = nil, nil
 	d, err := study.Factorial(s.Baseline, factors(2))

@@ -15,7 +15,8 @@ import (
 // maxFaults is the largest number of faults of a study.
 const maxFaults = 100
 
-// readFault reads a fault, which every trial has. Its kind is a key, and its target the value of that key.
+// readFault reads one fault and adds it to the study. Its kind is a key, and its target the value of that
+// key.
 func (f *File) readFault(r *yamlfile.Reader, node *yaml.Node) {
 	fault := lab.Fault{Heal: math.NaN()}
 	numbers := map[string]*float64{"after": &fault.After, "heal": &fault.Heal, "delay": &fault.Delay,
@@ -50,8 +51,8 @@ func (f *File) readFault(r *yamlfile.Reader, node *yaml.Node) {
 	f.Study.Faults = append(f.Study.Faults, fault)
 }
 
-// checkFaults holds the faults against the system and the load. Which units and
-// services there are, only the layouts of the variants tell.
+// checkFaults refuses faults of a system that cannot go on without a unit, and faults after the end of the
+// load. Targets are checked later, since only the layout of a variant has its units and services.
 func (f *File) checkFaults(r *yamlfile.Reader) {
 	for i, fault := range f.Study.Faults {
 		line := f.lines[fmt.Sprintf("faults[%d]", i)]

@@ -9,8 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// faulty is a study of a system that can lose units, with faults to be filled in
-// from line 9 on.
+// faulty is the beginning of a study with faults. The faults themselves are to be appended, from line 10 on.
 const faulty = `schema: cleave-study/1
 name: faulty
 title: A study with faults
@@ -22,7 +21,7 @@ load: {duration: 20s}
 faults:
 `
 
-// shops returns a system that goes on without some of its units, and one that does not.
+// shops returns a system that goes on without some of its units, if it is restartable.
 func shops(restartable bool) map[string]lab.SystemInfo {
 	return map[string]lab.SystemInfo{"shop": {
 		Name: "shop", Architectures: []lab.Architecture{{Name: "apart"}}, Restartable: restartable,

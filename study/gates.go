@@ -6,10 +6,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ungatedLateness is the lateness, in seconds, that 1 % of the operations may exceed without gates.
+// ungatedLateness is the limit, in seconds, of the lateness of 99 % of the operations in a trial without
+// gates.
 const ungatedLateness = 0.1
 
-// withoutGates lets trials of the study count whatever else the host does, and adds a note about it.
+// withoutGates lets trials count whatever else the host does, and adds a note about it to the study.
 func withoutGates(s *lab.Study) {
 	s.Design.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9}
 	note := "Trials counted whatever else the host did"

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// TestAStudyIsPlayedWithoutGates, and the file it came from keeps its own.
+// TestAStudyIsPlayedWithoutGates: the study has no gates and a note, and the file keeps its gates.
 func TestAStudyIsPlayedWithoutGates(t *testing.T) {
 	file := parsed(t, []byte(faulty+"  - {kill: orders, after: 2s}\n"), shops(true))
 	gated := resolved(t, file, study.Options{})

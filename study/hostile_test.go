@@ -13,9 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// FuzzParse: every mistake stands at a line of the file and has words; a study
-// without one resolves, expands to a bounded plan, and is the same after it was
-// written and read as JSON, as result folders keep it.
+// FuzzParse: every mistake has a line of the file and a message. A study without mistakes
+// resolves, expands to a bounded plan, and survives being written and read as JSON, the
+// form in result folders.
 func FuzzParse(f *testing.F) {
 	const head = "schema: cleave-study/1\nname: x\ntitle: x\nsystem: big\nbaseline: a\nvariants: {a: " +
 		"{architecture: threads}, b: {architecture: http}}\n"
@@ -60,13 +60,12 @@ func FuzzParse(f *testing.F) {
 		var back lab.Study
 		must(t, json.Unmarshal(written, &back))
 		if again, err := json.Marshal(back); err != nil || !bytes.Equal(written, again) {
-			t.Errorf("read back, the study is another (%v):\n%s\n%s", err, written, again)
+			t.Errorf("read back, the study differs (%v):\n%s\n%s", err, written, again)
 		}
 	})
 }
 
-// TestMistakesStandAtTheirLine: a name is not where the file begins, and an empty
-// text is none.
+// TestMistakesStandAtTheirLine: at that of the value, or of its key if the value is empty.
 func TestMistakesStandAtTheirLine(t *testing.T) {
 	for name, want := range map[string]string{
 		"name: ''":         "own.yaml:3: name is empty, expected a text",

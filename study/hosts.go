@@ -10,16 +10,17 @@ import (
 
 // checkHosts refuses links of hosts without units, and links without a rate and a delay.
 func (f *File) checkHosts(r *yamlfile.Reader) {
-	var all []string // hosts of any variant
-	check := func(place, of string, links map[string]lab.Network, nodes []string) {
+	var all []string // hosts of all variants
+	check := func(place, owner string, links map[string]lab.Network, nodes []string) {
 		for _, host := range slices.Sorted(maps.Keys(links)) {
 			line := f.lines[place+"hosts."+host]
 			switch {
-			case line == 0: // a variant has it from the study
+			case line == 0: // the variant got the link from the study, which is checked below
 			case links[host] == lab.Network{}:
 				r.Problem(line, "host %s: its link has neither a rate nor a delay", host)
 			case !slices.Contains(nodes, host):
-				r.Problem(line, "hosts: %s places no unit on %q (nodes)%s", of, host, yamlfile.Suggest(host, nodes))
+				r.Problem(line, "hosts: %s places no unit on %q (nodes)%s", owner, host,
+					yamlfile.Suggest(host, nodes))
 			}
 		}
 	}
@@ -31,17 +32,16 @@ func (f *File) checkHosts(r *yamlfile.Reader) {
 	check("", "the study", f.hosts, all)
 }
 
-// nodesOf returns the hosts that a variant places units on, in whatever deployment.
+// nodesOf returns the hosts that a variant places units on, in any deployment.
 func (f *File) nodesOf(v lab.Variant) []string {
 	nodes := slices.Collect(maps.Values(v.Nodes))
-	for _, as := range f.deployed.settings[v.Name] {
-		nodes = slices.AppendSeq(nodes, maps.Values(as.Nodes))
+	for _, own := range f.deployed.settings[v.Name] {
+		nodes = slices.AppendSeq(nodes, maps.Values(own.Nodes))
 	}
 	return nodes
 }
 
-// link gives a variant the study's links of the hosts that it places units on, unless it has links of its
-// own for them.
+// link adds the study's links of the hosts that a variant places units on. Links of the variant's own win.
 func (f *File) link(v *lab.Variant) {
 	links := map[string]lab.Network{}
 	for _, host := range v.Nodes {

@@ -9,14 +9,15 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// withHosts returns a study whose variant b has units on yard and, on a swarm, on street.
+// withHosts returns a study whose variant b has units on the host yard and, in a swarm, on street. hosts is
+// the study's key of this name, own that of the variant.
 func withHosts(hosts, own string) []byte {
 	text := strings.Replace(string(kioskStudy("")), "b: {architecture: stand,",
 		"b: {architecture: stand, nodes: {door: yard}, deployed: {swarm: {nodes: {till: street}}}, "+own, 1)
 	return []byte(strings.Replace(text, "variants:\n", hosts+"variants:\n", 1))
 }
 
-// TestLinksOfHosts: those of the study are of every variant with units there, unless it has its own.
+// TestLinksOfHosts: each variant gets the study's links of its hosts, unless it has its own.
 func TestLinksOfHosts(t *testing.T) {
 	const both = "hosts:\n  yard: {rate: 1MB, delay: 2ms}\n  street: {rate: 2MB}\n"
 	yard, street := lab.Network{Rate: 1e6, Delay: 0.002}, lab.Network{Rate: 2e6}
@@ -25,7 +26,7 @@ func TestLinksOfHosts(t *testing.T) {
 		want                   map[string]lab.Network
 	}{
 		"the study's": {both, "", "", map[string]lab.Network{"yard": yard}},
-		"elsewhere":   {both, "", lab.Swarm, map[string]lab.Network{"yard": yard, "street": street}},
+		"in a swarm":  {both, "", lab.Swarm, map[string]lab.Network{"yard": yard, "street": street}},
 		"its own": {"", "hosts: {yard: {rate: 1MB, delay: 2ms}},", "",
 			map[string]lab.Network{"yard": yard}},
 		"its own for one": {both, "hosts: {yard: {rate: 2MB}},", "", map[string]lab.Network{"yard": street}},
@@ -47,9 +48,9 @@ func TestLinksOfHosts(t *testing.T) {
 
 func TestMistakesInHostsAreNamedWithTheirLine(t *testing.T) {
 	for name, c := range map[string]struct{ hosts, own, says string }{
-		"of nobody": {"hosts:\n  yrad: {rate: 1MB}\n", "",
+		"of no variant": {"hosts:\n  yrad: {rate: 1MB}\n", "",
 			`: hosts: the study places no unit on "yrad" (nodes)`},
-		"not of its own": {"", "hosts: {lane: {rate: 1MB}},",
+		"not of the variant": {"", "hosts: {lane: {rate: 1MB}},",
 			`: hosts: variant b places no unit on "lane" (nodes)`},
 		"nothing":        {"hosts:\n  yard: {}\n", "", ": host yard: its link has neither a rate nor a delay"},
 		"no number":      {"hosts:\n  yard: {rate: fast}\n", "", `: hosts.yard.rate is "fast", expected bytes per second`},

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// kiosk returns a system under load: an architecture of it cannot be built, and one
-// knob value neither.
+// kiosk returns a system under load. Its architecture castle cannot be built, and its knob till cannot be
+// steel together with a door.
 func kiosk() map[string]lab.SystemInfo {
 	knobs := []lab.Knob{{Name: "till", Values: []string{"paper", "steel"}}}
 	metric := func(name string) lab.Metric { return lab.Metric{Name: name, Title: name, Unit: "s"} }
@@ -36,7 +36,7 @@ func kiosk() map[string]lab.SystemInfo {
 	}}
 }
 
-// kioskStudy returns a study of it with more lines.
+// kioskStudy returns a study of the kiosk with some more lines at its end.
 func kioskStudy(more string) []byte {
 	return []byte(`schema: cleave-study/1
 name: kiosk
@@ -95,9 +95,9 @@ func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 		options study.Options
 		reason  string
 	}{
-		"no containers":             {study.Options{Refuses: missing}, "no daemon"},
-		"containers":                {study.Options{}, ""},
-		"processes in their places": {study.Options{Refuses: missing, Deployment: lab.Process}, ""},
+		"no containers":     {study.Options{Refuses: missing}, "no daemon"},
+		"containers":        {study.Options{}, ""},
+		"processes instead": {study.Options{Refuses: missing, Deployment: lab.Process}, ""},
 	} {
 		s := resolved(t, file, c.options)
 		_, there := s.Variant("b")
@@ -153,7 +153,9 @@ func TestPointsThatThisHostCannotPlayAreNamed(t *testing.T) {
 }
 
 func TestAWarmUpGoesOnUntilSteady(t *testing.T) {
-	warm := func(written, quick string) (full, short lab.Load, err error) {
+	// loads returns the loads of a study with and without --quick. written replaces its warm_up, quick is the
+	// load of the quick profile.
+	loads := func(written, quick string) (full, short lab.Load, err error) {
 		text := strings.Replace(string(kioskStudy("quick: {points: [low], load: {"+quick+"}}\n")), "warm_up: 2s",
 			written, 1)
 		file, err := study.Parse("kiosk.yaml", []byte(text), kiosk())
@@ -169,7 +171,7 @@ func TestAWarmUpGoesOnUntilSteady(t *testing.T) {
 	}
 	for _, c := range []struct {
 		written, quick string
-		full, short    [2]float64 // least and limit
+		full, short    [2]float64 // length and limit
 	}{
 		{"warm_up: steady", "", [2]float64{0, 60}, [2]float64{0, 60}},
 		{"warm_up: steady, warm_up_limit: 20s", "warm_up_limit: 9s", [2]float64{0, 20}, [2]float64{0, 9}},
@@ -177,7 +179,7 @@ func TestAWarmUpGoesOnUntilSteady(t *testing.T) {
 		{"warm_up: 5s, warm_up_limit: 20s", "warm_up: steady", [2]float64{5, 20}, [2]float64{0, 60}},
 		{"warm_up: 5s", "duration: 1s", [2]float64{5, 0}, [2]float64{5, 0}},
 	} {
-		full, short, err := warm(c.written, c.quick)
+		full, short, err := loads(c.written, c.quick)
 		if err != nil || full.WarmUp != c.full[0] || full.WarmUpLimit != c.full[1] || short.WarmUp != c.short[0] ||
 			short.WarmUpLimit != c.short[1] {
 			t.Errorf("%s, quick %q: %g to %g s, quick %g to %g s, %v; want %v and %v", c.written, c.quick, full.WarmUp,
@@ -187,7 +189,7 @@ func TestAWarmUpGoesOnUntilSteady(t *testing.T) {
 	for _, c := range [][2]string{{"warm_up: 30s, warm_up_limit: 20s", ""},
 		{"warm_up: steady, warm_up_limit: 2s", ""}, {"warm_up: steady", "warm_up_limit: 1s"},
 		{"warm_up: steady, warm_up_limit: 2h", ""}, {"warm_up: soon", ""}} {
-		if _, _, err := warm(c[0], c[1]); err == nil || !strings.Contains(err.Error(), "warm_up") {
+		if _, _, err := loads(c[0], c[1]); err == nil || !strings.Contains(err.Error(), "warm_up") {
 			t.Errorf("%s, quick %q: %v", c[0], c[1], err)
 		}
 	}
@@ -206,8 +208,9 @@ func TestQuickPlaysTheVariantsThatItNames(t *testing.T) {
 	}
 }
 
-// TestWithoutACommonPointNothingIsPlayed: e plays at low, and neither its twin nor the quick profile does. A
-// variant without points of its own would be played everywhere.
+// TestWithoutACommonPointNothingIsPlayed: e plays at low alone, twins and restricted variants of the quick
+// profile at high. Then e has no twin and is left out of the quick profile. Empty points would mean all
+// points.
 func TestWithoutACommonPointNothingIsPlayed(t *testing.T) {
 	file := parsed(t, stall("design: {noise_floor: [e], noise_floor_points: [high]}\n"+
 		"quick: {restricted_points: [high]}\n"), kiosk())
@@ -239,7 +242,7 @@ func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {
 	}
 }
 
-func TestUsersBeginBeforeTheLoadEnds(t *testing.T) {
+func TestARampUpIsShorterThanTheLoad(t *testing.T) {
 	late := strings.Replace(string(kioskStudy("")), "ramp_up: 3s", "ramp_up: 10s", 1)
 	if _, err := study.Parse("kiosk.yaml", []byte(late), kiosk()); err == nil ||
 		!strings.Contains(err.Error(), "begin over 10s") {
@@ -254,12 +257,12 @@ func TestTheMajorityOfProbesDecides(t *testing.T) {
 	}
 }
 
-func TestKnobsTurnedForAllVariants(t *testing.T) {
+func TestKnobsAreSetInAllVariants(t *testing.T) {
 	file := parseKiosk(t, "")
-	turn := func(more map[string]string) study.Options {
+	with := func(more map[string]string) study.Options {
 		return study.Options{Knobs: func(lab.Variant) (map[string]string, error) { return more, nil }}
 	}
-	s := resolved(t, file, turn(map[string]string{"till": "steel"}))
+	s := resolved(t, file, with(map[string]string{"till": "steel"}))
 	for _, v := range s.Variants {
 		if !maps.Equal(v.Knobs, map[string]string{"till": "steel"}) {
 			t.Errorf("%s has the knobs %v", v.Name, v.Knobs)
@@ -268,7 +271,7 @@ func TestKnobsTurnedForAllVariants(t *testing.T) {
 	if file.Study.Variants[1].Knobs["till"] != "paper" {
 		t.Error("Resolve has changed the file's own variants")
 	}
-	_, err := file.Resolve(turn(map[string]string{"till": "steel", "door": "x"}))
+	_, err := file.Resolve(with(map[string]string{"till": "steel", "door": "x"}))
 	var problems study.Problems
 	if !errors.As(err, &problems) || len(problems) != 2 || problems[0].Line != 7 ||
 		!strings.Contains(err.Error(), "variant a: steel needs no door") {
@@ -301,7 +304,7 @@ func TestClaimsOfEveryKindSayWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// The scale of a study under load is that of its load's length: else it would do nothing.
+// TestScaleChangesTheLengthOfTheLoad: the parameters of a system under load are not scaled.
 func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
 	file := parseKiosk(t, "")
 	whole := resolved(t, file, study.Options{})

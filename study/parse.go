@@ -32,7 +32,7 @@ const (
 	maxWarmups     = 10
 	maxScale       = 1000
 	maxVotes       = 9
-	// leastResolution of a search, as a ratio.
+	// leastResolution is the smallest resolution of a search for a capacity, as a ratio of rates.
 	leastResolution = 1.002
 )
 
@@ -41,14 +41,14 @@ type File struct {
 	Path  string
 	Study lab.Study
 	Quick *Quick
-	// lines are the lines of values, by their places in the file, such as variants.uds.knobs; nil for a plan.
+	// lines holds the lines of values by their places in the file, such as variants.uds.knobs; nil for a plan.
 	lines map[string]int
 	info  lab.SystemInfo
-	// optional are the variants that may be impossible here, by name.
+	// optional holds the names of the variants that may be impossible on this host.
 	optional     map[string]bool
 	deployed     deployed
-	hosts        map[string]lab.Network // links of hosts in all variants
-	writtenSteps writtenSteps           // without variants: none
+	hosts        map[string]lab.Network // links of hosts, for all variants
+	writtenSteps writtenSteps           // no variants: no steps
 	planned      bool                   // the study is that of a plan: twins are variants, levels are scaled
 }
 
@@ -57,19 +57,18 @@ type Quick struct {
 	Scale  float64  `yaml:"scale,omitempty"`
 	Blocks int      `yaml:"blocks,omitempty"`
 	Points []string `yaml:"points,omitempty"`
-	// Variants are those that play; empty means all.
+	// Variants names the variants that are played; empty: all.
 	Variants []string `yaml:"variants,omitempty"`
-	// RestrictedPoints are the points at which variants with points of their own play, if they have these;
-	// empty: they play at all of their own.
+	// RestrictedPoints narrows the points of variants that have points of their own; empty: they keep all.
 	RestrictedPoints []string `yaml:"restricted_points,omitempty"`
-	// Load replaces what it names of the study's load; nil: nothing.
+	// Load holds the settings that replace those of the study's load; nil: none.
 	Load *lab.Load `yaml:"load,omitempty"`
-	// Took is how long the quick profile took its author, in seconds; 0: not known.
+	// Took is the time that the quick profile took on its author's host, in seconds; 0: unknown.
 	Took float64 `yaml:"took,omitempty,span"`
 }
 
-// written is a study file as it is written. Its own fields replace those of lab.Study that have another
-// form in the file.
+// written is the form of a study file. Its own fields replace those of lab.Study that have another form in
+// the file.
 type written struct {
 	lab.Study
 	Variants yaml.Node              `yaml:"variants"`
@@ -81,7 +80,7 @@ type written struct {
 	Quick    *Quick                 `yaml:"quick,omitempty"`
 }
 
-// Problems are all mistakes of a study file, in the order of lines. It is the
+// Problems holds all mistakes of a study file, in the order of lines. It is the
 // error of Parse and Resolve.
 type Problems = yamlfile.Problems
 
@@ -106,7 +105,7 @@ func Parse(path string, data []byte, systems map[string]lab.SystemInfo) (*File, 
 	return f, nil
 }
 
-// Defaults returns the design's settings where the file is silent. The reasons for
+// Defaults returns the settings of a design that a file need not give. The reasons for
 // the numbers are in docs/statistics.md.
 func Defaults() lab.Design {
 	return lab.Design{
@@ -115,8 +114,7 @@ func Defaults() lab.Design {
 	}
 }
 
-// take fills the file with what was read, and parses the keys that have another form in the file than in the
-// study.
+// take moves what was read into the file, and parses the keys that have another form there than in the study.
 func (f *File) take(r *yamlfile.Reader, w written) {
 	f.Study, f.Quick, f.hosts, f.writtenSteps = w.Study, w.Quick, w.Hosts, w.Steps
 	if f.lines["load"] == 0 {
@@ -149,7 +147,7 @@ func (f *File) take(r *yamlfile.Reader, w written) {
 	}
 }
 
-// writtenVariant is a variant in a study file.
+// writtenVariant is the form of a variant in a study file.
 type writtenVariant struct {
 	lab.Variant
 	Deployed map[string]struct {
@@ -167,18 +165,19 @@ func (f *File) readVariants(r *yamlfile.Reader, node *yaml.Node) {
 		place := "variants." + v.Name
 		r.DecodeAt(place, value, &v, f.lines)
 		f.lines[place] = key.Line
-		as := map[string]lab.Variant{}
+		settings := map[string]lab.Variant{}
 		for _, deployment := range slices.Sorted(maps.Keys(v.Deployed)) {
-			there, line := v.Deployed[deployment], f.lines[place+".deployed."+deployment]
-			as[deployment] = lab.Variant{Name: v.Name, Replicas: there.Replicas, Limits: there.Limits,
-				Nodes: there.Nodes}
+			own, line := v.Deployed[deployment], f.lines[place+".deployed."+deployment]
+			settings[deployment] = lab.Variant{Name: v.Name, Replicas: own.Replicas, Limits: own.Limits,
+				Nodes: own.Nodes}
 			checkDeployment(r, line, "deployed", deployment)
-			f.checkUnits(r, place+".deployed."+deployment, as[deployment])
+			f.checkUnits(r, place+".deployed."+deployment, settings[deployment])
 		}
 		for i, deployment := range v.Only {
 			checkDeployment(r, f.lines[fmt.Sprintf("%s.only[%d]", place, i)], "only", deployment)
 		}
-		f.deployed.settings[v.Name], f.deployed.allowed[v.Name], f.optional[v.Name] = as, v.Only, v.Optional
+		f.deployed.settings[v.Name], f.deployed.allowed[v.Name] = settings, v.Only
+		f.optional[v.Name] = v.Optional
 		f.Study.Variants = append(f.Study.Variants, v.Variant)
 	})
 }
@@ -191,7 +190,7 @@ func (f *File) readPoints(r *yamlfile.Reader, node *yaml.Node) {
 			r.Problem(key.Line, "point is called %q, expected lower-case letters, digits, dots and dashes", p.Name)
 		}
 		r.Pairs(value, "point "+p.Name, func(factor, level *yaml.Node) {
-			number := math.NaN() // stays so after a mistake, which is reported once
+			number := math.NaN() // marks a level that the reader refuses, so that it is not checked again
 			r.DecodeAt("points."+p.Name+"."+factor.Value, level, &number, f.lines)
 			p.Levels[factor.Value] = number
 		})
@@ -201,10 +200,18 @@ func (f *File) readPoints(r *yamlfile.Reader, node *yaml.Node) {
 
 // readFactors crosses the levels of all factors into points.
 func (f *File) readFactors(r *yamlfile.Reader, node *yaml.Node) {
+	type level struct {
+		text   string
+		number float64 // NaN: the reader has refused it
+	}
 	points := []lab.Point{{Levels: map[string]float64{}}}
 	r.Pairs(node, "factors", func(key, value *yaml.Node) {
-		var levels []*yaml.Node
-		r.List(value, "factor "+key.Value, func(_ int, level *yaml.Node) { levels = append(levels, level) })
+		var levels []level
+		r.List(value, "factor "+key.Value, func(_ int, node *yaml.Node) {
+			number := math.NaN()
+			r.DecodeAt("factors."+key.Value, node, &number, f.lines)
+			levels = append(levels, level{node.Value, number})
+		})
 		if len(points)*len(levels) > maxPoints {
 			r.Problem(key.Line, "the factors cross to more than %d points", maxPoints)
 			return
@@ -212,11 +219,9 @@ func (f *File) readFactors(r *yamlfile.Reader, node *yaml.Node) {
 		var crossed []lab.Point
 		for _, p := range points {
 			for _, level := range levels {
-				number := math.NaN()
-				r.DecodeAt("factors."+key.Value, level, &number, f.lines)
-				q := lab.Point{Name: strings.TrimPrefix(p.Name+"-"+key.Value+level.Value, "-"),
+				q := lab.Point{Name: strings.TrimPrefix(p.Name+"-"+key.Value+level.text, "-"),
 					Levels: maps.Clone(p.Levels)}
-				q.Levels[key.Value] = number
+				q.Levels[key.Value] = level.number
 				crossed = append(crossed, q)
 			}
 		}
@@ -228,17 +233,17 @@ func (f *File) readFactors(r *yamlfile.Reader, node *yaml.Node) {
 	f.Study.Points = append(f.Study.Points, points...)
 }
 
-// Steady is the warm-up that goes on until the load is steady, and WarmUpLimit its default limit, in
-// seconds.
 const (
-	Steady      = "steady"
+	// Steady is the value of warm_up for a warm-up that goes on until the load is steady.
+	Steady = "steady"
+	// WarmUpLimit is the default limit of such a warm-up, in seconds.
 	WarmUpLimit = 60
 )
 
 // defaultLoad is the default length of a load, in seconds.
 const defaultLoad = 10
 
-// settleWarmUp replaces the length of a steady warm-up, which is infinite, by a limit.
+// settleWarmUp replaces the infinite length that stands for "steady" by a length of 0 and a limit.
 func settleWarmUp(l *lab.Load) {
 	if math.IsInf(l.WarmUp, 1) {
 		l.WarmUp, l.WarmUpLimit = 0, cmp.Or(l.WarmUpLimit, WarmUpLimit)
@@ -250,8 +255,7 @@ func (f *File) variantNames() []string {
 	return NamesOf(f.Study.Variants, func(v lab.Variant) string { return v.Name })
 }
 
-// claimable returns the variants that claims may speak of: also those that cannot be
-// built here.
+// claimable lists the variants that claims may name: those that can be built here and the absent ones.
 func (f *File) claimable() []string {
 	absent := NamesOf(f.Study.Absent, func(v lab.AbsentVariant) string { return v.Name })
 	return append(f.variantNames(), absent...)
@@ -262,7 +266,7 @@ func (f *File) pointNames() []string {
 	return NamesOf(f.Study.Points, func(p lab.Point) string { return p.Name })
 }
 
-// NamesOf returns the names of things, in their order.
+// NamesOf returns the name of each thing, in their order.
 func NamesOf[T any](things []T, name func(T) string) []string {
 	var names []string
 	for _, one := range things {

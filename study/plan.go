@@ -14,29 +14,29 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// maxTrials bounds the plan.
+// maxTrials is the largest number of trials of a plan.
 const maxTrials = 100_000
 
-// Options hold the changes of a study that the command line makes. Nil changes nothing.
+// Options hold the changes of a study that the command line makes. Zero values change nothing.
 type Options struct {
 	Quick bool
 	// NoGates lets trials count whatever the host did.
 	NoGates bool
-	Scale   *float64 // multiplies scaled parameters
+	Scale   *float64 // factor of scaled parameters and of the length of the load
 	Blocks  *int
-	Points  []string
+	Points  []string // names of the points that are played; empty: all
 	Seed    *uint64
-	// Deployment takes the place of that of every variant; empty: each keeps its own.
+	// Deployment replaces that of every variant; empty: each keeps its own.
 	Deployment string
 	// Profiled is the number of blocks in which every variant is profiled, too.
 	Profiled *int
-	// Knobs returns knobs that are added to those of a variant, or replace them; nil: none.
+	// Knobs returns knobs to add to those of a variant, or to replace them.
 	Knobs func(lab.Variant) (map[string]string, error)
-	// Runtimes are the values of the knob "runtime" that are played; empty: all. Variants without that knob are
-	// always played.
+	// Runtimes lists the values of the knob "runtime" that are played; empty: all. Variants without that knob
+	// are always played.
 	Runtimes []string
-	// Refuses returns why a variant cannot be deployed here; nil: it can be. Optional variants are then left
-	// out.
+	// Refuses returns the reason why a variant cannot be deployed here, or nil. Optional variants with a reason
+	// are left out.
 	Refuses func(lab.Variant) error
 }
 
@@ -46,8 +46,8 @@ const ProfiledByDefault = 3
 // TwinSuffix marks the second name of a variant in an A/A pair.
 const TwinSuffix = ".twin"
 
-// Resolve applies the options and returns the study as it will be played:
-// points chosen and scaled, twins added, steps between the variants that are left.
+// Resolve applies the options and returns the study as it will be played, with its points chosen and scaled,
+// its twins added, and its steps between the remaining variants. The error is of type Problems.
 func (f *File) Resolve(o Options) (lab.Study, error) {
 	s := f.Study
 	points := o.Points
@@ -60,7 +60,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 			points = f.Quick.Points
 			s.Variants = restrict(s.Variants, f.Quick.RestrictedPoints)
 		}
-		s.Load = hasten(s.Load, f.Quick.Load)
+		s.Load = quickLoad(s.Load, f.Quick.Load)
 		if len(o.Points) == 0 && o.Blocks == nil && o.Scale == nil && o.Deployment == "" && len(o.Runtimes) == 0 {
 			s.Took = f.Quick.Took
 		}
@@ -68,7 +68,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	if o.Scale != nil {
 		s.Design.Scale = *o.Scale
 		var err error
-		if s.Load, err = scaled(s.Load, *o.Scale); err != nil {
+		if s.Load, err = scaledLoad(s.Load, *o.Scale); err != nil {
 			return s, f.problem("%v", err)
 		}
 	}
@@ -76,7 +76,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 		return s, err
 	}
 	var err error
-	if s.Variants, err = f.turn(s.Variants, o.Knobs); err != nil {
+	if s.Variants, err = f.withKnobs(s.Variants, o.Knobs); err != nil {
 		return s, err
 	}
 	f.deploy(&s, o.Deployment)
@@ -96,12 +96,12 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 	return s, nil
 }
 
-// problem returns a mistake in the options for a study.
+// problem returns a mistake in the options as Problems of the file.
 func (f *File) problem(format string, args ...any) error {
 	return Problems{{File: f.Path, Message: fmt.Sprintf(format, args...)}}
 }
 
-// redesign applies the options that say how a study is played.
+// redesign applies the options that change the design: blocks, seed, profiled blocks and gates.
 func (f *File) redesign(s *lab.Study, o Options) error {
 	if o.Blocks != nil {
 		s.Design.Blocks = *o.Blocks
@@ -127,8 +127,8 @@ func (f *File) redesign(s *lab.Study, o Options) error {
 // knobRuntime is the knob that Options.Runtimes chooses by.
 const knobRuntime = "runtime"
 
-// leaveOut takes out the variants that are not asked for, and the optional ones that
-// cannot be deployed as they are to be.
+// leaveOut moves the variants that are not asked for, and the optional ones that cannot be deployed, to the
+// absent ones. It refuses to leave out the baseline.
 func (f *File) leaveOut(s *lab.Study, o Options) error {
 	s.Absent = slices.Clone(s.Absent)
 	s.Variants = slices.DeleteFunc(slices.Clone(s.Variants), func(v lab.Variant) bool {
@@ -142,7 +142,7 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 			err = cmp.Or(err, errors.New("the quick profile leaves it out"))
 		}
 		err = cmp.Or(err, f.deployed.refuses(v))
-		unasked := err != nil
+		unasked := err != nil // the reasons so far are choices of the user, those below limits of the host
 		if f.optional[v.Name] && o.Refuses != nil {
 			err = cmp.Or(err, o.Refuses(v))
 		}
@@ -164,7 +164,7 @@ func (f *File) leaveOut(s *lab.Study, o Options) error {
 	return nil
 }
 
-// dropPoints takes out the points that this host cannot play, and notes why.
+// dropPoints removes the points that this host cannot play, and adds a note for each. One must remain.
 func (f *File) dropPoints(s *lab.Study) error {
 	if f.info.Host == nil {
 		return nil
@@ -183,10 +183,11 @@ func (f *File) dropPoints(s *lab.Study) error {
 	return nil
 }
 
-// scaled returns a load of another length. The unrecorded load before it stays as it is.
-func scaled(load *lab.Load, scale float64) (*lab.Load, error) {
+// scaledLoad returns a load whose duration, ramp-up and search are longer by a factor. Its warm-up is the
+// same.
+func scaledLoad(load *lab.Load, scale float64) (*lab.Load, error) {
 	const shortest = 1.0                                  // seconds
-	if load == nil || !(scale > 0 && scale <= maxScale) { // which is refused later
+	if load == nil || !(scale > 0 && scale <= maxScale) { // choosePoints refuses such a scale
 		return load, nil
 	}
 	changed := *load
@@ -194,23 +195,23 @@ func scaled(load *lab.Load, scale float64) (*lab.Load, error) {
 		scale*load.Effort.Duration
 	if changed.Duration < shortest || changed.Duration > Longest.Seconds() {
 		return nil, fmt.Errorf("scale is %g, which makes loads of %g s of %g s: use one from %g to %.3g", scale,
-			changed.Duration, load.Duration,
-			shortest/load.Duration, min(maxScale, Longest.Seconds()/load.Duration))
+			changed.Duration, load.Duration, shortest/load.Duration,
+			min(maxScale, Longest.Seconds()/load.Duration))
 	}
 	return &changed, nil
 }
 
-// hasten returns a load with what the quick profile sets; nil stays nil.
-func hasten(load, quick *lab.Load) *lab.Load {
+// quickLoad returns the load with the settings of the quick profile, or load itself if there are none.
+func quickLoad(load, quick *lab.Load) *lab.Load {
 	if load == nil || quick == nil {
 		return load
 	}
 	changed := *load
 	changed.Duration = cmp.Or(quick.Duration, load.Duration)
-	if quick.LongestWarmUp() > 0 { // as a whole: a limit belongs to its time
+	if quick.LongestWarmUp() > 0 { // both together: a limit belongs to its length
 		changed.WarmUp, changed.WarmUpLimit = quick.WarmUp, quick.WarmUpLimit
 	}
-	// the same part of the load
+	// By default, the ramp-up stays the same share of the load.
 	changed.RampUp = cmp.Or(quick.RampUp, load.RampUp*changed.Duration/load.Duration)
 	changed.Lateness = cmp.Or(quick.Lateness, load.Lateness)
 	changed.Effort = lab.SearchEffort{
@@ -221,25 +222,22 @@ func hasten(load, quick *lab.Load) *lab.Load {
 	return &changed
 }
 
-// turn returns the variants with further knobs, and all mistakes as problems.
-func (f *File) turn(
+// withKnobs returns the variants with further knobs. Its error has a problem for each variant that the system
+// refuses with them.
+func (f *File) withKnobs(
 	variants []lab.Variant, knobs func(lab.Variant) (map[string]string, error),
 ) ([]lab.Variant, error) {
 	if knobs == nil {
 		return variants, nil
 	}
 	var problems Problems
-	turned := slices.Clone(variants)
-	for i, v := range turned {
+	changed := slices.Clone(variants)
+	for i, v := range changed {
 		more, err := knobs(v)
 		if err == nil {
-			turned[i].Knobs = maps.Clone(v.Knobs)
-			if turned[i].Knobs == nil && len(more) > 0 {
-				turned[i].Knobs = map[string]string{}
-			}
-			maps.Copy(turned[i].Knobs, more)
+			changed[i].Knobs = merged(v.Knobs, more)
 			if f.info.Check != nil {
-				err = f.info.Check(turned[i])
+				err = f.info.Check(changed[i])
 			}
 		}
 		if err != nil {
@@ -247,11 +245,11 @@ func (f *File) turn(
 				Message: fmt.Sprintf("variant %s: %s", v.Name, oneLine(err))})
 		}
 	}
-	return turned, problems.OrNil()
+	return changed, problems.OrNil()
 }
 
-// choosePoints returns the named points, all where none are named, with their
-// scaled parameters multiplied, and the names of the others.
+// choosePoints returns the named points, or all if none are named, with their scaled parameters multiplied,
+// and the names of the other points.
 func (f *File) choosePoints(names []string, scale float64) (chosen []lab.Point, unasked []string, err error) {
 	var problems Problems
 	for _, name := range names {
@@ -277,6 +275,7 @@ func (f *File) choosePoints(names []string, scale float64) (chosen []lab.Point, 
 	return chosen, unasked, nil
 }
 
+// scale returns a point with its scaled parameters multiplied and rounded, within their limits.
 func (f *File) scale(p lab.Point, scale float64) lab.Point {
 	p.Levels = maps.Clone(p.Levels)
 	for _, parameter := range f.info.Parameters {
@@ -287,8 +286,8 @@ func (f *File) scale(p lab.Point, scale float64) lab.Point {
 	return p
 }
 
-// restrict narrows the points of variants that are restricted to some already. One that plays at none of the
-// points stays as it is, and leaveOut takes it out.
+// restrict narrows the points of variants that have points of their own. One with none of the points stays as
+// it is, and leaveOut removes it.
 func restrict(variants []lab.Variant, to []string) []lab.Variant {
 	narrowed := slices.Clone(variants)
 	for i, v := range narrowed {
@@ -299,7 +298,7 @@ func restrict(variants []lab.Variant, to []string) []lab.Variant {
 	return narrowed
 }
 
-// playsAtSome reports whether a variant plays at one of the points; without points it does.
+// playsAtSome reports whether a variant plays at one of the points, or points is empty.
 func playsAtSome(v lab.Variant, points []string) bool {
 	return len(points) == 0 || slices.ContainsFunc(points, v.RunsAt)
 }
@@ -308,7 +307,7 @@ func intersection(names, with []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(with, name) })
 }
 
-// chooseVariants drops variants that have no point left and adds the twins.
+// chooseVariants moves variants without a remaining point to the absent ones, and adds the twins.
 func chooseVariants(s *lab.Study) {
 	var chosen []lab.Variant
 	for _, v := range s.Variants {
@@ -326,10 +325,10 @@ func chooseVariants(s *lab.Study) {
 	s.Variants = chosen
 }
 
-// noteAbsent notes why variants that were asked for cannot be played, each reason once.
+// noteAbsent adds a note for each reason why variants that were asked for cannot be played.
 func noteAbsent(s *lab.Study) {
-	names := map[string]string{} // by reason
-	var reasons []string
+	names := map[string]string{} // of variants, joined, by reason
+	var reasons []string         // in the order of variants
 	for _, v := range s.Absent {
 		switch {
 		case v.Unasked:
@@ -345,8 +344,8 @@ func noteAbsent(s *lab.Study) {
 	}
 }
 
-// twin returns the variant under a second name, at those of the points named for twins at which it plays, or
-// wherever it does where none are named.
+// twin returns the variant under a second name. It plays at those of its points that are named for twins, or
+// at all if none are named.
 func twin(v lab.Variant, points []string) lab.Variant {
 	v.Name, v.TwinOf = v.Name+TwinSuffix, v.Name
 	switch {
@@ -358,7 +357,7 @@ func twin(v lab.Variant, points []string) lab.Variant {
 	return v
 }
 
-// playedPoints returns the names of points that the study plays.
+// playedPoints returns those of the names that are points of the study.
 func playedPoints(s lab.Study, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, played := s.Point(name)
@@ -369,6 +368,7 @@ func playedPoints(s lab.Study, names []string) []string {
 // minTrendPoints is the number of points that a line with a standard error needs.
 const minTrendPoints = 3
 
+// chooseTrends returns the trends that have enough points left, each with these points.
 func chooseTrends(s lab.Study) []lab.Trend {
 	var chosen []lab.Trend
 	for _, t := range s.Trends {
@@ -379,8 +379,9 @@ func chooseTrends(s lab.Study) []lab.Trend {
 	return chosen
 }
 
-// Expand turns a resolved study into randomised complete blocks (lab.Study.Block). Profiled
-// trials of a block come after those that are timed.
+// Expand returns the plan of a resolved study: randomised complete blocks (lab.Study.Block), each with its
+// profiled trials after the timed ones. It refuses plans of more than 100,000 trials. profile is the name of
+// the profile: "quick" or "full".
 func Expand(s lab.Study, profile string, created time.Time) (lab.Plan, error) {
 	plan := lab.Plan{Schema: lab.PlanSchema, Created: created.UTC(), Profile: profile, Study: s}
 	for block := 1; block <= s.Design.Blocks; block++ {
@@ -397,8 +398,8 @@ func Expand(s lab.Study, profile string, created time.Time) (lab.Plan, error) {
 	return plan, nil
 }
 
-// profiledTrials returns the trials of a block that are played once more under a profiler:
-// after those that are timed, and without twins.
+// profiledTrials returns the trials of a block that are repeated under a profiler: all but those of twins.
+// Their numbers follow those of the timed ones.
 func profiledTrials(s lab.Study, timed []lab.PlannedTrial) []lab.PlannedTrial {
 	var more []lab.PlannedTrial
 	for _, t := range timed {
@@ -410,8 +411,8 @@ func profiledTrials(s lab.Study, timed []lab.PlannedTrial) []lab.PlannedTrial {
 	return more
 }
 
-// addProfiling adds the metric of profiles to a study with profiled blocks. These are the first of all
-// blocks: there cannot be more.
+// addProfiling adds the metric of profiles to a study with profiled blocks, and limits their number to that
+// of all blocks. It refuses a study that cannot be profiled.
 func addProfiling(s *lab.Study) error {
 	switch {
 	case s.Design.ProfiledBlocks < 0:

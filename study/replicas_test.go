@@ -42,7 +42,7 @@ func TestReplicasLimitsAndNetworkOfVariants(t *testing.T) {
 	}
 }
 
-func TestWhatHoldsInOneDeploymentAlone(t *testing.T) {
+func TestSettingsOfOneDeployment(t *testing.T) {
 	text := strings.Replace(string(kioskStudy("")), "b: {architecture: stand,",
 		`b: {architecture: stand, limits: {all: {cpu: 1}}, nodes: {door: yard},
     deployed: {swarm: {replicas: {till: 2}, limits: {till: {cpu: 0.5}}, nodes: {till: street}}},`, 1)

@@ -36,7 +36,7 @@ func readSchema(t *testing.T) *object {
 	return &schema
 }
 
-// keysIn adds the keys of all objects of a schema to those that there are.
+// keysIn adds the key lists of all objects of a schema, each sorted and joined by spaces, to a set.
 func (o *object) keysIn(all map[string]bool) {
 	if o == nil {
 		return
@@ -53,7 +53,8 @@ func (o *object) keysIn(all map[string]bool) {
 	}
 }
 
-// TestTheSchemaHasTheKeysThatAreRead: editors know what the reader knows.
+// TestTheSchemaHasTheKeysThatAreRead: each type that the reader fills has an object with the same keys in the
+// schema, by which editors complete and check.
 func TestTheSchemaHasTheKeysThatAreRead(t *testing.T) {
 	known := map[string]bool{}
 	readSchema(t).keysIn(known)
@@ -71,7 +72,7 @@ func TestTheSchemaHasTheKeysThatAreRead(t *testing.T) {
 	}
 }
 
-// TestTheSchemaHasTheLimitsThatAreChecked: a number at a limit of the design passes, the next one does not.
+// TestTheSchemaHasTheLimitsThatAreChecked: a number at a limit of the schema passes, the next one does not.
 func TestTheSchemaHasTheLimitsThatAreChecked(t *testing.T) {
 	const head = "schema: cleave-study/1\nname: x\ntitle: x\nsystem: none\nbaseline: a\n" +
 		"variants: {a: {architecture: b}}\n"

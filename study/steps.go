@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// writtenSteps holds the key steps of a study file: the variants in their order, and the metrics and points
-// at which the steps between them are shown.
+// writtenSteps is the form of the key steps in a study file: the variants in their order, and the metrics and
+// points for which the steps between them are shown.
 type writtenSteps struct {
 	Variants []string `yaml:"variants"`
 	lab.Explained
@@ -26,7 +26,7 @@ func (f *File) checkSteps(r *yamlfile.Reader) {
 	for _, name := range f.writtenSteps.Variants {
 		f.checkName(r, line, "steps", name, f.claimable())
 		if seen[name] {
-			r.Problem(line, "steps names the variant %q twice: a way does not come back", name)
+			r.Problem(line, "steps names the variant %q twice, expected every variant once", name)
 		}
 		seen[name] = true
 		f.checkStepPoints(r, name)
@@ -45,7 +45,7 @@ func (f *File) checkSteps(r *yamlfile.Reader) {
 	}
 }
 
-// checkStepPoints refuses steps at points at which one of their variants does not play.
+// checkStepPoints refuses points at which a variant of the steps does not play.
 func (f *File) checkStepPoints(r *yamlfile.Reader, name string) {
 	v, found := f.Study.Variant(name)
 	for _, point := range f.writtenSteps.Points {
@@ -56,8 +56,8 @@ func (f *File) checkStepPoints(r *yamlfile.Reader, name string) {
 	}
 }
 
-// resolveSteps adds the steps to a resolved study, between the variants and at the points that are played, if
-// there are enough of them.
+// resolveSteps adds the steps between the played variants to a resolved study, unless none of the points at
+// which they are to be shown is played.
 func (f *File) resolveSteps(s *lab.Study) {
 	if len(f.writtenSteps.Variants) == 0 {
 		return
@@ -69,7 +69,8 @@ func (f *File) resolveSteps(s *lab.Study) {
 	s.Steps, s.Explained = f.steps(s.Variants), &shown
 }
 
-// steps returns the steps from each variant to the next, among those that are played.
+// steps returns the steps from each variant of the key to the next, without those that are not among
+// variants.
 func (f *File) steps(variants []lab.Variant) []lab.PathStep {
 	var steps []lab.PathStep
 	var before lab.Variant
@@ -88,7 +89,7 @@ func (f *File) steps(variants []lab.Variant) []lab.PathStep {
 	return steps
 }
 
-// changes returns the deployment, the scaling and all knobs in which two variants differ.
+// changes returns all differences between two variants: knobs, scaling and deployment.
 func (f *File) changes(from, to lab.Variant) []lab.KnobChange {
 	all := f.knobChanges(from, to)
 	if before, after := from.Scaling(), to.Scaling(); before != after {
@@ -100,8 +101,8 @@ func (f *File) changes(from, to lab.Variant) []lab.KnobChange {
 	return all
 }
 
-// knobChanges returns the changes as the system names them; a system without names for them has changes of
-// the architecture and of the knobs that both variants have.
+// knobChanges returns the changes as the system names them. Without such names they are the architecture and
+// the knobs that both variants have.
 func (f *File) knobChanges(from, to lab.Variant) []lab.KnobChange {
 	if f.info.Changes != nil {
 		return f.info.Changes(from, to)

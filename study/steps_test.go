@@ -10,7 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// stall returns the kiosk with a knob more, and a variant at one point only.
+// stall returns the kiosk's study with two more variants: d with a knob, and e with this knob at one point
+// only.
 func stall(steps string) []byte {
 	return []byte(strings.Replace(string(kioskStudy(steps)), "  c:",
 		"  d: {architecture: stand, knobs: {till: steel}}\n  e: {architecture: stand, knobs: {till: steel}, "+
@@ -36,7 +37,7 @@ func TestStepsLeadFromVariantToVariant(t *testing.T) {
 	}
 }
 
-// TestStepsAskTheSystem: it knows better than its list of knobs what differs.
+// TestStepsAskTheSystem: if it names changes itself, these replace those of its knobs.
 func TestStepsAskTheSystem(t *testing.T) {
 	systems := kiosk()
 	info := systems["kiosk"]
@@ -53,8 +54,7 @@ func TestStepsAskTheSystem(t *testing.T) {
 	}
 }
 
-// TestADeploymentIsAStep: where the units run is compared like any knob, whatever the
-// system says of its own.
+// TestADeploymentIsAStep: another deployment is a change like that of a knob.
 func TestADeploymentIsAStep(t *testing.T) {
 	text := strings.Replace(string(kioskStudy("steps: {variants: [a, b]}\n")),
 		"b: {architecture: stand, knobs: {till: paper}}",

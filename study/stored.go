@@ -15,9 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// CheckNames refuses a plan whose names could do harm where they become part of a
-// path or of a line on a terminal. path is only used in messages. The error is of
-// type Problems.
+// CheckNames refuses a plan with names that are unsafe as part of a path or on a
+// terminal. path is only used in messages. The error is of type Problems.
 func CheckNames(path string, plan lab.Plan) error {
 	f, r := stored(path, plan)
 	f.checkNames(r)
@@ -25,9 +24,9 @@ func CheckNames(path string, plan lab.Plan) error {
 	return r.Problems.OrNil()
 }
 
-// CheckPlan holds a plan that was read from a result folder, which anybody may have
-// written, against the rules for study files, as far as it is to be played. systems
-// are those that plans may name. The error is of type Problems.
+// CheckPlan checks a plan from a result folder, which may come from a stranger, by
+// the rules for study files, so that it can be played safely. systems
+// are those that plans may name. path is only used in messages. The error is of type Problems.
 func CheckPlan(path string, plan lab.Plan, systems map[string]lab.SystemInfo) error {
 	f, r := stored(path, plan)
 	f.checkTexts(r)
@@ -39,15 +38,15 @@ func CheckPlan(path string, plan lab.Plan, systems map[string]lab.SystemInfo) er
 	return r.Problems.OrNil()
 }
 
-// stored returns the study of a plan as a file without lines. Checks change the study, so that the file has
-// copies of its lists.
+// stored returns the study of a plan as a file without lines. The file has copies of the lists that checks
+// change.
 func stored(path string, plan lab.Plan) (*File, *yamlfile.Reader) {
 	f := &File{Path: path, Study: plan.Study, planned: true}
 	f.Study.Variants, f.Study.Claims = slices.Clone(f.Study.Variants), slices.Clone(f.Study.Claims)
 	return f, &yamlfile.Reader{Format: format(), File: path}
 }
 
-// checkNames checks the schema, all names, and how many variants, points, claims and faults there are.
+// checkNames checks the schema, all names, and the numbers of variants, points, claims and faults.
 func (f *File) checkNames(r *yamlfile.Reader) {
 	s := f.Study
 	if s.Schema != "" && s.Schema != lab.StudySchema {
@@ -79,11 +78,11 @@ func (f *File) checkNames(r *yamlfile.Reader) {
 	atMost("faults", len(s.Faults), maxFaults)
 }
 
-// pointPattern matches the names of points, those too that factors were crossed to.
+// pointPattern matches the names of points, including those that factors cross into.
 var pointPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,999}$`)
 
-// checkTexts checks every text of the study but those of systems and loads, which are shown nowhere as
-// they are.
+// checkTexts refuses control characters in the texts of the study. Texts of external systems and of loads are
+// never shown as they are, and may have them.
 func (f *File) checkTexts(r *yamlfile.Reader) {
 	s := f.Study
 	s.Load, s.Variants = nil, slices.Clone(s.Variants)
@@ -117,23 +116,26 @@ func (f *File) checkTree(r *yamlfile.Reader, tree any) {
 	}
 }
 
-// limit refuses a number outside its limits. One that is not a number was refused when it was read.
+// limit refuses a number outside its limits. NaN passes: it marks a value that the reader has refused.
 func (f *File) limit(r *yamlfile.Reader, place string, value, lowest, highest float64) {
 	if value < lowest || value > highest {
 		r.Problem(f.lines[place], "%s is %g, expected a number from %g to %g", place, value, lowest, highest)
 	}
 }
 
-const belowOne, longest = 1 - 1e-12, 1e9 // a share; seconds
+const (
+	belowOne = 1 - 1e-12 // the largest share that is not all
+	longest  = 1e9       // the largest time, in seconds
+)
 
-// checkDesign holds the numbers of design, load, faults, claims and the quick profile against their limits.
+// checkDesign checks the numbers of design, load, faults, claims and the quick profile against their limits.
 func (f *File) checkDesign(r *yamlfile.Reader) {
 	limit := func(place string, value, lowest, highest float64) { f.limit(r, place, value, lowest, highest) }
 	d := f.Study.Design
 	limit("design.blocks", float64(d.Blocks), 1, MaxBlocks)
 	profiled := d.Blocks
 	if !f.planned {
-		profiled = MaxBlocks // options may yet change the blocks
+		profiled = MaxBlocks // options may still change the blocks; addProfiling limits the profiled ones then
 	}
 	limit("design.profiled_blocks", float64(d.ProfiledBlocks), 0, float64(profiled))
 	limit("design.scale", d.Scale, 1e-12, maxScale)
@@ -145,8 +147,7 @@ func (f *File) checkDesign(r *yamlfile.Reader) {
 		r.Problem(0, "design.until is %q, expected %q or nothing", d.Until, lab.UntilDecided)
 	}
 	if d.Until != "" {
-		limit("design.blocks, where data are looked at as they come,", float64(d.Blocks), lab.FirstLook+1,
-			lab.MostLooked)
+		limit("design.blocks of a study until decided", float64(d.Blocks), lab.FirstLook+1, lab.MostLooked)
 	}
 	limit("design.lengthen", d.Lengthen, 0, MostLengthened)
 	limit("design.within", d.Within, 0, longest)
@@ -154,7 +155,7 @@ func (f *File) checkDesign(r *yamlfile.Reader) {
 	limit("design.gates.steal", d.Gates.MaxStealShare, 0, 1)
 	limit("design.gates.calibration", d.Gates.MaxCalibrationDrift, 0, math.MaxFloat64)
 	if l := f.Study.Load; l != nil {
-		shortest := 0.0 // of operations that are counted
+		shortest := 0.0 // a load that plays a number of operations has no duration
 		for _, p := range f.Study.Points {
 			if _, _, err := p.Only(lab.FactorRate, lab.FactorPerMinute, lab.FactorUsers,
 				lab.FactorSearchFrom); err == nil {
@@ -187,10 +188,10 @@ func (f *File) checkDesign(r *yamlfile.Reader) {
 	}
 }
 
-// checkLoad holds what a load and the quick profile of one can both say against its limits.
+// checkLoad checks the settings that load and quick.load share against their limits.
 func (f *File) checkLoad(r *yamlfile.Reader, place string, l *lab.Load) {
 	f.limit(r, place+".warm_up", l.WarmUp, 0, longest)
-	if l.WarmUpLimit != 0 { // in less, no load shows that it is steady
+	if l.WarmUpLimit != 0 { // below LeastWarmUpLimit, no load can be judged as steady
 		f.limit(r, place+".warm_up_limit", l.WarmUpLimit, max(l.WarmUp, lab.LeastWarmUpLimit),
 			lab.LongestWarmUpLimit)
 	}
@@ -207,8 +208,8 @@ func (f *File) checkLoad(r *yamlfile.Reader, place string, l *lab.Load) {
 	}
 }
 
-// checkForeign refuses what only variants and loads of foreign systems can have, and
-// what a study file can say of neither.
+// checkForeign refuses a plan whose system of our own has a model that it does not play, or the parts of an
+// external one: an external variant, a scenario, files or consent.
 func (f *File) checkForeign(r *yamlfile.Reader) {
 	if f.Study.Model != f.info.Model {
 		r.Problem(0, "the plan brings a model, which %s does not play", f.info.Name)
@@ -218,7 +219,7 @@ func (f *File) checkForeign(r *yamlfile.Reader) {
 	}
 	for _, v := range f.Study.Variants {
 		if v.External != nil {
-			r.Problem(0, "variant %s brings a system of its own, which is not %s", v.Name, f.info.Name)
+			r.Problem(0, "variant %s is of an external system, which %s is not", v.Name, f.info.Name)
 		}
 	}
 	if l := f.Study.Load; l != nil && (len(l.Scenario) > 0 && string(l.Scenario) != "null" || len(l.Files) > 0 ||
@@ -227,8 +228,8 @@ func (f *File) checkForeign(r *yamlfile.Reader) {
 	}
 }
 
-// checkTwins refuses a twin that differs from its original, and steps between variants that the study has
-// not.
+// checkTwins refuses twins that differ from their originals in more than name and points, and steps between
+// unknown variants.
 func (f *File) checkTwins(r *yamlfile.Reader) {
 	for _, v := range f.Study.Variants {
 		original, found := f.Study.Variant(v.TwinOf)
@@ -247,7 +248,7 @@ func (f *File) checkTwins(r *yamlfile.Reader) {
 	}
 }
 
-// checkTrials refuses trials that are none of the study.
+// checkTrials refuses trials whose number, block, variant or point is not one of the study.
 func (f *File) checkTrials(r *yamlfile.Reader, trials []lab.PlannedTrial) {
 	if len(trials) > maxTrials {
 		r.Problem(0, "the plan has %d trials, at most %d are allowed", len(trials), maxTrials)

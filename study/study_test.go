@@ -27,7 +27,7 @@ func systems() map[string]lab.SystemInfo {
 	return map[string]lab.SystemInfo{big.Name: big.System{}.Describe()}
 }
 
-// must ends the test at an error.
+// must fails the test if there is an error.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -42,7 +42,7 @@ func parseBuiltIn(t *testing.T) *study.File {
 	return parsed(t, data, systems())
 }
 
-// parsed returns a study file without mistakes.
+// parsed returns the file of a text, which must have no mistakes.
 func parsed(t *testing.T, text []byte, systems map[string]lab.SystemInfo) *study.File {
 	t.Helper()
 	file, err := study.Parse("study.yaml", text, systems)
@@ -50,7 +50,7 @@ func parsed(t *testing.T, text []byte, systems map[string]lab.SystemInfo) *study
 	return file
 }
 
-// resolved returns the study of a file as it is played with some options.
+// resolved returns the study of a file with some options, which must be allowed.
 func resolved(t *testing.T, file *study.File, options study.Options) lab.Study {
 	t.Helper()
 	s, err := file.Resolve(options)
@@ -77,7 +77,7 @@ func TestEveryMistakeIsReportedAtOnceWithItsLine(t *testing.T) {
 	}
 }
 
-func TestParseRefusesWhatIsNoStudy(t *testing.T) {
+func TestParseRefusesFilesThatAreNoStudy(t *testing.T) {
 	for name, test := range map[string]struct{ data, want string }{
 		"empty":         {"", "the file is empty"},
 		"not yaml":      {"a: [1", "this is no YAML"},
@@ -98,7 +98,7 @@ func TestParseRefusesWhatIsNoStudy(t *testing.T) {
 	}
 }
 
-// nested is YAML with the given number of levels below the first key.
+// nested returns YAML with the given number of levels below the first key.
 func nested(levels int) string {
 	var text strings.Builder
 	for i := range levels {
@@ -282,6 +282,18 @@ factors: {neighbourhoods: [2], workers: [3, 4], pings: [5, 6]}
 	}
 }
 
+// TestMistakesInFactorsAreReportedOnce: although each is in several points.
+func TestMistakesInFactorsAreReportedOnce(t *testing.T) {
+	_, err := study.Parse("x.yaml", []byte("schema: cleave-study/1\nname: x\ntitle: x\nsystem: big\n"+
+		"baseline: threads\nvariants: {threads: {architecture: threads}}\n"+
+		"factors: {neighbourhoods: [2, 3], workers: [many, 4], pings: [5], speed: [6]}\n"), systems())
+	var problems study.Problems
+	if !errors.As(err, &problems) || len(problems) != 2 || !strings.Contains(err.Error(), `workers is "many"`) ||
+		!strings.Contains(err.Error(), `no parameter "speed"`) {
+		t.Errorf("%v, want two problems", err)
+	}
+}
+
 func TestBuiltInStudiesFitThePublishedSchema(t *testing.T) {
 	for _, name := range studies.Names() {
 		data, err := studies.Read(name)
@@ -297,7 +309,7 @@ func TestBuiltInStudiesFitThePublishedSchema(t *testing.T) {
 	}
 }
 
-// validate holds a study file against the schema that editors use.
+// validate checks a study file against the schema that editors use.
 func validate(t *testing.T, data []byte) error {
 	t.Helper()
 	var document any

@@ -13,11 +13,11 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// Limits of a study file, in bytes.
-const (
-	MaxBytes = yamlfile.SmallFile
-	maxText  = 2_000 // of one text
-)
+// MaxBytes is the largest size of a study file, in bytes.
+const MaxBytes = yamlfile.SmallFile
+
+// maxText is the largest size of one text in it, in bytes.
+const maxText = 2_000
 
 // format returns the format of study files, with the units of their numbers: seconds, shares of one, bytes
 // and bytes per second.
@@ -34,20 +34,19 @@ func format() yamlfile.Format {
 	return f
 }
 
-// Longest is the longest time span of an experiment: sums of some still fit a
-// time.Duration.
+// Longest is the longest time span in a study file. Sums of several still fit a time.Duration.
 const Longest = 7 * 24 * time.Hour
 
-// spans describes a time span in messages: 168 hours are Longest.
+// spans describes a time span in messages. 168h is Longest.
 const spans = "a time span such as 90s or 30m, at most 168h"
 
-// span reads a time span, in seconds.
+// span parses a time span and returns it in seconds.
 func span(text string) (float64, bool) {
 	d, err := time.ParseDuration(text)
 	return d.Seconds(), err == nil && d > 0 && d <= Longest
 }
 
-// warmUp reads the length of a warm-up, in seconds; infinity is one until the load is steady.
+// warmUp parses the length of a warm-up and returns it in seconds, infinity for "steady".
 func warmUp(text string) (float64, bool) {
 	if text == Steady {
 		return math.Inf(1), true
@@ -55,7 +54,7 @@ func warmUp(text string) (float64, bool) {
 	return span(text)
 }
 
-// share reads a share of one, as a percentage or a fraction.
+// share parses a share of one, given as a percentage or a fraction.
 func share(text string) (float64, bool) {
 	digits, percent := strings.CutSuffix(text, "%")
 	value, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
@@ -65,7 +64,7 @@ func share(text string) (float64, bool) {
 	return value, err == nil && value >= 0 && value < 1
 }
 
-// Rate reads a number of bytes per second, such as 100KiB or 2MB.
+// Rate parses a number of bytes per second, such as 100KiB or 2MB.
 func Rate(text string) (float64, error) {
 	bytes, err := humanize.ParseBytes(text)
 	if err != nil || bytes == 0 {
@@ -74,7 +73,7 @@ func Rate(text string) (float64, error) {
 	return float64(bytes), nil
 }
 
-// bytesOf reads a number of bytes, written as Rate has it.
+// bytesOf parses a number of bytes in the notation of Rate.
 func bytesOf(text string) (float64, bool) {
 	value, err := Rate(text)
 	return value, err == nil

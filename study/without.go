@@ -8,10 +8,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Without returns a study as a host can play it that lacks some parts. Variants that can be played nowhere
-// become absent, with the reason, and their claims untestable; others keep the points at which they can be
-// played. The notes name every missing part once. Where the baseline is among the absent, the first variant
-// that is left takes its place, and that of the A/A pair. Steps lead past what is absent. The caller judges
+// Without returns the study as a host can play it that lacks some parts. Variants that cannot be played at
+// any point become absent, with the reason, and their claims untestable; others keep the points at which they
+// can be played. The notes name every missing part once. If the baseline becomes absent, the first remaining
+// variant replaces it, and gets a twin if no other has one. Steps skip absent variants. The caller decides
 // whether enough is left.
 func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 	if len(lacks) == 0 {
@@ -53,7 +53,7 @@ func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 	return rebased(s)
 }
 
-// lacksOf returns those of a variant, or of the one whose twin it is.
+// lacksOf returns the parts that a variant lacks, or the original of a twin.
 func lacksOf(lacks []lab.Lack, v lab.Variant) []lab.Lack {
 	return slices.DeleteFunc(slices.Clone(lacks), func(l lab.Lack) bool {
 		return l.Variant != v.Name && l.Variant != v.TwinOf
@@ -71,7 +71,7 @@ func pointsOf(s lab.Study, v lab.Variant) []string {
 	return names
 }
 
-// reasonOf writes what is missing in one line.
+// reasonOf returns the missing parts as one line.
 func reasonOf(lacks []lab.Lack) string {
 	var parts []string
 	for _, l := range lacks {
@@ -80,7 +80,8 @@ func reasonOf(lacks []lab.Lack) string {
 	return strings.Join(parts, "; ")
 }
 
-// rebased gives a study a baseline, and an A/A pair, among the variants that it has.
+// rebased replaces an absent baseline by the first variant. If the study had an A/A pair and has none any
+// more, it adds a twin of the new baseline.
 func rebased(s lab.Study) lab.Study {
 	has := func(name string) bool {
 		_, is := s.Variant(name)
@@ -104,11 +105,11 @@ func rebased(s lab.Study) lab.Study {
 	return s
 }
 
-// bridged returns the steps between variants that are left. A step that led to an absent variant becomes one
-// with the next. An order without a step of its own that is left is dropped.
+// bridged returns the steps between the remaining variants. A step to an absent variant is joined with the
+// next one. An order that has become the same as the first order is dropped.
 func bridged(s lab.Study) []lab.PathStep {
 	var all []lab.PathStep
-	var open *lab.PathStep // its end is absent
+	var open *lab.PathStep // the last step, if it ends at an absent variant
 	for i, step := range s.Steps {
 		if i > 0 && step.Order != s.Steps[i-1].Order {
 			open = nil
@@ -120,7 +121,7 @@ func bridged(s lab.Study) []lab.PathStep {
 		open = nil
 		_, begins := s.Variant(step.Before)
 		switch _, ends := s.Variant(step.Variant); {
-		case !begins: // nothing before it is left
+		case !begins: // its variant before is absent, and so are all those earlier in the order
 		case !ends:
 			open = &step
 		default:
@@ -135,7 +136,7 @@ func bridged(s lab.Study) []lab.PathStep {
 	})
 }
 
-// joined returns the changes of two steps as those of one.
+// joined returns the changes of two successive steps as those of one step.
 func joined(first, second []lab.KnobChange) []lab.KnobChange {
 	all := slices.Clone(first)
 	for _, c := range second {
@@ -149,7 +150,7 @@ func joined(first, second []lab.KnobChange) []lab.KnobChange {
 	return slices.DeleteFunc(all, func(c lab.KnobChange) bool { return c.From == c.To })
 }
 
-// sameOrder reports whether an order has the variants of the first order, in the same sequence.
+// sameOrder reports whether the steps of an order lead through the same variants as those of the first order.
 func sameOrder(steps []lab.PathStep, order int) bool {
 	stops := map[int][]string{}
 	for _, step := range steps {

@@ -20,7 +20,7 @@ func names(s lab.Study) (all []string) {
 	return all
 }
 
-// stallStudy returns a study of stalls with twins, steps and a claim.
+// stallStudy returns the study of stall with a twin, steps and a claim.
 func stallStudy(t *testing.T) lab.Study {
 	t.Helper()
 	file := parsed(t, stall("design: {noise_floor: [a], noise_floor_points: [low]}\n"+
@@ -29,7 +29,7 @@ func stallStudy(t *testing.T) lab.Study {
 	return resolved(t, file, study.Options{})
 }
 
-// TestVariantsThatAHostLacksAreLeftOut: with their twins and steps, and another baseline.
+// TestVariantsThatAHostLacksAreLeftOut: with their twins and steps. An absent baseline is replaced.
 func TestVariantsThatAHostLacksAreLeftOut(t *testing.T) {
 	for name, c := range map[string]struct {
 		lacks    []lab.Lack
@@ -67,7 +67,7 @@ func TestVariantsThatAHostLacksAreLeftOut(t *testing.T) {
 	}
 }
 
-// lackOf has a variant lack an oven and coal, at all points or at some.
+// lackOf returns the lack of an oven and coal for a variant, at all points or at the given ones.
 func lackOf(variant string, points ...string) []lab.Lack {
 	return []lab.Lack{{Variant: variant, Points: points, Err: errors.New("no oven\nno coal")}}
 }
@@ -93,9 +93,9 @@ func TestNotesSayWhatIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftCanBeStored: with all claims, since those that cannot be tested say so. The study itself
-// stays as it was.
-func TestWhatIsLeftCanBeStored(t *testing.T) {
+// TestAReducedStudyCanBeStored: it keeps all claims, also the untestable ones. The study itself is not
+// changed.
+func TestAReducedStudyCanBeStored(t *testing.T) {
 	whole := stallStudy(t)
 	for _, lacks := range [][]lab.Lack{nil, lackOf("d"), lackOf("a"), lackOf("a", "high")} {
 		s := study.Without(whole, lacks)
@@ -123,8 +123,8 @@ func TestNothingIsLeftOfAStudy(t *testing.T) {
 	}
 }
 
-// TestStepsLeadPastWhatIsAbsent: with the changes of both, in each order.
-func TestStepsLeadPastWhatIsAbsent(t *testing.T) {
+// TestStepsSkipAbsentVariants: with the changes of the steps that are joined, in each order.
+func TestStepsSkipAbsentVariants(t *testing.T) {
 	change := func(knob, from, to string) []lab.KnobChange {
 		return []lab.KnobChange{{Knob: knob, From: from, To: to}}
 	}

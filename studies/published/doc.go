@@ -15,8 +15,8 @@
 //	intercept       of that line
 //	curve           a metric of a variant over all points, printed as an image
 //	design          a setting of the study; nothing to measure
-//	unmeasured      a measurement of what nothing here measures
+//	unmeasured      a measurement that Cleave does not take
 //
-// The package reads its embedded files only and computes nothing: statuses were
-// found by recomputation, which the package's tests repeat.
+// The package only reads its embedded files and computes nothing: the statuses come from
+// a recomputation, which the package's tests repeat.
 package published

@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// loadStudy returns a study by its name.
 func loadStudy(t *testing.T, name string) *Study {
 	t.Helper()
 	s, err := Load(name)
@@ -16,7 +15,7 @@ func loadStudy(t *testing.T, name string) *Study {
 	return s
 }
 
-// figure finds a figure by its id.
+// figure returns the figure with an id.
 func (s *Study) figure(t *testing.T, id string) Figure {
 	t.Helper()
 	for _, f := range s.Figures {
@@ -32,7 +31,7 @@ func TestEveryFigureIsListed(t *testing.T) {
 	for _, c := range []struct {
 		study             string
 		figures, findings int
-		statuses          map[string]int // how many figures have each
+		statuses          map[string]int // number of figures with each
 		missing           func(Figure) bool
 	}{
 		{"costa2022", 24, 4, map[string]int{"ambiguous": 2, "derived": 1, "not-in-text": 12, "not-recomputable": 8,
@@ -40,7 +39,7 @@ func TestEveryFigureIsListed(t *testing.T) {
 		{"flygare2017", 71, 9, map[string]int{"not-recomputable": 40, "ok": 11, StatusWrong: 6, "ambiguous": 6,
 			"suspect": 3, "plausible": 2, "ok-rounding": 1, "inconsistent": 1, "method-flaw": 1}, nil},
 		{"ueda2016", 8, 1, nil, nil},
-		// None of its results has a number: what is printed is how it was set up.
+		// None of its results has a number. Only its settings are printed.
 		{"fama2021", 15, 5, nil, func(f Figure) bool { return f.Ours.Quantity != Setting }},
 		{"mendonca2024", 37, 7, nil, nil},
 		{"zhao2025", 9, 4, nil, nil},
@@ -82,12 +81,12 @@ func TestUnitsInOurs(t *testing.T) {
 		"x": 1, "ratio": 1, "count": 1, "GiB": 1 << 30, "GB": 0} {
 		got, known := Figure{Unit: unit}.InOurs()
 		if got != want || known != (want != 0) {
-			t.Errorf("one %s is %g (%t) of ours, want %g", unit, got, known, want)
+			t.Errorf("one %s is %g (%t) in our unit, want %g", unit, got, known, want)
 		}
 	}
 }
 
-// TestTheMemoryOfTheThirdStudyContradictsItsText recomputes what the text says of it.
+// TestTheMemoryOfTheThirdStudyContradictsItsText recomputes the ratios of memory that its text prints.
 func TestTheMemoryOfTheThirdStudyContradictsItsText(t *testing.T) {
 	s := loadStudy(t, "flygare2017")
 	memory := map[string]float64{"a1": s.figure(t, "s3-002").Value, "a4": s.figure(t, "s3-004").Value,
@@ -110,8 +109,9 @@ func TestTheMemoryOfTheThirdStudyContradictsItsText(t *testing.T) {
 	}
 }
 
-// TestLossesOfTheFourthStudyAreRatios holds the ratios against the percentages that were printed, and these
-// against how many times the other is as fast. The image and three sentences print no number.
+// TestLossesOfTheFourthStudyAreRatios compares the ratios with the two forms in which they were printed: the
+// percentage that is lost, and the factor by which the other is faster. An image and three sentences print no
+// number.
 func TestLossesOfTheFourthStudyAreRatios(t *testing.T) {
 	s := loadStudy(t, "ueda2016")
 	for id, printed := range map[string]struct{ lost, faster float64 }{"s4-001": {79.2, 4.81},
@@ -133,7 +133,7 @@ func TestLossesOfTheFourthStudyAreRatios(t *testing.T) {
 	}
 }
 
-// TestGroupingsOfTheSixthStudy holds its averages and their ratios against each other.
+// TestGroupingsOfTheSixthStudy recomputes the ratios from the averages.
 func TestGroupingsOfTheSixthStudy(t *testing.T) {
 	averages, ratios := map[string]float64{}, 0
 	for _, f := range loadStudy(t, "mendonca2024").Figures {
@@ -153,15 +153,15 @@ func TestGroupingsOfTheSixthStudy(t *testing.T) {
 	}
 }
 
-// TestEnergyOfTheSeventhStudyIsUnmeasured: no figure of energy stands beside one of ours, and what ECSA 2025
-// printed as losses are ratios, with their mean.
+// TestEnergyOfTheSeventhStudyIsUnmeasured: no figure of energy is mapped to a metric of ours. The losses that
+// ECSA 2025 printed are stored as ratios, with their mean.
 func TestEnergyOfTheSeventhStudyIsUnmeasured(t *testing.T) {
 	s, energy := loadStudy(t, "zhao2025"), 0
 	for _, f := range s.Figures {
 		if f.Metric == "energy" {
 			energy++
 			if f.Ours.Quantity != Unmeasured {
-				t.Errorf("%s, of energy, stands beside %s", f.ID, f.Ours.Metric)
+				t.Errorf("%s, of energy, is mapped to %s", f.ID, f.Ours.Metric)
 			}
 		}
 	}

@@ -25,13 +25,12 @@ const suffix = ".json"
 // Study is everything that one study printed.
 type Study struct {
 	Schema string `json:"schema"`
-	Study  string `json:"study"` // our name of it: "rego2021"
+	Study  string `json:"study"` // our name for it: "rego2021"
 	Title  string `json:"title"`
-	System string `json:"system"` // what and on what it was measured
+	System string `json:"system"` // the system that was measured, and the hosts
 	// Statuses explains each status that a figure may have.
 	Statuses map[string]string `json:"statuses"`
-	// Metrics names those of the system that figures are mapped to; empty: those of
-	// lab.JobMetrics.
+	// Metrics names the metrics that figures may be mapped to; empty: those of lab.JobMetrics.
 	Metrics []string `json:"metrics,omitempty"`
 	// Points are the study's parameter sets in our factors, at full scale.
 	Points   []lab.Point `json:"points"`
@@ -39,14 +38,14 @@ type Study struct {
 	Figures  []Figure    `json:"figures"`
 }
 
-// Finding is an error or a weakness in what the study says.
+// Finding is an error or a weakness of the study.
 type Finding struct {
 	Level string         `json:"level"` // "wrong" or "method"
 	Text  string         `json:"text"`
 	Data  map[string]any `json:"data,omitempty"`
 }
 
-// Figure is one printed number.
+// Figure is one number that the study printed, in its own words and in ours.
 type Figure struct {
 	ID      string  `json:"id"`
 	Source  string  `json:"source"` // table or section
@@ -54,29 +53,29 @@ type Figure struct {
 	Metric  string  `json:"published_metric"`
 	Unit    string  `json:"unit"`
 	Value   float64 `json:"value"`
-	// Missing: the text prints no number, only an image or words; Value is 0.
+	// Missing marks a result without a printed number: an image, or words only. Value is 0 then.
 	Missing    bool           `json:"missing,omitempty"`
-	Recomputed *float64       `json:"recomputed"`
+	Recomputed *float64       `json:"recomputed"` // from the study's own data; nil if that is impossible
 	Status     string         `json:"status"`
 	Note       string         `json:"note"`
 	Parameters map[string]any `json:"parameters"`
 	Ours       Mapping        `json:"ours"`
 }
 
-// Mapping says what a figure is in our words.
+// Mapping says which quantity of which of our variants and points a figure is.
 type Mapping struct {
 	Quantity Quantity `json:"quantity"`
-	Metric   string   `json:"metric,omitempty"` // of lab.Metrics
+	Metric   string   `json:"metric,omitempty"` // name of one of our metrics
 	Variant  string   `json:"variant,omitempty"`
 	Against  string   `json:"against,omitempty"` // denominator of a ratio
 	Point    string   `json:"point,omitempty"`
 	Points   []string `json:"points,omitempty"`
 	Factor   string   `json:"factor,omitempty"`
 	Run      int      `json:"run,omitempty"`  // from 1
-	Line     string   `json:"line,omitempty"` // the study's name of a trend line
+	Line     string   `json:"line,omitempty"` // the study's name for a trend line
 }
 
-// Quantity names what kind of number a figure is.
+// Quantity is the kind of number that a figure is.
 type Quantity string
 
 // The quantities; see the package comment.
@@ -92,15 +91,14 @@ const (
 	Unmeasured   Quantity = "unmeasured"
 )
 
-// StatusWrong is the status of a figure that contradicts the data it is computed from: a report must not pass
-// over it in silence.
+// StatusWrong is the status of a figure that contradicts the data it is computed from. A report must say so.
 const StatusWrong = "wrong"
 
-// Names lists the studies whose figures are held.
+// Names lists the studies with published figures, in alphabetical order.
 func Names() []string {
 	names, err := fs.Glob(files, "*"+suffix)
 	if err != nil {
-		return nil // the pattern is a constant, and right
+		return nil // impossible: the pattern is a valid constant
 	}
 	for i, name := range names {
 		names[i] = strings.TrimSuffix(name, suffix)
@@ -108,7 +106,7 @@ func Names() []string {
 	return names
 }
 
-// Load returns the named study, or an error that lists the ones there are.
+// Load returns the named study, or an error that lists the known ones.
 func Load(name string) (*Study, error) {
 	data, err := files.ReadFile(name + suffix)
 	if err != nil {
@@ -140,8 +138,8 @@ func (s *Study) Point(name string) (lab.Point, bool) {
 	return s.Points[i], true
 }
 
-// Operations returns the number of operations of the published study at a point: the
-// product of its levels (neighbourhoods x workers x pings).
+// Operations returns the number of operations of rego2021 at a point: the product of its levels
+// (neighbourhoods x workers x pings).
 func Operations(p lab.Point) float64 {
 	product := 1.0
 	for _, level := range p.Levels {
@@ -150,8 +148,7 @@ func Operations(p lab.Point) float64 {
 	return product
 }
 
-// Seconds returns how many seconds the unit of a time stands for; false where
-// the figure is no time.
+// Seconds returns the unit of the figure in seconds, or false if the figure is not a time.
 func (f Figure) Seconds() (float64, bool) {
 	switch f.Unit {
 	case "s":
@@ -162,8 +159,7 @@ func (f Figure) Seconds() (float64, bool) {
 	return 0, false
 }
 
-// InOurs returns how many of our units (s, 1/s, 1, B) one of the figure's unit is; false
-// where it is none of ours.
+// InOurs returns the unit of the figure in our units (s, 1/s, 1, B), or false if it cannot be converted.
 func (f Figure) InOurs() (float64, bool) {
 	if seconds, isTime := f.Seconds(); isTime {
 		return seconds, true
@@ -203,7 +199,8 @@ func (s *Study) check() error {
 	return errors.Join(problems...)
 }
 
-// checkFigure holds one figure against the vocabulary.
+// checkFigure returns the first mistake in a figure: an unknown name, a missing value or an incomplete
+// mapping.
 func (s *Study) checkFigure(f Figure) error {
 	if _, ok := s.Statuses[f.Status]; !ok {
 		return fmt.Errorf("status %q is not explained in statuses", f.Status)
@@ -234,7 +231,7 @@ func (s *Study) knowsMetric(name string) bool {
 	return known
 }
 
-// check says which part of a mapping its quantity lacks.
+// check returns an error if the quantity is unknown or the mapping lacks a part that the quantity needs.
 func (m Mapping) check() error {
 	atPoint, along := m.Variant != "" && m.Point != "", m.Variant != "" && len(m.Points) > 1
 	complete := false

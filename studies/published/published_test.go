@@ -9,8 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// recomputation is the embedded study with its runs, in milliseconds, by
-// variant and point.
+// recomputation is rego2021 with its runs, in milliseconds, by variant and point.
 type recomputation struct {
 	*Study
 	runs map[string]map[string][]float64
@@ -103,7 +102,7 @@ func (r recomputation) means(variant string, points []string) []float64 {
 	return out
 }
 
-// printedStep returns the weight of the last printed digit of a number.
+// printedStep returns the unit of the last digit of a number as it was printed: 0.01 for 3.14.
 func printedStep(t *testing.T, value float64) float64 {
 	t.Helper()
 	text, err := json.Marshal(value)
@@ -117,8 +116,8 @@ func printedStep(t *testing.T, value float64) float64 {
 	return math.Pow10(-len(decimals))
 }
 
-// inputError returns the most by which the rounding of Table 1 (half of its last
-// digit, 0.001 s or 0.001 ms) can move a recomputed figure.
+// inputError returns the largest error that the rounding of Table 1 (half of its last
+// digit, 0.001 s or 0.001 ms) can cause in a recomputed figure.
 func (r recomputation) inputError(t *testing.T, f Figure) float64 {
 	t.Helper()
 	half := func(variant string) float64 { // in milliseconds
@@ -135,8 +134,8 @@ func (r recomputation) inputError(t *testing.T, f Figure) float64 {
 		up, down := r.mean(m.Variant, m.Point), r.mean(m.Against, m.Point)
 		return up / down * (half(m.Variant)/up + half(m.Against)/down)
 	case Intercept:
-		// The sum of the absolute weights of five equidistant points at x = 0 is
-		// 2 where the first lies one step from 0.
+		// The intercept is a weighted sum of the five points. Their distances are equal, and the first is one
+		// step from 0: then the absolute weights add up to 2.
 		return 2 * half(m.Variant)
 	}
 	return 0
@@ -194,9 +193,8 @@ func TestOnlyTheThirdLineIsWrong(t *testing.T) {
 	}
 }
 
-// TestFindingsOnTheAverage reproduces what the findings say of the average of
-// 3.237: Cochran's Q with variances by log-Welch, the mean by the normal
-// distribution, the prediction interval by t with 7 degrees of freedom.
+// TestFindingsOnTheAverage reproduces the finding on the average of 3.237: Cochran's Q with variances by
+// log-Welch, the mean by the normal distribution, the prediction interval by t with 7 degrees of freedom.
 func TestFindingsOnTheAverage(t *testing.T) {
 	r := load(t)
 	var effects []stats.Effect
@@ -269,7 +267,9 @@ func TestCostPerOperation(t *testing.T) {
 
 func TestNegativeFixedCostsAreImpossible(t *testing.T) {
 	r := load(t)
-	beyond := map[string]bool{"y3": false, "y6": true} // 3 degrees of freedom: t = 3.18
+	// Lines with a negative intercept, and whether it is below zero beyond its error: t = 3.18 with 3 degrees of
+	// freedom.
+	beyond := map[string]bool{"y3": false, "y6": true}
 	for _, f := range r.Figures {
 		if f.Ours.Quantity != Intercept {
 			continue
