@@ -16,7 +16,7 @@ func (v view) ladderSection() section {
 			"units together, hollow marks are wall time divided by the number of %ss; "+
 			"wall lies below CPU where units work side by side. The distance between two rungs is the price of the "+
 			"step between them.", v.Operation, v.Operation)}
-	s.Plots = v.one("ladder", s.Title)
+	s.Plots = v.onlyPlot("ladder", s.Title)
 	return s
 }
 

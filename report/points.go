@@ -30,7 +30,7 @@ func (v view) pointsSection() section {
 	if !slices.ContainsFunc(v.challengers(), swept) {
 		return section{}
 	}
-	s.Plots = v.one("points", s.Title)
+	s.Plots = v.onlyPlot("points", s.Title)
 	return s
 }
 

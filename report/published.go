@@ -22,7 +22,7 @@ func (v view) publishedSection() section {
 			"inconsistent figures contradict it, a method-flaw is right arithmetic with a misleading statistic."}
 	for _, f := range v.Published {
 		if f.PublishedPerOperation != nil && f.MeasuredPerOperation != nil {
-			s.Plots = v.one("published", s.Title)
+			s.Plots = v.onlyPlot("published", s.Title)
 		}
 	}
 	return s

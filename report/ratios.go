@@ -25,7 +25,7 @@ func (v view) forestSection() section {
 		s.Caption += " *: a rate that one of the two did not hold, so that the ratio grows with the length of " +
 			"the load."
 	}
-	s.Plots = v.one("forest", s.Title)
+	s.Plots = v.onlyPlot("forest", s.Title)
 	for _, metric := range v.matrixMetrics(v.reference()) {
 		s.Folded = append(s.Folded, v.ratiosTable(metric.Name))
 	}

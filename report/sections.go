@@ -8,35 +8,33 @@ type section struct {
 	Caption string // unit, base, n, scale
 	HowTo   string
 	Plots   []plot
-	Wide    bool    // its plots stand two in a row, else as many as fit
+	Wide    bool    // two plots in a row, else as many as fit
 	Shown   []table // always open
 	Folded  []table // in <details>: the data behind the plots
-	// Filter puts a filter over the first shown table, drawn by the script.
+	// Filter adds a filter, drawn by the script, above the first shown table.
 	Filter bool
 	Notes  []string
 }
 
-// plot is a place that the script draws into. Kind names the drawing.
+// plot is an element of the page that the script draws into.
 type plot struct {
 	ID    string
-	Kind  string
-	Index int // which of a list of the analysis
-	// Metric, Point and Limit (in the metric's unit, 0: none) say what is drawn,
-	// where the kind leaves a choice.
+	Kind  string // name of the drawing
+	Index int    // of the drawn element in its list of the analysis
+	// Metric, Point and Limit (in the metric's unit, 0: none) choose the data of some kinds.
 	Metric string
 	Point  string
 	Limit  float64
-	// Capacities stand below the curve.
+	// Capacities adds the capacities of the variants below a curve.
 	Capacities bool
-	Bars       string // of Kind "headline": a lab.Headline as JSON
-	Whole      bool   // takes a row of its own among others
+	Bars       string // for Kind "headline": a lab.Headline as JSON
+	Whole      bool   // takes a whole row
 	Title      string
 	Label      string // the text alternative
 	Note       string // under the plot
 }
 
-// sections returns the parts of the page after the answer; parts without any data
-// are left out.
+// sections returns the parts of the page after the answer, without parts that have no tables.
 func (v view) sections() []section {
 	var kept []section
 	for _, build := range []func() section{v.bottleneckSection, v.verdictSection, v.forestSection,
@@ -61,7 +59,7 @@ func (v view) sections() []section {
 	return kept
 }
 
-// one returns a section's only plot, labelled with the section's title.
-func (v view) one(kind, title string) []plot {
+// onlyPlot returns the only plot of a section, of the headline metric and labelled with the section's title.
+func (v view) onlyPlot(kind, title string) []plot {
 	return []plot{{ID: "plot-" + kind, Kind: kind, Metric: v.headline().Name, Label: title}}
 }

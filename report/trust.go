@@ -21,7 +21,7 @@ func (v view) trustSection() section {
 		HowTo: "What would change the answer: another host, more processors, a larger scale."}
 	several := func(r lab.Result) bool { return r.Metric == v.headline().Name && r.N > 1 }
 	if slices.ContainsFunc(v.Results, several) { // else every trial is its own mean
-		s.Plots = v.one("drift", s.Title)
+		s.Plots = v.onlyPlot("drift", s.Title)
 		s.HowTo = "A cloud that drifts up or down with the blocks says that the host changed during the " +
 			"experiment; because every block holds every variant in random order, the ratios bear that. A wide " +
 			"cloud says that a single trial is worth little. " + s.HowTo

@@ -1,13 +1,13 @@
-// Package analysis concludes from the trials of an experiment: it turns a plan
-// and its records into the document that every view shows. It computes results,
+// Package analysis turns the plan and the trials of an experiment into the
+// document that every view shows. It computes results,
 // comparisons by block, bias, averages, trends, the ladder, verdicts
 // on claims, published figures beside measured ones, and the sentences of the
-// answer. The statistics themselves are package stats; nothing here reads a
+// answer. The statistics themselves are in package stats; nothing here reads a
 // file, draws or prints.
 //
-// The entry point is Analyse. It takes what there is: with missing trials,
-// points or blocks the document says so in place of numbers. It never contains
-// a number that is not finite.
+// The entry point is Analyse. It accepts incomplete experiments: if trials, points or
+// blocks are missing, the document says so in place of numbers. All its numbers are
+// finite.
 package analysis
 
 import (
@@ -18,20 +18,19 @@ import (
 	"github.com/cleave-lab/cleave/studies/published"
 )
 
-// Input holds what was recorded of an experiment.
+// Input holds the plan and the records of an experiment.
 type Input struct {
 	Plan        lab.Plan
 	Environment lab.Environment
 	System      lab.SystemInfo
-	// Trials are all records, valid or not, in any order.
+	// Trials holds all records, valid or not, in any order.
 	Trials []lab.Trial
-	// Published are the figures of the study that this one reproduces; nil
-	// where there are none.
+	// Published holds the figures of the study that this one reproduces; nil: none.
 	Published *published.Study
 }
 
-// Analyse concludes from the trials. The document is complete and encodes as
-// JSON whatever is missing from the input.
+// Analyse returns the document of an experiment. It can be encoded as JSON, whatever is missing from the
+// input.
 func Analyse(in Input) lab.Analysis {
 	e := newExperiment(in)
 	design := e.design
@@ -82,7 +81,7 @@ func Analyse(in Input) lab.Analysis {
 	return a
 }
 
-// cleanEnvironment returns the facts without numbers that are not finite.
+// cleanEnvironment returns the facts, with numbers that are not finite marked as unavailable.
 func cleanEnvironment(facts lab.Environment) lab.Environment {
 	clean := make(lab.Environment, len(facts))
 	for name, fact := range facts {
@@ -94,8 +93,8 @@ func cleanEnvironment(facts lab.Environment) lab.Environment {
 	return clean
 }
 
-// allNotes returns the study's own notes, what is wrong in the published study,
-// and what was noticed on the way.
+// allNotes returns the notes of the study, the findings on the published study, and the notes of the
+// analysis.
 func (e *experiment) allNotes() []string {
 	notes := append([]string{}, e.study.Notes...)
 	if e.in.Published != nil {
@@ -110,7 +109,7 @@ func (e *experiment) allNotes() []string {
 	return append(notes, e.notes...)
 }
 
-// number returns a number as a document holds it: nil where it is not finite.
+// number returns a pointer to a number, for a document, or nil if it is not finite.
 func number(value float64) *float64 {
 	if !figure.Finite(value) {
 		return nil
@@ -118,8 +117,8 @@ func number(value float64) *float64 {
 	return &value
 }
 
-// bounds returns both ends of an interval, or neither where one is not finite:
-// half an interval would look like a whole one.
+// bounds returns both ends of an interval, or nil for both if one is not finite: half
+// an interval could be taken for a whole one.
 func bounds(low, high float64) (*float64, *float64) {
 	if !figure.Finite(low) || !figure.Finite(high) {
 		return nil, nil

@@ -71,10 +71,10 @@ func helps(d lab.Doubled) int {
 // where that is searched for, what it answers to users who wait for answers; else "".
 func (e *experiment) throughput(p lab.Point) string {
 	if _, searched := p.Level(lab.FactorSearchFrom); searched {
-		return e.named(lab.Capacity, 0, "")
+		return e.metricName(lab.Capacity, 0, "")
 	}
 	if _, closed := p.Level(lab.FactorUsers); closed {
-		return e.named(lab.Goodput, 0, "")
+		return e.metricName(lab.Goodput, 0, "")
 	}
 	return ""
 }

@@ -204,7 +204,7 @@ func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 // exponent returns the mean over blocks with its t interval; false, with the reason
 // in the judgement, below two blocks.
 func (e *experiment) exponent(j *lab.Judgement, exponents []float64) (stats.Estimate, bool) {
-	estimate, err := stats.MeanInterval(exponents, e.sure(e.design.Confidence, len(exponents)))
+	estimate, err := stats.MeanInterval(exponents, e.confidence(e.design.Confidence, len(exponents)))
 	if err != nil {
 		decide(j, lab.ClaimUndecided, "blocks with all points: %d; an interval needs at least 2", len(exponents))
 		if len(exponents) == 1 {
@@ -291,7 +291,7 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 		for i := range values {
 			values[i] *= c.offAt(point)
 		}
-		mean, low, high := e.level(values, e.sure(e.design.Confidence, len(values)))
+		mean, low, high := e.level(values, e.confidence(e.design.Confidence, len(values)))
 		if mean > highest {
 			highest = mean
 			j.Measured, j.Low, j.High = number(mean), low, high

@@ -222,7 +222,7 @@ func (e *experiment) noExponent(c *claim) string {
 // points takes one point only, and so needs it; supporting it takes every
 // point, and does not (intersection-union test, Berger 1982).
 func (e *experiment) strict(points, blocks int) float64 {
-	return e.sure(1-(1-e.design.Confidence)/float64(points), blocks)
+	return e.confidence(1-(1-e.design.Confidence)/float64(points), blocks)
 }
 
 // decide puts the verdict into the judgement, and why.

@@ -92,7 +92,7 @@ func (e *experiment) byBlock(up, down []float64) contrast {
 func (e *experiment) contrastIn(up, down []float64, t blockTable, p pair) contrast {
 	c := contrast{up: up, down: down}
 	return e.settled(c)(t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
-		e.sure(e.design.Confidence, c.n())))
+		e.confidence(e.design.Confidence, c.n())))
 }
 
 // settled returns a function that adds the ratio to the values of a contrast, if it has an interval.
@@ -102,7 +102,7 @@ func (e *experiment) settled(c contrast) func(stats.Ratio, error) contrast {
 			c.value = c.up[0] / c.down[0]
 		}
 		if err == nil {
-			ratio.P = e.overall(ratio.P, c.n())
+			ratio.P = e.overallP(ratio.P, c.n())
 			c.ratio, c.value, c.decided = ratio, ratio.Value, true
 		}
 		return c
@@ -252,7 +252,7 @@ func (e *experiment) ratioOfMeans(c contrast) *lab.Ratio {
 	if c.n() == 0 {
 		return nil
 	}
-	estimate, err := stats.KaliberaJones(c.up, c.down, e.sure(e.design.Confidence, c.n()))
+	estimate, err := stats.KaliberaJones(c.up, c.down, e.confidence(e.design.Confidence, c.n()))
 	var few *stats.TooFewError
 	switch {
 	case errors.As(err, &few):
@@ -280,7 +280,7 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 	for k, i := range members {
 		c := &family[i]
 		c.Family, c.PHolm = len(members), number(adjusted[k])
-		wide := ratios[i].At(e.sure(levels[k], ratios[i].N))
+		wide := ratios[i].At(e.confidence(levels[k], ratios[i].N))
 		c.HolmLow, c.HolmHigh = bounds(wide.Low, wide.High)
 		if c.Unsteady == "" && c.Verdict.Differs() && adjusted[k] > alpha {
 			c.Words += fmt.Sprintf("; not significant among all %d comparisons (Holm p %s)", len(members),

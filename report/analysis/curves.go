@@ -123,7 +123,7 @@ func (e *experiment) held(trial lab.Trial) bool {
 		return said >= 1
 	}
 	offered := figures[lab.FigureOffered]
-	if completed, measured := trial.Measures[e.named(lab.CompletedRate, 0, "")]; measured &&
+	if completed, measured := trial.Measures[e.metricName(lab.CompletedRate, 0, "")]; measured &&
 		completed < leastCompleted*offered {
 		return false
 	}

@@ -12,44 +12,42 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// experiment is the input put in order, and what was noticed in doing so.
+// experiment holds the input in order, and the intermediate results that several parts of the analysis need.
 type experiment struct {
 	in     Input
 	study  lab.Study
 	design lab.Design
 	// trials are in order of block, then playing order, then attempt.
 	trials []lab.Trial
-	// profiled are those that were played under a profiler, and are not among the others.
+	// profiled holds the valid trials under a profiler, in the same order. They are not among trials.
 	profiled []lab.Trial
 	series   map[seriesKey]series
-	// struck are the variants that broke an invariant, with the reason.
+	// struck maps the variants that broke an invariant to the reason.
 	struck map[string]string
-	noise  map[string]lab.Ratio
-	// twinTests are, by metric, the tests of the ratios in noise.
+	noise  map[string]lab.Ratio // noise floor by metric
+	// twinTests holds, by metric, the tests of the ratios in noise.
 	twinTests map[string]twinTest
-	margins   map[string]float64
-	// bias of the variants with a twin in a metric, over all points: 0 where none was found.
+	margins   map[string]float64 // by metric
+	// bias holds the bias of each variant with a twin, by metric, over all points: 0 if none was found.
 	bias   map[seriesKey]float64
 	biases []lab.Bias
 	notes  []string
-	// steady is how the trials of every variant went on; unsteady, by variant, point and
-	// what was followed, are those of them that were not.
+	// steady holds the steadiness of the trials of all variants. unsteady holds those that were not steady, by
+	// variant, point and the quantity that was followed.
 	steady   []lab.Steadiness
 	unsteady map[seriesKey]lab.Steadiness
 	warmUps  []lab.WarmUps
-	// lengths are how many times as long as planned the load is at the points at which it
-	// was made longer.
+	// lengths holds the factors by which the load was made longer than planned, by point.
 	lengths map[string]float64
-	shorter int // trials that do not count, since others at their points were made longer
-	// looks are those at the data of a sequential design; nil where nobody looks before
-	// the end.
+	shorter int // trials that do not count, because later ones at their points were made longer
+	// looks holds the levels of a sequential design; nil: the data are analysed once, at the end.
 	looks *stats.Sequence
 }
 
-// seriesKey is the place of a number.
+// seriesKey identifies a series.
 type seriesKey struct{ variant, point, metric string }
 
-// operations is the pseudo-metric of how many operations a trial consisted of.
+// operations is a pseudo-metric: the number of operations of a trial.
 const operations = "operations"
 
 // series is one metric of one variant at one point: one value per block.
@@ -76,6 +74,8 @@ func (s series) set(block int, value float64) series {
 	return series{append(s.blocks, block), append(s.values, value)}
 }
 
+// newExperiment puts the input in order: it sorts the trials, collects their values and judges noise and
+// steadiness. Settings of the design that are out of range are replaced by defaults.
 func newExperiment(in Input) *experiment {
 	e := &experiment{in: in, study: in.Plan.Study, design: in.Plan.Study.Design, series: map[seriesKey]series{}}
 	if !(e.design.Confidence > 0 && e.design.Confidence < 1) {
@@ -89,16 +89,18 @@ func newExperiment(in Input) *experiment {
 	}
 	e.separateProfiled()
 	e.trials = slices.Clone(e.in.Trials)
-	slices.SortStableFunc(e.trials, func(a, b lab.Trial) int {
-		return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Number, b.Number),
-			cmp.Compare(a.Attempt, b.Attempt))
-	})
+	for _, trials := range [][]lab.Trial{e.trials, e.profiled} {
+		slices.SortStableFunc(trials, func(a, b lab.Trial) int {
+			return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Number, b.Number),
+				cmp.Compare(a.Attempt, b.Attempt))
+		})
+	}
 	e.keepLongest()
 	for _, trial := range e.trials {
-		e.take(trial)
+		e.addTrial(trial)
 	}
-	e.takeLayers()
-	e.takeLooks()
+	e.addLibraryCosts()
+	e.prepareLooks()
 	e.noteZeros()
 	e.strikeOut()
 	e.measureNoise()
@@ -106,8 +108,8 @@ func newExperiment(in Input) *experiment {
 	return e
 }
 
-// take puts the values of a valid trial into their cells.
-func (e *experiment) take(trial lab.Trial) {
+// addTrial adds the values of a valid trial to their series.
+func (e *experiment) addTrial(trial lab.Trial) {
 	if !trial.Valid {
 		return
 	}
@@ -120,7 +122,7 @@ func (e *experiment) take(trial lab.Trial) {
 	}
 	values := trial.Values()
 	if len(e.study.Metrics) > 0 {
-		values = maps.Clone(trial.Measures) // what all units used together is nobody's metric
+		values = maps.Clone(trial.Measures) // without the totals of all units, which are metrics of jobs only
 		if values == nil {
 			values = map[string]float64{}
 		}
@@ -143,7 +145,7 @@ func (e *experiment) take(trial lab.Trial) {
 }
 
 // strikeOut finds the variants that broke an invariant in any trial. A twin is
-// the same variant under a second name: what it breaks, its original breaks.
+// the same variant under a second name: if it breaks one, so has its original.
 func (e *experiment) strikeOut() {
 	e.struck = map[string]string{}
 	for _, trial := range e.trials {
@@ -166,14 +168,14 @@ func (e *experiment) strikeOut() {
 	}
 }
 
-// variants returns what is compared: no twins and none that was struck out.
+// variants returns the variants that are compared: all but twins and those that were struck out.
 func (e *experiment) variants() []lab.Variant {
 	return slices.DeleteFunc(slices.Clone(e.study.Variants), func(v lab.Variant) bool {
 		return v.TwinOf != "" || e.struck[v.Name] != ""
 	})
 }
 
-// settings yields every variant that is compared at every point of the study.
+// settings yields all pairs of a compared variant and a point of the study.
 func (e *experiment) settings() iter.Seq2[lab.Variant, lab.Point] {
 	return func(yield func(lab.Variant, lab.Point) bool) {
 		for _, v := range e.variants() {
@@ -192,8 +194,8 @@ type playedSetting struct {
 	point lab.Point
 }
 
-// trialsBySetting yields every variant that is compared, at every point, with its trials that count. It
-// leaves out points at which a variant has none.
+// trialsBySetting yields all pairs of a compared variant and a point, with the trials that count. It skips
+// pairs without such trials.
 func (e *experiment) trialsBySetting() iter.Seq2[playedSetting, []lab.Trial] {
 	return func(yield func(playedSetting, []lab.Trial) bool) {
 		for v, point := range e.settings() {
@@ -221,7 +223,7 @@ func (e *experiment) pointsOf(variants ...string) []string {
 	return names
 }
 
-// noteZeros counts the values that no ratio can be made of.
+// noteZeros adds a note for each metric with values that have no logarithm, and therefore no ratio.
 func (e *experiment) noteZeros() {
 	for _, metric := range e.study.AllMetrics() {
 		zeros, all := 0, 0
@@ -236,21 +238,22 @@ func (e *experiment) noteZeros() {
 				}
 			}
 		}
-		if zeros > 0 && (zeros < all || metric.Kind != lab.KindShare) { // no errors at all are no news
+		// A share that is always 0, as that of errors, needs no note.
+		if zeros > 0 && (zeros < all || metric.Kind != lab.KindShare) {
 			e.note("%s: %d of %d values are zero or less, which has no ratio, and were left out of the ratios.",
 				metric.Name, zeros, all)
 		}
 	}
 }
 
-// note adds a remark to the report, once.
+// note adds a note to the report, unless it is already there.
 func (e *experiment) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !slices.Contains(e.notes, text) {
 		e.notes = append(e.notes, text)
 	}
 }
 
-// metric returns the metric of that name.
+// metric returns the metric with a name.
 func (e *experiment) metric(name string) (lab.Metric, bool) {
 	return lab.MetricNamed(e.study.AllMetrics(), name)
 }
@@ -261,18 +264,18 @@ func isAmong(metrics []lab.Metric, name string) bool {
 	return is
 }
 
-// named returns the name of the metric of a quantity, as lab.FindMetric finds it; "" where
-// the study has none, which nothing was measured of.
-func (e *experiment) named(quantity string, quantile float64, per string) string {
+// metricName returns the name of the metric that lab.FindMetric finds, "" if the study has none. No series
+// has that name.
+func (e *experiment) metricName(quantity string, quantile float64, per string) string {
 	m, _ := lab.FindMetric(e.study.AllMetrics(), quantity, quantile, per)
 	return m.Name
 }
 
-// headline returns the metric that sentences are about: of a job its time per
-// operation, which compares points; else the system's first.
+// headline returns the metric that sentences are about: the system's first one, or for a job its time per
+// operation, which can be compared over points.
 func (e *experiment) headline() string {
 	if len(e.study.Metrics) > 0 {
 		return e.study.Metrics[0].Name
 	}
-	return e.named(lab.Elapsed, 0, lab.PerOperation)
+	return e.metricName(lab.Elapsed, 0, lab.PerOperation)
 }

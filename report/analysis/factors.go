@@ -78,7 +78,7 @@ func (e *experiment) effectContrast(t blockTable, d lab.Factorial, term lab.Term
 		}
 		c.up, c.down = append(c.up, math.Exp(up)), append(c.down, math.Exp(down))
 	}
-	return e.settled(c)(t.logs.Contrast(weights, e.sure(e.design.Confidence, c.n())))
+	return e.settled(c)(t.logs.Contrast(weights, e.confidence(e.design.Confidence, c.n())))
 }
 
 // leastSteady returns the first run and the run whose change within its trials could distort an effect most.
@@ -249,7 +249,7 @@ func (e *experiment) factorQuestions() []question {
 	runs := variantsOf(*e.study.Factorial)
 	var all []question
 	for _, on := range e.factorEffects() {
-		if !slices.Contains(e.answered(), on.Metric) {
+		if !slices.Contains(e.decisiveMetrics(), on.Metric) {
 			continue
 		}
 		for _, x := range on.Effects {

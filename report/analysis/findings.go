@@ -179,12 +179,12 @@ func (e *experiment) wrongShare(variant, point string) (share float64, counted b
 
 // earlyAnswerSentence names the variants that answer before the operation is done.
 func (e *experiment) earlyAnswerSentence(s subject) string {
-	completed, answered := e.named(lab.CompletionTime, 0.5, ""), e.named(lab.ResponseTime, 0.5, "")
+	completed, answered := e.metricName(lab.CompletionTime, 0.5, ""), e.metricName(lab.ResponseTime, 0.5, "")
 	m, _ := e.metric(answered)
 	var parts []string
 	for _, name := range s.variants {
 		early := e.contrastOf(completed, answered, s.point, pair{name, name})
-		value, measured := e.middle(name, s.point, answered)
+		value, measured := e.median(name, s.point, answered)
 		if !measured || !early.decided || early.ratio.Low <= 1+e.design.Margin {
 			continue
 		}
@@ -201,7 +201,7 @@ func (e *experiment) earlyAnswerSentence(s subject) string {
 // unsentSentence returns, for each variant that did not begin all offered operations, the smallest share that
 // it began and the rate: operations that were not sent are in no error rate.
 func (e *experiment) unsentSentence() string {
-	achieved := e.named(lab.Achieved, 0, "")
+	achieved := e.metricName(lab.Achieved, 0, "")
 	return e.worstShares("Not all was begun in time: %s. What was never sent is in no error rate.",
 		"%s took %s of %s", cmp.Compare[float64],
 		func(variant, point string) (float64, bool) {
@@ -243,7 +243,7 @@ func (e *experiment) worstShares(
 // averageSentence returns whether one ratio holds at all points, for the pair that a claim names, else for
 // the first pair.
 func (e *experiment) averageSentence(a lab.Analysis) string {
-	elapsed := e.named(lab.Elapsed, 0, "")
+	elapsed := e.metricName(lab.Elapsed, 0, "")
 	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool {
 		return x.Metric == elapsed && x.Baseline != e.study.Baseline
 	})
@@ -300,7 +300,7 @@ func (e *experiment) trendsSentence(a lab.Analysis) string {
 		return ""
 	}
 	var off []string
-	lines, elapsed := 0, e.named(lab.Elapsed, 0, "")
+	lines, elapsed := 0, e.metricName(lab.Elapsed, 0, "")
 	for _, t := range a.Trends {
 		if t.Metric != elapsed || t.ExponentLow == nil || t.ExponentHigh == nil {
 			continue

@@ -200,7 +200,7 @@ const mostBehind = 1.0
 // behind returns the share of accepted operations that were not done when the load
 // ended, and whether those are more than the last second's.
 func (e *experiment) behind(variant, point string) (share float64, late bool) {
-	share, measured := e.mean(variant, point, e.named(lab.Unfinished, 0, ""))
+	share, measured := e.mean(variant, point, e.metricName(lab.Unfinished, 0, ""))
 	return share, measured && share*e.study.Load.Duration > mostBehind
 }
 

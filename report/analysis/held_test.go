@@ -58,8 +58,8 @@ func TestHeldRates(t *testing.T) {
 	}
 }
 
-// A rate that one of two did not hold is a result, and is drawn: hollow. The answer speaks of
-// one that both held.
+// TestRatesThatWereNotHeldStayInTheResults: as hollow points of the curves. The answer is about a rate that
+// all variants held.
 func TestRatesThatWereNotHeldStayInTheResults(t *testing.T) {
 	in := followedTrials(2, func(int, int) float64 { return 1 })
 	fast := lab.Point{Name: "at-900", Levels: map[string]float64{"rate": 900}}
@@ -89,8 +89,8 @@ func TestRatesThatWereNotHeldStayInTheResults(t *testing.T) {
 	}
 }
 
-// A rate that only missed its objective is missed in the table, in the curve and in its plot
-// alike. Its ratios stand: nothing piled up.
+// TestARateThatMissedItsObjectiveIsMissedEverywhere: in the table of rates and in the curve. Its comparisons
+// stand, since no operations piled up.
 func TestARateThatMissedItsObjectiveIsMissedEverywhere(t *testing.T) {
 	for missing, want := range map[int]bool{0: false, 1: true, 3: true, 6: true} {
 		in := followedTrials(2, func(int, int) float64 { return 1 })
@@ -116,8 +116,8 @@ func TestARateThatMissedItsObjectiveIsMissedEverywhere(t *testing.T) {
 	}
 }
 
-// TestVariantsAreComparedWhereAllTrialsHeld: where one trial in six missed the rate, the answer is about the
-// next lower one, and says so where none was played.
+// TestVariantsAreComparedWhereAllTrialsHeld: if one trial in six missed the rate, the answer is about the
+// next lower one. If none was played, it says that the rate was missed.
 func TestVariantsAreComparedWhereAllTrialsHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		points []string // that are played

@@ -8,11 +8,11 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// leastChange is the smallest change of a level that is shown.
+// leastChange is the smallest change of a level that is shown, as a factor.
 const leastChange = 1.05
 
-// History follows the bars of a headline over runs of a study, the oldest first. The ratios to the baseline
-// of each run are followed, not its times: what slows a whole run down is in both.
+// History follows the bars of a headline over runs of a study, the oldest first. It follows the ratios to the
+// baseline of each run, not times: a slower host slows down both, and cancels.
 func History(about lab.Headline, runs []lab.PastRun) lab.History {
 	h := lab.History{Headline: about}
 	for i, run := range runs {
@@ -28,11 +28,12 @@ func History(about lab.Headline, runs []lab.PastRun) lab.History {
 	return h
 }
 
-// courseOf follows a bar.
+// courseOf returns the ratios of a bar in all runs and the changes of their level. past tells in which runs
+// the environment changed.
 func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.HistoryCourse {
 	course := lab.HistoryCourse{Bar: bar, Changes: []lab.HistoryChange{}}
 	var series []float64
-	var of []int // runs that have the ratio
+	var of []int // index of the run of each value of the series
 	for i, run := range runs {
 		ratio := ratioIn(run, bar)
 		course.Ratios = append(course.Ratios, ratio)
@@ -42,12 +43,12 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 	}
 	changes, err := stats.Changes(series, leastChange)
 	if err != nil {
-		course.Unsearched = fmt.Sprintf("%d of %s compared it, and a change is looked for among %d or more",
+		course.Unsearched = fmt.Sprintf("%d of %s compared it, and a search for changes needs at least %d",
 			len(series), figure.Count(len(runs), "run"), stats.ShortestSeries)
 	}
 	for _, c := range changes {
 		at := lab.HistoryChange{Run: of[c.Index], Factor: c.Ratio, P: c.P}
-		for i := of[c.Index-1] + 1; i <= at.Run; i++ {
+		for i := of[c.Index-1] + 1; i <= at.Run; i++ { // the runs since the last one that has the ratio
 			at.Elsewhere = at.Elsewhere || len(past[i].Environment) > 0
 		}
 		course.Changes = append(course.Changes, at)
@@ -55,7 +56,7 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 	return course
 }
 
-// ratioIn returns the ratio of a bar in a run; nil: the run has none.
+// ratioIn returns the ratio of a bar in a run, or nil if the run has none.
 func ratioIn(run lab.PastRun, bar lab.Bar) *lab.Ratio {
 	for _, c := range run.Comparisons {
 		if c.Metric == bar.Metric && c.Point.Name == bar.Point && c.Variant == bar.Variant &&

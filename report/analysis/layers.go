@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// separateProfiled takes the profiled trials out of the others, in the plan as among the records:
-// nothing that is timed is compared with them. The records that count are kept.
+// separateProfiled moves the valid profiled trials from the input to e.profiled, and removes all of them from
+// trials and plan: timed trials are never compared with them.
 func (e *experiment) separateProfiled() {
 	for _, trial := range e.in.Trials {
 		switch {
@@ -24,14 +24,14 @@ func (e *experiment) separateProfiled() {
 		func(t lab.PlannedTrial) bool { return t.Profiled })
 }
 
-// takeLayers gives libraries what profiles say is theirs of the CPU time of an operation:
-// of the timed trial of the same block.
-func (e *experiment) takeLayers() {
-	cost, metric := e.named(lab.CPU, 0, lab.PerOperation), e.named(lab.LibraryCPU, 0, lab.PerOperation)
+// addLibraryCosts adds the series of the CPU time of libraries per operation: their share in a profiled trial
+// times the cost of the timed trial of the same block.
+func (e *experiment) addLibraryCosts() {
+	cost, metric := e.metricName(lab.CPU, 0, lab.PerOperation), e.metricName(lab.LibraryCPU, 0, lab.PerOperation)
 	for _, trial := range e.profiled {
-		timed, was := e.series[seriesKey{trial.Variant, trial.Point.Name, cost}].at(trial.Block)
+		timed, found := e.series[seriesKey{trial.Variant, trial.Point.Name, cost}].at(trial.Block)
 		p := profileOf([]lab.Trial{trial})
-		if metric == "" || !was || p.samples == 0 {
+		if metric == "" || !found || p.samples == 0 {
 			continue
 		}
 		at := seriesKey{trial.Variant, trial.Point.Name, metric}
@@ -39,29 +39,27 @@ func (e *experiment) takeLayers() {
 	}
 }
 
-// profile sums up profiled trials, each with the same weight.
+// profile holds the mean shares of layers in the CPU time over profiled trials.
 type profile struct {
 	samples int
 	shares  map[lab.Layer]float64            // of the CPU time of all roles
-	roles   map[string]map[lab.Layer]float64 // these shares by role
+	roles   map[string]map[lab.Layer]float64 // the same shares by role
 }
 
+// profileOf returns the profile of trials, each with the same weight. Trials without CPU time have no shares
+// and do not count.
 func profileOf(trials []lab.Trial) profile {
 	p := profile{shares: map[lab.Layer]float64{}, roles: map[string]map[lab.Layer]float64{}}
-	for _, trial := range trials {
+	counted := slices.DeleteFunc(slices.Clone(trials), func(t lab.Trial) bool { return usedIn(t) <= 0 })
+	for _, trial := range counted {
+		total := usedIn(trial)
 		for _, role := range trial.Layers {
 			p.samples += role.Samples
-		}
-		total := usedIn(trial)
-		if total <= 0 {
-			continue // it has no shares
-		}
-		for _, role := range trial.Layers {
 			if p.roles[role.Role] == nil {
 				p.roles[role.Role] = map[lab.Layer]float64{}
 			}
 			for layer, seconds := range role.Seconds {
-				share := seconds / total / float64(len(trials))
+				share := seconds / total / float64(len(counted))
 				p.shares[layer] += share
 				p.roles[role.Role][layer] += share
 			}
@@ -90,7 +88,7 @@ func (p profile) libraries() (sum float64) {
 	return sum
 }
 
-// layers returns where the CPU time of an operation goes, of every variant at every point.
+// layers returns the CPU time of an operation by layer, for all variants and points with profiled trials.
 func (e *experiment) layers() []lab.LayerShare {
 	var all []lab.LayerShare
 	for v, point := range e.settings() {
@@ -103,8 +101,9 @@ func (e *experiment) layers() []lab.LayerShare {
 	return all
 }
 
-// countedPerOperation returns the means of the instructions and cycles of an operation over the trials in
-// which the processor counted them, or zeros: those of a second of CPU time, times that of an operation.
+// countedPerOperation returns the mean instructions and cycles of an operation over the trials in which the
+// processor counted them, or zeros. They are the counts per second of CPU time, times the CPU time of an
+// operation, which the metric cost measures.
 func countedPerOperation(trials []lab.Trial, cost string) (instructions, cycles float64) {
 	var n float64
 	for _, trial := range trials {
@@ -125,17 +124,20 @@ func countedPerOperation(trials []lab.Trial, cost string) (instructions, cycles 
 	return instructions / n, cycles / n
 }
 
-// layersOf takes the means of the shares over profiled trials.
+// layersOf returns the CPU time of an operation by layer and role: the mean shares of the profiled trials
+// times the mean cost of the timed ones.
 func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Trial) lab.LayerShare {
-	cost, p := e.named(lab.CPU, 0, lab.PerOperation), profileOf(trials)
+	cost, p := e.metricName(lab.CPU, 0, lab.PerOperation), profileOf(trials)
 	each, _ := e.mean(variant, point.Name, cost)
 	share := lab.LayerShare{Variant: variant, Point: point, Trials: len(trials), Samples: p.samples,
 		Runtimes: []string{}, CPUPerOperation: each, Libraries: p.libraries() * each}
 	var profiled []float64
-	runtimes := map[string]string{}
+	var roles []string
+	runtimes := map[string]string{} // by role
 	for _, trial := range trials {
 		profiled = append(profiled, trial.Measures[cost])
 		for _, role := range trial.Layers {
+			roles = appendNew(roles, role.Role)
 			if runtimes[role.Role] = role.Runtime; role.Runtime != "" {
 				share.Runtimes = appendNew(share.Runtimes, role.Runtime)
 			}
@@ -147,9 +149,9 @@ func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Tria
 		if s := p.shares[layer]; s > 0 {
 			share.Layers = append(share.Layers, lab.LayerTime{Layer: layer, Share: s, PerOperation: s * each})
 		}
-		for _, role := range trials[0].Layers {
-			if s := p.roles[role.Role][layer]; s > 0 {
-				share.Roles = append(share.Roles, lab.RoleLayerTime{Role: role.Role, Runtime: runtimes[role.Role],
+		for _, role := range roles {
+			if s := p.roles[role][layer]; s > 0 {
+				share.Roles = append(share.Roles, lab.RoleLayerTime{Role: role, Runtime: runtimes[role],
 					Layer: layer, PerOperation: s * each})
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// profiledShop returns the shop under load with profiles of the monolith and of the services
-// in the first three blocks at one rate: 60 % and 80 % are in libraries. Profiled trials
-// took twice the CPU time.
+// profiledShop returns the shop under load with profiles of the monolith and of the services in the first
+// three blocks at one rate. Libraries take 60 % of the CPU time of the monolith and 80 % of that of the
+// services. Profiled trials take twice the CPU time.
 func profiledShop() Input {
 	in := shopUnderLoad()
 	in.Plan.Study.Metrics = append(in.Plan.Study.Metrics, lab.ProfiledMetric())
@@ -89,8 +89,39 @@ func TestLayersAreSharesOfTheTimedCost(t *testing.T) {
 	}
 }
 
-// TestInstructionsAreThoseOfAnOperation: of the CPU time that was metered while they were counted, an
-// operation takes its own. Trials in which nothing was counted say nothing.
+// TestProfilesInAnyOrderAndWithGaps: the records come in any order, one of them has no CPU time, and the
+// first one lacks a role.
+func TestProfilesInAnyOrderAndWithGaps(t *testing.T) {
+	in := profiledShop()
+	for i := range in.Trials {
+		if trial := &in.Trials[i]; trial.Profiled && trial.Variant == "monolith" {
+			switch trial.Block {
+			case 1:
+				trial.Layers = trial.Layers[:1]
+				trial.Layers[0].Seconds = map[lab.Layer]float64{lab.LayerHTTP: 6, lab.LayerKernel: 4}
+			case 2:
+				trial.Layers = []lab.RoleLayers{{Role: "shop"}}
+			}
+		}
+	}
+	slices.Reverse(in.Trials)
+	a := Analyse(in)
+	l := a.Layers[0]
+	if l.Variant != "monolith" || math.Abs(l.Libraries/l.CPUPerOperation-0.6) > 1e-9 {
+		t.Errorf("libraries take %g of %g s, want 60 %%", l.Libraries, l.CPUPerOperation)
+	}
+	if !slices.ContainsFunc(l.Roles, func(r lab.RoleLayerTime) bool { return r.Role == "database" }) {
+		t.Errorf("roles %+v, want the database among them", l.Roles)
+	}
+	for _, r := range a.Results {
+		if r.Metric == lab.ProfiledMetric().Name && !slices.IsSorted(r.Blocks) {
+			t.Errorf("the blocks of %s are %v, want them in order", r.Variant, r.Blocks)
+		}
+	}
+}
+
+// TestInstructionsAreThoseOfAnOperation: the counts per second of CPU time are scaled to the CPU time of an
+// operation. Trials without counts are ignored.
 func TestInstructionsAreThoseOfAnOperation(t *testing.T) {
 	in := profiledShop()
 	for i := range in.Trials {
@@ -111,7 +142,7 @@ func TestInstructionsAreThoseOfAnOperation(t *testing.T) {
 	}
 }
 
-// The ratio is taken by block, between shares times the timed cost of that block.
+// TestLibrariesAreCompared: by block, each by its share in the timed cost of that block.
 func TestLibrariesAreCompared(t *testing.T) {
 	a := Analyse(profiledShop())
 	libraries := comparisonOf(t, a, lab.ProfiledMetric().Name, "at-80", "sync", "monolith")

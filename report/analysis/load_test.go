@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// underLoad returns a small study of two variants under load, without trials.
+// underLoad returns a study of two variants and a twin under load, without trials.
 func underLoad(points ...lab.Point) Input {
 	metrics := []lab.Metric{
 		{Name: "completion_time_p99", Title: "time", Unit: "s", Better: lab.LowerIsBetter, Kind: lab.KindTime,
@@ -33,7 +33,7 @@ func at(name, factor string, level float64) lab.Point {
 	return lab.Point{Name: name, Levels: map[string]float64{factor: level}}
 }
 
-// trial adds a valid trial and returns it for more.
+// trial adds a valid trial and returns it, so that the test can change it.
 func (in *Input) trial(variant string, point lab.Point, block int, measures map[string]float64) *lab.Trial {
 	in.Trials = append(in.Trials, lab.Trial{Number: len(in.Trials) + 1, Attempt: 1, Block: block,
 		Variant: variant, Point: point, Valid: true,
@@ -55,8 +55,8 @@ func TestCurvesFollowTheOfferedRate(t *testing.T) {
 	curves := Analyse(in).Curves
 	if len(curves) != 1 || curves[0].Variant != "one" || curves[0].Metric != "completion_time_p99" ||
 		curves[0].Unit != "s" {
-		t.Fatalf("curves %+v, want the one of variant one: no twin, no capacity, nobody who broke a rule, no "+
-			"closed loop", curves)
+		t.Fatalf("curves %+v, want the one of variant one: no twin, no capacity, no variant that broke an "+
+			"invariant, no closed loop", curves)
 	}
 	points := curves[0].Points
 	if len(points) != 2 || points[0].Point != "slow" || points[0].Offered != 10 || points[0].Median != 0.02 ||
@@ -172,7 +172,7 @@ func TestUsagesAddUpToTheCostOfAnOperation(t *testing.T) {
 	}
 }
 
-func TestWhatThePlatformSaysOfARoleIsAddedUp(t *testing.T) {
+func TestUsageByThePlatformIsSummedByRole(t *testing.T) {
 	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	for i, millicores := range []float64{100, 200, 600} {
@@ -193,11 +193,11 @@ func TestWhatThePlatformSaysOfARoleIsAddedUp(t *testing.T) {
 		t.Errorf("front is %+v (%+v), want %+v", usages[0], p, want)
 	}
 	if usages[1].Platform != nil {
-		t.Errorf("nobody said anything of %s, and it has %+v", usages[1].Role, usages[1].Platform)
+		t.Errorf("the platform reported nothing of %s, and it has %+v", usages[1].Role, usages[1].Platform)
 	}
 }
 
-func TestAForeignSystemIsDividedByItsProcesses(t *testing.T) {
+func TestUsageOfAForeignSystemIsByProcess(t *testing.T) {
 	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	in.Plan.Study.Variants[0].External = &lab.ExternalSystem{}
@@ -245,7 +245,7 @@ func TestCoursesAreRatesAndTimesBySecond(t *testing.T) {
 	}
 }
 
-func TestOperationsAreToldApart(t *testing.T) {
+func TestOutcomesAreByOperation(t *testing.T) {
 	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	for block, median := range []float64{1, 4, 2} {

@@ -118,7 +118,7 @@ func significantOrNone(x *float64) *float64 {
 // searches returns what those of all trials came to, in the order of variants and blocks.
 func (e *experiment) searches() []lab.TrialSearch {
 	var all []lab.TrialSearch
-	name := e.named(lab.Capacity, 0, "")
+	name := e.metricName(lab.Capacity, 0, "")
 	for at, trials := range e.trialsBySetting() {
 		for _, trial := range trials {
 			if trial.Search == nil {

@@ -9,48 +9,47 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// takeLooks makes ready for an experiment that looks at its data after every block.
-// Such looks are many chances to be wrong, and its intervals are wider for it: all of
-// them together keep the confidence of the study.
-func (e *experiment) takeLooks() {
+// prepareLooks computes the levels of an experiment that analyses its data after every block. Each such look
+// is another chance of a false finding. Its intervals are wider therefore, and all looks together keep the
+// confidence of the study.
+func (e *experiment) prepareLooks() {
 	if e.design.Until == lab.UntilDecided && e.design.Blocks > lab.FirstLook {
 		looks := stats.NewSequence(lab.FirstLook, e.design.Blocks)
 		e.looks = &looks
 	}
 }
 
-// sure returns the level at which to draw an interval over so many blocks, for it to keep a
-// confidence at all looks together.
-func (e *experiment) sure(confidence float64, blocks int) float64 {
+// confidence returns the level of an interval over so many blocks with which all looks together keep the
+// given confidence.
+func (e *experiment) confidence(confidence float64, blocks int) float64 {
 	if e.looks == nil {
 		return confidence
 	}
 	return 1 - e.looks.Level(1-confidence, blocks)
 }
 
-// overall returns a p-value over so many blocks for all looks together.
-func (e *experiment) overall(p float64, blocks int) float64 {
+// overallP converts a p-value over so many blocks to one for all looks together.
+func (e *experiment) overallP(p float64, blocks int) float64 {
 	if e.looks == nil {
 		return p
 	}
 	return e.looks.P(p, blocks)
 }
 
-// Rule says what is known and stops what is decided (lab.StoppingRule): of a study with
-// claims what they need no more, of one that explains all its steps, else pairs of variants
-// at a point.
+// Rule implements lab.StoppingRule. It stops the trials of variants at points about which every question of
+// the study is decided; see questions.
 type Rule struct{ Input Input }
 
-// after returns the experiment with only these trials.
-func (r Rule) after(played []lab.Trial) *experiment {
+// experimentOf returns the experiment with only the trials played so far.
+func (r Rule) experimentOf(played []lab.Trial) *experiment {
 	r.Input.Trials = played
 	return newExperiment(r.Input)
 }
 
 // Needed implements lab.StoppingRule.
 func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
-	e := r.after(played)
-	needed := e.open()
+	e := r.experimentOf(played)
+	needed := e.openSettings()
 	return func(planned lab.PlannedTrial) bool {
 		name := planned.Variant
 		if v, known := e.study.Variant(name); known && v.TwinOf != "" {
@@ -63,8 +62,8 @@ func (r Rule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 // Answers implements lab.StoppingRule.
 func (r Rule) Answers(played []lab.Trial) []lab.Answer {
 	var all []lab.Answer
-	for _, q := range r.after(played).questions() {
-		if q.Text != "" { // unknown waterfalls have none
+	for _, q := range r.experimentOf(played).questions() {
+		if q.Text != "" { // waterfalls without data have none
 			all = append(all, q.Answer)
 		}
 	}
@@ -80,7 +79,7 @@ func (r Rule) Headline(played []lab.Trial) *lab.Headline {
 // setting is a variant at a point.
 type setting struct{ variant, point string }
 
-// settingsAt returns variants at a point.
+// settingsAt returns the settings of variants at a point.
 func settingsAt(point string, variants ...string) (all []setting) {
 	for _, name := range variants {
 		all = append(all, setting{name, point})
@@ -88,8 +87,8 @@ func settingsAt(point string, variants ...string) (all []setting) {
 	return all
 }
 
-// open returns the variants, and where, of which more must be known.
-func (e *experiment) open() []setting {
+// openSettings returns the settings whose trials can decide an open question.
+func (e *experiment) openSettings() []setting {
 	var all []setting
 	for _, q := range e.questions() {
 		for _, s := range q.settings {
@@ -105,11 +104,11 @@ func (e *experiment) open() []setting {
 type question struct {
 	lab.Answer
 	open     bool      // more trials can decide it
-	settings []setting // where they would be played
+	settings []setting // those whose trials decide it
 }
 
-// questions returns the questions of the study: its claims, else its steps, else the
-// comparisons of its first metrics.
+// questions returns the questions of the study: its steps if it explains, the effects of its factorial
+// design, its claims, or else the comparisons of its first metrics.
 func (e *experiment) questions() []question {
 	switch {
 	case e.study.Explains():
@@ -121,7 +120,7 @@ func (e *experiment) questions() []question {
 	}
 	var all []question
 	for _, c := range e.comparisons() {
-		if slices.Contains(e.answered(), c.Metric) {
+		if slices.Contains(e.decisiveMetrics(), c.Metric) {
 			all = append(all, question{e.answerOf(c.Variant, c.Baseline, c),
 				c.Verdict == lab.Undecided && (c.Unsteady == "" || e.canLengthen(c.Point.Name)),
 				settingsAt(c.Point.Name, c.Variant, c.Baseline)})
@@ -130,8 +129,9 @@ func (e *experiment) questions() []question {
 	return all
 }
 
-// answered returns the metrics that an answer begins with: these have to be decided.
-func (e *experiment) answered() []string {
+// decisiveMetrics returns the metrics that an answer begins with. An experiment goes on until these are
+// decided.
+func (e *experiment) decisiveMetrics() []string {
 	var names []string
 	for _, m := range e.study.Metrics {
 		names = append(names, m.Name)
@@ -143,8 +143,8 @@ func (e *experiment) answered() []string {
 }
 
 // stepQuestions returns questions about whole waterfalls, then about their steps. Each needs all variants
-// of the steps, since ratios are over the blocks that have every variant. A change within trials is not
-// open: more trials do not end it.
+// of the steps, since ratios are over the blocks that have every variant. Questions about unsteady trials are
+// not open: more trials would not be steadier.
 func (e *experiment) stepQuestions() []question {
 	settings := func(point lab.Point) []setting { return settingsAt(point.Name, stops(e.study.Steps)...) }
 	waterfalls := e.waterfalls()
@@ -155,7 +155,7 @@ func (e *experiment) stepQuestions() []question {
 		}
 	}
 	for _, w := range waterfalls {
-		if !slices.Contains(e.answered(), w.Metric) {
+		if !slices.Contains(e.decisiveMetrics(), w.Metric) {
 			continue
 		}
 		of := lab.Comparison{Metric: w.Metric, Point: w.Point, Ratio: w.Whole, Verdict: w.Verdict}
@@ -170,8 +170,8 @@ func (e *experiment) stepQuestions() []question {
 	return append(wholes, steps...)
 }
 
-// claimQuestions returns questions about the claims that can be tested with what was played so far. A
-// claim about every point needs no more trials at points at which it was found to hold.
+// claimQuestions returns questions about the claims that the trials so far can test. A claim about every
+// point needs no more trials at the points where it is supported.
 func (e *experiment) claimQuestions() []question {
 	var all []question
 	for _, stated := range e.study.Claims {
@@ -195,7 +195,7 @@ func (e *experiment) claimQuestions() []question {
 	return all
 }
 
-// holdsAt reports whether a claim about every point was found to hold at one.
+// holdsAt reports whether a claim about every point is supported at one of them.
 func (e *experiment) holdsAt(c claim, point string) bool {
 	if !c.test.EveryPoint || len(c.points) < 2 {
 		return false
@@ -205,7 +205,7 @@ func (e *experiment) holdsAt(c claim, point string) bool {
 	return j.Verdict == lab.ClaimSupported
 }
 
-// answerOf returns a comparison as an answer: "cpu of b 1.3x that of a at slow".
+// answerOf returns a comparison as an answer, such as "cpu of b 1.3x that of a at slow".
 func (e *experiment) answerOf(variant, against string, c lab.Comparison) lab.Answer {
 	of, at := figure.Spaced(c.Metric)+" of "+variant, fmt.Sprintf("that of %s at %s", against, c.Point.Name)
 	a := lab.Answer{Question: of + " against " + at, Verdict: string(c.Verdict)}

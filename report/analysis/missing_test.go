@@ -11,13 +11,13 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// only keeps the trials that pass.
+// only returns the input with the trials for which keep is true.
 func (in Input) only(keep func(lab.Trial) bool) Input {
 	in.Trials = slices.DeleteFunc(slices.Clone(in.Trials), func(trial lab.Trial) bool { return !keep(trial) })
 	return in
 }
 
-// cutDown are experiments in which something is missing or out of order.
+// cutDown returns experiments that are incomplete or invalid in some way.
 func cutDown(t *testing.T) map[string]Input {
 	full := table1(t)
 	wild := full.only(func(trial lab.Trial) bool { return trial.Block <= 2 })
@@ -54,7 +54,7 @@ func cutDown(t *testing.T) map[string]Input {
 	}
 }
 
-// notFinite returns an experiment whose records hold every number that JSON lacks.
+// notFinite returns an experiment whose records hold all numbers that JSON cannot encode.
 func notFinite(t *testing.T) Input {
 	in := table1(t)
 	for i := range in.Trials {
@@ -74,7 +74,8 @@ func notFinite(t *testing.T) Input {
 	return in
 }
 
-// nothingToDivideBy returns loads of which one was asked for nothing, and a profile and traces without time.
+// nothingToDivideBy returns an experiment with zeros in denominators: an offered rate of 0 in the first
+// block, and profiles and traces without time.
 func nothingToDivideBy() Input {
 	point := at("p", lab.FactorUsers, 4)
 	in := underLoad(point)
@@ -97,10 +98,9 @@ func nothingToDivideBy() Input {
 	return in
 }
 
-// TestWhateverIsMissingTheDocumentStands wants a document that encodes (JSON
-// knows no NaN), judges every claim with a reason, and shows lists where there
-// is nothing.
-func TestWhateverIsMissingTheDocumentStands(t *testing.T) {
+// TestDocumentsOfIncompleteExperiments: the document can be encoded (JSON has no NaN), has a reason for every
+// verdict on a claim, and has empty lists in place of null.
+func TestDocumentsOfIncompleteExperiments(t *testing.T) {
 	for name, in := range cutDown(t) {
 		t.Run(name, func(t *testing.T) {
 			a := Analyse(in)
@@ -125,7 +125,7 @@ func TestWhateverIsMissingTheDocumentStands(t *testing.T) {
 	}
 }
 
-// checkTop wants lists and objects, not null, at the top of the document.
+// checkTop checks that the document has lists and objects, not null, at its top.
 func checkTop(t *testing.T, data []byte) {
 	t.Helper()
 	var top map[string]json.RawMessage
@@ -139,7 +139,7 @@ func checkTop(t *testing.T, data []byte) {
 	}
 }
 
-// checkComparison holds a comparison against what must always be true.
+// checkComparison checks what must be true of every comparison.
 func checkComparison(t *testing.T, c lab.Comparison) {
 	t.Helper()
 	name := c.Metric + " " + c.Variant + "/" + c.Baseline + " at " + c.Point.Name
@@ -223,10 +223,10 @@ func TestARepeatedTrialCountsOnce(t *testing.T) {
 	}
 }
 
-// TestABlockThatLacksAVariantCountsByTheOthers: runs 1, 3 and 5 have three variants, run 2
-// lacks uds and run 4 http. Least squares, by hand: the whole runs tell the log ratio six
-// times as well as http/threads of run 2 and threads/uds of run 4 together.
-func TestABlockThatLacksAVariantCountsByTheOthers(t *testing.T) {
+// TestABlockThatLacksAVariantStillCounts: blocks 1, 3 and 5 have three variants, block 2
+// lacks uds and block 4 http. By least squares, the complete blocks have six times the weight
+// of http/threads of block 2 times threads/uds of block 4.
+func TestABlockThatLacksAVariantStillCounts(t *testing.T) {
 	in := table1(t).only(func(trial lab.Trial) bool {
 		return trial.Variant != "uds.twin" && trial.Variant != "uds-persistent" &&
 			!(trial.Variant == "uds" && trial.Block == 2) && !(trial.Variant == "http" && trial.Block == 4)
@@ -246,9 +246,9 @@ func TestABlockThatLacksAVariantCountsByTheOthers(t *testing.T) {
 	near(t, "ratio", &c.Ratio.Ratio, want, 1e-12)
 }
 
-// TestATwinKeepsTheVerdictOfALostTrial: b costs 2.3 times as much as a, which has a twin. The
-// last of two blocks, and of three, lacks b.
-func TestATwinKeepsTheVerdictOfALostTrial(t *testing.T) {
+// TestATwinKeepsTheVerdictDespiteALostTrial: b costs 2.3 times as much as a, which has a twin. The last block
+// of two, and of three, lacks b. The noise of the pair a and a.twin still gives an interval.
+func TestATwinKeepsTheVerdictDespiteALostTrial(t *testing.T) {
 	cost := func(name string, _ int) float64 {
 		return map[string]float64{"a": 169e-6, "a.twin": 169e-6, "b": 392e-6}[name]
 	}
@@ -267,16 +267,16 @@ func TestATwinKeepsTheVerdictOfALostTrial(t *testing.T) {
 	}
 }
 
-// TestPairsThatMeetInOneMetricHaveMet has a study whose first metric no trial has, as at a point
-// that searches.
-func TestPairsThatMeetInOneMetricHaveMet(t *testing.T) {
+// TestPairsWithABlockInCommonInAnyMetricAreNotNoted: the first metric of the study has no values, as at a
+// point with a search.
+func TestPairsWithABlockInCommonInAnyMetricAreNotNoted(t *testing.T) {
 	full := shopUnderLoad()
-	full.Plan.Study.Metrics = append([]lab.Metric{{Name: "nobody_has_it"}}, full.Plan.Study.Metrics...)
+	full.Plan.Study.Metrics = append([]lab.Metric{{Name: "without_values"}}, full.Plan.Study.Metrics...)
 	apart := full.only(func(trial lab.Trial) bool { return (trial.Variant == "monolith") == (trial.Block < 3) })
-	for name, in := range map[string]Input{"met": full, "missed": apart} {
+	for name, in := range map[string]Input{"in common": full, "apart": apart} {
 		noted := slices.ContainsFunc(Analyse(in).Notes,
 			func(note string) bool { return strings.Contains(note, "have no block in common at") })
-		if noted != (name == "missed") {
+		if noted != (name == "apart") {
 			t.Errorf("%s: noted %t", name, noted)
 		}
 	}

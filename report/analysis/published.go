@@ -108,7 +108,7 @@ func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) s
 	m := f.Ours
 	unit, _ := f.InOurs()
 	s, each := e.series[seriesKey{m.Variant, m.Point, m.Metric}],
-		e.series[seriesKey{m.Variant, m.Point, e.named(lab.Elapsed, 0, lab.PerOperation)}]
+		e.series[seriesKey{m.Variant, m.Point, e.metricName(lab.Elapsed, 0, lab.PerOperation)}]
 	if len(s.values) == 0 {
 		return fmt.Sprintf("%s did not run at %s here", m.Variant, m.Point)
 	}

@@ -10,8 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// results returns the valid trials of every variant but the twins, at every point,
-// in every metric.
+// results returns the results of all variants but twins, at all points, in all metrics.
 func (e *experiment) results() []lab.Result {
 	all := []lab.Result{}
 	for _, metric := range e.study.AllMetrics() {
@@ -29,6 +28,7 @@ func (e *experiment) results() []lab.Result {
 	return all
 }
 
+// result returns the mean of a series with its interval and values.
 func (e *experiment) result(metric lab.Metric, variant string, point lab.Point, s series) lab.Result {
 	r := lab.Result{
 		Variant: variant, Point: point, Metric: metric.Name, Unit: metric.Unit, N: len(s.values),
@@ -43,34 +43,33 @@ func (e *experiment) result(metric lab.Metric, variant string, point lab.Point, 
 	return r
 }
 
-// meanInterval returns the t interval of a mean; nil below two values.
+// meanInterval returns the t interval of a mean, nil for fewer than two values.
 func (e *experiment) meanInterval(values []float64) (low, high *float64) {
-	interval, err := stats.MeanInterval(values, e.sure(e.design.Confidence, len(values)))
+	interval, err := stats.MeanInterval(values, e.confidence(e.design.Confidence, len(values)))
 	if err != nil {
 		return nil, nil
 	}
 	return bounds(interval.Low, interval.High)
 }
 
-// mean of a cell; false where nothing was measured.
+// mean returns the mean of a series, or false if nothing was measured.
 func (e *experiment) mean(variant, point, metric string) (float64, bool) {
 	s := e.series[seriesKey{variant, point, metric}]
 	return stats.Mean(s.values), len(s.values) > 0
 }
 
-// middle returns the median of a cell over its trials, as the curves show it; false where
-// nothing was measured.
-func (e *experiment) middle(variant, point, metric string) (float64, bool) {
+// median returns the median of a series, as the curves show it, or false if nothing was measured.
+func (e *experiment) median(variant, point, metric string) (float64, bool) {
 	s := e.series[seriesKey{variant, point, metric}]
 	return stats.Median(s.values), len(s.values) > 0
 }
 
-// ladder orders the variants by what an operation costs in CPU time, dearest
-// first, at the first of the points where most variants ran.
+// ladder returns the variants by the CPU time of an operation, the most expensive first, at the point where
+// most variants ran.
 func (e *experiment) ladder() []lab.Rung {
 	rungs := []lab.Rung{}
 	point := e.fullestPoint()
-	cpuEach, elapsedEach := e.named(lab.CPU, 0, lab.PerOperation), e.named(lab.Elapsed, 0, lab.PerOperation)
+	cpuEach, elapsedEach := e.metricName(lab.CPU, 0, lab.PerOperation), e.metricName(lab.Elapsed, 0, lab.PerOperation)
 	for _, v := range e.variants() {
 		cpu, measured := e.mean(v.Name, point, cpuEach)
 		elapsed, ran := e.mean(v.Name, point, elapsedEach)
@@ -90,13 +89,13 @@ func (e *experiment) ladder() []lab.Rung {
 	return rungs
 }
 
-// rungRatio compares CPU per operation; nil with itself, with a variant that
-// was struck out, and where nothing tells the ratio.
+// rungRatio returns the ratio of the CPU time per operation of two variants. It is nil if they are the same,
+// if against was struck out, or if the ratio is unknown.
 func (e *experiment) rungRatio(point, variant, against string) *lab.Ratio {
 	if variant == against || !e.comparable(against) {
 		return nil
 	}
-	c := e.contrast(e.named(lab.CPU, 0, lab.PerOperation), point, pair{variant, against})
+	c := e.contrast(e.metricName(lab.CPU, 0, lab.PerOperation), point, pair{variant, against})
 	if !c.known() {
 		return nil
 	}
@@ -121,11 +120,11 @@ func (e *experiment) fullestPoint() string {
 	return best
 }
 
-// mostI2 is the heterogeneity up to which one ratio may stand for all points.
+// mostI2 is the largest heterogeneity (I2) at which one ratio may stand for all points.
 const mostI2 = 0.5
 
-// averages says for every pair that met at two points or more what its average
-// ratio would be, and whether there may be one.
+// averages returns, for every pair with two points in common, the averages of its ratios over the points, and
+// whether one ratio may stand for all.
 func (e *experiment) averages() []lab.Average {
 	all := []lab.Average{}
 	for _, metric := range e.averagedMetrics() {
@@ -138,9 +137,9 @@ func (e *experiment) averages() []lab.Average {
 	return all
 }
 
-// averagedMetrics returns the totals, and what claims compare.
+// averagedMetrics returns the headline metric, or the totals of a job, and the metrics that claims compare.
 func (e *experiment) averagedMetrics() []string {
-	metrics := []string{e.named(lab.Elapsed, 0, ""), e.named(lab.CPU, 0, "")}
+	metrics := []string{e.metricName(lab.Elapsed, 0, ""), e.metricName(lab.CPU, 0, "")}
 	if len(e.study.Metrics) > 0 {
 		metrics = []string{e.headline()}
 	}
@@ -152,8 +151,8 @@ func (e *experiment) averagedMetrics() []string {
 	return metrics
 }
 
-// average averages the ratios of a pair over points; below is the metric of the variant below the line. It is
-// false below two points.
+// average averages the ratios of a pair over points. The ratio is metric of the variant over below of the
+// variant it is compared with. It returns false for fewer than two points.
 func (e *experiment) average(metric, below string, p pair, points []string) (lab.Average, bool) {
 	out := lab.Average{Metric: metric, Variant: p.variant, Baseline: p.against}
 	var up, down []float64
@@ -182,14 +181,14 @@ func (e *experiment) average(metric, below string, p pair, points []string) (lab
 	return out, true
 }
 
-// addHeterogeneity says whether the points share one ratio. The variance within
-// points is pooled; one block per point gives none, and nothing is said.
+// addHeterogeneity adds the test whether the points share one ratio. The variance within
+// points is pooled; with one block per point there is none, and no test.
 func (e *experiment) addHeterogeneity(out *lab.Average, logRatios [][]float64, blocks int) {
 	effects, degrees, err := stats.PooledEffects(logRatios)
 	if err != nil {
 		return
 	}
-	combined, err := stats.Combine(effects, degrees, e.sure(e.design.Confidence, blocks))
+	combined, err := stats.Combine(effects, degrees, e.confidence(e.design.Confidence, blocks))
 	if err != nil {
 		return
 	}
@@ -203,8 +202,8 @@ func (e *experiment) addHeterogeneity(out *lab.Average, logRatios [][]float64, b
 	}
 }
 
-// trends fits the lines that the study asks for, to every variant that ran at
-// all of the points.
+// trends returns the lines that the study asks for, for every variant that ran at
+// all of their points.
 func (e *experiment) trends() []lab.TrendLine {
 	all := []lab.TrendLine{}
 	for _, quantity := range []string{lab.Elapsed, lab.CPU} {
@@ -223,7 +222,8 @@ func (e *experiment) trends() []lab.TrendLine {
 	return all
 }
 
-// trend fits one line through the means; false where a point is missing.
+// trend fits a line and a power law through the means. It returns false if a point is missing or no line
+// fits.
 func (e *experiment) trend(metric lab.Metric, variant string, trend lab.Trend) (lab.TrendLine, bool) {
 	points := trend.Points
 	if len(points) == 0 {
@@ -255,7 +255,7 @@ func (e *experiment) trend(metric lab.Metric, variant string, trend lab.Trend) (
 	return out, true
 }
 
-// along returns the levels of a factor and the means there; false where a point
+// along returns the levels of a factor and the means there, or false if a point
 // lacks either.
 func (e *experiment) along(metric, variant, factor string, points []string) (x, y []float64, ok bool) {
 	for _, name := range points {
@@ -270,7 +270,7 @@ func (e *experiment) along(metric, variant, factor string, points []string) (x, 
 	return x, y, true
 }
 
-// warnings says why a straight line would mislead.
+// warnings returns the reasons why a straight line would mislead, as sentences.
 func (e *experiment) warnings(
 	metric lab.Metric, line stats.Line, exponent stats.Estimate, x, y []float64,
 ) []string {

@@ -198,7 +198,7 @@ func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool)
 		}
 		fit.Y = append(fit.Y, stats.Mean(of))
 	}
-	law, err := stats.FitScalability(fit.X, values, e.design.Margin, e.sure(e.design.Confidence, fit.Blocks))
+	law, err := stats.FitScalability(fit.X, values, e.design.Margin, e.confidence(e.design.Confidence, fit.Blocks))
 	if err != nil {
 		var no *stats.NoFitError
 		if fit.Refused = err.Error(); errors.As(err, &no) {

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// closedLoop returns an experiment with these numbers of users and blocks. Variant one follows the law with a
-// contention of 5 % and a coherency of 0.2 %, two grows faster than its users.
+// closedLoop returns an experiment with a point for each number of users. The throughput of variant one
+// follows the law with a contention of 5 % and a coherency of 0.2 %; that of two grows faster than its users.
 func closedLoop(blocks int, users ...float64) Input {
 	var points []lab.Point
 	for _, n := range users {
@@ -21,7 +21,7 @@ func closedLoop(blocks int, users ...float64) Input {
 	for block := range blocks {
 		for i, p := range points {
 			n := p.Levels[lab.FactorUsers]
-			// A block is faster than another by 2 %, and no two trials are off by the same.
+			// Each block is 2 % faster than the one before, and trials vary by up to 2 %.
 			off := 1 + 0.02*float64(block) + 0.01*float64((7*block+3*i)%5-2)
 			in.trial("one", p, block+1, map[string]float64{
 				"completed_rate": off * 100 * n / (1 + 0.05*(n-1) + 0.002*n*(n-1))})
@@ -33,7 +33,7 @@ func closedLoop(blocks int, users ...float64) Input {
 
 func TestScalabilityLawsAreFittedAlongUsers(t *testing.T) {
 	in := closedLoop(6, 1, 2, 4, 32, 16, 8)
-	// What lacks a level in a block is left out with the block.
+	// Variant two loses a trial of its last block, and with it the whole block.
 	in.Trials = in.Trials[:len(in.Trials)-1]
 	fits := Analyse(in).ScalingFits
 	if len(fits) != 2 {
@@ -77,8 +77,8 @@ func TestScalabilityLawsAreFittedAlongUsers(t *testing.T) {
 	}
 }
 
-// TestWhereNoScalabilityLawIsAskedFor: an offered rate limits a throughput, and two levels are no row.
-func TestWhereNoScalabilityLawIsAskedFor(t *testing.T) {
+// TestPointsWithoutAScalabilityLaw: an offered rate limits a throughput, and two levels are no row.
+func TestPointsWithoutAScalabilityLaw(t *testing.T) {
 	rows := func(change func(p *lab.Point)) int {
 		in := closedLoop(5, 1, 2, 4, 8, 16, 32)
 		for i := range in.Plan.Study.Points {
@@ -94,6 +94,7 @@ func TestWhereNoScalabilityLawIsAskedFor(t *testing.T) {
 	if n := rows(func(p *lab.Point) { p.Levels[lab.FactorRate] = 10 }); n != 0 {
 		t.Errorf("at an offered rate there are %d fits", n)
 	}
+	// Another factor leaves rows of two points.
 	pairs := func(p *lab.Point) { p.Levels["case"] = math.Mod(math.Log2(p.Levels[lab.FactorUsers]), 3) }
 	if n := rows(pairs); n != 0 {
 		t.Errorf("of rows of two there are %d fits", n)
@@ -104,7 +105,7 @@ func TestWhereNoScalabilityLawIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestTrendsAreAxes: where the study names points along cores, other levels may differ too.
+// TestTrendsAreAxes: along a trend that the study names, other levels may differ, too.
 func TestTrendsAreAxes(t *testing.T) {
 	in := closedLoop(5, 1, 2, 4, 8, 16, 32)
 	var names []string
@@ -122,8 +123,8 @@ func TestTrendsAreAxes(t *testing.T) {
 	}
 }
 
-// TestVariantsWithOtherReplicasAreARow: where the number of replicas of one unit is all that differs between
-// variants, the law is fitted along it, and refused as along any factor.
+// TestVariantsWithOtherReplicasAreARow: if variants differ in the replicas of one unit alone, the law is
+// fitted along their number, and refused as along any factor.
 func TestVariantsWithOtherReplicasAreARow(t *testing.T) {
 	replicas := []int{8, 1, 2, 6, 3, 4} // in no order
 	fits := func(point lab.Point, count int, change func(v *lab.Variant, n int)) []lab.ScalingFit {
@@ -145,7 +146,7 @@ func TestVariantsWithOtherReplicasAreARow(t *testing.T) {
 	users := at("u8", lab.FactorUsers, 8)
 	all := fits(users, 6, func(v *lab.Variant, n int) {
 		if n == 1 {
-			v.Replicas = nil // says the same
+			v.Replicas = nil // means the same: one replica of each unit
 		}
 	})
 	if len(all) != 1 || all[0].Factor != "cart.replicas" || all[0].Refused != "" ||

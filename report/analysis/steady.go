@@ -313,7 +313,7 @@ const leastChanging = 2
 // Lengths implements lab.StoppingRule: at a point at which all trials of a variant change
 // within themselves, those that follow are twice as long, as far as the design permits.
 func (r Rule) Lengths(played []lab.Trial) map[string]float64 {
-	e := r.after(played)
+	e := r.experimentOf(played)
 	lengths := maps.Clone(e.lengths)
 	for _, s := range e.steady {
 		long, flat := 0, s.Courses[string(stats.Flat)]

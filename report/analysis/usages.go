@@ -191,7 +191,7 @@ func (e *experiment) costedOperations(trial lab.Trial) float64 {
 			cpu += used.CPUSeconds
 		}
 	}
-	if cost := trial.Measures[e.named(lab.CPU, 0, lab.PerOperation)]; cost > 0 && cpu > 0 {
+	if cost := trial.Measures[e.metricName(lab.CPU, 0, lab.PerOperation)]; cost > 0 && cpu > 0 {
 		return cpu / cost
 	}
 	return float64(trial.Operations)
