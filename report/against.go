@@ -10,9 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// AgainstTerminal writes one run against another as text: the first metric of all variants,
-// what has changed, the gates, and what was not the same beside what was to be compared.
-// Options.Full adds all that has not changed.
+// AgainstTerminal writes the comparison of two runs as text: the first metric of all variants,
+// the metrics that have changed, the gates, and the differences in environment and work.
+// Options.Full adds the metrics that have not changed.
 func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 	p := printer{colour: o.Colour}
 	p.paragraph("", fmt.Sprintf("%s against %s", clean(a.After.Folder), clean(a.Before.Folder)), "1")
@@ -31,7 +31,7 @@ func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 	return p.flush(w, "one run against another")
 }
 
-// AgainstHTML writes one run against another as a page that needs neither network nor script.
+// AgainstHTML writes the comparison of two runs as a page that needs neither network nor script.
 func AgainstHTML(w io.Writer, a lab.Against) error {
 	style, err := Style()
 	if err != nil {
@@ -54,7 +54,7 @@ func AgainstHTML(w io.Writer, a lab.Against) error {
 	return nil
 }
 
-// againstBase names the ratio, the trials and the intervals behind the figures of two runs.
+// againstBase describes the ratios of two runs: base, trials, intervals and margin.
 func againstBase(a lab.Against) string {
 	return fmt.Sprintf("later / earlier; %d and %d trials counted, %s intervals, margin %s", a.After.Trials,
 		a.Before.Trials, figure.Setting(a.Confidence), figure.Setting(a.Margin))
@@ -76,7 +76,8 @@ func changesSum(a lab.Against) string {
 		len(a.Changes)-same-open, same, open, figure.Setting(1-a.Confidence))
 }
 
-// changesTable has a row for each figure that is shown.
+// changesTable returns the table of changes: all of them if full, else those that differ and those of the
+// first metric.
 func changesTable(a lab.Against, full bool) table {
 	t := table{ID: "changes", Title: "What has changed", Keys: 3,
 		Columns: []column{textCol("metric"), textCol("variant"), textCol("point"), numberCol("earlier"),
@@ -85,11 +86,11 @@ func changesTable(a lab.Against, full bool) table {
 		if !full && !c.Verdict.Differs() && c.Metric != a.Metrics[0].Name {
 			continue
 		}
-		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // it is one of them
+		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // changes are of these metrics only
 		tone := toneNone
 		if c.Verdict.Differs() {
 			tone = toneGood
-			if (c.Verdict == lab.Slower) == (m.Better == lab.LowerIsBetter) {
+			if c.Verdict == lab.Slower {
 				tone = toneBad
 			}
 		}
@@ -99,16 +100,16 @@ func changesTable(a lab.Against, full bool) table {
 	return t
 }
 
-// GatesTerminal writes as text what became of the limits that the variants of a run were held to.
+// GatesTerminal writes the verdicts of gates as text.
 func GatesTerminal(w io.Writer, gates []lab.GateVerdict, o Options) error {
 	p := printer{colour: o.Colour}
 	for _, g := range gates {
 		p.gate(g)
 	}
-	return p.flush(w, "what became of the gates")
+	return p.flush(w, "the verdicts of the gates")
 }
 
-// gate writes what became of a limit.
+// gate writes the verdict of a gate.
 func (p *printer) gate(g lab.GateVerdict) {
 	lead := "  gate " + clean(g.Gate) + ": "
 	switch {
@@ -121,6 +122,7 @@ func (p *printer) gate(g lab.GateVerdict) {
 	}
 }
 
+// differencesTable returns the table of the differences in environment and work.
 func differencesTable(a lab.Against) table {
 	t := table{ID: "differences", Title: "What was not the same", Keys: 1,
 		Columns: []column{textCol("fact"), textCol("earlier"), proseCol("later")}}
@@ -130,7 +132,7 @@ func differencesTable(a lab.Against) table {
 	return t
 }
 
-// againstTrust says what the figures stand on.
+// againstTrust returns sentences on the limits of a comparison of two runs.
 func againstTrust(a lab.Against) []string {
 	sentences := []string{"The two runs were played at different times: what changed on the host between them " +
 		"is in the ratios, and not in their intervals. Variants within one run are compared by its own report."}

@@ -14,18 +14,18 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// againstSchema is the version of the document.
+// againstSchema is the version of the document of two runs.
 const againstSchema = "cleave.against/1"
 
-// Gate is a limit that no change may be beyond.
+// Gate is a limit for the changes of a metric.
 type Gate struct {
 	Text   string
-	Metric string // a name, or a quantile of the first metric's quantity: "p99"
-	Above  bool   // a ratio above the limit fails; else one below
+	Metric string // its name, or a quantile of the first metric's quantity: "p99"
+	Above  bool   // a ratio above the limit fails, else one below it
 	Limit  float64
 }
 
-// ParseGate reads METRIC>RATIOx or METRIC<RATIOx, such as p99>1.05x.
+// ParseGate parses METRIC>RATIOx or METRIC<RATIOx, such as p99>1.05x.
 func ParseGate(text string) (Gate, error) {
 	parts := regexp.MustCompile(`^([a-z0-9_]+)([<>])([0-9.]+)x$`).FindStringSubmatch(text)
 	if parts == nil {
@@ -38,7 +38,7 @@ func ParseGate(text string) (Gate, error) {
 	return Gate{Text: text, Metric: parts[1], Above: parts[2] == ">", Limit: limit}, nil
 }
 
-// metricOf returns the metric that a gate names.
+// metricOf returns the name of the metric that a gate is about.
 func (g Gate) metricOf(metrics []lab.Metric) (string, error) {
 	if _, known := lab.MetricNamed(metrics, g.Metric); known {
 		return g.Metric, nil
@@ -54,7 +54,7 @@ func (g Gate) metricOf(metrics []lab.Metric) (string, error) {
 		strings.Join(names, ", "))
 }
 
-// Against holds a run against an earlier one: every metric of every variant at every point
+// Against compares a run with an earlier one: every metric of every variant at every point
 // that both have, by the trials of each (Welch's interval on the logarithms).
 func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 	a := lab.Against{
@@ -68,10 +68,10 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 			a.Metrics = append(a.Metrics, m)
 		}
 	}
-	of := resultsByKey(before)
+	results := resultsByKey(before)
 	for _, r := range after.Results {
 		m, common := lab.MetricNamed(a.Metrics, r.Metric)
-		if earlier, known := of[seriesKey{r.Variant, r.Point.Name, r.Metric}]; common && known {
+		if earlier, known := results[seriesKey{r.Variant, r.Point.Name, r.Metric}]; common && known {
 			c := changeOf(m, earlier, r, a)
 			withholdChange(&c, m, before, after)
 			a.Changes = append(a.Changes, c)
@@ -86,17 +86,17 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 	return a, err
 }
 
-// resultsByKey returns the results of a run by their places.
+// resultsByKey returns the results of a run by variant, point and metric.
 func resultsByKey(a lab.Analysis) map[seriesKey]lab.Result {
-	of := map[seriesKey]lab.Result{}
+	results := map[seriesKey]lab.Result{}
 	for _, r := range a.Results {
-		of[seriesKey{r.Variant, r.Point.Name, r.Metric}] = r
+		results[seriesKey{r.Variant, r.Point.Name, r.Metric}] = r
 	}
-	return of
+	return results
 }
 
-// Hold holds the variants of one run to gates, each by its ratio to the baseline. A gate stays open for a
-// variant that is not compared at all, and for a ratio that depends on how long the trials lasted.
+// Hold judges the variants of one run by gates, each by its ratio to the baseline. A gate stays open for a
+// variant that is not compared at all, and for a ratio that depends on the length of the trials.
 func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 	var changes []lab.Change
 	for _, v := range a.Variants {
@@ -110,8 +110,8 @@ func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 	return judgeAll(gates, a.Metrics, changes)
 }
 
-// toBaseline returns how a variant stands to the baseline at every point; one change without a point where it
-// is not compared.
+// toBaseline returns the comparisons of a variant with the baseline as changes, one per point. If there are
+// none, it returns one change without a point.
 func toBaseline(a lab.Analysis, variant, metric string) []lab.Change {
 	var changes []lab.Change
 	for _, c := range a.Comparisons {
@@ -131,6 +131,7 @@ func toBaseline(a lab.Analysis, variant, metric string) []lab.Change {
 	return changes
 }
 
+// judgeAll returns the verdict of each gate on the changes.
 func judgeAll(gates []Gate, metrics []lab.Metric, changes []lab.Change) ([]lab.GateVerdict, error) {
 	verdicts := []lab.GateVerdict{}
 	for _, g := range gates {
@@ -143,7 +144,7 @@ func judgeAll(gates []Gate, metrics []lab.Metric, changes []lab.Change) ([]lab.G
 	return verdicts, nil
 }
 
-// onlyIn says what one run has and the other has not.
+// onlyIn returns a sentence for each variant and point that one run, the earlier or the later, has alone.
 func onlyIn(which string, has, lacks lab.Analysis) []string {
 	missing := []string{}
 	for _, r := range has.Results {
@@ -158,12 +159,13 @@ func onlyIn(which string, has, lacks lab.Analysis) []string {
 	return missing
 }
 
+// noteOf returns the facts about a run that a comparison of two runs shows.
 func noteOf(a lab.Analysis) lab.RunNote {
 	return lab.RunNote{Study: a.Study, Trials: a.Trials.Valid, Calibration: a.Conditions.CalibrationMedian}
 }
 
-// changeOf compares what was measured of one metric. Values without a logarithm have no
-// ratio.
+// changeOf returns the change of a metric from one run to the other. It is undecided if some values have no
+// logarithm, and therefore no ratio.
 func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change {
 	c := lab.Change{
 		Metric: m.Name, Variant: after.Variant, Point: after.Point.Name, Before: before.Mean, After: after.Mean,
@@ -192,11 +194,11 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 	c.Ratio.Ratio = ratio.Value
 	c.Low, c.High = bounds(ratio.Low, ratio.High)
 	verdict := stats.Judge(ratio.Estimate, stats.Gates{Margin: a.Margin}, traitsOf(m).wording)
-	c.Verdict, c.Words = verdict.Kind, verdict.Words
+	c.Verdict, c.Words = onVariant(m, verdict.Kind), verdict.Words
 	return c
 }
 
-// withholdChange takes back a verdict that depends on how long trials lasted.
+// withholdChange weakens or withholds a verdict that depends on the length of the trials.
 func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 	follows := traitsOf(m).follows
 	if follows == "" || c.Low == nil || c.High == nil {
@@ -210,9 +212,9 @@ func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 	c.Verdict, c.Words = weaken(c.Verdict, c.Words, *c.Low, *c.High, 1+after.Margin, c.Instability, short)
 }
 
-// lengthError returns how far the trial length could distort a change: by what one of the runs changes within
-// its trials, and by all of it where the loads of one run were longer. The reason comes in short and in full.
-// It is 0 for runs that were steady for as long.
+// lengthError returns the factor by which the length of the trials could distort a change, and the reason, in
+// short and in full. The factor is the largest change within the trials of either run, and the whole change
+// if the loads of one run were longer. It is 0 if both runs were steady and equally long.
 func lengthError(
 	c lab.Change, follows string, before, after lab.Analysis,
 ) (factor float64, short, full string) {
@@ -234,7 +236,7 @@ func lengthError(
 	return factor, short, full
 }
 
-// workload returns what was not the same of the work of a trial.
+// workload returns the differences between two runs in the scale of the work and the length of the loads.
 func workload(before, after lab.Analysis) []lab.EnvironmentChange {
 	var all []lab.EnvironmentChange
 	differ := func(fact, was, is string) {
@@ -251,9 +253,10 @@ func workload(before, after lab.Analysis) []lab.EnvironmentChange {
 	return all
 }
 
+// seconds formats a number of seconds: "2.5 s".
 func seconds(s float64) string { return fmt.Sprintf("%g s", s) }
 
-// judge holds the changes of a metric to a gate.
+// judge returns the changes that fail the gate, and those that may.
 func (g Gate) judge(metrics []lab.Metric, changes []lab.Change) (lab.GateVerdict, error) {
 	v := lab.GateVerdict{Gate: g.Text, Failed: []lab.Change{}, Open: []lab.Change{}}
 	metric, err := g.metricOf(metrics)
@@ -261,11 +264,12 @@ func (g Gate) judge(metrics []lab.Metric, changes []lab.Change) (lab.GateVerdict
 		return v, err
 	}
 	for _, c := range changes {
-		if c.Metric != metric || c.Verdict == lab.Equivalent && c.Low == nil {
+		zeroInBoth := c.Verdict == lab.Equivalent && c.Low == nil
+		if c.Metric != metric || zeroInBoth {
 			continue
 		}
-		switch shown, possible := g.beyond(c); {
-		case shown:
+		switch proven, possible := g.beyond(c); {
+		case proven:
 			v.Failed = append(v.Failed, c)
 		case possible:
 			v.Open = append(v.Open, c)
@@ -274,8 +278,8 @@ func (g Gate) judge(metrics []lab.Metric, changes []lab.Change) (lab.GateVerdict
 	return v, nil
 }
 
-// beyond reports whether a change is shown to be beyond the limit, and whether it may be.
-func (g Gate) beyond(c lab.Change) (shown, possible bool) {
+// beyond reports whether a change is proven to be beyond the limit, and whether it may be.
+func (g Gate) beyond(c lab.Change) (proven, possible bool) {
 	if c.Low == nil || c.High == nil {
 		return false, true
 	}
@@ -286,10 +290,10 @@ func (g Gate) beyond(c lab.Change) (shown, possible bool) {
 	return *c.High < g.Limit/off, *c.Low/off < g.Limit
 }
 
-// freeDisk is a fact that changes all the time.
+// freeDisk is a fact that differs between any two runs, and is not compared.
 const freeDisk = "disk_free"
 
-// differences returns the facts that are not the same.
+// differences returns the facts in which two environments differ, by name.
 func differences(before, after lab.Environment) []lab.EnvironmentChange {
 	all := []lab.EnvironmentChange{}
 	names := lab.Environment{} // either may be nil
@@ -305,6 +309,7 @@ func differences(before, after lab.Environment) []lab.EnvironmentChange {
 	return all
 }
 
+// factText returns the value of a fact as text, or why there is none.
 func factText(e lab.Environment, name string) string {
 	fact, known := e[name]
 	switch {

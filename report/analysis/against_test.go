@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// played returns what a run found of one variant: response times, and rates.
+// played returns the analysis of a run of one variant with these response times and rates, a value per trial.
 func played(times, rates []float64) lab.Analysis {
 	point := lab.Point{Name: "rate-20"}
 	metrics := []lab.Metric{
@@ -66,9 +66,23 @@ func TestOneRunAgainstAnother(t *testing.T) {
 	}
 }
 
-// TestVariantsAreHeldToTheirBaseline: who is not compared, or not steady, leaves a gate open; twins and other
-// baselines are none of its business.
-func TestVariantsAreHeldToTheirBaseline(t *testing.T) {
+// TestVerdictsOfTwoRunsAreOnTheVariant: a higher throughput is faster, although its ratio is above 1.
+func TestVerdictsOfTwoRunsAreOnTheVariant(t *testing.T) {
+	times := []float64{1, 1.01, 0.99, 1}
+	before := played(times, []float64{20, 20.1, 19.9, 20})
+	for want, rates := range map[lab.ComparisonVerdict][]float64{lab.Faster: {40, 40.1, 39.9, 40},
+		lab.Slower: {10, 10.1, 9.9, 10}} {
+		got, err := Against(before, played(times, rates), nil)
+		must(t, err)
+		if c := got.Changes[1]; c.Metric != "goodput" || c.Verdict != want {
+			t.Errorf("%s is %s (%s), want %s", c.Metric, c.Verdict, c.Words, want)
+		}
+	}
+}
+
+// TestGatesOnTheVariantsOfARun: a variant that is not compared with the baseline, or not steady, leaves a
+// gate open. Twins and comparisons with other variants do not count.
+func TestGatesOnTheVariantsOfARun(t *testing.T) {
 	low, high := 1.2, 1.4
 	slower := func(variant, baseline, unsteady string) []lab.Comparison {
 		return []lab.Comparison{{Metric: "response_time_p99", Point: lab.Point{Name: "rate-20"}, Variant: variant,
@@ -100,7 +114,7 @@ func TestVariantsAreHeldToTheirBaseline(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
+func TestDifferencesBetweenTwoRuns(t *testing.T) {
 	before, after := played([]float64{1, 1.1}, []float64{2, 2}), played([]float64{1, 1.1, 1}, []float64{2, 2, 2})
 	after.Environment = lab.Environment{"kernel": {Value: "6.2"}, "smt": {Unavailable: "no such file"},
 		"disk_free": {Value: 3}}
@@ -122,9 +136,9 @@ func TestWhatWasNotTheSameInTwoRuns(t *testing.T) {
 	}
 }
 
-// TestAChangeThatLongerTrialsMayTurnIsNone: a verdict bears what a run changes by within its trials, and
-// none is told where the loads of one run were longer.
-func TestAChangeThatLongerTrialsMayTurnIsNone(t *testing.T) {
+// TestAChangeThatLongerTrialsMayTurnIsWithheld: a change within the trials weakens a verdict or withholds it,
+// and so do loads of different lengths.
+func TestAChangeThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 	rates := []float64{20, 20.1, 19.9, 20}
 	unsteady := func(run lab.Analysis, quantity string, factor float64) lab.Analysis {
 		run.Steadiness = []lab.Steadiness{{Variant: "sync", Point: lab.Point{Name: "rate-20"}, Quantity: quantity,

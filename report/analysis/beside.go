@@ -14,10 +14,10 @@ import (
 // SideBySide holds two variants of a run, or two trials, side by side.
 type SideBySide struct {
 	Names [2]string // the second is compared with the first
-	Note  string    // what the ratios are
-	// Figures are all that was measured of either.
+	Note  string    // explains the ratios
+	// Figures holds every metric that was measured in either.
 	Figures []SideFigure
-	// Drawn is an analysis of the two alone at one point, as far as plots show it: spectra and courses.
+	// Drawn is an analysis of the two at one point that has only what plots show: spectra and courses.
 	Drawn lab.Analysis
 }
 
@@ -26,13 +26,13 @@ type SideFigure struct {
 	Metric  lab.Metric
 	Point   string
 	Each    [2]*lab.Estimate // nil: not measured
-	Ratio   *lab.Ratio       // second / first; nil: there is none
+	Ratio   *lab.Ratio       // second / first; nil: unknown
 	Verdict lab.ComparisonVerdict
-	Words   string // the verdict in words, or why something is missing
+	Words   string // the verdict as text, or why something is missing
 }
 
-// CompareVariants returns two variants of a run side by side. Where the run compares them, the one that is
-// the base comes first. Spectra and courses are those at a point; empty: the first that has any.
+// CompareVariants returns two variants of a run side by side. If the run compares them, its base comes first.
+// Spectra and courses are those at point or, if that is empty, at the first point that has any.
 func CompareVariants(a lab.Analysis, names [2]string, point string) (SideBySide, error) {
 	for _, name := range names {
 		if !slices.ContainsFunc(a.Variants, func(v lab.Variant) bool { return v.Name == name && v.TwinOf == "" }) {
@@ -50,7 +50,7 @@ func CompareVariants(a lab.Analysis, names [2]string, point string) (SideBySide,
 	if comparesPair(a, names[0], names[1]) {
 		b.Note = "Ratios and verdicts are those of the report."
 	}
-	if early(a) {
+	if stoppedEarly(a) {
 		b.Note += " Ratios that the report does not have are without intervals, because the run ended when its " +
 			"comparisons were decided."
 	}
@@ -75,9 +75,9 @@ func comparesPair(a lab.Analysis, base, variant string) bool {
 	})
 }
 
-// early reports whether a run may have ended when its comparisons were decided: intervals of others are then
-// too narrow.
-func early(a lab.Analysis) bool { return a.Trials.Spared > 0 || a.Trials.Further > 0 }
+// stoppedEarly reports whether a run may have stopped because its comparisons were decided. Intervals of
+// other comparisons would then be too narrow.
+func stoppedEarly(a lab.Analysis) bool { return a.Trials.Spared > 0 || a.Trials.Further > 0 }
 
 // newSideFigure returns a metric of two variants at a point.
 func newSideFigure(a lab.Analysis, m lab.Metric, point string, names [2]string, results ...lab.Result,
@@ -101,15 +101,15 @@ func newSideFigure(a lab.Analysis, m lab.Metric, point string, names [2]string, 
 		f.Ratio, f.Verdict, f.Words = &c.Ratio, c.Verdict, c.Words
 	default:
 		f.Ratio = ratioByBlock(results[1], results[0], a.Confidence)
-		if f.Ratio != nil && early(a) {
+		if f.Ratio != nil && stoppedEarly(a) {
 			f.Ratio.Low, f.Ratio.High = nil, nil
 		}
 	}
 	return f
 }
 
-// ratioByBlock returns the ratio of two results over the blocks in which both have values above 0; nil: there
-// is none.
+// ratioByBlock returns the ratio of two results over the blocks in which both have values above 0, or nil if
+// there is no such block.
 func ratioByBlock(over, under lab.Result, confidence float64) *lab.Ratio {
 	var up, down []float64
 	for i, block := range over.Blocks[:min(len(over.Blocks), len(over.Values))] {
@@ -130,7 +130,7 @@ func ratioByBlock(over, under lab.Result, confidence float64) *lab.Ratio {
 	return r
 }
 
-// drawnVariants returns an analysis with two variants at one point. Those that broke a rule are not drawn.
+// drawnVariants returns an analysis with the spectra and courses of two variants at one point.
 func drawnVariants(a lab.Analysis, names [2]string, point string) lab.Analysis {
 	drawn := lab.Analysis{Baseline: names[0], Audit: map[string]lab.AuditSum{}}
 	for _, name := range names {
@@ -141,7 +141,7 @@ func drawnVariants(a lab.Analysis, names [2]string, point string) lab.Analysis {
 		if !slices.Contains(names[:], variant) {
 			return false
 		}
-		point = cmp.Or(point, p)
+		point = cmp.Or(point, p) // the first point that has any
 		return p == point
 	}
 	for _, s := range a.Spectra {
@@ -158,13 +158,13 @@ func drawnVariants(a lab.Analysis, names [2]string, point string) lab.Analysis {
 	return drawn
 }
 
-// Distributions returns the quantities of which distributions are shown side by side.
+// Distributions returns the quantities whose distributions are shown side by side.
 func Distributions() []string {
 	return []string{lab.ResponseTime, lab.CompletionTime, lab.ServiceTime, lab.Staleness, lab.ReferenceStaleness}
 }
 
-// CompareTrials returns two trials side by side, under names of their own. Metrics are those of the first
-// one's run: ratios of single trials have no intervals.
+// CompareTrials returns two trials side by side, under the given names, in the given metrics. Ratios of
+// single trials have no intervals.
 func CompareTrials(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) SideBySide {
 	b := SideBySide{Names: names,
 		Note: "One trial each: the ratios have no intervals, and there are no verdicts."}
@@ -201,18 +201,18 @@ func CompareTrials(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) S
 		course := trialCourse(t)
 		course.Variant, course.Point, course.Trial = names[i], point, i+1
 		if len(course.End) > 0 {
-			course.Used = usedMeanwhile(t)
+			course.Used = usageCourse(t)
 			b.Drawn.Courses = append(b.Drawn.Courses, thinned(course))
 		}
 	}
 	return b
 }
 
-// mostPoints bounds the points that a plot shows of a course.
+// mostPoints is the largest number of points of a course in a plot.
 const mostPoints = 1000
 
-// thinned returns a course with at most so many points: means of rates and processors, and the longest and
-// largest of times and memory.
+// thinned returns a course with at most mostPoints points. Each stands for several: with the means of their
+// rates and processors, and the maxima of their times and memory.
 func thinned(c lab.TrialCourse) lab.TrialCourse {
 	longest := func(times []*float64) *float64 {
 		return slices.MaxFunc(times, func(a, b *float64) int {
@@ -231,6 +231,7 @@ func thinned(c lab.TrialCourse) lab.TrialCourse {
 	return c
 }
 
+// valueOr returns *x, or none if x is nil.
 func valueOr(x *float64, none float64) float64 {
 	if x == nil {
 		return none
@@ -238,7 +239,7 @@ func valueOr(x *float64, none float64) float64 {
 	return *x
 }
 
-// inBins joins neighbours until at most mostPoints are left.
+// inBins joins neighbouring values, in bins of equal size, so that at most mostPoints remain.
 func inBins[T any](values []T, join func([]T) T) []T {
 	each := (len(values) + mostPoints - 1) / mostPoints
 	if each < 2 {

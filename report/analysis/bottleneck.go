@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -13,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// bottlenecks compares the baseline with the variants that have more of one unit and differ in nothing
-// else: at each point at which a system is not held to a rate, since there more units do not give more.
+// bottlenecks compares the baseline with the variants that differ from it in having more of one unit, at each
+// point without an offered rate: such a rate would limit the throughput of all variants.
 func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 	base, known := e.study.Variant(e.study.Baseline)
 	if !known || !e.comparable(base.Name) {
@@ -41,8 +42,8 @@ func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 				d.CPU = limit
 			}
 			d.CPUShare = cpuOfLimit(a.Usages, base, point, unit)
-			if d.Queueing, d.PathShare = e.onTraces(base.Name, point.Name, unit); d.PathShare == nil {
-				d.Queueing, d.PathShare = onPath(a.Paths, base, point, unit)
+			if d.Queueing, d.PathShare = e.signalsOfTraces(base.Name, point.Name, unit); d.PathShare == nil {
+				d.Queueing, d.PathShare = signalsOfPath(a.Paths, base, point, unit)
 			}
 			b.Doubled = append(b.Doubled, d)
 		}
@@ -50,7 +51,8 @@ func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 			continue
 		}
 		slices.SortStableFunc(b.Doubled, func(x, y lab.Doubled) int {
-			return cmp.Or(cmp.Compare(helps(y), helps(x)), cmp.Compare(y.Ratio.Ratio, x.Ratio.Ratio))
+			return cmp.Or(compareBool(y.Verdict == lab.Faster, x.Verdict == lab.Faster),
+				cmp.Compare(y.Ratio.Ratio, x.Ratio.Ratio))
 		})
 		b.Signals = signals(b.Doubled)
 		b.Answer = e.bottleneckSentences(b)
@@ -59,16 +61,8 @@ func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 	return all
 }
 
-// helps returns 1 if more of the unit was found to give more, else 0.
-func helps(d lab.Doubled) int {
-	if d.Verdict == lab.Faster {
-		return 1
-	}
-	return 0
-}
-
-// throughput returns the metric that says how much a system can do at a point: its capacity
-// where that is searched for, what it answers to users who wait for answers; else "".
+// throughput returns the name of the metric for the throughput at a point: the capacity if that is searched
+// for, the goodput for a closed loop of users, else "".
 func (e *experiment) throughput(p lab.Point) string {
 	if _, searched := p.Level(lab.FactorSearchFrom); searched {
 		return e.metricName(lab.Capacity, 0, "")
@@ -79,8 +73,8 @@ func (e *experiment) throughput(p lab.Point) string {
 	return ""
 }
 
-// scaledUnit returns the only unit that has more in a variant than in another, replicas or processors, from
-// which it differs in nothing else; "" where there is none.
+// scaledUnit returns the unit that has more replicas or processors in a variant than in base, if nothing else
+// differs, else "".
 func scaledUnit(base, v lab.Variant) string {
 	same := v.Architecture == base.Architecture && v.Deployment == base.Deployment &&
 		maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Nodes, base.Nodes) &&
@@ -114,7 +108,8 @@ func scaledUnit(base, v lab.Variant) string {
 	return more[0]
 }
 
-// cpuOfLimit returns how much of what it may use a unit uses, all replicas together.
+// cpuOfLimit returns the CPU that the replicas of a unit use, as a share of their limit, or of a processor
+// each without one. It returns nil if that is unknown.
 func cpuOfLimit(usages []lab.RoleUsage, base lab.Variant, point lab.Point, unit string) *float64 {
 	i := slices.IndexFunc(usages, func(u lab.RoleUsage) bool {
 		return u.Variant == base.Name && u.Point.Name == point.Name && u.Role == unit
@@ -130,9 +125,9 @@ func cpuOfLimit(usages []lab.RoleUsage, base lab.Variant, point lab.Point, unit 
 	return &share
 }
 
-// onPath returns how long an operation waits in queues of a unit, and which share of its way it
-// spends there, both in the mean; nil where operations are not traced.
-func onPath(
+// signalsOfPath returns the mean time, in seconds, that an operation waits in the queues of a unit, and the
+// share of the mean critical path that it spends there. Both are nil if operations are not traced.
+func signalsOfPath(
 	paths []lab.TrialPath, base lab.Variant, point lab.Point, unit string,
 ) (queueing, share *float64) {
 	i := slices.IndexFunc(paths, func(p lab.TrialPath) bool {
@@ -155,9 +150,10 @@ func onPath(
 	return &waited, &spent
 }
 
-// onTraces returns what onPath does by the spans that a variant's trials have received: what callers of the
-// unit waited for outside of its spans is the queue before it, and the network.
-func (e *experiment) onTraces(variant, point, unit string) (queueing, share *float64) {
+// signalsOfTraces returns the same as signalsOfPath, from the spans that the units sent in the trials of a
+// variant. The time that callers of the unit wait outside of its spans counts as queueing; it includes the
+// network.
+func (e *experiment) signalsOfTraces(variant, point, unit string) (queueing, share *float64) {
 	var waited, spent, all, traces float64
 	for _, trial := range e.counted(variant, point) {
 		if trial.Traced == nil {
@@ -186,7 +182,8 @@ func (e *experiment) onTraces(variant, point, unit string) (queueing, share *flo
 	return &waited, &spent
 }
 
-// signals returns which unit each sign of a bottleneck points to: the one with the largest value.
+// signals returns the unit that each signal points to, the one with the largest value, and whether that was
+// right.
 func signals(doubled []lab.Doubled) []lab.Signal {
 	gains := doubled[0].Verdict == lab.Faster
 	var all []lab.Signal
@@ -207,13 +204,14 @@ func signals(doubled []lab.Doubled) []lab.Signal {
 	return all
 }
 
-// sign reads a signal from a doubled unit, and puts it into words.
+// sign reads a signal of a doubled unit and describes its value.
 type sign struct {
-	name lab.SignalName
-	of   func(lab.Doubled) *float64
-	tell func(value float64) string
+	name     lab.SignalName
+	of       func(lab.Doubled) *float64
+	describe func(value float64) string
 }
 
+// signs returns all signals, in the order of the report.
 func signs() []sign {
 	return []sign{
 		{lab.SignalCPU, func(d lab.Doubled) *float64 { return d.CPUShare },
@@ -225,8 +223,8 @@ func signs() []sign {
 	}
 }
 
-// bottleneckSentences names the unit to scale, the units that make it worse, and the signal that would have
-// predicted it.
+// bottleneckSentences returns sentences on the unit to scale, the other units, and the signals that would
+// have predicted it.
 func (e *experiment) bottleneckSentences(b lab.Bottleneck) []string {
 	best := b.Doubled[0]
 	rise := func(d lab.Doubled) string {
@@ -265,15 +263,18 @@ func (e *experiment) bottleneckSentences(b lab.Bottleneck) []string {
 	return sentences
 }
 
-// gives says what more of a unit gave: "2 x persons gives 1.39x [1.22, 1.59]".
-func gives(d lab.Doubled) string {
+// gives describes the gain of scaling a unit: "2 x persons gives 1.39x [1.22, 1.59]".
+func gives(d lab.Doubled) string { return scaledText(d) + " gives " + times(d.Ratio) }
+
+// scaledText describes a scaled unit: "2 x persons", or "persons with 2 processors".
+func scaledText(d lab.Doubled) string {
 	if d.CPU > 0 {
-		return fmt.Sprintf("%s with %g processors gives %s", d.Unit, d.CPU, times(d.Ratio))
+		return fmt.Sprintf("%s with %g processors", d.Unit, d.CPU)
 	}
-	return fmt.Sprintf("%d x %s gives %s", d.Replicas, d.Unit, times(d.Ratio))
+	return fmt.Sprintf("%d x %s", d.Replicas, d.Unit)
 }
 
-// signalSentence names the unit that a signal points to, and whether that was right.
+// signalSentence returns a sentence on the unit that a signal points to, and whether that was right.
 func signalSentence(b lab.Bottleneck, s lab.Signal, read sign) string {
 	name := strings.ToUpper(string(s.Name[:1])) + string(s.Name[1:])
 	if s.Unit == "" {
@@ -283,7 +284,7 @@ func signalSentence(b lab.Bottleneck, s lab.Signal, read sign) string {
 		return b.Doubled[slices.IndexFunc(b.Doubled, func(d lab.Doubled) bool { return d.Unit == unit })]
 	}
 	pointed := find(s.Unit)
-	text := fmt.Sprintf("%s, which %s", s.Unit, read.tell(*read.of(pointed)))
+	text := fmt.Sprintf("%s, which %s", s.Unit, read.describe(*read.of(pointed)))
 	switch {
 	case s.Right == nil:
 		return fmt.Sprintf("%s points to %s.", name, text)
@@ -292,14 +293,14 @@ func signalSentence(b lab.Bottleneck, s lab.Signal, read sign) string {
 	}
 	own := "was not measured"
 	if value := read.of(b.Doubled[0]); value != nil {
-		own = read.tell(*value)
+		own = read.describe(*value)
 	}
 	return fmt.Sprintf("%s would have misled: it points to %s, and %s; %s %s.", name, text, gives(pointed),
 		b.Doubled[0].Unit, own)
 }
 
-// autoscalingSentences returns the times at which platforms added replicas of units, and at which these were
-// relieved.
+// autoscalingSentences returns a sentence for each autoscaled unit of a variant at a point: when its replicas
+// came, and from when on the objective was met.
 func (e *experiment) autoscalingSentences() (sentences []string) {
 	for at, trials := range e.trialsBySetting() {
 		if len(at.Autoscale) == 0 {
@@ -308,7 +309,7 @@ func (e *experiment) autoscalingSentences() (sentences []string) {
 		relieved := "no trial was relieved"
 		var relief []float64
 		for _, trial := range trials {
-			if seconds, was := trial.Measures[lab.Relief]; was {
+			if seconds, measured := trial.Measures[lab.Relief]; measured {
 				relief = append(relief, seconds)
 			}
 		}
@@ -316,7 +317,7 @@ func (e *experiment) autoscalingSentences() (sentences []string) {
 			relieved = fmt.Sprintf("the objective was met for good from %.0f s on (%d of %d trials)",
 				stats.Median(relief), len(relief), len(trials))
 		}
-		if e.study.Load.Objective == "" {
+		if e.study.Load == nil || e.study.Load.Objective == "" {
 			relieved = "no objective says when it was relieved"
 		}
 		for _, unit := range slices.Sorted(maps.Keys(at.Autoscale)) {
@@ -327,12 +328,13 @@ func (e *experiment) autoscalingSentences() (sentences []string) {
 	return sentences
 }
 
-// added returns the replicas of a unit that came in trials.
+// added describes the replicas that the platform added to a unit, each with the medians of its times.
 func added(unit string, trials []lab.Trial) string {
-	asked, ready := map[string][]float64{}, map[string][]float64{}
+	asked, ready := map[string][]float64{}, map[string][]float64{} // by replica
+	replica := regexp.MustCompile("^" + regexp.QuoteMeta(unit) + "-[0-9]+$")
 	for _, trial := range trials {
 		for _, a := range trial.Arrivals {
-			if strings.HasPrefix(a.Unit, unit+"-") {
+			if replica.MatchString(a.Unit) {
 				asked[a.Unit], ready[a.Unit] = append(asked[a.Unit], a.Asked), append(ready[a.Unit], a.Ready)
 			}
 		}

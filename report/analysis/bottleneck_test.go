@@ -8,14 +8,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// kitchen is an experiment that doubles each of three units in turn. cpu is what a unit
-// uses of its limit, path what an operation spends there, waiting first; gain what twice
-// of it gives.
+// kitchen is an experiment that doubles each of three units in turn.
 type kitchen struct {
-	gain, cpu map[string]float64
-	path      []lab.Segment
+	gain map[string]float64 // throughput with two of a unit / with one
+	cpu  map[string]float64 // CPU that a unit uses, as a share of its limit
+	path []lab.Segment      // the mean critical path
 }
 
+// input returns the experiment at one point that sets a level, such as a number of users.
 func (k kitchen) input(level string) Input {
 	const seconds, limit = 10.0, 0.2
 	s := lab.Study{
@@ -69,8 +69,8 @@ func bottleneckOf(t *testing.T, in Input) lab.Bottleneck {
 	return a.Bottlenecks[0]
 }
 
-// TestAStudyThatScalesUnitsBeginsWithTheOne that is worth it, whatever else it claims.
-func TestAStudyThatScalesUnitsBeginsWithTheOne(t *testing.T) {
+// TestTheAnswerOfAStudyThatScalesUnitsBeginsWithTheBottleneck: also if the study has claims.
+func TestTheAnswerOfAStudyThatScalesUnitsBeginsWithTheBottleneck(t *testing.T) {
 	in := kitchen{gain: map[string]float64{"cook": 1.5, "oven": 1, "waiter": 1}}.input(lab.FactorUsers)
 	in.Plan.Study.Claims = []lab.Claim{{ID: "more", Kind: "more", Metric: "goodput", Variant: "cook-x2",
 		Against: "base"}}
@@ -91,8 +91,8 @@ func wantAnswer(t *testing.T, b lab.Bottleneck, parts ...string) {
 	}
 }
 
-// TestSpansOfUsersServicesAreSignals: what callers wait for outside of the spans of a service is the queue
-// before it.
+// TestSpansOfUsersServicesAreSignals: the time that callers wait outside of the spans of a service counts as
+// queueing before it.
 func TestSpansOfUsersServicesAreSignals(t *testing.T) {
 	in := kitchen{gain: map[string]float64{"cook": 1.5, "oven": 1, "waiter": 1}}.input(lab.FactorUsers)
 	part := func(service, operation string, kind lab.SegmentKind, path float64) lab.PartCost {
@@ -117,7 +117,7 @@ func TestSpansOfUsersServicesAreSignals(t *testing.T) {
 	}
 }
 
-// TestMoreProcessorsScaleAUnit like more replicas; another memory, or another system, is no scaling.
+// TestMoreProcessorsScaleAUnit: as more replicas do. With other memory, or another system, it is no scaling.
 func TestMoreProcessorsScaleAUnit(t *testing.T) {
 	in := kitchen{gain: map[string]float64{"cook": 1.5, "oven": 1, "waiter": 1}}.input(lab.FactorUsers)
 	for i, limits := range []lab.Limits{{CPU: 0.2}, {CPU: 0.4}, {CPU: 0.4, Memory: 1 << 20}, {CPU: 0.2}} {
@@ -134,10 +134,13 @@ func TestMoreProcessorsScaleAUnit(t *testing.T) {
 		t.Errorf("scaled are %+v, want cook alone", b.Doubled)
 	}
 	wantAnswer(t, b, "Scale cook: at busy, cook with 0.4 processors gives 1.5")
+	if h := Analyse(in).Answer.Headline; h == nil || h.Bars[0].Label != "cook with 0.4 processors" {
+		t.Errorf("the headline is %+v, want a bar of cook with 0.4 processors", h)
+	}
 }
 
-// TestAUnitThatWaitsIsTheBottleneck: the oven bakes whatever the CPU does, and the waiter
-// burns CPU beside it.
+// TestAUnitThatWaitsIsTheBottleneck: the oven limits the throughput and needs hardly any CPU; the waiter uses
+// much CPU and limits nothing.
 func TestAUnitThatWaitsIsTheBottleneck(t *testing.T) {
 	b := bottleneckOf(t, kitchen{
 		gain: map[string]float64{"oven": 1.8, "cook": 1.0, "waiter": 0.8},
@@ -173,7 +176,7 @@ func TestAUnitThatBurnsCPUIsTheBottleneck(t *testing.T) {
 		"Queueing tells nothing: it was not measured", "Critical path tells nothing")
 }
 
-func TestWhereNoUnitHelpsNoneIsNamed(t *testing.T) {
+func TestIfNoUnitHelpsNoneIsNamed(t *testing.T) {
 	b := bottleneckOf(t, kitchen{
 		gain: map[string]float64{"oven": 1, "cook": 1, "waiter": 0.8}, cpu: map[string]float64{"waiter": 0.98},
 	}.input(lab.FactorUsers))
@@ -184,7 +187,7 @@ func TestWhereNoUnitHelpsNoneIsNamed(t *testing.T) {
 	}
 }
 
-func TestWhatComesAtARateSaysNothingOfBottlenecks(t *testing.T) {
+func TestAtAnOfferedRateThereIsNoBottleneck(t *testing.T) {
 	k := kitchen{gain: map[string]float64{"oven": 1, "cook": 1, "waiter": 1}}
 	if a := Analyse(k.input(lab.FactorRate)); len(a.Bottlenecks) != 0 {
 		t.Errorf("%d bottlenecks, want none", len(a.Bottlenecks))
@@ -198,11 +201,12 @@ func TestWhatComesAtARateSaysNothingOfBottlenecks(t *testing.T) {
 	}
 }
 
-func TestWhatAPlatformHasAddedIsTold(t *testing.T) {
+func TestReplicasThatAPlatformAddsAreNamed(t *testing.T) {
 	trials := []lab.Trial{
 		{Arrivals: []lab.Arrival{{Unit: "milk-2", Asked: 14, Ready: 16},
 			{Unit: "milk-3", Asked: 30, Ready: 33.04}}},
-		{Arrivals: []lab.Arrival{{Unit: "milk-2", Asked: 16, Ready: 17}, {Unit: "bread-2", Asked: 1, Ready: 2}}},
+		{Arrivals: []lab.Arrival{{Unit: "milk-2", Asked: 16, Ready: 17}, {Unit: "bread-2", Asked: 1, Ready: 2},
+			{Unit: "milk-shake-2", Asked: 1, Ready: 2}}},
 	}
 	want := "milk-2 15 s after the load had begun, ready at 16.5 s (medians; 2 of 2 trials), milk-3 30 s " +
 		"after the load had begun, ready at 33.0 s (medians; 1 of 2 trials)"

@@ -19,17 +19,17 @@ func (e *experiment) tests() map[lab.ClaimKind]func(*lab.Judgement, claim) {
 	}
 }
 
-// pointRatio is the contrast of a claim at one of its points.
+// pointRatio is the contrast of a claim's pair at one of its points.
 type pointRatio struct {
 	point string
 	contrast
 }
 
-// text shows the ratio and where it was measured: "3.00x [2.94, 3.06] at s5".
+// text returns the ratio with its point: "3.00x [2.94, 3.06] at s5".
 func (p pointRatio) text() string { return p.contrast.text() + " at " + p.point }
 
-// ratios returns the contrasts of a claim's pair at its points; false, with the
-// reason in the judgement, where one of them has no interval.
+// ratios returns the contrasts of a claim's pair at its points. If one of them has no interval, it returns
+// false and sets the judgement to undecided, with the reason.
 func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 	var all []pointRatio
 	for _, point := range c.points {
@@ -47,8 +47,8 @@ func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 	return all, true
 }
 
-// judgeSlower: supported where the variant is slower at every point, contradicted
-// where it is faster or equivalent at one. The number is the smallest ratio.
+// judgeSlower supports a claim if the variant is slower at every point, and contradicts it
+// if the variant is faster or equivalent at one. The measured number is the smallest ratio.
 func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 	all, ok := e.ratios(j, c)
 	if !ok {
@@ -62,14 +62,15 @@ func (e *experiment) judgeSlower(j *lab.Judgement, c claim) {
 		if r.value < smallest.value {
 			smallest = r
 		}
-		sure := stats.Judge(r.ratio.At(e.strict(len(all), r.n())), gates, wording)
+		verdict := stats.Judge(r.ratio.Estimate, gates, wording)
+		strict := stats.Judge(r.ratio.At(e.strict(len(all), r.n())), gates, wording)
 		switch {
-		case stats.Judge(r.ratio.Estimate, gates, wording).Kind == lab.Slower:
+		case verdict.Kind == lab.Slower:
 			slower++
-		case sure.Kind == lab.Faster || sure.Kind == lab.Equivalent:
-			against = append(against, fmt.Sprintf("%s (%s)", r.text(), sure.Words))
+		case strict.Kind == lab.Faster || strict.Kind == lab.Equivalent:
+			against = append(against, fmt.Sprintf("%s (%s)", r.text(), strict.Words))
 		default:
-			open = append(open, fmt.Sprintf("%s (%s)", r.text(), stats.Judge(r.ratio.Estimate, gates, wording).Words))
+			open = append(open, fmt.Sprintf("%s (%s)", r.text(), verdict.Words))
 		}
 	}
 	measured(j, smallest.value, smallest.ratio.Low, smallest.ratio.High)
@@ -92,9 +93,9 @@ func (c claim) over() string {
 	return c.Variant + " over " + c.Against
 }
 
-// judgeFactor: supported where the interval of the ratio lies within the claimed
-// range, contradicted where it lies outside. Over several points the ratio is
-// the random-effects mean of the points, as studies that average state it; the
+// judgeFactor supports a claim if the interval of the ratio lies within the claimed
+// range, and contradicts it if it lies outside. Over several points the ratio is
+// the random-effects mean of the points, since studies state averages; the
 // reason says how much the points differ.
 func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 	all, ok := e.ratios(j, c)
@@ -118,7 +119,7 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 	j.Verdict, j.Reason = inRange(c, ratio.Low, ratio.High, text)
 }
 
-// spreadOfPoints tells the mean ratio and how much the points differ.
+// spreadOfPoints describes the mean ratio, the smallest and the largest, and whether the points differ.
 func spreadOfPoints(all []pointRatio, average lab.Average) string {
 	least, most := all[0], all[0]
 	for _, r := range all {
@@ -137,7 +138,7 @@ func spreadOfPoints(all []pointRatio, average lab.Average) string {
 	return text
 }
 
-// inRange holds an interval against the range of a claim.
+// inRange returns the verdict on an interval by the range of a claim, and text with the reason added.
 func inRange(c claim, low, high *float64, text string) (lab.ClaimVerdict, string) {
 	claimed, most := claimedRange(c.Low, c.High), c.High
 	if most == 0 {
@@ -154,7 +155,7 @@ func inRange(c claim, low, high *float64, text string) (lab.ClaimVerdict, string
 	return lab.ClaimUndecided, fmt.Sprintf("%s: over the edge of %s", text, claimed)
 }
 
-// claimedRange shows the range of a claim; a high end of 0 is open.
+// claimedRange returns the range of a claim as text. A high end of 0 is open.
 func claimedRange(low, high float64) string {
 	if high == 0 {
 		return fmt.Sprintf("%g and more", low)
@@ -162,9 +163,9 @@ func claimedRange(low, high float64) string {
 	return fmt.Sprintf("%g to %g", low, high)
 }
 
-// judgeExponent: supported where the exponent lies within the claimed range,
-// contradicted where it lies outside. It is fitted in every block by itself, so
-// that its interval is one over blocks.
+// judgeExponent supports a claim if the interval of the exponent lies within the claimed range,
+// and contradicts it if it lies outside. The exponent is fitted in each block, and its interval
+// is that of the mean over blocks.
 func (e *experiment) judgeExponent(j *lab.Judgement, c claim) {
 	exponents := e.blockExponents(c, func(point string, block int) (float64, bool) {
 		return e.series[seriesKey{c.Variant, point, c.Metric}].at(block)
@@ -177,8 +178,8 @@ func (e *experiment) judgeExponent(j *lab.Judgement, c claim) {
 		c.Metric, c.Variant, c.Factor, numberText(estimate), figure.Count(estimate.N, "block")))
 }
 
-// judgeGrowth: supported where the exponent of the ratio along the factor is
-// above 0, contradicted where it is below.
+// judgeGrowth supports a claim if the exponent of the ratio along the factor is
+// above 0, and contradicts it if it is below.
 func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 	exponents := e.blockExponents(c, func(point string, block int) (float64, bool) {
 		up, found := e.series[seriesKey{c.Variant, point, c.Metric}].at(block)
@@ -201,8 +202,8 @@ func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 	}
 }
 
-// exponent returns the mean over blocks with its t interval; false, with the reason
-// in the judgement, below two blocks.
+// exponent returns the mean over blocks with its t interval. For fewer than two blocks it returns false and
+// sets the judgement to undecided, with the reason.
 func (e *experiment) exponent(j *lab.Judgement, exponents []float64) (stats.Estimate, bool) {
 	estimate, err := stats.MeanInterval(exponents, e.confidence(e.design.Confidence, len(exponents)))
 	if err != nil {
@@ -216,34 +217,33 @@ func (e *experiment) exponent(j *lab.Judgement, exponents []float64) (stats.Esti
 	return estimate, true
 }
 
-// numberText writes an estimate with its interval.
+// numberText formats an estimate with its interval.
 func numberText(e stats.Estimate) string {
 	return figure.Number(figure.Between(e.Value, e.Low, e.High))
 }
 
-// tally sorts the points of a claim by what their intervals say of its range.
+// tally sorts the points of a claim by their intervals: within its range, outside of it, or open.
 type tally struct {
 	within        int
-	outside, open []string
+	outside, open []string // with the measured values
 }
 
-// conclude is the verdict over all points: supporting takes every one of them,
-// contradicting one.
-func (t tally) conclude(j *lab.Judgement, what, claimed string, points int) {
+// conclude sets the verdict over all points. A claim is supported if all points are within its range, and
+// contradicted if one is outside.
+func (t tally) conclude(j *lab.Judgement, quantity, claimed string, points int) {
 	switch {
 	case len(t.outside) > 0:
-		decide(j, lab.ClaimContradicted, "%s is %s: outside %s", what, some(t.outside), claimed)
+		decide(j, lab.ClaimContradicted, "%s is %s: outside %s", quantity, some(t.outside), claimed)
 	case t.within == points:
-		decide(j, lab.ClaimSupported, "%s is within %s at all points (%d)", what, claimed, points)
+		decide(j, lab.ClaimSupported, "%s is within %s at all points (%d)", quantity, claimed, points)
 	default:
-		decide(j, lab.ClaimUndecided, "%s is %s: over the edge of %s", what, some(t.open), claimed)
+		decide(j, lab.ClaimUndecided, "%s is %s: over the edge of %s", quantity, some(t.open), claimed)
 	}
 }
 
-// judgeEquivalent: supported where the interval of the ratio lies within the range
-// at every point, contradicted where it lies outside at one. Without a range of
-// its own the claim has the margin, or the bias where that reaches farther.
-// The number is the ratio farthest from 1.
+// judgeEquivalent supports a claim if the interval of the ratio lies within its range
+// at every point, and contradicts it if it lies outside at one. The range is that of the claim or,
+// if it has none, the margin or the larger bias. The measured number is the ratio farthest from 1.
 func (e *experiment) judgeEquivalent(j *lab.Judgement, c claim) {
 	all, ok := e.ratios(j, c)
 	if !ok {
@@ -259,11 +259,11 @@ func (e *experiment) judgeEquivalent(j *lab.Judgement, c claim) {
 		if math.Abs(math.Log(r.value)) > math.Abs(math.Log(farthest.value)) {
 			farthest = r
 		}
-		sure := r.ratio.At(e.strict(len(all), r.n()))
+		strict := r.ratio.At(e.strict(len(all), r.n()))
 		switch {
 		case r.ratio.Low >= c.Low && r.ratio.High <= c.High:
 			t.within++
-		case sure.Low > c.High || sure.High < c.Low:
+		case strict.Low > c.High || strict.High < c.Low:
 			t.outside = append(t.outside, r.text())
 		default:
 			t.open = append(t.open, r.text())
@@ -276,12 +276,11 @@ func (e *experiment) judgeEquivalent(j *lab.Judgement, c claim) {
 	}
 }
 
-// round keeps three digits of the end of a range that was computed.
+// round rounds the end of a computed range to three decimals.
 func round(value float64) float64 { return math.Round(value*1000) / 1000 }
 
-// judgeLevel: supported where the interval of the mean lies within the range at
-// every point, contradicted where it lies outside at one. The number is the mean
-// farthest up.
+// judgeLevel supports a claim if the interval of the mean lies within the range at
+// every point, and contradicts it if it lies outside at one. The measured number is the highest mean.
 func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 	metric, _ := e.metric(c.Metric)
 	highest := math.Inf(-1)
@@ -296,15 +295,15 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 			highest = mean
 			j.Measured, j.Low, j.High = number(mean), low, high
 		}
-		_, surelyLow, surelyHigh := e.level(values, e.strict(len(c.points), len(values)))
-		inside, _ := inRange(c, low, high, "")
-		sure, _ := inRange(c, surelyLow, surelyHigh, "")
+		_, strictLow, strictHigh := e.level(values, e.strict(len(c.points), len(values)))
+		verdict, _ := inRange(c, low, high, "")
+		strict, _ := inRange(c, strictLow, strictHigh, "")
 		level := lab.Estimate{Value: mean, Low: low, High: high}
 		shown := fmt.Sprintf("%s at %s", figure.Quantity(level, metric.Unit), point)
 		switch {
-		case inside == lab.ClaimSupported:
+		case verdict == lab.ClaimSupported:
 			t.within++
-		case sure == lab.ClaimContradicted:
+		case strict == lab.ClaimContradicted:
 			t.outside = append(t.outside, shown)
 		default:
 			t.open = append(t.open, shown)
@@ -313,8 +312,8 @@ func (e *experiment) judgeLevel(j *lab.Judgement, c claim) {
 	t.conclude(j, c.Metric+" of "+c.Variant, claimedRange(c.Low, c.High), len(c.points))
 }
 
-// level returns the mean of trials with its t interval, nil below two of them. The mean
-// of what cannot be negative is not.
+// level returns the mean of trials with its t interval, nil for fewer than two. The interval ends at 0 if no
+// value is negative.
 func (e *experiment) level(values []float64, confidence float64) (mean float64, low, high *float64) {
 	mean = stats.Mean(values)
 	interval, err := stats.MeanInterval(values, confidence)

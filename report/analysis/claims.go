@@ -13,18 +13,18 @@ import (
 // minExponentPoints is the number of points that an exponent needs.
 const minExponentPoints = 3
 
-// claim is a claim with its test and what it is tested on.
+// claim is a claim with its test and its points.
 type claim struct {
 	lab.Claim
 	test    lab.ClaimTest
 	points  []string // that ran
 	missing []string // that were claimed and did not run
-	// off, by point, are the factors by which what is measured may be off: of a trial that is
-	// not steady; nil: by none.
+	// off holds the factors by which to multiply the measured values, by point, to see whether unsteady trials
+	// could turn the verdict; nil: none.
 	off map[string]float64
 }
 
-// judgeClaims puts every claim to its test.
+// judgeClaims returns the judgements on all claims of the study.
 func (e *experiment) judgeClaims() []lab.Judgement {
 	all := []lab.Judgement{}
 	for _, c := range e.study.Claims {
@@ -34,7 +34,7 @@ func (e *experiment) judgeClaims() []lab.Judgement {
 	return all
 }
 
-// judge puts a claim to the test of its kind. It returns the claim with the points that it was tested at.
+// judge tests a claim by its kind. It also returns the claim with the points at which it was tested.
 func (e *experiment) judge(stated lab.Claim) (lab.Judgement, claim) {
 	j := lab.Judgement{ID: stated.ID, Text: stated.Text, Source: stated.Source, Verdict: lab.ClaimUntestable}
 	if stated.Published != 0 {
@@ -80,11 +80,10 @@ func (c claim) variants() []string {
 	return []string{c.Variant}
 }
 
-// pair returns what the claim holds against each other.
+// pair returns the two variants that the claim compares.
 func (c claim) pair() pair { return pair{c.Variant, c.Against} }
 
-// untestable returns why a claim cannot be tested here; else it returns "" and fills in the points of the
-// claim.
+// untestable returns the reason why a claim cannot be tested here, or "". It sets the points of the claim.
 func (e *experiment) untestable(c *claim) string {
 	variants, metrics := c.variants(), []string{c.Metric}
 	if c.test.Against {
@@ -116,18 +115,18 @@ func (e *experiment) untestable(c *claim) string {
 	return e.noExponent(c)
 }
 
-// unasked reports whether a claim cannot be tested since this run was not asked for one of
-// its variants, or for enough of its points. What was asked for and did not count is not.
+// unasked reports whether a claim cannot be tested because the user left out one of its variants, or too many
+// of its points. It is false if trials were asked for and did not count.
 func (e *experiment) unasked(c claim) bool {
-	left := false
+	leftOut := false
 	for _, name := range c.variants() {
 		i := slices.IndexFunc(e.study.Absent, func(v lab.AbsentVariant) bool { return v.Name == name })
 		if i >= 0 && !e.study.Absent[i].Unasked || i < 0 && !e.comparable(name) {
 			return false
 		}
-		left = left || i >= 0
+		leftOut = leftOut || i >= 0
 	}
-	if left {
+	if leftOut {
 		return true
 	}
 	asked := claim{Claim: c.Claim}
@@ -137,10 +136,10 @@ func (e *experiment) unasked(c claim) bool {
 		case known && e.planned(point, c.variants()):
 			asked.points = append(asked.points, point)
 		case known || slices.Contains(e.study.Unasked, point):
-			left = true
+			leftOut = true
 		}
 	}
-	return left && (len(asked.points) == 0 || c.test.Exponent && e.noExponent(&asked) != "")
+	return leftOut && (len(asked.points) == 0 || c.test.Exponent && e.noExponent(&asked) != "")
 }
 
 // planned reports whether all of the variants were to be played at a point.
@@ -151,7 +150,7 @@ func (e *experiment) planned(point string, variants []string) bool {
 	})
 }
 
-// absent says why a variant has no numbers, or "".
+// absent returns the reason why a variant has no numbers, or "".
 func (e *experiment) absent(name string) string {
 	for _, v := range e.study.Absent {
 		if v.Name == name && v.Unasked {
@@ -173,7 +172,7 @@ func (e *experiment) absent(name string) string {
 	return ""
 }
 
-// measuredPoints returns the points at which every variant has its metric.
+// measuredPoints returns the points at which all variants have values, the i-th variant in the i-th metric.
 func (e *experiment) measuredPoints(metrics, variants []string) []string {
 	return slices.DeleteFunc(e.pointsOf(variants...), func(point string) bool {
 		for i, v := range variants {
@@ -185,8 +184,8 @@ func (e *experiment) measuredPoints(metrics, variants []string) []string {
 	})
 }
 
-// claimedPoints returns the claimed points that the claim names; else those of the study's trend
-// along its factor; else all that ran.
+// claimedPoints returns the points that the claim names, else those of the study's trend along its factor,
+// else all that ran.
 func (e *experiment) claimedPoints(c lab.Claim, ran []string) []string {
 	if len(c.Points) > 0 {
 		return slices.Clone(c.Points)
@@ -199,7 +198,7 @@ func (e *experiment) claimedPoints(c lab.Claim, ran []string) []string {
 	return slices.Clone(ran)
 }
 
-// noExponent says why no exponent can be fitted over the points, or "".
+// noExponent returns the reason why no exponent can be fitted over the points, or "".
 func (e *experiment) noExponent(c *claim) string {
 	levels := map[float64]bool{}
 	for _, name := range c.points {
@@ -217,27 +216,27 @@ func (e *experiment) noExponent(c *claim) string {
 	return ""
 }
 
-// strict returns the confidence of one of several points over so many blocks, so that together they keep
-// the confidence of the study (Bonferroni). Contradicting a claim about all
-// points takes one point only, and so needs it; supporting it takes every
-// point, and does not (intersection-union test, Berger 1982).
+// strict returns the confidence for one of several points, over so many blocks, with which all points
+// together keep the confidence of the study (Bonferroni). A claim about all points is contradicted by any one
+// of them, so this needs the strict level. It is supported only by all of them, which does not
+// (intersection-union test, Berger 1982).
 func (e *experiment) strict(points, blocks int) float64 {
 	return e.confidence(1-(1-e.design.Confidence)/float64(points), blocks)
 }
 
-// decide puts the verdict into the judgement, and why.
+// decide sets the verdict and the reason of a judgement.
 func decide(j *lab.Judgement, verdict lab.ClaimVerdict, format string, args ...any) {
 	j.Verdict, j.Reason = verdict, fmt.Sprintf(format, args...)
 }
 
-// measured puts an estimate into the judgement.
+// measured sets the measured number of a judgement and its interval.
 func measured(j *lab.Judgement, value, low, high float64) {
 	j.Measured = number(value)
 	j.Low, j.High = bounds(low, high)
 }
 
-// blockExponents fits a power law along the factor in every block that has all
-// of the points; value returns the number at a point in a block.
+// blockExponents returns the exponents of power laws along the factor, one for each block that has all
+// points. value returns the number at a point in a block.
 func (e *experiment) blockExponents(c claim, value func(point string, block int) (float64, bool)) []float64 {
 	var exponents []float64
 	for block := 1; block <= e.lastBlock(); block++ {
@@ -267,8 +266,8 @@ func (e *experiment) lastBlock() int {
 	return e.trials[len(e.trials)-1].Block
 }
 
-// withholdClaim takes back a verdict on a claim that depends on how long warm-up and trials lasted: one
-// that would be another if what was measured were off by the whole change, either way.
+// withholdClaim withholds a verdict that depends on the length of warm-up and trials: one that changes if the
+// measured values are multiplied or divided by the change within trials.
 func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Judgement, claim)) {
 	metrics := []lab.Metric{}
 	for _, name := range []string{c.Metric, c.AgainstMetric} {
@@ -299,7 +298,8 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 	if j.Unsteady == "" || j.Verdict != lab.ClaimSupported && j.Verdict != lab.ClaimContradicted {
 		return
 	}
-	turned := c.test.Exponent // by points that are off differently
+	// An exponent depends on the distances between points, which may be off by different factors.
+	turned := c.test.Exponent
 	for _, off := range []map[string]float64{up, down} {
 		other := *j
 		c.off = off
@@ -313,7 +313,7 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 	j.Reason += fmt.Sprintf("; %s, which could not turn it", short)
 }
 
-// offAt returns the factor by which what is measured at a point may be off.
+// offAt returns the factor by which to multiply the measured values at a point.
 func (c claim) offAt(point string) float64 {
 	if off, set := c.off[point]; set {
 		return off
@@ -321,7 +321,7 @@ func (c claim) offAt(point string) float64 {
 	return 1
 }
 
-// farthestOff returns the one of all points that is farthest from 1.
+// farthestOff returns the factor that is farthest from 1 over all points.
 func (c claim) farthestOff() float64 {
 	farthest := 1.0
 	for _, point := range c.points {

@@ -11,26 +11,25 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// pair is two variants to be compared: variant over against.
+// pair names two variants to be compared: variant over against.
 type pair struct{ variant, against string }
 
-// contrast is one pair at one point.
+// contrast is the ratio of a pair at one point.
 type contrast struct {
-	up, down []float64 // positive, one per block in which both count
-	// ratio is set where there is an interval; value from one block on.
-	ratio   stats.Ratio
-	value   float64
-	decided bool // ratio is set
+	up, down []float64 // positive values, one per block in which both count
+	ratio    stats.Ratio
+	value    float64 // the ratio, also if there is only one block
+	decided  bool    // ratio is set: there is an interval
 }
 
 // n returns the number of blocks in which both count.
 func (c contrast) n() int { return len(c.up) }
 
-// known reports whether the ratio can be estimated: by blocks that have both variants, or by blocks with
-// one of them that other variants join.
+// known reports whether the ratio can be estimated: from blocks that have both variants, or by way of other
+// variants.
 func (c contrast) known() bool { return c.decided || c.n() > 0 }
 
-// estimate returns the ratio as the document holds it.
+// estimate returns the ratio in the form of the document.
 func (c contrast) estimate() lab.Ratio {
 	r := lab.Ratio{Ratio: c.value, N: c.n()}
 	if c.decided {
@@ -39,7 +38,7 @@ func (c contrast) estimate() lab.Ratio {
 	return r
 }
 
-// text writes the ratio with its interval: "3.68x [3.52, 3.85]".
+// text returns the ratio with its interval: "3.68x [3.52, 3.85]".
 func (c contrast) text() string {
 	r := c.estimate()
 	return figure.Times(r.Estimate())
@@ -53,13 +52,13 @@ func (c contrast) scaled(factor float64) contrast {
 	return c
 }
 
-// contrast pairs two variants by block. Values without a logarithm are left out,
-// and counted by noteZeros.
+// contrast returns the ratio of two variants by block. Values without a logarithm are left out;
+// noteZeros counts them.
 func (e *experiment) contrast(metric, point string, p pair) contrast {
 	return e.contrastOf(metric, metric, point, p)
 }
 
-// contrastOf is contrast with another metric, below, of the variant that is compared with.
+// contrastOf returns the same with another metric, below, of the variant in the denominator.
 func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	var c contrast
 	over, under := e.series[seriesKey{p.variant, point, metric}], e.series[seriesKey{p.against, point, below}]
@@ -79,24 +78,25 @@ func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	return e.contrastIn(c.up, c.down, e.blockTable(metric, point, p), p)
 }
 
-// byBlock compares positive values that are paired by block, and have no table.
+// byBlock returns the ratio of positive values that are paired by block, without other variants.
 func (e *experiment) byBlock(up, down []float64) contrast {
-	alone := make(stats.Table, len(up))
-	for i := range alone {
-		alone[i] = []float64{math.Log(up[i]), math.Log(down[i])}
+	table := make(stats.Table, len(up))
+	for i := range table {
+		table[i] = []float64{math.Log(up[i]), math.Log(down[i])}
 	}
-	return e.contrastIn(up, down, blockTable{alone, []string{"up", "down"}}, pair{"up", "down"})
+	return e.contrastIn(up, down, blockTable{table, []string{"up", "down"}}, pair{"up", "down"})
 }
 
-// contrastIn compares positive values, paired by block, by their table.
+// contrastIn returns the ratio of a pair in a table of all variants. up and down are its values, paired by
+// block.
 func (e *experiment) contrastIn(up, down []float64, t blockTable, p pair) contrast {
 	c := contrast{up: up, down: down}
-	return e.settled(c)(t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
+	return e.withRatio(c)(t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
 		e.confidence(e.design.Confidence, c.n())))
 }
 
-// settled returns a function that adds the ratio to the values of a contrast, if it has an interval.
-func (e *experiment) settled(c contrast) func(stats.Ratio, error) contrast {
+// withRatio returns a function that adds a ratio, unless there is an error, to the values of a contrast.
+func (e *experiment) withRatio(c contrast) func(stats.Ratio, error) contrast {
 	return func(ratio stats.Ratio, err error) contrast {
 		if c.n() > 0 {
 			c.value = c.up[0] / c.down[0]
@@ -109,15 +109,15 @@ func (e *experiment) settled(c contrast) func(stats.Ratio, error) contrast {
 	}
 }
 
-// blockTable holds the values of a metric at a point, twins included: a row per
+// blockTable holds the logarithms of a metric at a point, twins included: a row per
 // block, a column per variant.
 type blockTable struct {
 	logs     stats.Table
 	variants []string
 }
 
-// blockTable has all blocks, without the values of what was struck out. A block tells nothing
-// of a pair if one of the two was not needed in it any more.
+// blockTable returns the table of all blocks, without the values of variants that were struck out. A block in
+// which one of the pair was no longer needed, and not played, does not count for the other one either.
 func (e *experiment) blockTable(metric, point string, p pair) blockTable {
 	var t blockTable
 	for _, v := range e.study.Variants {
@@ -142,8 +142,8 @@ func (e *experiment) blockTable(metric, point string, p pair) blockTable {
 	return t
 }
 
-// pairs returns the comparisons of the study: every variant with the baseline, and
-// the pairs that claims name.
+// pairs returns the pairs that are compared: every variant with the baseline, and
+// the pairs of claims.
 func (e *experiment) pairs() []pair {
 	var found []pair
 	for _, v := range e.variants() {
@@ -169,8 +169,8 @@ func (e *experiment) comparable(name string) bool {
 	return known && e.struck[name] == ""
 }
 
-// comparisons compares every pair at every point in every metric. The
-// comparisons of one metric form a family for Holm's adjustment.
+// comparisons returns the comparisons of all pairs at all points in all metrics. Those of one
+// metric form a family for Holm's adjustment.
 func (e *experiment) comparisons() []lab.Comparison {
 	all := []lab.Comparison{}
 	for _, metric := range e.study.AllMetrics() {
@@ -193,8 +193,8 @@ func (e *experiment) comparisons() []lab.Comparison {
 	return all
 }
 
-// noteMissing says which variants should have met at a point and did not, in any metric: at some
-// points, such as searches, a metric means nothing.
+// noteMissing adds a note for each pair that should have been compared at a point and was in no metric.
+// Single metrics may be missing: points with a search have few of them.
 func (e *experiment) noteMissing(all []lab.Comparison) {
 	for _, p := range e.pairs() {
 		up, _ := e.study.Variant(p.variant)
@@ -213,7 +213,7 @@ func (e *experiment) noteMissing(all []lab.Comparison) {
 	}
 }
 
-// comparison judges one pair at a point; adjust adds what its family says.
+// comparison returns the comparison of a pair at a point. adjust adds the results of its family.
 func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c contrast) lab.Comparison {
 	out := lab.Comparison{Metric: metric.Name, Point: point, Variant: p.variant, Baseline: p.against,
 		Ratio: c.estimate(), Verdict: lab.Undecided}
@@ -232,8 +232,8 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 	return out
 }
 
-// onVariant turns a verdict on a ratio into one on the variant: where more is better, a ratio above 1 is
-// that of the faster one.
+// onVariant converts a verdict on a ratio to one on the variant: if more is better, a variant with a ratio
+// above 1 is the faster one.
 func onVariant(metric lab.Metric, verdict lab.ComparisonVerdict) lab.ComparisonVerdict {
 	switch {
 	case metric.Better != lab.HigherIsBetter:
@@ -246,8 +246,8 @@ func onVariant(metric lab.Metric, verdict lab.ComparisonVerdict) lab.ComparisonV
 	return verdict
 }
 
-// ratioOfMeans answers questions about totals, over the blocks in which both count. It is
-// nil without any, and where the denominator is not clear of zero.
+// ratioOfMeans returns the ratio of the arithmetic means over the blocks in which both count, for questions
+// about totals. It is nil without such a block, or if the denominator cannot be told from zero.
 func (e *experiment) ratioOfMeans(c contrast) *lab.Ratio {
 	if c.n() == 0 {
 		return nil
@@ -265,8 +265,8 @@ func (e *experiment) ratioOfMeans(c contrast) *lab.Ratio {
 	return r
 }
 
-// adjust adds Holm's p-values and intervals to a family of comparisons, and says which of these may differ
-// by chance among so many.
+// adjust adds Holm's p-values and intervals to a family of comparisons, and a remark to those that are not
+// significant among so many.
 func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 	var members []int
 	var p []float64
@@ -289,16 +289,16 @@ func (e *experiment) adjust(family []lab.Comparison, ratios []stats.Ratio) {
 	}
 }
 
-// traits say how a metric is compared, followed through a trial, and placed on the page.
+// traits holds the properties of a metric that sentences, steadiness and the page need.
 type traits struct {
-	wording  stats.Wording // of its directions
-	follows  string        // what changes it within a load; "" if nothing does
-	duration bool          // it is how long an operation takes
+	wording  stats.Wording // names of its directions
+	follows  string        // the quantity whose changes within a load distort it; "": none
+	duration bool          // it is the time that an operation takes
 	overRate bool          // it is drawn over the offered rate
-	section  string        // of the page that has its levels
+	section  string        // the section of the page with its levels
 }
 
-// traitsOf returns the traits of a metric: those of its kind, but for two quantities.
+// traitsOf returns the traits of a metric: those of its kind, with two exceptions.
 func traitsOf(m lab.Metric) traits {
 	t := traits{wording: stats.Wording{Above: "more", Below: "less"}, section: "ratios"}
 	switch m.Kind {
@@ -322,9 +322,9 @@ func traitsOf(m lab.Metric) traits {
 		t.overRate = true
 	}
 	switch m.Quantity {
-	case lab.Capacity: // a search has no course, and is no answer to a rate
+	case lab.Capacity: // a search is no single load, and has no offered rate
 		t.follows, t.overRate, t.section = "", false, "curves"
-	case lab.FirstAnswer: // it comes before the load
+	case lab.FirstAnswer: // it is measured before the load
 		t.follows = ""
 	}
 	return t

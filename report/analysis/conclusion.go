@@ -10,11 +10,10 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// mostNamed bounds how many things one sentence lists.
+// mostNamed is the largest number of things that one sentence lists.
 const mostNamed = 3
 
-// conclude returns the answer that all reports show: the sentence, the bars behind it, and what else was
-// found.
+// conclude returns the answer that all reports show: the sentence, the bars behind it, and further findings.
 func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	c := lab.Conclusion{Findings: []lab.Finding{}, Withheld: e.withheld(a), Sure: []string{},
 		NotTested: []string{}}
@@ -49,7 +48,8 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	return c
 }
 
-// nothingDecided returns the sentence where no comparison is decided.
+// nothingDecided returns the sentence for an experiment without a decided comparison; compared: it has
+// undecided ones.
 func (e *experiment) nothingDecided(compared bool) string {
 	var counted []string
 	for _, v := range e.variants() {
@@ -79,7 +79,8 @@ func (e *experiment) nothingDecided(compared bool) string {
 	return "What was measured does not tell the variants apart."
 }
 
-// explainSteps answers for a study that goes from one architecture to another in steps.
+// explainSteps sets sentence and headline for a study that goes from one architecture to another in steps,
+// and returns their subject.
 func (e *experiment) explainSteps(a lab.Analysis, c *lab.Conclusion) subject {
 	first := a.Waterfalls[0]
 	s := e.chooseSubject(e.waterfallRatios(a.Waterfalls), first.From, first.Point.Name, []string{first.To})
@@ -112,7 +113,8 @@ func (s subject) waterfalls(all []lab.Waterfall) []lab.Waterfall {
 	return found
 }
 
-// explainVariants answers for variants that are compared with a baseline.
+// explainVariants sets sentence and headline for variants that are compared with a baseline, and returns
+// their subject.
 func (e *experiment) explainVariants(a lab.Analysis, c *lab.Conclusion) subject {
 	point := e.fullestPoint()
 	if e.study.Load != nil {
@@ -136,7 +138,8 @@ func (e *experiment) explainVariants(a lab.Analysis, c *lab.Conclusion) subject 
 	return s
 }
 
-// explainScaling answers for a study that scales one unit at a time, to find the one that limits the system.
+// explainScaling sets headline and findings for a study that scales one unit at a time, and puts the unit
+// that limits the system at the beginning of the sentence.
 func (e *experiment) explainScaling(a lab.Analysis, c *lab.Conclusion) {
 	b := a.Bottlenecks[0]
 	c.Headline = e.unitBars(b)
@@ -153,7 +156,7 @@ func (e *experiment) explainScaling(a lab.Analysis, c *lab.Conclusion) {
 	}
 }
 
-// withheld says what the answer leaves out, and why.
+// withheld returns sentences on the variants and verdicts that the answer leaves out, with the reasons.
 func (e *experiment) withheld(a lab.Analysis) []string {
 	all := []string{}
 	for _, silent := range SilentVariants(e.study, e.in.Trials) {
@@ -170,7 +173,7 @@ func (e *experiment) withheld(a lab.Analysis) []string {
 	return all
 }
 
-// silentSentences returns a sentence for each variant without a trial that counts.
+// silentSentences returns a sentence for each variant whose trials do not count.
 func (e *experiment) silentSentences() string {
 	text := ""
 	for _, s := range SilentVariants(e.study, e.in.Trials) {
@@ -179,16 +182,16 @@ func (e *experiment) silentSentences() string {
 	return text
 }
 
-// Silent is a variant of which trials were played and none counts.
+// Silent is a variant whose trials were played, and none of them counts.
 type Silent struct {
 	Variant  string
 	Attempts int
-	Loaded   bool // a load was played to its end
-	Last     lab.Trial
+	Loaded   bool      // some load was played to its end
+	Last     lab.Trial // the last attempt
 }
 
-// SilentVariants returns the variants of which trials were played and none counts, in the order of the plan.
-// Nothing can be said of them, and an answer begins with that. Twins are left out: nothing is said of a twin.
+// SilentVariants returns the variants whose trials were played, and none of them counts, in the order of the
+// plan. An answer begins with them. Twins are left out, since an answer never names them.
 func SilentVariants(study lab.Study, trials []lab.Trial) []Silent {
 	var all []Silent
 	for _, v := range study.Variants {
@@ -212,7 +215,7 @@ func SilentVariants(study lab.Study, trials []lab.Trial) []Silent {
 	return all
 }
 
-// String returns the sentence about it.
+// String returns a sentence on the variant, with the reason of its last attempt.
 func (s Silent) String() string {
 	what := "never got through a load"
 	if s.Loaded {

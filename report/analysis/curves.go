@@ -11,11 +11,11 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// leastCompleted is the share of the offered rate below which work piled up. It
-// leaves room for what was on its way when the load ended.
+// leastCompleted is the completed share of the offered rate below which operations piled up. It
+// leaves room for the operations that were in flight when the load ended.
 const leastCompleted = 0.95
 
-// leastAchieved is the share of the offered rate below which a rate was not held.
+// leastAchieved is the sent share of the offered rate below which a rate was not held.
 const leastAchieved = 0.99
 
 // counted returns the valid trials of a variant at a point, one per block; a later
@@ -34,8 +34,8 @@ func (e *experiment) counted(variant, point string) []lab.Trial {
 	return found
 }
 
-// curves returns the metrics of every variant over the offered rate. A study whose
-// points set no rate has none.
+// curves returns the metrics of every variant over the offered rate. A study without
+// rates has none.
 func (e *experiment) curves() []lab.Curve {
 	var curves []lab.Curve
 	for _, metric := range e.study.AllMetrics() {
@@ -52,7 +52,7 @@ func (e *experiment) curves() []lab.Curve {
 	return curves
 }
 
-// curvePoints returns the points of a curve by rising rate.
+// curvePoints returns the points of a curve, in the order of their rates.
 func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 	var points []lab.CurvePoint
 	for _, point := range e.study.Points {
@@ -74,7 +74,7 @@ func (e *experiment) curvePoints(variant, metric string) []lab.CurvePoint {
 	return points
 }
 
-// markPiledUp marks the comparisons of which one side did not hold the rate of the point.
+// markPiledUp marks the comparisons in which one of the two variants did not hold the rate of the point.
 func markPiledUp(comparisons []lab.Comparison, curves []lab.Curve) {
 	type at struct{ variant, point string }
 	unheld := map[at]bool{}
@@ -88,8 +88,8 @@ func markPiledUp(comparisons []lab.Comparison, curves []lab.Curve) {
 	}
 }
 
-// offeredRate returns the open rate of a point in operations per second: the level of
-// its factor, else what the generators said that they offered.
+// offeredRate returns the offered rate of a point in operations per second: the level of
+// its factor, else the median of the rates that the generators reported. It returns false for a closed loop.
 func offeredRate(point lab.Point, trials []lab.Trial) (float64, bool) {
 	if rate, set := point.Rate(); set {
 		return rate, rate > 0
@@ -109,18 +109,17 @@ func figuresOf(trials []lab.Trial, name string) []float64 {
 	return values
 }
 
-// allOf reports whether something is true of all trials.
+// allOf reports whether all trials fulfil a condition.
 func allOf(trials []lab.Trial, is func(lab.Trial) bool) bool {
 	return !slices.ContainsFunc(trials, func(t lab.Trial) bool { return !is(t) })
 }
 
-// held reports whether a trial held its rate: as its audit says, else where the
-// rate was achieved and what was begun was completed as fast. Where nothing was
-// measured nothing is known against it.
+// held reports whether a trial held its rate: as its audit says, else if operations were sent and
+// completed at the rate. A figure that was not measured does not count against it.
 func (e *experiment) held(trial lab.Trial) bool {
 	figures := trial.Audit.Figures
-	if said, ok := figures[lab.FigureHeld]; ok {
-		return said >= 1
+	if held, audited := figures[lab.FigureHeld]; audited {
+		return held >= 1
 	}
 	offered := figures[lab.FigureOffered]
 	if completed, measured := trial.Measures[e.metricName(lab.CompletedRate, 0, "")]; measured &&
@@ -152,9 +151,8 @@ func (e *experiment) spectra() []lab.Spectrum {
 	return all
 }
 
-// rounded keeps finite quantiles to four significant digits, one more than the
-// histograms behind them have: whole floats would make the document half as
-// large again.
+// rounded returns the finite quantiles with four significant digits, one more than the
+// histograms behind them have. All digits would make the document half as large again.
 func rounded(quantiles []lab.Quantile) []lab.Quantile {
 	kept := make([]lab.Quantile, 0, len(quantiles))
 	for _, q := range quantiles {
@@ -172,13 +170,13 @@ func significant(value float64) float64 {
 	}
 	digits := 3 - int(math.Floor(math.Log10(math.Abs(value))))
 	if digits > 300 {
-		return value // a power of ten beyond the floats
+		return value // 10^digits would overflow
 	}
 	if digits < 0 {
 		step := math.Pow10(-digits)
 		return math.Round(value/step) * step
 	}
-	step := math.Pow10(digits) // a whole number: dividing by it rounds once
+	step := math.Pow10(digits) // a whole number, which is exact: dividing by it gives the nearest float
 	return math.Round(value*step) / step
 }
 

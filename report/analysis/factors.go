@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// factorEffects returns the effects of a factorial design on every metric at every point that some block has
-// all runs of.
+// factorEffects returns the effects of a factorial design on all metrics, at the points at which some block
+// has all runs.
 func (e *experiment) factorEffects() []lab.FactorEffects {
 	if e.study.Factorial == nil {
 		return nil
@@ -29,8 +29,13 @@ func (e *experiment) factorEffects() []lab.FactorEffects {
 	return all
 }
 
-// effectsOn judges the effects on one metric as a family; nil where no block has all runs.
+// effectsOn returns the effects on one metric, judged as a family, or nil if no block has all runs.
 func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factorial) []lab.FactorEffect {
+	for _, run := range d.Runs {
+		if !e.comparable(run.Variant) {
+			return nil // the host cannot play it, or it was struck out
+		}
+	}
 	t := e.blockTable(metric.Name, point.Name, pair{d.Runs[0].Variant, d.Runs[0].Variant})
 	var family []lab.Comparison
 	var ratios []stats.Ratio
@@ -45,7 +50,7 @@ func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factori
 	e.adjust(family, ratios)
 	var effects []lab.FactorEffect
 	for i, group := range d.Effects {
-		c := e.onlyIfOfFamily(family[i])
+		c := e.withoutChanceFindings(family[i])
 		if len(group.Terms[0]) > 1 && c.Verdict.Differs() {
 			c.Words = "together: " + c.Words
 		}
@@ -56,17 +61,14 @@ func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factori
 	return effects
 }
 
-// effectContrast returns an effect as a contrast of all runs, by block: of a factor the mean log of the runs
-// at its high level less that of the others. Of an interaction it is twice as much, which is the difference
-// between what one factor does at the two levels of the other.
+// effectContrast returns an effect as a contrast of all runs, by block. For a factor it is the mean log of
+// the runs at its high level less that of the others. For an interaction it is twice as much, which is the
+// difference between the effects of one factor at the two levels of the other.
 func (e *experiment) effectContrast(t blockTable, d lab.Factorial, term lab.Term) contrast {
 	weights := make([]float64, len(t.variants))
 	var columns []int
 	for _, run := range d.Runs {
 		column := slices.Index(t.variants, run.Variant)
-		if column < 0 {
-			return contrast{} // the host could not play it
-		}
 		columns = append(columns, column)
 		weights[column] = d.Sign(run, term) * 2 * float64(len(term)) / float64(len(d.Runs))
 	}
@@ -78,10 +80,11 @@ func (e *experiment) effectContrast(t blockTable, d lab.Factorial, term lab.Term
 		}
 		c.up, c.down = append(c.up, math.Exp(up)), append(c.down, math.Exp(down))
 	}
-	return e.settled(c)(t.logs.Contrast(weights, e.confidence(e.design.Confidence, c.n())))
+	return e.withRatio(c)(t.logs.Contrast(weights, e.confidence(e.design.Confidence, c.n())))
 }
 
-// leastSteady returns the first run and the run whose change within its trials could distort an effect most.
+// leastSteady returns the pair of the first run and the one whose change within its trials could distort an
+// effect most.
 func (e *experiment) leastSteady(metric lab.Metric, point string, d lab.Factorial, c contrast) pair {
 	base, worst := d.Runs[0].Variant, 0.0
 	p := pair{base, base}
@@ -93,9 +96,9 @@ func (e *experiment) leastSteady(metric lab.Metric, point string, d lab.Factoria
 	return p
 }
 
-// onlyIfOfFamily takes back a verdict that is not significant among all effects on the metric: a design of
-// six factors tests thirteen at once.
-func (e *experiment) onlyIfOfFamily(c lab.Comparison) lab.Comparison {
+// withoutChanceFindings returns a comparison as undecided if it is not significant among all effects on the
+// metric: a design of six factors tests thirteen at once.
+func (e *experiment) withoutChanceFindings(c lab.Comparison) lab.Comparison {
 	if c.PHolm != nil && c.Verdict.Differs() && *c.PHolm > 1-e.design.Confidence {
 		c.Verdict = lab.Undecided
 		c.Words = fmt.Sprintf("undecided: not significant among all %d effects (Holm p %s)", c.Family,
@@ -114,7 +117,8 @@ func effectLabel(d lab.Factorial, group lab.FactorialGroup) string {
 	return figure.Spaced(first[0]) + " " + d.Factors[i].High
 }
 
-// explainFactors answers for a factorial design: the decided effects of single factors, the largest first.
+// explainFactors sets sentence and headline for a factorial design, and returns their subject: the decided
+// effects of single factors, the largest first.
 func (e *experiment) explainFactors(a lab.Analysis, c *lab.Conclusion) subject {
 	base := e.study.Baseline
 	s := subject{baseline: base, point: a.FactorEffects[0].Point.Name}
@@ -150,7 +154,7 @@ func (e *experiment) explainFactors(a lab.Analysis, c *lab.Conclusion) subject {
 	return s
 }
 
-// largest returns the size of the largest decided difference.
+// largest returns the size of the largest decided difference on the log scale.
 func largest(all []judged) float64 {
 	most := 0.0
 	for _, j := range all {
@@ -159,10 +163,11 @@ func largest(all []judged) float64 {
 	return most
 }
 
-// effectBars show the effects on the first metric of the subject.
+// effectBars returns the bars of the effects on the first metric of the subject, at its point.
 func (e *experiment) effectBars(a lab.Analysis, s subject) *lab.Headline {
 	for _, on := range a.FactorEffects {
-		if len(s.metrics) > 0 && on.Metric == s.metrics[0].Name {
+		if len(s.metrics) > 0 && on.Metric == s.metrics[0].Name &&
+			(on.Point.Name == s.point || s.metrics[0].Quantity == lab.Capacity) {
 			m, _ := e.metric(on.Metric)
 			h := on.Chart(fmt.Sprintf("%s%s: effect of each factor, and of pairs (x)", m.Title,
 				e.placeOf(m, on.Point.Name)), e.study.Baseline)
@@ -172,7 +177,7 @@ func (e *experiment) effectBars(a lab.Analysis, s subject) *lab.Headline {
 	return nil
 }
 
-// factorFindings returns sentences: where two factors do not act alone, and which effects cannot be told
+// factorFindings returns sentences on the interactions of factors, and on the effects that cannot be told
 // apart.
 func (e *experiment) factorFindings(a lab.Analysis) []string {
 	d := e.study.Factorial
@@ -235,7 +240,7 @@ func (e *experiment) factorFindings(a lab.Analysis) []string {
 	return texts
 }
 
-// variantsOf returns the variants of the runs of a design.
+// variantsOf returns the names of the variants of a design, run by run.
 func variantsOf(d lab.Factorial) (names []string) {
 	for _, run := range d.Runs {
 		names = append(names, run.Variant)

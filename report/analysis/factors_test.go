@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// pairsOfFour are the aliased interactions of four factors; see study.Factorial, which this room does not
-// know.
+// pairsOfFour holds the aliased interactions of four factors. It repeats part of study.Factorial, which this
+// package may not import.
 var pairsOfFour = [][]lab.Term{{{"a", "b"}, {"c", "d"}}, {{"a", "c"}, {"b", "d"}}, {{"a", "d"}, {"b", "c"}}}
 
 // halfOfFour returns the design 2^(4-1), I = ABCD.
@@ -37,8 +37,8 @@ func halfOfFour() lab.Factorial {
 	return d
 }
 
-// inFactors returns an experiment of that design. The logs of values are sums: of a block, of the effects,
-// each half above and half below the mean, and of noise.
+// inFactors returns an experiment of that design. The log of a value is the sum of a term for its block, half
+// of each effect with the sign of the run, and noise.
 func inFactors(blocks int, effects map[string]float64, noise float64, seed uint64) Input {
 	d := halfOfFour()
 	var steps []lab.PathStep
@@ -73,7 +73,7 @@ func effectsOf(t *testing.T, all []lab.FactorEffects) map[string]lab.FactorEffec
 	return byLabel
 }
 
-// TestEffectsOfFactorsAreFound: those that are there are recovered, and the others are not claimed.
+// TestEffectsOfFactorsAreFound: real effects are found with their size, and the others are equivalent.
 func TestEffectsOfFactorsAreFound(t *testing.T) {
 	a := Analyse(inFactors(6, map[string]float64{"a": 2, "c": 0.8, "a x d": 1.5}, 0.01, 3))
 	found := effectsOf(t, a.FactorEffects)
@@ -117,8 +117,8 @@ func TestEffectsOfFactorsAreFound(t *testing.T) {
 	}
 }
 
-// TestNullEffectsAreSeldomClaimed: of identical runs, one of the seven effects may be claimed in one
-// experiment of twenty. The limit is three standard errors above that.
+// TestNullEffectsAreSeldomClaimed: if all runs are identical, one of the seven effects may be claimed in 5 %
+// of the experiments. The limit is three standard errors above that.
 func TestNullEffectsAreSeldomClaimed(t *testing.T) {
 	const experiments = 400
 	wrong := 0
@@ -135,8 +135,8 @@ func TestNullEffectsAreSeldomClaimed(t *testing.T) {
 	}
 }
 
-// TestEffectsNeedWholeBlocks: a block without one run tells nothing of any effect, and without any whole
-// block the answer says so.
+// TestEffectsNeedWholeBlocks: a block without one run does not count for any effect. Without any whole block
+// the answer says so.
 func TestEffectsNeedWholeBlocks(t *testing.T) {
 	in := inFactors(4, nil, 0.1, 5)
 	lacking := func(blocks int) lab.Analysis {
@@ -158,8 +158,45 @@ func TestEffectsNeedWholeBlocks(t *testing.T) {
 	}
 }
 
+// TestEffectsWithoutTheFirstRun: a host may lack it, also in an experiment that goes on until decided.
+func TestEffectsWithoutTheFirstRun(t *testing.T) {
+	in := untilDecided(inFactors(4, map[string]float64{"a": 2}, 0.1, 9), 12)
+	in.Plan.Study.Variants = slices.DeleteFunc(slices.Clone(in.Plan.Study.Variants),
+		func(v lab.Variant) bool { return v.Name == "base" })
+	if a := Analyse(in); len(a.FactorEffects) > 0 {
+		t.Errorf("%d effects, want none without a run", len(a.FactorEffects))
+	}
+}
+
+// TestBarsOfEffectsAreAtThePointOfTheSentence: another point before it has only the second metric.
+func TestBarsOfEffectsAreAtThePointOfTheSentence(t *testing.T) {
+	in := inFactors(6, map[string]float64{"a": 2}, 0.01, 3)
+	s := &in.Plan.Study
+	s.Metrics = []lab.Metric{s.Metrics[0], {Name: "cpu_per_operation", Title: "CPU per order", Unit: "s",
+		Better: lab.LowerIsBetter, Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation}}
+	other := lab.Point{Name: "other", Levels: map[string]float64{lab.FactorUsers: 4}}
+	s.Points = append([]lab.Point{other}, s.Points...)
+	for i, trial := range in.Trials {
+		cost := 0.001
+		if strings.Contains(trial.Variant, "-b") {
+			cost = 0.005
+		}
+		cost *= 1 + 0.01*float64((7*trial.Block+i)%5)
+		in.Trials[i].Measures = map[string]float64{"cpu_per_operation": cost,
+			"completion_time_p50": trial.Measures["completion_time_p50"]}
+		trial.Point, trial.Number = other, trial.Number+1000
+		trial.Measures = map[string]float64{"cpu_per_operation": cost}
+		in.Trials = append(in.Trials, trial)
+	}
+	a := Analyse(in)
+	if h := a.Answer.Headline; h == nil || h.Bars[0].Metric != "cpu_per_operation" ||
+		h.Bars[0].Point != a.Answer.Point {
+		t.Errorf("the sentence is about %s, and the headline is %+v", a.Answer.Point, h)
+	}
+}
+
 // TestUndecidedEffectsNeedEveryRun: as long as one effect is open all runs go on, also those whose
-// difference from the first is decided, and none after that.
+// difference from the first run is decided. If none is open, no run goes on.
 func TestUndecidedEffectsNeedEveryRun(t *testing.T) {
 	open := untilDecided(inFactors(4, map[string]float64{"a": 20}, 0.1, 7), 12)
 	open.Plan.Study.Metrics = open.Plan.Study.Metrics[:1]

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// findings add what was found beside the sentence: levels of the metrics that it is about,
-// what else differs, and what the design of the study asks for.
+// findings adds the findings beside the sentence: the levels of its metrics,
+// other differences, and those that belong to the kind of the study.
 func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	add := func(section string, texts ...string) {
 		for _, text := range texts {
@@ -49,7 +49,7 @@ func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	}
 }
 
-// sentence ends what is not empty with a full stop.
+// sentence returns a text with a full stop, "" if it is empty.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -57,7 +57,7 @@ func sentence(text string) string {
 	return text + "."
 }
 
-// levelsText returns the levels of some variants in a metric, as the tables have them, without a full stop:
+// levelsText returns the levels of variants in a metric, as in the tables, without a full stop:
 // "Median time at 80 orders/s: 6.18 ms with monolith, 38.4 ms with async".
 func (e *experiment) levelsText(m lab.Metric, point string, variants []string) string {
 	if m.Quantity == lab.Capacity {
@@ -75,8 +75,8 @@ func (e *experiment) levelsText(m lab.Metric, point string, variants []string) s
 	return fmt.Sprintf("%s%s: %s", figure.Capital(m.Title), e.placeOf(m, point), strings.Join(parts, ", "))
 }
 
-// levelOf writes what a variant comes to in a metric: of quantiles the median over the trials,
-// as curves have it, else the mean; "" where nothing was measured.
+// levelOf formats the value of a variant in a metric: the median over the trials for quantiles,
+// as in curves, else the mean. It returns "" if nothing was measured.
 func (e *experiment) levelOf(m lab.Metric, variant, point string) string {
 	values := e.series[seriesKey{variant, point, m.Name}].values
 	switch {
@@ -103,8 +103,8 @@ func (e *experiment) searchedPoint(capacity string) string {
 	return ""
 }
 
-// differenceSentences compares start-up time and memory of the variants that differ, if no other finding has
-// them.
+// differenceSentences returns sentences on start-up time and memory, if variants differ in them and no other
+// finding has them.
 func (e *experiment) differenceSentences(s subject, c *lab.Conclusion) []string {
 	var texts []string
 	for _, m := range e.study.AllMetrics() {
@@ -130,7 +130,7 @@ func (e *experiment) differenceSentences(s subject, c *lab.Conclusion) []string 
 }
 
 // wrongAnswerSentences returns a sentence with the shares of wrong answers at the subject's point, and
-// another for the point at which a variant gave most of them.
+// another one for the point with the largest share.
 func (e *experiment) wrongAnswerSentences(s subject) []string {
 	worst, most := "", 0.0
 	for _, p := range e.study.Points {
@@ -148,7 +148,7 @@ func (e *experiment) wrongAnswerSentences(s subject) []string {
 }
 
 // wrongAnswerSentence returns the shares of wrong answers at a point, of the baseline and of each variant
-// that gave some, the worst first; "" where all were right.
+// that gave some, the largest first; "" if all were right.
 func (e *experiment) wrongAnswerSentence(s subject, point string) string {
 	shares := map[string]float64{}
 	for _, name := range append([]string{s.baseline}, s.compared...) {
@@ -171,13 +171,14 @@ func (e *experiment) wrongAnswerSentence(s subject, point string) string {
 	return fmt.Sprintf("Answers that were not right %s: %s.", e.plainPlace(point), strings.Join(parts, ", "))
 }
 
-// wrongShare returns the mean share of answers that were not right over the trials that count, if any does.
+// wrongShare returns the mean share of wrong answers over the trials that count, or false if none does.
 func (e *experiment) wrongShare(variant, point string) (share float64, counted bool) {
 	shares := figuresOf(e.counted(variant, point), lab.FigureErrors)
 	return stats.Mean(shares), len(shares) > 0
 }
 
-// earlyAnswerSentence names the variants that answer before the operation is done.
+// earlyAnswerSentence returns a sentence on the variants that answer before the operation is done, "" if none
+// does.
 func (e *experiment) earlyAnswerSentence(s subject) string {
 	completed, answered := e.metricName(lab.CompletionTime, 0.5, ""), e.metricName(lab.ResponseTime, 0.5, "")
 	m, _ := e.metric(answered)
@@ -198,8 +199,8 @@ func (e *experiment) earlyAnswerSentence(s subject) string {
 	return fmt.Sprintf("Accepting is not completing: %s (medians).", strings.Join(parts, "; "))
 }
 
-// unsentSentence returns, for each variant that did not begin all offered operations, the smallest share that
-// it began and the rate: operations that were not sent are in no error rate.
+// unsentSentence returns a sentence with the smallest share of offered operations that were sent, and its
+// rate, for each variant with less than all. Unsent operations are in no error rate.
 func (e *experiment) unsentSentence() string {
 	achieved := e.metricName(lab.Achieved, 0, "")
 	return e.worstShares("Not all was begun in time: %s. What was never sent is in no error rate.",
@@ -210,14 +211,15 @@ func (e *experiment) unsentSentence() string {
 		})
 }
 
-// unfinishedSentence returns, for each variant with unfinished work, the largest share of it and the rate.
+// unfinishedSentence returns a sentence with the largest share of unfinished operations, and its rate, for
+// each variant that has some.
 func (e *experiment) unfinishedSentence() string {
 	return e.worstShares("Accepted, and not done when the load ended: %s. An error rate does not show that.",
 		"%s left %s of them at %s", func(x, y float64) int { return cmp.Compare(y, x) }, e.behind)
 }
 
-// worstShares returns a sentence with a part for each variant that has bad shares: with the worst one, which
-// order puts first, and its rate.
+// worstShares formats a sentence with a part for each variant with bad shares. A part has the variant, its
+// worst share, which is the first by order, and the rate of that.
 func (e *experiment) worstShares(
 	sentence, part string, order func(x, y float64) int,
 	share func(variant, point string) (value float64, bad bool),
@@ -240,8 +242,8 @@ func (e *experiment) worstShares(
 	return fmt.Sprintf(sentence, strings.Join(parts, "; "))
 }
 
-// averageSentence returns whether one ratio holds at all points, for the pair that a claim names, else for
-// the first pair.
+// averageSentence says whether one ratio stands for all points: for a pair that a claim names, else for the
+// first pair.
 func (e *experiment) averageSentence(a lab.Analysis) string {
 	elapsed := e.metricName(lab.Elapsed, 0, "")
 	i := slices.IndexFunc(a.Averages, func(x lab.Average) bool {
@@ -271,7 +273,7 @@ func (e *experiment) averageSentence(a lab.Analysis) string {
 	return text + "."
 }
 
-// extremes returns the smallest and the largest ratio of an average's points.
+// extremes returns the smallest and the largest ratio of an average as text, each with its point.
 func extremes(a lab.Analysis, x lab.Average) (low, high string) {
 	var found []lab.Comparison
 	for _, c := range a.Comparisons {
@@ -292,8 +294,8 @@ func extremes(a lab.Analysis, x lab.Average) (low, high string) {
 	return show(found[0]), show(found[len(found)-1])
 }
 
-// trendsSentence names the variants whose time does not grow in proportion to their factor. It is empty if
-// the study has claims about that: these are tested block by block, which is more exact than a line through
+// trendsSentence returns a sentence on the variants whose time does not grow in proportion to a factor. It is
+// empty if the study has claims about that, whose tests are by block and more exact than a line through
 // means.
 func (e *experiment) trendsSentence(a lab.Analysis) string {
 	if slices.ContainsFunc(e.study.Claims, func(c lab.Claim) bool { return c.Kind == lab.ClaimLinear }) {
@@ -323,12 +325,12 @@ func (e *experiment) trendsSentence(a lab.Analysis) string {
 		figure.Count(lines, "trend"))
 }
 
-// quoted returns the statement of a claim in quotation marks; its ID where it has none.
+// quoted returns the text of a claim, or its ID if it has none, in quotation marks.
 func quoted(j lab.Judgement) string {
 	return `"` + strings.TrimSuffix(cmp.Or(j.Text, j.ID), ".") + `"`
 }
 
-// claimsSentence counts the verdicts on the claims.
+// claimsSentence returns a sentence with the number of claims of each verdict, "" without claims.
 func claimsSentence(a lab.Analysis) string {
 	if len(a.Claims) == 0 {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// judged is a ratio with its verdict: of two variants, or of the first and the last variant of steps.
+// judged is a ratio of two variants with its verdict.
 type judged struct {
 	metric            lab.Metric
 	point             string
@@ -18,7 +18,8 @@ type judged struct {
 	verdict           lab.ComparisonVerdict
 }
 
-// effect returns the size of a difference, the same for 2x and 0.5x; 0 of what is not decided.
+// effect returns the size of a difference on the log scale, the same for 2x and 0.5x, or 0 if it is not
+// decided.
 func (j judged) effect() float64 {
 	if !j.verdict.Differs() || j.ratio.Ratio <= 0 {
 		return 0
@@ -26,14 +27,13 @@ func (j judged) effect() float64 {
 	return math.Abs(math.Log(j.ratio.Ratio))
 }
 
-// subject holds the subject of the answer: the variants, where they are compared, and in which
-// metrics, the first of which is the headline's.
+// subject is the subject of the answer: variants that are compared at a point.
 type subject struct {
 	baseline, point string
-	variants        []string // that the sentence names, without the baseline
-	compared        []string // all of them, without the baseline
-	metrics         []lab.Metric
-	ratios          []judged // of these variants, there
+	variants        []string     // that the sentence names, without the baseline
+	compared        []string     // all variants, without the baseline
+	metrics         []lab.Metric // of the sentence; the first is that of the headline
+	ratios          []judged     // of the variants at the point, and their capacities
 }
 
 // of returns the ratios of a variant in the metrics of the subject, in their order.
@@ -50,8 +50,8 @@ func (s subject) of(variant string) []judged {
 	return found
 }
 
-// chooseSubject looks for a difference where the variants stand side by side, and elsewhere
-// only where there is none: at the point of the largest one.
+// chooseSubject returns the variants at the point as the subject. If none of them differ there, it
+// returns the pair and point of the largest difference, if there is any.
 func (e *experiment) chooseSubject(all []judged, baseline, point string, variants []string) subject {
 	s := subject{baseline: baseline, point: point, variants: variants, compared: variants}
 	s.ratios = s.near(all)
@@ -70,8 +70,8 @@ func (e *experiment) chooseSubject(all []judged, baseline, point string, variant
 	return s
 }
 
-// near returns the ratios of the subject's variants at its point, and capacities, which have a point of
-// their own.
+// near returns the ratios of the subject's variants at its point, and their capacities, which are measured at
+// another point.
 func (s subject) near(all []judged) []judged {
 	var kept []judged
 	for _, j := range all {
@@ -84,10 +84,10 @@ func (s subject) near(all []judged) []judged {
 }
 
 // sentenceMetrics returns the metrics of a sentence: the main ones, the largest difference first,
-// then the equivalent and the undecided. Where no main metric differs, those that differ most
-// come first.
+// then the equivalent and the undecided. If no main metric differs, the two that differ most are
+// added in front.
 func (e *experiment) sentenceMetrics(ratios []judged) []lab.Metric {
-	effects, known := map[string]float64{}, map[string]bool{}
+	effects, known := map[string]float64{}, map[string]bool{} // by metric; known: decided in some ratio
 	for _, j := range ratios {
 		effects[j.metric.Name] = max(effects[j.metric.Name], j.effect())
 		known[j.metric.Name] = known[j.metric.Name] || j.verdict != lab.Undecided
@@ -111,9 +111,9 @@ func (e *experiment) sentenceMetrics(ratios []judged) []lab.Metric {
 	return chosen
 }
 
-// mainMetrics returns what a user asks for: how long an operation takes, what it costs in CPU, and
-// how many there can be. The time is the median of the time to completion, or another one
-// where only that is decided.
+// mainMetrics returns the metrics of most interest: the time, the CPU and the highest rate of
+// operations, and the first metric of the study. The time is the median time to completion, or
+// another time if only that differs or is decided.
 func (e *experiment) mainMetrics(effects map[string]float64, known map[string]bool) []lab.Metric {
 	all := e.study.AllMetrics()
 	var times, chosen []lab.Metric
@@ -140,16 +140,16 @@ func (e *experiment) mainMetrics(effects map[string]float64, known map[string]bo
 	}
 	add(&chosen, lab.CPU, 0, lab.PerOperation)
 	add(&chosen, lab.Capacity, 0, "")
-	var once []lab.Metric
+	var distinct []lab.Metric
 	for _, m := range chosen {
-		if !isAmong(once, m.Name) {
-			once = append(once, m)
+		if !isAmong(distinct, m.Name) {
+			distinct = append(distinct, m)
 		}
 	}
-	return once
+	return distinct
 }
 
-// comparedRatios returns the comparisons of the study, struck-out variants and twins left out.
+// comparedRatios returns the ratios of all comparisons of the study.
 func (e *experiment) comparedRatios(a lab.Analysis) []judged {
 	var all []judged
 	for _, c := range a.Comparisons {
@@ -159,7 +159,7 @@ func (e *experiment) comparedRatios(a lab.Analysis) []judged {
 	return all
 }
 
-// waterfallRatios returns the ratios of the last variant to the first.
+// waterfallRatios returns the ratios of the last variant to the first, one per waterfall.
 func (e *experiment) waterfallRatios(all []lab.Waterfall) []judged {
 	var found []judged
 	for _, w := range all {
@@ -172,8 +172,8 @@ func (e *experiment) waterfallRatios(all []lab.Waterfall) []judged {
 // mostBars is the largest number of bars in a headline: a screen has to hold them and the answer.
 const mostBars = 12
 
-// variantBars compares all variants with the baseline in the first metric of the subject, or
-// where there is one such variant, that one in all metrics that a user asks for.
+// variantBars returns the bars of all variants in the first metric of the subject. If there is only
+// one variant, it returns its bars in the usual metrics.
 func (e *experiment) variantBars(s subject, all []judged) *lab.Headline {
 	if len(s.metrics) == 0 {
 		return nil
@@ -199,8 +199,8 @@ func (e *experiment) variantBars(s subject, all []judged) *lab.Headline {
 	return &h
 }
 
-// metricBars compares one variant with the baseline: in the told metrics, then in the other
-// times, costs and rates of the study.
+// metricBars returns the bars of one variant: in the metrics of the subject, then in the other
+// usual ones, which are medians and 99th percentiles of times, costs, memory and rates.
 func (e *experiment) metricBars(s subject, variant string) *lab.Headline {
 	for _, m := range e.study.AllMetrics() {
 		usual := m.Kind == lab.KindCost || m.Kind == lab.KindMemory || m.Kind == lab.KindRate ||
@@ -219,25 +219,25 @@ func (e *experiment) metricBars(s subject, variant string) *lab.Headline {
 	return &h
 }
 
-// bar returns a ratio of a headline that begins at 1.
+// bar returns the ratio as a bar that begins at 1.
 func (j judged) bar(label string) lab.Bar {
 	return lab.Bar{Label: label, Metric: j.metric.Name, Point: j.point, Variant: j.variant, Baseline: j.baseline,
 		Begin: 1, Ratio: j.ratio, Verdict: j.verdict}
 }
 
-// unitBars show what more of each unit gave.
+// unitBars returns the bars of scaled units.
 func (e *experiment) unitBars(b lab.Bottleneck) *lab.Headline {
 	m, _ := e.metric(b.Metric)
 	h := lab.Headline{Baseline: b.Variant,
 		Title: fmt.Sprintf("%s%s, compared with %s", m.Title, e.placeOf(m, b.Point.Name), b.Variant)}
 	for _, d := range b.Doubled[:min(mostBars, len(b.Doubled))] {
 		j := judged{m, b.Point.Name, d.Variant, b.Variant, d.Ratio, d.Verdict}
-		h.Bars = append(h.Bars, j.bar(fmt.Sprintf("%d x %s", d.Replicas, d.Unit)))
+		h.Bars = append(h.Bars, j.bar(scaledText(d)))
 	}
 	return &h
 }
 
-// stepBars show the steps of a waterfall.
+// stepBars returns the bars of the steps of a waterfall.
 func (e *experiment) stepBars(w lab.Waterfall) *lab.Headline {
 	m, _ := e.metric(w.Metric)
 	h := w.Chart(fmt.Sprintf("%s%s; each step begins where the one before ended", m.Title,
@@ -245,8 +245,8 @@ func (e *experiment) stepBars(w lab.Waterfall) *lab.Headline {
 	return &h
 }
 
-// placeOf says behind a metric where it was measured: " at 80 orders/s"; of a capacity,
-// which has no rate of its own, nothing.
+// placeOf returns a point as the text behind a metric: " at 80 orders/s", or "" for a capacity, which belongs
+// to no rate.
 func (e *experiment) placeOf(m lab.Metric, point string) string {
 	if m.Quantity == lab.Capacity {
 		return ""

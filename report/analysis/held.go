@@ -11,13 +11,12 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// mostWrong is the share of answers that were not right above which a rate was not held,
-// where no objective says otherwise.
+// mostWrong is the share of wrong answers above which a rate was not held, unless the study
+// has an objective.
 const mostWrong = 0.01
 
-// heldRates returns, for every offered rate, in how many trials each variant held it. Only trials that
-// count are judged: what disturbed the others is no fault of the variant. Of a rate without any that
-// count nothing is known.
+// heldRates returns, for every variant and offered rate, the number of trials that held it. Only trials that
+// count are judged: a disturbed trial is no fault of the variant. A rate without such a trial has 0 of 0.
 func (e *experiment) heldRates() []lab.HeldRate {
 	var all []lab.HeldRate
 	for v, point := range e.settings() {
@@ -66,8 +65,8 @@ func begunShare(trial lab.Trial) float64 {
 	return trial.Audit.Figures[lab.FigureAchieved] / trial.Audit.Figures[lab.FigureOffered]
 }
 
-// heldWithin reports whether a trial held its rate within the objective of the study, where that was
-// judged; without an objective no more than mostWrong of its answers may be wrong.
+// heldWithin reports whether a trial held its rate and met the objective of the study. Without an objective,
+// at most a share of mostWrong of its answers may be wrong.
 func (e *experiment) heldWithin(trial lab.Trial) bool {
 	figures := trial.Audit.Figures
 	if objective, judged := figures[lab.FigureObjective]; judged && objective < 1 {
@@ -77,7 +76,7 @@ func (e *experiment) heldWithin(trial lab.Trial) bool {
 	return e.held(trial) && (hasObjective || figures[lab.FigureErrors] <= mostWrong)
 }
 
-// heldSentence returns a sentence about the rates that each variant held and missed; "" if none was missed.
+// heldSentence returns a sentence on the rates that each variant held and missed, "" if none was missed.
 func (e *experiment) heldSentence(rates []lab.HeldRate) string {
 	if !slices.ContainsFunc(rates, func(r lab.HeldRate) bool { return r.Held < r.Trials }) {
 		return ""
@@ -90,7 +89,7 @@ func (e *experiment) heldSentence(rates []lab.HeldRate) string {
 			switch {
 			case r.Variant != v.Name || r.Trials == 0:
 			case r.Held == r.Trials:
-				held = appendNew(held, shown) // at several points
+				held = appendNew(held, shown) // several points may have the same rate
 			default:
 				missed = append(missed, fmt.Sprintf("%s (missed in %d of %s: %s)", shown, r.Trials-r.Held,
 					figure.Count(r.Trials, "trial"), r.Missed))
@@ -110,8 +109,8 @@ func (e *experiment) heldSentence(rates []lab.HeldRate) string {
 	return fmt.Sprintf("Of the offered rates %s.", strings.Join(parts, "; "))
 }
 
-// missedText returns the reasons why trials did not hold their rate, by their medians; "" without trials.
-// It names an objective only if one was judged and missed.
+// missedText returns the reasons why trials did not hold their rate, with medians over the trials, "" without
+// trials. It names an objective only if one was judged and missed.
 func missedText(missed []lab.Trial) string {
 	if len(missed) == 0 {
 		return ""
@@ -140,15 +139,15 @@ func missedText(missed []lab.Trial) string {
 	return "not all of it was done within the load"
 }
 
-// completes reports whether the system tells when an operation is really done. Findings then speak of that,
-// not of the answer.
+// completes reports whether the system measures when an operation is complete. Findings are then about that,
+// not about the answer.
 func (e *experiment) completes() bool {
 	_, known := lab.FindMetric(e.study.Metrics, lab.CompletionTime, 0.5, "")
 	return known && e.study.Load != nil
 }
 
-// commonPoint returns the highest rate that all variants held in all their trials there, of the rates at
-// which most variants ran; where there is none, the lowest of these.
+// commonPoint returns the point with the highest rate that all variants held in all their trials, of the
+// rates at which most variants ran. If none was held, it returns the point with the lowest of these rates.
 func (e *experiment) commonPoint() string {
 	type candidate struct {
 		name string
@@ -182,7 +181,7 @@ func (e *experiment) commonPoint() string {
 	}).name
 }
 
-// compareBool puts true above false.
+// compareBool compares two booleans as cmp.Compare does, with false before true.
 func compareBool(x, y bool) int {
 	switch {
 	case x == y:
@@ -193,18 +192,18 @@ func compareBool(x, y bool) int {
 	return -1
 }
 
-// mostBehind is the largest amount of accepted operations that may be open when the load ends, in seconds
-// of the load.
+// mostBehind is the largest backlog of accepted operations that is normal at the end of a load, in seconds of
+// the load.
 const mostBehind = 1.0
 
 // behind returns the share of accepted operations that were not done when the load
-// ended, and whether those are more than the last second's.
+// ended, and whether that is more than mostBehind.
 func (e *experiment) behind(variant, point string) (share float64, late bool) {
 	share, measured := e.mean(variant, point, e.metricName(lab.Unfinished, 0, ""))
 	return share, measured && share*e.study.Load.Duration > mostBehind
 }
 
-// widest returns the variants but the baseline that ran at the most points.
+// widest returns the variants, without the baseline, that ran at the largest number of points.
 func (e *experiment) widest() []string {
 	var names []string
 	most := 0

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// operations returns what single operations of the loads gave, in the order of the scenario.
+// operations returns the outcomes of each operation of the loads, in the order of the scenario.
 func (e *experiment) operations() []lab.OperationTimes {
 	var all []lab.OperationTimes
 	for at, trials := range e.trialsBySetting() {
@@ -22,7 +22,7 @@ func (e *experiment) operations() []lab.OperationTimes {
 	return all
 }
 
-// operationTimes sums up one operation over the trials.
+// operationTimes returns the outcomes of one operation: sums over the trials, and medians of its times.
 func operationTimes(variant string, point lab.Point, name string, trials []lab.Trial) lab.OperationTimes {
 	sum := lab.OperationTimes{Variant: variant, Point: point, Name: name, Errors: map[string]int64{}}
 	var median, p99, longest []float64
@@ -49,7 +49,7 @@ func operationTimes(variant string, point lab.Point, name string, trials []lab.T
 	return sum
 }
 
-// courses returns how all counted trials went on, second by second.
+// courses returns the courses of all counted trials, second by second.
 func (e *experiment) courses() []lab.TrialCourse {
 	var all []lab.TrialCourse
 	for at, trials := range e.trialsBySetting() {
@@ -57,7 +57,7 @@ func (e *experiment) courses() []lab.TrialCourse {
 			course := trialCourse(trial)
 			course.Variant, course.Point = at.Name, at.point.Name
 			if len(course.End) > 0 { // of a load that lasted long enough
-				course.Used = usedMeanwhile(trial)
+				course.Used = usageCourse(trial)
 				all = append(all, course)
 			}
 		}
@@ -65,7 +65,7 @@ func (e *experiment) courses() []lab.TrialCourse {
 	return all
 }
 
-// trialCourse returns how the load of a trial went on, without what the system used.
+// trialCourse returns the course of the load of a trial, without the usage of the system.
 func trialCourse(trial lab.Trial) lab.TrialCourse {
 	course := lab.TrialCourse{Trial: trial.Number, Block: trial.Block}
 	begin := 0.0
@@ -84,8 +84,8 @@ func trialCourse(trial lab.Trial) lab.TrialCourse {
 	return course
 }
 
-// usedMeanwhile returns how the use of a trial's system went on; nil if it was not metered.
-func usedMeanwhile(trial lab.Trial) *lab.UsageCourse {
+// usageCourse returns the course of the system's usage in a trial, nil if it was not metered.
+func usageCourse(trial lab.Trial) *lab.UsageCourse {
 	metered := trial.Metered.Course
 	if metered == nil {
 		return nil
@@ -103,10 +103,11 @@ func usedMeanwhile(trial lab.Trial) *lab.UsageCourse {
 	return used
 }
 
-// fullSlice is the shortest slice of a course that is shown, in seconds: the last one may hold a few
-// answers only.
+// fullSlice is the shortest slice of a course that is shown, in seconds. The last slice of a load may be
+// shorter, with too few answers.
 const fullSlice = 0.5
 
+// significantOrNone rounds a number to four significant digits; nil stays nil.
 func significantOrNone(x *float64) *float64 {
 	if x == nil {
 		return nil
@@ -115,7 +116,7 @@ func significantOrNone(x *float64) *float64 {
 	return &rounded
 }
 
-// searches returns what those of all trials came to, in the order of variants and blocks.
+// searches returns the results of the searches of all trials, in the order of variants and blocks.
 func (e *experiment) searches() []lab.TrialSearch {
 	var all []lab.TrialSearch
 	name := e.metricName(lab.Capacity, 0, "")
@@ -133,12 +134,12 @@ func (e *experiment) searches() []lab.TrialSearch {
 	return all
 }
 
-// warmUpQuantity is that of what was not steady when its warm-up ended, in all that follows.
+// warmUpQuantity is the quantity of a variant that was not steady when its warm-up ended.
 const warmUpQuantity = "warm-up"
 
-// followWarmUps sums up the warm-ups of a variant's trials at a point. Where at least half of
-// them were not steady when they ended, neither is what was measured after them, in
-// anything that is followed.
+// followWarmUps adds the summary of a variant's warm-ups at a point. If at least half of
+// them were not steady when they ended, the measurements after them count as unsteady
+// in all quantities.
 func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	sum := lab.WarmUps{Variant: variant, Point: point, Courses: map[string]int{}}
 	var seconds, factors, left []float64
@@ -178,8 +179,8 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	}
 }
 
-// paths returns the critical paths that stand for a variant at a point, by rising share: of each share the
-// path that is the median by length over the trials. Of an even number it is the shorter of the middle two.
+// paths returns the critical paths of each variant at each point, in the order of their shares. For each
+// share it is the path with the median length over the trials, or the shorter of the middle two.
 func (e *experiment) paths() []lab.TrialPath {
 	var all []lab.TrialPath
 	for at, trials := range e.trialsBySetting() {
@@ -205,7 +206,7 @@ func (e *experiment) paths() []lab.TrialPath {
 	return all
 }
 
-// kindTimes adds up segments by kind: those of lab in their order, then others by name.
+// kindTimes returns the time of segments by kind: the kinds of lab in their order, then others by name.
 func kindTimes(segments []lab.Segment) []lab.SegmentTime {
 	sums := map[lab.SegmentKind]float64{}
 	for _, s := range segments {

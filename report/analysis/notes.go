@@ -11,9 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// noteLoad adds what bounds conclusions about a system under load: where the
-// generator was the limit, which rates were not held, that generator and system shared the
-// processors of one host, and what units do when nobody asks.
+// noteLoad adds notes on the limits of conclusions about a system under load: the generator as
+// the limit, rates that were not held, processors that generator and system shared, and the CPU
+// time of idle units.
 func (e *experiment) noteLoad(a lab.Analysis) {
 	if len(e.study.Metrics) == 0 {
 		return
@@ -26,8 +26,8 @@ func (e *experiment) noteLoad(a lab.Analysis) {
 	e.noteIdle()
 }
 
-// noteLimited counts the attempts in which the generator was the limit, and the trials that lack times since
-// it sent late.
+// noteLimited adds notes on the attempts in which the generator was the limit, and on the trials that lack
+// times because it sent late.
 func (e *experiment) noteLimited() {
 	n, where := 0, []string{}
 	for _, trial := range e.trials {
@@ -55,17 +55,17 @@ func (e *experiment) noteLimited() {
 	}
 }
 
-// addWithheld adds the metrics of a kind that a trial cannot tell, with its variant and point.
-func (e *experiment) addWithheld(all []string, trial lab.Trial, of func(lab.Metric) bool) []string {
+// addWithheld appends the metrics of a kind that a trial could not measure, with its variant and point.
+func (e *experiment) addWithheld(all []string, trial lab.Trial, isOfKind func(lab.Metric) bool) []string {
 	for _, m := range e.study.Metrics {
-		if _, missing := trial.Unmeasured[m.Name]; missing && of(m) {
+		if _, missing := trial.Unmeasured[m.Name]; missing && isOfKind(m) {
 			all = appendNew(all, fmt.Sprintf("%s of %s at %s", m.Name, trial.Variant, trial.Point.Name))
 		}
 	}
 	return all
 }
 
-// noteArrivals says when flows of an open loop were due where they were not spaced evenly.
+// noteArrivals adds a note on jittered arrivals of an open loop.
 func (e *experiment) noteArrivals() {
 	open := slices.ContainsFunc(e.study.Points, func(p lab.Point) bool {
 		_, open := offeredRate(p, nil)
@@ -77,7 +77,7 @@ func (e *experiment) noteArrivals() {
 	}
 }
 
-// appendNew appends what is not there yet.
+// appendNew appends an element unless it is there already.
 func appendNew[T comparable](all []T, one T) []T {
 	if slices.Contains(all, one) {
 		return all
@@ -85,7 +85,7 @@ func appendNew[T comparable](all []T, one T) []T {
 	return append(all, one)
 }
 
-// noteUnheld names the rates that a variant did not hold.
+// noteUnheld adds a note on the rates that were not held.
 func (e *experiment) noteUnheld(curves []lab.Curve) {
 	var where []string
 	for _, curve := range curves {
@@ -102,10 +102,10 @@ func (e *experiment) noteUnheld(curves []lab.Curve) {
 	}
 }
 
-// processors is the fact that counts the processors of the host.
+// processors is the name of the fact with the number of processors of the host.
 const processors = "cores_online"
 
-// noteShared says how much of the host the generator took from the system.
+// noteShared adds a note on the processors that the generator took from a system on the same host.
 func (e *experiment) noteShared(usages []lab.RoleUsage) {
 	system := map[string]bool{} // the system ran on this host: its roles were metered
 	for _, u := range usages {
@@ -133,7 +133,7 @@ func (e *experiment) noteShared(usages []lab.RoleUsage) {
 		most.Variant, most.Point.Name)
 }
 
-// asNumber reads a fact as a number: whole in memory, a float after JSON.
+// asNumber returns the value of a fact as a number. It is an integer in memory and a float after JSON.
 func asNumber(value any) (float64, bool) {
 	switch value := value.(type) {
 	case int:
@@ -146,8 +146,8 @@ func asNumber(value any) (float64, bool) {
 	return 0, false
 }
 
-// noteRemarks passes on what generators remarked on their loads: of every variant a few,
-// with the number of trials that had them.
+// noteRemarks adds a note per variant with the most frequent remarks of generators, each with the
+// number of its trials.
 func (e *experiment) noteRemarks() {
 	for _, v := range e.study.Variants {
 		var texts []string
@@ -174,19 +174,18 @@ func (e *experiment) noteRemarks() {
 	}
 }
 
-// idleMatters is the share of the CPU time of a load from which on a note says how much of it units use
-// without any operation.
+// idleMatters is the idle share of the CPU time of a load above which a note mentions it.
 const idleMatters = 0.05
 
-// noteIdle says where a cost per operation depends on the number of operations: units that work without
-// any do so under load, too, and the fewer operations share that, the more of it each has to bear.
+// noteIdle adds a note on the CPU time that units use without any operation. They use it under load, too, so
+// that the cost per operation depends on the rate.
 func (e *experiment) noteIdle() {
 	type part struct {
 		share, cores float64
 		where        string
 	}
 	var parts []part
-	var rested []float64
+	var rested []float64 // seconds without operations, by trial
 	for at, trials := range e.trialsBySetting() {
 		var shares, cores []float64
 		for _, trial := range trials {
@@ -216,8 +215,8 @@ func (e *experiment) noteIdle() {
 		strings.Join(texts, ", "), figure.Amount(stats.Median(rested), "s"))
 }
 
-// idleOf returns how many processors a trial's system used before its load, and under it. 0 of
-// what its roles cannot tell.
+// idleOf returns the number of processors that a trial's system used before its load, and under load. Both
+// are 0 if some role was not metered.
 func idleOf(trial lab.Trial) (idle, used float64) {
 	for role, u := range trial.Metered.Roles {
 		if _, missing := u.Unavailable["cpu_seconds"]; missing {
@@ -230,8 +229,8 @@ func idleOf(trial lab.Trial) (idle, used float64) {
 	return idle, used
 }
 
-// noteClocks says how far apart the clocks of the units' hosts can have been, and what could
-// not be measured for that.
+// noteClocks adds notes on the largest difference between the clocks of hosts, and on the metrics that could
+// not be measured because of it.
 func (e *experiment) noteClocks() {
 	apart := 0.0
 	var withheld []string

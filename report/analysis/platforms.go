@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// platforms returns what platforms took beside the units, per variant and point. Where all
-// units are processes there is nothing between them and the kernel, and nothing to tell.
+// platforms returns the overhead of platforms, per variant and point. Processes run directly on
+// the kernel: if all units are processes, there is none.
 func (e *experiment) platforms() []lab.PlatformTake {
 	if !slices.ContainsFunc(e.variants(), func(v lab.Variant) bool { return v.Deployment != lab.Process }) {
 		return nil
@@ -23,7 +23,7 @@ func (e *experiment) platforms() []lab.PlatformTake {
 	return all
 }
 
-// platform takes the medians over trials that have told of their platform.
+// platform returns the overhead of a platform: medians over trials that have metered it.
 func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial) lab.PlatformTake {
 	c := columns{}
 	for _, t := range trials {
@@ -58,7 +58,7 @@ func (e *experiment) platform(v lab.Variant, point lab.Point, trials []lab.Trial
 	}
 }
 
-// starts returns how long units took, the slowest first.
+// starts returns the median start-up times of units, the slowest first.
 func starts(trials []lab.Trial) []lab.UnitStart {
 	seconds := columns{}
 	for _, trial := range trials {
@@ -76,7 +76,8 @@ func starts(trials []lab.Trial) []lab.UnitStart {
 	return all
 }
 
-// programs returns what the programs of platforms used, all parts together, the dearest first.
+// programs returns the median usage of the platform's programs, the processes of each together, in the order
+// of their CPU time.
 func programs(trials []lab.Trial) []lab.PlatformProgram {
 	used := columns{}
 	for _, trial := range trials {

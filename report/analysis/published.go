@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/studies/published"
 )
 
-// publishedFigures puts what was measured here beside every printed figure.
+// publishedFigures returns the printed figures, each with the same quantity as measured here.
 func (e *experiment) publishedFigures(a lab.Analysis) []lab.PublishedFigure {
 	all := []lab.PublishedFigure{}
 	if e.in.Published == nil {
@@ -24,6 +24,7 @@ func (e *experiment) publishedFigures(a lab.Analysis) []lab.PublishedFigure {
 	return all
 }
 
+// publishedFigure returns a printed figure with our number, or the reason why there is none.
 func (e *experiment) publishedFigure(a lab.Analysis, f published.Figure) lab.PublishedFigure {
 	point := f.Ours.Point
 	if point == "" {
@@ -39,7 +40,7 @@ func (e *experiment) publishedFigure(a lab.Analysis, f published.Figure) lab.Pub
 		out.Reason = "a setting of the study, not a measurement"
 		return out
 	case published.Unmeasured:
-		out.Reason = "nothing here measures it"
+		out.Reason = "Cleave does not measure it"
 		return out
 	}
 	for _, name := range []string{f.Ours.Variant, f.Ours.Against} {
@@ -60,8 +61,8 @@ func (e *experiment) publishedFigure(a lab.Analysis, f published.Figure) lab.Pub
 	return out
 }
 
-// measureFigure fills in our number, in the figure's unit, or returns why there
-// is none.
+// measureFigure sets our number, in the figure's unit. It returns a remark, or the reason
+// why there is none.
 func (e *experiment) measureFigure(a lab.Analysis, f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
 	switch m.Quantity {
@@ -85,7 +86,8 @@ func (e *experiment) measureFigure(a lab.Analysis, f published.Figure, out *lab.
 	return e.measureLine(a, f, out)
 }
 
-// measureCurve tells our ends of a curve that the study draws without numbers.
+// measureCurve returns the values at both ends of our curve, as text, for a curve that the study draws
+// without numbers.
 func (e *experiment) measureCurve(f published.Figure) string {
 	metric, known := e.metric(f.Ours.Metric)
 	points := e.measuredPoints([]string{f.Ours.Metric}, []string{f.Ours.Variant})
@@ -103,7 +105,7 @@ func (e *experiment) measureCurve(f published.Figure) string {
 	return text
 }
 
-// measureMean returns a run (our trial of the block of that number) or a mean.
+// measureMean sets our number for a mean or for a single run, which is our trial in the block of that number.
 func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
 	unit, _ := f.InOurs()
@@ -136,7 +138,7 @@ func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) s
 	return ""
 }
 
-// measureAverage averages our ratios as the study did.
+// measureAverage sets the arithmetic mean of our ratios, as the study averaged its own.
 func (e *experiment) measureAverage(m published.Mapping, out *lab.PublishedFigure) string {
 	average, ok := e.average(m.Metric, m.Metric, pair{m.Variant, m.Against}, m.Points)
 	if !ok {
@@ -150,7 +152,7 @@ func (e *experiment) measureAverage(m published.Mapping, out *lab.PublishedFigur
 	return ""
 }
 
-// measureLine returns the slope or the intercept of our line over the same points.
+// measureLine sets the slope or the intercept of our line over the same points.
 func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
 	i := slices.IndexFunc(a.Trends, func(t lab.TrendLine) bool {
@@ -179,8 +181,8 @@ func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.Pu
 	return ""
 }
 
-// publishedPerOperation returns the time of one operation, in seconds; nil where the
-// figure is no time of a known number of operations.
+// publishedPerOperation returns the published time of one operation, in seconds, or nil if the
+// figure is not the time of a known number of operations.
 func (e *experiment) publishedPerOperation(f published.Figure) *float64 {
 	seconds, isTime := f.Seconds()
 	if !isTime || f.Missing {
@@ -205,7 +207,7 @@ func (e *experiment) publishedPerOperation(f published.Figure) *float64 {
 	return nil
 }
 
-// marginal returns what one more operation costs along our line, in seconds.
+// marginal returns the time of one more operation along our line, in seconds.
 func (e *experiment) marginal(m published.Mapping, line lab.TrendLine) *float64 {
 	m.Points = line.Points
 	steps, ok := operationsPerLevel(m, func(name string) (level, count float64) {
@@ -220,8 +222,8 @@ func (e *experiment) marginal(m published.Mapping, line lab.TrendLine) *float64 
 	return number(line.Slope / steps)
 }
 
-// operationsPerLevel returns how many operations one more of the factor adds; false
-// where that differs by more than a percent between the points.
+// operationsPerLevel returns the number of operations per unit of the factor, or false
+// if that differs by more than a percent between the points.
 func operationsPerLevel(
 	m published.Mapping, at func(point string) (level, operations float64),
 ) (float64, bool) {
@@ -242,8 +244,8 @@ func operationsPerLevel(
 	return steps, steps > 0
 }
 
-// scaleRemark says why an absolute time may not be compared with the printed
-// one; "" where it may, and for ratios.
+// scaleRemark returns the reason why an absolute time must not be compared with the printed
+// one, "" if it can be, and for ratios.
 func (e *experiment) scaleRemark(f published.Figure) string {
 	if _, isTime := f.Seconds(); !isTime {
 		return ""

@@ -69,7 +69,8 @@ func (e *experiment) median(variant, point, metric string) (float64, bool) {
 func (e *experiment) ladder() []lab.Rung {
 	rungs := []lab.Rung{}
 	point := e.fullestPoint()
-	cpuEach, elapsedEach := e.metricName(lab.CPU, 0, lab.PerOperation), e.metricName(lab.Elapsed, 0, lab.PerOperation)
+	cpuEach := e.metricName(lab.CPU, 0, lab.PerOperation)
+	elapsedEach := e.metricName(lab.Elapsed, 0, lab.PerOperation)
 	for _, v := range e.variants() {
 		cpu, measured := e.mean(v.Name, point, cpuEach)
 		elapsed, ran := e.mean(v.Name, point, elapsedEach)

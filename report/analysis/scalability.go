@@ -15,25 +15,26 @@ import (
 )
 
 const (
-	// fewestScaled is the number of levels from which on points, or variants, are a row.
+	// fewestScaled is the smallest number of points, or variants, of a row.
 	fewestScaled = 3
 	// curveSteps is the number of parts of a law's curve, up to the largest level and again beyond it.
 	curveSteps = 20
 )
 
-// row is where a throughput was measured, by rising levels of what differs: at points along a factor, or of
+// row is a series of measurements to which a law is fitted, in the order of its levels: points along a factor, or
 // variants along the number of replicas of a unit.
 type row struct {
-	factor string // that differs
+	factor string // name of the factor, or "UNIT.replicas"
 	levels []level
 }
 
+// level is one measurement of a row: the value x of the factor, and where it was measured.
 type level struct {
 	x              float64
 	variant, point string
 }
 
-// scalingFits fits the scalability law to every row with its throughput.
+// scalingFits returns the fits of the scalability law to the throughput of all rows.
 func (e *experiment) scalingFits() []lab.ScalingFit {
 	var all []lab.ScalingFit
 	for _, r := range slices.Concat(e.rowsOfPoints(), e.rowsOfVariants()) {
@@ -44,15 +45,15 @@ func (e *experiment) scalingFits() []lab.ScalingFit {
 			}
 			if fit, measured := e.scalingFit(metric, r); measured {
 				all = append(all, fit)
-				break // the others say the same of what is less to the point
+				break // the other quantities measure the same less directly
 			}
 		}
 	}
 	return all
 }
 
-// rowsOfPoints returns, for every variant, the rows of points at which a scaling factor alone differs, and
-// those that the study names as trends along one.
+// rowsOfPoints returns, for every variant, the rows of points that differ in a scaling factor alone, and those of
+// the study's trends along one.
 func (e *experiment) rowsOfPoints() (all []row) {
 	var known [][]lab.Point
 	add := func(factor string, points []lab.Point) {
@@ -90,25 +91,24 @@ func (e *experiment) rowsOfPoints() (all []row) {
 	return all
 }
 
-// scalingPoints returns the wanted points that set a factor and no rate.
-func (e *experiment) scalingPoints(factor string, wanted func(lab.Point) bool) (points []lab.Point) {
+// scalingPoints returns the points that set a factor and no rate, and fulfil a condition.
+func (e *experiment) scalingPoints(factor string, fits func(lab.Point) bool) (points []lab.Point) {
 	for _, p := range e.study.Points {
-		if _, set := p.Level(factor); set && !offersRate(p) && wanted(p) {
+		if _, set := p.Level(factor); set && !offersRate(p) && fits(p) {
 			points = append(points, p)
 		}
 	}
 	return points
 }
 
-// offersRate reports whether a point sets a rate: an offered rate is what a system cannot exceed, however
-// well it scales.
+// offersRate reports whether a point sets an offered rate. No system can exceed it, however well it scales.
 func offersRate(p lab.Point) bool {
 	_, sets := p.Rate()
 	return sets
 }
 
-// rowsOfVariants returns, for every point that sets no rate, the rows of variants that differ in the number
-// of replicas of one unit alone.
+// rowsOfVariants returns, for every point without a rate, the rows of variants that differ in the number of
+// replicas of one unit alone.
 func (e *experiment) rowsOfVariants() (all []row) {
 	variants := e.variants()
 	units := map[string]bool{}
@@ -121,7 +121,7 @@ func (e *experiment) rowsOfVariants() (all []row) {
 		for i, first := range variants {
 			belongs := func(v lab.Variant) bool { return differInReplicas(unit, v, first) }
 			if slices.ContainsFunc(variants[:i], belongs) {
-				continue // its row is known
+				continue // an earlier variant has the same row
 			}
 			same := slices.DeleteFunc(slices.Clone(variants), func(v lab.Variant) bool { return !belongs(v) })
 			all = append(all, e.rowsAlong(unit, same)...)
@@ -173,7 +173,8 @@ func differOnlyIn(factor string, p, q lab.Point) bool {
 	return maps.Equal(others(p), others(q))
 }
 
-// scalingFit fits the law to a row, or says why not; false where too few of its levels were measured to ask.
+// scalingFit returns the fit of the law to a row, or why the law is refused. It returns false if too few levels
+// of the row were measured.
 func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool) {
 	fit := lab.ScalingFit{Metric: metric.Name, Unit: metric.Unit, Factor: r.factor}
 	var measured []series
@@ -198,13 +199,14 @@ func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool)
 		}
 		fit.Y = append(fit.Y, stats.Mean(of))
 	}
-	law, err := stats.FitScalability(fit.X, values, e.design.Margin, e.confidence(e.design.Confidence, fit.Blocks))
+	law, err := stats.FitScalability(fit.X, values, e.design.Margin,
+		e.confidence(e.design.Confidence, fit.Blocks))
 	if err != nil {
 		var no *stats.NoFitError
 		if fit.Refused = err.Error(); errors.As(err, &no) {
 			fit.Refused = no.Why
 		}
-		fit.Words = fmt.Sprintf("No scalability law for %s along %s: %s.", whose(fit), fit.Factor, fit.Refused)
+		fit.Words = fmt.Sprintf("No scalability law for %s along %s: %s.", scaledName(fit), fit.Factor, fit.Refused)
 		return fit, true
 	}
 	fit.Lambda, fit.Sigma, fit.Kappa = estimated(law.Lambda), estimated(law.Sigma), estimated(law.Kappa)
@@ -217,15 +219,15 @@ func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool)
 	return fit, true
 }
 
-// whose names the system that a fit is of.
-func whose(f lab.ScalingFit) string {
+// scaledName returns the variant of a fit, or "the system" if the fit is over several variants.
+func scaledName(f lab.ScalingFit) string {
 	if len(f.Variants) > 0 {
 		return "the system"
 	}
 	return f.Variant
 }
 
-// inAllBlocks returns the values of several series in the blocks that all of them have, in their order.
+// inAllBlocks returns the values of each series in the blocks that all of them have.
 func inAllBlocks(all []series) [][]float64 {
 	values := make([][]float64, len(all))
 	for _, block := range all[0].blocks {
@@ -245,17 +247,17 @@ func inAllBlocks(all []series) [][]float64 {
 	return values
 }
 
-// estimated returns an estimate as a document holds it; an end that is not finite is nil.
+// estimated returns an estimate in the form of the document, in which an infinite end is nil.
 func estimated(e stats.Estimate) *lab.Estimate {
 	return &lab.Estimate{Value: e.Value, Low: number(e.Low), High: number(e.High)}
 }
 
-// curveOf returns what a law says from a level on, as far as it may be asked: in steps of one factor up to
-// the largest level, and of another one beyond.
+// curveOf returns the curve of a law from a level up to the largest one and, as extrapolation, beyond. The steps
+// of each of the two parts are equal on the log scale.
 func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 	add := func(level float64, beyond bool) {
-		if said, err := law.At(level); err == nil {
-			points = append(points, lab.ScalingPoint{Level: level, Estimate: *estimated(said), Beyond: beyond})
+		if throughput, err := law.At(level); err == nil {
+			points = append(points, lab.ScalingPoint{Level: level, Estimate: *estimated(throughput), Beyond: beyond})
 		}
 	}
 	for step := range curveSteps {
@@ -270,7 +272,7 @@ func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 // scalingSentence describes a fitted law in a sentence or two.
 func scalingSentence(f lab.ScalingFit) string {
 	last := f.Curve[len(f.Curve)-1]
-	text := fmt.Sprintf("Along %s (%s) %s has contention %s and coherency %s: ", f.Factor, f.From(), whose(f),
+	text := fmt.Sprintf("Along %s (%s) %s has contention %s and coherency %s: ", f.Factor, f.From(), scaledName(f),
 		figure.Quantity(f.Sigma.Times(100), "%"), figure.Quantity(f.Kappa.Times(100), "%"))
 	switch {
 	case f.Peak == nil:

@@ -11,10 +11,10 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// plainFindings returns the findings about a variant in words: "with sync an order takes 2.28 times as long
+// plainFindings returns the decided ratios of a variant as text: "with sync an order takes 2.28 times as long
 // and costs 2.5 times the CPU". Undecided ratios are left out; "" if all are.
 func (e *experiment) plainFindings(variant string, all []judged) string {
-	var each, whole []string // of an operation, and of the system
+	var each, whole []string // findings about an operation, and about the system
 	for _, j := range all {
 		if j.verdict == lab.Undecided {
 			continue
@@ -80,7 +80,7 @@ func plainMissed(a lab.Analysis, point string) string {
 	return fmt.Sprintf(" That rate was missed %s.", figure.And(parts))
 }
 
-// plainPlace says where a comparison was made: "at 80 orders/s", "with 4 users".
+// plainPlace returns the point of a comparison as text: "at 80 orders/s", "with 4 users".
 func (e *experiment) plainPlace(point string) string {
 	if at, known := e.study.Point(point); known {
 		if _, open := offeredRate(at, e.counted(e.study.Baseline, point)); open {
@@ -93,17 +93,17 @@ func (e *experiment) plainPlace(point string) string {
 	return "at " + point
 }
 
-// rateText returns a point's rate: "20 orders/s".
+// rateText returns the offered rate of a point as text: "20 orders/s".
 func (e *experiment) rateText(point string) string {
 	at, _ := e.study.Point(point)
 	rate, _ := offeredRate(at, e.counted(e.study.Baseline, point))
 	return fmt.Sprintf("%s %ss/s", lab.Plain(rate), e.operation())
 }
 
-// operation returns what one operation of the system is called.
+// operation returns the system's word for an operation: "order".
 func (e *experiment) operation() string { return cmp.Or(e.in.System.Operation, "operation") }
 
-// times writes a ratio with its interval.
+// times formats a ratio with its interval.
 func times(r lab.Ratio) string { return figure.Times(r.Estimate()) }
 
 // some lists the first of several things and how many more there are.

@@ -4,11 +4,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// statics returns what variants take beside run time, per variant and point.
+// statics returns the static costs of variants, such as lines of code and units, per variant and point.
 func (e *experiment) statics() []lab.VariantStatics {
 	var all []lab.VariantStatics
 	for at, trials := range e.trialsBySetting() {
-		if last := trials[len(trials)-1].Static; last != nil && at.TwinOf == "" {
+		if last := trials[len(trials)-1].Static; last != nil {
 			all = append(all, staticsOf(at.Name, at.point, *last, e.codeOf(e.study.Baseline)))
 		}
 	}
@@ -26,7 +26,7 @@ func (e *experiment) codeOf(variant string) map[string]int {
 	return nil
 }
 
-// staticsOf sums up what one trial recorded, beside the code of the baseline.
+// staticsOf sums up the static costs that a trial recorded, and compares its code with that of the baseline.
 func staticsOf(
 	variant string, point lab.Point, c lab.StaticCost, baseline map[string]int,
 ) lab.VariantStatics {
@@ -42,17 +42,17 @@ func staticsOf(
 	if len(c.Code) == 0 {
 		return s
 	}
-	lines := linesBeside(c.Code, nil)
+	lines := linesNotIn(c.Code, nil)
 	s.CodeLines = &lines
 	if len(baseline) > 0 {
-		added, saved := linesBeside(c.Code, baseline), linesBeside(baseline, c.Code)
+		added, saved := linesNotIn(c.Code, baseline), linesNotIn(baseline, c.Code)
 		s.CodeAdded, s.CodeSaved = &added, &saved
 	}
 	return s
 }
 
-// linesBeside adds up the lines of the packages that others lack.
-func linesBeside(code, others map[string]int) (sum int) {
+// linesNotIn returns the lines of the packages that others do not have.
+func linesNotIn(code, others map[string]int) (sum int) {
 	for name, lines := range code {
 		if _, has := others[name]; !has {
 			sum += lines

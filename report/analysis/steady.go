@@ -12,10 +12,10 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// quantities lists the times that are followed through a trial.
+// quantities lists the quantities in which trials are followed.
 var quantities = []string{stats.FollowMedian, stats.FollowTail, stats.FollowRate}
 
-// followSteadiness looks at how every trial went on, in cohorts of its operations.
+// followSteadiness judges the steadiness of all variants at all points, from the cohorts of their trials.
 func (e *experiment) followSteadiness() {
 	e.unsteady = map[seriesKey]lab.Steadiness{}
 	for _, v := range e.variants() {
@@ -31,7 +31,7 @@ func (e *experiment) followSteadiness() {
 				s := e.steadiness(v.Name, point, quantity, loads)
 				if s.Halves != nil {
 					e.steady = append(e.steady, s)
-				} else if quantity == stats.FollowTail { // too few operations: where the median is off, the tail is
+				} else if quantity == stats.FollowTail { // too few operations: the tail is as unsteady as the median
 					s = e.unsteady[seriesKey{v.Name, point.Name, stats.FollowMedian}]
 				}
 				if s.Words != "" {
@@ -43,17 +43,17 @@ func (e *experiment) followSteadiness() {
 	}
 }
 
-// noteNetwork says how a probe has found the network before a variant, and the links of its hosts, where
-// these are its own: in the first trial that was probed.
+// noteNetwork adds notes on the network before a variant and on the links of its hosts, if they are shaped,
+// with what a probe measured in the first trial that was probed.
 func (e *experiment) noteNetwork(v lab.Variant) {
 	for _, point := range e.study.Points {
 		for _, trial := range e.counted(v.Name, point.Name) {
-			const held = "A probe before every trial has held it; in the first"
+			const probed = "A probe checked it before every trial; in the first"
 			if trial.Network != "" {
-				e.note("Network before %s: %s. %s: %s.", v.Name, v.Network, held, trial.Network)
+				e.note("Network before %s: %s. %s: %s.", v.Name, v.Network, probed, trial.Network)
 			}
 			for _, host := range slices.Sorted(maps.Keys(trial.Links)) {
-				e.note("Link of %s of %s: %s. %s: %s.", host, v.Name, v.Hosts[host], held, trial.Links[host])
+				e.note("Link of %s of %s: %s. %s: %s.", host, v.Name, v.Hosts[host], probed, trial.Links[host])
 			}
 			if trial.Network != "" || len(trial.Links) > 0 {
 				return
@@ -62,9 +62,9 @@ func (e *experiment) noteNetwork(v lab.Variant) {
 	}
 }
 
-// steadiness sums up how the loads of a variant at a point went on. They are not steady where they change
-// within themselves, or where all together their second halves differ by more than the margin from their
-// first.
+// steadiness returns the steadiness of the loads of a variant at a point in one quantity. They are not steady
+// if they change while they run, or if their second halves together differ from the first by more than the
+// margin.
 func (e *experiment) steadiness(
 	variant string, point lab.Point, quantity string, loads []lab.Cohorts,
 ) lab.Steadiness {
@@ -76,13 +76,13 @@ func (e *experiment) steadiness(
 		r := halves.estimate()
 		s.Halves = &r
 	}
-	sure := e.strict(len(e.study.Points)*len(e.study.Variants)*len(quantities), len(loads))
+	strict := e.strict(len(e.study.Points)*len(e.study.Variants)*len(quantities), len(loads))
 	switch {
 	case f.Changes():
 		s.Steady, s.Factor = false, f.Factor
 		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", f.Changed,
 			figure.Count(f.Judged(), "trial"), quantityText[f.Quantity], figure.Times(figure.Alone(s.Factor)))
-	case f.HalvesDiffer(e.design.Margin, sure):
+	case f.HalvesDiffer(e.design.Margin, strict):
 		s.Steady, s.Factor = false, math.Exp(math.Abs(math.Log(s.Halves.Ratio)))
 		s.Words = fmt.Sprintf("the second half of its trials has %s the %s of the first", halves.text(),
 			quantityText[f.Quantity])
@@ -90,16 +90,16 @@ func (e *experiment) steadiness(
 	return s
 }
 
-// quantityText holds the names of quantities in sentences. A rate is followed as its inverse.
+// quantityText holds the names of quantities in sentences. A rate is followed by its inverse.
 var quantityText = map[string]string{
 	stats.FollowMedian: "median response time", stats.FollowTail: "99th percentile of the response time",
 	"p95": "95th percentile of the response time", "p90": "90th percentile of the response time",
 	stats.FollowRate: "time between right answers",
 }
 
-// disturbance returns the largest change that a comparison may depend on: of either variant within its
-// trials, in what the metric follows, or of their ratio from block to block. Its factor is 1 if there is
-// none. The change is described in short and in full.
+// disturbance returns the largest change that may distort a comparison: of either variant within its trials,
+// in the quantity that the metric follows, or of their ratio from block to block. The change is described in
+// short and in full. Without one, the factor is 1 and both texts are empty.
 func (e *experiment) disturbance(
 	metric lab.Metric, point string, p pair, c contrast,
 ) (factor float64, short, full string) {
@@ -119,8 +119,8 @@ func (e *experiment) disturbance(
 	return factor, short, full
 }
 
-// withhold takes back a verdict that depends on how long the trials lasted. If even the whole change could
-// not turn it, its direction stands, but not its size.
+// withhold withholds a verdict that depends on the length of the trials. If even the whole change could not
+// turn it, its direction stands, but not its size.
 func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c contrast) {
 	factor, short, full := e.disturbance(metric, out.Point.Name, p, c)
 	if full == "" {
@@ -130,12 +130,13 @@ func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c 
 	beyond := 1 + e.gates(metric.Name, p).Widest()
 	out.Verdict, out.Words = weaken(out.Verdict, out.Words, c.ratio.Low, c.ratio.High, beyond, factor, short)
 	if out.Verdict == lab.Undecided {
-		out.MoreBlocks = 0 // they would not change it
+		out.MoreBlocks = 0 // more blocks would not decide it
 	}
 }
 
-// weaken downgrades a verdict by a possible error factor of its ratio, either way: its direction stands where
-// that leads to no other. What was undecided stays so, and is not withheld.
+// weaken downgrades a verdict by a possible error factor of its ratio, either way. Its direction stands if
+// the interval, wider by the factor, is still beyond the limit; else it is withheld. What was undecided stays
+// so.
 func weaken(
 	verdict lab.ComparisonVerdict, words string, low, high, beyond, factor float64, why string,
 ) (lab.ComparisonVerdict, string) {
@@ -149,24 +150,23 @@ func weaken(
 	return lab.Undecided, withheldVerdict + why
 }
 
-// withheldVerdict begins the words of a verdict that was taken back.
+// withheldVerdict begins the words of a verdict that is withheld.
 const withheldVerdict = "withheld: "
 
-// driftingRatio begins the words about a ratio that goes up or down over the blocks.
+// driftingRatio begins the words about a ratio that drifts over the blocks.
 const driftingRatio = "the ratio goes"
 
-// driftOf says how a ratio goes up or down over the blocks of an experiment: by more than
-// the margin, and in an order that chance alone makes of fewer than one in a hundred. Its
-// factor is 1 where it does not.
+// driftOf returns the drift of a ratio over the blocks of an experiment, as a factor and in
+// words, if it is more than the margin and significant at 1 %. Without one the factor is 1.
 func driftOf(c contrast, margin float64) (factor float64, words string) {
-	const chance = 0.01
+	const significance = 0.01
 	logs, err := stats.LogRatios(c.up, c.down)
 	if err != nil {
 		return 1, ""
 	}
 	p, err := stats.MannKendall(logs)
 	change := stats.TheilSen(logs) * float64(len(logs)-1)
-	if err != nil || p > chance || math.Abs(change) <= math.Log1p(margin) {
+	if err != nil || p > significance || math.Abs(change) <= math.Log1p(margin) {
 		return 1, ""
 	}
 	return math.Exp(math.Abs(change)),
@@ -174,9 +174,10 @@ func driftOf(c contrast, margin float64) (factor float64, words string) {
 			figure.Times(figure.Alone(math.Exp(change))), figure.Number(figure.Alone(p)))
 }
 
-// unsteadySentence names the verdicts that depend on the length of a trial, with the reason; "" without any.
+// unsteadySentence returns sentences on the verdicts that depend on the length of a trial, with the reasons,
+// "" without any.
 func (e *experiment) unsteadySentence(a lab.Analysis) string {
-	var withheld, sized, why []string
+	var withheld, directions, why []string // verdicts that are withheld, those without a size, and reasons
 	add := func(name, words, unsteady string) {
 		switch {
 		case unsteady == "" || strings.HasPrefix(words, "undecided"):
@@ -184,7 +185,7 @@ func (e *experiment) unsteadySentence(a lab.Analysis) string {
 		case strings.HasPrefix(words, withheldVerdict):
 			withheld = append(withheld, name)
 		default:
-			sized = append(sized, name)
+			directions = append(directions, name)
 		}
 		if strings.HasPrefix(unsteady, driftingRatio) {
 			why = append(why, name+": "+unsteady)
@@ -212,7 +213,7 @@ func (e *experiment) unsteadySentence(a lab.Analysis) string {
 			add(quoted(j), j.Reason, j.Unsteady)
 		}
 	}
-	if len(withheld)+len(sized) == 0 {
+	if len(withheld)+len(directions) == 0 {
 		return ""
 	}
 	for _, v := range e.variants() {
@@ -228,14 +229,14 @@ func (e *experiment) unsteadySentence(a lab.Analysis) string {
 	if len(withheld) > 0 {
 		text += fmt.Sprintf(" So there is no verdict on %s.", some(withheld))
 	}
-	if len(sized) > 0 {
-		text += fmt.Sprintf(" Only the direction is sure, and not the size, of %s.", some(sized))
+	if len(directions) > 0 {
+		text += fmt.Sprintf(" Only the direction is sure, and not the size, of %s.", some(directions))
 	}
 	return text
 }
 
-// keepLongest leaves out the trials that were shorter than others that count at their point: what is measured
-// of a system that is not steady depends on how long it is loaded.
+// keepLongest leaves out the trials that were shorter than others that count at their point: measurements of
+// an unsteady system depend on the length of the load.
 func (e *experiment) keepLongest() {
 	e.lengths = map[string]float64{}
 	for _, trial := range e.trials {
@@ -264,8 +265,8 @@ func (e *experiment) keepLongest() {
 	}
 }
 
-// shorterTrialsText compares shorter trials with the longest in the metric of the headline, to show the
-// effect of the length of a trial.
+// shorterTrialsText returns the medians of shorter trials and of the longest in the headline metric, to show
+// the effect of the length of a trial.
 func (e *experiment) shorterTrialsText(point string, shorter []lab.Trial) string {
 	metric, known := e.metric(e.headline())
 	if !known {
@@ -285,7 +286,7 @@ func (e *experiment) shorterTrialsText(point string, shorter []lab.Trial) string
 	return fmt.Sprintf(" Their median %s, and that of these: %s.", metric.Name, strings.Join(parts, "; "))
 }
 
-// medianOf returns that of the valid trials of a variant at a point; 0 without any.
+// medianOf returns the median of a metric over the valid trials of a variant at a point, 0 without any.
 func medianOf(metric lab.Metric, variant, point string, trials []lab.Trial) float64 {
 	var values []float64
 	for _, trial := range trials {
@@ -297,7 +298,7 @@ func medianOf(metric lab.Metric, variant, point string, trials []lab.Trial) floa
 	return stats.Median(values)
 }
 
-// loadSeconds returns how long the trials that count were measured under load, by point.
+// loadSeconds returns the duration of the load in the trials that count, by point.
 func (e *experiment) loadSeconds() map[string]float64 {
 	seconds := map[string]float64{}
 	for _, point := range e.study.Points {
@@ -306,31 +307,31 @@ func (e *experiment) loadSeconds() map[string]float64 {
 	return seconds
 }
 
-// leastChanging is the number of trials that must change within themselves before those that follow are
-// made longer. By noise alone fewer than one trial in twenty does.
+// leastChanging is the number of trials that must change while they run before later ones are
+// made longer. Noise alone does that to fewer than one trial in twenty.
 const leastChanging = 2
 
 // Lengths implements lab.StoppingRule: at a point at which all trials of a variant change
-// within themselves, those that follow are twice as long, as far as the design permits.
+// while they run, later trials are twice as long, within the limit of the design.
 func (r Rule) Lengths(played []lab.Trial) map[string]float64 {
 	e := r.experimentOf(played)
 	lengths := maps.Clone(e.lengths)
 	for _, s := range e.steady {
-		long, flat := 0, s.Courses[string(stats.Flat)]
+		judged, flat := 0, s.Courses[string(stats.Flat)]
 		for course, trials := range s.Courses {
 			if course != stats.TooShort {
-				long += trials
+				judged += trials
 			}
 		}
-		if long >= leastChanging && flat == 0 && e.canLengthen(s.Point.Name) {
+		if judged >= leastChanging && flat == 0 && e.canLengthen(s.Point.Name) {
 			lengths[s.Point.Name] = e.twiceAsLong(s.Point.Name)
 		}
 	}
 	return lengths
 }
 
-// twiceAsLong doubles the length factor of the trials at a point.
+// twiceAsLong returns twice the length factor of the trials at a point.
 func (e *experiment) twiceAsLong(point string) float64 { return 2 * max(1, e.lengths[point]) }
 
-// canLengthen reports whether the design permits that at a point.
+// canLengthen reports whether the design permits trials at a point that are twice as long.
 func (e *experiment) canLengthen(point string) bool { return e.twiceAsLong(point) <= e.design.Lengthen }

@@ -19,9 +19,9 @@ const noCommonBlock = "No block holds every step of the way: nothing can be said
 const severalKnobs = "A step between variants changes several things at once; cleave explain changes " +
 	"one at a time."
 
-// stepSentences returns a sentence on each metric with its change over all steps and the source of the
-// change, and one on the order of the steps. A study with claims has one such sentence, without the levels
-// that s has.
+// stepSentences returns a sentence on the change of each metric over all steps and on its origin, and one on
+// the order of the steps. Studies that do not explain have a sentence on the first metric only. Levels that
+// the subject's findings have, and what the headline h shows, are not repeated.
 func (e *experiment) stepSentences(a lab.Analysis, s subject, h *lab.Headline) []string {
 	if !e.showsSteps() {
 		return nil
@@ -48,7 +48,7 @@ func (e *experiment) stepSentences(a lab.Analysis, s subject, h *lab.Headline) [
 			texts = append(texts, e.waterfallSentence(w, inSentence, levelsKnown))
 		}
 	}
-	if several(waterfalls[0]) {
+	if changesSeveral(waterfalls[0]) {
 		texts = append(texts, severalKnobs)
 	} else if text := e.interactionsSentence(waterfalls); text != "" && e.study.Explains() {
 		texts = append(texts, text)
@@ -56,23 +56,23 @@ func (e *experiment) stepSentences(a lab.Analysis, s subject, h *lab.Headline) [
 	return texts
 }
 
-// several reports whether some step between variants of the study turns more than
+// changesSeveral reports whether some step between variants of the study changes more than
 // one knob.
-func several(w lab.Waterfall) bool {
+func changesSeveral(w lab.Waterfall) bool {
 	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" && len(s.Changes) > 1 })
 }
 
-// unheldSentence warns of variants, each called a step or a run, that did not hold the rate of a point at
-// which they are compared; "" if all did. more is what else that means.
-func (e *experiment) unheldSentence(called, more string, variants []string, point string) string {
-	fallen := slices.DeleteFunc(slices.Clone(variants), func(name string) bool {
+// unheldSentence returns a warning about variants that did not hold the rate of a point at which they are
+// compared, "" if all did. It calls them by a noun, "step" or "run", and ends with the text more.
+func (e *experiment) unheldSentence(noun, more string, variants []string, point string) string {
+	unheld := slices.DeleteFunc(slices.Clone(variants), func(name string) bool {
 		return allOf(e.counted(name, point), e.held)
 	})
-	if len(fallen) == 0 {
+	if len(unheld) == 0 {
 		return ""
 	}
 	text := fmt.Sprintf("At %s not every %s held the rate (%s did not): times there grow with the length of "+
-		"the load%s.", point, called, some(fallen), more)
+		"the load%s.", point, noun, some(unheld), more)
 	if e.study.Explains() || e.study.Factorial != nil {
 		text += " Explain at a lower rate."
 	}
@@ -105,7 +105,7 @@ func (e *experiment) waterfallSentence(w lab.Waterfall, inSentence, levelsKnown 
 	return text + opposingText(w) + tuningText(w) + "."
 }
 
-// opposingText names the decided steps that act against a decided whole.
+// opposingText names the decided steps whose effect is opposite to that of a decided whole, "" without any.
 func opposingText(w lab.Waterfall) string {
 	var names []string
 	for _, s := range w.Steps {
@@ -119,7 +119,7 @@ func opposingText(w lab.Waterfall) string {
 	return "; the other way: " + some(names)
 }
 
-// tuningText returns the effect of tuning as a share of the change up to the last stock variant. Shares are
+// tuningText describes the effect of tuning as a share of the change up to the last stock variant. Shares are
 // of logarithms, because these add up over steps.
 func tuningText(w lab.Waterfall) string {
 	if len(w.Stretches) != 2 {
@@ -138,7 +138,7 @@ func tuningText(w lab.Waterfall) string {
 	return fmt.Sprintf("; tuning after %s adds to it", split.To)
 }
 
-// originText returns the origin of the first difference that has one.
+// originText returns the origin of the first waterfall that has one, "" if none has.
 func (e *experiment) originText(waterfalls []lab.Waterfall) string {
 	for _, w := range waterfalls {
 		if origin := e.plainOrigin(w); origin != "" {
@@ -201,8 +201,8 @@ func (e *experiment) effectName(w lab.Waterfall) string {
 	return "difference"
 }
 
-// stepText returns the values after and before a step: "a saga of events in place of a saga"; for a step
-// with a name, its name.
+// stepText returns the knob values after and before a step: "a saga of events in place of a saga". For a step
+// with a name it returns the name.
 func (e *experiment) stepText(s lab.Step) string {
 	if s.Name != "" || len(s.Changes) == 0 {
 		return s.Label()
@@ -214,7 +214,7 @@ func (e *experiment) stepText(s lab.Step) string {
 	return e.changesText(s.Changes) + " in place of " + figure.And(before)
 }
 
-// plainStep returns the values after a step; "" for a step with a name.
+// plainStep returns the knob values after a step, "" for a step with a name.
 func (e *experiment) plainStep(s lab.PathStep) string {
 	if s.Name != "" {
 		return ""
@@ -222,7 +222,7 @@ func (e *experiment) plainStep(s lab.PathStep) string {
 	return e.changesText(s.Changes)
 }
 
-// changesText returns the values after some changes: "a saga".
+// changesText returns the knob values after some changes: "a saga".
 func (e *experiment) changesText(changes []lab.KnobChange) string {
 	var all []string
 	for _, c := range changes {
@@ -260,15 +260,15 @@ func shareText(share float64) string {
 	return figure.Percent(share)
 }
 
-// interactionsSentence returns whether the order of the steps changes the answer, or that only one order was
+// interactionsSentence says whether the order of the steps changes the answer, or that only one order was
 // played.
 func (e *experiment) interactionsSentence(all []lab.Waterfall) string {
 	var found []string
-	looked, undecided := 0, 0
+	tested, undecided := 0, 0
 	for _, w := range all {
 		metric, _ := e.metric(w.Metric)
 		for _, i := range w.Interactions {
-			looked++
+			tested++
 			switch {
 			case i.Matters:
 				found = append(found, fmt.Sprintf("%s (%s%s) makes %s in the order shown and %s in the other",
@@ -279,9 +279,9 @@ func (e *experiment) interactionsSentence(all []lab.Waterfall) string {
 		}
 	}
 	switch {
-	case looked == 0 && len(e.steps(1)) < 2:
+	case tested == 0 && len(e.steps(1)) < 2:
 		return ""
-	case looked == 0:
+	case tested == 0:
 		return "The steps were taken in one order only: in another the same changes may have other shares of the " +
 			"whole."
 	case len(found) > 0:
@@ -289,7 +289,7 @@ func (e *experiment) interactionsSentence(all []lab.Waterfall) string {
 			"alone.", some(found))
 	case undecided > 0:
 		return fmt.Sprintf("In another order of the steps no share is found to be another; %d of %d stay "+
-			"undecided.", undecided, looked)
+			"undecided.", undecided, tested)
 	}
 	return "In another order of the steps the shares are the same within the margin: each change acts alone."
 }

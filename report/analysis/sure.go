@@ -9,7 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// howSure says what the answer stands on; m is the headline's metric.
+// howSure returns sentences on the reliability of the answer: blocks, trials, intervals, bias. m is the
+// metric of the headline.
 func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 	blocks := figure.Count(e.design.Blocks, "block") + " in random order, every variant once in each"
 	counted := fmt.Sprintf("%d of %s counted", a.Trials.Valid,
@@ -45,14 +46,14 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 		sure = append(sure, fmt.Sprintf("The data were looked at after every block from %d on: the intervals hold "+
 			"for all looks together (Lan-DeMets with Pocock's spending).", lab.FirstLook))
 	}
-	if text := e.disturbers(); text != "" {
+	if text := e.disturbedSentence(); text != "" {
 		sure = append(sure, text)
 	}
 	return sure
 }
 
-// twinSentence returns whether a variant and its twin were measured as equal: the interval of their ratio,
-// and the level of the test for a bias.
+// twinSentence says whether a variant and its twin were measured as equal: it has their ratio and the result
+// of the test for a bias.
 func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 	r, ran := a.NoiseFloor[m.Name]
 	if !ran || r.Low == nil {
@@ -77,8 +78,8 @@ func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 		text, figure.Count(test.family, "comparison"), figure.Number(figure.Alone(test.p)))
 }
 
-// countUndecided counts the verdicts on a metric: on its steps or effects where the study is
-// about these, else on its comparisons.
+// countUndecided counts the undecided verdicts on a metric, and all of them: those on steps or effects if the
+// study is about these, else those on comparisons.
 func (e *experiment) countUndecided(a lab.Analysis, metric string) (undecided, all int) {
 	var verdicts []lab.ComparisonVerdict
 	steps := e.study.Explains() && len(a.Waterfalls) > 0
@@ -109,8 +110,8 @@ func (e *experiment) countUndecided(a lab.Analysis, metric string) (undecided, a
 	return undecided, len(verdicts)
 }
 
-// notTested lists what could change the answer and was not tried: other hosts, other rates,
-// faults, and the claims that nothing here can test.
+// notTested lists what could change the answer and was not tested: other hosts, rates and
+// faults, variants that this host lacks, and untestable claims.
 func (e *experiment) notTested(a lab.Analysis) []string {
 	parts := []string{"another host than this one"}
 	if e.study.Load != nil {
@@ -148,7 +149,7 @@ func (e *experiment) notTested(a lab.Analysis) []string {
 	return parts
 }
 
-// loadNotTested lists the rates, those of searches included, and lengths of load that were not tried.
+// loadNotTested lists the rates and lengths of load that were not tested. Rates of searches count as tested.
 func (e *experiment) loadNotTested() []string {
 	var parts []string
 	var rates []float64
@@ -174,7 +175,7 @@ func (e *experiment) loadNotTested() []string {
 	for _, seconds := range e.loadSeconds() {
 		longest = max(longest, seconds)
 	}
-	if longest > 0 { // else it lasted until its work was done
+	if longest > 0 { // 0: the load lasted until its operations were done
 		parts = append(parts, fmt.Sprintf("loads of more than %s s", lab.Plain(longest)))
 	}
 	return parts

@@ -11,20 +11,20 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// tracesSchema is the version of the document.
+// tracesSchema is the version of the document of two sets of traces.
 const tracesSchema = "cleave.traces/1"
 
-// traceConfidence is that of the intervals of two sets of traces.
+// traceConfidence is the confidence of the intervals of two sets of traces.
 const traceConfidence = 0.95
 
-// TraceBatches is the number of parts into which the traces of an operation are cut. Neighbouring
-// operations share their conditions, so their times are no independent sample, while means of long parts
-// nearly are. Ten to thirty are enough for an interval (Schmeiser 1982, "Batch size effects in the
+// TraceBatches is the number of batches into which the traces of an operation are divided. Neighbouring
+// operations share their conditions, so that their times are not independent, while means of long batches
+// nearly are. Ten to thirty batches are enough for an interval (Schmeiser 1982, "Batch size effects in the
 // analysis of simulation output", section 4).
 const TraceBatches = 10
 
-// CompareTraces holds one set of traces against another, over the operations that both have often enough.
-// Both are given the shares that these have in the first set: another mix of operations is no change of the
+// CompareTraces compares two sets of traces over the operations that both have often enough. Operations have
+// the same weights in both sets, their shares in the first one: another mix of operations is no change of the
 // system.
 func CompareTraces(before, after lab.TraceSet) (lab.TraceComparison, error) {
 	c := lab.TraceComparison{Schema: tracesSchema, Before: before, After: after, Confidence: traceConfidence,
@@ -38,7 +38,8 @@ func CompareTraces(before, after lab.TraceSet) (lab.TraceComparison, error) {
 	return c, err
 }
 
-// traced holds every variant against the baseline by the spans of its units, where trials have received some.
+// traced compares every variant with the baseline by the spans of their units, at the points where two blocks
+// or more have spans of both.
 func (e *experiment) traced() []lab.TracedVariant {
 	var all []lab.TracedVariant
 	for v, point := range e.settings() {
@@ -52,7 +53,7 @@ func (e *experiment) traced() []lab.TracedVariant {
 			Before: joined(e.study.Baseline, before), After: joined(v.Name, after)}
 		var err error
 		if t.TraceContrast, err = by.contrast(t.Before, t.After); err != nil {
-			e.note("%s at %s is not compared by its spans: %v", v.Name, point.Name, err)
+			e.note("%s at %s is not compared by its spans: %v.", v.Name, point.Name, err)
 			continue
 		}
 		t.Before.Operations, t.After.Operations = nil, nil
@@ -61,8 +62,7 @@ func (e *experiment) traced() []lab.TracedVariant {
 	return all
 }
 
-// tracedBlocks returns what the spans say of the trials of two variants, of the blocks in which both have
-// some.
+// tracedBlocks returns the traces of two variants, one set per block in which both have some.
 func (e *experiment) tracedBlocks(before, after, point string) (was, is []lab.TraceSet) {
 	byBlock := map[int]*lab.TraceSet{}
 	for _, trial := range e.counted(before, point) {
@@ -76,8 +76,8 @@ func (e *experiment) tracedBlocks(before, after, point string) (was, is []lab.Tr
 	return was, is
 }
 
-// joined returns the traces of some trials as one set, in which each trial is a batch. An operation that not
-// every trial has has no batches.
+// joined returns the traces of trials as one set, in which each trial is a batch. An operation that some
+// trial lacks has no batches.
 func joined(name string, trials []lab.TraceSet) lab.TraceSet {
 	all := lab.TraceSet{Name: name}
 	at := map[lab.TracePart]int{}
@@ -86,10 +86,10 @@ func joined(name string, trials []lab.TraceSet) lab.TraceSet {
 		all.Duplicates, all.Clipped = all.Duplicates+trial.Duplicates, all.Clipped+trial.Clipped
 		all.Dropped += trial.Dropped
 		for _, o := range trial.Operations {
-			part := lab.TracePart{Service: o.Service, Operation: o.Operation}
-			i, known := at[part]
+			name := lab.TracePart{Service: o.Service, Operation: o.Operation}
+			i, known := at[name]
 			if !known {
-				i, at[part] = len(all.Operations), len(all.Operations)
+				i, at[name] = len(all.Operations), len(all.Operations)
 				all.Operations = append(all.Operations, lab.TracedOperation{Service: o.Service, Operation: o.Operation})
 			}
 			all.Operations[i].Traces += o.Traces
@@ -104,25 +104,25 @@ func joined(name string, trials []lab.TraceSet) lab.TraceSet {
 	return all
 }
 
-// pairedDifference returns the mean of the differences of pairs, with Student's t interval.
-func pairedDifference(of, less []float64, confidence float64) (stats.Estimate, error) {
-	differences := make([]float64, len(of))
-	for i := range of {
-		differences[i] = of[i] - less[i]
+// pairedDifference returns the mean of a[i] - b[i] with Student's t interval.
+func pairedDifference(a, b []float64, confidence float64) (stats.Estimate, error) {
+	differences := make([]float64, len(a))
+	for i := range a {
+		differences[i] = a[i] - b[i]
 	}
 	return stats.MeanInterval(differences, confidence)
 }
 
-// sampling holds how the batches of two sets are compared.
+// sampling says how the batches of two sets are compared: as independent samples or as pairs.
 type sampling struct {
 	n          int // batches of each operation
 	confidence float64
-	needs      string // why an operation without batches is left out
+	needs      string // reason why an operation without batches is left out
 	ratio      func(numerator, denominator []float64, confidence float64) (stats.Ratio, error)
-	difference func(of, less []float64, confidence float64) (stats.Estimate, error)
+	difference func(a, b []float64, confidence float64) (stats.Estimate, error)
 }
 
-// contrast returns what has changed from one set to another.
+// contrast returns the changes from one set to another: in all, by part and by service.
 func (by sampling) contrast(before, after lab.TraceSet) (c lab.TraceContrast, err error) {
 	c.Compared, c.Left = comparedOperations(before, after, by.needs)
 	if len(c.Compared) == 0 {
@@ -140,12 +140,12 @@ func (by sampling) contrast(before, after lab.TraceSet) (c lab.TraceContrast, er
 	return c, nil
 }
 
-// comparedOperations returns the operations that both sets have with enough traces, and says why others are
-// left out.
+// comparedOperations returns the operations that both sets have with enough traces, and a text for each of
+// the others with the reason.
 func comparedOperations(
 	before, after lab.TraceSet, needs string,
 ) (all []lab.ComparedOperation, left []string) {
-	left = []string{} // a list of nothing in JSON
+	left = []string{} // [] in JSON, not null
 	leave := func(o lab.TracedOperation, of lab.TraceSet, why string) {
 		left = append(left, fmt.Sprintf("%s %s of %s (traces: %d): %s", o.Service, o.Operation, of.Name, o.Traces,
 			why))
@@ -177,7 +177,7 @@ func comparedOperations(
 	return all, left
 }
 
-// operationOf returns the operation of a set that has the names of another.
+// operationOf returns the operation of a set with the service and name of another one.
 func operationOf(of lab.TraceSet, like lab.TracedOperation) (lab.TracedOperation, bool) {
 	i := slices.IndexFunc(of.Operations, func(o lab.TracedOperation) bool {
 		return o.Service == like.Service && o.Operation == like.Operation
@@ -194,11 +194,12 @@ type weighedSet struct {
 	parts   map[lab.TracePart][]lab.PartCost
 }
 
-// weighed returns the means of each batch over the compared operations of a set, by their weights.
+// weighed returns the weighted means of each of n batches over the compared operations of a set.
 func weighed(set lab.TraceSet, compared []lab.ComparedOperation, n int) weighedSet {
 	w := weighedSet{make([]float64, n), map[lab.TracePart][]lab.PartCost{}}
 	for _, c := range compared {
-		o, _ := operationOf(set, lab.TracedOperation{Service: c.Service, Operation: c.Operation}) // it has it
+		// Every compared operation is in both sets.
+		o, _ := operationOf(set, lab.TracedOperation{Service: c.Service, Operation: c.Operation})
 		for i, batch := range o.Batches {
 			w.seconds[i] += c.Weight * batch.Seconds
 			for _, cost := range batch.Parts {
@@ -209,7 +210,7 @@ func weighed(set lab.TraceSet, compared []lab.ComparedOperation, n int) weighedS
 	return w
 }
 
-// add adds a cost, times a weight, to that of a part in a batch.
+// add adds a cost, times a weight, to the cost of a part in a batch.
 func (w weighedSet) add(part lab.TracePart, batch int, cost lab.PartCost, weight float64) {
 	if w.parts[part] == nil {
 		w.parts[part] = make([]lab.PartCost, len(w.seconds))
@@ -217,7 +218,7 @@ func (w weighedSet) add(part lab.TracePart, batch int, cost lab.PartCost, weight
 	w.parts[part][batch] = w.parts[part][batch].Plus(cost, weight)
 }
 
-// byService returns the costs of services, all operations and kinds together.
+// byService returns the costs by service, over all operations and kinds.
 func (w weighedSet) byService() weighedSet {
 	services := weighedSet{w.seconds, map[lab.TracePart][]lab.PartCost{}}
 	for part, costs := range w.parts {
@@ -228,8 +229,8 @@ func (w weighedSet) byService() weighedSet {
 	return services
 }
 
-// parts returns the changes of all parts that one of the sets has, the largest on the critical path first. A
-// part that a set does not have costs nothing in it.
+// parts returns the changes of all parts of either set, the largest on the critical path first. A part that a
+// set does not have costs nothing in it.
 func (by sampling) parts(was, is weighedSet) []lab.PartChange {
 	parts := maps.Clone(was.parts)
 	maps.Copy(parts, is.parts)

@@ -10,13 +10,13 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// mostProblems bounds how many problems of one variant's audits are listed.
+// mostProblems is the largest number of problems of a variant's audits that are listed.
 const mostProblems = 20
 
-// countTrials says how many trials were planned, counted and struck out.
+// countTrials counts the trials: planned, valid, further and spared ones. It lists the invalid ones.
 func (e *experiment) countTrials() lab.TrialCounts {
 	counts := lab.TrialCounts{Planned: len(e.in.Plan.Trials), Shorter: e.shorter, Invalid: []lab.InvalidTrial{}}
-	valid := map[int]bool{}
+	valid := map[int]bool{} // by number: an attempt may be repeated
 	for _, trial := range e.trials {
 		if trial.Valid {
 			valid[trial.Number] = true
@@ -46,16 +46,15 @@ func (e *experiment) countTrials() lab.TrialCounts {
 	return counts
 }
 
-// attempted reports whether a trial was played at all, counted or not.
+// attempted reports whether a trial was played, whether it counts or not.
 func (e *experiment) attempted(block int, variant, point string) bool {
 	return slices.ContainsFunc(e.in.Trials, func(t lab.Trial) bool {
 		return t.Block == block && t.Variant == variant && t.Point.Name == point
 	})
 }
 
-// audits adds up the audits of each variant: of the trials that count and of
-// those whose audit was invalid. Its verdict is the worst of them; without any
-// it is unknown.
+// audits returns the sum of the audits of each variant, over the trials that count and
+// those whose audit was invalid. Its verdict is the worst of them, or unknown without any.
 func (e *experiment) audits() map[string]lab.AuditSum {
 	sums := map[string]lab.AuditSum{}
 	for _, v := range e.study.Variants {
@@ -64,6 +63,7 @@ func (e *experiment) audits() map[string]lab.AuditSum {
 	return sums
 }
 
+// auditOf returns the sum of the audits of a variant: counts are added, and figures are medians.
 func (e *experiment) auditOf(variant string) lab.AuditSum {
 	sum := lab.AuditSum{Verdict: lab.AuditUnknown, Counts: map[string]int64{}, Figures: map[string]float64{}}
 	figures := columns{}
@@ -100,19 +100,19 @@ func (e *experiment) auditOf(variant string) lab.AuditSum {
 	return sum
 }
 
-// worse returns the worse of two verdicts, or the second if it is the first one of all.
-func worse(have, next lab.AuditVerdict, first bool) lab.AuditVerdict {
+// worse returns the worse of the verdict so far and the next one, or the next one if it is the first.
+func worse(soFar, next lab.AuditVerdict, isFirst bool) lab.AuditVerdict {
 	order := []lab.AuditVerdict{lab.AuditValid, lab.AuditUnknown, lab.AuditInvalid}
 	if !slices.Contains(order, next) {
 		next = lab.AuditUnknown
 	}
-	if first || slices.Index(order, next) > slices.Index(order, have) {
+	if isFirst || slices.Index(order, next) > slices.Index(order, soFar) {
 		return next
 	}
-	return have
+	return soFar
 }
 
-// conditions sums up how the host fared over all trials, counted or not.
+// conditions sums up the conditions on the host over all trials, whether they count or not.
 func (e *experiment) conditions() lab.ConditionSummary {
 	var calibration, others, meter []float64
 	var sum lab.ConditionSummary
@@ -144,15 +144,15 @@ func (e *experiment) conditions() lab.ConditionSummary {
 	return sum
 }
 
-// othersMatter is the share of all processors from which on other programs disturb a trial, and the share
-// of disturbed trials from which on the answer says so.
+// othersMatter is the smallest share of all processors with which other programs disturb a trial, and the
+// smallest share of disturbed trials that the answer mentions.
 const othersMatter = 0.1
 
-// disturbers returns a sentence about the trials during which other programs were busy on this host; "" if
-// hardly any were. Such trials count if all are alike, and if the host is so uneven that none stands out.
-// Trials of systems that run already are left out, since their own part is not known, and so are trials
-// with a metered platform.
-func (e *experiment) disturbers() string {
+// disturbedSentence returns a sentence on the trials during which other programs were busy on this host, ""
+// if there were hardly any. Such trials count unless they stand out from the others. Trials of systems that
+// run already are ignored, since other programs cannot be told from them, and so are trials with a metered
+// platform.
+func (e *experiment) disturbedSentence() string {
 	known, busy, most := 0, 0, 0.0
 	for _, trial := range e.trials {
 		v, found := e.study.Variant(trial.Variant)
@@ -174,11 +174,10 @@ func (e *experiment) disturbers() string {
 		figure.Percent(othersMatter), busy, figure.Count(known, "trial"), figure.Percent(most))
 }
 
-// measureNoise compares every twin with its original. The two are one variant under
-// two names: where they are found to differ all the same, over all metrics and points
-// together, and by what may exceed the margin, the laboratory is biased, and no
-// verdict on that variant calls a smaller difference one. How wide a twin's interval is says nothing on
-// others: their own intervals hold that noise already.
+// measureNoise compares every twin with its original, which is the same variant under another name. If they
+// differ significantly among all metrics and points, and perhaps by more than the margin, the measurements
+// are biased: then verdicts on that variant need a larger difference. The width of a twin's interval does not
+// matter: intervals of other comparisons contain that noise already.
 func (e *experiment) measureNoise() {
 	e.noise, e.margins, e.bias = map[string]lab.Ratio{}, map[string]float64{}, map[seriesKey]float64{}
 	e.twinTests = map[string]twinTest{}
@@ -188,7 +187,7 @@ func (e *experiment) measureNoise() {
 		}
 		reach := math.Expm1(max(-math.Log(*b.Low), math.Log(*b.High)))
 		if reach <= e.design.Margin {
-			continue // it can move no verdict
+			continue // the margin covers it
 		}
 		e.biases = append(e.biases, b)
 		own := seriesKey{variant: b.Variant, metric: b.Metric}
@@ -206,11 +205,11 @@ func (e *experiment) measureNoise() {
 	}
 }
 
-// testTwins tests every twin against its original at every point, with p-values for the family of all such
-// tests. It keeps the widest ratio of each metric, and its test.
+// testTwins tests every twin against its original in every metric at every point, with p-values adjusted for
+// the family of all such tests. It sets the noise floor of each metric to the widest ratio, with its test.
 func (e *experiment) testTwins() (tests []lab.Bias) {
 	var p []float64
-	widest, itsTest := map[string]float64{}, map[string]int{}
+	widest, testOfWidest := map[string]float64{}, map[string]int{} // half-width, and index in tests, by metric
 	for _, metric := range e.study.AllMetrics() {
 		for _, twins := range e.twins() {
 			for _, point := range e.study.Points {
@@ -223,7 +222,7 @@ func (e *experiment) testTwins() (tests []lab.Bias) {
 				e.bias[own] = max(e.bias[own], 0)
 				if before, known := widest[metric.Name]; !known || width > before {
 					widest[metric.Name], e.noise[metric.Name] = width, c.estimate()
-					itsTest[metric.Name] = len(tests)
+					testOfWidest[metric.Name] = len(tests)
 				}
 				if c.decided {
 					tests = append(tests, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against,
@@ -236,7 +235,7 @@ func (e *experiment) testTwins() (tests []lab.Bias) {
 	for i, adjusted := range stats.Holm(p) {
 		tests[i].PHolm, tests[i].Family = adjusted, len(p)
 	}
-	for metric, i := range itsTest {
+	for metric, i := range testOfWidest {
 		if i < len(tests) && tests[i].Metric == metric {
 			e.twinTests[metric] = twinTest{p: tests[i].PHolm, family: len(p)}
 		}
@@ -251,7 +250,7 @@ type twinTest struct {
 	family int
 }
 
-// twins returns the A/A pairs: twin over original.
+// twins returns the pairs of a twin and its original, without those that were struck out.
 func (e *experiment) twins() []pair {
 	var found []pair
 	for _, v := range e.study.Variants {
@@ -262,9 +261,8 @@ func (e *experiment) twins() []pair {
 	return found
 }
 
-// gates returns what a ratio of two variants is held against: the bias of those of the
-// two that ran beside a twin. Where neither did, the largest that was found: too
-// much is safe.
+// gates returns the margin and the bias for a ratio of two variants. The bias is the larger one of
+// those with a twin or, if neither has one, the largest of any variant: too much is safe.
 func (e *experiment) gates(metric string, p pair) stats.Gates {
 	bias, known := e.bias[seriesKey{variant: p.variant, metric: metric}]
 	other, too := e.bias[seriesKey{variant: p.against, metric: metric}]
@@ -274,7 +272,7 @@ func (e *experiment) gates(metric string, p pair) stats.Gates {
 	return stats.Gates{Margin: e.design.Margin, Bias: max(bias, other)}
 }
 
-// widestGates returns the gates of the metric under the largest bias of any variant.
+// widestGates returns the gates of the metric with the largest bias of any variant.
 func (e *experiment) widestGates(metric string) stats.Gates {
 	gates := stats.Gates{Margin: e.design.Margin}
 	for at, bias := range e.bias {
@@ -285,8 +283,8 @@ func (e *experiment) widestGates(metric string) stats.Gates {
 	return gates
 }
 
-// spread orders A/A comparisons: the half-width of the interval on the log
-// scale, or 0 where one block gives none. It is false without any block.
+// spread returns the half-width of the interval on the log scale, 0 if a single block gives none. It returns
+// false without any block.
 func (c contrast) spread() (float64, bool) {
 	if !c.known() {
 		return 0, false
@@ -298,7 +296,7 @@ func (c contrast) spread() (float64, bool) {
 	return half, figure.Finite(half)
 }
 
-// fewBlocks reports whether a twin's interval is too wide to say anything: it spans a factor
+// fewBlocks reports whether a twin's interval is missing or too wide to show a bias: it spans a factor
 // of ten or more.
 func fewBlocks(r lab.Ratio) bool {
 	return r.Low == nil || r.High == nil || figure.IsWide(r.Estimate())

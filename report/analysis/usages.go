@@ -11,9 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// usages returns what each role and backing service used, per variant and point; of a system
-// that somebody else wrote, what each of its processes or services did. A
-// job whose units are the system has its totals instead.
+// usages returns the usage of each role and backing service, per variant and point. For an external system it
+// is by process or service instead. A job has none; its totals are metrics.
 func (e *experiment) usages() []lab.RoleUsage {
 	if len(e.study.Metrics) == 0 {
 		return nil
@@ -34,7 +33,7 @@ func (e *experiment) usages() []lab.RoleUsage {
 	return all
 }
 
-// usageSums returns what all units of each variant used at each point together, without the generator.
+// usageSums returns the total usage of each variant at each point, without the generator.
 func usageSums(usages []lab.RoleUsage) []lab.RoleUsage {
 	var sums []lab.RoleUsage
 	for _, u := range usages {
@@ -52,7 +51,7 @@ func usageSums(usages []lab.RoleUsage) []lab.RoleUsage {
 	return sums
 }
 
-// addUsage adds what a role used to a sum.
+// addUsage returns a sum with the usage of a role added.
 func addUsage(sum, u lab.RoleUsage) lab.RoleUsage {
 	sum.CPUPerOperation += u.CPUPerOperation
 	sum.CPUShare += u.CPUShare
@@ -61,7 +60,7 @@ func addUsage(sum, u lab.RoleUsage) lab.RoleUsage {
 	return sum
 }
 
-// rolesBySize lists the roles but the generator by the CPU per operation that they took over the whole
+// rolesBySize lists the roles, without the generator, in the order of their CPU per operation over the whole
 // study, the largest first.
 func rolesBySize(usages []lab.RoleUsage) []string {
 	cpu := map[string]float64{}
@@ -84,7 +83,7 @@ func rolesOf(trials []lab.Trial) []string {
 	return roles
 }
 
-// keysOf returns the keys of a map that any of the trials has, sorted.
+// keysOf returns the keys that the map of any trial has, sorted.
 func keysOf[V any](trials []lab.Trial, of func(lab.Trial) map[string]V) []string {
 	keys := map[string]bool{}
 	for _, trial := range trials {
@@ -95,7 +94,7 @@ func keysOf[V any](trials []lab.Trial, of func(lab.Trial) map[string]V) []string
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// roleUsage takes the medians over the trials. What no trial could measure is 0.
+// roleUsage returns the usage of a role: medians over the trials, 0 for what no trial could measure.
 func (e *experiment) roleUsage(
 	variant string, point lab.Point, role string, trials []lab.Trial,
 ) lab.RoleUsage {
@@ -118,8 +117,8 @@ func (e *experiment) roleUsage(
 		Platform: platformUsage(role, trials)}
 }
 
-// platformUsage returns what the platform said of a role, its units together: medians over the
-// trials. nil where it said nothing in any of them.
+// platformUsage returns the usage of a role, all units together, as the platform reports it: medians over the
+// trials, or nil if it reported nothing.
 func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 	all, values := lab.PlatformUsage{Role: role}, columns{}
 	for _, trial := range trials {
@@ -149,10 +148,10 @@ func platformUsage(role string, trials []lab.Trial) *lab.PlatformUsage {
 	return &all
 }
 
-// columns gathers the values that trials have of things, by their names: a list for each of the values.
+// columns collects values over trials: under each name, one list of values per column.
 type columns map[string][][]float64
 
-// add adds the values that a trial has of a thing. It leaves out those that are not finite.
+// add appends a trial's values under a name, one per column. It skips values that are not finite.
 func (c columns) add(name string, values ...float64) {
 	if c[name] == nil {
 		c[name] = make([][]float64, len(values))
@@ -164,7 +163,7 @@ func (c columns) add(name string, values ...float64) {
 	}
 }
 
-// medians returns the medians over the trials of the values of a thing.
+// medians returns the medians over the trials of all columns under a name.
 func (c columns) medians(name string) []float64 {
 	var all []float64
 	for _, values := range c[name] {
@@ -173,7 +172,7 @@ func (c columns) medians(name string) []float64 {
 	return all
 }
 
-// median returns the median over the trials of the first value of a thing; 0 without any.
+// median returns the median over the trials of the first column under a name, 0 without values.
 func (c columns) median(name string) float64 {
 	if len(c[name]) == 0 {
 		return 0
@@ -181,9 +180,9 @@ func (c columns) median(name string) float64 {
 	return stats.Median(c[name][0])
 }
 
-// costedOperations returns the number of operations that a trial's CPU time was divided by: as the
-// system's own CPU cost per operation has it, so that the roles add up to that cost, else the trial's own
-// count. It is 0 if neither is known.
+// costedOperations returns the number of operations by which a trial's CPU time is divided: that behind the
+// measured CPU per operation, so that the roles add up to it, else the trial's own count. It is 0 if neither
+// is known.
 func (e *experiment) costedOperations(trial lab.Trial) float64 {
 	var cpu float64
 	for role, used := range trial.Metered.Roles {
@@ -197,12 +196,12 @@ func (e *experiment) costedOperations(trial lab.Trial) float64 {
 	return float64(trial.Operations)
 }
 
-// mostProcesses is the largest number of names of processes that have rows of their own.
+// mostProcesses is the largest number of processes with rows of their own.
 const mostProcesses = 12
 
-// processUsages divide the use of a system that somebody else wrote by its processes or
-// containers: medians over the trials, the dearest first, the cheap ones in one row. None
-// where it is a single one.
+// processUsages returns the usage of an external system by process or container: medians over
+// the trials, the largest CPU first, and the smallest together in one row. It returns nil if
+// there is only one.
 func (e *experiment) processUsages(variant string, point lab.Point, trials []lab.Trial) []lab.RoleUsage {
 	used := columns{}
 	for _, trial := range trials {
@@ -210,7 +209,7 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 		if operations <= 0 || window <= 0 {
 			continue
 		}
-		sums := map[string]lab.ProcessUsage{} // replicas of a service have its name
+		sums := map[string]lab.ProcessUsage{} // by name, which all replicas of a service share
 		for _, p := range trial.Metered.Processes {
 			sum := sums[p.Name]
 			sum.CPUSeconds, sum.PeakMemoryBytes = sum.CPUSeconds+p.CPUSeconds, sum.PeakMemoryBytes+p.PeakMemoryBytes
@@ -245,9 +244,9 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 	return append(rows[:mostProcesses], rest)
 }
 
-// nodeLoads returns what the units of each node used, per variant and point, where the deployment
-// has nodes: medians over the trials in which the node had units. Searches are left out:
-// what they used on average is that of no load.
+// nodeLoads returns the usage of the units on each node, per variant and point, if the deployment
+// has nodes: medians over the trials in which the node had units. Points with a search are left out, since
+// their mean is that of many loads.
 func (e *experiment) nodeLoads() []lab.NodeLoad {
 	var all []lab.NodeLoad
 	for at, trials := range e.trialsBySetting() {
@@ -270,8 +269,8 @@ func (e *experiment) nodeLoads() []lab.NodeLoad {
 	return all
 }
 
-// pictures returns the architectures of the variants, with what they cost at each point. A layout depends
-// on the variant and the point alone, so the first trial shows it.
+// pictures returns the architectures of the variants, with the cost of their parts at each point. A layout
+// depends on the variant and the point alone, so that the first trial shows it.
 func (e *experiment) pictures() []lab.Picture {
 	var all []lab.Picture
 	for at, trials := range e.trialsBySetting() {
@@ -283,7 +282,7 @@ func (e *experiment) pictures() []lab.Picture {
 			used := e.roleUsage(at.Name, at.point, part.Name, trials)
 			part.Links = slices.Clone(part.Links)
 			for i, link := range part.Links {
-				part.Links[i].Traffic = middleTraffic(trials, part.Name, link)
+				part.Links[i].Traffic = medianTraffic(trials, part.Name, link)
 			}
 			picture.Parts = append(picture.Parts, lab.PicturePart{Part: part, CPUPerOperation: used.CPUPerOperation,
 				PeakMemory: used.PeakMemory})
@@ -309,8 +308,8 @@ func shareCPU(parts []lab.PicturePart) {
 	}
 }
 
-// middleTraffic returns the median over the trials of what went over a link.
-func middleTraffic(trials []lab.Trial, from string, link lab.Link) map[string]float64 {
+// medianTraffic returns the traffic on a link per operation, by kind: medians over the trials.
+func medianTraffic(trials []lab.Trial, from string, link lab.Link) map[string]float64 {
 	counts := columns{}
 	for _, trial := range trials {
 		for _, part := range trial.Parts {
@@ -318,15 +317,15 @@ func middleTraffic(trials []lab.Trial, from string, link lab.Link) map[string]fl
 				if part.Name != from || l.To != link.To {
 					continue
 				}
-				for what, perOperation := range l.Traffic {
-					counts.add(what, perOperation)
+				for kind, perOperation := range l.Traffic {
+					counts.add(kind, perOperation)
 				}
 			}
 		}
 	}
-	middle := map[string]float64{}
-	for what := range counts {
-		middle[what] = counts.median(what)
+	medians := map[string]float64{}
+	for kind := range counts {
+		medians[kind] = counts.median(kind)
 	}
-	return middle
+	return medians
 }

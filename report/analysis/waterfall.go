@@ -9,10 +9,10 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// waterfalls compare the steps of the study in every metric that all of their variants have at a point, or in
-// the metrics that the study names.
+// waterfalls returns the comparisons of the study's steps, one for each metric and point that all of their
+// variants have.
 func (e *experiment) waterfalls() []lab.Waterfall {
-	shown, other := e.steps(1), e.steps(2)
+	shown, other := e.steps(1), e.steps(2) // the order of the report, and a second one to test interactions
 	if !e.showsSteps() {
 		return nil
 	}
@@ -34,14 +34,15 @@ func (e *experiment) waterfalls() []lab.Waterfall {
 	return all
 }
 
-// showsSteps reports whether the study has steps to show. A single step beside claims is in the comparisons.
+// showsSteps reports whether the study has steps to show. A single step is a plain comparison, unless the
+// study explains it.
 func (e *experiment) showsSteps() bool {
 	steps := len(e.steps(1))
 	return steps > 1 || steps == 1 && e.study.Explains()
 }
 
-// stepPoints returns the points at which every variant of the steps plays: those that the study names, if it
-// names any.
+// stepPoints returns the points at which every variant of the steps plays, of those that the study names for
+// steps, if it names any.
 func (e *experiment) stepPoints(steps []lab.PathStep) []lab.Point {
 	return slices.DeleteFunc(slices.Clone(e.study.Points), func(p lab.Point) bool {
 		if x := e.study.Explained; x != nil && len(x.Points) > 0 && !slices.Contains(x.Points, p.Name) {
@@ -54,7 +55,7 @@ func (e *experiment) stepPoints(steps []lab.PathStep) []lab.Point {
 	})
 }
 
-// stepMetrics returns the metrics that the study names for its steps, in its order, else all.
+// stepMetrics returns the metrics that the study names for its steps, in its order, or all if it names none.
 func (e *experiment) stepMetrics() []lab.Metric {
 	if e.study.Explained == nil || len(e.study.Explained.Metrics) == 0 {
 		return e.study.AllMetrics()
@@ -68,7 +69,7 @@ func (e *experiment) stepMetrics() []lab.Metric {
 	return named
 }
 
-// noteGaps notes the blocks in which a trial of a step does not count.
+// noteGaps adds a note on the blocks in which the trial of some step does not count.
 func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 	var gaps []string
 	for block := 1; block <= max(e.design.Blocks, e.lastBlock()); block++ {
@@ -88,12 +89,12 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 	}
 }
 
-// steps returns the steps of one order.
+// steps returns the study's steps of one order, counted from 1.
 func (e *experiment) steps(order int) []lab.PathStep {
 	return slices.DeleteFunc(slices.Clone(e.study.Steps), func(s lab.PathStep) bool { return s.Order != order })
 }
 
-// stops returns the variants of some steps, each once, in their order.
+// stops returns the variants of steps, each once, in their order.
 func stops(steps []lab.PathStep) []string {
 	var names []string
 	for _, s := range steps {
@@ -102,9 +103,9 @@ func stops(steps []lab.PathStep) []string {
 	return names
 }
 
-// waterfall judges the steps as a family, and the whole alone; known is false if a ratio cannot be estimated.
-// All ratios at a point are least squares over the same blocks. So the ratios of the steps multiply to that
-// of the whole, even if trials do not count.
+// waterfall judges the steps as a family, and the whole on its own. known is false if a ratio cannot be
+// estimated. All ratios at a point are least squares over the same blocks. Therefore the ratios of the steps
+// multiply to that of the whole, even if some trials do not count.
 func (e *experiment) waterfall(
 	metric lab.Metric, point lab.Point, steps []lab.PathStep,
 ) (w lab.Waterfall, known bool) {
@@ -153,8 +154,8 @@ func stretches(steps []lab.PathStep) []pair {
 	return []pair{{between, steps[0].Before}, {steps[len(steps)-1].Variant, between}}
 }
 
-// overBlocks returns the values of every variant of some steps over the blocks in which all have a positive
-// one, and the number of these blocks.
+// overBlocks returns the values of each variant of the steps over the blocks in which all have a positive
+// value, and the number of these blocks.
 func (e *experiment) overBlocks(
 	metric, point string, steps []lab.PathStep,
 ) (values map[string][]float64, blocks int) {
@@ -178,9 +179,9 @@ func (e *experiment) overBlocks(
 	return values, blocks
 }
 
-// interactions compare the effect of each knob in the order shown with its effect in the other order. If they
-// differ, the knobs interact, and no share of the whole belongs to one of them. Changes that one order makes
-// together are compared together.
+// interactions compares the effect of each knob in the order shown with its effect in the other order. If
+// they differ, the knobs interact, and a share of the whole cannot be attributed to one of them. Changes that
+// one order makes in one step are compared together.
 func (e *experiment) interactions(
 	metric lab.Metric, point string, shown, other []lab.PathStep,
 ) []lab.Interaction {
@@ -202,17 +203,18 @@ func (e *experiment) interactions(
 			Second: e.byBlock(second, ones).estimate(), OfRatios: difference.estimate(),
 		}
 		gates := e.gates(metric.Name, pair{shown[0].Before, shown[len(shown)-1].Variant})
-		i.Matters, i.Words = differs(difference, gates)
+		i.Matters, i.Words = orderMatters(difference, gates)
 		all = append(all, i)
 	}
 	return all
 }
 
-// sameInBoth begins the words of a knob that acts alone.
+// sameInBoth begins the words about a knob whose effect is the same in both orders.
 const sameInBoth = "the same in both orders"
 
-// differs says whether a ratio of ratios lies wholly beyond margin and bias.
-func differs(c contrast, gates stats.Gates) (matters bool, words string) {
+// orderMatters reports whether the ratio of two effects lies wholly beyond margin and bias, and says so in
+// words.
+func orderMatters(c contrast, gates stats.Gates) (matters bool, words string) {
 	if !c.decided {
 		return false, fmt.Sprintf("undecided: %d block gives no interval, at least 2 are needed", c.n())
 	}
@@ -228,7 +230,7 @@ func differs(c contrast, gates stats.Gates) (matters bool, words string) {
 		figure.Percent(gates.Widest()))
 }
 
-// effect returns what a group of changes did, block by block: the product of the steps
+// effect returns the effect of a group of changes by block: the product of the ratios of the steps
 // that made them.
 func effect(group []lab.KnobChange, steps []lab.PathStep, values map[string][]float64, blocks int) []float64 {
 	product := slices.Repeat([]float64{1}, blocks)
@@ -243,15 +245,15 @@ func effect(group []lab.KnobChange, steps []lab.PathStep, values map[string][]fl
 	return product
 }
 
-// contains reports whether a change is among others, whatever comes with it.
+// contains reports whether a change is among others. It ignores knobs that come with the change.
 func contains(changes []lab.KnobChange, c lab.KnobChange) bool {
 	return slices.ContainsFunc(changes, func(other lab.KnobChange) bool {
 		return other.Knob == c.Knob && other.From == c.From && other.To == c.To
 	})
 }
 
-// changedTogether divides the changes of two orders into the smallest groups that both make in steps of their
-// own, in the order shown. It returns nil if the orders do not have the same changes.
+// changedTogether divides the changes of two orders into the smallest groups for which each order has steps
+// of their own. The groups are in the order shown. It returns nil if the orders do not have the same changes.
 func changedTogether(shown, other []lab.PathStep) [][]lab.KnobChange {
 	var groups [][]lab.KnobChange
 	made := 0
@@ -282,14 +284,14 @@ func changedTogether(shown, other []lab.PathStep) [][]lab.KnobChange {
 	return groups
 }
 
-// firstMade returns the first step that makes one of the changes.
+// firstMade returns the index of the first step that makes one of the changes.
 func firstMade(steps []lab.PathStep, changes []lab.KnobChange) int {
 	return slices.IndexFunc(steps, func(s lab.PathStep) bool {
 		return slices.ContainsFunc(s.Changes, func(c lab.KnobChange) bool { return contains(changes, c) })
 	})
 }
 
-// groupName names the knobs of a group, with its values for a knob that the steps turn more than once.
+// groupName returns the knobs of a group, with the values for a knob that the steps turn more than once.
 func groupName(group []lab.KnobChange, steps []lab.PathStep) string {
 	turns := map[string]int{}
 	for _, s := range steps {
