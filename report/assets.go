@@ -7,24 +7,25 @@ import (
 	"io/fs"
 )
 
-// pageFiles holds the template and the style sheet of the HTML report.
+// pageFiles holds the templates and the style sheet of the HTML reports.
 //
 //go:embed page
 var pageFiles embed.FS
 
-// drawings holds the script that draws the plots, built from report/web by
-// `make web`. The folder always exists; without the script the page has its
-// text and tables and says what is missing.
+// drawings holds the scripts that draw the plots, built from report/web by
+// `make web`. The folder always exists; without a script the page has its
+// text and tables and says that the plots are missing.
 //
 //go:embed all:web/dist
 var drawings embed.FS
 
-// script returns the built script of the report, empty where it was not built.
+// script returns the built script of the report, "" if it was not built.
 func script() (string, error) { return built("report.js") }
 
-// ServeScript returns the script of the pages of `cleave serve`, empty where it was not built.
+// ServeScript returns the script of the pages of `cleave serve`, "" if it was not built.
 func ServeScript() (string, error) { return built("serve.js") }
 
+// built returns a built script by its file name, "" if it was not built.
 func built(name string) (string, error) {
 	data, err := fs.ReadFile(drawings, "web/dist/"+name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// bottleneckTables show what each unit gave when it alone was scaled, beside what it was
-// seen to do before.
+// bottleneckTables returns a table per point with the gain of scaling each unit alone, and the signals
+// measured before.
 func (v view) bottleneckTables() []table {
 	var all []table
 	for i, b := range v.Bottlenecks {
@@ -32,17 +32,16 @@ func (v view) bottleneckTables() []table {
 	return all
 }
 
-// bottleneckSection says which unit to scale.
+// bottleneckSection shows which unit to scale.
 func (v view) bottleneckSection() section {
 	if len(v.Bottlenecks) == 0 {
 		return section{}
 	}
 	b := v.Bottlenecks[0]
-	s := section{ID: "bottleneck", Title: "Which unit to scale",
-		Caption: v.bottleneckTables()[0].Note, Shown: v.bottleneckTables(),
+	tables := v.bottleneckTables()
+	return section{ID: "bottleneck", Title: "Which unit to scale", Caption: tables[0].Note, Shown: tables,
 		HowTo: fmt.Sprintf("Every row is %s with more of one unit and nothing else changed. Above 1 the unit "+
 			"held the system back; at 1 it did not; below 1 one more of it takes more from the others than it gives. "+
 			"The columns behind are what is commonly asked instead, before anything is scaled: a signal is good "+
 			"where its largest value stands in the first row.", b.Variant)}
-	return s
 }

@@ -13,20 +13,21 @@ import (
 // textBar is a bar of a chart in text.
 type textBar struct {
 	lab.Bar
-	label []string // its lines
-	shown cell
+	label []string // wrapped into lines
+	shown cell     // the ratio
 }
 
-// end returns where a bar ends on the axis.
+// end returns the end of a bar on the axis.
 func end(b lab.Bar) float64 { return b.Begin * b.Ratio.Ratio }
 
 // chart writes the headline as bars: "a saga  |######   3.9x [1.8, 8.5]". A long label takes
-// several lines.
+// several lines. Without a difference it writes nothing.
 func (p *printer) chart(v view, h *lab.Headline) {
 	if h == nil {
 		return
 	}
-	labels, texts, low, high := 0, 0, 1.0, 1.0
+	labels, texts := 0, 0 // widths of the columns
+	low, high := 1.0, 1.0
 	var bars []textBar
 	for _, b := range h.Bars {
 		if !(b.Begin > 0 && end(b) > 0) || !figure.Finite(b.Begin) || !figure.Finite(end(b)) {
@@ -63,7 +64,7 @@ func (p *printer) chart(v view, h *lab.Headline) {
 	p.paragraph("  ", "log axis, | is 1x; # decided, . undecided or equivalent", "2")
 }
 
-// draw returns the bar as a line of text with room for so many characters.
+// draw returns the bar as a line of room characters. column returns the place of a value in the line.
 func (d textBar) draw(room int, column func(float64) int) string {
 	line := []byte(strings.Repeat(" ", room))
 	mark := byte('#')

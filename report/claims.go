@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// claimsSection shows what the data say of each claim.
+// claimsSection shows the verdicts on the claims.
 func (v view) claimsSection() section {
 	t := v.claimsTable()
 	return section{ID: "claims", Title: "Claims", Caption: t.Note,
@@ -17,7 +17,7 @@ func (v view) claimsSection() section {
 			"for may well be possible here."}
 }
 
-// claimsTable shows every claim with its verdict, published beside measured.
+// claimsTable shows every claim with its verdict, its published number and the measured one.
 func (v view) claimsTable() table {
 	t := table{ID: "claims", Title: "Claims", Keys: 1,
 		Note: fmt.Sprintf("measured with its %s interval; the study's own number beside it",
@@ -30,7 +30,7 @@ func (v view) claimsTable() table {
 		if c.Source != "" {
 			claim += " (" + clean(c.Source) + ")"
 		}
-		reason := v.shortly(c.Reason)
+		reason := v.shortReason(c.Reason)
 		if c.Verdict == lab.ClaimUntestable && seen[c.Reason] && reason == c.Reason {
 			reason = "for the same reason as above"
 		}
@@ -42,8 +42,9 @@ func (v view) claimsTable() table {
 	return t
 }
 
-// shortly returns a reason without the parts that this host lacks, which the notes name.
-func (v view) shortly(reason string) string {
+// shortReason shortens the reason of an absent variant, since a note already names the parts that this host
+// lacks.
+func (v view) shortReason(reason string) string {
 	for _, a := range v.Absent {
 		if reason == a.Untestable() {
 			return a.Name + " is untestable here"
@@ -52,7 +53,7 @@ func (v view) shortly(reason string) string {
 	return reason
 }
 
-// measured shows a figure that has no unit of its own for the eye.
+// measured formats a number without a unit, with its interval.
 func measured(value, low, high *float64) string {
 	if value == nil {
 		return absent

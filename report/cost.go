@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// costSection shows what one operation costs at every point.
+// costSection shows the cost of an operation at every point.
 func (v view) costSection() section {
 	s := section{ID: "cost", Title: "Cost per operation",
 		Caption: fmt.Sprintf("CPU time of all units per %s and wall time per %s, log axis; means with %s "+
@@ -36,15 +36,15 @@ func (v view) costSection() section {
 				Title: title, Label: title})
 		}
 	}
-	if len(s.Plots) == 0 { // a row of one point has no direction
+	if len(s.Plots) == 0 { // there is only one point
 		s.Shown, s.Folded = append(s.Shown, s.Folded...), nil
 		s.HowTo = "One point was measured: the tables have what " + figure.Article(v.Operation) + " costs there."
 	}
 	return s
 }
 
-// costTable shows all that one operation costs, with the variants that ran where they stand side by side:
-// CPU by unit, and all that the system has counted per operation.
+// costTable shows the whole cost of an operation at the reference point: CPU by unit, in all, what the system
+// has counted per operation, and memory.
 func (v view) costTable() table {
 	at := v.reference()
 	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)),
@@ -86,8 +86,8 @@ func (v view) costTable() table {
 	return t
 }
 
-// rolesAt returns the roles of all variants at a point but the generator, in the
-// order in which they come.
+// rolesAt returns the roles of all variants at a point, without the generator, in the
+// order of the usages.
 func (v view) rolesAt(point string) []string {
 	var roles []string
 	for _, x := range v.variants() {
@@ -106,8 +106,8 @@ func (v view) roleCell(variant, point, role string) cell {
 	return unlessZero(u.CPUPerOperation, seconds(u.CPUPerOperation))
 }
 
-// costMetrics returns the costs per operation that are shown at every point, as far
-// as they are metrics of this study.
+// costMetrics returns the names of the study's costs per operation that are shown at
+// every point.
 func (v view) costMetrics() []string {
 	var names []string
 	for _, quantity := range []string{lab.CPU, lab.Elapsed} {

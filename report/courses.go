@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// coursesSection shows how all trials at a point went on, as small plots of one scale.
+// coursesSection shows the courses of all trials at a point, as small plots with one scale.
 func (v view) coursesSection() section {
 	at, ok := v.shownAt(func(point string) bool {
 		return slices.ContainsFunc(v.Courses, func(c lab.TrialCourse) bool {
@@ -40,7 +40,7 @@ func (v view) coursesSection() section {
 // FollowedQuantity is a quantity that is followed through a trial.
 type FollowedQuantity struct {
 	Name, Title, Unit string
-	Metered           bool // of what the system used; else the generator saw it
+	Metered           bool // a usage of the system; else the generator measured it
 	Values            func(c lab.TrialCourse) []float64
 }
 
@@ -70,14 +70,14 @@ func Followed() []FollowedQuantity {
 	}
 }
 
-// coursesAt returns those at a point that are shown.
+// coursesAt returns the courses at a point that are shown.
 func (v view) coursesAt(at string) []lab.TrialCourse {
 	return filter(v.Courses, func(c lab.TrialCourse) bool {
 		return c.Point == at && v.drawsVariant(c.Variant)
 	})
 }
 
-// usageText describes the use over the trials, and names the variants without one.
+// usageText explains the plots of CPU and memory, and names the variants without them.
 func (v view) usageText(at string) string {
 	var metered, unmetered, missing string
 	for _, x := range v.variants() {
@@ -98,12 +98,12 @@ func (v view) usageText(at string) string {
 		}
 	}
 	if metered == "" {
-		unmetered = "" // all run somewhere else
+		unmetered = "" // there are no such plots
 	}
 	return metered + unmetered + missing
 }
 
-// courseTable has the range of every trial.
+// courseTable shows the range of every quantity in every trial.
 func (v view) courseTable(at string) table {
 	t := table{ID: "courses-" + at, Title: "Trials at " + v.at(at) + ", second by second", Keys: 2,
 		Note: "lowest to highest of the seconds of a trial",
@@ -116,7 +116,7 @@ func (v view) courseTable(at string) table {
 	return t
 }
 
-// rangeOf tells the lowest and the highest of what was measured.
+// rangeOf formats the lowest and the highest value: "1.2 ms to 3.4 ms".
 func rangeOf(values []float64, unit string) string {
 	if len(values) == 0 {
 		return absent
@@ -124,7 +124,7 @@ func rangeOf(values []float64, unit string) string {
 	return figure.Amount(slices.Min(values), unit) + " to " + figure.Amount(slices.Max(values), unit)
 }
 
-// lightCourses returns those at the point that the page shows.
+// lightCourses returns the courses at the point that the page shows.
 func (v view) lightCourses() []lab.TrialCourse {
 	s := v.coursesSection()
 	if len(s.Plots) == 0 {

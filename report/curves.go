@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// curvesSection shows how times and throughput follow the offered rate.
+// curvesSection shows times, throughput and shares over the offered rate.
 func (v view) curvesSection() section {
 	s := section{ID: "curves", Title: "Load and latency", Wide: true,
 		Caption: fmt.Sprintf("Times and completed %ss over the offered rate in %ss per second; times on log "+
@@ -54,7 +54,8 @@ func (v view) capacityCaption() string {
 	return strings.Join(parts, "")
 }
 
-// heldTable shows which of the offered rates each variant held, and why it did not.
+// heldTable shows the offered rates that each variant held or missed, with the shares of operations that were
+// sent in time and answered wrongly.
 func (v view) heldTable() table {
 	t := table{ID: "held", Title: "Rates held", Keys: 2,
 		Note: "begun in time and answered rightly, in every trial",
@@ -99,7 +100,7 @@ func (v view) capacityTable() table {
 	return t
 }
 
-// capacities returns the results of searches, highest first.
+// capacities returns the results of searches, the highest capacity first.
 func (v view) capacities() []lab.Result {
 	capacity, searched := lab.FindMetric(v.Metrics, lab.Capacity, 0, "")
 	found := filter(v.Results, func(r lab.Result) bool {
@@ -109,7 +110,7 @@ func (v view) capacities() []lab.Result {
 	return found
 }
 
-// searchesTable shows between which loads each search found the capacity.
+// searchesTable shows the two loads between which each search found the capacity.
 func (v view) searchesTable() table {
 	t := table{ID: "searches", Title: "Searches for the capacity", Keys: 2,
 		Note: "one search per row; times are response times of the load at the highest rate that held; the " +
@@ -136,7 +137,7 @@ func (v view) searchesTable() table {
 	return t
 }
 
-// ratePerSecond writes an offered rate as it was set, in four digits: "80/s", "41.67/s".
+// ratePerSecond formats an offered rate with four digits: "80/s", "41.67/s".
 func ratePerSecond(rate float64) string { return lab.Plain(rate) + "/s" }
 
 // curveTable shows a metric over the offered rate.
@@ -156,7 +157,7 @@ func (v view) curveTable(m lab.Metric) table {
 	return t
 }
 
-// curveCell shows what a variant's curve has at a point.
+// curveCell shows the value of a variant's curve at a point.
 func (v view) curveCell(m lab.Metric, variant, point string) cell {
 	c, _ := v.curve(m.Name, variant)
 	p, known := find(c.Points, func(p lab.CurvePoint) bool { return p.Point == point })
@@ -180,9 +181,8 @@ func (v view) curve(metric, variant string) (lab.Curve, bool) {
 	})
 }
 
-// drawnCurves returns the metrics drawn over the offered rate: of the times the median and the 99th
-// percentile, every rate, and shares that are not all zero. A curve with one rate would be a column of
-// dots, which the tables show better.
+// drawnCurves returns the metrics that plots of a kind draw over the offered rate. With a single rate there
+// are none, since a table shows that better.
 func (v view) drawnCurves(kind string) []lab.Metric {
 	if len(v.loads()) < 2 {
 		return nil
@@ -190,7 +190,8 @@ func (v view) drawnCurves(kind string) []lab.Metric {
 	return filter(v.Metrics, func(m lab.Metric) bool { return v.hasCurve(m.Name) && v.curveKind(m) == kind })
 }
 
-// curveKind returns the kind of plot that shows a metric over the offered rate; "" for none.
+// curveKind returns the kind of plot that shows a metric over the offered rate, "" for none. Of times the
+// median and the 99th percentile are drawn, every rate, and shares that are not all zero.
 func (v view) curveKind(m lab.Metric) string {
 	switch {
 	case m.Kind == lab.KindTime && (m.Quantile == 0.5 || m.Quantile == 0.99) &&
@@ -205,6 +206,7 @@ func (v view) curveKind(m lab.Metric) string {
 	}
 }
 
+// anyAboveZero reports whether some curve of a metric has a value above zero.
 func (v view) anyAboveZero(metric string) bool {
 	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
 		return c.Metric == metric && slices.ContainsFunc(c.Points,
@@ -212,7 +214,7 @@ func (v view) anyAboveZero(metric string) bool {
 	})
 }
 
-// shortTitle names a metric over its plot: "Completion time, 99th percentile".
+// shortTitle returns the title of a metric's plot: "Completion time, 99th percentile".
 func shortTitle(m lab.Metric) string {
 	switch m.Quantile {
 	case 0.5:
@@ -223,14 +225,15 @@ func shortTitle(m lab.Metric) string {
 	return sentenceCase(m.Name)
 }
 
+// hasCurve reports whether a metric has a curve of a variant that was not struck out.
 func (v view) hasCurve(metric string) bool {
 	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
 		return c.Metric == metric && !v.struckOut(c.Variant)
 	})
 }
 
-// limits reads the percentiles that an objective such as "p99<100ms,errors<0.1%"
-// limits, in seconds by name: {"p99": 0.1}.
+// limits returns the limits that an objective such as "p99<100ms,errors<0.1%" sets to
+// percentiles, in seconds by name: {"p99": 0.1}. The names have no dots: 99.9 is "p999".
 func limits(objective string) map[string]float64 {
 	found := map[string]float64{}
 	for term := range strings.SplitSeq(objective, ",") {
@@ -245,10 +248,10 @@ func limits(objective string) map[string]float64 {
 	return found
 }
 
-// limitTerm is a condition on a percentile of the response time.
+// limitTerm matches a condition on a percentile of the response time.
 var limitTerm = regexp.MustCompile(`^\s*(p[0-9.]+)\s*<=?\s*([0-9.]+)\s*(us|ms|s)\s*$`)
 
-// limit returns what the objective demands of a metric, 0 for nothing.
+// limit returns the limit that the objective sets to a metric, 0 for none.
 func (v view) limit(m lab.Metric) float64 {
 	percent := strconv.FormatFloat(100*m.Quantile, 'g', 6, 64)
 	return limits(v.Objective)["p"+strings.ReplaceAll(percent, ".", "")]

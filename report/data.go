@@ -22,15 +22,17 @@ func JSON(w io.Writer, a lab.Analysis) error {
 	return writeJSON(w, fmt.Sprintf("the analysis of %q", a.Study), withLists(a))
 }
 
-// AgainstJSON writes what two runs differ in as one indented document.
-func AgainstJSON(w io.Writer, a lab.Against) error { return writeJSON(w, "what two runs differ in", a) }
-
-// TracesJSON writes what two sets of traces differ in as one indented document.
-func TracesJSON(w io.Writer, c lab.TraceComparison) error {
-	return writeJSON(w, "what two sets of traces differ in", c)
+// AgainstJSON writes the comparison of two runs as one indented document.
+func AgainstJSON(w io.Writer, a lab.Against) error {
+	return writeJSON(w, "the comparison of two runs", a)
 }
 
-// writeJSON writes a document as indented JSON.
+// TracesJSON writes the comparison of two sets of traces as one indented document.
+func TracesJSON(w io.Writer, c lab.TraceComparison) error {
+	return writeJSON(w, "the comparison of two sets of traces", c)
+}
+
+// writeJSON writes a document as indented JSON. what names the document in errors.
 func writeJSON(w io.Writer, what string, document any) error {
 	data, err := json.MarshalIndent(document, "", "  ")
 	if err != nil {
@@ -42,9 +44,9 @@ func writeJSON(w io.Writer, what string, document any) error {
 	return nil
 }
 
-// escapeMarks writes control characters and marks that reorder text, which
-// encoding/json leaves as they are, as \u escapes: the document may be printed
-// on a terminal. In a JSON document they can only stand inside texts.
+// escapeMarks replaces control characters and marks that reorder text, which
+// encoding/json leaves as they are, by \u escapes: the document may be printed
+// on a terminal. JSON has such characters only inside strings, where escapes are allowed.
 func escapeMarks(data []byte) []byte {
 	escaped := make([]byte, 0, len(data))
 	for _, r := range string(data) {
@@ -84,7 +86,7 @@ func withLists(a lab.Analysis) lab.Analysis {
 	return a
 }
 
-// list returns an empty list for none.
+// list returns the items, or an empty list for nil.
 func list[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -111,7 +113,7 @@ func CSV(w io.Writer, a lab.Analysis) error {
 	return nil
 }
 
-// longRows returns the trials of one result.
+// longRows returns the rows of one result, one per trial.
 func longRows(a lab.Analysis, r lab.Result, factors []string) [][]string {
 	prefix := []string{guard(a.Study), plainNumber(a.Scale), guard(r.Variant), guard(r.Point.Name)}
 	for _, factor := range factors {
@@ -134,7 +136,7 @@ func longRows(a lab.Analysis, r lab.Result, factors []string) [][]string {
 	return rows
 }
 
-// factorsOf returns the factors that any result's point sets, by name.
+// factorsOf returns the names of the factors that the points of results set, sorted.
 func factorsOf(results []lab.Result) []string {
 	set := make(map[string]bool)
 	for _, r := range results {

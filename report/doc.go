@@ -1,9 +1,9 @@
 // Package report renders a finished lab.Analysis: as text for a terminal, as
 // JSON and CSV, and as one HTML file that needs no network.
 //
-// It computes no statistic and reads no trial: every number it shows stands in
-// the analysis, and so does the answer, which it shows as it is. What it adds is
-// rounding, units for the eye, and order. Texts of the analysis are never trusted:
+// It computes no statistics and reads no trials: every number and the answer are
+// those of the analysis. It adds
+// rounding, readable units, and order. Texts of the analysis are never trusted:
 // control characters are stripped everywhere and each format is escaped.
 //
 // Entry points: Terminal, JSON, CSV and HTML. Both the terminal and the HTML

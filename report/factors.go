@@ -7,7 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// effectTables show the effects of a factorial design: a table for each of the first metrics, or for all.
+// effectTables returns a table of the effects of a factorial design for each of the first metrics, or for
+// all.
 func (v view) effectTables(all bool) []table {
 	shown := v.FactorEffects
 	if !all {
@@ -32,7 +33,7 @@ func (v view) effectTable(i int, on lab.FactorEffects) table {
 	return t
 }
 
-// factorsTable shows the factors and their levels, and says which design they make.
+// factorsTable shows the factors and their levels, and describes their design.
 func (v view) factorsTable() table {
 	d := v.Factorial
 	if d == nil {
@@ -46,7 +47,7 @@ func (v view) factorsTable() table {
 	return t
 }
 
-// designNote says what a design can tell, and how its ratios are to be read.
+// designNote explains the ratios of a design, and describes the design itself.
 func (v view) designNote(d lab.Factorial) string {
 	return fmt.Sprintf("ratio of a factor: second level / first level, averaged over the levels of the others; "+
 		"of a pair (x): effect of one at the other's second level / at its first; ~ equivalent within the "+

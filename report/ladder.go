@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// ladderSection orders the variants by what one operation costs in CPU time.
+// ladderSection shows the variants in the order of the CPU time of an operation.
 func (v view) ladderSection() section {
 	t := v.ladderTable()
 	s := section{ID: "ladder", Title: "Ladder",
@@ -20,7 +20,7 @@ func (v view) ladderSection() section {
 	return s
 }
 
-// ladderTable shows what one operation costs in every variant, cheapest first.
+// ladderTable shows the cost of an operation in every variant, the cheapest first.
 func (v view) ladderTable() table {
 	t := table{ID: "ladder", Title: fmt.Sprintf("Ladder: cost of one %s at %s", clean(v.Operation),
 		clean(v.reference())), Keys: 1,
@@ -46,7 +46,7 @@ func (v view) ladderTable() table {
 	return t
 }
 
-// rung shows a step of the ladder.
+// rung shows a ratio between two rungs of the ladder.
 func rung(r *lab.Ratio) cell {
 	if r == nil {
 		return none()

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// layerTitle returns what a layer is called before people.
+// layerTitle returns the name of a layer for readers.
 func layerTitle(layer lab.Layer) string {
 	switch layer {
 	case lab.LayerServer:
@@ -41,12 +41,12 @@ func (v view) layersAt(point string) []lab.LayerShare {
 	})
 }
 
-// profiledPoint returns the one whose layers are shown first.
+// profiledPoint returns the point whose layers are shown first.
 func (v view) profiledPoint() (string, bool) {
 	return v.shownAt(func(point string) bool { return len(v.layersAt(point)) > 0 })
 }
 
-// layersTable shows where the CPU time of an operation goes, a column for each variant.
+// layersTable shows the CPU time of an operation by layer, with a column for each variant.
 func (v view) layersTable(at string) table {
 	shown := v.layersAt(at)
 	t := table{ID: "layers-" + at, Title: fmt.Sprintf("CPU time of one %s by layer at %s", v.Operation,
@@ -106,7 +106,7 @@ func (v view) countsInstructions() bool {
 	return slices.ContainsFunc(v.Layers, func(l lab.LayerShare) bool { return l.Instructions > 0 })
 }
 
-// ofCounted returns a value of what was counted; "" where nothing was.
+// ofCounted formats a value computed from counted instructions, "" if none were counted.
 func ofCounted(l lab.LayerShare, value float64) string {
 	if l.Instructions == 0 {
 		return ""
@@ -114,9 +114,10 @@ func ofCounted(l lab.LayerShare, value float64) string {
 	return figure.Number(figure.Alone(value))
 }
 
+// cyclesPerInstruction formats the cycles per instruction, "" if none were counted.
 func cyclesPerInstruction(l lab.LayerShare) string { return ofCounted(l, l.Cycles/l.Instructions) }
 
-// pathLength says how instructions are counted, or why they are not.
+// pathLength explains how instructions are counted, or why they are not.
 func (v view) pathLength() string {
 	if v.countsInstructions() {
 		return "instructions and cycles of all units, in the kernel too, are those that the processor counted " +
@@ -130,7 +131,7 @@ func (v view) pathLength() string {
 	return note
 }
 
-// libraryText returns the time in libraries; "" of what has no profile.
+// libraryText formats the time in libraries with its share, "" without a profile.
 func libraryText(l lab.LayerShare) string {
 	if l.Samples == 0 || l.CPUPerOperation <= 0 {
 		return ""

@@ -10,9 +10,9 @@ import (
 const (
 	pageWidth    = 100
 	columnGap    = 2
-	narrowest    = 24 // of a flexible column
-	widestKey    = 54 // of all key columns together, where there are several
-	widestColumn = 40 // of any other
+	narrowest    = 24 // smallest width of a flexible column
+	widestKey    = 54 // largest width of all key columns together, if there are several
+	widestColumn = 40 // largest width of any other column
 )
 
 // line is one printed row: its fields in order.
@@ -25,21 +25,21 @@ type field struct {
 	head bool
 }
 
-// layOut sets a table in lines of at most width characters. A table that is too
-// wide is cut into several, each repeating the key columns.
+// layOut lays a table out in lines of at most width characters. A table that is too
+// wide is divided into several, and each repeats the key columns.
 func layOut(t table, width int) []line {
 	var lines []line
 	for i, part := range cutColumns(t, width) {
 		if i > 0 {
 			lines = append(lines, line{})
 		}
-		lines = append(lines, setPart(t, part, width)...)
+		lines = append(lines, partLines(t, part, width)...)
 	}
 	return lines
 }
 
-// natural returns the width each column wants.
-func natural(t table) []int {
+// columnWidths returns the width that each column needs, up to the limits.
+func columnWidths(t table) []int {
 	widths := make([]int, len(t.Columns))
 	for i, c := range t.Columns {
 		widths[i] = utf8.RuneCountInString(c.Name)
@@ -56,10 +56,10 @@ func natural(t table) []int {
 	return widths
 }
 
-// cutColumns groups the columns into parts that fit the width, each with the
+// cutColumns groups the indexes of columns into parts that fit the width, each with the
 // key columns in front.
 func cutColumns(t table, width int) [][]int {
-	widths := natural(t)
+	widths := columnWidths(t)
 	var keys []int
 	keysWidth := 0
 	for i := range t.Keys {
@@ -83,9 +83,9 @@ func cutColumns(t table, width int) [][]int {
 	return parts
 }
 
-// setPart prints the header and the rows of the given columns.
-func setPart(t table, columns []int, width int) []line {
-	widths := natural(t)
+// partLines returns the header and the rows of the given columns. Flexible columns get the rest of the width.
+func partLines(t table, columns []int, width int) []line {
+	widths := columnWidths(t)
 	rest := width
 	for _, i := range columns {
 		if !t.Columns[i].Flexible {
@@ -101,23 +101,23 @@ func setPart(t table, columns []int, width int) []line {
 	for i, c := range t.Columns {
 		header[i] = cell{Text: c.Name}
 	}
-	lines := setRow(t, header, columns, widths, true)
+	lines := rowLines(t, header, columns, widths, true)
 	for _, row := range t.Rows {
 		if len(columns) < len(t.Columns) && blank(row, columns[t.Keys:]) {
 			continue
 		}
-		lines = append(lines, setRow(t, row, columns, widths, false)...)
+		lines = append(lines, rowLines(t, row, columns, widths, false)...)
 	}
 	return lines
 }
 
-// blank reports whether a row has nothing to say in the given columns.
+// blank reports whether a row has no values in the given columns.
 func blank(row []cell, columns []int) bool {
 	return !slices.ContainsFunc(columns, func(i int) bool { return row[i].Text != absent })
 }
 
-// setRow prints one row; a wrapped cell makes it several lines high.
-func setRow(t table, row []cell, columns, widths []int, head bool) []line {
+// rowLines returns the lines of one row, several if a cell is wrapped. isHead marks the header.
+func rowLines(t table, row []cell, columns, widths []int, isHead bool) []line {
 	height := 1
 	wrapped := make(map[int][]string, len(columns))
 	for _, i := range columns {
@@ -134,22 +134,22 @@ func setRow(t table, row []cell, columns, widths []int, head bool) []line {
 			if k < len(wrapped[i]) {
 				content = wrapped[i][k]
 			}
-			lines[k] = append(lines[k], field{pad(content, widths[i], t.Columns[i].Number), row[i].Tone, head})
+			lines[k] = append(lines[k], field{pad(content, widths[i], t.Columns[i].Number), row[i].Tone, isHead})
 		}
 	}
 	return lines
 }
 
-// pad fills a text up to a width, on the left for numbers.
-func pad(s string, width int, number bool) string {
+// pad fills a text with spaces to a width, on the left for numbers.
+func pad(s string, width int, isNumber bool) string {
 	fill := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
-	if number {
+	if isNumber {
 		return fill + s
 	}
 	return s + fill
 }
 
-// cut shortens a text to a width and marks that it did.
+// cut shortens a text to a width, with "..." at its end.
 func cut(s string, width int) string {
 	runes := []rune(s)
 	if len(runes) <= width {
@@ -158,8 +158,7 @@ func cut(s string, width int) string {
 	return string(runes[:max(0, width-3)]) + "..."
 }
 
-// Wrap breaks a text into lines of at most width characters, at spaces where
-// there are any.
+// Wrap breaks a text into lines of at most width characters, at spaces if possible.
 func Wrap(s string, width int) []string {
 	var lines []string
 	current := ""

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// finishTime returns the metric that a system under load is judged by: the tail of
-// the time to completion, else that of the response time.
+// finishTime returns the metric by which a system under load is judged: the 99th percentile of
+// the time to completion, else that of the response time. It returns false for other systems.
 func (v view) finishTime() (lab.Metric, bool) {
 	for _, quantity := range []string{lab.CompletionTime, lab.ResponseTime} {
 		if m, ok := lab.FindMetric(v.Metrics, quantity, 0.99, ""); ok && v.hasCurve(m.Name) {
@@ -25,7 +25,7 @@ type load struct {
 	rate  float64 // operations per second
 }
 
-// loads returns the offered rates, from the lowest.
+// loads returns the offered rates, the lowest first.
 func (v view) loads() []load {
 	m, ok := v.finishTime()
 	if !ok {
@@ -46,7 +46,7 @@ func (v view) loads() []load {
 	return all
 }
 
-// String names a load: "calm (80/s)", or "80/s" where the point says no more.
+// String returns the point with its rate: "calm (80/s)", or "80/s" if the point's name has the rate.
 func (l load) String() string {
 	rate := ratePerSecond(l.rate)
 	notOfNumber := func(r rune) bool { return r != '.' && (r < '0' || r > '9') }
@@ -56,7 +56,7 @@ func (l load) String() string {
 	return l.point + " (" + rate + ")"
 }
 
-// at names a point in a sentence: by its load, where it has one.
+// at returns the name of a point in a sentence: that of its load, if it has one.
 func (v view) at(point string) string {
 	if l, has := find(v.loads(), func(l load) bool { return l.point == point }); has {
 		return l.String()
@@ -64,8 +64,8 @@ func (v view) at(point string) string {
 	return point
 }
 
-// shownAt returns the point of some data at which they are shown first: the one where
-// all stand side by side, else the first that has any.
+// shownAt returns the point at which some data are shown first: the reference point if it has
+// any, else the first point that has.
 func (v view) shownAt(has func(point string) bool) (string, bool) {
 	if at := v.reference(); has(at) {
 		return at, true
@@ -87,8 +87,8 @@ func (v view) otherPoints(shown string, tables ...func(point string) table) []ta
 	return all
 }
 
-// loadTables returns the load tables of a system under load in the order of the page; the
-// distributions, the waits and the use of every unit only in full.
+// loadTables returns the tables of a system under load, in the order of the page. Distributions,
+// critical paths and the usage of every unit are only in the full report.
 func (v view) loadTables(full bool) []table {
 	finish, loaded := v.finishTime()
 	tables := []table{v.heldTable(), v.capacityTable()}

@@ -23,7 +23,7 @@ type document struct {
 	Answer                 answer
 	Sections               []section
 	Variants               []entry
-	Drawn                  bool // the script is there
+	Drawn                  bool // the script was built
 }
 
 // answer is the first section of the page.
@@ -34,8 +34,7 @@ type answer struct {
 	Withheld, Sure, NotTested string
 }
 
-// finding is one of the answer; Link is the id of the section that shows its figures, empty
-// where there is none.
+// finding is a finding of the answer. Link is the id of the section with its figures, "" if there is none.
 type finding struct{ Text, Link string }
 
 // entry explains one variant.
@@ -61,6 +60,7 @@ func HTML(w io.Writer, a lab.Analysis) error {
 	return nil
 }
 
+// newDocument returns the data of the page of an analysis.
 func newDocument(a lab.Analysis) (document, error) {
 	style, err := Style()
 	if err != nil {
@@ -88,7 +88,7 @@ func newDocument(a lab.Analysis) (document, error) {
 	}, nil
 }
 
-// newAnswer sets the answer for the page; findings are linked to the sections that there are.
+// newAnswer returns the answer for the page. Findings have links to those sections that the page has.
 func newAnswer(c lab.Conclusion, sections []section) answer {
 	a := answer{Sentence: clean(c.Sentence), Withheld: clean(strings.Join(c.Withheld, " ")),
 		Sure: clean(strings.Join(c.Sure, " ")), NotTested: clean(notTested(c))}
@@ -105,10 +105,10 @@ func newAnswer(c lab.Conclusion, sections []section) answer {
 	return a
 }
 
-// barsPlot returns a place for bars, with them as the script's data.
+// barsPlot returns a plot of bars, or nil if they hold a number that is not finite.
 func barsPlot(id string, h lab.Headline) *plot {
 	data, err := json.Marshal(h)
-	if err != nil { // a number that is not finite
+	if err != nil {
 		return nil
 	}
 	var bars []string
@@ -120,13 +120,13 @@ func barsPlot(id string, h lab.Headline) *plot {
 		Label: clean(title + ": " + strings.Join(bars, "; "))}
 }
 
-// largestData is the size of the data of a page, in bytes, above which it leaves out single trials of
-// distributions, and courses at points that are not shown first. With script and tables the page then
+// largestData is the size of the data of a page, in bytes, above which the page leaves out the single trials
+// of distributions and the courses at points that are not shown first. With script and tables the page then
 // stays under 2 MiB.
 const largestData = 1_250_000
 
-// embedded returns the analysis as the page holds it. json.Marshal writes <, > and & as
-// \u003c, \u003e and \u0026: no text of the analysis can end the element around it.
+// embedded returns the analysis as JSON for the page. json.Marshal writes <, > and & as
+// \u003c, \u003e and \u0026, so that no text of the analysis can end the element around it.
 func embedded(a lab.Analysis) ([]byte, error) {
 	data, err := json.Marshal(withLists(a))
 	if err != nil || len(data) <= largestData {
@@ -137,7 +137,7 @@ func embedded(a lab.Analysis) ([]byte, error) {
 	return json.Marshal(withLists(a))
 }
 
-// glossary says of every variant what it stands for.
+// glossary returns an explanation of every variant: summary, system, architecture, deployment and knobs.
 func glossary(variants []lab.Variant) []entry {
 	entries := make([]entry, len(variants))
 	for i, x := range variants {

@@ -20,7 +20,28 @@ func html(t *testing.T, a lab.Analysis) string {
 	return out.String()
 }
 
-// The first screen has the sentence, one picture, how sure it is and what was not tested.
+// TestTextAlternativesAreSentences: a label that ends with a full stop gets no second one.
+func TestTextAlternativesAreSentences(t *testing.T) {
+	all := fixtures(t)
+	fitted := all["shop-under-load.json"]
+	peak := 1.0
+	estimate := &lab.Estimate{Value: peak}
+	fitted.ScalingFits = []lab.ScalingFit{{Metric: "goodput", Variant: "monolith", Points: []string{"a"},
+		X: []float64{1}, Lambda: estimate, Sigma: estimate, Kappa: estimate,
+		Curve: []lab.ScalingPoint{{Level: 1}}, Words: "It scales."}}
+	all["fitted"] = fitted
+	for name, a := range all {
+		for _, s := range newView(a).sections() {
+			for _, p := range s.Plots {
+				if strings.Contains(p.Label, "..") || strings.Contains(p.Label, ". .") {
+					t.Errorf("%s: the label of %s is %q", name, p.ID, p.Label)
+				}
+			}
+		}
+	}
+}
+
+// TestTheFirstScreenComesFirst: it has the sentence, the chart, how sure it is and what was not tested.
 func TestTheFirstScreenComesFirst(t *testing.T) {
 	page := html(t, fixture(t, "shop-under-load.json"))
 	at := 0

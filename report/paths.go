@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// pathsSection shows where the time of an operation goes.
+// pathsSection shows the critical paths of operations.
 func (v view) pathsSection() section {
 	s := section{ID: "paths", Title: "Where the time goes", Wide: true,
 		HowTo: "The bars of " + figure.Article(v.Operation) +
@@ -75,7 +75,7 @@ func partCell(part, whole float64) cell {
 	return unlessZero(part, fmt.Sprintf("%s (%s)", seconds(part), figure.Percent(part/whole)))
 }
 
-// pathReach names the moments at which paths begin and end.
+// pathReach describes the begin and the end of paths.
 func (v view) pathReach() string {
 	if v.foreign() {
 		return "from the start of the first span to its end"
@@ -83,7 +83,7 @@ func (v view) pathReach() string {
 	return "from the intended start to the final state"
 }
 
-// pathTables returns the segments of every path at a point.
+// pathTables returns a table with the segments of every path at a point.
 func (v view) pathTables(at string) []table {
 	var tables []table
 	for i, p := range v.Paths {
@@ -104,14 +104,14 @@ func (v view) pathTables(at string) []table {
 	return tables
 }
 
-// paths returns the critical paths of a variant at a point, by rising share.
+// paths returns the critical paths of a variant at a point, in the order of their shares.
 func (v view) paths(variant, point string) []lab.TrialPath {
 	return filter(v.Paths, func(p lab.TrialPath) bool {
 		return p.Variant == variant && p.Point.Name == point && !v.struckOut(variant)
 	})
 }
 
-// shareText names the operation that a path stands for.
+// shareText returns the operation that a path stands for: "median order", "p99 order".
 func (v view) shareText(share float64) string {
 	switch share {
 	case lab.PathMean:

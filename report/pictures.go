@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// pictureAt returns the point at which the architectures are drawn; there is none where every
-// variant is one thing that stands alone.
+// pictureAt returns the point at which the architectures are drawn. There is none if every
+// variant has a single part.
 func (v view) pictureAt() (string, bool) {
 	return v.shownAt(func(point string) bool {
 		return slices.ContainsFunc(v.picturesAt(point), func(p lab.Picture) bool {
@@ -21,13 +21,14 @@ func (v view) pictureAt() (string, bool) {
 	})
 }
 
+// picturesAt returns the pictures at a point that are shown.
 func (v view) picturesAt(point string) []lab.Picture {
 	return filter(v.Pictures, func(p lab.Picture) bool {
 		return p.Point.Name == point && v.drawsVariant(p.Variant)
 	})
 }
 
-// pictureSection draws what was built, with the costs written on it.
+// pictureSection shows the architecture of each variant, with the costs of its parts.
 func (v view) pictureSection() section {
 	at, ok := v.pictureAt()
 	if !ok {
@@ -53,7 +54,7 @@ func (v view) pictureSection() section {
 	return s
 }
 
-// partsText describes a picture: "orders uses database, stock".
+// partsText describes the parts of a picture: "orders uses database, stock".
 func partsText(p lab.Picture) string {
 	var found []string
 	for _, part := range p.Parts {
@@ -64,7 +65,7 @@ func partsText(p lab.Picture) string {
 	return strings.Join(found, "; ")
 }
 
-// linksText returns the links of a part with what went over them: "database: 3.10 statements".
+// linksText describes the links of a part with their traffic: "database: 3.10 statements".
 func linksText(links []lab.Link) string {
 	var found []string
 	for _, link := range links {
@@ -73,8 +74,8 @@ func linksText(links []lab.Link) string {
 			shown += " (" + link.How + ")"
 		}
 		var traffic []string
-		for _, what := range slices.Sorted(maps.Keys(link.Traffic)) {
-			traffic = append(traffic, figure.Number(figure.Alone(link.Traffic[what]))+" "+what)
+		for _, kind := range slices.Sorted(maps.Keys(link.Traffic)) {
+			traffic = append(traffic, figure.Number(figure.Alone(link.Traffic[kind]))+" "+kind)
 		}
 		if len(traffic) > 0 {
 			shown += ": " + strings.Join(traffic, " and ")
@@ -84,7 +85,7 @@ func linksText(links []lab.Link) string {
 	return strings.Join(found, ", ")
 }
 
-// pictureTable shows what the pictures show.
+// pictureTable shows the parts, links and costs of the pictures.
 func (v view) pictureTable(at string) table {
 	t := table{ID: "parts", Title: "Units, backing services and what they use, at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("per %s; medians over trials, n=%s; the generator is in no sum", v.Operation,
@@ -105,7 +106,7 @@ func (v view) pictureTable(at string) table {
 	return t
 }
 
-// unitCountText returns the number of units of a part, or where it runs.
+// unitCountText returns the number of units of a part, or says where else it runs.
 func unitCountText(p lab.Part) string {
 	switch {
 	case p.Embedded:

@@ -7,18 +7,18 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// platforms returns what platforms took at a point.
+// platforms returns the overhead of platforms at a point.
 func (v view) platforms(at string) []lab.PlatformTake {
 	return filter(v.Platforms,
 		func(p lab.PlatformTake) bool { return p.Point.Name == at && !v.struckOut(p.Variant) })
 }
 
-// platformPoint returns the point at which what platforms took is shown.
+// platformPoint returns the point at which the overhead of platforms is shown.
 func (v view) platformPoint() (string, bool) {
 	return v.shownAt(func(point string) bool { return len(v.platforms(point)) > 0 })
 }
 
-// platformCostTable shows what platforms took until units were ready, and beside them.
+// platformCostTable shows the time that platforms took until units were ready, and their CPU and memory.
 func (v view) platformCostTable() table {
 	at, _ := v.platformPoint()
 	t := table{ID: "platforms", Title: "What the platform itself costs, at " + v.at(at), Keys: 2,
@@ -57,7 +57,7 @@ func (v view) platformCostTable() table {
 	return t
 }
 
-// startsTable shows how long each unit took until it could be used.
+// startsTable shows the start-up time of each unit.
 func (v view) startsTable() table {
 	at, _ := v.platformPoint()
 	t := table{ID: "starts", Title: "From a unit asked for to a unit ready, at " + v.at(at), Keys: 2,
@@ -72,7 +72,7 @@ func (v view) startsTable() table {
 	return t
 }
 
-// programsTable shows what the programs of platforms used, or why that is not known.
+// programsTable shows the usage of the platforms' programs, or why it is unknown.
 func (v view) programsTable() table {
 	at, _ := v.platformPoint()
 	t := table{ID: "platform-programs", Title: "The platform's own programs, at " + v.at(at), Keys: 2,
@@ -93,7 +93,7 @@ func (v view) programsTable() table {
 	return t
 }
 
-// platformSection shows what stands between units and the kernel.
+// platformSection shows the overhead of platforms.
 func (v view) platformSection() section {
 	return section{ID: "platforms", Title: "The platform",
 		Shown: []table{v.platformCostTable()}, Folded: []table{v.programsTable(), v.startsTable()},

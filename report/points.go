@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// pointsSection shows ratios along the points of a job. Under load the curves show that better, and an
-// average over rates means nothing.
+// pointsSection shows ratios along the points of a job. A system under load has curves instead, and an
+// average over its rates would mean nothing.
 func (v view) pointsSection() section {
 	if len(v.Curves) > 0 {
 		return section{}
@@ -34,7 +34,7 @@ func (v view) pointsSection() section {
 	return s
 }
 
-// averagesTable shows ratios averaged over points, and whether that is allowed.
+// averagesTable shows ratios averaged over points, and whether one number may stand for all.
 func (v view) averagesTable() table {
 	t := table{ID: "averages", Title: "Ratios averaged over points", Keys: 1,
 		Note: "I2: share of the spread over points that is not noise (above 50 % no single number stands for all " +
@@ -56,8 +56,8 @@ func (v view) averagesTable() table {
 	return t
 }
 
-// pairsTable shows the ratio between two variants of which neither is the
-// baseline (the study's Table 3).
+// pairsTable shows the ratios between two variants neither of which is the
+// baseline (Table 3 of rego2021).
 func (v view) pairsTable() table {
 	m := v.headline()
 	t := table{ID: "pairs", Title: "Ratio between variants: " + m.Title, Keys: 1,
@@ -76,11 +76,11 @@ func (v view) pairsTable() table {
 	return t
 }
 
-// pair is two variants compared with each other, neither being the baseline.
+// pair names two variants that are compared with each other.
 type pair struct{ variant, baseline string }
 
-// otherPairs returns the comparisons between variants other than the baseline, such
-// as one service variant over the other, in the order in which they appear.
+// otherPairs returns the pairs of compared variants without the baseline, such
+// as one service variant over the other, in the order of the comparisons.
 func (v view) otherPairs() []pair {
 	var found []pair
 	for _, c := range v.Comparisons {
@@ -92,7 +92,7 @@ func (v view) otherPairs() []pair {
 	return found
 }
 
-// span shows an interval without its centre.
+// span formats an interval without its centre: "[1.2, 1.4]".
 func span(low, high *float64) string {
 	if low == nil || high == nil {
 		return absent

@@ -28,7 +28,7 @@ func (v view) publishedSection() section {
 	return s
 }
 
-// publishedTable shows the study's figures beside what was measured here.
+// publishedTable shows the study's figures beside those measured here.
 func (v view) publishedTable() table {
 	t := table{ID: "published", Title: "Published figures", Keys: 1,
 		Note: "as printed, what recomputation says of it, and the same quantity measured here (scale " +
@@ -37,7 +37,7 @@ func (v view) publishedTable() table {
 		Columns: []column{textCol("source"), proseCol("figure"), numberCol("published"), numberCol("measured"),
 			numberCol("per " + v.Operation + ", study / here"), textCol("status"), proseCol("recomputed, note")}}
 	for _, f := range v.Published {
-		note := []string{f.Note, v.shortly(f.Reason)}
+		note := []string{f.Note, v.shortReason(f.Reason)}
 		if f.Recomputed != nil {
 			note = append([]string{"recomputed: " + optional(f.Recomputed)}, note...)
 		}
@@ -57,12 +57,12 @@ func (v view) publishedTable() table {
 	return t
 }
 
-// figureName names a published figure: "s1, goroutines: mean time".
+// figureName returns the name of a published figure: "s1, goroutines: mean time".
 func figureName(f lab.PublishedFigure) string {
 	return strings.Join(cleanAll([]string{f.Point, f.Variant}), ", ") + ": " + clean(f.Metric)
 }
 
-// unitText leaves out the unit of plain numbers.
+// unitText returns a unit as text, "" for that of plain numbers.
 func unitText(unit string) string {
 	switch unit {
 	case "1", "ratio", "count":
@@ -71,15 +71,15 @@ func unitText(unit string) string {
 	return unit
 }
 
-// badStatus reports whether recomputation found the published figure wanting.
-func badStatus(status string) bool {
+// isDoubtful reports whether recomputation found a published figure to be wrong, inconsistent or misleading.
+func isDoubtful(status string) bool {
 	return status == "wrong" || status == "inconsistent" || status == "method-flaw"
 }
 
-// statusTone marks figures that recomputation did not confirm.
+// statusTone returns the tone of a published figure by its status.
 func statusTone(status string) tone {
 	switch {
-	case badStatus(status):
+	case isDoubtful(status):
 		return toneBad
 	case strings.HasPrefix(status, "ok"):
 		return toneGood
@@ -90,7 +90,7 @@ func statusTone(status string) tone {
 	}
 }
 
-// optional shows a number in six significant digits, or that there is none.
+// optional formats a number with six significant digits, or as absent.
 func optional(value *float64) string {
 	if value == nil || !figure.Finite(*value) {
 		return absent
@@ -98,13 +98,13 @@ func optional(value *float64) string {
 	return strconv.FormatFloat(*value, 'g', 6, 64)
 }
 
-// doubtfulTable keeps the published figures that recomputation did not confirm.
+// doubtfulTable shows the published figures that recomputation did not confirm.
 func (v view) doubtfulTable() table {
 	t := table{ID: "doubtful", Title: "Published figures that their own data do not confirm", Keys: 1,
 		Columns: []column{
 			textCol("status"), numberCol("published"), numberCol("recomputed"), proseCol("what, where, and why")}}
 	for _, f := range v.Published {
-		if badStatus(f.Status) {
+		if isDoubtful(f.Status) {
 			t.add(toned(f.Status, toneBad), plainNumber(f.Value)+" "+unitText(f.Unit), optional(f.Recomputed),
 				figureName(f)+" ("+f.Source+") - "+f.Note)
 		}

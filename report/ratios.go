@@ -32,7 +32,7 @@ func (v view) forestSection() section {
 	return s
 }
 
-// ratiosTable shows the ratio of every variant to the baseline (Table 4).
+// ratiosTable shows the ratio of every variant to the baseline at every point (Table 4 of rego2021).
 func (v view) ratiosTable(metric string) table {
 	m := v.metric(metric)
 	t := table{ID: "ratios-" + metric, Title: "Ratio to " + clean(v.Baseline) + ": " + m.Title,
@@ -43,7 +43,7 @@ func (v view) ratiosTable(metric string) table {
 	})
 }
 
-// byPoint lays a figure out as one row per point and one column per variant.
+// byPoint fills a table with one row per point and one column per variant.
 // Variants and points without a figure are left out.
 func (v view) byPoint(
 	t table, variants []lab.Variant, figureAt func(variant, point string) (cell, bool),
@@ -65,8 +65,8 @@ func (v view) byPoint(
 	return t
 }
 
-// levels shows the levels of a point that the study varies: "pings 500,
-// workers 10". With a single point it shows all of them.
+// levels formats the levels of a point that the study varies: "pings 500,
+// workers 10". With a single point it formats all of them.
 func (v view) levels(p lab.Point) string {
 	parts := make([]string, 0, len(p.Levels))
 	for _, factor := range p.Factors() {

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// scalabilitySection shows how throughput follows the number of users, processors or replicas.
+// scalabilitySection shows throughput over the number of users, processors or replicas.
 func (v view) scalabilitySection() section {
 	s := section{ID: "scalability", Title: "Scalability", Shown: []table{v.scalingTable()},
 		Caption: fmt.Sprintf("Small dots: trials; large dots: means over the blocks with all levels; line: the "+
@@ -30,7 +30,7 @@ func (v view) scalabilitySection() section {
 	return s
 }
 
-// scaledBy names the variant that a law is of, or how many there are.
+// scaledBy returns the variant of a law, or the number of variants if there are several.
 func scaledBy(f lab.ScalingFit) string {
 	if n := len(f.Variants); n > 0 {
 		return figure.Count(n, "variant")
@@ -64,7 +64,7 @@ func (v view) scalingTable() table {
 	return t
 }
 
-// peakOf writes the level of the highest throughput.
+// peakOf formats the level of the highest throughput.
 func peakOf(e lab.Estimate) string {
 	if e.High == nil {
 		return figure.Number(figure.Alone(e.Value)) + " or more"

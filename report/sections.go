@@ -1,5 +1,7 @@
 package report
 
+import "strings"
+
 // section is one part of the page: its plots, how to read them and
 // the tables with the same numbers.
 type section struct {
@@ -52,7 +54,8 @@ func (v view) sections() []section {
 		for i, p := range s.Plots {
 			s.Plots[i].Title, s.Plots[i].Metric, s.Plots[i].Point = clean(p.Title), clean(p.Metric), clean(p.Point)
 			s.Plots[i].Note = clean(p.Note)
-			s.Plots[i].Label = clean(p.Label + ". " + s.Caption + " The table below has the same numbers.")
+			s.Plots[i].Label = clean(strings.TrimSuffix(p.Label, ".") + ". " + s.Caption +
+				" The table below has the same numbers.")
 		}
 		kept = append(kept, s)
 	}

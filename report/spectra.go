@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// spectraSection shows whole distributions.
+// spectraSection shows the distributions of response and completion times.
 func (v view) spectraSection() section {
 	s := section{ID: "spectra", Title: "Distributions", Wide: true,
 		Caption: fmt.Sprintf("Percentile spectra: the share of %ss on an axis of 1/(1 - share), so that every "+
@@ -26,7 +26,7 @@ func (v view) spectraSection() section {
 		}
 		title := sentenceCase(quantity)
 		s.Plots = append(s.Plots, plot{ID: "plot-spectrum-" + slug(quantity), Kind: "spectrum", Metric: quantity,
-			Point: point, Title: title, Label: title + " as a percentile spectrum at " + v.at(point) + ". "})
+			Point: point, Title: title, Label: title + " as a percentile spectrum at " + v.at(point)})
 		s.Shown = append(s.Shown, v.spectrumTable(quantity, point))
 		s.Folded = append(s.Folded,
 			v.otherPoints(point, func(p string) table { return v.spectrumTable(quantity, p) })...)
@@ -40,7 +40,7 @@ func (v view) spectraSection() section {
 	return s
 }
 
-// stalenessSection shows how far read models, and replicas of reference data, lag.
+// stalenessSection shows the lag of read models and of replicas of reference data.
 func (v view) stalenessSection() section {
 	s := section{ID: "staleness", Title: "Staleness",
 		Caption: fmt.Sprintf("From a change on the write side until a read model, or a replica of reference "+
@@ -67,8 +67,8 @@ func (v view) spectrumTable(quantity, point string) table {
 		title += " (uncorrected)"
 	}
 	t := table{ID: "spectrum-" + quantity + "-" + point, Title: title + " at " + v.at(point), Keys: 1,
-		Note: fmt.Sprintf("at most so long for so many of all; medians over trials at each share; n=%s",
-			v.counting), Columns: []column{textCol("variant")}}
+		Note: "time within which a share of operations finished; medians over trials at each share; n=" +
+			v.counting, Columns: []column{textCol("variant")}}
 	for _, share := range ShownShares() {
 		t.Columns = append(t.Columns, numberCol(figure.Setting(share)))
 	}
@@ -87,18 +87,18 @@ func (v view) spectrumTable(quantity, point string) table {
 	return t
 }
 
-// ShownShares returns the columns of the tables of distributions. The largest value has none, since it is
-// no property of a system.
+// ShownShares returns the shares that tables of distributions have as columns. The maximum is not among them,
+// since it depends on the number of operations.
 func ShownShares() []float64 { return []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.999} }
 
-// spectrum returns the distribution of a quantity.
+// spectrum returns the distribution of a quantity of a variant at a point.
 func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {
 	return find(v.Spectra, func(s lab.Spectrum) bool {
 		return s.Quantity == quantity && s.Variant == variant && s.Point.Name == point && !v.struckOut(variant)
 	})
 }
 
-// spectrumAt returns where the distributions of a quantity are shown first.
+// spectrumAt returns the point at which the distributions of a quantity are shown first.
 func (v view) spectrumAt(quantity string) (string, bool) {
 	return v.shownAt(func(point string) bool {
 		return slices.ContainsFunc(v.Spectra, func(s lab.Spectrum) bool {
@@ -107,7 +107,7 @@ func (v view) spectrumAt(quantity string) (string, bool) {
 	})
 }
 
-// lightSpectra leaves the single trials out of all distributions but those that
+// lightSpectra returns the distributions without their single trials, except those that
 // are shown first.
 func (v view) lightSpectra() []lab.Spectrum {
 	light := slices.Clone(v.Spectra)
@@ -119,8 +119,7 @@ func (v view) lightSpectra() []lab.Spectrum {
 	return light
 }
 
-// operationsTable shows the times and errors of single operations at a point, the variants
-// of an operation below one another.
+// operationsTable shows the times and errors of each operation at a point, with a row per variant.
 func (v view) operationsTable(at string) table {
 	t := table{ID: "operations-" + at, Title: "Times and errors by operation at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("response times: medians over trials that sent in time, n=%s; errors: of all trials",

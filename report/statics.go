@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// statics returns what variants take beside run time at a point.
+// statics returns the static costs of variants at a point.
 func (v view) statics(at string) []lab.VariantStatics {
 	return filter(v.Statics, func(s lab.VariantStatics) bool { return s.Point.Name == at })
 }
@@ -20,7 +20,7 @@ func (v view) staticsAt() string {
 	return at
 }
 
-// staticsTable shows what each variant takes beside run time.
+// staticsTable shows the static costs of each variant.
 func (v view) staticsTable() table {
 	at := v.staticsAt()
 	t := table{ID: "statics", Title: "What each variant takes beside run time, at " + v.at(at), Keys: 1,
@@ -41,7 +41,7 @@ func (v view) staticsTable() table {
 	return t
 }
 
-// count returns a cell with a number of things that may not be known.
+// count returns a cell with a number of things, absent if n is nil.
 func count(n *int) cell {
 	if n == nil {
 		return none()
@@ -49,7 +49,7 @@ func count(n *int) cell {
 	return text(strconv.Itoa(*n))
 }
 
-// unknownStaticsTable shows which static costs are not known, and why.
+// unknownStaticsTable shows the static costs that are unknown, with the reasons.
 func (v view) unknownStaticsTable() table {
 	t := table{ID: "statics-unknown", Title: "What is not known of it, and why", Keys: 2,
 		Columns: []column{textCol("variant"), textCol("what"), proseCol("why")}}
@@ -61,7 +61,7 @@ func (v view) unknownStaticsTable() table {
 	return t
 }
 
-// staticsSection shows what variants take beside run time.
+// staticsSection shows the static costs of variants.
 func (v view) staticsSection() section {
 	return section{ID: "statics", Title: "Static cost",
 		Shown: []table{v.staticsTable()}, Folded: []table{v.unknownStaticsTable()},

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// tone says what a cell means beyond its text; each format shows it its way.
+// tone is the meaning of a cell beyond its text. Each format has its own way to show it, such as a colour.
 type tone string
 
 const (
@@ -35,13 +35,11 @@ func toneOf(verdict any) tone {
 	return tones[verdict]
 }
 
-// column heads a table column.
+// column describes a column of a table.
 type column struct {
-	Name string
-	// Number columns are aligned to the right.
-	Number bool
-	// Flexible columns may be wrapped; at most one per table.
-	Flexible bool
+	Name     string
+	Number   bool // its cells are aligned to the right
+	Flexible bool // its cells may be wrapped
 }
 
 // cell is one field of a table.
@@ -54,21 +52,20 @@ type cell struct {
 type table struct {
 	ID      string
 	Title   string
-	Note    string // unit, base, n: what every number in it shares
+	Note    string // unit, base and n, which all its numbers share
 	Columns []column
-	// Keys is the number of leading columns that name a row. They are repeated where a wide table is cut
-	// in two.
+	// Keys is the number of leading columns that name a row. They are repeated if a wide table is divided.
 	Keys int
 	Rows [][]cell
 }
 
-// textCol heads a text column.
+// textCol returns a text column.
 func textCol(name string) column { return column{Name: clean(name)} }
 
-// numberCol heads a numeric column.
+// numberCol returns a numeric column.
 func numberCol(name string) column { return column{Name: clean(name), Number: true} }
 
-// proseCol heads a flexible column.
+// proseCol returns a flexible text column.
 func proseCol(name string) column { return column{Name: clean(name), Flexible: true} }
 
 // text returns a cell without a tone.
@@ -81,7 +78,7 @@ func toned(s string, t tone) cell {
 	return cell{s, t}
 }
 
-// unlessZero returns a cell with the words for a value, or that of an absent one if the value is 0.
+// unlessZero returns a cell with the text shown, or that of an absent value if value is 0.
 func unlessZero(value float64, shown string) cell {
 	if value == 0 {
 		return none()
@@ -89,7 +86,7 @@ func unlessZero(value float64, shown string) cell {
 	return text(shown)
 }
 
-// unlessNil returns a cell with a value that may be absent.
+// unlessNil returns a cell with the formatted value, or that of an absent value if value is nil.
 func unlessNil(value *float64, write func(float64) string) cell {
 	if value == nil {
 		return none()
@@ -100,7 +97,7 @@ func unlessNil(value *float64, write func(float64) string) cell {
 // none returns the cell of an absent value.
 func none() cell { return toned(absent, toneMuted) }
 
-// seconds writes a time.
+// seconds formats a time in a readable unit: "3.2 ms".
 func seconds(value float64) string { return figure.Amount(value, "s") }
 
 // addVariants appends a column of numbers for each variant.
@@ -110,7 +107,7 @@ func (t *table) addVariants(variants []lab.Variant) {
 	}
 }
 
-// add appends a row of cells; what is none becomes a cell without a tone.
+// add appends a row. A value that is not a cell becomes one without a tone.
 func (t *table) add(values ...any) {
 	t.addCells(cells(values, func(value any) cell {
 		if c, is := value.(cell); is {
@@ -123,7 +120,7 @@ func (t *table) add(values ...any) {
 // addCells appends a row.
 func (t *table) addCells(cells ...cell) { t.Rows = append(t.Rows, cells) }
 
-// addMeasured appends a row under its first cells, unless all others are absent.
+// addMeasured appends a row of the first and the other cells, unless all others are absent.
 func (t *table) addMeasured(first []cell, others []cell) {
 	if slices.ContainsFunc(others, func(c cell) bool { return c.Text != absent }) {
 		t.addCells(slices.Concat(first, others)...)
@@ -133,21 +130,20 @@ func (t *table) addMeasured(first []cell, others []cell) {
 // empty reports whether there is nothing to show.
 func (t table) empty() bool { return len(t.Rows) == 0 }
 
-// transposed turns the columns behind the first into rows. What heads the first
-// column then is given.
+// transposed returns a table with rows and columns exchanged. head is the name of its first column.
 func transposed(t table, head string) table {
-	turned := t
-	turned.Columns, turned.Rows = []column{textCol(head)}, nil
+	out := t
+	out.Columns, out.Rows = []column{textCol(head)}, nil
 	for _, row := range t.Rows {
-		turned.Columns = append(turned.Columns, numberCol(row[0].Text))
+		out.Columns = append(out.Columns, numberCol(row[0].Text))
 	}
 	for i, c := range t.Columns[1:] {
-		turned.addMeasured([]cell{text(c.Name)}, cells(t.Rows, func(old []cell) cell { return old[i+1] }))
+		out.addMeasured([]cell{text(c.Name)}, cells(t.Rows, func(old []cell) cell { return old[i+1] }))
 	}
-	return turned
+	return out
 }
 
-// filled keeps the tables that have rows, with clean headings.
+// filled returns the tables that have rows, with clean headings.
 func filled(tables ...table) []table {
 	kept := slices.DeleteFunc(tables, table.empty)
 	for i, t := range kept {
@@ -156,7 +152,7 @@ func filled(tables ...table) []table {
 	return kept
 }
 
-// slug makes a name fit for an id: small letters, digits and dashes.
+// slug converts a name to an id of lower-case letters, digits and dashes.
 func slug(name string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {
@@ -169,8 +165,8 @@ func slug(name string) string {
 	}, name), "-")
 }
 
-// Interval returns the bracketed end of a cell, which the page keeps in one piece
-// and may set below the number.
+// Interval returns the bracketed end of a cell, "" without one. The page never breaks it,
+// but may set it below the number.
 func (c cell) Interval() string {
 	if i := strings.LastIndex(c.Text, " ["); i > 0 && strings.HasSuffix(c.Text, "]") {
 		return c.Text[i+1:]
@@ -183,7 +179,7 @@ func (c cell) Head() string {
 	return strings.TrimSuffix(strings.TrimSuffix(c.Text, c.Interval()), " ")
 }
 
-// Short cells are never broken.
+// Short reports whether a cell is so short that the page never breaks it.
 func (c cell) Short() bool {
 	const brief = 26 // characters
 	return c.Interval() == "" && utf8.RuneCountInString(c.Text) <= brief
@@ -205,7 +201,7 @@ func clean(text string) string {
 	}, text))
 }
 
-// cleanAll cleans every text and leaves out the empty ones.
+// cleanAll returns the clean texts without empty ones.
 func cleanAll(texts []string) []string {
 	kept := make([]string, 0, len(texts))
 	for _, text := range texts {
@@ -216,16 +212,16 @@ func cleanAll(texts []string) []string {
 	return kept
 }
 
-// absent stands where a number does not exist.
+// absent is the text of a missing value.
 const absent = figure.Absent
 
-// plainNumber writes a number so that it reads back as the same number: no scaling, no rounding.
+// plainNumber formats a number without scaling and rounding, so that it reads back as the same number.
 func plainNumber(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
-// sentenceCase sets a metric's name as the start of a heading.
+// sentenceCase converts a metric's name to the beginning of a heading: "Response time".
 func sentenceCase(name string) string { return figure.Capital(figure.Spaced(clean(name))) }
 
-// sample says how many trials stand behind the cells of a table.
+// sample describes the sample behind a table: the number of blocks, the confidence and the scale.
 func (v view) sample() string {
 	return fmt.Sprintf("n=%s, %s intervals, scale %s", v.counting, figure.Setting(v.Confidence),
 		plainNumber(v.Scale))

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// Options say how the terminal report looks.
+// Options holds the options of the terminal report.
 type Options struct {
 	// Colour allows colour codes. The caller sets it only where the output is a
 	// terminal and NO_COLOR is not in the environment.
@@ -17,12 +17,12 @@ type Options struct {
 	// Full adds the long tables: raw values, means, ratios at every point,
 	// averages, trend lines, cost per operation, environment.
 	Full bool
-	// NotesShown are notes that the reader has seen; they are not repeated.
+	// NotesShown holds the notes that the reader has already seen. They are not repeated.
 	NotesShown []string
 }
 
 // Terminal writes the report as text, at most 100 columns wide: the answer
-// first, then the ladder, the claims and what speaks for or against trusting
+// first, then the main tables, the claims and the facts by which to trust
 // them. Options.Full adds every other table.
 func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 	p := printer{colour: o.Colour}
@@ -78,7 +78,7 @@ type printer struct {
 	colour bool
 }
 
-// flush writes what was collected; what names it in an error.
+// flush writes the report to w. what names it in errors.
 func (p *printer) flush(w io.Writer, what string) error {
 	if _, err := io.WriteString(w, p.b.String()); err != nil {
 		return fmt.Errorf("write %s: %w", what, err)
@@ -86,7 +86,7 @@ func (p *printer) flush(w io.Writer, what string) error {
 	return nil
 }
 
-// paint wraps a text in a colour code, where colours are allowed.
+// paint wraps a text in a colour code, if colours are allowed.
 func (p *printer) paint(s, code string) string {
 	if !p.colour || code == "" || strings.TrimSpace(s) == "" {
 		return s
@@ -115,7 +115,7 @@ func (p *printer) println(s string) {
 	p.b.WriteString(strings.TrimRight(s, " ") + "\n")
 }
 
-// paragraph writes a text wrapped and indented, first line with the lead.
+// paragraph writes a wrapped text with the lead in front of its first line, and the others indented as far.
 func (p *printer) paragraph(lead, s, code string) {
 	indent := strings.Repeat(" ", len(lead))
 	for i, part := range Wrap(s, pageWidth-len(lead)) {
@@ -132,15 +132,15 @@ func (p *printer) title(s string) {
 	p.println(p.paint(cut(clean(s), pageWidth), "1"))
 }
 
-// head names the study and the sample that all numbers come from.
+// head writes the study with its profile, scale and seed.
 func (p *printer) head(v view) {
 	p.paragraph("", clean(v.Study)+": "+clean(v.Title), "1")
 	p.paragraph("",
 		fmt.Sprintf("profile %s, scale %s, seed %d", clean(v.Profile), plainNumber(v.Scale), v.Seed), "2")
 }
 
-// answer writes what was found in plain words and one picture, then what else was found, what
-// is withheld, how sure that is, and what was not tested.
+// answer writes the sentence and the chart, then the findings, what is withheld, how sure the
+// answer is, and what was not tested.
 func (p *printer) answer(v view) {
 	a := v.Answer
 	if a.Sentence == "" {
@@ -182,7 +182,7 @@ func (p *printer) tables(tables []table) {
 	}
 }
 
-// table writes a table under its title; an empty one is left out.
+// table writes a table under its title, unless it is empty.
 func (p *printer) table(t table) {
 	if t.empty() {
 		return
@@ -205,7 +205,7 @@ func (p *printer) table(t table) {
 	}
 }
 
-// padded colours the words of a field, not the spaces around them.
+// padded returns a field with its text coloured, and not the spaces around it.
 func (p *printer) padded(s, code string) string {
 	body := strings.Trim(s, " ")
 	return strings.Replace(s, body, p.paint(body, code), 1)

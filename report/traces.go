@@ -9,9 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// TracesTerminal writes one set of traces against another as text: the time of an operation, by service and
-// by part of the critical path, and what is called or fails more or less often. Options.Full shows every
-// part.
+// TracesTerminal writes the comparison of two sets of traces as text: the time of an operation, by service
+// and by part of the critical path, and changes in calls and errors. Options.Full shows every part.
 func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 	p := printer{colour: o.Colour}
 	p.paragraph("", clean(c.After.Name)+" against "+clean(c.Before.Name), "1")
@@ -27,7 +26,8 @@ func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 	return p.flush(w, "one set of traces against another")
 }
 
-// traceAnswer says what became of the time of an operation, and which service changed it most.
+// traceAnswer returns sentences on the change of the time of an operation, and on the service with the
+// largest change.
 func traceAnswer(c lab.TraceContrast) string {
 	times := func(verb string) string {
 		return fmt.Sprintf("An operation %s: %s became %s, which is %s.", verb, seconds(c.Seconds.Before),
@@ -40,9 +40,9 @@ func traceAnswer(c lab.TraceContrast) string {
 	if c.Seconds.Difference < 0 {
 		answer = times("takes less time")
 	}
-	if most := c.Services[0]; decided(most.Path) {
-		answer += fmt.Sprintf(" The largest change is in %s: %s on the critical path.", clean(most.Service),
-			changed(most.Path, "s"))
+	if len(c.Services) > 0 && decided(c.Services[0].Path) { // the largest change first
+		answer += fmt.Sprintf(" The largest change is in %s: %s on the critical path.",
+			clean(c.Services[0].Service), changed(c.Services[0].Path, "s"))
 	}
 	return answer
 }
@@ -50,7 +50,7 @@ func traceAnswer(c lab.TraceContrast) string {
 // decided reports whether the interval of a change excludes zero.
 func decided(c lab.TraceChange) bool { return c.Low > 0 || c.High < 0 }
 
-// changed writes a change with its interval.
+// changed formats a change with its sign and interval.
 func changed(c lab.TraceChange, unit string) string {
 	sign := ""
 	if c.Difference > 0 {
@@ -59,7 +59,7 @@ func changed(c lab.TraceChange, unit string) string {
 	return sign + figure.Quantity(figure.Between(c.Difference, c.Low, c.High), unit)
 }
 
-// changeCell shows a change of a time: more is bad.
+// changeCell shows a change of a time. A longer time is bad.
 func changeCell(c lab.TraceChange) cell {
 	switch {
 	case c.Low > 0:
@@ -70,19 +70,19 @@ func changeCell(c lab.TraceChange) cell {
 	return toned(changed(c, "s"), toneMuted)
 }
 
-// traceTables divides the time of an operation among services and their parts, and shows what is called or
-// fails more or less often. names are those of what is compared, and where is what stands behind each title.
-func traceTables(c lab.TraceContrast, names [2]string, where string, full bool) []table {
+// traceTables returns the tables of a comparison of traces: the time of an operation by service and by part,
+// and changes in calls and errors. names are those of the two sets; suffix is appended to each title.
+func traceTables(c lab.TraceContrast, names [2]string, suffix string, full bool) []table {
 	tables := []table{servicesTable(c, names), workTable(c, names, full), partsTable(c, names, full),
 		callsTable(c, full)}
 	for i := range tables {
-		tables[i].Title += where
-		tables[i].ID += slug(where)
+		tables[i].Title += suffix
+		tables[i].ID += slug(suffix)
 	}
 	return tables
 }
 
-// servicesTable divides the time of an operation among services.
+// servicesTable shows the time of an operation by service.
 func servicesTable(c lab.TraceContrast, names [2]string) table {
 	t := table{ID: "services", Title: "Where the time of an operation goes, by service", Keys: 1,
 		Note: "Time on the critical path, mean of an operation. All services together make the time of an " +
@@ -95,7 +95,8 @@ func servicesTable(c lab.TraceContrast, names [2]string) table {
 	return t
 }
 
-// workTable shows the calls, times and shares of the path of services: at first those that have changed.
+// workTable shows the calls, times and shares of the critical path of services, in brief only those that have
+// changed.
 func workTable(c lab.TraceContrast, names [2]string, full bool) table {
 	t := table{ID: "work", Title: "What each service does in an operation", Keys: 2,
 		Note: "Calls are those of other services. Self time is the time in which a span waits for none that it " +
@@ -119,15 +120,15 @@ func workTable(c lab.TraceContrast, names [2]string, full bool) table {
 	return t
 }
 
-// changeColumns returns the columns of what is compared, and of the difference.
+// changeColumns returns the columns of two sets and of their difference.
 func changeColumns(names [2]string) []column {
 	return []column{numberCol(names[0]), numberCol(names[1]), numberCol(names[1] + " - " + names[0])}
 }
 
-// briefParts is the number of parts that are shown without --full.
+// briefParts is the largest number of parts that are shown without --full.
 const briefParts = 10
 
-// partsTable divides the time of an operation among the parts of services.
+// partsTable shows the time of an operation by the operations of services.
 func partsTable(c lab.TraceContrast, names [2]string, full bool) table {
 	t := table{ID: "parts", Title: "Where the time of an operation goes, by operation of a service", Keys: 2,
 		Note: "Time on the critical path. \"transport\" is the time of a caller in which no span of the called " +
@@ -153,8 +154,8 @@ func partsTable(c lab.TraceContrast, names [2]string, full bool) table {
 	return t
 }
 
-// callsTable shows the calls, self times and errors: at first of parts that are called or fail more or less
-// often.
+// callsTable shows the calls, self times and errors of parts, in brief only of parts whose calls or errors
+// have changed.
 func callsTable(c lab.TraceContrast, full bool) table {
 	t := table{ID: "calls", Title: "Calls, self time and errors of an operation", Keys: 2,
 		Note: "For each operation, in the order of the tables above. Self time is the time in which a span waits " +
@@ -188,7 +189,7 @@ func (v view) tracedTables(full bool) []table {
 	return tables
 }
 
-// tracedSection shows where spans say that the time of an operation goes.
+// tracedSection shows the time of an operation by the spans of its units.
 func (v view) tracedSection() section {
 	tables := v.tracedTables(true)
 	if len(tables) == 0 {
@@ -201,7 +202,7 @@ func (v view) tracedSection() section {
 			"changes are what to look at first; small ones that are grey may be chance."}
 }
 
-// tracesTrust says what the figures stand on.
+// tracesTrust returns sentences on the limits of a comparison of traces.
 func tracesTrust(c lab.TraceComparison) []string {
 	sentences := []string{"The two sets were recorded at different times: what changed beside the system " +
 		"between them is in the differences, and not in their intervals. Where few operations are traced, which " +
@@ -214,7 +215,8 @@ func tracesTrust(c lab.TraceComparison) []string {
 	return slices.Concat(sentences, lostSpans(c.TraceContrast, c.Before, c.After))
 }
 
-// lostSpans says what is left out of two sets of traces, and what was cut or dropped.
+// lostSpans returns sentences on the operations that are left out of a comparison, and on the traces and
+// spans that were cut or dropped.
 func lostSpans(c lab.TraceContrast, sets ...lab.TraceSet) []string {
 	var sentences []string
 	for _, left := range cleanAll(c.Left) {

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// trendsSection shows how times grow along the factors of the study.
+// trendsSection shows the growth of times along the factors of the study.
 func (v view) trendsSection() section {
 	t := v.trendsTable()
 	s := section{ID: "trends", Title: "Scaling", Shown: []table{t},
@@ -47,7 +47,7 @@ func (v view) trendsTable() table {
 	return t
 }
 
-// meansTable shows the mean of a metric with its interval (the study's Table 2).
+// meansTable shows the means of a metric with their intervals (Table 2 of rego2021).
 func (v view) meansTable(metric string) table {
 	m := v.metric(metric)
 	t := table{ID: "means-" + metric, Title: "Means: " + m.Title, Note: v.sample()}
@@ -57,7 +57,7 @@ func (v view) meansTable(metric string) table {
 	})
 }
 
-// rawTable lists every valid trial of the headline metric (the study's Table 1).
+// rawTable shows the values of all valid trials in the headline metric (Table 1 of rego2021).
 func (v view) rawTable() table {
 	m := v.headline()
 	t := table{ID: "raw", Title: "Raw values: " + m.Title, Keys: 2,
@@ -77,7 +77,8 @@ func (v view) rawTable() table {
 	return t
 }
 
-// values writes the trials of a result, times the factor of their unit, in four significant digits.
+// values formats the values of a result, multiplied by the factor of their unit, with one digit more than the
+// mean.
 func values(r lab.Result, factor float64) string {
 	digits := figure.Decimals(figure.Alone(r.Mean*factor)) + 1
 	parts := make([]string, len(r.Values))
@@ -87,7 +88,7 @@ func values(r lab.Result, factor float64) string {
 	return strings.Join(parts, "  ")
 }
 
-// plusMinus shows a number with its standard error in a unit for the eye,
+// plusMinus formats a number with its standard error in a readable unit,
 // rounded by that error: "7.16 ± 0.11 ms".
 func plusMinus(value, standardError float64, unit string) string {
 	if !figure.Finite(value) {

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// trustSection shows what lets a reader judge how far to believe the numbers.
+// trustSection shows the facts by which a reader can judge how far to trust the numbers.
 func (v view) trustSection() section {
 	s := section{ID: "trust", Title: "Trust", Shown: v.trustTables(),
 		Notes: cleanAll(v.Notes),
@@ -20,7 +20,7 @@ func (v view) trustSection() section {
 			sentenceCase(v.headline().Title), v.sample()),
 		HowTo: "What would change the answer: another host, more processors, a larger scale."}
 	several := func(r lab.Result) bool { return r.Metric == v.headline().Name && r.N > 1 }
-	if slices.ContainsFunc(v.Results, several) { // else every trial is its own mean
+	if slices.ContainsFunc(v.Results, several) { // else every trial equals its mean
 		s.Plots = v.onlyPlot("drift", s.Title)
 		s.HowTo = "A cloud that drifts up or down with the blocks says that the host changed during the " +
 			"experiment; because every block holds every variant in random order, the ratios bear that. A wide " +
@@ -35,7 +35,7 @@ func (v view) trustTables() []table {
 		v.auditTable(), v.conditionsTable(), v.environmentTable())
 }
 
-// designTable says how the experiment was played.
+// designTable shows the design of the experiment and the number of its trials.
 func (v view) designTable() table {
 	t := table{ID: "design", Title: "Design", Keys: 1, Columns: []column{textCol("what"), proseCol("value")}}
 	t.add("blocks", fmt.Sprintf("%d, every variant and point once per block, in random order", v.Blocks))
@@ -44,17 +44,17 @@ func (v view) designTable() table {
 		fmt.Sprintf("%s, %s of the study's work per trial", v.Profile, plainNumber(v.Scale)))
 	t.add("intervals", figure.Setting(v.Confidence)+", trials are the sample")
 	t.add("margin", figure.Setting(v.Margin)+": smaller differences do not matter")
-	beside := ""
+	exceptions := ""
 	if v.Trials.Spared > 0 {
-		beside = fmt.Sprintf("%d of them not needed or out of time, ", v.Trials.Spared)
+		exceptions = fmt.Sprintf("%d of them not needed or out of time, ", v.Trials.Spared)
 	}
 	if v.Trials.Further > 0 {
-		beside += fmt.Sprintf("%d of them in further blocks, where others were lost, ", v.Trials.Further)
+		exceptions += fmt.Sprintf("%d of them in further blocks, where others were lost, ", v.Trials.Further)
 	}
 	if v.Trials.Shorter > 0 {
-		beside += fmt.Sprintf("%d of them shorter than later ones at their points, ", v.Trials.Shorter)
+		exceptions += fmt.Sprintf("%d of them shorter than later ones at their points, ", v.Trials.Shorter)
 	}
-	t.add("trials", fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, beside,
+	t.add("trials", fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, exceptions,
 		v.Trials.Valid, figure.Count(len(v.Trials.Invalid), "attempt")))
 	return t
 }
@@ -77,7 +77,7 @@ func (v view) noiseTable() table {
 	return t
 }
 
-// steadinessTable shows how the trials went on that were not steady, or too short to tell.
+// steadinessTable shows the variants and points whose trials were not steady.
 func (v view) steadinessTable() table {
 	t := table{ID: "steadiness", Title: "Trials that were not steady", Keys: 2,
 		Note: "a trial is followed part by part; where its level changes by more than the margin, what is " +
@@ -97,8 +97,8 @@ func (v view) steadinessTable() table {
 	return t
 }
 
-// warmUpTable shows how long the load went on before it was measured. Of a runtime that
-// compiles as it runs, that is a result.
+// warmUpTable shows the length of warm-ups. For a runtime with a just-in-time compiler it is
+// a result.
 func (v view) warmUpTable() table {
 	t := table{ID: "warm-up", Title: "Warm-up until the load was steady", Keys: 2,
 		Note: "medians over trials; changed by: the slowest level over the fastest, of the rate of right " +
@@ -119,7 +119,7 @@ func (v view) warmUpTable() table {
 	return t
 }
 
-// countsByKind writes counts of several kinds: "2 flat, 1 warm-up".
+// countsByKind formats counts by kind: "2 flat, 1 warm-up".
 func countsByKind[N int | int64](counts map[string]N) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
@@ -128,7 +128,7 @@ func countsByKind[N int | int64](counts map[string]N) string {
 	return strings.Join(parts, ", ")
 }
 
-// noiseMetrics returns the metrics of which a twin was measured, in the order of the metrics.
+// noiseMetrics returns the metrics with a noise floor, in the order of the study.
 func (v view) noiseMetrics() []string {
 	order := func(name string) int {
 		i := slices.IndexFunc(v.Metrics, func(m lab.Metric) bool { return m.Name == name })
@@ -153,7 +153,7 @@ func (v view) invalidTable() table {
 	return t
 }
 
-// auditTable shows the checks of every variant over all its trials.
+// auditTable shows the audits of every variant over all its trials.
 func (v view) auditTable() table {
 	t := table{ID: "audit", Title: "Audit", Keys: 1,
 		Note: "the same rules for every variant; counts added over trials, figures are medians",
@@ -178,7 +178,7 @@ func auditText(sum lab.AuditSum) string {
 	return strings.Join(parts, ", ")
 }
 
-// conditionsTable shows how the host fared and what metering cost.
+// conditionsTable shows the conditions on the host and the cost of metering.
 func (v view) conditionsTable() table {
 	c := v.Conditions
 	t := table{ID: "conditions", Title: "Conditions of the host", Keys: 1,
@@ -196,7 +196,7 @@ func (v view) conditionsTable() table {
 	return t
 }
 
-// environmentTable shows what the host is, and what could not be had and why.
+// environmentTable shows the facts about the host, and the reasons for those that are not available.
 func (v view) environmentTable() table {
 	t := table{ID: "environment", Title: "Environment", Keys: 1,
 		Columns: []column{textCol("fact"), proseCol("value")}}
@@ -220,7 +220,7 @@ func factCell(f lab.Fact) cell {
 	return text(fmt.Sprint(f.Value) + " " + unitText(f.Unit))
 }
 
-// trust writes what the reader needs to judge the numbers by.
+// trust writes the facts by which a reader can judge the numbers.
 func (p *printer) trust(v view, o Options) {
 	p.table(v.noiseTable())
 	p.table(v.steadinessTable())
@@ -259,7 +259,7 @@ func (v view) anyAuditFailed() bool {
 	return false
 }
 
-// trustSentences sum up the audits, the host and the meter.
+// trustSentences returns sentences on the audits, the host and the meter.
 func (v view) trustSentences() []string {
 	c := v.Conditions
 	audited := len(v.Audit)

@@ -38,7 +38,7 @@ func (v view) usageSection() section {
 	return s
 }
 
-// usageTable shows what each unit used at a point, and the network where that is known.
+// usageTable shows the usage of each unit at a point, with the network if that is known.
 func (v view) usageTable(at string) table {
 	t := table{ID: "usage-" + at, Title: "CPU and memory by unit at " + v.at(at), Keys: 2,
 		Note: fmt.Sprintf("medians over trials, n=%s; the generator is in no sum", v.counting),
@@ -75,7 +75,8 @@ func (v view) usageTable(at string) table {
 	return t
 }
 
-// usageCells returns one row of the uses, the network last. Nothing used is nothing measured.
+// usageCells returns one row of usages, the network last. A usage of 0 is shown as absent: it was not
+// measured.
 func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 	shown := func(value float64, written string) cell {
 		c := unlessZero(value, written)
@@ -88,7 +89,7 @@ func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 		shown(u.NetworkPerOperation, figure.Amount(u.NetworkPerOperation, "B"))}
 }
 
-// usages returns what the roles of a variant used at a point, in the order of the
+// usages returns the usages of a variant's roles at a point, in the order of the
 // analysis.
 func (v view) usages(variant, point string) []lab.RoleUsage {
 	return filter(v.Usages, func(u lab.RoleUsage) bool {
@@ -96,8 +97,8 @@ func (v view) usages(variant, point string) []lab.RoleUsage {
 	})
 }
 
-// platformTable returns what the deployment's platform itself said of processors, beside the
-// control groups; without rows where it said nothing.
+// platformTable shows the CPU usage that the platform itself reports beside that of the control groups. It
+// has no rows if the platform reports none.
 func (v view) platformTable(at string) table {
 	t := table{ID: "platform-" + at, Title: "CPU as the platform says it, at " + v.at(at), Keys: 2}
 	var source string
@@ -121,10 +122,11 @@ func (v view) platformTable(at string) table {
 	return t
 }
 
+// millicores formats a number of thousandths of a processor: "250m".
 func millicores(m float64) cell { return text(figure.Fixed(m, 0) + "m") }
 
-// difference returns how far the platform is from the control group. Of next to nothing a share
-// says nothing.
+// difference shows the relative difference between platform and control group. It is absent if the usage is
+// too small to compare.
 func difference(p lab.PlatformUsage) cell {
 	if p.GroupMillicores < 1 {
 		return none()
@@ -132,7 +134,7 @@ func difference(p lab.PlatformUsage) cell {
 	return text(fmt.Sprintf("%+.1f %%", 100*(p.Millicores/p.GroupMillicores-1)))
 }
 
-// nodesTable shows what each node uses from one load to the next.
+// nodesTable shows the usage of each node at each load.
 func (v view) nodesTable() table {
 	t := table{ID: "nodes", Title: "What each node uses, over the loads", Keys: 2,
 		Note: "medians over the trials in which units were there at the end of the load; the generator is in no " +
@@ -151,7 +153,7 @@ func (v view) nodesTable() table {
 	return t
 }
 
-// foreign reports whether what is compared are systems that somebody else wrote.
+// foreign reports whether external systems are compared.
 func (v view) foreign() bool {
 	return slices.ContainsFunc(v.Variants, func(x lab.Variant) bool { return x.External != nil })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// verdictSection shows every variant against the baseline in every metric, at one point.
+// verdictSection shows the ratios of every variant to the baseline in every metric, at one point.
 func (v view) verdictSection() section {
 	t := v.matrixTable(true)
 	return section{ID: "verdicts", Title: "Verdicts", Caption: t.Note,
@@ -20,8 +20,8 @@ func (v view) verdictSection() section {
 			"data do not decide.", v.Baseline, figure.Setting(v.Margin))}
 }
 
-// matrixTable shows every variant against every metric at the reference point. The metrics
-// whose bars stand over it are left out, unless all are asked for.
+// matrixTable shows the ratios of every variant to the baseline in all metrics at the reference point, or
+// only in the metrics that the headline's bars do not show.
 func (v view) matrixTable(all bool) table {
 	at := v.reference()
 	t := table{ID: "matrix", Title: "Verdicts at " + clean(v.at(at)), Keys: 1,
@@ -37,7 +37,7 @@ func (v view) matrixTable(all bool) table {
 		return table{}
 	}
 	for _, m := range metrics {
-		t.Columns = append(t.Columns, numberCol(v.question(m, at)))
+		t.Columns = append(t.Columns, numberCol(v.matrixHead(m, at)))
 	}
 	for _, x := range v.challengers() {
 		t.addMeasured([]cell{text(x.Name)}, cells(metrics, func(m lab.Metric) cell {
@@ -51,8 +51,7 @@ func (v view) matrixTable(all bool) table {
 	return t
 }
 
-// allDrawn reports whether the headline of the answer has all ratios that the matrix would
-// show of a metric.
+// allDrawn reports whether the bars of the headline show all ratios of a metric at a point.
 func (v view) allDrawn(metric, at string) bool {
 	point, _ := v.comparedAt(metric, at)
 	return !slices.ContainsFunc(v.challengers(), func(x lab.Variant) bool {
@@ -61,8 +60,9 @@ func (v view) allDrawn(metric, at string) bool {
 	})
 }
 
-// question heads a metric in the matrix, with its point where that is another.
-func (v view) question(m lab.Metric, at string) string {
+// matrixHead returns the head of a metric in the matrix, with its point if that is another one. A point with
+// the metric's name, such as "capacity", is not repeated.
+func (v view) matrixHead(m lab.Metric, at string) string {
 	if point, _ := v.comparedAt(m.Name, at); point != at && point != m.Name {
 		return figure.Spaced(m.Name) + " at " + v.at(point)
 	}
@@ -70,8 +70,8 @@ func (v view) question(m lab.Metric, at string) string {
 }
 
 // matrixMetrics returns the metrics that were compared at a point. A cost per
-// operation is left out where its total is there: at one point the operations
-// are the same, and so is the ratio.
+// operation is left out if there is its total: at one point the number of operations
+// is the same for all variants, and so is the ratio.
 func (v view) matrixMetrics(at string) []lab.Metric {
 	return slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool {
 		_, total := lab.FindMetric(v.Metrics, m.Quantity, m.Quantile, "")
@@ -83,7 +83,7 @@ func (v view) matrixMetrics(at string) []lab.Metric {
 // widestMatrix is the largest number of metrics that the matrix has as columns; more become rows.
 const widestMatrix = 8
 
-// ratioCell shows a comparison. Only a difference beyond the margin has a tone.
+// ratioCell shows a comparison, or that it was struck out or not measured.
 func (v view) ratioCell(c lab.Comparison, measured bool) cell {
 	if !measured {
 		return none()
@@ -94,7 +94,7 @@ func (v view) ratioCell(c lab.Comparison, measured bool) cell {
 	return judgedCell(c.Ratio, c.Verdict)
 }
 
-// judgedCell shows a ratio with the verdict on it.
+// judgedCell shows a ratio with its verdict. Only decided differences are coloured.
 func judgedCell(r lab.Ratio, verdict lab.ComparisonVerdict) cell {
 	switch ratio := figure.Times(r.Estimate()); verdict {
 	case lab.Equivalent:
@@ -106,8 +106,8 @@ func judgedCell(r lab.Ratio, verdict lab.ComparisonVerdict) cell {
 	}
 }
 
-// comparedAt returns where the matrix shows a metric: at the given point or, of a
-// system under load, at the first where it was compared, such as that of a search.
+// comparedAt returns the point at which the matrix shows a metric: the given one or, for a
+// system under load, the first at which it was compared, such as that of a search.
 func (v view) comparedAt(metric, at string) (string, bool) {
 	compared := func(point string) bool {
 		return slices.ContainsFunc(v.challengers(), func(x lab.Variant) bool {

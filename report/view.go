@@ -10,22 +10,22 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// figureKey is the place of a figure in an analysis.
+// figureKey identifies a figure of an analysis.
 type figureKey struct{ metric, variant, point string }
 
-// comparisonKey is a place with the variant that it is compared with.
+// comparisonKey identifies a comparison with a baseline.
 type comparisonKey struct {
 	figureKey
 	baseline string
 }
 
-// view is an analysis with its figures within reach.
+// view is an analysis with indexes of its results and comparisons.
 type view struct {
 	lab.Analysis
 	results     map[figureKey]lab.Result
 	comparisons map[comparisonKey]lab.Comparison
-	// counting says how many blocks count: "8 blocks", or "4 to 8 blocks" where a variant has fewer
-	// trials that count than another, or than it has at another point.
+	// counting is the number of blocks that count: "8 blocks", or "4 to 8 blocks" if that differs between
+	// variants or points.
 	counting string
 }
 
@@ -43,8 +43,8 @@ func newView(a lab.Analysis) view {
 	return v
 }
 
-// countingBlocks says how many blocks stand behind the results: of a variant at a point, as many as its
-// most measured metric has values.
+// countingBlocks returns the number of blocks behind the results as text. A variant has as many blocks at a
+// point as its most measured metric has values.
 func countingBlocks(a lab.Analysis) string {
 	measured := map[[2]string]int{}
 	for _, r := range a.Results {
@@ -62,7 +62,7 @@ func countingBlocks(a lab.Analysis) string {
 	return fmt.Sprintf("%d to %s", least, figure.Count(most, "block"))
 }
 
-// variants returns what is compared: all but the twins.
+// variants returns all variants without the twins.
 func (v view) variants() []lab.Variant {
 	return filter(v.Variants, func(x lab.Variant) bool { return x.TwinOf == "" })
 }
@@ -72,15 +72,15 @@ func (v view) challengers() []lab.Variant {
 	return filter(v.variants(), func(x lab.Variant) bool { return x.Name != v.Baseline })
 }
 
-// isTwin reports whether the named variant repeats another.
+// isTwin reports whether the named variant is a twin of another one.
 func (v view) isTwin(name string) bool {
 	return slices.ContainsFunc(v.Variants, func(x lab.Variant) bool { return x.Name == name && x.TwinOf != "" })
 }
 
-// drawsVariant reports whether a variant is shown: it is no twin, and broke no rule.
+// drawsVariant reports whether a variant is shown: it is not a twin and was not struck out.
 func (v view) drawsVariant(name string) bool { return !v.isTwin(name) && !v.struckOut(name) }
 
-// metric returns the named metric, or one with no title where it is unknown.
+// metric returns the named metric, or for an unknown one a metric with its name as title.
 func (v view) metric(name string) lab.Metric {
 	if m, known := lab.MetricNamed(v.Metrics, name); known {
 		return m
@@ -88,8 +88,7 @@ func (v view) metric(name string) lab.Metric {
 	return lab.Metric{Name: name, Title: name, Unit: "1"}
 }
 
-// headline returns the metric that the main tables show: of a job its elapsed time, else
-// the first.
+// headline returns the metric that the main tables show: the elapsed time of a job, else the first metric.
 func (v view) headline() lab.Metric {
 	if m, is := lab.FindMetric(v.Metrics, lab.Elapsed, 0, ""); is {
 		return m
@@ -100,7 +99,7 @@ func (v view) headline() lab.Metric {
 	return lab.JobMetrics()[0]
 }
 
-// reference returns the point at which all variants stand side by side: the answer's, else the
+// reference returns the point at which the main tables compare the variants: that of the answer, else the
 // first.
 func (v view) reference() string {
 	switch {
@@ -119,7 +118,7 @@ func (v view) ratio(metric, variant, point string) (lab.Comparison, bool) {
 }
 
 // margin returns the smallest difference of a metric that counts: the study's
-// margin, or a bias where that reaches farther.
+// margin, or the bias if that is larger.
 func (v view) margin(metric string) float64 {
 	if margin, ok := v.Margins[metric]; ok {
 		return margin
@@ -127,7 +126,7 @@ func (v view) margin(metric string) float64 {
 	return v.Margin
 }
 
-// struckOut reports whether a variant broke a rule of its system: it is shown
+// struckOut reports whether a variant broke a rule of its system. It is then shown
 // in no speed comparison.
 func (v view) struckOut(variant string) bool {
 	return v.Audit[variant].Verdict == lab.AuditInvalid

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// stepsTable has a row for each step and a column for each metric that the answer explains without bars, or
-// for all metrics.
+// stepsTable shows the ratio of each step in all metrics, or only in the explained metrics that the
+// headline's bars do not show.
 func (v view) stepsTable(all bool) table {
 	shown := v.Waterfalls
 	if !all {
@@ -54,13 +54,13 @@ func (v view) stepsTable(all bool) table {
 	return t
 }
 
-// hasNamedSteps reports whether the steps have names: they lead from one variant of the study to the next,
-// and their names do not tell which knobs they turn.
+// hasNamedSteps reports whether steps have names. Such steps lead from one variant of the study to the next
+// and may change several knobs, which their names do not have.
 func hasNamedSteps(w lab.Waterfall) bool {
 	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" })
 }
 
-// pace names what changes with each step.
+// pace describes the size of the steps.
 func (v view) pace() string {
 	if slices.ContainsFunc(v.Waterfalls, hasNamedSteps) {
 		return "variant by variant"
@@ -68,7 +68,7 @@ func (v view) pace() string {
 	return "one knob at a time"
 }
 
-// limitOfSteps returns the caution about what the bars of the steps do not show.
+// limitOfSteps returns a warning about what the bars of the steps do not show.
 func (v view) limitOfSteps() string {
 	if slices.ContainsFunc(v.Waterfalls, hasNamedSteps) {
 		return "A step turns several knobs at once where its two variants differ in several: the bar is the " +
@@ -77,13 +77,13 @@ func (v view) limitOfSteps() string {
 	return "Where a knob's effect depends on the order of the steps, no bar is its own price: the table says so."
 }
 
-// explains reports whether steps or factors are what the study is about; see lab.Study.Explains.
+// explains reports whether the study is about steps or factors; see lab.Study.Explains.
 func (v view) explains() bool {
 	return v.Factorial != nil || len(v.Waterfalls) > 0 && len(v.Claims) == 0
 }
 
-// alongWith names what comes with a step without being one, as the binding of a
-// split, and everything that a step with a name turns.
+// alongWith lists the knobs that come with a step, such as the binding of a split, and all
+// changes of steps with a name.
 func alongWith(w lab.Waterfall) string {
 	text := ""
 	if hasNamedSteps(w) {
@@ -97,8 +97,8 @@ func alongWith(w lab.Waterfall) string {
 	return text
 }
 
-// drawn reports whether the headline of the answer has the ratio of a variant: of the metric, or
-// of what it divides by the operations, which are the same at one point.
+// drawn reports whether the headline's bars show the ratio of a variant in a metric. A total and its value
+// per operation have the same ratio, since the number of operations at a point is the same.
 func (v view) drawn(metric, variant, point string) bool {
 	m := v.metric(metric)
 	return v.Answer.Headline != nil && slices.ContainsFunc(v.Answer.Headline.Bars, func(b lab.Bar) bool {
@@ -136,24 +136,24 @@ func (v view) waterfallSection() section {
 
 // waterfallTable shows one waterfall, step by step.
 func (v view) waterfallTable(i int, w lab.Waterfall) table {
-	turning := "knob"
+	head := "knob"
 	if hasNamedSteps(w) {
-		turning = "variants"
+		head = "variants"
 	}
 	t := table{ID: fmt.Sprintf("way-%d", i), Title: fmt.Sprintf("%s to %s: %s at %s", w.From, w.To,
 		v.metric(w.Metric).Title, v.at(w.Point.Name)), Keys: 2,
 		Note: "each step: variant / the one before it, by block; so far: the product of the steps; " +
 			v.sample(),
-		Columns: []column{textCol(turning), proseCol("change"), numberCol("step"), textCol("verdict"),
+		Columns: []column{textCol(head), proseCol("change"), numberCol("step"), textCol("verdict"),
 			numberCol("so far")}}
 	product := 1.0
 	for _, s := range w.Steps {
 		product *= s.Ratio.Ratio
-		what, change := s.Knob, s.Change
+		name, change := s.Knob, s.Change
 		if s.Name != "" {
-			what, change = s.Name, s.Turned()
+			name, change = s.Name, s.Turned()
 		}
-		t.add(what, change, figure.Times(s.Ratio.Estimate()), toned(string(s.Verdict), toneOf(s.Verdict)),
+		t.add(name, change, figure.Times(s.Ratio.Estimate()), toned(string(s.Verdict), toneOf(s.Verdict)),
 			figure.Times(figure.Alone(product)))
 	}
 	if len(w.Steps) > 0 {
@@ -163,7 +163,7 @@ func (v view) waterfallTable(i int, w lab.Waterfall) table {
 	return t
 }
 
-// interactionTable shows the knobs that were turned in two orders.
+// interactionTable shows the changes that were made in two orders of the steps.
 func (v view) interactionTable() table {
 	t := table{ID: "interactions", Title: "Does the order of the steps matter?", Keys: 2,
 		Note: "a change's ratio on the way shown, on the other way, and one over the other by block; " +

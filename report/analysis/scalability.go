@@ -21,8 +21,8 @@ const (
 	curveSteps = 20
 )
 
-// row is a series of measurements to which a law is fitted, in the order of its levels: points along a factor, or
-// variants along the number of replicas of a unit.
+// row is a series of measurements to which a law is fitted, in the order of its levels: points along a
+// factor, or variants along the number of replicas of a unit.
 type row struct {
 	factor string // name of the factor, or "UNIT.replicas"
 	levels []level
@@ -52,8 +52,8 @@ func (e *experiment) scalingFits() []lab.ScalingFit {
 	return all
 }
 
-// rowsOfPoints returns, for every variant, the rows of points that differ in a scaling factor alone, and those of
-// the study's trends along one.
+// rowsOfPoints returns, for every variant, the rows of points that differ in a scaling factor alone, and
+// those of the study's trends along one.
 func (e *experiment) rowsOfPoints() (all []row) {
 	var known [][]lab.Point
 	add := func(factor string, points []lab.Point) {
@@ -173,8 +173,8 @@ func differOnlyIn(factor string, p, q lab.Point) bool {
 	return maps.Equal(others(p), others(q))
 }
 
-// scalingFit returns the fit of the law to a row, or why the law is refused. It returns false if too few levels
-// of the row were measured.
+// scalingFit returns the fit of the law to a row, or why the law is refused. It returns false if too few
+// levels of the row were measured.
 func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool) {
 	fit := lab.ScalingFit{Metric: metric.Name, Unit: metric.Unit, Factor: r.factor}
 	var measured []series
@@ -252,8 +252,8 @@ func estimated(e stats.Estimate) *lab.Estimate {
 	return &lab.Estimate{Value: e.Value, Low: number(e.Low), High: number(e.High)}
 }
 
-// curveOf returns the curve of a law from a level up to the largest one and, as extrapolation, beyond. The steps
-// of each of the two parts are equal on the log scale.
+// curveOf returns the curve of a law from a level up to the largest one and, as extrapolation, beyond. The
+// steps of each of the two parts are equal on the log scale.
 func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 	add := func(level float64, beyond bool) {
 		if throughput, err := law.At(level); err == nil {
@@ -272,8 +272,8 @@ func curveOf(law stats.Scalability, from float64) (points []lab.ScalingPoint) {
 // scalingSentence describes a fitted law in a sentence or two.
 func scalingSentence(f lab.ScalingFit) string {
 	last := f.Curve[len(f.Curve)-1]
-	text := fmt.Sprintf("Along %s (%s) %s has contention %s and coherency %s: ", f.Factor, f.From(), scaledName(f),
-		figure.Quantity(f.Sigma.Times(100), "%"), figure.Quantity(f.Kappa.Times(100), "%"))
+	text := fmt.Sprintf("Along %s (%s) %s has contention %s and coherency %s: ", f.Factor, f.From(),
+		scaledName(f), figure.Quantity(f.Sigma.Times(100), "%"), figure.Quantity(f.Kappa.Times(100), "%"))
 	switch {
 	case f.Peak == nil:
 		text += fmt.Sprintf("its throughput still rises at %s, the largest that was measured",
