@@ -1,4 +1,5 @@
-// Package browsertest opens pages in a headless Chromium for tests, and fails a test whose page complains.
+// Package browsertest opens pages in a headless Chromium for tests, and fails a test if the browser reports
+// a problem with its page.
 //
 // Entry points: New, Open.
 package browsertest
@@ -24,12 +25,12 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// patience bounds one test in the browser; nothing is measured by it.
+// patience is the time limit for the use of a tab. It is generous: no test measures time by it.
 const patience = 4 * time.Minute
 
-// profile returns a folder for the browser's own files. Processes of the browser may
-// write into it for a moment after the browser has ended, so that removing it
-// takes more than one try.
+// profile returns a folder for the files of the browser, which is removed after the test.
+// Processes of the browser may still write to it after the browser has ended, so removing
+// it can take several attempts.
 func profile(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "cleave-browser-")
@@ -49,7 +50,7 @@ func profile(t *testing.T) string {
 	return folder
 }
 
-// New starts one headless Chromium for all tests of a function.
+// New starts a headless Chromium, in which a test can open several tabs.
 func New(t *testing.T) context.Context {
 	t.Helper()
 	testset.Need(t, "it opens the page in Chromium")
@@ -60,7 +61,7 @@ func New(t *testing.T) context.Context {
 	folder := profile(t)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.UserDataDir(folder), chromedp.WindowSize(1100, 900),
-		chromedp.Env("TMPDIR="+folder), // what it leaves behind goes with its profile
+		chromedp.Env("TMPDIR="+folder), // so that its temporary files are removed with its profile
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-crash-reporter", true))...)
 	t.Cleanup(cancel)
@@ -72,7 +73,7 @@ func New(t *testing.T) context.Context {
 	return ctx
 }
 
-// Tab is an open page and everything the browser complained about.
+// Tab is an open page with the problems that the browser reported.
 type Tab struct {
 	context.Context
 	t        *testing.T
@@ -80,8 +81,8 @@ type Tab struct {
 	problems []string
 }
 
-// Open opens a page in a new tab, after some actions. When the test ends, any error, policy violation, dialog
-// or request for what does not begin with own fails it.
+// Open performs some actions in a new tab and opens a page there. The test fails at its end if the page
+// caused an error, a policy violation, a dialog or a request to a URL that does not begin with own.
 func Open(t *testing.T, browser context.Context, address, own string, before ...chromedp.Action) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
@@ -96,7 +97,7 @@ func Open(t *testing.T, browser context.Context, address, own string, before ...
 	return p
 }
 
-// Run performs actions and fails the test where one cannot be done.
+// Run performs actions and fails the test if one of them fails.
 func (p *Tab) Run(actions ...chromedp.Action) {
 	p.t.Helper()
 	if err := chromedp.Run(p, actions...); err != nil {
@@ -104,8 +105,8 @@ func (p *Tab) Run(actions ...chromedp.Action) {
 	}
 }
 
-// Follow performs actions that lead to another page, and waits until that has loaded: elements that are found
-// before may be those of the page that goes away.
+// Follow performs actions that lead to another page, and waits until it has loaded: elements found earlier
+// may belong to the previous page.
 func (p *Tab) Follow(actions ...chromedp.Action) {
 	p.t.Helper()
 	if _, err := chromedp.RunResponse(p, actions...); err != nil {
@@ -113,7 +114,7 @@ func (p *Tab) Follow(actions ...chromedp.Action) {
 	}
 }
 
-// listen notes what a page must never cause.
+// listen records the events that a page must not cause.
 func (p *Tab) listen(event any, own string) {
 	problem := ""
 	switch event := event.(type) {
@@ -139,13 +140,14 @@ func (p *Tab) listen(event any, own string) {
 	}
 }
 
-// Forgive forgets what the browser complained about so far.
+// Forgive discards the problems that the browser has reported so far.
 func (p *Tab) Forgive() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.problems = nil
 }
 
+// check fails the test for every problem.
 func (p *Tab) check() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,18 +164,18 @@ func Ask[T any](p *Tab, expression string) T {
 	return answer
 }
 
-// Size sets the size of the window of a tab.
+// Size returns an action that sets the size of the window of a tab.
 func Size(width, height int64) chromedp.Action {
 	return emulation.SetDeviceMetricsOverride(width, height, 1, false)
 }
 
-// Prefer sets the reader's preferred colour scheme.
+// Prefer returns an action that sets the preferred colour scheme.
 func Prefer(scheme string) *emulation.SetEmulatedMediaParams {
 	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme",
 		Value: scheme}})
 }
 
-// Shot keeps a picture of the whole page where CLEAVE_SHOTS names a folder.
+// Shot saves a picture of the whole page to the folder CLEAVE_SHOTS, if that is set.
 func (p *Tab) Shot(name string) {
 	p.t.Helper()
 	folder := os.Getenv("CLEAVE_SHOTS")

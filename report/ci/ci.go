@@ -1,6 +1,6 @@
-// Package ci writes results in the forms that tools of continuous integration read: Markdown
-// for summaries of jobs and pull requests, JUnit's XML, and the files of github-action-benchmark,
-// Bencher and Apache Otava. It chooses no figures: the answer is that of report/analysis.
+// Package ci writes results in formats for tools of continuous integration: Markdown for
+// summaries of jobs and pull requests, JUnit's XML, and the files of github-action-benchmark,
+// Bencher and Apache Otava. It computes no figures: they come from report/analysis.
 //
 // Entry points: Formats, Known, Write and WriteAgainst; Decision for a page of a decision record.
 package ci
@@ -29,10 +29,10 @@ const (
 // Formats lists the formats of a run.
 func Formats() []string { return []string{Markdown, JUnit, BenchmarkAction, Bencher, Otava} }
 
-// FormatsAgainst lists those of one run against another: the others hold the figures of a single run.
+// FormatsAgainst lists the formats for one run against another: the other formats hold a single run.
 func FormatsAgainst() []string { return []string{Markdown, JUnit} }
 
-// Known returns an error if the format is none of those that are known. The empty name is fine.
+// Known returns an error if the format is neither in known nor empty.
 func Known(format string, known []string) error {
 	if format == "" || slices.Contains(known, format) {
 		return nil
@@ -40,13 +40,13 @@ func Known(format string, known []string) error {
 	return fmt.Errorf("--format cannot be %q here: use one of %s", format, strings.Join(known, ", "))
 }
 
-// Run is one run with the gates that it was held to.
+// Run is a run with the verdicts of its gates.
 type Run struct {
-	Name     string    // of its folder
+	Name     string    // name of its folder
 	Began    time.Time // when its first trial started
 	Analysis lab.Analysis
 	Gates    []lab.GateVerdict
-	// MustKnow fails open gates, too.
+	// MustKnow is true if an open gate counts as failed.
 	MustKnow bool
 }
 
@@ -57,7 +57,8 @@ func Write(w io.Writer, format string, r Run) error {
 	return whole(w, format, func(b io.Writer) error { return writers[format](b, r) })
 }
 
-// WriteAgainst writes one run against another in one of FormatsAgainst.
+// WriteAgainst writes one run against another in one of the FormatsAgainst. With mustKnow an open gate
+// counts as failed.
 func WriteAgainst(w io.Writer, format string, a lab.Against, mustKnow bool) error {
 	return whole(w, format, func(b io.Writer) error {
 		if format == JUnit {
@@ -67,10 +68,10 @@ func WriteAgainst(w io.Writer, format string, a lab.Against, mustKnow bool) erro
 	})
 }
 
-// oneLine returns a text of somebody else's on one line, which steers no terminal.
+// oneLine returns a text from outside on one line, with its control characters escaped.
 func oneLine(text string) string { return strings.Join(strings.Fields(plain.Text(text)), " ") }
 
-// whole writes a document once it is complete.
+// whole writes a document only if write completes it without an error.
 func whole(w io.Writer, format string, write func(io.Writer) error) error {
 	var document bytes.Buffer
 	err := write(&document)

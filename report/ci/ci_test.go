@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// hostile is a name that is markup in every format, and steers terminals.
+// hostile is a name with markup of every format and control characters of terminals.
 const hostile = "a|b`<i>&\"'</i>`]]>\n| c | @all **x** $y$ =1\u202e\x1b[31m"
 
 // sample returns a run with intervals, claims of all verdicts and gates of all standings.
@@ -39,7 +39,7 @@ func sample(t *testing.T) Run {
 	return r
 }
 
-// rename gives a variant another name, everywhere.
+// rename changes the name of the first variant, which is the baseline, and of the study.
 func rename(a *lab.Analysis, was, name string) {
 	a.Variants[0].Name, a.Title = name, name
 	a.Audit[name] = lab.AuditSum{Verdict: lab.AuditInvalid, Problems: []string{name}}
@@ -92,7 +92,7 @@ func TestJUnitIsReadByItsReader(t *testing.T) {
 	}
 }
 
-// TestBencherMeetsItsSchema holds the document to the schema that Bencher publishes.
+// TestBencherMeetsItsSchema checks the document by the schema that Bencher publishes.
 func TestBencherMeetsItsSchema(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile("testdata/bmf.schema.json")
 	must(t, err)
@@ -115,7 +115,7 @@ func TestBencherMeetsItsSchema(t *testing.T) {
 	}
 }
 
-func TestBenchmarkActionHasWhatIsBetterLow(t *testing.T) {
+func TestBenchmarkActionHasMetricsThatAreBetterLow(t *testing.T) {
 	r := sample(t)
 	r.Analysis.Metrics[1].Better = lab.HigherIsBetter
 	decoder := json.NewDecoder(bytes.NewReader(written(t, BenchmarkAction, r)))
@@ -135,7 +135,7 @@ func TestBenchmarkActionHasWhatIsBetterLow(t *testing.T) {
 	}
 }
 
-// TestItsReaderReadsBenchmarkAction has the reader's own code read the document.
+// TestItsReaderReadsBenchmarkAction reads the document with the code of github-action-benchmark.
 func TestItsReaderReadsBenchmarkAction(t *testing.T) {
 	testset.Need(t, "it needs Node.js and the reader's library")
 	data := written(t, BenchmarkAction, sample(t))
@@ -152,7 +152,7 @@ func TestItsReaderReadsBenchmarkAction(t *testing.T) {
 	if len(read) == 0 || !slices.Equal(read, wrote) {
 		t.Errorf("the reader has %+v, want %+v", read, wrote)
 	}
-	for _, b := range read { // it puts a name between backticks into a cell of a table, and a unit beside it
+	for _, b := range read { // the reader puts the name between backticks into a cell of a table, with the unit
 		if strings.ContainsAny(b.Name+b.Unit, "`|") {
 			t.Errorf("%q ends a cell of the reader's comment", b.Name)
 		}
@@ -173,7 +173,7 @@ func cached(t *testing.T, name string) string {
 	return folder
 }
 
-// TestOtavaReadsTheSeries has Otava find the change in the rows of 20 runs.
+// TestOtavaReadsTheSeries checks that Otava finds the change in the rows of 20 runs.
 func TestOtavaReadsTheSeries(t *testing.T) {
 	testset.Need(t, "Otava takes seconds to start")
 	r := sample(t)

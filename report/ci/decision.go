@@ -13,27 +13,28 @@ import (
 
 const (
 	gib           = 1 << 30
-	hoursPerMonth = 730 // as clouds count it
+	hoursPerMonth = 730 // by which cloud providers convert hourly prices
 )
 
 // Need holds the requirements of a decision.
 type Need struct {
-	Rate   float64 // operations per second; 0: the highest that was measured
-	Prices *Prices // nil: nothing is priced
-	Again  string  // the commands that play the plan and write this page again
+	Rate   float64 // operations per second; 0: the highest measured rate
+	Prices *Prices // nil: without prices
+	Again  string  // the commands that repeat the run and write this page again
 }
 
-// Prices hold the prices of an hour.
+// Prices holds prices per hour.
 type Prices struct {
 	Currency   string
-	Core       float64 // of a core
-	MemoryGiB  float64 // of a GiB of memory
-	PricedFrom string  // the file
+	Core       float64 // for a core
+	MemoryGiB  float64 // for a GiB of memory
+	PricedFrom string  // the file that the prices come from
 }
 
-// Decision writes one page for a record of an architecture decision: question, answer, what
-// each variant takes at the user's rate and what that costs, how sure that is, what was not
-// tested, and the commands that repeat it. What is decided stays with the reader.
+// Decision writes a page for a record of an architecture decision: the question, the answer,
+// the cores and memory that each variant needs at the user's rate and their price, the
+// confidence, what was not tested, and the commands that repeat the run. It leaves the
+// decision to the reader.
 func Decision(w io.Writer, r Run, need Need) error {
 	a := r.Analysis
 	return whole(w, "decision", func(b io.Writer) error {
@@ -62,7 +63,7 @@ func Decision(w io.Writer, r Run, need Need) error {
 	})
 }
 
-// variantNames returns the variants that are compared, in the order of the study, without twins.
+// variantNames returns the names of the variants in the order of the study, without twins.
 func variantNames(a lab.Analysis) (names []string) {
 	for _, v := range a.Variants {
 		if v.TwinOf == "" {
@@ -72,7 +73,8 @@ func variantNames(a lab.Analysis) (names []string) {
 	return names
 }
 
-// rehearsed writes what the change of a rehearsal would take, by what was measured of the system as it is.
+// rehearsed writes the figures that the rehearsed change would have, computed from those of the system as
+// it is.
 func (d *document) rehearsed(figures []lab.RehearsedFigure) {
 	if len(figures) == 0 {
 		return
@@ -94,8 +96,8 @@ func (d *document) rehearsed(figures []lab.RehearsedFigure) {
 	d.table(rows)
 }
 
-// resources writes which cores and how much memory each variant takes at the user's rate, by the
-// processor time of an operation where the measured rate is closest to it.
+// resources writes how many cores and how much memory each variant needs at the user's rate. It
+// computes the cores from the processor time per operation at the measured rate closest to it.
 func (d *document) resources(a lab.Analysis, need Need) {
 	point, measured := closestPoint(a, need.Rate)
 	rate := cmp.Or(need.Rate, measured)
@@ -146,9 +148,9 @@ func (d *document) resources(a lab.Analysis, need Need) {
 	d.line("%s", how)
 }
 
-// closestPoint returns the point whose offered rate is closest to a rate, by their ratio, and that
-// rate in operations per second; of rate 0 that with the highest. Without rates it is the
-// first point, and the rate 0.
+// closestPoint returns the point whose offered rate is closest to a rate, by their ratio, and the
+// offered rate in operations per second. For the rate 0 it returns the point with the highest
+// rate. If no point has a rate, it returns the first point and 0.
 func closestPoint(a lab.Analysis, rate float64) (name string, offered float64) {
 	best := math.Inf(1)
 	for i, p := range a.Points {
@@ -170,7 +172,7 @@ func closestPoint(a lab.Analysis, rate float64) (name string, offered float64) {
 	return name, offered
 }
 
-// resultOf returns what was measured of a variant in a metric; nil: nothing was.
+// resultOf returns the estimate of a metric of a variant at a point, or nil if it was not measured.
 func resultOf(a lab.Analysis, variant, point, metric string) *lab.Estimate {
 	for _, r := range a.Results {
 		if r.Variant == variant && r.Point.Name == point && r.Metric == metric && metric != "" {
@@ -181,7 +183,7 @@ func resultOf(a lab.Analysis, variant, point, metric string) *lab.Estimate {
 	return nil
 }
 
-// times returns an estimate multiplied by a factor.
+// times returns an estimate multiplied by a factor; nil stays nil.
 func times(e *lab.Estimate, factor float64) *lab.Estimate {
 	if e == nil {
 		return nil
@@ -190,8 +192,8 @@ func times(e *lab.Estimate, factor float64) *lab.Estimate {
 	return &product
 }
 
-// sum adds two estimates, and the ends of their intervals: the sum's is no narrower than it
-// has to be.
+// sum adds two estimates and the bounds of their intervals, which makes the interval of the sum
+// rather too wide than too narrow. It returns nil if one of them is nil.
 func sum(a, b *lab.Estimate) *lab.Estimate {
 	if a == nil || b == nil {
 		return nil
@@ -203,7 +205,7 @@ func sum(a, b *lab.Estimate) *lab.Estimate {
 	return &total
 }
 
-// quantity writes an estimate.
+// quantity formats an estimate that may be missing.
 func quantity(e *lab.Estimate, unit string) string {
 	if e == nil {
 		return "not measured"

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// decided returns the page for two variants that were measured at 20 and 100 operations a second.
+// decided returns the page for two variants that were measured at 20 and 100 operations per second.
 func decided(t *testing.T, need Need) string {
 	t.Helper()
 	r := sample(t)

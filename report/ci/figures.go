@@ -12,11 +12,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// place names a variant at a point.
+// place returns "VARIANT at POINT".
 func place(r lab.Result) string { return oneLine(r.Variant + " at " + r.Point.Name) }
 
 // benchmark is an entry of a file for github-action-benchmark (BenchmarkResult in its
-// src/extract.ts); it shows range and extra as they are, and puts names into cells of Markdown.
+// src/extract.ts), which shows range and extra unchanged, and puts names into table cells.
 type benchmark struct {
 	Name  string  `json:"name"`
 	Unit  string  `json:"unit"`
@@ -26,12 +26,12 @@ type benchmark struct {
 }
 
 // benchmarkAction writes the means of all metrics of which less is better, for the tool
-// customSmallerIsBetter, in seconds, bytes and plain numbers.
+// customSmallerIsBetter of github-action-benchmark, in seconds, bytes and plain numbers.
 func benchmarkAction(w io.Writer, r Run) error {
 	inCell := strings.NewReplacer("`", "'", "|", "/")
 	all := []benchmark{}
 	for _, result := range r.Analysis.Results {
-		m, _ := lab.MetricNamed(r.Analysis.Metrics, result.Metric) // it is one of them
+		m, _ := lab.MetricNamed(r.Analysis.Metrics, result.Metric) // every result has one of the metrics
 		if m.Better != lab.LowerIsBetter {
 			continue
 		}
@@ -54,8 +54,8 @@ type metricValue struct {
 	Upper *float64 `json:"upper_value,omitempty"`
 }
 
-// bencher writes the means of all metrics with their intervals: a benchmark is a variant at
-// a point, its measures are the metrics, in seconds, bytes and plain numbers.
+// bencher writes the means of all metrics with their intervals. Each variant at each point is a
+// benchmark, and the metrics are its measures, in seconds, bytes and plain numbers.
 func bencher(w io.Writer, r Run) error {
 	all := map[string]map[string]metricValue{}
 	for _, result := range r.Analysis.Results {
@@ -68,9 +68,9 @@ func bencher(w io.Writer, r Run) error {
 	return writeJSON(w, all)
 }
 
-// otava writes a table with one row, which the user appends to those of earlier runs: the
-// time, the run, and the mean of each metric of each variant at each point. The columns are
-// those of the plan, so that the rows of all runs of a study fit; a missing value is nan.
+// otava writes a table with one row, which the user appends to the rows of earlier runs: the
+// time, the run, and the mean of each metric of each variant at each point. The columns follow
+// from the plan, so that all runs of a study have the same ones; a missing value is nan.
 func otava(w io.Writer, r Run) error {
 	a := r.Analysis
 	means := map[string]float64{}
@@ -97,9 +97,10 @@ func otava(w io.Writer, r Run) error {
 	return csv.NewWriter(w).WriteAll([][]string{head, row})
 }
 
-// number writes a value so that it reads back as the same one.
+// number formats a value with as many digits as are needed to read the same value back.
 func number(value float64) string { return strconv.FormatFloat(value, 'g', -1, 64) }
 
+// writeJSON writes a value as indented JSON.
 func writeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

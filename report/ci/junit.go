@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// suite is the part of JUnit's XML that all of its readers know.
+// suite is the part of JUnit's XML that all readers of it support.
 type suite struct {
 	XMLName  xml.Name   `xml:"testsuite"`
 	Name     string     `xml:"name,attr"`
@@ -20,7 +20,7 @@ type suite struct {
 	Cases    []testCase `xml:"testcase"`
 }
 
-// testCase has passed where it has neither a failure nor a reason to be skipped.
+// testCase is a test that passed, unless it has a failure or was skipped.
 type testCase struct {
 	Name    string   `xml:"name,attr"`
 	Class   string   `xml:"classname,attr"`
@@ -28,12 +28,13 @@ type testCase struct {
 	Skipped *message `xml:"skipped"`
 }
 
+// message is the reason for a failure or for skipping a test.
 type message struct {
 	Message string `xml:"message,attr"`
 }
 
-// junit writes a test case for the audit of each variant, for each claim and each gate. What
-// is undecided or cannot be tested is skipped, with the reason.
+// junit writes a test case for the audit of each variant, for each claim and each gate. A case
+// that is undecided or cannot be tested is skipped, with the reason.
 func junit(w io.Writer, r Run) error {
 	var cases []testCase
 	for _, v := range r.Analysis.Variants {
@@ -65,7 +66,8 @@ func junit(w io.Writer, r Run) error {
 	return writeSuite(w, r.Analysis.Study, append(cases, gateCases(r.Gates, r.MustKnow)...))
 }
 
-// standingWithReason names the standing of a claim once: the reason of a part that is absent names it too.
+// standingWithReason returns the standing of a claim with the reason, or the reason alone if it contains the
+// standing.
 func standingWithReason(claim lab.Judgement) string {
 	if strings.Contains(claim.Reason, claim.Standing()) {
 		return claim.Reason
@@ -73,7 +75,7 @@ func standingWithReason(claim lab.Judgement) string {
 	return claim.Standing() + ": " + claim.Reason
 }
 
-// gateCases has a test case for each gate; an open one is skipped, or fails if a verdict
+// gateCases returns a test case for each gate. An open gate is skipped, or fails if a verdict
 // was required.
 func gateCases(gates []lab.GateVerdict, mustKnow bool) []testCase {
 	var cases []testCase
@@ -94,12 +96,14 @@ func gateCases(gates []lab.GateVerdict, mustKnow bool) []testCase {
 	return cases
 }
 
+// newCase returns a test case that passes.
 func newCase(kind, name string) testCase {
 	return testCase{Class: "cleave." + kind, Name: oneLine(name)}
 }
 
 func newMessage(text string) *message { return &message{oneLine(text)} }
 
+// writeSuite writes a suite of test cases as an XML document.
 func writeSuite(w io.Writer, name string, cases []testCase) error {
 	s := suite{Name: oneLine(name), Tests: len(cases), Cases: cases}
 	for _, c := range cases {
@@ -129,6 +133,7 @@ const (
 	open   = "open"
 )
 
+// gateStanding returns kept, failed or open.
 func gateStanding(g lab.GateVerdict) string {
 	switch {
 	case len(g.Failed) > 0:

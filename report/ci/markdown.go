@@ -9,11 +9,11 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// mostRows bounds a table: a summary on GitHub has room for a megabyte, and a reader for less.
+// mostRows is the largest number of rows of a table: GitHub limits a summary to a megabyte.
 const mostRows = 100
 
-// escaped makes a text plain on one line of Markdown, in tables too: nothing in it is markup,
-// and nobody is mentioned by it.
+// escaped returns a text as one line of Markdown that shows it literally, in tables too: it
+// contains no markup and mentions no user.
 func escaped(text string) string {
 	var b strings.Builder
 	for _, r := range oneLine(text) {
@@ -21,7 +21,7 @@ func escaped(text string) string {
 		case r == '&':
 			b.WriteString("&amp;")
 		case r == '@':
-			b.WriteString("@\u200b") // a space without width: no name follows the sign
+			b.WriteString("@\u200b") // a zero-width space, so that no name follows the sign
 		case strings.ContainsRune("\\`*_[]<>#|~$!", r):
 			b.WriteByte('\\')
 			fallthrough
@@ -32,8 +32,8 @@ func escaped(text string) string {
 	return b.String()
 }
 
-// markdown writes a summary: the answer with its figures, how sure it is and what was not
-// tested, gates, claims, broken rules, and all comparisons folded away.
+// markdown writes a summary: the answer with its figures, its confidence and what was not
+// tested, the gates, claims and broken rules, and all comparisons in a folded table.
 func markdown(w io.Writer, r Run) error {
 	a := r.Analysis
 	d := document{}
@@ -66,7 +66,7 @@ func markdown(w io.Writer, r Run) error {
 	return err
 }
 
-// againstMarkdown writes a summary of one run against another: the gates, and what has changed.
+// againstMarkdown writes a summary of one run against another: the gates and the changes.
 func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
 	d := document{}
 	d.line("## %s against %s", escaped(a.After.Folder), escaped(a.Before.Folder))
@@ -74,7 +74,7 @@ func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
 	head := []string{"metric", "variant", "point", "earlier", "later", "later / earlier", "verdict"}
 	changed, all := [][]string{head}, [][]string{head}
 	for _, c := range a.Changes {
-		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // it is one of them
+		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // every change has one of the metrics
 		row := []string{c.Metric, c.Variant, c.Point, figure.Amount(c.Before, m.Unit),
 			figure.Amount(c.After, m.Unit), figure.Times(c.Estimate()), c.Words}
 		all = append(all, row)
@@ -94,22 +94,23 @@ func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
 	return err
 }
 
-// document collects blocks of Markdown, with an empty line behind each.
+// document collects blocks of Markdown, each followed by an empty line.
 type document struct{ strings.Builder }
 
+// line writes a block.
 func (d *document) line(format string, args ...any) { fmt.Fprintf(d, format+"\n\n", args...) }
 
-// part writes a part of the answer, where it has one.
+// part writes a part of the answer unless it is empty.
 func (d *document) part(lead, text string) {
 	if text != "" {
 		d.line("**%s:** %s", lead, escaped(text))
 	}
 }
 
-// item writes one entry of a list.
+// item writes an entry of a list.
 func (d *document) item(text string) { fmt.Fprintf(d, "- %s\n", escaped(text)) }
 
-// table writes rows, of which the first is the head, where there are others.
+// table writes rows, the first of which is the head. It writes nothing if there are no others.
 func (d *document) table(rows [][]string) {
 	if len(rows) < 2 {
 		return
@@ -130,7 +131,7 @@ func (d *document) table(rows [][]string) {
 	}
 }
 
-// folded writes a table that opens with a click.
+// folded writes a table that is shown on a click.
 func (d *document) folded(title string, rows [][]string) {
 	if len(rows) < 2 {
 		return
@@ -171,7 +172,7 @@ func (d *document) claims(claims []lab.Judgement) {
 	d.table(rows)
 }
 
-// headlineRows returns the bars of the answer.
+// headlineRows returns the bars of the answer as rows of a table.
 func headlineRows(h *lab.Headline) [][]string {
 	if h == nil {
 		return nil

@@ -1,7 +1,7 @@
-// Package figure writes numbers for people, and the names beside them. It rounds each number by its own
-// interval, to two significant digits of the half-width and three of its own at most, so that it prints no
-// digit that the data do not support. Values are given in seconds, bytes or plain numbers; the unit is
-// scaled for the eye only. It does not choose what to print.
+// Package figure formats numbers for readers, and the words beside them. It rounds each number to two
+// significant digits of the half-width of its interval and at most three of its own, so that it prints no
+// digit that the data do not support. Values are in seconds, bytes or plain numbers; a larger or smaller
+// unit is chosen for display only. It does not choose what to print.
 //
 // Entry points: Quantity, Times and Number for estimates, which Alone and Between make of plain
 // numbers; Amount, Percent, Setting, Fixed and After.
@@ -16,17 +16,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Absent stands where there is no number.
+// Absent is printed in place of a missing number.
 const Absent = "-"
 
-// mostDigits is the largest number of significant digits: nobody reads more, and an interval without width
-// would have them all.
+// mostDigits is the largest number of significant digits: readers need no more, and without it the interval
+// of width 0 would allow any number.
 const mostDigits = 3
 
 // Alone returns an estimate without an interval.
 func Alone(value float64) lab.Estimate { return lab.Estimate{Value: value} }
 
-// Known returns the values that were measured.
+// Known returns the values that are not nil.
 func Known(values []*float64) []float64 {
 	var all []float64
 	for _, value := range values {
@@ -42,18 +42,18 @@ func Between(value, low, high float64) lab.Estimate {
 	return lab.Estimate{Value: value, Low: &low, High: &high}
 }
 
-// Number writes an estimate with its interval: "1.17 [1.11, 1.23]". Without
+// Number formats an estimate with its interval: "1.17 [1.11, 1.23]". Without
 // an interval it has three significant digits.
 func Number(e lab.Estimate) string { return write(e, 1, "") }
 
-// Times writes a ratio to a base: "3.68x [3.46x, 3.91x]" as "3.68x [3.46, 3.91]".
-// However wide the interval, the ratio itself keeps a digit: it is never 0x.
-// Where the interval spans more than a factor of ten, half of its width says
-// nothing about its lower end: each number then has two digits of its own.
+// Times formats a ratio to a base: "3.68x [3.46, 3.91]". However wide the interval,
+// the ratio itself keeps a digit: it is never 0x. If the interval spans more than a
+// factor of ten, half of its width says nothing about its lower end: each number
+// then has two significant digits.
 func Times(e lab.Estimate) string {
 	if IsWide(e) && *e.Low > 0 && Finite(*e.High) {
 		two := func(value float64) string {
-			if m := magnitude(value); m < -4 || m > 5 { // two blocks may say next to nothing
+			if m := magnitude(value); m < -4 || m > 5 { // intervals from two blocks can be this wide
 				return strconv.FormatFloat(value, 'e', 1, 64)
 			}
 			return Fixed(value, 1-magnitude(value))
@@ -72,23 +72,23 @@ func IsWide(e lab.Estimate) bool {
 	return e.Low != nil && e.High != nil && *e.High > wide**e.Low
 }
 
-// Factor returns the ratio of Times alone, for a sentence: "3.68".
+// Factor returns the ratio that Times prints, without its interval, for a sentence: "3.68".
 func Factor(e lab.Estimate) string {
 	factor, _, _ := strings.Cut(Times(e), "x")
 	return factor
 }
 
-// Quantity writes an estimate in a unit that is easy to read: one of 0.03266 in "s" is
+// Quantity formats an estimate in a unit that is easy to read: 0.03266 in "s" is
 // "32.7 ms [31.6, 33.7]".
 func Quantity(e lab.Estimate, unit string) string {
 	name, factor := Scale(e.Value, unit)
 	return write(e, factor, After(name))
 }
 
-// Amount writes a quantity without an interval: "32.7 ms".
+// Amount formats a quantity without an interval: "32.7 ms".
 func Amount(value float64, unit string) string { return Quantity(Alone(value), unit) }
 
-// After returns a unit as it stands behind a number: " ms", but "/s".
+// After returns a unit as it is printed after a number: " ms", but "/s".
 func After(unit string) string {
 	if unit == "" || strings.HasPrefix(unit, "/") {
 		return unit
@@ -96,7 +96,7 @@ func After(unit string) string {
 	return " " + unit
 }
 
-// Percent writes a share: "1.2 %".
+// Percent formats a share: "1.2 %".
 func Percent(share float64) string {
 	if !Finite(share) {
 		return Absent
@@ -104,11 +104,11 @@ func Percent(share float64) string {
 	return Fixed(share*100, min(2*mostDigits, max(0, 1-magnitude(share*100)))) + " %"
 }
 
-// Setting writes a share that was chosen, not measured, without rounding: "5 %".
+// Setting formats a share that was chosen, not measured, without rounding: "5 %".
 func Setting(share float64) string { return strconv.FormatFloat(100*share, 'g', 10, 64) + " %" }
 
 // Scale returns the unit in which a value is easy to read, and the factor that
-// takes the value there. Unknown units are left as they are.
+// converts the value to it. Other units are left as they are.
 func Scale(value float64, unit string) (name string, factor float64) {
 	var names []string
 	step := 1e3
@@ -130,7 +130,7 @@ func Scale(value float64, unit string) (name string, factor float64) {
 	}
 	factor = 1
 	for i, name := range names {
-		// What would show as 1.00 of the larger unit belongs to it.
+		// A value that would be rounded to 1.00 of the larger unit is shown in it.
 		if math.Abs(value)*factor >= 0.9995 || i == len(names)-1 || value == 0 && name == unit {
 			if unit == "B" {
 				factor /= 1 << 30
@@ -142,7 +142,7 @@ func Scale(value float64, unit string) (name string, factor float64) {
 	return unit, 1
 }
 
-// write shows an estimate times a factor, with a suffix and its interval in brackets.
+// write formats an estimate multiplied by a factor, with a suffix and its interval in brackets.
 func write(e lab.Estimate, factor float64, suffix string) string {
 	if !Finite(e.Value) {
 		return Absent
@@ -151,7 +151,7 @@ func write(e lab.Estimate, factor float64, suffix string) string {
 	return bracketed(e, Decimals(e), suffix)
 }
 
-// bracketed writes a number with its interval behind it, if there is one.
+// bracketed formats a number, followed by its interval if it has a finite one.
 func bracketed(e lab.Estimate, digits int, suffix string) string {
 	text := Fixed(e.Value, digits) + suffix
 	if e.Low == nil || e.High == nil || !Finite(*e.Low) || !Finite(*e.High) {
@@ -163,7 +163,7 @@ func bracketed(e lab.Estimate, digits int, suffix string) string {
 // Decimals returns how many digits a number has after the point: two significant digits of the half-width
 // of its interval, and at most three of its own. A negative count rounds to tens, hundreds and so on.
 func Decimals(e lab.Estimate) int {
-	most := mostDigits - 1 - magnitude(e.Value*1.0005) // 0.9996 will show as 1.00
+	most := mostDigits - 1 - magnitude(e.Value*1.0005) // 0.9996 is shown as 1.00
 	if e.Low != nil && e.High != nil {
 		if half := (*e.High - *e.Low) / 2; Finite(half) && half > 0 {
 			return min(most, 1-magnitude(half))
@@ -172,7 +172,7 @@ func Decimals(e lab.Estimate) int {
 	return most
 }
 
-// magnitude returns the power of ten of a number's first digit; 0 for 0.
+// magnitude returns the power of ten of the first significant digit of a number, and 0 for 0.
 func magnitude(value float64) int {
 	if value == 0 {
 		return 0
@@ -180,7 +180,8 @@ func magnitude(value float64) int {
 	return int(math.Floor(math.Log10(math.Abs(value))))
 }
 
-// Fixed writes a number with so many digits after the point, never "-0".
+// Fixed formats a number with the given count of digits after the point, and never returns "-0". A negative
+// count rounds to tens, hundreds and so on.
 func Fixed(value float64, digits int) string {
 	if digits < 0 {
 		step := math.Pow10(-digits)

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Count writes a number of things: "1 block", "5 blocks".
+// Count formats a number of things: "1 block", "5 blocks".
 func Count(n int, thing string) string {
 	switch {
 	case n == 1:
@@ -22,7 +22,7 @@ func Count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Columns writes rows into memory, with their columns one below the other.
+// Columns writes rows as aligned columns to w, which must not fail, such as memory.
 func Columns(w io.Writer, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for _, row := range rows {
@@ -31,10 +31,10 @@ func Columns(w io.Writer, rows [][]string) {
 	_ = t.Flush()
 }
 
-// Spaced returns a metric's name in words: "cpu per operation".
+// Spaced returns the name of a metric with spaces: "cpu per operation".
 func Spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// Capital begins a text with a capital letter.
+// Capital returns a text with its first letter in upper case.
 func Capital(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 {
@@ -60,7 +60,7 @@ func And(parts []string) string {
 	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
-// Changes names changes with their ratios.
+// Changes lists changes with their ratios.
 func Changes(changes []lab.Change) string {
 	var all []string
 	for _, c := range changes {

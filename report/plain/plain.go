@@ -1,8 +1,8 @@
-// Package plain keeps what others wrote (arguments, file names, logs, answers) from
-// steering the terminal that shows it: control characters, escapes and marks that
-// reorder text are written out instead, as in JSON: \u001b. Line breaks and tabs stay.
+// Package plain keeps text from outside (arguments, file names, logs, answers) from
+// controlling the terminal that shows it: control characters, escapes and marks that
+// reorder text are replaced by escapes as in JSON: \u001b. Line breaks and tabs remain.
 //
-// Entry points: NewWriter for a stream of text, Text for one.
+// Entry points: NewWriter for a stream of text, Text for a single text.
 package plain
 
 import (
@@ -14,17 +14,17 @@ import (
 	"unicode/utf8"
 )
 
-// Writer passes text on, with everything written out that would steer a terminal.
+// Writer passes text on, with control characters escaped as by Text.
 type Writer struct {
 	to   io.Writer
-	rest []byte // the beginning of a character whose end has not come yet
+	rest []byte // the first bytes of a character that is not complete yet
 }
 
-// NewWriter returns a writer on to.
+// NewWriter returns a Writer that writes to to.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
-// Raw returns the writer below a Writer, for callers that send colours or redraw lines, and clean what they
-// show themselves.
+// Raw returns the writer that a Writer writes to, for callers that send colours or redraw lines, and clean
+// their text themselves. It returns any other writer as it is.
 func Raw(w io.Writer) io.Writer {
 	if own, is := w.(*Writer); is {
 		return own.to
@@ -49,7 +49,7 @@ func (w *Writer) Write(data []byte) (int, error) {
 	return len(data), err
 }
 
-// Text returns a text with everything written out that would steer a terminal.
+// Text returns a text in which everything that could control a terminal is replaced by a printable escape.
 func Text(text string) string {
 	var shown strings.Builder
 	for len(text) > 0 {

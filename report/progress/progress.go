@@ -1,6 +1,6 @@
-// Package progress shows how an experiment goes, while it goes: to people at a
-// terminal on one line that is redrawn, into a pipe as one plain line a trial,
-// to programs as JSON lines. It writes to standard error; results do not pass here.
+// Package progress shows the progress of an experiment while it runs: at a terminal
+// as one line that is redrawn, in a pipe as a plain line per trial, and for programs
+// as JSON lines. It writes no results.
 package progress
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
-// Form is how progress is shown.
+// Form is a way to show progress.
 type Form int
 
 // The forms of progress.
@@ -27,8 +27,8 @@ const (
 	None                 // nothing
 )
 
-// New returns a progress display on w. now is the clock that the time left is
-// estimated with.
+// New returns a progress display that writes to w. now is the clock by which the time left is
+// estimated.
 func New(w io.Writer, form Form, now func() time.Time) lab.Progress {
 	t := &tracker{now: now, spent: map[setting]spent{}}
 	switch form {
@@ -46,23 +46,25 @@ func New(w io.Writer, form Form, now func() time.Time) lab.Progress {
 // setting identifies trials of equal length.
 type setting struct{ variant, point string }
 
+// spent is the time that trials of one setting have taken.
 type spent struct {
 	total  time.Duration
 	trials int
 }
 
-// tracker knows how far the experiment is and estimates the rest.
+// tracker counts the trials that are done and estimates the time left.
 type tracker struct {
 	now     func() time.Time
 	plan    lab.Plan
 	done    int
 	current lab.PlannedTrial
-	next    int // number of the first trial that is not done
-	started time.Time
+	next    int       // number of the first trial that is not done
+	started time.Time // when the current trial started
 	spent   map[setting]spent
 	phases  []lab.Phase // sums over all trials
 }
 
+// begin sets the plan and how many of its trials were done before.
 func (t *tracker) begin(plan lab.Plan, done int) { t.plan, t.done = plan, done }
 
 // Further implements lab.Progress.
@@ -73,13 +75,15 @@ func (t *tracker) Further(trials []lab.PlannedTrial) {
 	}
 }
 
-// Look implements lab.Progress: nothing is drawn in lines of text.
+// Look implements lab.Progress. Only the JSON form shows looks.
 func (t *tracker) Look(int, lab.Headline) {}
 
+// startTrial notes when a trial starts.
 func (t *tracker) startTrial(planned lab.PlannedTrial) {
 	t.current, t.next, t.started = planned, planned.Number, t.now()
 }
 
+// endTrial adds up the time of a trial, and counts it as done unless it will be repeated.
 func (t *tracker) endTrial(trial lab.Trial) {
 	k := setting{trial.Variant, trial.Point.Name}
 	s := t.spent[k]
@@ -99,8 +103,8 @@ func (t *tracker) endTrial(trial lab.Trial) {
 	}
 }
 
-// left estimates the time for the trials that are not done: each takes as long as its like took so far, or as
-// the mean of all where no like was seen. ok is false while nothing was measured.
+// left estimates the time for the trials that are not done: each takes the mean time of the trials of its
+// setting so far, or of all trials if there are none of its setting. ok is false before the first trial ends.
 func (t *tracker) left() (left time.Duration, ok bool) {
 	var all spent
 	for _, s := range t.spent {
@@ -123,13 +127,13 @@ func (t *tracker) left() (left time.Duration, ok bool) {
 	return left, true
 }
 
-// position is "block 2/3, trial 14/96".
+// position returns "block 2/3, trial 14/96".
 func (t *tracker) position(planned lab.PlannedTrial) string {
 	return fmt.Sprintf("block %d/%d, trial %d/%d", planned.Block, t.plan.Study.Design.Blocks, planned.Number,
 		len(t.plan.Trials))
 }
 
-// timeText returns the seconds of the trials by what took them: "40 s in trials, 25 s of them measured;
+// timeText returns the time of all trials and of their phases: "40 s in trials, 25 s of it measured;
 // calibration 2 s, start 4 s, ...".
 func (t *tracker) timeText() string {
 	var all, measured float64
@@ -146,9 +150,10 @@ func (t *tracker) timeText() string {
 		strings.Join(rest, ", "))
 }
 
+// seconds formats seconds as Duration does.
 func seconds(s float64) string { return Duration(time.Duration(s * float64(time.Second))) }
 
-// leftText returns the time left, and "" if nothing is left or was measured.
+// leftText returns the time left, or "" if no trial is left or no estimate can be made yet.
 func (t *tracker) leftText() string {
 	left, ok := t.left()
 	if !ok || left == 0 {
@@ -157,7 +162,7 @@ func (t *tracker) leftText() string {
 	return fmt.Sprintf(", about %s left, done at %s", Duration(left), t.now().Add(left).Format("15:04"))
 }
 
-// Duration rounds a time span as people say it: 40 s, 12 min, 3.5 h.
+// Duration formats a time span with few digits: 40 s, 12 min, 3.5 h.
 func Duration(d time.Duration) string {
 	switch {
 	case d < 100*time.Second:
@@ -168,7 +173,7 @@ func Duration(d time.Duration) string {
 	return fmt.Sprintf("%.1f h", d.Hours())
 }
 
-// plainForm writes a line for every trial that has ended.
+// plainForm writes a line for every trial that ends.
 type plainForm struct {
 	*tracker
 	w io.Writer
@@ -179,7 +184,7 @@ func (p *plainForm) Begin(plan lab.Plan, done int) {
 	fmt.Fprintln(p.w, beginning(plan, done))
 }
 
-// beginning says how much there is to do: "explain: 21 trials in 3 blocks, 52 s of load and 3 searches".
+// beginning describes the size of a plan: "explain: 21 trials in 3 blocks, 52 s of load and 3 searches".
 func beginning(plan lab.Plan, done int) string {
 	text := fmt.Sprintf("%s: %s in %s", plan.Study.Name, figure.Count(len(plan.Trials), "trial"),
 		figure.Count(plan.Study.Design.Blocks, "block"))
@@ -226,7 +231,7 @@ func (p *plainForm) End() {
 	}
 }
 
-// outcome says in a few words how a trial went.
+// outcome describes the result of a trial in a few words.
 func outcome(trial lab.Trial) string {
 	where := trial.Variant + " at " + trial.Point.Name
 	if trial.Profiled {
@@ -238,7 +243,7 @@ func outcome(trial lab.Trial) string {
 	return fmt.Sprintf("%s %.3g s", where, trial.ElapsedSeconds)
 }
 
-// terminalForm redraws one line. Trials that do not count get a line that stays.
+// terminalForm redraws one line. A trial that does not count gets a line of its own, which stays.
 type terminalForm struct {
 	*tracker
 	w io.Writer
@@ -307,15 +312,16 @@ type Line struct {
 	Elapsed     float64   `json:"elapsed_seconds,omitempty"`
 	LeftSeconds *float64  `json:"left_seconds,omitempty"`
 	Text        string    `json:"text,omitempty"`
-	// Headline is that over all blocks until this one.
+	// Headline covers all blocks up to this one.
 	Headline *lab.Headline `json:"headline,omitempty"`
-	// Phases of the trial; at the end of all trials.
+	// Phases are those of the trial, and in the event end the sums over all trials.
 	Phases []lab.Phase `json:"phases,omitempty"`
 }
 
+// write writes a line after adding the time and the counts of trials.
 func (l *jsonForm) write(line Line) {
 	line.At, line.Trials, line.Done = l.now().UTC(), len(l.plan.Trials), l.done
-	_ = l.encoder.Encode(line) // a reader that has gone away must not stop the experiment
+	_ = l.encoder.Encode(line) // a reader that has closed the pipe must not stop the experiment
 }
 
 func (l *jsonForm) Begin(plan lab.Plan, done int) {
@@ -338,7 +344,7 @@ func (l *jsonForm) TrialEnded(trial lab.Trial) {
 	})
 }
 
-// leftSeconds returns nil while nothing was measured.
+// leftSeconds returns the estimated time left, or nil before the first trial ends.
 func (l *jsonForm) leftSeconds() *float64 {
 	left, ok := l.left()
 	if !ok {
@@ -357,7 +363,7 @@ func (l *jsonForm) Note(text string) { l.write(Line{Event: "note", Text: text}) 
 
 func (l *jsonForm) End() { l.write(Line{Event: "end", Phases: l.phases}) }
 
-// Both shows progress in two places.
+// Both shows progress on two displays.
 type Both [2]lab.Progress
 
 // Begin implements lab.Progress.

@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// play shows an experiment of four trials, each 10 s long, the second of which
-// needs two attempts; it stops before the last.
+// play shows the progress of an experiment of four trials of 10 s, the second of which
+// needs two attempts; the last does not end.
 func play(t *testing.T, form Form) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -132,7 +132,6 @@ func TestTheBeginningTellsHowLongItMayTake(t *testing.T) {
 	}
 }
 
-// TestFurtherTrialsAreCounted with those of the plan, in their block.
 func TestFurtherTrialsAreCounted(t *testing.T) {
 	var out bytes.Buffer
 	p := New(&out, Plain, time.Now)
@@ -148,7 +147,7 @@ func TestFurtherTrialsAreCounted(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftAfterTheLastTrial: then no time is told, and 0 s to programs.
+// TestNothingIsLeftAfterTheLastTrial: text then shows no time left, and JSON 0 s.
 func TestNothingIsLeftAfterTheLastTrial(t *testing.T) {
 	for form, want := range map[Form]string{Plain: "trial 1/1: a at s1 8 s\n", JSON: `"left_seconds":0`} {
 		var out bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// SecondLine is one line of the file that tells how a trial goes: what was seen of its load in a second, or
-// what its units used.
+// SecondLine is one line of the file of seconds: the load of a trial in one second, or the usage of its
+// units.
 type SecondLine struct {
 	At      time.Time       `json:"at"`
 	Trial   int             `json:"trial"`
@@ -19,14 +19,15 @@ type SecondLine struct {
 	Used    *lab.UsedSecond `json:"used,omitempty"`
 }
 
-// Limits of the file of seconds: what it holds, and how many lines may wait to be written.
+// Limits of the file of seconds.
 const (
-	mostSeconds = 1 << 20 // bytes
-	mostWaiting = 16
+	mostSeconds = 1 << 20 // bytes in the file
+	mostWaiting = 16      // lines that may wait to be written
 )
 
-// Seconds writes how the trial that is played goes, for those who watch. It waits for no disk: lines that are
-// not written in time are left out, and the file begins anew with every trial and when it is full.
+// Seconds writes the seconds of the current trial to a file, from which the live page reads them. It never
+// makes the trial wait for the disk: it drops lines that are not written in time. The file is emptied at the
+// start of every trial and when it is full.
 type Seconds struct {
 	file    *os.File
 	mu      sync.Mutex
@@ -34,23 +35,23 @@ type Seconds struct {
 	attempt int
 	closed  bool
 	waiting chan SecondLine
-	written chan struct{} // closed at the end
+	written chan struct{} // closed after the last line is written
 }
 
 var _ lab.SecondsWatcher = (*Seconds)(nil)
 
-// NewSeconds writes to a file that is open for appending.
+// NewSeconds returns a watcher that writes to a file, which must be open for appending.
 func NewSeconds(file *os.File) *Seconds {
 	s := &Seconds{file: file, waiting: make(chan SecondLine, mostWaiting), written: make(chan struct{})}
 	go s.write()
 	return s
 }
 
-// write writes lines until Close. A line that cannot be written is missing for those who watch, and that is
-// all.
+// write writes lines until Close. It ignores errors: a line that cannot be written is only missing on the
+// live page.
 func (s *Seconds) write() {
 	defer close(s.written)
-	_ = s.file.Truncate(0) // a run that was killed has left its last ones
+	_ = s.file.Truncate(0) // it may hold lines of a run that was killed
 	size, trial, attempt := 0, 0, 0
 	for line := range s.waiting {
 		if line.Trial != trial || line.Attempt != attempt || size > mostSeconds {
@@ -59,7 +60,7 @@ func (s *Seconds) write() {
 		}
 		text, err := json.Marshal(line)
 		if err != nil {
-			continue // a figure that is no number
+			continue // it holds a value that is not a number
 		}
 		n, _ := s.file.Write(append(text, '\n'))
 		size += n
@@ -79,6 +80,7 @@ func (s *Seconds) Loaded(second lab.LoadSecond) { s.add(SecondLine{Loaded: &seco
 // Used implements lab.SecondsWatcher.
 func (s *Seconds) Used(second lab.UsedSecond) { s.add(SecondLine{Used: &second}) }
 
+// add queues a line, or drops it if too many wait.
 func (s *Seconds) add(line SecondLine) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +94,7 @@ func (s *Seconds) add(line SecondLine) {
 	}
 }
 
-// Close writes no more, and closes the file.
+// Close writes the lines that wait, and closes the file.
 func (s *Seconds) Close() error {
 	s.mu.Lock()
 	if !s.closed {

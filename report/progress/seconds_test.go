@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestSecondsOfATrial: they are those of one attempt, and the file stays small.
+// TestSecondsOfATrial: the file holds the seconds of one attempt, and stays small.
 func TestSecondsOfATrial(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "seconds.jsonl")
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -54,7 +54,7 @@ func TestSecondsOfATrial(t *testing.T) {
 	if second := lines(1); second[0].Attempt != 2 {
 		t.Errorf("the seconds of the next attempt are %+v", second)
 	}
-	for i := 0; i < 100; i++ { // never more than the file may hold, and one line
+	for range 100 { // the file may exceed its limit by one line
 		s.Used(lab.UsedSecond{Cores: map[string]float64{strings.Repeat("x", mostSeconds/10): 1}})
 		about, err := os.Stat(name)
 		if err != nil {
@@ -67,5 +67,5 @@ func TestSecondsOfATrial(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	s.Loaded(lab.LoadSecond{}) // a meter that is late
+	s.Loaded(lab.LoadSecond{}) // a late second must not panic
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Experiment shows what came out of the trials of an experiment: of each variant at each point the last
-// trial.
+// Experiment sends the figures of an experiment to targets: those of the last trial of each variant at each
+// point.
 type Experiment struct {
-	lab.Progress // that is shown to the user
+	lab.Progress // the display for the user
 
 	outs  *Outs
-	spans func(send func(document []byte)) error
+	spans func(send func(document []byte)) error // sends the spans of the last trial
 
 	metrics []lab.Metric
 	counts  map[outcome]float64
@@ -31,8 +31,8 @@ type (
 
 var _ lab.Progress = (*Experiment)(nil)
 
-// Follow returns a progress display that shows an experiment to outs, and passes everything on to shown.
-// After each trial it calls spans, which sends those of the trial.
+// Follow returns a progress display that sends the figures of an experiment to outs, and passes every call
+// on to shown. After each trial it calls spans, which sends the spans of the trial.
 func Follow(shown lab.Progress, outs *Outs, spans func(send func(document []byte)) error) *Experiment {
 	return &Experiment{Progress: shown, outs: outs, spans: spans, counts: map[outcome]float64{},
 		last: map[setting][]Figure{}}
@@ -56,7 +56,7 @@ func (e *Experiment) TrialEnded(trial lab.Trial) {
 	}
 }
 
-// figures returns what a trial has measured, and what its units used.
+// figures returns the measures of a trial, and the processors and memory of its units.
 func (e *Experiment) figures(at setting, trial lab.Trial) (all []Figure) {
 	labels := func(more ...string) map[string]string {
 		all := map[string]string{"variant": at.variant, "point": at.point}

@@ -11,16 +11,18 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
 const (
-	// maxWaiting is the number of messages that may wait to be sent. Further ones are lost, and counted.
+	// maxWaiting is how many messages may wait to be sent. Further ones are counted as lost.
 	maxWaiting = 1000
-	// sendPatience is the time limit of a message, and at the end that of all messages that wait.
+	// sendPatience is the time limit for a message, and at the end for all waiting messages together.
 	sendPatience = 5 * time.Second
 )
 
-// message is something to post.
+// message is a request to post.
 type message struct {
 	path, kind string
 	body       []byte
@@ -34,14 +36,14 @@ type sender struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
-	lost int // messages that found no room
+	lost int // messages that were dropped because too many waited
 
-	// The goroutine's own until done is closed.
-	failed int   // messages that were not taken
+	// Only the goroutine may use these until done is closed.
+	failed int   // messages that could not be posted
 	why    error // the last failure
 }
 
-// newSender returns a sender to a collector's URL without a path.
+// newSender returns a sender to the base URL of a collector.
 func newSender(url string) *sender {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &sender{url: url, waiting: make(chan message, maxWaiting), ctx: ctx, cancel: cancel,
@@ -57,7 +59,7 @@ func newSender(url string) *sender {
 	return s
 }
 
-// offer puts a message among those that wait, or counts it as lost if there is no room.
+// offer queues a message, or counts it as lost if the queue is full.
 func (s *sender) offer(m message) {
 	select {
 	case s.waiting <- m:
@@ -66,7 +68,7 @@ func (s *sender) offer(m message) {
 	}
 }
 
-// close sends what waits, and returns an error if anything was not sent.
+// close sends the waiting messages, and returns an error if any message was not sent.
 func (s *sender) close() error {
 	close(s.waiting)
 	late := time.AfterFunc(sendPatience, s.cancel)
@@ -75,13 +77,15 @@ func (s *sender) close() error {
 	s.cancel()
 	switch {
 	case s.failed > 0:
-		return fmt.Errorf("%d messages did not reach the collector %s: %w", s.lost+s.failed, s.url, s.why)
+		return fmt.Errorf("%s did not reach the collector %s: %w", figure.Count(s.lost+s.failed, "message"), s.url,
+			s.why)
 	case s.lost > 0:
-		return fmt.Errorf("%d messages were not sent: the collector %s is too slow", s.lost, s.url)
+		return fmt.Errorf("%s lost: the collector %s is too slow", figure.Count(s.lost, "message"), s.url)
 	}
 	return nil
 }
 
+// post sends a message and waits for the answer.
 func (s *sender) post(m message) error {
 	ctx, cancel := context.WithTimeout(s.ctx, sendPatience)
 	defer cancel()
@@ -102,7 +106,7 @@ func (s *sender) post(m message) error {
 	return err
 }
 
-// encode returns figures as an export of OTLP (OpenTelemetry protocol 1.x, section "OTLP/HTTP").
+// encode returns figures as a message of OTLP (OpenTelemetry protocol 1.x, section "OTLP/HTTP").
 func encode(figures []Figure, at time.Time) message {
 	all := pmetric.NewMetrics()
 	resource := all.ResourceMetrics().AppendEmpty()
@@ -133,6 +137,6 @@ func encode(figures []Figure, at time.Time) message {
 			point.Attributes().PutStr(name, value)
 		}
 	}
-	body, _ := pmetricotlp.NewExportRequestFromMetrics(all).MarshalProto() // it is well formed
+	body, _ := pmetricotlp.NewExportRequestFromMetrics(all).MarshalProto() // cannot fail for well-formed metrics
 	return message{"/v1/metrics", "application/x-protobuf", body}
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// scraper answers Prometheus with the figures that were shown last.
+// scraper is a server that answers Prometheus with the latest figures.
 type scraper struct {
 	address string
 	figures atomic.Pointer[[]Figure]
@@ -23,7 +23,7 @@ type scraper struct {
 	serving errgroup.Group
 }
 
-// newScraper listens at an address, and answers at /metrics.
+// newScraper starts a server at an address, which answers at /metrics.
 func newScraper(address string) (*scraper, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -47,9 +47,10 @@ func newScraper(address string) (*scraper, error) {
 	return s, nil
 }
 
+// close stops the server.
 func (s *scraper) close() error { return errors.Join(s.server.Close(), s.serving.Wait()) }
 
-// Describe implements prometheus.Collector: which figures there are is known when they come.
+// Describe implements prometheus.Collector. It describes nothing, since the figures are not known in advance.
 func (s *scraper) Describe(chan<- *client.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -73,7 +74,7 @@ func (s *scraper) Collect(out chan<- client.Metric) {
 	}
 }
 
-// scrapedName returns the name of a figure by the rules of Prometheus ("Metric and label naming") and of
+// scrapedName returns the name of a figure by the rules of Prometheus ("Metric and label naming") and
 // OpenTelemetry ("Prometheus and OpenMetrics Compatibility", section "Metric Metadata").
 func scrapedName(f Figure) string {
 	name := strings.Split(f.Name, ".")

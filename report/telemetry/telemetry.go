@@ -1,6 +1,6 @@
-// Package telemetry shows figures to other programs while a load or an experiment goes on: it sends them
-// to a collector over OTLP, with spans where there are some, and lets Prometheus scrape them. It computes
-// no figure, and keeps none. Begin at Open.
+// Package telemetry passes figures to other programs while a load or an experiment runs: it sends them
+// to a collector over OTLP, with spans if there are any, and lets Prometheus scrape them. It computes
+// no figures and stores only the latest. Begin at Open.
 package telemetry
 
 import (
@@ -18,22 +18,22 @@ type Figure struct {
 	Name string // by OpenTelemetry's conventions, such as "cleave.load.response_time"
 	Help string
 	Unit string // by the Unified Code for Units of Measure: "s", "1", "{operation}/s"
-	// Total: it counts from the beginning on.
+	// Total is true for a count that only grows.
 	Total  bool
 	Value  float64
 	Labels map[string]string
 }
 
-// The places that figures go to.
+// The kinds of targets.
 const (
 	otlp       = "otlp"
 	prometheus = "prometheus"
 )
 
-// Target is a destination of figures.
+// Target is a program that figures are passed to.
 type Target struct {
 	kind    string
-	address string // a URL for OTLP, else host and port
+	address string // for OTLP a URL, otherwise host and port
 }
 
 // ParseTarget reads a target: "otlp=http://HOST:PORT" or "prometheus=HOST:PORT".
@@ -50,24 +50,24 @@ func ParseTarget(text string) (Target, error) {
 			return Target{prometheus, address}, nil
 		}
 	}
-	return Target{}, fmt.Errorf("%q is no place for figures: expected otlp=http://HOST:PORT or "+
+	return Target{}, fmt.Errorf("%q is not a target for figures: expected otlp=http://HOST:PORT or "+
 		"prometheus=HOST:PORT", text)
 }
 
-// String returns the target as it is written.
+// String returns the target in the form that ParseTarget reads.
 func (t Target) String() string { return t.kind + "=" + t.address }
 
-// TakesSpans reports whether spans go there, too.
+// TakesSpans reports whether spans can be sent to the target.
 func (t Target) TakesSpans() bool { return t.kind == otlp }
 
-// Outs are the targets of a load or an experiment. One goroutine calls its methods, and none of them but
-// Close waits for a target.
+// Outs sends figures to the targets of a load or an experiment. Its methods must be called from one
+// goroutine. Only Close waits for a target.
 type Outs struct {
 	senders  []*sender
 	scrapers []*scraper
 }
 
-// Open begins to listen where Prometheus is to ask.
+// Open returns the Outs for targets, and starts the servers for Prometheus.
 func Open(targets []Target) (*Outs, error) {
 	o := &Outs{}
 	for _, t := range targets {
@@ -84,7 +84,7 @@ func Open(targets []Target) (*Outs, error) {
 	return o, nil
 }
 
-// Show replaces the figures that were shown last.
+// Show sends figures to every target, in place of the figures before.
 func (o *Outs) Show(figures []Figure) {
 	for _, s := range o.scrapers {
 		s.figures.Store(&figures)
@@ -94,14 +94,15 @@ func (o *Outs) Show(figures []Figure) {
 	}
 }
 
-// showSpans sends spans, a document of OTLP in JSON.
+// showSpans sends spans in the form of OTLP's JSON.
 func (o *Outs) showSpans(document []byte) {
 	for _, s := range o.senders {
 		s.offer(message{"/v1/traces", "application/json", document})
 	}
 }
 
-// Close sends what is left, for some seconds at most, and stops listening. It returns what could not be sent.
+// Close sends the waiting messages, within some seconds, and stops the servers. It returns an error if any
+// message was not sent.
 func (o *Outs) Close() error {
 	var errs []error
 	for _, s := range o.senders {

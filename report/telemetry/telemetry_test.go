@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/report/progress"
 )
 
-// collector takes what is sent over OTLP.
+// collector is a server that receives figures and spans over OTLP.
 type collector struct {
 	mu      sync.Mutex
 	figures map[string]float64 // by name and labels
@@ -61,7 +61,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// shown are figures of each kind.
+// shown returns figures of each kind.
 func shown() []Figure {
 	took := func(quantile string, seconds float64) Figure {
 		return Figure{Name: "cleave.load.time", Help: "time", Unit: "s", Value: seconds,
@@ -71,7 +71,7 @@ func shown() []Figure {
 		took("0.5", 0.5), took(`"x`, 0.9)}
 }
 
-// open opens the places that texts name.
+// open parses targets and opens them.
 func open(t *testing.T, texts ...string) *Outs {
 	t.Helper()
 	var targets []Target
@@ -131,7 +131,7 @@ func TestPrometheusScrapesFigures(t *testing.T) {
 	}
 }
 
-// TestASlowCollectorIsNotWaitedFor: what finds no room is counted, and told at the end.
+// TestASlowCollectorIsNotWaitedFor: messages that are dropped are counted, and reported at the end.
 func TestASlowCollectorIsNotWaitedFor(t *testing.T) {
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
@@ -150,15 +150,14 @@ func TestASlowCollectorIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotArriveIsTold, and Close has an end.
-func TestWhatDoesNotArriveIsTold(t *testing.T) {
+func TestUndeliveredMessagesAreReported(t *testing.T) {
 	refusing := httptest.NewServer(http.NotFoundHandler())
 	defer refusing.Close()
 	for url, want := range map[string]string{"http://127.0.0.1:1": "connection refused", refusing.URL: "404"} {
 		outs := open(t, "otlp="+url)
 		outs.Show(shown())
 		if err := outs.Close(); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), "1 messages did not reach the collector "+url) {
+			!strings.Contains(err.Error(), "1 message did not reach the collector "+url) {
 			t.Errorf("%s: %v, want %q", url, err, want)
 		}
 	}
@@ -188,7 +187,7 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// TestTrialsAreShown: of each variant the last, with what its units used, and the spans that it left.
+// TestTrialsAreShown: figures are those of the last trial of each variant; every trial sends its spans.
 func TestTrialsAreShown(t *testing.T) {
 	c := &collector{}
 	server := httptest.NewServer(c)
