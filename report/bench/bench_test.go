@@ -25,8 +25,8 @@ func ask(t *testing.T, s *server, path string, requests int) (statuses []int) {
 	return statuses
 }
 
-// TestCPUIsBurnedToTheTruth: with all that the process does beside, and in no more than one
-// request too many.
+// TestCPUIsBurnedToTheTruth: the process uses the CPU time of its requests, including everything that it does
+// besides.
 func TestCPUIsBurnedToTheTruth(t *testing.T) {
 	s := &server{cpu: 2 * time.Millisecond}
 	ask(t, s, "/", 1)
@@ -45,7 +45,7 @@ func TestCPUIsBurnedToTheTruth(t *testing.T) {
 	}
 }
 
-// TestEveryHundredthAnswerFails, and requests whether the server is ready are none.
+// TestEveryHundredthAnswerFails: requests for /ready are not counted.
 func TestEveryHundredthAnswerFails(t *testing.T) {
 	s := &server{errorEvery: 100}
 	ask(t, s, "/ready", 7)
@@ -56,7 +56,7 @@ func TestEveryHundredthAnswerFails(t *testing.T) {
 	}
 }
 
-// TestAnswersAreDue by what the server is to do, from when a request came.
+// TestAnswersAreDue at the time that follows from the settings of the server.
 func TestAnswersAreDue(t *testing.T) {
 	const ms = time.Millisecond
 	began := time.Now()
@@ -82,8 +82,8 @@ func TestAnswersAreDue(t *testing.T) {
 	}
 }
 
-// found returns an analysis with one comparison of b, and of how steady a and b were.
-func found(of measure, low, high float64, verdict lab.ComparisonVerdict) lab.Analysis {
+// compared returns an analysis with one comparison of b, in which b is unsteady if it is slower.
+func compared(of measure, low, high float64, verdict lab.ComparisonVerdict) lab.Analysis {
 	return lab.Analysis{
 		Metrics: []lab.Metric{{Name: "figure", Quantity: of.quantity, Quantile: of.quantile, Per: of.per}},
 		Comparisons: []lab.Comparison{{Metric: "figure", Variant: "b", Baseline: "a", Verdict: verdict,
@@ -92,49 +92,49 @@ func found(of measure, low, high float64, verdict lab.ComparisonVerdict) lab.Ana
 	}
 }
 
-// TestTruthsAreHeld: an interval that misses and a verdict that is wrong are counted each.
+// TestTruthsAreHeld: intervals that miss the truth and wrong verdicts are counted separately.
 func TestTruthsAreHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		truth       truth
 		a           lab.Analysis
 		held, wrong bool
 	}{
-		"right":         {exactly("b", cpu(), 1.1), found(cpu(), 1.05, 1.15, lab.Slower), true, false},
-		"open":          {exactly("b", cpu(), 1.1), found(cpu(), 0.9, 1.3, lab.Undecided), true, false},
-		"missed":        {exactly("b", cpu(), 1.1), found(cpu(), 1.15, 1.25, lab.Slower), false, false},
-		"the wrong way": {exactly("b", cpu(), 1.1), found(cpu(), 0.7, 0.9, lab.Faster), false, true},
-		"not equal":     {exactly("b", cpu(), 1.1), found(cpu(), 0.99, 1.01, lab.Equivalent), false, true},
-		"not different": {exactly("b", cpu(), 1), found(cpu(), 1.05, 1.15, lab.Slower), false, true},
+		"right":         {exactly("b", cpu(), 1.1), compared(cpu(), 1.05, 1.15, lab.Slower), true, false},
+		"open":          {exactly("b", cpu(), 1.1), compared(cpu(), 0.9, 1.3, lab.Undecided), true, false},
+		"missed":        {exactly("b", cpu(), 1.1), compared(cpu(), 1.15, 1.25, lab.Slower), false, false},
+		"the wrong way": {exactly("b", cpu(), 1.1), compared(cpu(), 0.7, 0.9, lab.Faster), false, true},
+		"not equal":     {exactly("b", cpu(), 1.1), compared(cpu(), 0.99, 1.01, lab.Equivalent), false, true},
+		"not different": {exactly("b", cpu(), 1), compared(cpu(), 1.05, 1.15, lab.Slower), false, true},
 		"within the doubt": {times("b", median(), 26*time.Millisecond, 20*time.Millisecond),
-			found(median(), 1.284, 1.286, lab.Slower), true, false},
+			compared(median(), 1.284, 1.286, lab.Slower), true, false},
 	} {
 		var counted tally
-		counted.hold(c.truth, c.a)
+		counted.addComparison(c.truth, c.a)
 		if held, wrong := counted.held.so == 1, counted.wrong.so == 1; held != c.held || wrong != c.wrong {
 			t.Errorf("%s: held %t, wrong %t, want %t, %t", name, held, wrong, c.held, c.wrong)
 		}
 	}
 }
 
-// TestTruthsWithoutAnAnswer are counted, and hold or miss nothing: trials may all be lost.
+// TestTruthsWithoutAnAnswer: they are counted by themselves, and not as held or missed.
 func TestTruthsWithoutAnAnswer(t *testing.T) {
 	var counted tally
-	counted.hold(exactly("c", cpu(), 1), found(cpu(), 1, 1, lab.Slower))
-	counted.addSteadiness("c", found(cpu(), 1, 1, lab.Undecided))
+	counted.addComparison(exactly("c", cpu(), 1), compared(cpu(), 1, 1, lab.Slower))
+	counted.addSteadiness("c", compared(cpu(), 1, 1, lab.Undecided))
 	if counted.silent != (count{2, 2}) || counted.held.all != 0 || counted.driftsMissed.all != 0 {
 		t.Errorf("%+v, want two truths without an answer", counted)
 	}
 }
 
-// TestFalseAlarmsAreCounted of equal servers and of steady ones, and drifts that are missed.
+// TestFalseAlarmsAreCounted for equal servers and for steady ones, as well as missed drifts.
 func TestFalseAlarmsAreCounted(t *testing.T) {
 	var counted tally
 	verdicts := []lab.ComparisonVerdict{lab.Slower, lab.Faster, lab.Undecided, lab.Equivalent}
 	for _, verdict := range verdicts {
-		counted.addEqual(found(cpu(), 0.9, 1.1, verdict))
+		counted.addEqual(compared(cpu(), 0.9, 1.1, verdict))
 	}
-	counted.addSteadiness("b", found(cpu(), 1, 1, lab.Undecided))
-	counted.addSteadiness("", found(cpu(), 1, 1, lab.Slower))
+	counted.addSteadiness("b", compared(cpu(), 1, 1, lab.Undecided))
+	counted.addSteadiness("", compared(cpu(), 1, 1, lab.Slower))
 	counted.addErrors(loaded{Sent: 1000, OK: 990})
 	counted.addCapacity(200, loaded{Capacity: searched{Rate: 190, Low: 185, High: 195}})
 	got := map[string]string{}
@@ -152,8 +152,8 @@ func TestFalseAlarmsAreCounted(t *testing.T) {
 	}
 }
 
-// TestServicesAreHeldAgainstTheirTruth: what an analysis says rightly reaches its goals, the rest misses.
-func TestServicesAreHeldAgainstTheirTruth(t *testing.T) {
+// TestServicesAreComparedToTheirTruth: right figures reach their goals, and wrong ones miss them.
+func TestServicesAreComparedToTheirTruth(t *testing.T) {
 	const ms = time.Millisecond
 	all := fourServices(40 * ms)
 	part := func(of service, kind lab.SegmentKind, self, path time.Duration) lab.PartChange {
@@ -198,7 +198,7 @@ func TestServicesAreHeldAgainstTheirTruth(t *testing.T) {
 	}
 }
 
-// TestTheSlowServiceIsNamed where doubling it gives most.
+// TestTheSlowServiceIsNamed: bottleneck is right if it calls the slow service the best one to double.
 func TestTheSlowServiceIsNamed(t *testing.T) {
 	of := func(unit string, verdict lab.ComparisonVerdict) lab.Analysis {
 		return lab.Analysis{Bottlenecks: []lab.Bottleneck{{Doubled: []lab.Doubled{{Unit: unit, Verdict: verdict}}}}}
@@ -214,7 +214,7 @@ func TestTheSlowServiceIsNamed(t *testing.T) {
 	}
 }
 
-// TestSharesHaveTheirInterval: of none of 40 it ends at 1 - 0.025^(1/40).
+// TestSharesHaveTheirInterval: the interval of 0 of 40 ends at 1 - 0.025^(1/40).
 func TestSharesHaveTheirInterval(t *testing.T) {
 	end := math.Pow(0.025, 1./40)
 	if low, high := (count{0, 40}).interval(); low != 0 || math.Abs(high-(1-end)) > 1e-9 {

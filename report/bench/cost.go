@@ -14,15 +14,15 @@ import (
 	"github.com/cleave-lab/cleave/traces"
 )
 
-// playTracing measures the CPU of an instrumented server, asked for spans of none, of one in 32 and of all of
-// its requests, beside the same server without instruments.
+// playTracing measures the CPU time of an instrumented server that records spans of none, of one in 32 and of
+// all of its requests, and of the same server without instruments.
 func playTracing(ctx context.Context, p player, seed uint64, found *tally) error {
 	receiver := traces.Collector{}.Receive()
 	variables, err := receiver.Listen("127.0.0.1")
 	if err != nil {
 		return err
 	}
-	defer func() { _, _ = receiver.Close(time.Time{}, time.Time{}) }() // what it got does not matter
+	defer func() { _, _ = receiver.Close(time.Time{}, time.Time{}) }() // its spans are not used
 	variables = append(variables, "OTEL_BSP_SCHEDULE_DELAY=200")       // milliseconds until spans are sent
 	return p.serving(ctx, "", nil, func(plain string) error {
 		return p.serving(ctx, "-traced", variables, func(traced string) error {
@@ -42,8 +42,8 @@ func playTracing(ctx context.Context, p player, seed uint64, found *tally) error
 	})
 }
 
-// costing returns a side that measures the CPU of a server, in microseconds per request, with spans of a
-// share of them.
+// costing returns a side that measures the CPU time of a server in microseconds per request, with spans of
+// a share of the requests.
 func (p player) costing(name, url, share string) figures.Side[float64] {
 	play := func(ctx context.Context, seed uint64) (float64, error) {
 		before, err := usedBy(ctx, url)
@@ -56,7 +56,7 @@ func (p player) costing(name, url, share string) figures.Side[float64] {
 		if err != nil {
 			return 0, err
 		}
-		time.Sleep(time.Second) // the last spans are sent
+		time.Sleep(time.Second) // until the server has sent its last spans
 		after, err := usedBy(ctx, url)
 		return (after - before).Seconds() / float64(got.Sent) * 1e6, err
 	}
@@ -64,7 +64,7 @@ func (p player) costing(name, url, share string) figures.Side[float64] {
 		Says: func(cost float64) string { return fmt.Sprintf("%.1f us", cost) }}
 }
 
-// usedBy returns the CPU time that a server says it has used.
+// usedBy asks a server for the CPU time that it has used.
 func usedBy(ctx context.Context, url string) (time.Duration, error) {
 	answer, err := get(ctx, url+"used")
 	if err != nil {
@@ -79,8 +79,8 @@ func usedBy(ctx context.Context, url string) (time.Duration, error) {
 	return time.Duration(nanoseconds), err
 }
 
-// addTracing adds the CPU per request of each side, and its ratio to the instrumented server that records
-// none.
+// addTracing adds the CPU time per request of each side, and its ratio to the instrumented server that
+// records no spans.
 func (t *tally) addTracing(sides []figures.Side[float64], costs [][]float64) error {
 	for i, side := range sides {
 		t.each = append(t.each, figures.Median("CPU per request, "+side.Name, "us", lab.LowerIsBetter, costs[i]))

@@ -11,23 +11,22 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// experiment is something that is played, with what must come out.
+// experiment plays servers of known truth and adds the results to a tally.
 type experiment struct {
-	name string
-	// often multiplies the rounds.
-	often int
+	name  string
+	often int // a factor on the rounds; 0: one
 	play  func(ctx context.Context, p player, seed uint64, found *tally) error
 }
 
-// times returns how often an experiment is played.
-func (e experiment) times(rounds int, quick bool) int {
+// repeats returns how often an experiment is played.
+func (e experiment) repeats(rounds int, quick bool) int {
 	if quick {
 		return rounds
 	}
 	return rounds * max(1, e.often)
 }
 
-// measure names the metric of a truth; see lab.FindMetric.
+// measure identifies the metric of a truth; see lab.FindMetric.
 type measure struct {
 	quantity string
 	quantile float64
@@ -38,36 +37,36 @@ func cpu() measure    { return measure{quantity: lab.CPU, per: lab.PerOperation}
 func median() measure { return measure{quantity: lab.ResponseTime, quantile: 0.5} }
 func tail() measure   { return measure{quantity: lab.ResponseTime, quantile: 0.99} }
 
-// in returns the name of the metric in an analysis; "" where it has none.
+// in returns the name of the metric in an analysis, or "" if the analysis does not have it.
 func (m measure) in(a lab.Analysis) string {
 	metric, _ := lab.FindMetric(a.Metrics, m.quantity, m.quantile, m.per)
 	return metric.Name
 }
 
-// truth is the ratio of a server to the first one of its comparison: within low and high,
-// since the way to a server and its timers take up to a millisecond too.
+// truth is the true ratio of a server to the first server of its comparison. It is a range from
+// low to high, since the network and timers add up to about a millisecond to response times.
 type truth struct {
 	server    string
 	of        measure
 	low, high float64
 }
 
-// exactly returns a truth without such doubt.
+// exactly returns a truth that is known exactly.
 func exactly(server string, of measure, ratio float64) truth { return truth{server, of, ratio, ratio} }
 
-// overhead bounds a response time beside the time that the server takes.
+// overhead is the most that a response time exceeds the time that the server takes.
 const overhead = 1100 * time.Microsecond
 
-// times returns the truth of two response times.
+// times returns the truth about the ratio of two response times.
 func times(server string, of measure, over, under time.Duration) truth {
 	a, b := float64(over)/float64(under), float64(over+overhead)/float64(under+overhead)
 	return truth{server, of, math.Min(a, b), math.Max(a, b)}
 }
 
-// slowAnswers has one answer in twenty take the time that follows.
+// slowAnswers are the flags of a server one in twenty of whose answers takes the time that is appended.
 const slowAnswers = "-sleep 20ms -slow-every 20 -slow "
 
-// experiments returns all that is played, in their order.
+// experiments returns all experiments in the order in which they are played.
 func experiments() []experiment {
 	const ms = time.Millisecond
 	return []experiment{
@@ -113,17 +112,18 @@ func experiments() []experiment {
 // named is a server of a comparison with its flags.
 type named struct{ name, flags string }
 
-// comparison is servers that `cleave compare` compares, at 100 requests a second.
+// comparison is an experiment in which `cleave compare` compares servers at 100 requests per second.
 type comparison struct {
 	servers []named
 	truths  []truth
-	drifts  string // a server that becomes slower within its trials; the others are steady
-	equal   bool   // all servers are: every difference is a false alarm
+	drifts  string // the server that becomes slower within a trial; all others are steady
+	equal   bool   // all servers are equal, so that every difference is a false alarm
 	blocks  int
-	lasts   time.Duration // load of a trial
-	flags   []string
+	lasts   time.Duration // duration of the load of a trial
+	flags   []string      // more flags of `cleave compare`
 }
 
+// play implements experiment.play.
 func (c comparison) play(ctx context.Context, p player, seed uint64, found *tally) error {
 	arguments := []string{"compare"}
 	for _, s := range c.servers {
@@ -135,7 +135,7 @@ func (c comparison) play(ctx context.Context, p player, seed uint64, found *tall
 		return err
 	}
 	for _, t := range c.truths {
-		found.hold(t, a)
+		found.addComparison(t, a)
 	}
 	if c.equal {
 		found.addEqual(a)
@@ -144,7 +144,7 @@ func (c comparison) play(ctx context.Context, p player, seed uint64, found *tall
 	return nil
 }
 
-// playErrors loads a server of which every hundredth answer fails.
+// playErrors loads a server every hundredth answer of which fails.
 func playErrors(ctx context.Context, p player, seed uint64, found *tally) error {
 	return p.serving(ctx, "-sleep 5ms -error-every 100", nil, func(url string) error {
 		var got loaded
@@ -156,9 +156,9 @@ func playErrors(ctx context.Context, p player, seed uint64, found *tally) error 
 	})
 }
 
-// playCapacities searches the capacities of two servers that serve one request after the
-// other, each in the same time: a rate above them grows a queue without end, one below
-// waits for nobody.
+// playCapacities searches for the capacities of two servers that serve one request after the
+// other, all in the same time: at a higher rate the queue grows without end, at a lower rate
+// no request waits long.
 func playCapacities(ctx context.Context, p player, seed uint64, found *tally) error {
 	for _, capacity := range []float64{200, 400} {
 		err := p.serving(ctx, fmt.Sprintf("-capacity %g", capacity), nil, func(url string) error {

@@ -1,16 +1,15 @@
 //go:build linux
 
-// Command bench holds the answers of Cleave against servers of which the truth is known:
-// their CPU time per request, their response times, their errors, their drift and their
-// capacity, and of services that record spans their own CPU, self time and critical path.
-// It plays them through `cleave compare`, `cleave bottleneck` and `cleave load`, as a user
-// would, and counts which intervals hold the truth, which verdicts are wrong, and how often
-// equal servers are called different. It measures what recording spans costs, and whether
-// the receiver of spans keeps its bounds. `bench watching` measures what it costs to watch a run in the
-// browser.
+// Command bench compares the answers of Cleave with the truth about servers whose CPU time
+// per request, response times, errors, drift and capacity are known, and about services that
+// record spans, whose CPU time, self time and critical path are known. It runs
+// `cleave compare`, `cleave bottleneck` and `cleave load` as a user would, and counts which
+// intervals contain the truth, which verdicts are wrong, and how often equal servers are
+// called different. It also measures the cost of recording spans, and whether the receiver of
+// spans keeps its limits. `bench watching` measures the cost of watching a run in the browser.
 //
 // It prints a table and writes the figures as JSON to the file named by -out. Begin at
-// experiments, the list of what is played; server is what a server of known truth does.
+// experiments, the list of all experiments, and server, a server of known truth.
 package main
 
 import (
@@ -47,15 +46,15 @@ func main() {
 	}
 }
 
-// bench plays the experiments and publishes what was found.
+// bench plays the experiments and publishes their figures.
 func bench(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet("bench-truth", flag.ContinueOnError)
 	out := flags.String("out", "results/bench/truth.json", "`file` for the figures as JSON")
-	cleave := flags.String("cleave", "bin/cleave", "the `program` that is held against the truth")
+	cleave := flags.String("cleave", "bin/cleave", "the `program` to compare with the truth")
 	only := flags.String("only", "", "experiments to play, with commas: "+strings.Join(names(), ", ")+
 		" (default: all)")
 	rounds := flags.Int("rounds", 1, "how often each is played (equal: ten times as often)")
-	quick := flags.Bool("quick", false, "few trials, and all count: to see that all works, not to quote")
+	quick := flags.Bool("quick", false, "few trials, all of which count: only to test this program")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func bench(ctx context.Context, arguments []string) error {
 	p := player{cleave: *cleave, server: self, results: results, quick: *quick, story: os.Stderr}
 	var found tally
 	for _, e := range chosen {
-		for round := 1; round <= e.times(*rounds, *quick); round++ {
+		for round := 1; round <= e.repeats(*rounds, *quick); round++ {
 			if err := e.play(ctx, p, uint64(round), &found); err != nil {
 				return fmt.Errorf("%s, round %d: %w", e.name, round, err)
 			}
@@ -84,6 +83,7 @@ func bench(ctx context.Context, arguments []string) error {
 	return figures.Publish(os.Stdout, *out, found.figures())
 }
 
+// names returns the names of all experiments.
 func names() []string {
 	var all []string
 	for _, e := range experiments() {
@@ -92,7 +92,7 @@ func names() []string {
 	return all
 }
 
-// choose returns the experiments of a list of names; all of an empty one.
+// choose returns the experiments of a list of names with commas, or all if the list is empty.
 func choose(list string) ([]experiment, error) {
 	if list == "" {
 		return experiments(), nil

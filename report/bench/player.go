@@ -26,25 +26,25 @@ type player struct {
 	cleave, server string // programs
 	results        string // folder
 	quick          bool
-	story          io.Writer
+	story          io.Writer // to which commands are printed
 }
 
-// loaded holds the parts of the document of `cleave load` that a truth needs.
+// loaded holds the parts of the document of `cleave load` that are compared with the truth.
 type loaded struct {
 	Sent     int64    `json:"sent"`
 	OK       int64    `json:"ok"`
 	Capacity searched `json:"capacity"`
 }
 
-// searched is a capacity with the bracket around it, per second; all 0: none was found.
+// searched is a capacity with its bracket, per second; all are 0 if none was found.
 type searched struct {
 	Rate float64 `json:"rate"`
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// run runs a command of Cleave's and reads the document that it writes. An exit code other
-// than 0 is no error where there is a document: a load with errors ends with one.
+// run runs a command of Cleave and reads the document that it writes. If there is a document, an
+// exit code other than 0 is not an error: a load with failed requests ends with such a code.
 func (p player) run(ctx context.Context, document any, arguments ...string) error {
 	path := filepath.Join(p.results, "document.json")
 	if err := os.RemoveAll(path); err != nil {
@@ -70,8 +70,8 @@ func (p player) run(ctx context.Context, document any, arguments ...string) erro
 	return nil
 }
 
-// analyse runs a command that compares something: in so many blocks, or in few of them, of which all trials
-// count, if it is to be quick: on a host that is busy nothing else would. It counts the trials.
+// analyse runs a command that compares variants, and counts its trials. A quick player plays few blocks
+// instead of blocks, and without gates, because all trials might be struck out on a busy host.
 func (p player) analyse(
 	ctx context.Context, found *tally, seed uint64, lasts time.Duration, blocks, few int, arguments ...string,
 ) (a lab.Analysis, err error) {
@@ -86,7 +86,7 @@ func (p player) analyse(
 	return a, err
 }
 
-// get asks a server.
+// get sends a GET request.
 func get(ctx context.Context, url string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -95,7 +95,7 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	return http.DefaultClient.Do(request)
 }
 
-// last returns the end of what a command said.
+// last returns the end of the output of a command.
 func last(said []byte) []byte {
 	const most = 2000
 	return bytes.TrimSpace(said[max(0, len(said)-most):])

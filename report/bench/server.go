@@ -18,50 +18,50 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// server answers every GET with a small text, and behaves as its fields say. The zero value
-// answers at once.
+// server answers every request with a short text, and behaves as its fields say. The zero
+// value answers at once.
 type server struct {
-	// cpu is the CPU time of the process per request, everything included: each request burns what
-	// is missing of it.
+	// cpu is the CPU time of the whole process per request: each request burns the part that the
+	// process has not used yet.
 	cpu time.Duration
-	// sleep is how long an answer takes, slow how long every slowEvery-th one does.
+	// sleep is the time that an answer takes, slow the time that every slowEvery-th answer takes.
 	sleep, slow time.Duration
 	slowEvery   int
-	// errorEvery has every so-manieth answer fail with status 500; 0: none.
+	// errorEvery makes every errorEvery-th answer fail with status 500; 0: none.
 	errorEvery int
-	// rise makes sleep longer by this share, evenly over the time rising from the first
-	// request on.
+	// rise is the share by which sleep grows, linearly over the time rising after the first
+	// request.
 	rise   float64
 	rising time.Duration
-	// capacity is how many requests a second are served, one after the other; 0: no limit.
+	// capacity is the number of requests that are served per second, one after the other; 0: no limit.
 	capacity float64
-	// then answers requests when their own time is over; nil: the server does.
+	// then answers a request after its time; nil: the server answers itself.
 	then http.HandlerFunc
 
 	mu       sync.Mutex
 	requests int
-	began    time.Time     // the first request
-	last     time.Time     // the last request
-	used     time.Duration // CPU of the process before the first request, and in pauses
-	free     time.Time     // when the last one in line is served
+	began    time.Time     // when the first request came
+	last     time.Time     // when the last request came
+	used     time.Duration // CPU time of the process before the first request and in pauses
+	free     time.Time     // when the last request in the queue has been served
 }
 
-// serve is a server as a process of its own, until it is asked to end.
+// serve runs a server until the context ends.
 func serve(ctx context.Context, arguments []string) error {
 	var s server
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
-	host := flags.String("host", "127.0.0.1", "where to listen; empty: everywhere")
-	port := flags.Int("port", 0, "where to listen")
-	flags.DurationVar(&s.cpu, "cpu", 0, "CPU time per request, all included")
-	flags.DurationVar(&s.sleep, "sleep", 0, "how long an answer takes")
-	flags.DurationVar(&s.slow, "slow", 0, "how long slow answers take")
-	flags.IntVar(&s.slowEvery, "slow-every", 0, "every which answer is slow")
-	flags.IntVar(&s.errorEvery, "error-every", 0, "every which answer fails")
-	flags.Float64Var(&s.rise, "rise", 0, "by which share -sleep becomes longer")
-	flags.DurationVar(&s.rising, "rising", 0, "over which time, from the first request on")
-	flags.Float64Var(&s.capacity, "capacity", 0, "requests per second that are served")
-	traced := flags.Bool("traced", false, "record spans, and send them to where the environment says")
-	calls := flags.String("calls", "", "URLs that each request calls, all at once, when its own time is over")
+	host := flags.String("host", "127.0.0.1", "`address` to listen on; empty: all addresses")
+	port := flags.Int("port", 0, "port to listen on")
+	flags.DurationVar(&s.cpu, "cpu", 0, "CPU time of the whole process per request")
+	flags.DurationVar(&s.sleep, "sleep", 0, "time that an answer takes")
+	flags.DurationVar(&s.slow, "slow", 0, "time that a slow answer takes")
+	flags.IntVar(&s.slowEvery, "slow-every", 0, "every `n`-th answer is slow; 0: none")
+	flags.IntVar(&s.errorEvery, "error-every", 0, "every `n`-th answer fails; 0: none")
+	flags.Float64Var(&s.rise, "rise", 0, "share by which -sleep grows")
+	flags.DurationVar(&s.rising, "rising", 0, "time over which it grows, from the first request on")
+	flags.Float64Var(&s.capacity, "capacity", 0, "requests that are served per second; 0: no limit")
+	traced := flags.Bool("traced", false, "record spans, and send them to the receiver of the environment")
+	calls := flags.String("calls", "", "URLs that each request calls, all at once, after its own time")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func serve(ctx context.Context, arguments []string) error {
 	return nil
 }
 
-// ServeHTTP implements http.Handler. Requests for /ready tell that the server can be used, those for /used
-// how many nanoseconds of CPU the process has used; neither counts.
+// ServeHTTP implements http.Handler. A request for /ready shows that the server can be used, and one for
+// /used returns the CPU time of the process in nanoseconds; neither is counted.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/ready":
@@ -100,7 +100,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	number, due := s.admit(time.Now())
-	sleepUntil(due.Add(-2 * s.cpu)) // another request may burn meanwhile
+	sleepUntil(due.Add(-2 * s.cpu)) // leaves time for another request to burn first
 	s.burn(number)
 	sleepUntil(due)
 	if s.errorEvery > 0 && number%s.errorEvery == 0 {
@@ -111,25 +111,25 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.then(w, r)
 		return
 	}
-	_, _ = io.WriteString(w, "fine\n") // a client that left needs no answer
+	_, _ = io.WriteString(w, "fine\n") // the client may have closed the connection
 }
 
 // sleepUntil sleeps more precisely than time.Sleep, which may be a millisecond late.
 func sleepUntil(due time.Time) {
-	const precise = 2 * time.Millisecond // of which a thread sleeps
+	const precise = 2 * time.Millisecond // the last part, which a thread sleeps
 	time.Sleep(time.Until(due) - precise)
 	if left := time.Until(due); left > 0 {
 		rest := unix.NsecToTimespec(left.Nanoseconds())
-		_ = unix.Nanosleep(&rest, nil) // woken early, it is early
+		_ = unix.Nanosleep(&rest, nil) // a signal may end it early, which does not matter
 	}
 }
 
-// pause is shorter than the time between a warm-up and its load, and longer than any between two requests
-// of one load. What the process uses in a pause, as for new connections, is no part of what requests are to
-// take: the first ones of a load would burn that much less.
+// pause is shorter than the time between a warm-up and its load, and longer than that between two requests
+// of one load. CPU time that the process uses in a pause, for example for new connections, is not counted as
+// time of requests: otherwise the first requests of a load would burn less.
 const pause = 500 * time.Millisecond
 
-// admit returns the number of a request, from 1 on, and when its answer is due.
+// admit returns the number of a request, from 1 on, and the time at which its answer is due.
 func (s *server) admit(now time.Time) (number int, due time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +159,8 @@ func (s *server) admit(now time.Time) (number int, due time.Time) {
 	return s.requests, due
 }
 
-// burn uses the processor until the process has used what all requests up to this one are
-// to take.
+// burn uses the processor until the process has used the CPU time of all requests up to this
+// one.
 func (s *server) burn(number int) {
 	if s.cpu == 0 {
 		return
@@ -171,11 +171,11 @@ func (s *server) burn(number int) {
 	}
 }
 
-// processCPU returns what this process has used of the processors so far.
+// processCPU returns the CPU time that this process has used so far.
 func processCPU() time.Duration {
 	var spent unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &spent); err != nil {
-		return 0 // which no kernel says of the own process
+		return 0 // cannot happen: every kernel has this clock
 	}
 	return time.Duration(spent.Nano())
 }

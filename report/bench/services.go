@@ -18,17 +18,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// service is one of several that record spans.
+// service is a server that records spans and calls others.
 type service struct {
 	name     string
-	own      time.Duration // of each request, in which it waits for nobody
-	cpu      time.Duration // of each request, all included
-	calls    []string      // at once, after its own time
-	overtook bool          // its caller waits longer for another: it is not on the critical path
-	flags    string        // more of them, as a list in YAML has them
+	own      time.Duration // time of a request, without calls
+	cpu      time.Duration // CPU time of the process per request
+	calls    []string      // services that it calls at once after its own time
+	overtook bool          // not on the critical path, since its caller waits longer for another service
+	flags    string        // more flags, as items of a list in YAML
 }
 
-// fourServices returns the services of an operation, of which cart takes the time that is given.
+// fourServices returns the services of an operation, in which cart takes the given time.
 func fourServices(cart time.Duration) []service {
 	const ms = time.Millisecond
 	return []service{
@@ -39,8 +39,8 @@ func fourServices(cart time.Duration) []service {
 	}
 }
 
-// slowService returns services of which cart serves 40 requests a second, one after the other, while the
-// others use more CPU.
+// slowService returns services with a bottleneck: cart serves 40 requests per second, one after the other.
+// The other services use more CPU time.
 func slowService() []service {
 	const ms = time.Millisecond
 	return []service{
@@ -53,7 +53,7 @@ func slowService() []service {
 // tracedImage is the name of the image of this program.
 const tracedImage = "cleave-truth:1"
 
-// composed returns a compose file of services, the first of which is asked.
+// composed returns a compose file for services, which publishes the port of the first one.
 func composed(services []service) string {
 	text := "services:\n"
 	for i, s := range services {
@@ -72,8 +72,8 @@ func composed(services []service) string {
 	return text
 }
 
-// inContainers writes compose files of services, by name, and calls f with the folder while containers can be
-// had. Where they cannot, it says why.
+// inContainers writes compose files of services, by name, and calls f with their folder. If the host cannot
+// run containers, it prints why and does not call f.
 func (p player) inContainers(systems map[string][]service, f func(dir string) error) (err error) {
 	stop, err := dockertest.Reach()
 	if err != nil {
@@ -93,7 +93,7 @@ func (p player) inContainers(systems map[string][]service, f func(dir string) er
 	return f(p.results)
 }
 
-// playServices compares services by their spans, and by their CPU.
+// playServices compares services by their spans and their CPU time.
 func playServices(ctx context.Context, p player, seed uint64, found *tally) error {
 	const ms = time.Millisecond
 	base, slow := fourServices(40*ms), fourServices(60*ms)
@@ -114,8 +114,8 @@ func playServices(ctx context.Context, p player, seed uint64, found *tally) erro
 	})
 }
 
-// addServices holds what an analysis says of each service of a variant against the truth; pick takes the
-// variant's figure out of a change.
+// addServices compares the figures of each service of a variant with the truth; pick returns the figure of
+// the variant in a change.
 func (t *tally) addServices(
 	variant string, all []service, a lab.Analysis, pick func(lab.TraceChange) float64,
 ) {
@@ -139,7 +139,7 @@ func (t *tally) addServices(
 		if t.silent.add(at < 0); at >= 0 {
 			t.addAgainst(of+"CPU of "+s.name, a.Usages[at].CPUPerOperation, s.cpu, 0.03, n)
 		}
-		var self, path float64 // of what the service does itself, not of its calls
+		var self, path float64 // of the work of the service itself, without calls
 		for _, part := range traced.Parts {
 			if part.Service == s.name && part.Kind == lab.SegmentBusiness {
 				self, path = self+pick(part.Self), path+pick(part.Path)
@@ -155,13 +155,13 @@ func (t *tally) addServices(
 	}
 }
 
-// addAgainst holds seconds against their truth, from which they may be off by a share.
+// addAgainst compares seconds with their truth, from which they may differ by the share most.
 func (t *tally) addAgainst(name string, got float64, truth time.Duration, most float64, traces int) {
 	t.add(name+": off by", "1", math.Abs(got/truth.Seconds()-1), traces,
 		figures.Goal{Must: most, Stretch: most / 2}, fmt.Sprintf("%.4g ms; truth %v", 1e3*got, truth))
 }
 
-// playBottleneck looks for the slow one among services.
+// playBottleneck searches for the slow service with `cleave bottleneck`.
 func playBottleneck(ctx context.Context, p player, seed uint64, found *tally) error {
 	return p.inContainers(map[string][]service{"queue": slowService()}, func(dir string) error {
 		arguments := []string{"bottleneck", filepath.Join(dir, "queue.yaml"), "--path", "/", "--users", "8",
@@ -175,7 +175,7 @@ func playBottleneck(ctx context.Context, p player, seed uint64, found *tally) er
 	})
 }
 
-// addBottleneck holds the service that gave most when it was doubled against the slow one.
+// addBottleneck counts whether doubling the slow service is found to help most.
 func (t *tally) addBottleneck(slow string, a lab.Analysis) {
 	known := len(a.Bottlenecks) == 1 && len(a.Bottlenecks[0].Doubled) > 0
 	if t.silent.add(!known); !known {

@@ -29,18 +29,18 @@ import (
 	"github.com/cleave-lab/cleave/traces"
 )
 
-// endpointVariable is the variable that tells SDKs where to send spans.
+// endpointVariable begins the setting of the variable that tells SDKs where to send spans.
 const endpointVariable = "OTEL_EXPORTER_OTLP_ENDPOINT="
 
 // taken is the final report of a receiver of spans.
 type taken struct {
 	Kept, Dropped int
-	Peak          uint64  // bytes of memory that the process had at most
-	Seconds       float64 // that summing up took
+	Peak          uint64  // peak memory of the process in bytes
+	Seconds       float64 // time for the summary
 }
 
-// receive is a conductor's receiver as a process of its own, until its input ends. It writes where it
-// listens, and at the end what it has taken.
+// receive runs a receiver of spans until standard input ends. It prints the variable with its address, and at
+// the end its report.
 func receive(context.Context, []string) error {
 	receiver := traces.Collector{}.Receive()
 	variables, err := receiver.Listen("127.0.0.1")
@@ -48,7 +48,7 @@ func receive(context.Context, []string) error {
 		return err
 	}
 	fmt.Println(variables[0])
-	_, _ = io.Copy(io.Discard, os.Stdin) // its end is all that counts
+	_, _ = io.Copy(io.Discard, os.Stdin) // waits for the end of the input
 	began := time.Now()
 	got, err := receiver.Close(time.Unix(0, 0), time.Now())
 	if err != nil {
@@ -67,13 +67,13 @@ func receive(context.Context, []string) error {
 }
 
 const (
-	// exportSize is how many spans an export has, as the SDKs' batches have at most.
+	// exportSize is the number of spans in an export, the largest that SDKs send by default.
 	exportSize = 512
-	// spanRate is how many spans are sent in a second, by all senders.
+	// spanRate is the number of spans that all senders together send per second.
 	spanRate = 100_000
 )
 
-// sender sends one export.
+// sender sends an export.
 type sender func(context.Context, ptraceotlp.ExportRequest) error
 
 // playSpans sends a receiver more spans than it keeps, half of them over gRPC.
@@ -88,7 +88,7 @@ func playSpans(ctx context.Context, p player, _ uint64, found *tally) error {
 	if err := errors.Join(inputErr, outputErr, command.Start()); err != nil {
 		return fmt.Errorf("start a receiver: %w", err)
 	}
-	defer func() { _ = command.Wait() }() // what it wrote tells
+	defer func() { _ = command.Wait() }() // its report shows whether it worked
 	defer func() { _ = input.Close() }()
 	var endpoint string
 	if _, err := fmt.Fscanln(output, &endpoint); err != nil {
@@ -121,8 +121,8 @@ func playSpans(ctx context.Context, p player, _ uint64, found *tally) error {
 	return nil
 }
 
-// sendSpans has each sender send its share of the rate, and returns how many spans were sent in which time,
-// and how long the slowest export took.
+// sendSpans lets each sender send its share of the rate. It returns the number of spans, the time that all
+// took, and the time of the slowest export.
 func sendSpans(ctx context.Context, lasts time.Duration, senders []sender) (
 	sent int, took, slowest time.Duration, err error,
 ) {
@@ -152,8 +152,8 @@ func sendSpans(ctx context.Context, lasts time.Duration, senders []sender) (
 	return exports * exportSize * len(senders), time.Since(began), slowest, err
 }
 
-// exportOf returns an export of a sender: traces of eight spans with attributes as instruments of HTTP write
-// them.
+// exportOf returns an export of a sender: traces of eight spans with the attributes that instruments of HTTP
+// write.
 func exportOf(sender, number int) ptraceotlp.ExportRequest {
 	const perTrace = 8
 	all := ptrace.NewTraces()
@@ -205,7 +205,7 @@ func postExport(ctx context.Context, url string, export ptraceotlp.ExportRequest
 	return nil
 }
 
-// addSpans holds what a receiver has taken against what was sent.
+// addSpans compares the report of a receiver with the spans that were sent.
 func (t *tally) addSpans(sent int, took, slowest time.Duration, got taken) {
 	t.each = append(t.each, single("spans received", "/s", float64(sent)/took.Seconds(), 1, lab.HigherIsBetter,
 		figures.Goal{Must: 0.99 * spanRate, Stretch: 0.99 * spanRate},

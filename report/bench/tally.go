@@ -15,20 +15,24 @@ import (
 
 // tally holds the results so far.
 type tally struct {
-	each []figures.Figure // of every truth, in the order in which they were played
+	each []figures.Figure // one or more for every truth, in the order in which they were played
 
-	held, wrong, large                   count // intervals, verdicts, differences of 1.3 and more
-	falseCPU, falseTimes, falseAll       count // equal servers called different
-	driftsMissed, falseUnsteady, notHeld count
-	named                                count // slow services, by bottleneck
-	silent                               count // truths that nothing was found of
-	lost                                 count // attempts at trials
+	held                           count // intervals that contain the truth
+	wrong                          count // verdicts that are wrong
+	large                          count // differences of 1.3 and more that are found
+	falseCPU, falseTimes, falseAll count // equal servers called different
+	driftsMissed                   count // drifting servers called steady
+	falseUnsteady                  count // steady servers called unsteady
+	notHeld                        count // trials that did not hold their rate
+	named                          count // slow services that bottleneck names
+	silent                         count // truths without an answer
+	lost                           count // attempts at trials that were struck out
 }
 
-// count is how many of some were so.
+// count counts how many of all cases have a property.
 type count struct{ so, all int }
 
-// add counts one more.
+// add counts a case; so: it has the property.
 func (c *count) add(so bool) {
 	c.all++
 	if so {
@@ -36,8 +40,8 @@ func (c *count) add(so bool) {
 	}
 }
 
-// hold holds a comparison against a truth.
-func (t *tally) hold(want truth, a lab.Analysis) {
+// addComparison compares a comparison with its truth.
+func (t *tally) addComparison(want truth, a lab.Analysis) {
 	i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
 		return c.Variant == want.server && c.Metric == want.of.in(a)
 	})
@@ -65,9 +69,9 @@ func (t *tally) hold(want truth, a lab.Analysis) {
 		Low: *c.Low, High: *c.High, Unit: "1", N: c.N, Better: lab.LowerIsBetter, Note: note})
 }
 
-// allows reports whether a verdict is right, or open.
+// allows reports whether a verdict is right or undecided.
 func (t truth) allows(verdict lab.ComparisonVerdict) bool {
-	const margin = 1.05 // of the comparisons
+	const margin = 1.05 // the default of `cleave compare`
 	switch verdict {
 	case lab.Slower:
 		return t.high > 1
@@ -79,6 +83,7 @@ func (t truth) allows(verdict lab.ComparisonVerdict) bool {
 	return true
 }
 
+// text returns the ratio, or its range.
 func (t truth) text() string {
 	if t.low == t.high {
 		return fmt.Sprintf("%.4g", t.low)
@@ -103,7 +108,8 @@ func (t *tally) addEqual(a lab.Analysis) {
 	}
 }
 
-// addSteadiness counts whether the server that drifts was found to, and which steady ones were.
+// addSteadiness counts whether the drift of a server was missed, and which steady servers were called
+// unsteady. drifts is empty if all servers are steady.
 func (t *tally) addSteadiness(drifts string, a lab.Analysis) {
 	followed, found := false, false
 	for _, s := range a.Steadiness {
@@ -121,7 +127,7 @@ func (t *tally) addSteadiness(drifts string, a lab.Analysis) {
 	}
 }
 
-// addTrials counts the attempts that were struck out.
+// addTrials counts the attempts that were struck out and the trials that did not hold their rate.
 func (t *tally) addTrials(a lab.Analysis) {
 	t.lost.all += a.Trials.Valid + len(a.Trials.Invalid)
 	t.lost.so += len(a.Trials.Invalid)
@@ -131,7 +137,7 @@ func (t *tally) addTrials(a lab.Analysis) {
 	}
 }
 
-// addErrors holds the share of answers that failed against the truth, one in a hundred.
+// addErrors compares the share of failed answers with the truth, one in a hundred.
 func (t *tally) addErrors(got loaded) {
 	failed := got.Sent - got.OK
 	off := math.Abs(100*float64(failed)/float64(got.Sent) - 1)
@@ -139,7 +145,7 @@ func (t *tally) addErrors(got loaded) {
 		fmt.Sprintf("%d of %d requests", failed, got.Sent))
 }
 
-// add adds a figure without an interval, of which less is better.
+// add adds a figure without an interval, for which less is better.
 func (t *tally) add(name, unit string, value float64, n int, goal figures.Goal, note string) {
 	t.each = append(t.each, single(name, unit, value, n, lab.LowerIsBetter, goal, note))
 }
@@ -152,7 +158,7 @@ func single(
 		Note: note}.To(goal)
 }
 
-// addCapacity holds a capacity that was searched against the truth.
+// addCapacity compares the capacity that a search found with the truth.
 func (t *tally) addCapacity(truth float64, got loaded) {
 	name := fmt.Sprintf("capacity of %g/s", truth)
 	c := got.Capacity
@@ -162,7 +168,7 @@ func (t *tally) addCapacity(truth float64, got loaded) {
 	t.add(name+": off by", "1", math.Abs(c.Rate/truth-1), 1, figures.Goal{Must: 0.03, Stretch: 0.01}, "")
 }
 
-// figures returns the counts, then every truth by itself.
+// figures returns the shares, and then the figures of every truth.
 func (t *tally) figures() []figures.Figure {
 	less, more := lab.LowerIsBetter, lab.HigherIsBetter
 	alarms := figures.Goal{Must: 0.06, Stretch: 0.05}
@@ -183,8 +189,8 @@ func (t *tally) figures() []figures.Figure {
 	return append(all, t.each...)
 }
 
-// figure returns the share as this run has counted it, none where there was nothing to count. Its
-// note has the interval of the share.
+// figure returns the share of the cases that have the property, with its interval in the note, or
+// nothing if there were no cases.
 func (c count) figure(name string, better lab.Direction, goal figures.Goal) []figures.Figure {
 	if c.all == 0 {
 		return nil
@@ -195,7 +201,7 @@ func (c count) figure(name string, better lab.Direction, goal figures.Goal) []fi
 		fmt.Sprintf("%d of %d, 95 %% interval %.2g to %.2g", c.so, c.all, low, high))}
 }
 
-// interval returns the interval of a share by Clopper and Pearson (1934).
+// interval returns the confidence interval of the share by Clopper and Pearson (1934).
 func (c count) interval() (low, high float64) {
 	const tail = (1 - figures.Confidence) / 2
 	so, not := float64(c.so), float64(c.all-c.so)

@@ -18,15 +18,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// tracing records the spans of a server by the SDK of OpenTelemetry, as users' services do: one of each
-// request that asks for spans, and one of each call.
+// tracing records the spans of a server with the SDK of OpenTelemetry, as the services of users do: one for
+// each request that asks for spans, and one for each of its calls.
 type tracing struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 	calls    []string // URLs
 }
 
-// newTracing returns what records spans and sends them to where the environment says.
+// newTracing returns a tracing that sends spans to the receiver that the environment names.
 func newTracing(ctx context.Context, calls []string) (*tracing, error) {
 	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
@@ -43,10 +43,10 @@ func newTracing(ctx context.Context, calls []string) (*tracing, error) {
 
 // end sends the last spans.
 func (t *tracing) end() {
-	_ = t.provider.Shutdown(context.Background()) // a receiver that is gone needs none
+	_ = t.provider.Shutdown(context.Background()) // the receiver may have ended already
 }
 
-// around records a span of each request that a handler answers.
+// around returns a handler that records a span for each request that next answers.
 func (t *tracing) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
@@ -56,10 +56,10 @@ func (t *tracing) around(next http.Handler) http.Handler {
 	})
 }
 
-// call calls all others at once, and answers when they have.
+// call calls all URLs at once, and answers when all have answered.
 func (t *tracing) call(w http.ResponseWriter, r *http.Request) {
 	var all errgroup.Group
-	for _, url := range t.calls { // all wait from here on, whichever is sent first
+	for _, url := range t.calls { // so that all spans start at the same time, whichever call is sent first
 		ctx, span := t.tracer.Start(r.Context(), "call", trace.WithSpanKind(trace.SpanKindClient))
 		all.Go(func() error {
 			defer span.End()
@@ -71,7 +71,7 @@ func (t *tracing) call(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// callOne calls a server within the span of the call.
+// callOne calls a URL within the span of the context.
 func callOne(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -79,7 +79,7 @@ func callOne(ctx context.Context, url string) error {
 	}
 	trace.SpanFromContext(ctx).SetAttributes(attribute.String("server.address", request.URL.Hostname()))
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(request.Header))
-	request.Close = true // the next call may find another replica
+	request.Close = true // so that the next call may reach another replica
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err

@@ -22,17 +22,17 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// watch is the cost of watching a run, in processors.
+// watch is the cost of watching a run: the CPU time of each process as a share of one core.
 type watch struct{ server, browser, writing float64 }
 
-// watching measures what it costs to watch a run with eight units: of nobody, of a program that follows it,
-// and of its page in Chromium.
+// watching measures the cost of watching a run with eight units: while nobody watches, while a program
+// follows it, and while Chromium shows its page.
 func watching(ctx context.Context, arguments []string) (err error) {
 	flags := flag.NewFlagSet("bench-serve", flag.ContinueOnError)
 	out := flags.String("out", "results/bench/serve.json", "`file` for the figures as JSON")
 	cleave := flags.String("cleave", "bin/cleave", "the `program` that shows the run")
-	rounds := flags.Int("rounds", 5, "how often each is measured")
-	length := flags.Duration("length", 20*time.Second, "how long it is measured")
+	rounds := flags.Int("rounds", 5, "how often each side is measured")
+	length := flags.Duration("length", 20*time.Second, "how long a side is measured each time")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func watching(ctx context.Context, arguments []string) (err error) {
 	return figures.Publish(os.Stdout, *out, costs(sides, found))
 }
 
-// costs makes figures of what was measured.
+// costs returns the figures of the measured costs.
 func costs(sides []figures.Side[watch], found [][]watch) []figures.Figure {
 	share := func(what string, of func(watch) float64, in []watch) figures.Figure {
 		return figures.Median(what+", share of one core", "1", lab.LowerIsBetter, figures.Each(in, of))
@@ -78,7 +78,7 @@ func costs(sides []figures.Side[watch], found [][]watch) []figures.Figure {
 	return append(all, share("Chromium with the page", func(w watch) float64 { return w.browser }, found[2]))
 }
 
-// pretend plays a run without units into a folder until the context ends: trials of ten seconds.
+// pretend writes the folder of a run as if trials of ten seconds were played, until the context ends.
 func pretend(ctx context.Context, root string) (name string, ended <-chan error, err error) {
 	plan := lab.Plan{Schema: lab.PlanSchema, Created: time.Now().UTC(), Study: lab.Study{Name: "watched",
 		Title: "Watched", Design: lab.Design{Blocks: 1000, Seed: 1}}}
@@ -116,6 +116,7 @@ func pretend(ctx context.Context, root string) (name string, ended <-chan error,
 	return strings.TrimPrefix(folder.Dir(), root+"/"), done, nil
 }
 
+// addSecond writes a second of the load and of eight units.
 func addSecond(seconds *progress.Seconds, end float64) {
 	median, p99 := 0.001+end/1e5, 0.01+end/1e4
 	seconds.Loaded(lab.LoadSecond{Slice: lab.Slice{End: end, OK: 500, Median: &median, P99: &p99}})
@@ -143,7 +144,7 @@ func serving(ctx context.Context, cleave, root string) (*exec.Cmd, string, error
 	return command, strings.TrimSpace(address), nil
 }
 
-// watcher measures a server while its page is watched.
+// watcher measures a server while a run is watched.
 type watcher struct {
 	server int // process number
 	page   string
@@ -151,6 +152,7 @@ type watcher struct {
 	length time.Duration
 }
 
+// side returns a side that measures with play.
 func (w watcher) side(name string, play func(context.Context) (watch, error)) figures.Side[watch] {
 	return figures.Side[watch]{Name: name,
 		Play: func(ctx context.Context, _ uint64) (watch, error) { return play(ctx) },
@@ -159,9 +161,10 @@ func (w watcher) side(name string, play func(context.Context) (watch, error)) fi
 		}}
 }
 
+// alone measures while nobody watches.
 func (w watcher) alone(ctx context.Context) (watch, error) { return w.measure(ctx, 0) }
 
-// following measures while this program reads what a page is sent.
+// following measures while this program reads the events that a page would get.
 func (w watcher) following(ctx context.Context) (watch, error) {
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -169,7 +172,7 @@ func (w watcher) following(ctx context.Context) (watch, error) {
 	if err != nil {
 		return watch{}, fmt.Errorf("follow the run: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it is cut off
+	defer func() { _ = answer.Body.Close() }() // it returns an error, since the request is cancelled
 	go func() { _, _ = io.Copy(io.Discard, answer.Body) }()
 	return w.measure(ctx, 0)
 }
@@ -190,17 +193,17 @@ func (w watcher) inChromium(ctx context.Context) (found watch, err error) {
 		killed := syscall.Kill(-browser.Process.Pid, syscall.SIGKILL)
 		_ = browser.Wait() // it was killed
 		time.Sleep(time.Second)
-		err = errors.Join(err, killed, os.RemoveAll(profile)) // the last of its processes have ended
+		err = errors.Join(err, killed, os.RemoveAll(profile)) // by now all of its processes have ended
 	}()
 	select {
-	case <-time.After(10 * time.Second): // it has loaded the page, and does what it does once
+	case <-time.After(10 * time.Second): // until it has started and loaded the page
 	case <-ctx.Done():
 		return found, ctx.Err()
 	}
 	return w.measure(ctx, browser.Process.Pid)
 }
 
-// measure meters the server, and a browser that is not 0, for a while.
+// measure meters the server, this program and, unless it is 0, the process of a browser.
 func (w watcher) measure(ctx context.Context, browser int) (found watch, err error) {
 	units := []lab.Unit{{Name: "server", Role: "server", PID: w.server},
 		{Name: "writing", Role: "writing", PID: os.Getpid()}}

@@ -16,12 +16,12 @@ import (
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
-// variants shows two variants of a run side by side.
+// variants returns the data of a page with two variants of a run side by side.
 func (s *Server) variants(r *http.Request) (data, error) {
 	query := r.URL.Query()
 	names := query["variant"]
 	if len(names) != 2 {
-		return nil, fmt.Errorf("%d variants are chosen: choose two to compare them", len(names))
+		return nil, fmt.Errorf("%s chosen: choose two to compare them", figure.Count(len(names), "variant"))
 	}
 	run, err := s.shelf.Run(r.PathValue("run"))
 	var a lab.Analysis
@@ -47,8 +47,8 @@ func (s *Server) variants(r *http.Request) (data, error) {
 	return data{"Run": run, "Variants": known, "Points": points, "Beside": shown}, err
 }
 
-// nameOf returns the name behind a text of a page, or the text if there is none: pages remove control
-// characters from names, even in their forms.
+// nameOf returns the name that a page shows as text, or the text if there is none: pages escape control
+// characters in names, also in the values of forms.
 func nameOf(names []string, text string) string {
 	if at := slices.IndexFunc(names, func(name string) bool { return plain.Text(name) == text }); at >= 0 {
 		return names[at]
@@ -56,7 +56,7 @@ func nameOf(names []string, text string) string {
 	return text
 }
 
-// drawnPoints returns the points of a run that have spectra or courses.
+// drawnPoints returns the names of the points of a run that have spectra or courses to draw.
 func drawnPoints(a lab.Analysis) []string {
 	var names []string
 	for _, p := range a.Points {
@@ -68,18 +68,18 @@ func drawnPoints(a lab.Analysis) []string {
 	return names
 }
 
-// runTrials are the trials of a run.
+// runTrials holds a run with its trials.
 type runTrials struct {
 	Run    lab.ListedRun
 	Trials []lab.ListedTrial
 	Left   lab.LeftOut
 }
 
-// trials lists the trials of one run, or of two.
+// trials returns the data of a page that lists the trials of one run or two.
 func (s *Server) trials(r *http.Request) (data, error) {
 	names := r.URL.Query()["run"]
 	if len(names) != 1 && len(names) != 2 {
-		return nil, fmt.Errorf("%d runs are chosen: choose one or two to see their trials", len(names))
+		return nil, fmt.Errorf("%s chosen: choose one or two to see their trials", figure.Count(len(names), "run"))
 	}
 	var runs []runTrials
 	for _, name := range slices.Compact(names) {
@@ -96,21 +96,22 @@ func (s *Server) trials(r *http.Request) (data, error) {
 	return data{"Runs": runs}, nil
 }
 
-// shownTrial is one of two trials on their page.
+// shownTrial is one of the two trials of a page.
 type shownTrial struct {
-	Label string // tells the two apart
-	Name  string // of its folder
+	Label string // differs between the two trials
+	Name  string // name of its folder
 	Run   lab.ListedRun
 	lab.Trial
 	logs []lab.LogEnd
 	Left int // logs that are not shown
 }
 
-// beside shows two trials side by side.
+// beside returns the data of a page with two trials side by side.
 func (s *Server) beside(r *http.Request) (data, error) {
 	names := r.URL.Query()["trial"]
 	if len(names) != 2 || names[0] == names[1] {
-		return nil, fmt.Errorf("%d trials are chosen: choose two to compare them", len(slices.Compact(names)))
+		return nil, fmt.Errorf("%s chosen: choose two to compare them",
+			figure.Count(len(slices.Compact(names)), "trial"))
 	}
 	var both [2]shownTrial
 	for i, name := range names {
@@ -130,7 +131,8 @@ func (s *Server) beside(r *http.Request) (data, error) {
 		"Runs": slices.Compact([]string{both[0].Run.Name, both[1].Run.Name})}, err
 }
 
-// readTrial reads a trial by the name of its run and folder: "study/run/0012".
+// readTrial reads a trial by the name of its run and its folder, such as "study/run/0012". Its label begins
+// with the letter.
 func (s *Server) readTrial(name, letter string) (t shownTrial, err error) {
 	run, folder := path.Split(name)
 	t.Name = folder
@@ -146,7 +148,7 @@ func (s *Server) readTrial(name, letter string) (t shownTrial, err error) {
 	return t, err
 }
 
-// unitLogs holds the ends of the logs of a unit in two trials; nil: it has none.
+// unitLogs holds the ends of the logs of a unit in two trials; nil: the trial has no log of the unit.
 type unitLogs struct {
 	Unit string
 	Each [2]*lab.LogEnd
@@ -171,14 +173,14 @@ func logsByUnit(both [2]shownTrial) []unitLogs {
 // comparison holds two variants or trials for the pages that show them side by side.
 type comparison struct {
 	analysis.SideBySide
-	Point string // that is drawn
+	Point string // the point that is drawn
 	Bars  *lab.Headline
 	Plots []comparisonPlot
-	Data  string // what the plots are drawn from
-	Spare bool   // single trials are left out of the plots
+	Data  string // the data of the plots as JSON
+	Spare bool   // true: the plots leave out single trials
 }
 
-// comparisonPlot is a place for a plot, with the same as a table.
+// comparisonPlot describes a plot, which the script draws, and holds a table of it.
 type comparisonPlot struct {
 	Kind, Metric, Point, Title string
 	Rows                       []comparisonRow
@@ -190,7 +192,7 @@ type comparisonRow struct {
 	Each [2]string
 }
 
-// mostDrawn is the size of the data, in bytes, that the plots of a page may be drawn from.
+// mostDrawn is the largest size of the data of the plots of a page, in bytes.
 const mostDrawn = 4 << 20
 
 // newComparison prepares two variants or trials for their page.
@@ -213,7 +215,8 @@ func newComparison(b analysis.SideBySide) (shown comparison, err error) {
 	return shown, err
 }
 
-// comparisonBars returns the ratios at the point that is drawn, or at the first that has any; nil: none has.
+// comparisonBars returns the ratios at the point that is drawn or, without such a point, at the first point
+// with a ratio. It returns nil if there are no ratios.
 func comparisonBars(b analysis.SideBySide) *lab.Headline {
 	point := b.Drawn.Points[0].Name
 	h := lab.Headline{Baseline: b.Names[0]}
@@ -233,7 +236,7 @@ func comparisonBars(b analysis.SideBySide) *lab.Headline {
 	return &h
 }
 
-// spectrumPlots returns places for the distributions of both.
+// spectrumPlots returns a plot for each distribution that was measured of the two.
 func spectrumPlots(b analysis.SideBySide) []comparisonPlot {
 	var plots []comparisonPlot
 	for _, quantity := range analysis.Distributions() {
@@ -258,7 +261,7 @@ func spectrumPlots(b analysis.SideBySide) []comparisonPlot {
 	return plots
 }
 
-// coursePlots returns places for how the trials of both went on.
+// coursePlots returns a plot for each figure whose course over the trials was measured of the two.
 func coursePlots(b analysis.SideBySide) []comparisonPlot {
 	var plots []comparisonPlot
 	for _, of := range report.Followed() {
@@ -272,28 +275,28 @@ func coursePlots(b analysis.SideBySide) []comparisonPlot {
 			continue
 		}
 		plots = append(plots, comparisonPlot{"course", of.Name, b.Drawn.Points[0].Name, of.Title, []comparisonRow{
-			{"lowest", [2]string{ofAll(each[0], slices.Min, of.Unit), ofAll(each[1], slices.Min, of.Unit)}},
-			{"highest", [2]string{ofAll(each[0], slices.Max, of.Unit), ofAll(each[1], slices.Max, of.Unit)}},
+			{"lowest", [2]string{extreme(each[0], slices.Min, of.Unit), extreme(each[1], slices.Min, of.Unit)}},
+			{"highest", [2]string{extreme(each[0], slices.Max, of.Unit), extreme(each[1], slices.Max, of.Unit)}},
 		}})
 	}
 	return plots
 }
 
-// ofAll writes the lowest or the highest of values.
-func ofAll(values []float64, which func([]float64) float64, unit string) string {
+// extreme formats the value that pick chooses, such as the lowest one.
+func extreme(values []float64, pick func([]float64) float64, unit string) string {
 	if len(values) == 0 {
 		return figure.Absent
 	}
-	return figure.Amount(which(values), unit)
+	return figure.Amount(pick(values), unit)
 }
 
-// tone returns the class of a cell with a verdict.
+// tone returns the CSS class of a cell with a verdict.
 func tone(verdict lab.ComparisonVerdict) string {
 	tones := map[lab.ComparisonVerdict]string{lab.Faster: "good", lab.Slower: "bad", lab.Equivalent: "muted"}
 	return tones[verdict]
 }
 
-// estimate writes an estimate of a metric with its interval.
+// estimate formats an estimate of a metric with its interval.
 func estimate(e *lab.Estimate, unit string) string {
 	if e == nil {
 		return figure.Absent

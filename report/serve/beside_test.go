@@ -29,7 +29,7 @@ import (
 // loadedRun is the name of the run of loadedFolder.
 const loadedRun = "shop-under-load/20260102T030000Z-0"
 
-// loadedFolder makes a run of a system under load, with a report and three trials.
+// loadedFolder makes a folder with a run of a system under load, which has a report and three trials.
 func loadedFolder(t *testing.T, change func(*lab.Analysis, []lab.Trial)) string {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/shop-under-load.json")
@@ -62,7 +62,7 @@ func loadedFolder(t *testing.T, change func(*lab.Analysis, []lab.Trial)) string 
 	return root
 }
 
-// loadedTrial is a trial of three seconds.
+// loadedTrial returns a trial of three seconds.
 func loadedTrial(number int, variant string, valid bool) lab.Trial {
 	at := func(value float64) *float64 { return &value }
 	slow := float64(number)
@@ -160,7 +160,7 @@ func TestTrialsOfTwoRuns(t *testing.T) {
 	}
 }
 
-// hostileTrials is a run whose trials and variants are from a stranger.
+// hostileTrials makes a folder with a run whose trials and variants an attacker wrote.
 func hostileTrials(t *testing.T) string {
 	root := loadedFolder(t, func(a *lab.Analysis, trials []lab.Trial) {
 		for i := range trials {
@@ -194,7 +194,7 @@ func TestHostileTrialsStayTexts(t *testing.T) {
 	}
 }
 
-// testVariants chooses two variants of a run, by the keyboard.
+// testVariants chooses two variants of a run by the keyboard.
 func testVariants(t *testing.T, ctx context.Context) {
 	_, at := begun(t, loadedFolder(t, nil), false)
 	p := open(t, ctx, at+"/run/"+loadedRun)
@@ -235,7 +235,8 @@ func testTrials(t *testing.T, ctx context.Context) {
 	p.Shot("serve-trial")
 }
 
-// checkPage looks for fields and drawings without a label, and at the width of a narrow, dark page.
+// checkPage checks that all fields and drawings have labels, and that the page fits into a narrow window. It
+// leaves the page narrow and dark.
 func checkPage(t *testing.T, p *browsertest.Tab) {
 	t.Helper()
 	if n := browsertest.Ask[int](p, `[...document.querySelectorAll("input, select, textarea, pre, svg[role=img]")]`+

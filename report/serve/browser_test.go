@@ -100,7 +100,7 @@ func testReport(t *testing.T, ctx context.Context) {
 	if origin := browsertest.Ask[string](p, "self.origin"); origin != "null" {
 		t.Errorf("a report has the origin %s", origin)
 	}
-	// What a report of a stranger could try.
+	// A report by an attacker could try this.
 	thief := fmt.Sprintf(`<script>document.title = "tries"; fetch("%s/").then(r => r.text()).then(
 		() => document.title = "reads", () => document.title = "refused")</script>`, at)
 	found, err := filepath.Glob(filepath.Join(root, "*", "*", "report.html"))
@@ -113,16 +113,16 @@ func testReport(t *testing.T, ctx context.Context) {
 	if title := browsertest.Ask[string](q, "document.title"); title != "refused" {
 		t.Errorf("a report %s the other pages", title)
 	}
-	q.Forgive() // the refusal is a complaint
+	q.Forgive() // the browser reports the refused request
 }
 
-// testHistory draws a headline over runs, of which some have changed.
+// testHistory checks the history of a headline whose level changes.
 func testHistory(t *testing.T, ctx context.Context) {
 	root := folderOfRuns(t, 40, nil)
 	s, at := begun(t, root, false)
 	runs, _, err := s.shelf.Runs()
 	must(t, err)
-	for i, run := range runs[:39] { // the oldest one has the files of all
+	for i, run := range runs[:39] { // the files of all runs are links to those of the oldest
 		name := filepath.Join(root, filepath.FromSlash(run.Name), "analysis.json")
 		text, err := os.ReadFile(name)
 		must(t, err)
@@ -145,7 +145,7 @@ func testHistory(t *testing.T, ctx context.Context) {
 	}
 }
 
-// changedRun returns an analysis with other ratios: those of the newest fifteen runs are larger, on another
+// changedRun returns an analysis with changed ratios. The newest fifteen runs have larger ones, and another
 // kernel.
 func changedRun(t *testing.T, text []byte, age int) []byte {
 	t.Helper()
@@ -170,8 +170,8 @@ func changedRun(t *testing.T, text []byte, age int) []byte {
 	return changed
 }
 
-// testThousands tells the time until 2,000 runs, none of which was read before, can be searched, and bounds
-// it for a busy host.
+// testThousands logs the time until 2,000 runs that were not read before can be searched, and limits it
+// generously, since the host may be busy.
 func testThousands(t *testing.T, ctx context.Context) {
 	_, at := begun(t, folderOfRuns(t, 2000, nil), false)
 	begin := time.Now()

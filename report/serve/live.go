@@ -17,18 +17,19 @@ import (
 	"github.com/cleave-lab/cleave/report/progress"
 )
 
-// look is the interval at which a run is read for a page that follows it.
-const look = time.Second
+// interval is the time between two reads of a run that a page follows.
+const interval = time.Second
 
-// Limits of what is sent to a page at once.
+// Limits of the data in an event.
 const (
-	mostUnits = 40 // of a second
-	mostBars  = 12 // of a headline
+	mostUnits = 40 // in a second
+	mostBars  = 12 // in a headline
 )
 
-// live sends the progress of a run as server-sent events: each line, each second of the trial that is played,
-// and the state when it changes. The number of an event is where its line ends, so that a page that was cut
-// off goes on from there. When the server ends it says so, and then what is new.
+// live sends the progress of a run as server-sent events: each line, each second of the current trial, and
+// the state when it changes. The ID of an event is the offset at which its line ends, so that a page can
+// continue there after its connection was lost. When the server stops, live sends the event bye and what is
+// new by then.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 	from, err := strconv.ParseInt(cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("from")), 10, 64)
 	if err != nil {
@@ -54,25 +55,25 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		select {
-		case <-r.Context().Done(): // the page or the server goes away
+		case <-r.Context().Done(): // the page was closed or the server stops
 			if ends = true; !send(w, []byte("event: bye\ndata: \n\n")) {
 				return
 			}
-		case <-time.After(look):
+		case <-time.After(interval):
 		}
 	}
 }
 
-// watching reads a run for a page that follows it.
+// watching is the state of a page that follows a run.
 type watching struct {
 	shelf  Shelf
 	run    string
-	from   int64 // offset in the progress of the run; negative: at its last lines
-	second int64 // offset in the seconds of the trial that is played
-	sent   lab.RunState
+	from   int64        // offset in the progress of the run; negative: at its last lines
+	second int64        // offset in the seconds of the current trial; negative: at the last ones
+	sent   lab.RunState // the state that was sent last
 }
 
-// look writes events of what is new. more reports whether there may be more already.
+// look writes events for what is new. more reports whether it should be called again at once.
 func (f *watching) look(events *bytes.Buffer) (more bool, err error) {
 	state, err := f.shelf.State(f.run)
 	lines, next, unread := f.shelf.Progress(f.run, f.from)
@@ -93,11 +94,11 @@ func (f *watching) look(events *bytes.Buffer) (more bool, err error) {
 		f.sent = state
 	}
 	if state != lab.RunPlaying {
-		return false, nil // a run that was killed leaves its last seconds
+		return false, nil // the seconds may be left over from a run that was killed
 	}
 	seconds, next, err := f.shelf.Seconds(f.run, f.second)
 	if err != nil {
-		return false, nil // the rest can be followed without them
+		return false, nil // the page works without the seconds
 	}
 	for line := range bytes.Lines(seconds) {
 		writeSecond(events, line)
@@ -106,8 +107,8 @@ func (f *watching) look(events *bytes.Buffer) (more bool, err error) {
 	return false, nil
 }
 
-// writeEvent writes a line of progress as an event, and skips what is none. It encodes the line anew: a file
-// must not make events of its own.
+// writeEvent writes a line of progress as an event, or nothing if it is not valid. It decodes and encodes the
+// line, so that the content of the file cannot inject events.
 func writeEvent(events *bytes.Buffer, line []byte, end int64) {
 	var read progress.Line
 	if json.Unmarshal(line, &read) != nil {
@@ -127,7 +128,7 @@ func writeEvent(events *bytes.Buffer, line []byte, end int64) {
 	fmt.Fprintf(events, "id: %d\ndata: %s\n\n", end, data)
 }
 
-// writeSecond writes a second of a trial as an event, and skips what is none.
+// writeSecond writes a second of a trial as an event, or nothing if it is not valid.
 func writeSecond(events *bytes.Buffer, line []byte) {
 	var read progress.SecondLine
 	if json.Unmarshal(line, &read) != nil {
@@ -135,7 +136,7 @@ func writeSecond(events *bytes.Buffer, line []byte) {
 	}
 	if read.Used != nil {
 		units := map[string]float64{}
-		names := slices.Sorted(maps.Keys(read.Used.Cores)) // the same ones each second
+		names := slices.Sorted(maps.Keys(read.Used.Cores)) // so that each second has the same units
 		for _, name := range names[:min(mostUnits, len(names))] {
 			units[plain.Text(name)] = read.Used.Cores[name]
 		}
@@ -146,7 +147,7 @@ func writeSecond(events *bytes.Buffer, line []byte) {
 	}
 }
 
-// send sends events, and reports whether the browser took them.
+// send sends events, and reports whether that succeeded.
 func send(w http.ResponseWriter, events []byte) bool {
 	if len(events) == 0 {
 		return true

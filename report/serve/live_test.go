@@ -20,7 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// goingOn is a run that is played, as far as its folder tells.
+// goingOn writes the folder of a run as if the run were played.
 type goingOn struct {
 	lab.Progress
 	*store.Folder
@@ -48,25 +48,25 @@ func playing(t *testing.T) goingOn {
 	return g
 }
 
-// trial plays one trial.
+// trial writes the start and the end of a trial.
 func (g goingOn) trial(number int, valid bool) {
 	g.TrialStarted(lab.PlannedTrial{Number: number, Block: 1, Variant: "a", Point: "p"}, 1)
 	g.TrialEnded(lab.Trial{Number: number, Block: 1, Attempt: 1, Variant: "a", Point: lab.Point{Name: "p"},
 		Valid: valid, Reason: map[bool]string{false: "<b>worker-7 ended"}[valid]})
 }
 
-// seconds tells how a trial goes while it is played.
+// seconds returns a writer for the seconds of a trial.
 func (g goingOn) seconds(t *testing.T, trial int) *progress.Seconds {
 	t.Helper()
 	file, err := g.Seconds()
 	must(t, err)
 	s := progress.NewSeconds(file)
-	t.Cleanup(func() { _ = s.Close() }) // again
+	t.Cleanup(func() { _ = s.Close() }) // a test may have closed it already
 	s.Trial(trial, 1)
 	return s
 }
 
-// finish reports the run and ends it.
+// finish writes an analysis and ends the run.
 func (g goingOn) finish(t *testing.T) {
 	t.Helper()
 	g.Progress.End()
@@ -80,9 +80,10 @@ type follower struct {
 	t     *testing.T
 	lines *bufio.Scanner
 	close func()
-	last  string // number of the last event that had one
+	last  string // ID of the last event with an ID
 }
 
+// followed opens the events of a run, after the one with the ID last unless that is empty.
 func followed(t *testing.T, address, last string) *follower {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -98,7 +99,7 @@ func followed(t *testing.T, address, last string) *follower {
 	}
 	return &follower{t, bufio.NewScanner(response.Body), func() {
 		cancel()
-		_ = response.Body.Close() // it is cut off
+		_ = response.Body.Close() // it returns an error, since the request was cancelled
 	}, last}
 }
 
@@ -117,7 +118,7 @@ func (f *follower) next() string {
 	return ""
 }
 
-// wants holds the next events to texts that they have.
+// wants checks that the next events contain texts, one each.
 func (f *follower) wants(texts ...string) {
 	f.t.Helper()
 	for _, want := range texts {
@@ -136,7 +137,7 @@ func TestARunIsFollowedToItsEnd(t *testing.T) {
 	f.wants(`"event":"start"`, `"reason":"\u003cb\u003eworker-7 ended"`)
 	f.close()
 	g.Note("known so far")
-	_, at = begun(t, g.root, false) // another server, which knows the page by the number of its last event
+	_, at = begun(t, g.root, false) // a new server continues after the ID of the last event
 	f = followed(t, at+"/live/"+g.name, f.last)
 	f.wants("known so far", "playing")
 	_, err := g.file.WriteString("no line of ours\n" +
@@ -149,9 +150,8 @@ func TestARunIsFollowedToItsEnd(t *testing.T) {
 	get(t, at+"/live/none", 404)
 }
 
-// TestTheTrialThatIsPlayedIsFollowed second by second, from the beginning of each trial on; lines that are
-// not ours make no events.
-func TestTheTrialThatIsPlayedIsFollowed(t *testing.T) {
+// TestTheCurrentTrialIsFollowed: a page gets each second of the current trial; invalid lines make no events.
+func TestTheCurrentTrialIsFollowed(t *testing.T) {
 	g := playing(t)
 	s := g.seconds(t, 1)
 	median := 0.001
@@ -184,8 +184,8 @@ func TestTheTrialThatIsPlayedIsFollowed(t *testing.T) {
 	}
 }
 
-// TestAServerThatEndsSaysWhatIsNew: the page of a run that ends with its server still learns of the end.
-func TestAServerThatEndsSaysWhatIsNew(t *testing.T) {
+// TestAStoppingServerSendsNewEvents: the page of a run that ends together with its server still gets the end.
+func TestAStoppingServerSendsNewEvents(t *testing.T) {
 	g := playing(t)
 	_, at, stop := serveOn(t, g.root, "127.0.0.1:0")
 	f := followed(t, "http://"+at+"/live/"+g.name, "")
@@ -196,7 +196,7 @@ func TestAServerThatEndsSaysWhatIsNew(t *testing.T) {
 	f.wants("", `"event":"end"`, "reported")
 }
 
-// TestALongRunIsFollowedFromItsLastLines: what a page gets at once is bounded.
+// TestALongRunIsFollowedFromItsLastLines: the size of the first events is limited.
 func TestALongRunIsFollowedFromItsLastLines(t *testing.T) {
 	g := playing(t)
 	for i := range 5000 {
@@ -215,7 +215,7 @@ func TestALongRunIsFollowedFromItsLastLines(t *testing.T) {
 	}
 }
 
-// serveOn serves a folder on an address as cleave serve does, and returns what stops it.
+// serveOn serves a folder at an address as cleave serve does. stop stops the server.
 func serveOn(t *testing.T, root, address string) (s *Server, at string, stop func()) {
 	t.Helper()
 	shelf, err := store.OpenShelf(root)
@@ -235,7 +235,8 @@ func serveOn(t *testing.T, root, address string) (s *Server, at string, stop fun
 	}
 }
 
-// testFollowed: the page of a run follows it over a restart of the server, and shows its report at the end.
+// testFollowed checks that the page of a run follows it across a restart of the server, and shows the link to
+// its report at the end.
 func testFollowed(t *testing.T, ctx context.Context) {
 	g := playing(t)
 	_, at, stop := serveOn(t, g.root, "127.0.0.1:0")
@@ -244,7 +245,7 @@ func testFollowed(t *testing.T, ctx context.Context) {
 		t.Helper()
 		asked := fmt.Sprintf(`document.querySelector(%q)?.textContent ?? ""`, selector)
 		found := ""
-		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(look / 10) {
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(interval / 10) {
 			if found = browsertest.Ask[string](p, asked); strings.Contains(found, text) {
 				return
 			}
@@ -265,7 +266,7 @@ func testFollowed(t *testing.T, ctx context.Context) {
 			Median: &median}})
 		seconds.Used(lab.UsedSecond{Cores: map[string]float64{"orders": 0.3 + float64(i%5)/50,
 			"<img src=x>": 0.1}})
-		time.Sleep(10 * time.Millisecond) // it waits for no disk
+		time.Sleep(10 * time.Millisecond) // otherwise lines would be dropped
 	}
 	says(".live .soFar figcaption", "So far, after block 1: CPU time <b>")
 	says(".live .seconds caption", "Trial 3, second by second")
@@ -277,7 +278,7 @@ func testFollowed(t *testing.T, ctx context.Context) {
 	p.Shot("serve-live")
 	g.TrialStarted(lab.PlannedTrial{Number: 4, Block: 2, Variant: "a", Point: "p"}, 1)
 	says(".live .now", "trial 4: a at p")
-	p.Run(chromedp.Poll(`document.querySelector(".live .seconds").hidden`, nil)) // they are of trial 3
+	p.Run(chromedp.Poll(`document.querySelector(".live .seconds").hidden`, nil)) // they belong to trial 3
 	stop()
 	says(".live .now", "The server of this page has ended")
 	g.Note("known so far")
@@ -285,14 +286,14 @@ func testFollowed(t *testing.T, ctx context.Context) {
 	defer stop()
 	says(".live .news", "known so far")
 	says(".live .now", "trial 4: a at p")
-	p.Forgive() // that nobody listened is a complaint
+	p.Forgive() // the browser reports that the server could not be reached
 	g.finish(t)
 	says(".subtitle", "reported")
 	says("main", "The whole report")
 	says(".live .now", "Nothing more is played")
-	for deadline := time.Now().Add(patience); len(s.busy) > 0; time.Sleep(look / 10) {
+	for deadline := time.Now().Add(patience); len(s.busy) > 0; time.Sleep(interval / 10) {
 		if time.Now().After(deadline) {
-			t.Fatal("the page of a run that is over follows it")
+			t.Fatal("the page still follows a run that has ended")
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
-// files holds the templates of the pages and what they add to the style of reports.
+// files holds the templates of the pages, and their rules beside the style of reports.
 //
 //go:embed pages
 var files embed.FS
@@ -29,6 +29,7 @@ type pages struct {
 	script, style string
 }
 
+// readPages reads the embedded pages, and the script and the style of reports.
 func readPages() (p pages, err error) {
 	p.templates, err = template.New("").Funcs(template.FuncMap{
 		"plain": plain.Text, "bar": barText, "at": at, "link": link, "list": list, "json": jsonText,
@@ -59,33 +60,33 @@ func (p pages) show(w http.ResponseWriter, name string, shown data) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(page.Bytes()) // a browser that has gone away needs no answer
+	_, _ = w.Write(page.Bytes()) // the browser may have closed the connection
 }
 
-// barText writes a bar of a headline: "sync 1.52x [1.44, 1.61]".
+// barText formats a bar of a headline: "sync 1.52x [1.44, 1.61]".
 func barText(b lab.Bar) string {
 	return plain.Text(b.Label + " " + figure.Times(b.Ratio.Estimate()))
 }
 
-// jsonText returns a value for the script of a page.
+// jsonText returns a value as JSON for the script of a page.
 func jsonText(value any) (string, error) {
 	text, err := json.Marshal(value)
 	return string(text), err
 }
 
-// at writes a moment as a table does, in UTC.
+// at formats a time in UTC, to the minute.
 func at(moment time.Time) string { return moment.UTC().Format("2006-01-02 15:04") }
 
-// second writes a moment to the second, in UTC.
+// second formats a time in UTC, to the second.
 func second(moment time.Time) string { return moment.UTC().Format(time.DateTime) }
 
-// link returns the path of a page of a run.
+// link returns the path of a page about a run.
 func link(page, run string) string { return (&url.URL{Path: "/" + page + "/" + run}).EscapedPath() }
 
-// list writes names with commas between them, as the form has tags.
+// list formats names with commas between them, as tags are typed in the form.
 func list(names []string) string { return plain.Text(strings.Join(names, ", ")) }
 
-// drawnCourse holds what a plot of a history draws.
+// drawnCourse holds the data of a plot of a history.
 type drawnCourse struct {
 	Runs   []lab.HistoryRun  `json:"runs"`
 	Course lab.HistoryCourse `json:"course"`
@@ -94,7 +95,7 @@ type drawnCourse struct {
 // follow returns a course of a history with its runs.
 func follow(h lab.History, course lab.HistoryCourse) drawnCourse { return drawnCourse{h.Runs, course} }
 
-// changeText writes a change of a history: "from 2026-01-02 03:04 on 1.2x the level before (p < 0.0001)".
+// changeText describes a change in a history: "from 2026-01-02 03:04 on 1.2x the level before (p < 0.0001)".
 func changeText(h lab.History, c lab.HistoryChange) string {
 	text := fmt.Sprintf("from %s on %s the level before (p %s)", at(h.Runs[c.Run].Created),
 		figure.Times(figure.Alone(c.Factor)), probability(c.P))
@@ -104,6 +105,7 @@ func changeText(h lab.History, c lab.HistoryChange) string {
 	return text
 }
 
+// probability formats a p-value with its sign: "= 0.003" or "< 0.0001".
 func probability(p float64) string {
 	if p < 0.0001 {
 		return "< 0.0001"

@@ -1,7 +1,7 @@
-// Package serve shows the runs of a results folder in the browser: a list, the report of each as it is, and
-// one run against another. It reads, and writes nothing but tags and notes. A page of somebody else in the
-// same browser can neither read nor change anything here, and neither can a report, which may come from a
-// stranger.
+// Package serve shows the runs of a results folder in the browser: a list, the unchanged report of each run,
+// and comparisons of runs, variants and trials. It writes nothing but tags and notes. Pages of other sites in
+// the same browser can neither read nor change anything here, and neither can the reports, since they may
+// come from someone else.
 //
 // Entry points: New, Listen.
 package serve
@@ -25,51 +25,54 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// Shelf is the folder of runs. Errors that are fs.ErrNotExist are answered as "not found".
+// Shelf gives access to a folder of runs. An error that is fs.ErrNotExist is answered as "not found".
 type Shelf interface {
-	// Runs returns runs, the newest first, and what it left out.
+	// Runs returns runs, the newest first, and counts those that it left out.
 	Runs() (runs []lab.ListedRun, left lab.LeftOut, err error)
 	Run(name string) (lab.ListedRun, error)
 	Report(name string) ([]byte, error)
 	Analysis(name string) (lab.Analysis, error)
-	// Past returns runs of the study of a run, the oldest first, and what it left out.
+	// Past returns the runs of the study of a run, the oldest first, and counts those that it left out.
 	Past(name string) (runs []lab.PastRun, left lab.LeftOut, err error)
 	WriteNotes(name string, notes lab.Notes) error
-	// Progress returns whole lines of the progress of a run, from an offset on, and where they end. If the
-	// offset is negative or beyond the end, they are the last lines.
+	// Progress returns whole lines of the progress of a run from an offset on, and the offset at which they
+	// end. If the offset is negative or beyond the end of the file, it returns the last lines.
 	Progress(name string, from int64) (lines []byte, next int64, err error)
-	// Seconds returns lines of how the trial that is played goes, as Progress does.
+	// Seconds returns lines about the seconds of the current trial, in the same way as Progress.
 	Seconds(name string, from int64) (lines []byte, next int64, err error)
 	State(name string) (lab.RunState, error)
-	// Trials returns the trials of a run in playing order, and what it left out.
+	// Trials returns the trials of a run in the order in which they were played, and counts those that it left
+	// out.
 	Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, err error)
 	Trial(run, name string) (lab.Trial, error)
 	// Logs returns the ends of the logs of a trial, by unit, and how many more logs there are.
 	Logs(run, name string) (logs []lab.LogEnd, more int, err error)
-	Metrics(run string) ([]lab.Metric, error) // that the trials of a run are compared in
+	// Metrics returns the metrics in which the trials of a run are compared.
+	Metrics(run string) ([]lab.Metric, error)
 }
 
-// Limits of what browsers may take.
+// Limits for browsers.
 const (
-	mostRequests = 32 // at the same time
-	mostForm     = 64 << 10
-	patience     = 30 * time.Second // for a request, and for an answer to be taken
+	mostRequests = 32               // answered at the same time
+	mostForm     = 64 << 10         // bytes
+	patience     = 30 * time.Second // for reading a request, and for sending an answer
 )
 
-// Server answers browsers.
+// Server answers the requests of browsers.
 type Server struct {
 	shelf Shelf
 	pages pages
-	// token has to come with every request; empty: none is needed.
+	// token must come with every request, in the URL or a cookie, unless it is empty.
 	token string
-	// form has to come with every form that changes something.
+	// form must come with every form that changes something.
 	form string
-	busy chan struct{} // has an element for each request that is answered
+	busy chan struct{} // has an element for each request that is being answered
 }
 
-// New returns a server for the runs of a shelf. With private set, only those who know a token are answered.
+// New returns a server for the runs of a shelf. A private server answers only browsers that know its token.
 func New(shelf Shelf, private bool) (*Server, error) {
 	made, err := readPages()
 	s := &Server{shelf: shelf, pages: made, form: rand.Text(), busy: make(chan struct{}, mostRequests)}
@@ -79,11 +82,12 @@ func New(shelf Shelf, private bool) (*Server, error) {
 	return s, err
 }
 
-// Listen listens on an address. private reports whether other hosts can reach it.
+// Listen listens on an address. private reports whether the server must be private, since other hosts can
+// reach the address.
 func Listen(address string) (listener net.Listener, private bool, err error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || host != "localhost" && net.ParseIP(host) == nil {
-		return nil, false, fmt.Errorf("%q is no address: expected IP:PORT, such as 127.0.0.1:8600", address)
+		return nil, false, fmt.Errorf("%q is not an address: expected IP:PORT, such as 127.0.0.1:8600", address)
 	}
 	if listener, err = net.Listen("tcp", address); err != nil {
 		return nil, false, fmt.Errorf("listen on %s: %w: choose another port", address, err)
@@ -92,7 +96,7 @@ func Listen(address string) (listener net.Listener, private bool, err error) {
 	return listener, !is || !at.IP.IsLoopback(), nil
 }
 
-// URL returns where browsers find a run; run may be empty: the list of all.
+// URL returns the URL of the page of a run, or of the list of all runs if run is empty.
 func (s *Server) URL(at net.Listener, run string) string {
 	u := url.URL{Scheme: "http", Host: at.Addr().String(), Path: "/"}
 	if run != "" {
@@ -104,7 +108,7 @@ func (s *Server) URL(at net.Listener, run string) string {
 	return u.String()
 }
 
-// Serve answers until the context ends.
+// Serve answers requests until the context ends.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, complaints *log.Logger) error {
 	server := http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: patience, IdleTimeout: patience, MaxHeaderBytes: 16 << 10,
@@ -114,7 +118,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, complaints *l
 	stop := context.AfterFunc(ctx, func() {
 		brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = server.Shutdown(brief) // who is still reading then is cut off
+		_ = server.Shutdown(brief) // connections that are left are closed below
 		closed <- server.Close()
 	})
 	defer stop()
@@ -142,8 +146,8 @@ func (s *Server) handler() http.Handler {
 	return s.guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
-// ownPolicy is that of our pages, and foreignPolicy that of reports: their scripts draw, in an origin of
-// their own that no other page belongs to, and without a network.
+// ownPolicy is the content security policy of the pages of this package. foreignPolicy is that of reports:
+// their scripts may run, but in a separate origin and without access to the network.
 const (
 	ownPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -152,7 +156,8 @@ const (
 		"base-uri 'none'; frame-ancestors 'none'"
 )
 
-// guard refuses requests that must not be answered, and limits how many are answered at once.
+// guard sets the headers that protect pages, refuses requests that must not be answered, and limits how many
+// are answered at once.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range map[string]string{"Content-Security-Policy": ownPolicy,
@@ -179,21 +184,22 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// byAddress reports whether a request names its host by an IP address or as localhost. Any other name may be
-// one that somebody else has pointed at this host.
+// byAddress reports whether a request names its host by an IP address or as localhost. An attacker may let
+// any other name point to this host (DNS rebinding).
 func byAddress(host string) bool {
 	u, err := url.Parse("http://" + host)
 	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()) != nil)
 }
 
-// cookie returns the name of the cookie that holds the token in the browser. Cookies do not tell the ports of
-// a host apart, so the name does.
+// cookie returns the name of the cookie that holds the token. The name contains the port, because browsers
+// send cookies to all ports of a host.
 func cookie(r *http.Request) string {
-	_, port, _ := net.SplitHostPort(r.Host) // of a name alone it is the usual one
+	_, port, _ := net.SplitHostPort(r.Host) // without a port it is an error, and port is empty
 	return "cleave-token-" + port
 }
 
-// admits lets those in who know the token, and answers all others.
+// admits reports whether a request may be answered. If not, it has answered the request: with a redirect that
+// moves the token from the URL into a cookie, or with an error.
 func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
 	if s.token == "" {
 		return true
@@ -212,9 +218,10 @@ func (s *Server) admits(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
+// same compares two secrets in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// refuse answers an error.
+// refuse answers a request with an error.
 func refuse(w http.ResponseWriter, err error) {
 	code := http.StatusUnprocessableEntity
 	if errors.Is(err, fs.ErrNotExist) {
@@ -223,10 +230,10 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), code)
 }
 
-// data holds the values that a template shows.
+// data holds the values for a template.
 type data map[string]any
 
-// page answers with a template that shows what is read for a request.
+// page returns a handler that answers with a template, filled with the data that read returns.
 func (s *Server) page(template string, read func(*http.Request) (data, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		shown, err := read(r)
@@ -238,7 +245,7 @@ func (s *Server) page(template string, read func(*http.Request) (data, error)) h
 	}
 }
 
-// foreign answers with pages that have their own style, and may have scripts.
+// foreign returns a handler that answers with whole pages, which contain their own style and scripts.
 func foreign(read func(*http.Request) ([]byte, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		page, err := read(r)
@@ -248,28 +255,30 @@ func foreign(read func(*http.Request) ([]byte, error)) http.HandlerFunc {
 		}
 		w.Header().Set("Content-Security-Policy", foreignPolicy)
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(page) // a browser that has gone away needs no answer
+		_, _ = w.Write(page) // the browser may have closed the connection
 	}
 }
 
+// list returns the data of the list of all runs.
 func (s *Server) list(*http.Request) (data, error) {
 	runs, left, err := s.shelf.Runs()
 	return data{"Runs": runs, "Left": left}, err
 }
 
+// run returns the data of the page of a run.
 func (s *Server) run(r *http.Request) (data, error) {
 	run, err := s.shelf.Run(r.PathValue("run"))
 	return data{"Run": run, "Form": s.form, "Sides": []string{"Variant", "beside"}}, err
 }
 
-// report returns a report as it is.
+// report returns the report of a run, unchanged.
 func (s *Server) report(r *http.Request) ([]byte, error) { return s.shelf.Report(r.PathValue("run")) }
 
-// compare returns the later of two runs against the earlier one.
+// compare returns a page that compares the later of two runs to the earlier one.
 func (s *Server) compare(r *http.Request) ([]byte, error) {
 	names := r.URL.Query()["run"]
 	if len(names) != 2 {
-		return nil, fmt.Errorf("%d runs are chosen: choose two to compare them", len(names))
+		return nil, fmt.Errorf("%s chosen: choose two to compare them", figure.Count(len(names), "run"))
 	}
 	var listed [2]lab.ListedRun
 	for i, name := range names {
@@ -288,11 +297,11 @@ func (s *Server) compare(r *http.Request) ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// history shows the headline of a run over the runs of its study.
+// history returns the data of a page that shows the headline of a run over the runs of its study.
 func (s *Server) history(r *http.Request) (data, error) {
 	run, err := s.shelf.Run(r.PathValue("run"))
 	if err == nil && run.Headline == nil {
-		err = fmt.Errorf("%s has no headline that could be followed: it compares nothing", run.Name)
+		err = fmt.Errorf("%s has no headline to follow over its runs: it compares nothing", run.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -301,6 +310,7 @@ func (s *Server) history(r *http.Request) (data, error) {
 	return data{"Run": run, "Left": left, "History": analysis.History(*run.Headline, runs)}, err
 }
 
+// against compares two runs.
 func (s *Server) against(before, after string) (lab.Against, error) {
 	earlier, err := s.shelf.Analysis(before)
 	if err != nil {
@@ -315,7 +325,7 @@ func (s *Server) against(before, after string) (lab.Against, error) {
 	return changes, err
 }
 
-// keepNotes replaces tags and note of a run.
+// keepNotes replaces the tags and the note of a run.
 func (s *Server) keepNotes(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, mostForm)
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience)) // net/http can set it
@@ -343,9 +353,10 @@ func (s *Server) keepNotes(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, (&url.URL{Path: "/run/" + name}).EscapedPath(), http.StatusSeeOther)
 }
 
+// asset returns a handler that answers with a constant text.
 func (s *Server) asset(kind, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind+"; charset=utf-8")
-		_, _ = w.Write([]byte(text)) // a browser that has gone away needs no answer
+		_, _ = w.Write([]byte(text)) // the browser may have closed the connection
 	}
 }

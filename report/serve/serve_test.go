@@ -21,10 +21,10 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// venom is in every text of a hostile run.
+// venom is a part of every text of a hostile run.
 const venom = `"><img src=x onerror=alert(1)><script>alert(1)</script>` + "\u202e\x1b[2J"
 
-// folderOfRuns makes runs with a report, a minute apart, and returns their folder.
+// folderOfRuns makes n runs with a report, a minute apart, and returns their folder.
 func folderOfRuns(t *testing.T, n int, change func(*lab.Plan, *lab.Analysis)) string {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/three-variants.json")
@@ -84,7 +84,8 @@ func begun(t *testing.T, root string, private bool) (*Server, string) {
 	return s, server.URL
 }
 
-// ask sends a request and returns status, head and body of the answer. Redirects are not followed.
+// ask sends a request and returns the status, the headers and the body of the answer. It follows no
+// redirects.
 func ask(t *testing.T, method, address string, form url.Values, head ...string) (int, http.Header, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
@@ -103,6 +104,7 @@ func ask(t *testing.T, method, address string, form url.Values, head ...string) 
 	return response.StatusCode, response.Header, string(body)
 }
 
+// get gets a page, checks its status and returns it.
 func get(t *testing.T, address string, want int) string {
 	t.Helper()
 	code, _, body := ask(t, "GET", address, nil)
@@ -145,7 +147,7 @@ func TestRunsAreListedShownAndCompared(t *testing.T) {
 	}
 }
 
-// TestTheHeadlineOverRuns is shown with what has changed between them.
+// TestTheHeadlineOverRuns checks the page of the history of a headline.
 func TestTheHeadlineOverRuns(t *testing.T) {
 	_, at := begun(t, folderOfRuns(t, 12, nil), false)
 	list := get(t, at+"/", 200)
@@ -255,7 +257,7 @@ func TestPoliciesOfPages(t *testing.T) {
 	}
 }
 
-// hostileRuns is a folder whose runs are from a stranger.
+// hostileRuns makes a folder whose runs an attacker wrote.
 func hostileRuns(t *testing.T) string {
 	return folderOfRuns(t, 2, func(p *lab.Plan, a *lab.Analysis) {
 		p.Study.Title, p.Study.Question = venom, venom
@@ -301,28 +303,29 @@ func TestHostileTextsStayTexts(t *testing.T) {
 	}
 }
 
-// spent is a shelf that leaves out much: a folder of so many bytes is too large for a test.
-type spent struct{ Shelf }
+// lossy is a shelf that says that it left out runs and trials. A folder large enough for that would be too
+// large for a test.
+type lossy struct{ Shelf }
 
-func (s spent) Runs() ([]lab.ListedRun, lab.LeftOut, error) {
+func (s lossy) Runs() ([]lab.ListedRun, lab.LeftOut, error) {
 	runs, _, err := s.Shelf.Runs()
 	return runs, lab.LeftOut{Beyond: 11, Unread: 12, Unseen: true}, err
 }
 
-func (s spent) Past(name string) ([]lab.PastRun, lab.LeftOut, error) {
+func (s lossy) Past(name string) ([]lab.PastRun, lab.LeftOut, error) {
 	_, _, err := s.Shelf.Past(name)
 	return nil, lab.LeftOut{Unread: 13, Unseen: true}, err
 }
 
-func (s spent) Trials(run string) ([]lab.ListedTrial, lab.LeftOut, error) {
+func (s lossy) Trials(run string) ([]lab.ListedTrial, lab.LeftOut, error) {
 	trials, _, err := s.Shelf.Trials(run)
 	return trials, lab.LeftOut{Beyond: 14, Unread: 15, Unseen: true}, err
 }
 
-// TestPagesSayWhatTheyLeftOut of a folder that has more than one page may take.
+// TestPagesSayWhatTheyLeftOut if a folder has more runs or trials than a page shows.
 func TestPagesSayWhatTheyLeftOut(t *testing.T) {
 	s, at := begun(t, folderOfRuns(t, 1, nil), false)
-	s.shelf = spent{s.shelf}
+	s.shelf = lossy{s.shelf}
 	list := get(t, at+"/", 200)
 	name := regexp.MustCompile(`name="run" value="([^"]+)"`).FindStringSubmatch(list)[1]
 	for page, want := range map[string][]string{
