@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// TestNumbersReadTheSameEverywhere holds report/figure to the examples that
-// web/src/number.test.ts holds number.ts to.
+// TestNumbersReadTheSameEverywhere checks report/figure with the examples with which
+// web/src/number.test.ts checks number.ts.
 func TestNumbersReadTheSameEverywhere(t *testing.T) {
 	data, err := os.ReadFile("testdata/numbers.json")
 	must(t, err)

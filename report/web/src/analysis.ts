@@ -1,28 +1,28 @@
-/** The embedded analysis. Its types are generated from those of package lab. */
+/** Reads the embedded analysis. Its types are generated from those of package lab. */
 
 import type { Analysis, Comparison, Metric, Point, Result } from "./document";
 
 export type * from "./document";
 
-/** The text of the embedded document, exactly as the report was given it. */
+/** The text of the embedded document, unchanged. */
 export function embeddedText(page: Document): string {
   return page.getElementById("analysis")?.textContent ?? "";
 }
 
 /**
- * Reads the embedded document, its texts cleaned as the tables are (clean in table.go);
- * the report writes every list, so none is null.
+ * Reads the embedded document and cleans its texts like those of the tables (clean in table.go).
+ * The report writes every list, so none is null.
  */
 export function readAnalysis(text: string): Analysis {
   return cleanDeep(JSON.parse(text)) as Analysis;
 }
 
-/** Reads a document that a place of the page holds. */
+/** Reads a document from an attribute of the page. */
 export function readDocument<T>(text: string): T {
   return cleanDeep(JSON.parse(text)) as T;
 }
 
-/** Drops control characters and marks that reorder text: a label must read as it is written. */
+/** Removes control characters and marks that reorder text, so that a label cannot show another text. */
 export function clean(text: string): string {
   return text
     .replace(/[\n\r\t\u2028\u2029]/g, " ")
@@ -30,7 +30,7 @@ export function clean(text: string): string {
     .trim();
 }
 
-/** Cleans every text and key alike, so that names still refer to each other. */
+/** Cleans texts and keys in the same way, so that names still refer to each other. */
 function cleanDeep(value: unknown): unknown {
   if (typeof value === "string") return clean(value);
   if (Array.isArray(value)) return value.map(cleanDeep);
@@ -38,24 +38,24 @@ function cleanDeep(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [clean(key), cleanDeep(inner)]));
 }
 
-/** What is compared: every variant but the twins. */
+/** The names of the variants that are compared: all but the twins. */
 export function comparedVariants(a: Analysis): string[] {
   return a.variants.filter((v) => v.twin_of === undefined || v.twin_of === "").map((v) => v.name);
 }
 
-/** The metric of a quantity: at a quantile (0: none), and divided by per ("": by nothing). */
+/** The metric of a quantity at a quantile (0: none), divided by per ("": not divided). */
 export function findMetric(a: Analysis, quantity: string, quantile = 0, per = ""): Metric | undefined {
   return a.metrics.find(
     (m) => m.quantity === quantity && (m.quantile ?? 0) === quantile && (m.per ?? "") === per,
   );
 }
 
-/** A variant that broke a rule of its system is in no speed comparison. */
+/** Whether a variant broke a rule of its system, so that it is not compared. */
 export function struckOut(a: Analysis, variant: string): boolean {
   return a.audit[variant]?.verdict === "invalid";
 }
 
-/** Comparisons of the metric with the baseline, struck-out variants left out. */
+/** Comparisons of a metric with the baseline, without struck-out variants, in the order of the points. */
 export function ratiosToBaseline(a: Analysis, metric: string): Comparison[] {
   const shown = new Set(comparedVariants(a).filter((v) => !struckOut(a, v)));
   const order = new Map(a.points.map((p, i) => [p.name, i]));
@@ -78,13 +78,13 @@ export function resultsOf(a: Analysis, metric: string): Map<string, Result[]> {
   return byVariant;
 }
 
-/** The points of the study that a list of figures of variants shown has, in the study's order. */
+/** The points, in the order of the study, for which a list has figures of shown variants. */
 export function pointsOf(a: Analysis, figures: { variant: string; point: Point }[]): string[] {
   const has = new Set(figures.filter((f) => shown(a, f.variant)).map((f) => f.point.name));
   return a.points.map((p) => p.name).filter((name) => has.has(name));
 }
 
-/** Whether a variant is drawn: no twin, and it broke no rule. */
+/** Whether a variant is drawn: it is not a twin and broke no rule. */
 export function shown(a: Analysis, variant: string): boolean {
   return comparedVariants(a).includes(variant) && !struckOut(a, variant);
 }

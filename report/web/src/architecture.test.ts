@@ -63,6 +63,9 @@ describe("arrows", () => {
     expect(
       trafficLines({ to: "x", traffic: { "messages in": figure(2), "messages out": figure(0) } }),
     ).toEqual(["2 messages in"]);
+    expect(trafficLines({ to: "x", how: "requests", traffic: { calls: figure(1) } })).toEqual([
+      "1 requests call",
+    ]);
     expect(trafficLines({ to: "x", how: "events" })).toEqual(["events"]);
   });
 });

@@ -5,20 +5,20 @@ import { type History, history } from "./plots/history";
 
 const NARROWEST = 280;
 
-/** Draws a headline, given as JSON, as wide as its place. */
+/** Draws a headline, given as JSON, into an element. */
 export function drawBars(place: HTMLElement, text: string): Headline {
   const bars = readDocument<Headline>(text);
   draw(place, bars.title, (width) => headline(bars, width));
   return bars;
 }
 
-/** Draws a bar of a headline over the runs of a study, given as JSON. */
+/** Draws the history of a bar of a headline, given as JSON, into an element. */
 export function drawHistory(place: HTMLElement, text: string): void {
   const h = readDocument<History>(text);
   draw(place, `${h.course.bar.label} over ${h.runs.length} runs, also in the table below.`, () => history(h));
 }
 
-/** Draws as wide as the place is. */
+/** Draws into an element, as wide as it is. */
 export function draw(place: HTMLElement, label: string, drawing: (width: number) => Drawing): void {
   place.hidden = false;
   const width = Math.max(NARROWEST, Math.floor(place.clientWidth));

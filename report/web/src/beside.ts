@@ -4,7 +4,7 @@ import { course, type Followed } from "./plots/course";
 import { spectrum } from "./plots/spectrum";
 import { looks } from "./style";
 
-/** Draws distributions and courses of two variants or trials, which the place holds as a small analysis. */
+/** Draws distributions and courses of two variants or trials, which the root holds as a small analysis. */
 export function drawBeside(root: HTMLElement): void {
   const a = readDocument<Analysis>(root.dataset["beside"] ?? "");
   const all = looks(a);

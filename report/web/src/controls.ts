@@ -2,12 +2,12 @@ import { type Analysis, pointsOf, ratiosToBaseline } from "./analysis";
 import { option } from "./filter";
 import type { Wish } from "./drawings";
 
-/** A drawn place of the page: what it shows, and how to draw it again. */
+/** An element with a plot, and how to draw the plot again. */
 export interface Filled {
   place: HTMLElement;
   wish: Wish;
   draw: () => void;
-  /** Draws at the width that the place has on paper. */
+  /** Draws at the width that the element has on paper. */
   forPaper: () => void;
 }
 
@@ -34,7 +34,7 @@ function select(
   return label;
 }
 
-/** Lets the reader choose the metric of the ratios. */
+/** A select for the metric of the ratios. */
 function metricSelect(filled: Filled, a: Analysis): HTMLElement {
   const choices = a.metrics
     .filter((m) => ratiosToBaseline(a, m.name).length > 0)
@@ -45,7 +45,7 @@ function metricSelect(filled: Filled, a: Analysis): HTMLElement {
   });
 }
 
-/** Lets the reader show the service time under the response time. */
+/** A checkbox that adds the service time to the plot of the response time. */
 function uncorrectedBox(filled: Filled): HTMLElement {
   const page = filled.place.ownerDocument;
   const box = page.createElement("input");
@@ -59,7 +59,7 @@ function uncorrectedBox(filled: Filled): HTMLElement {
   return label;
 }
 
-/** Lets the reader choose the load of all plots of a figure that show one. */
+/** A select for the load of all plots of a figure that show a single load. */
 function pointSelect(own: Filled[], points: string[]): HTMLElement {
   const page = (own[0] as Filled).place.ownerDocument;
   return select(
@@ -76,7 +76,7 @@ function pointSelect(own: Filled[], points: string[]): HTMLElement {
   );
 }
 
-/** Puts the controls of the ratios over their plot, and those of distributions and uses over their figure. */
+/** Adds controls above the plots of ratios, and above the figures with distributions or usages. */
 export function addControls(page: Document, a: Analysis, all: Filled[]): void {
   for (const filled of all) {
     if (filled.wish.kind === "forest") filled.place.before(controls(page, metricSelect(filled, a)));

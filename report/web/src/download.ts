@@ -1,6 +1,6 @@
 const PAINTED = ["fill", "stroke", "color"] as const;
 
-/** The text of an SVG file: colours of the style sheet resolved, background set. */
+/** The text of an SVG file, with the colours of the style sheet and a background. */
 export function standalone(svg: SVGSVGElement): string {
   const copy = svg.cloneNode(true) as SVGSVGElement;
   const originals = [svg, ...svg.querySelectorAll<SVGElement>("*")];
@@ -26,7 +26,7 @@ function resolve(original: SVGElement, copy: SVGElement): void {
   }
 }
 
-/** A file name without anything that a file system could mistake. */
+/** A file name of characters that are safe in every file system. */
 export function fileName(parts: string[], extension: string): string {
   const safe = parts
     .map((p) => p.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[-.]+|[-.]+$/g, ""))
@@ -34,7 +34,7 @@ export function fileName(parts: string[], extension: string): string {
   return `${safe.join("-").slice(0, 80) || "report"}.${extension}`;
 }
 
-/** Hands a text to the reader as a file. */
+/** Downloads a text as a file. */
 export function save(page: Document, name: string, type: string, text: string): void {
   const link = page.createElement("a");
   link.href = URL.createObjectURL(new Blob([text], { type }));
@@ -45,7 +45,7 @@ export function save(page: Document, name: string, type: string, text: string): 
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** A button with a text and an action. */
+/** A button with a text, and an action for clicks. */
 export function button(page: Document, text: string, action: () => void): HTMLButtonElement {
   const made = page.createElement("button");
   made.type = "button";

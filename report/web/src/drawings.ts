@@ -16,7 +16,7 @@ import { spectrum } from "./plots/spectrum";
 import { trend } from "./plots/trend";
 import type { Look } from "./style";
 
-/** What a place of the page asks for; the reader may change metric, point and uncorrected. */
+/** The plot that an element asks for. Controls may change metric, point and uncorrected. */
 export interface Wish {
   kind: string;
   index: number;
@@ -24,13 +24,13 @@ export interface Wish {
   point: string;
   limit: number;
   uncorrected: boolean;
-  /** Whether a curve has the capacities below it. */
+  /** Whether a curve shows the capacities below it. */
   capacities?: boolean;
-  /** The bars of a headline, which the page gives. */
+  /** The headline that is drawn. */
   bars?: Headline | undefined;
 }
 
-/** Reads what a place of the page asks for. */
+/** Reads the wish of an element. */
 export function wishOf(place: HTMLElement): Wish {
   const { plot, index, metric, point, limit, capacities, bars } = place.dataset;
   return {
@@ -45,7 +45,7 @@ export function wishOf(place: HTMLElement): Wish {
   };
 }
 
-/** Draws a wish at a width. */
+/** The drawing of a wish at a width. */
 export function drawing(a: Analysis, looks: Map<string, Look>, wish: Wish, width: number): Drawing {
   switch (wish.kind) {
     case "forest":
@@ -86,6 +86,6 @@ export function drawing(a: Analysis, looks: Map<string, Look>, wish: Wish, width
     case "usage":
       return usageBars(a, width, wish.metric as UsageKind, wish.point);
     default:
-      throw new Error(`no drawing is called "${wish.kind}"`);
+      throw new Error(`there is no drawing "${wish.kind}"`);
   }
 }

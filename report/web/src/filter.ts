@@ -1,9 +1,9 @@
 import { button } from "./download";
 
 /**
- * Puts a text filter and one select per named column over a table. Columns whose head says data-each="tag"
- * hold lists of tags, with commas between them. It shows so many rows that fit, and all if asked: browsers
- * take seconds to lay out thousands.
+ * Adds a text filter and a select per named column to a table. Columns whose head has data-each="tag"
+ * hold lists of tags, with commas between them. It shows at most the given number of matching rows, and all
+ * on request, because browsers take seconds to lay out thousands of rows.
  */
 export function addFilter(
   place: HTMLElement,

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { type Analysis, type Figure, type Headline, readAnalysis } from "./analysis";
 
-/** The small analysis that the Go tests use too. For tests only. */
+/** The small analysis that the Go tests use, too. For tests only. */
 export function smallAnalysis(): Analysis {
   return readAnalysis(readFileSync("../testdata/three-variants.json", "utf8"));
 }
 
-/** The system under load that the Go tests use too. For tests only. */
+/** The analysis of a system under load that the Go tests use, too. For tests only. */
 export function loadedAnalysis(): Analysis {
   return readAnalysis(readFileSync("../testdata/shop-under-load.json", "utf8"));
 }
@@ -14,12 +14,12 @@ export function loadedAnalysis(): Analysis {
 /** A made-up figure. For tests only. */
 export const figure = (value: number): Figure => value as Figure;
 
-/** An analysis with some of its parts replaced by what a test needs of them. For tests only. */
+/** An analysis with some parts replaced, which need not be complete. For tests only. */
 export function altered(a: Analysis, parts: object): Analysis {
   return { ...a, ...parts } as Analysis;
 }
 
-/** The headline of an analysis's answer, which the page gives to its place. */
+/** The headline of an analysis. For tests only. */
 export function headlineOf(a: Analysis): Headline {
   return a.answer.headline as Headline;
 }

@@ -5,22 +5,22 @@ import { shorten } from "./style";
 
 const SVG = "http://www.w3.org/2000/svg";
 const FONT_SIZE = 12;
-const CHARACTER = 7.2; // a character's mean width at that size, in pixels
+const CHARACTER = 7.2; // the mean width of a character at that size, in pixels
 
-/** One entry of a legend. Hollow entries are drawn as outlines. */
+/** An entry of a legend. Hollow entries are drawn as outlines. */
 export interface LegendEntry {
   name: string;
   look: Look;
   hollow?: boolean;
 }
 
-/** What a plot module returns: options for Plot and the legend above it. */
+/** A plot and the legend above it, before they are rendered. */
 export interface Drawing {
   options: Plot.PlotOptions;
   legend?: LegendEntry[];
 }
 
-/** A log axis below the plot. Every given tick is labelled: Plot's own log axis leaves labels out. */
+/** A log axis below the plot. Every tick is labelled, whereas Plot's own log axis leaves out labels. */
 export function bottomLogAxis(ticks: number[], text: (d: number) => string, label: string): Plot.Markish[] {
   return [Plot.gridX(ticks), Plot.axisX(ticks, { text, label, labelAnchor: "right", labelOffset: 36 })];
 }
@@ -30,12 +30,12 @@ export function leftLogAxis(ticks: number[], text: (d: number) => string, label:
   return [Plot.gridY(ticks), Plot.axisY(ticks, { text, label })];
 }
 
-/** The width in pixels that a text needs. */
+/** The estimated width of a text in pixels. */
 export function textWidth(text: string): number {
   return text.length * CHARACTER;
 }
 
-/** Cuts a row's label so that labels take at most two fifths of a plot. */
+/** Cuts the label of a row so that labels take at most two fifths of the width of a plot. */
 export function rowLabel(text: string, width: number): string {
   return shorten(text, Math.min(30, Math.floor((width * 0.4) / CHARACTER)));
 }
@@ -45,19 +45,19 @@ export function widest(texts: string[]): number {
   return texts.reduce((most, t) => Math.max(most, textWidth(t)), 0);
 }
 
-/** Draws into an SVG element that stands alone: no style element, every label as text. */
+/** Renders a drawing as an SVG element without a style element. */
 export function render(drawing: Drawing, width: number, label: string): SVGSVGElement {
   const rows = layLegend(drawing.legend ?? [], width);
   const legendHeight = rows.length === 0 ? 0 : rows.length * 20 + 6;
   const height = drawing.options.height ?? 320;
   const made = Plot.plot({ ...drawing.options, width, height, style: { fontSize: `${FONT_SIZE}px` } });
   const svg = made as SVGSVGElement;
-  // Plot writes a style element; the page's policy allows none but its own,
-  // which holds the same rules.
+  // Plot writes a style element. The policy of the page allows only that of the page itself,
+  // which contains the same rules.
   for (const style of svg.querySelectorAll("style")) style.remove();
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", label);
-  // The legend stands above the plot, at negative heights.
+  // The legend is above the plot, at negative heights.
   svg.setAttribute("viewBox", `0 ${-legendHeight} ${width} ${height + legendHeight}`);
   svg.setAttribute("height", String(height + legendHeight));
   drawLegend(svg, rows, -legendHeight);
@@ -68,6 +68,7 @@ interface Placed extends LegendEntry {
   x: number;
 }
 
+/** Sets the entries of a legend in rows. */
 function layLegend(entries: LegendEntry[], width: number): Placed[][] {
   const rows: Placed[][] = [];
   let x = Infinity;

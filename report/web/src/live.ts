@@ -1,7 +1,7 @@
 import { drawBars } from "./bars";
 import { type SecondLine, Seconds } from "./seconds";
 
-/** One line of progress.jsonl, as far as the page shows it. */
+/** The fields of a line of progress.jsonl that the page shows. */
 export interface Line {
   event: string;
   at: string;
@@ -21,9 +21,9 @@ export interface Line {
 }
 
 const MOST_NEWS = 200;
-const AGAIN = 2000; // milliseconds until a lost server is asked again
+const AGAIN = 2000; // milliseconds until the page connects again
 
-/** A time span as people say it: 40 s, 12 min, 3.5 h. */
+/** A time span with few digits: 40 s, 12 min, 3.5 h. */
 export function span(seconds: number): string {
   if (seconds < 100) return `${seconds.toFixed(0)} s`;
   if (seconds < 6000) return `${(seconds / 60).toFixed(0)} min`;
@@ -31,8 +31,8 @@ export function span(seconds: number): string {
 }
 
 /**
- * What a line says of the trial that is played and of the time left, or of the trial in which the run was
- * stopped; empty where it says nothing.
+ * Describes the current trial and the time left, or the trial in which the run was stopped. Empty if the line
+ * is not about that.
  */
 export function nowText(line: Line, stopped = false): string {
   const left =
@@ -49,7 +49,7 @@ export function nowText(line: Line, stopped = false): string {
   return "";
 }
 
-/** What is worth a line that stays: notes, such as what is decided, and trials that do not count. */
+/** The news in a line: a note, the size of the run, or a trial that does not count; empty if there is none. */
 export function newsText(line: Line): string {
   if (line.event === "note") return line.text ?? "";
   if (line.event === "begin")
@@ -59,7 +59,7 @@ export function newsText(line: Line): string {
   return `Trial ${line.trial} does not count (${where}): ${line.reason}`;
 }
 
-/** Shows a line. */
+/** Shows a line of progress. */
 export function show(place: HTMLElement, line: Line): void {
   place.hidden = false;
   const bar = place.querySelector("progress");
@@ -86,20 +86,20 @@ export function show(place: HTMLElement, line: Line): void {
 function showBars(place: HTMLElement, line: Line): void {
   const figure = place.querySelector<HTMLElement>(".soFar");
   const bars = figure?.querySelector<HTMLElement>(".bars");
-  if (!figure || !bars || place.dataset["state"] === "reported") return; // the page has the last one
+  if (!figure || !bars || place.dataset["state"] === "reported") return; // the page shows the final one
   figure.hidden = false;
   const { title } = drawBars(bars, JSON.stringify(line.headline));
   const caption = figure.querySelector("figcaption");
   if (caption) caption.textContent = `So far, after block ${line.block}: ${title}`;
 }
 
-/** Follows a run: shows its lines, and loads the page again when its state is another. */
+/** Follows a run: shows its progress, and loads the page again when the state of the run changes. */
 export function follow(place: HTMLElement, from = ""): void {
   const address = place.dataset["live"] ?? "";
   const source = new EventSource(from === "" ? address : `${address}?from=${from}`);
   let last = from;
   const now = place.querySelector(".now");
-  let before: string | null = null; // what was told of the trial before the server said that it ends
+  let before: string | null = null; // the text about the trial when the server said that it stops
   const table = place.querySelector<HTMLTableElement>(".seconds");
   const seconds = table ? new Seconds(table) : undefined;
   source.addEventListener("second", (event) => {
@@ -112,7 +112,7 @@ export function follow(place: HTMLElement, from = ""): void {
   });
   source.addEventListener("bye", () => {
     before = now?.textContent ?? "";
-    tell(place, "The server of this page has ended: the page goes on when it is back.");
+    tell(place, "The server of this page has ended: the page continues when it is back.");
   });
   source.addEventListener("message", (event: MessageEvent<string>) => {
     last = event.lastEventId;
@@ -122,11 +122,11 @@ export function follow(place: HTMLElement, from = ""): void {
   });
   source.addEventListener("state", (event) => {
     const state = (event as MessageEvent<string>).data;
-    // A browser has six connections to a server, and a run that is over says no more.
+    // A browser has only six connections to a server, and a run that is over sends no more events.
     if (state !== place.dataset["state"] || state === "reported") source.close();
     if (state === place.dataset["state"]) return;
     if (before !== null) {
-      tell(place, `The run is over (${state}), and with it this page: cleave serve shows it from now on.`);
+      tell(place, `The run is over (${state}), and its server has ended: cleave serve shows the run again.`);
       return;
     }
     const page = place.ownerDocument;
@@ -134,19 +134,19 @@ export function follow(place: HTMLElement, from = ""): void {
     else page.location.reload();
   });
   source.addEventListener("error", () => {
-    if (source.readyState !== EventSource.CLOSED) return; // the browser tries again
+    if (source.readyState !== EventSource.CLOSED) return; // the browser connects again by itself
     setTimeout(() => follow(place, last), AGAIN);
   });
 }
 
-/** Shows a text in place of the trial that is played. */
+/** Shows a text in place of the current trial. */
 function tell(place: HTMLElement, text: string): void {
   place.hidden = false;
   const now = place.querySelector(".now");
   if (now) now.textContent = text;
 }
 
-/** Reports whether somebody is writing a note, or has not kept it yet. */
+/** Whether the user is writing tags or a note, or has not saved them yet. */
 function isNoteOpen(page: Document): boolean {
   if (page.activeElement?.closest(".notes") != null) return true;
   const fields = page.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>(
@@ -155,11 +155,11 @@ function isNoteOpen(page: Document): boolean {
   return [...fields].some((field) => field.value !== field.defaultValue);
 }
 
-/** Says that the page is old to whoever is writing a note in it. */
+/** Shows a link that loads the page again, since that would lose an unsaved note. */
 function addReload(place: HTMLElement): void {
   const link = place.ownerDocument.createElement("a");
   link.href = "";
-  link.textContent = "The run has gone on: keep your note, then load this page again.";
+  link.textContent = "The state of the run has changed: save your note, then load this page again.";
   place.hidden = false;
   place.querySelector(".now")?.replaceChildren(link);
 }

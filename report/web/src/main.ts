@@ -8,10 +8,10 @@ import { type Look, looks } from "./style";
 
 const NARROWEST = 280;
 
-/** Widths on paper (A4 upright) in pixels: a plot of its own, and one of two side by side. */
+/** The widths of plots on paper (A4 upright) in pixels: alone, and two side by side. */
 const PAPER = { alone: 680, panel: 325 };
 
-/** Fills one place of the page and keeps it as wide as its column. */
+/** Draws the plot of an element, and draws it again when the width of the element changes. */
 function fill(place: HTMLElement, a: Analysis, all: Map<string, Look>): Filled {
   const page = place.ownerDocument;
   const wish = wishOf(place);
@@ -21,7 +21,7 @@ function fill(place: HTMLElement, a: Analysis, all: Map<string, Look>): Filled {
     drawnAt = Math.max(NARROWEST, Math.floor(width));
     place.replaceChildren(render(drawing(a, all, wish, drawnAt), drawnAt, label()));
   };
-  // The page's own words say what it shows first; after a choice, plain ones.
+  // The label in the page describes the first plot. After a choice it is made from the wish.
   const label = (): string => {
     if (wish.metric !== first.metric) return `${wish.metric}, as ratios to ${a.baseline}.`;
     if (wish.point !== first.point)
@@ -47,7 +47,7 @@ function fill(place: HTMLElement, a: Analysis, all: Map<string, Look>): Filled {
   return { place, wish, draw: () => draw(), forPaper: () => draw(shared ? PAPER.panel : PAPER.alone) };
 }
 
-/** The buttons of the page: theme, raw data, tables. */
+/** Adds the buttons of the page. */
 function addTools(page: Document, a: Analysis, text: string): void {
   const root = page.documentElement;
   const dark = (): boolean =>
@@ -65,7 +65,7 @@ function addTools(page: Document, a: Analysis, text: string): void {
   page.getElementById("tools")?.append(theme, raw, tables, handout);
 }
 
-/** Prints what can be handed on: what was found, how sure, the verdicts. */
+/** Prints only the parts of the page that the style sheet marks for a handout. */
 function printHandout(root: HTMLElement): void {
   root.dataset["print"] = "handout";
   window.addEventListener("afterprint", () => delete root.dataset["print"], { once: true });

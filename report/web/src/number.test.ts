@@ -10,7 +10,7 @@ interface Example extends Estimate {
   text: string;
 }
 
-/** The same file holds report/figure: a number reads the same in a table and in a plot. */
+/** The Go tests of report use the same examples, so that a number reads the same in tables and plots. */
 const examples = JSON.parse(readFileSync("../testdata/numbers.json", "utf8")) as Example[];
 
 describe("numbers read the same everywhere", () => {

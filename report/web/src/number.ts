@@ -1,5 +1,5 @@
 /**
- * Numbers for the eye, rounded as the tables of the page are: report/figure
+ * Formats numbers for readers, rounded like those in the tables of the page: report/figure
  * and this file pass the same examples (report/testdata/numbers.json).
  */
 
@@ -12,7 +12,7 @@ export interface Scale {
   factor: number;
 }
 
-/** Picks the unit in which a value in seconds or bytes is easy to read. */
+/** The unit in which a value in seconds or bytes is easy to read. */
 export function scaleFor(value: number, unit: string): Scale {
   const size = Math.abs(value);
   if (unit === "1" || unit === "") return { unit: "", factor: 1 };
@@ -45,11 +45,11 @@ function stepsOf(unit: string): Scale[] {
   }
 }
 
-/** A figure without an interval. */
+/** An estimate without an interval. */
 export const alone = (value: Figure): Estimate => ({ value, low: null, high: null });
 
 /**
- * Digits after the point: two significant ones of the half-width of the interval,
+ * The number of digits after the point: two significant digits of the half-width of the interval,
  * and at most three of the value.
  */
 export function decimals(e: Estimate, factor: number): number {
@@ -58,7 +58,7 @@ export function decimals(e: Estimate, factor: number): number {
   return half !== null && half > 0 ? Math.min(most, 1 - magnitude(half * factor)) : most;
 }
 
-/** The power of ten of a number's first digit; 0 for 0. */
+/** The power of ten of the first significant digit of a number; 0 for 0. */
 function magnitude(value: number): number {
   return value === 0 ? 0 : Math.floor(Math.log10(Math.abs(value)));
 }
@@ -69,7 +69,7 @@ function halfWidth(e: Estimate): number | null {
   return Number.isFinite(half) ? half : null;
 }
 
-/** Writes a number with the given digits after the point; negative digits round to tens, hundreds. */
+/** Formats a number with a count of digits after the point; a negative count rounds to tens, hundreds. */
 export function fixed(value: number, digits: number): string {
   if (digits < 0) {
     const step = 10 ** -digits;
@@ -79,6 +79,7 @@ export function fixed(value: number, digits: number): string {
   return Number(text) === 0 ? (0).toFixed(Math.min(digits, 20)) : text;
 }
 
+/** Formats an estimate multiplied by a factor, with at least the given digits after the point. */
 function write(e: Estimate, factor: number, suffix: string, least = -Infinity): string {
   if (!Number.isFinite(e.value)) return ABSENT;
   const digits = Math.max(least, decimals(e, factor));
@@ -93,20 +94,24 @@ export function quantity(e: Estimate, unit: string): string {
   return write(e, s.factor, after(s.unit));
 }
 
-/** A unit as it stands behind a number: " ms", but "/s". */
+/** A unit as it is printed after a number: " ms", but "/s". */
 function after(unit: string): string {
   return unit === "" || unit.startsWith("/") ? unit : ` ${unit}`;
 }
 
-/** The ratio of the ends of an interval from which on it is wide. */
+/** The ratio of its bounds above which an interval is wide. */
 const WIDE = 10;
 
-/** A number with two significant digits. */
-const two = (value: number): string => fixed(value, 1 - magnitude(value));
+/** A number with two significant digits; very small and very large ones as "1.2e-07". */
+function two(value: number): string {
+  const power = magnitude(value);
+  if (power >= -4 && power <= 5) return fixed(value, 1 - power);
+  return value.toExponential(1).replace(/e([+-])(\d)$/, "e$1" + "0$2");
+}
 
 /**
  * An estimate as a ratio to a base: "3.68x [3.46, 3.91]". However wide the interval, the ratio itself keeps a
- * digit. Where it spans more than a factor of ten, each number has two digits of its own.
+ * digit. If the interval spans more than a factor of ten, each number has two significant digits.
  */
 export function times(e: Estimate): string {
   if (
@@ -122,19 +127,19 @@ export function times(e: Estimate): string {
   return write(e, 1, "x", e.value === 0 ? -Infinity : -magnitude(e.value));
 }
 
-/** A share as people write it: "99.9 %". */
+/** A share with the given number of significant digits: "99.9 %". */
 export function percent(share: Figure, digits: number): string {
   return `${Number((share * 100).toPrecision(digits))} %`;
 }
 
-/** A tick: short, exact for round numbers. */
+/** The label of a tick: short, and exact for round numbers. */
 export function tick(value: number, unit: string): string {
   const s = scaleFor(value, unit);
   const shown = Number((value * s.factor).toPrecision(6));
   return `${shown}${after(s.unit)}`;
 }
 
-/** Ticks for a log axis: decades, or 1-2-5 steps where there are few decades. */
+/** Ticks of a log axis: decades, or steps of 1, 2 and 5 or of 1 and 3 if there are few decades. */
 export function logTicks(low: number, high: number, most: number): number[] {
   const first = Math.floor(Math.log10(low));
   const last = Math.ceil(Math.log10(high));
@@ -152,12 +157,12 @@ export function logTicks(low: number, high: number, most: number): number[] {
   return ticks.filter((t) => t >= low * 0.9999 && t <= high * 1.0001);
 }
 
-/** The positive finite numbers of a list: what a log axis can show. */
+/** The positive finite numbers of a list, which a log axis can show. */
 export function positive<T extends number>(values: (T | null | undefined)[]): T[] {
   return values.filter((v): v is T => typeof v === "number" && Number.isFinite(v) && v > 0);
 }
 
-/** A log domain around the values with a little air; [0.5, 2] for none. */
+/** The domain of a log axis: the range of the values, widened by a factor; [0.5, 2] without values. */
 export function logDomain(values: number[], air = 1.15): [number, number] {
   if (values.length === 0) return [0.5, 2];
   return [Math.min(...values) / air, Math.max(...values) * air];

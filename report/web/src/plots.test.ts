@@ -12,7 +12,7 @@ import { partsOf, scaling } from "./plots/scaling";
 import { trend } from "./plots/trend";
 import { looks } from "./style";
 
-/** An analysis with a scalability law along the workers of a trend, whose times stand in for rates. */
+/** An analysis with a scalability law along the workers of a trend, whose times are used as rates. */
 function withFit(a: Analysis): Analysis {
   const line = a.trends[0];
   if (!line) return a;

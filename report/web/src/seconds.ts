@@ -1,7 +1,7 @@
 import type { Figure } from "./analysis";
 import { alone, quantity } from "./number";
 
-/** One line of how the trial that is played goes, as far as the page shows it. */
+/** The fields of a line of the file of seconds that the page shows. */
 export interface SecondLine {
   at: string;
   trial: number;
@@ -10,27 +10,27 @@ export interface SecondLine {
   used?: { cores: Record<string, number> | null };
 }
 
-/** How a quantity went until a moment: one second, or more of them joined. */
+/** A point of a course: a second, or several seconds joined. */
 interface Point {
-  at: number;
+  at: number; // when it ends
   value: number; // NaN: nothing was measured
   seconds: number;
 }
 
-const FINE = 300; // seconds that are kept as they are
-const COARSE = 360; // joined points that are kept
-const FIRST_JOINED = 10; // seconds of a joined point; more as the trial goes on
+const FINE = 300; // the last seconds, which are not joined
+const COARSE = 360; // the most joined points
+const FIRST_JOINED = 10; // seconds that a joined point covers at first; doubled in long trials
 
-/** The course of a quantity in bounded memory: the last five minutes by seconds, what was before coarser. */
+/** The course of a quantity in bounded memory: each of the last 300 seconds, and joined seconds before. */
 export class Course {
   private fine: Point[] = [];
   private coarse: Point[] = [];
   private width = FIRST_JOINED;
 
-  /** isTime: of joined seconds the longest time stands, else the mean. */
+  /** isTime: joined seconds have their longest time as value, otherwise their mean. */
   constructor(private readonly isTime: boolean) {}
 
-  /** Adds a second that ended at a moment, in seconds. */
+  /** Adds a second that ended at the given time. */
   add(at: number, value: number): void {
     this.fine.push({ at, value, seconds: 1 });
     for (let first = this.fine[0]; first && first.at <= at - FINE; first = this.fine[0]) {
@@ -67,7 +67,7 @@ export class Course {
   }
 }
 
-/** The line of a course in a box of 100 by 100, as the path of an SVG; a gap where nothing was measured. */
+/** The line of a course as an SVG path in a box of 100 by 100, with gaps where nothing was measured. */
 export function pathOf(points: Point[], most: number): string {
   const first = points[0]?.at ?? 0;
   const span = (points.at(-1)?.at ?? 0) - first || 1;
@@ -85,7 +85,7 @@ export function pathOf(points: Point[], most: number): string {
   return path;
 }
 
-/** A row of the table: a quantity, now, at most, and its course. */
+/** A row of the table: the current value of a quantity, its highest value and its course. */
 interface Row {
   unit: string;
   course: Course;
@@ -94,24 +94,25 @@ interface Row {
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** Shows the seconds of the trial that is played in a table. */
+/** Shows the seconds of the current trial in a table. */
 export class Seconds {
   private rows = new Map<string, Row>();
   private played = { trial: 0, attempt: 0 };
-  private end = 0; // of the last second of the load
+  private end = 0; // when the last second of the load ended
 
   constructor(private readonly table: HTMLTableElement) {}
 
-  /** Says which trial is played from now on. Trial 0 is a warm-up. */
+  /** Sets the current trial. Trial 0 is a warm-up. */
   begin(trial: number, attempt: number): void {
     if (trial === this.played.trial && attempt === this.played.attempt) return;
     const place = this.table.parentElement;
-    if (place && !this.table.hidden) place.style.minHeight = `${place.offsetHeight}px`; // what is below stays
+    // The height stays, so that what is below does not move.
+    if (place && !this.table.hidden) place.style.minHeight = `${place.offsetHeight}px`;
     this.clear();
     this.played = { trial, attempt };
   }
 
-  /** Forgets what was shown: the server tells it again. */
+  /** Removes all rows. The server sends the seconds again. */
   clear(): void {
     this.rows.clear();
     this.end = 0;
@@ -119,7 +120,10 @@ export class Seconds {
     this.table.tBodies[0]?.replaceChildren();
   }
 
-  /** Shows a second, unless it is of a trial before: the file has those until the next one has a second. */
+  /**
+   * Shows a second unless it is of an earlier trial, whose seconds are in the file until the first second of
+   * the current trial.
+   */
   show(line: SecondLine): void {
     const { trial, attempt } = this.played;
     if (line.trial < trial || (line.trial === trial && line.attempt < attempt)) return;
@@ -129,8 +133,8 @@ export class Seconds {
     if (caption)
       caption.textContent =
         (line.trial > 0 ? `Trial ${line.trial}${again}` : "Warm-up") +
-        ", second by second. Before the last five minutes a point stands for more seconds: for the mean of " +
-        "rates and processors, and the longest of times.";
+        ", second by second. Points before the last five minutes cover several seconds: they show means of " +
+        "rates and processors, and the longest times.";
     const at = Date.parse(line.at) / 1000;
     if (line.loaded) this.showLoad(at, line.loaded);
     for (const [unit, cores] of Object.entries(line.used?.cores ?? {}).sort())
@@ -138,9 +142,9 @@ export class Seconds {
   }
 
   private showLoad(at: number, l: NonNullable<SecondLine["loaded"]>): void {
-    const took = l.end > this.end ? l.end - this.end : l.end; // a further load of the trial begins at 0
+    const took = l.end > this.end ? l.end - this.end : l.end; // the next load of a trial begins at 0 again
     this.end = l.end;
-    if (took < 0.1) return; // the rest of a second at the end says nothing
+    if (took < 0.1) return; // the last slice of a load is too short for a rate
     this.add("right answers", "1/s", at, l.ok / took);
     this.add("failed", "1/s", at, l.failed / took);
     this.add("response time, median", "s", at, l.p50 ?? NaN);
@@ -155,7 +159,7 @@ export class Seconds {
       this.table.hidden = false;
     }
     row.course.add(at, value);
-    if (this.table.ownerDocument.hidden) return; // nobody looks
+    if (this.table.ownerDocument.hidden) return; // the tab is not visible
     const points = row.course.points();
     const values = points.map((p) => p.value).filter((v) => !Number.isNaN(v));
     const most = values.length > 0 ? Math.max(...values) : NaN;
@@ -178,7 +182,7 @@ export class Seconds {
     const svg = page.createElementNS(SVG, "svg");
     svg.setAttribute("viewBox", "0 0 100 100");
     svg.setAttribute("preserveAspectRatio", "none");
-    svg.setAttribute("aria-hidden", "true"); // the numbers stand beside it
+    svg.setAttribute("aria-hidden", "true"); // the numbers are beside it
     const path = page.createElementNS(SVG, "path");
     svg.append(path);
     course.append(svg);

@@ -3,7 +3,7 @@ import { drawBeside } from "./beside";
 import { addFilter } from "./filter";
 import { follow } from "./live";
 
-/** Puts the filter over the list of runs, draws headlines, and follows the run that the page is about. */
+/** Adds filters to tables, draws the plots of the page, and follows the run of the page. */
 function start(page: Document): void {
   for (const place of page.querySelectorAll<HTMLElement>("[data-filter]")) {
     const table = page.getElementById(place.dataset["filter"] ?? "")?.querySelector("table");
@@ -17,7 +17,7 @@ function start(page: Document): void {
   }
   for (const place of page.querySelectorAll<HTMLElement>("[data-bars]")) {
     drawBars(place, place.dataset["bars"] ?? "");
-    place.nextElementSibling?.classList.add("unseen"); // the same as a list
+    place.nextElementSibling?.classList.add("unseen"); // the list of the same bars
   }
   for (const place of page.querySelectorAll<HTMLElement>("[data-history]"))
     drawHistory(place, place.dataset["history"] ?? "");

@@ -11,7 +11,7 @@ import {
 } from "d3-shape";
 import { type Analysis, comparedVariants } from "./analysis";
 
-/** How one variant looks in every plot: colour, shape and dash, so that none depends on colour alone. */
+/** The look of a variant in every plot. Variants differ in shape and dash, too, not in colour alone. */
 export interface Look {
   colour: string;
   symbol: SymbolType;
@@ -31,7 +31,7 @@ const SHAPES: readonly SymbolType[] = [
 const DASHES: readonly string[] = ["none", "6 3", "2 3", "8 3 2 3", "1 3", "10 4", "4 2 1 2", "3 6"];
 const COLOURS = 8; // --v0 .. --v7 in the style sheet
 
-/** The look of the i-th thing; past eight, colours come again with other shapes. */
+/** The i-th look; from the ninth on, colours are repeated with other shapes. */
 export function look(i: number): Look {
   const turn = Math.floor(i / COLOURS);
   return {
@@ -41,31 +41,28 @@ export function look(i: number): Look {
   };
 }
 
-/**
- * The looks of the study's variants, by name; the order of the study decides,
- * so they never change between plots.
- */
+/** The looks of the variants, by name. They follow from the order of the study, and are the same in all plots. */
 export function looks(a: Analysis): Map<string, Look> {
   return new Map(comparedVariants(a).map((name, i) => [name, look(i)]));
 }
 
-/** The look of a name, the first look for an unknown one. */
+/** The look of a name, or the first look if the name is unknown. */
 export function lookOf(all: Map<string, Look>, name: string): Look {
   return all.get(name) ?? look(0);
 }
 
-/** Shortens a label so that it cannot push the plot off the page. */
+/** Shortens a label to at most the given number of characters. */
 export function shorten(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`;
 }
 
-/** The look of the i-th part of a whole, such as a unit or a kind of time: a fill that no variant has. */
+/** The look of the i-th part of a whole, such as a unit or a kind of time: a colour that no variant has. */
 export function partLook(i: number): Look {
   return { colour: `var(--p${i % PARTS})`, symbol: symbolSquare, dash: "none" };
 }
 
-/** Fills of parts, --p0 .. --p7 in the style sheet; --p8 is for what has none of its own. */
+/** The number of colours of parts, --p0 .. --p7 in the style sheet; all other parts share --p8. */
 export const PARTS = 8;
 
-/** The look of parts that share the grey fill. */
+/** The look of parts that share the grey colour. */
 export const restLook: Look = { colour: "var(--p8)", symbol: symbolSquare, dash: "none" };

@@ -9,20 +9,20 @@ export interface At {
   y: number;
 }
 
-/** What was measured along a factor, and to which something was fitted. */
+/** The means of a metric along the levels of a factor, to which a law was fitted. */
 export interface Along {
   factor: string;
   metric: string;
   unit: string;
   variant: string;
-  /** The variants of the points, if these differ in that. */
+  /** The variants of the points, if the points have different ones. */
   variants?: string[] | null;
   points: string[] | null;
   x: number[] | null;
   y: Figure[] | null;
 }
 
-/** The trials behind a fit, as (level, value). */
+/** The trials of a fit, as (level, value). */
 export function trialsAlong(a: Analysis, fit: Omit<Along, "factor" | "unit" | "y">): At[] {
   return a.results
     .filter((r) => r.metric === fit.metric)
@@ -35,7 +35,7 @@ export function trialsAlong(a: Analysis, fit: Omit<Along, "factor" | "unit" | "y
     });
 }
 
-/** The means behind a fit, as (level, value). */
+/** The means of a fit, as (level, value). */
 export function meansAlong(fit: Along): { x: number; y: Figure }[] {
   return (fit.x ?? []).flatMap((x, i) => {
     const y = fit.y?.[i];
@@ -43,7 +43,7 @@ export function meansAlong(fit: Along): { x: number; y: Figure }[] {
   });
 }
 
-/** One variant along one factor, on linear axes: trials, means, and what was fitted, as far as it reaches. */
+/** A variant along a factor on linear axes: trials, means, and the marks of the fit, which covers reach. */
 export function along(a: Analysis, look: Look, fit: Along, reach: At[], fitted: Plot.Markish[]): Drawing {
   const [trials, means] = [trialsAlong(a, fit), meansAlong(fit)];
   const last = Math.max(...[...means, ...reach].map((m) => m.x), 0);
@@ -94,7 +94,7 @@ export function along(a: Analysis, look: Look, fit: Along, reach: At[], fitted: 
   };
 }
 
-/** Round ticks in the shown unit, so that no label is a broken number. */
+/** Ticks that are round numbers after multiplication with a factor. */
 export function linearTicks(low: number, high: number, most: number, factor: number): number[] {
   const span = (high - low) * factor;
   if (!(span > 0)) return [0];
@@ -106,7 +106,7 @@ export function linearTicks(low: number, high: number, most: number, factor: num
   return ticks;
 }
 
-/** 250000 as 250k: levels are whole numbers. */
+/** A level with few characters: 250000 as 250k. */
 export function compact(level: number): string {
   if (Math.abs(level) >= 1e6) return `${Number((level / 1e6).toPrecision(4))}M`;
   return Math.abs(level) >= 1e4 ? `${Number((level / 1e3).toPrecision(4))}k` : String(level);

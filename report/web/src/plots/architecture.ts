@@ -7,13 +7,13 @@ const SVG = "http://www.w3.org/2000/svg";
 const GENERATOR = "generator";
 const LINE = 15;
 const PAD = 8;
-/** Where arrows bend, beside their labels. */
+/** The width beside the labels in which arrows bend. */
 const BEND = 20;
 const GAP = 16;
-/** How far the shadow of a box reaches that stands for several. */
+/** The width of the shadow of a box that represents several units. */
 const SHADOW = 6;
 
-/** A box of the picture: where it is, and the arrows that leave it. */
+/** A box of the picture with its arrows. */
 export interface Box {
   part: PicturePart;
   layer: number;
@@ -31,14 +31,14 @@ interface Arrow {
   from: Box;
   to: Box;
   lines: string[];
-  /** Where it leaves its box, and where it passes each column between. */
+  /** The height at which it leaves its box, and its lines across the columns between. */
   y: number;
   passes: { from: number; to: number; y: number }[];
 }
 
 /**
  * The architecture of a variant with its costs: columns from the load to the backing services,
- * or a list where that is too wide.
+ * or a list if the columns are too wide.
  */
 export function architecture(a: Analysis, width: number, index: number): Drawing {
   const picture = a.pictures?.[index];
@@ -56,8 +56,8 @@ export function architecture(a: Analysis, width: number, index: number): Drawing
 }
 
 /**
- * The boxes with what is written in them, and their layers:
- * behind all that call them, backing services last.
+ * The boxes with their lines and layers: each box is in a later layer than the boxes that call it,
+ * and backing services are in the last one.
  */
 function boxesOf(parts: PicturePart[]): Box[] {
   const boxes = parts.map((part): Box => ({
@@ -91,7 +91,7 @@ function boxesOf(parts: PicturePart[]): Box[] {
   }
   for (const b of boxes) {
     b.lines = partLines(b.part);
-    // What calls its like, or goes back, is told in the box.
+    // Links to the same part or to an earlier layer have no arrow: they are described in the box.
     for (const l of b.part.links ?? []) {
       if (!b.arrows.some((x) => x.link === l))
         b.lines.push(
@@ -102,7 +102,7 @@ function boxesOf(parts: PicturePart[]): Box[] {
   return boxes;
 }
 
-/** What a box says: its name, what it is, what it costs. */
+/** The lines of a box: its name, its service, its costs and its node. */
 function partLines(p: PicturePart): string[] {
   const name = p.name === GENERATOR ? "load" : shorten(p.name, 22);
   const show = (value: Figure, unit: string): string => quantity(alone(value), unit);
@@ -116,7 +116,7 @@ function partLines(p: PicturePart): string[] {
   ];
 }
 
-/** What went over an arrow, else what carries it. */
+/** The lines of an arrow: its traffic or, if that was not counted, how the parts are linked. */
 export function trafficLines(link: Link): string[] {
   const traffic = Object.entries(link.traffic ?? {}).sort(([x], [y]) => x.localeCompare(y));
   if (traffic.length === 0) return link.how ? [shorten(link.how, 22)] : [];
@@ -124,17 +124,18 @@ export function trafficLines(link: Link): string[] {
   return traffic
     .filter(([, count]) => count !== 0 || !any)
     .map(([what, count]) => {
-      const words = what === "calls" && link.how ? `${link.how} ${what}` : what;
       const shown = Number(quantity(alone(count), "1"));
-      return `${count === 0 ? "no" : shown} ${shorten(shown === 1 ? words.replace(/s\b/, "") : words, 24)}`;
+      const noun = shown === 1 ? what.replace(/s\b/, "") : what;
+      const words = what === "calls" && link.how ? `${link.how} ${noun}` : noun;
+      return `${count === 0 ? "no" : shown} ${shorten(words, 24)}`;
     });
 }
 
-/** Sets the boxes in columns and says how high that is; undefined where there is no room for it. */
+/** Sets the boxes in columns and returns their height, or undefined if the columns are too wide. */
 function inColumns(boxes: Box[], width: number): number | undefined {
   const columns: Box[][] = [];
   for (const b of boxes) (columns[b.layer] ??= []).push(b);
-  // The first line is bold, and so a little wider.
+  // The first line is bold and therefore a little wider.
   const widths = columns.map(
     (column) =>
       Math.max(room(column.flatMap((b) => b.lines)), 1.1 * room(column.map((b) => b.lines[0] ?? ""))) +
@@ -162,7 +163,7 @@ function inColumns(boxes: Box[], width: number): number | undefined {
       ) +
       2 * PAD;
   }
-  // Arrows over several columns pass above the boxes between.
+  // Arrows across several columns pass above the boxes between.
   const long = boxes.flatMap((b) =>
     b.arrows.filter((x) => x.to.layer > b.layer + 1).map((arrow) => ({ arrow, from: b.layer })),
   );
@@ -193,22 +194,22 @@ function inColumns(boxes: Box[], width: number): number | undefined {
   return highest + 8;
 }
 
-/** The height at which an arrow comes to its target's column. */
+/** The height at which an arrow reaches the column of its target. */
 function comesFrom(arrow: Arrow): number {
   return arrow.passes.at(-1)?.y ?? arrow.y;
 }
 
-/** What texts need here, whose letters are narrower than the digits of axes. */
+/** The width of texts here, whose letters are narrower than the digits of axes. */
 function room(texts: string[]): number {
   return 0.93 * widest(texts);
 }
 
-/** The height that an arrow needs beside its box: a line of text above, and others below. */
+/** The height of an arrow beside its box: a line of text above it, and the others below. */
 function laneOf(arrow: Arrow): number {
   return Math.max(1, arrow.lines.length) * LINE + 4;
 }
 
-/** Sets the boxes one below the other, what they use in words. */
+/** Sets the boxes one below the other, with their arrows as text, and returns their height. */
 function inList(boxes: Box[], width: number): number {
   const most = Math.floor((width - 2 * PAD) / textWidth("n")) - 1;
   let y = 4;
@@ -228,6 +229,7 @@ function inList(boxes: Box[], width: number): number {
   return y + 2;
 }
 
+/** An SVG element with attributes and a text. */
 function element(name: string, attributes: Record<string, string | number>, text?: string): SVGElement {
   const made = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
@@ -326,7 +328,7 @@ function arrowMarks(b: Box, arrow: Arrow): SVGElement[] {
   return [line, head, ...labels];
 }
 
-/** Where an arrow meets its target: spread over the left side, in the order of where they come from. */
+/** The height at which an arrow meets its target: arrows are spread over its left side in order. */
 function portOf(arrow: Arrow): number {
   const { incoming, y, height } = arrow.to;
   return y + (height * (incoming.indexOf(arrow) + 1)) / (incoming.length + 1);

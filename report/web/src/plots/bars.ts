@@ -6,7 +6,7 @@ import { type Look, partLook, PARTS, restLook } from "../style";
 import { kindLook, kindsIn } from "./path";
 import { bands, namesWidth } from "./rows";
 
-/** A part of a row of stacked parts. Aside parts are in no total. */
+/** A part of a stacked bar. Aside parts are not in the total. */
 interface Part {
   row: string;
   name: string;
@@ -15,12 +15,12 @@ interface Part {
   aside?: boolean;
 }
 
-/** The totals of the rows, which the document has. */
+/** The totals of the rows, from the document. */
 type Sums = Map<string, Figure>;
 
 const GENERATOR = "generator";
 
-/** The three ways to look at what units used. */
+/** The kinds of usage. */
 export type UsageKind = "cpu" | "share" | "memory";
 
 const READ: Record<UsageKind, (u: RoleUsage) => Figure> = {
@@ -29,12 +29,12 @@ const READ: Record<UsageKind, (u: RoleUsage) => Figure> = {
   memory: (u) => u.peak_memory,
 };
 
-/** The looks of the units: a fill each for the largest, grey for the rest, none for the generator. */
+/** The looks of the roles: a colour each for the largest, and grey for the others. */
 export function roleLooks(a: Analysis): Map<string, Look> {
   return new Map((a.roles ?? []).map((role, i) => [role, i < PARTS ? partLook(i) : restLook]));
 }
 
-/** What units and backing services used at a point, one stacked bar per variant. */
+/** The usage of units and backing services at a point, with a stacked bar per variant. */
 export function usageBars(a: Analysis, width: number, kind: UsageKind, point: string): Drawing {
   const looks = roleLooks(a);
   const own = (a.usages ?? []).filter(
@@ -57,7 +57,7 @@ export function usageBars(a: Analysis, width: number, kind: UsageKind, point: st
   return stacked(comparedVariants(a), parts, new Map(sums), width, unit, legendOf(parts));
 }
 
-/** One entry per fill: parts that share the grey are named together. */
+/** An entry per colour: parts that share the grey are listed together. */
 function legendOf(parts: Part[]): LegendEntry[] {
   const names = (fits: (p: Part) => boolean): string[] => [...new Set(parts.filter(fits).map((p) => p.name))];
   const rest = names((p) => p.look === restLook && p.aside !== true);
@@ -73,7 +73,7 @@ function legendOf(parts: Part[]): LegendEntry[] {
   ];
 }
 
-/** The mean time of an operation by kind, one stacked bar per variant. */
+/** The mean time of an operation by kind, with a stacked bar per variant. */
 export function meanPaths(a: Analysis, width: number, point: string): Drawing {
   const means = (a.paths ?? []).filter((p) => p.point.name === point && p.share === 0 && shown(a, p.variant));
   const kinds = kindsIn(means);
@@ -92,10 +92,10 @@ export function meanPaths(a: Analysis, width: number, point: string): Drawing {
   );
 }
 
-/** The layers in the order of their fills; the others share the grey. */
+/** The layers in the order of their colours; the others share the grey. */
 const LAYERS = ["application", "server", "http", "json", "store", "runtime", "compiler", "kernel"];
 
-/** Where the CPU time of an operation goes, one stacked bar per variant. */
+/** The CPU time of an operation by layer, with a stacked bar per variant. */
 export function layerBars(a: Analysis, width: number, point: string): Drawing {
   const look = (layer: string): Look => (LAYERS.includes(layer) ? partLook(LAYERS.indexOf(layer)) : restLook);
   const own = (a.layers ?? []).filter((l) => l.point.name === point && shown(a, l.variant));
@@ -113,7 +113,7 @@ export function layerBars(a: Analysis, width: number, point: string): Drawing {
   return stacked(comparedVariants(a), parts, sums, width, "s", legendOf(parts));
 }
 
-/** Rows of parts laid end to end from zero, each with its sum behind it. */
+/** Rows of parts from zero on, with the total at the end of each row. */
 function stacked(
   rows: string[],
   parts: Part[],
@@ -188,6 +188,7 @@ function stacked(
   };
 }
 
+/** The parts of a row with their positions end to end. */
 function layEnd(parts: Part[]): (Part & { x1: number; x2: number })[] {
   let at = 0;
   return parts.map((p) => ({ ...p, x1: at, x2: (at += p.value) }));

@@ -4,7 +4,7 @@ import { type Drawing, leftLogAxis, widest } from "../frame";
 import { logDomain, logTicks, positive, quantity, tick, times } from "../number";
 import { type Look, lookOf, shorten } from "../style";
 
-/** One dot with its interval. */
+/** A dot with its interval. */
 interface Dot {
   point: string;
   value: Figure;
@@ -13,7 +13,7 @@ interface Dot {
   title: string;
 }
 
-/** Ratios to the baseline per point, for variants measured at several points. */
+/** Ratios to the baseline at each point, for variants measured at several points. */
 export function ratiosByPoint(a: Analysis, looks: Map<string, Look>, width: number, metric: string): Drawing {
   const series = new Map<string, Dot[]>();
   for (const c of ratiosToBaseline(a, metric)) {
@@ -38,7 +38,7 @@ export function ratiosByPoint(a: Analysis, looks: Map<string, Look>, width: numb
   );
 }
 
-/** A cost per operation per point, for every variant. */
+/** A cost per operation at each point, for every variant. */
 export function costByPoint(a: Analysis, looks: Map<string, Look>, width: number, metric: string): Drawing {
   const series = new Map<string, Dot[]>();
   for (const [variant, results] of resultsOf(a, metric)) {
@@ -54,6 +54,7 @@ export function costByPoint(a: Analysis, looks: Map<string, Look>, width: number
   return byPoint(a, series, looks, width, `per ${shorten(a.operation, 20)}`, (d) => tick(d, "s"), true);
 }
 
+/** Series over the points, on a log axis. */
 function byPoint(
   a: Analysis,
   series: Map<string, Dot[]>,

@@ -5,7 +5,7 @@ import { logDomain, logTicks, scaleFor } from "../number";
 import { type Look, lookOf, shorten } from "../style";
 import { linearTicks } from "./along";
 
-/** What is followed through a trial: by the generator, and by the meter of the system. */
+/** The quantities whose courses are drawn: of the load, and of the usage of the system. */
 export type Followed = "median" | "p99" | "rate" | "cores" | "memory";
 
 interface Second {
@@ -15,15 +15,16 @@ interface Second {
   value: number | null;
 }
 
-const LEAST = 4; // factor that a log axis spans: what is level shall look level
-const ROW = 74; // height of one variant's row, in pixels
+const LEAST = 4; // the least factor that a log axis spans, so that small changes look small
+const ROW = 74; // the height of the row of a variant, in pixels
 
-/** Times have a log axis, where a factor is what counts; amounts begin at zero. */
+/** Whether a quantity is a time, which has a log axis; the axes of others begin at zero. */
 const isTime = (followed: Followed): boolean => followed === "median" || followed === "p99";
 
-/** What a quantity is counted in. */
+/** The units of the quantities. */
 const unitOf: Record<Followed, string> = { median: "s", p99: "s", rate: "1/s", cores: "cores", memory: "B" };
 
+/** The course of a quantity in a trial. */
 function pointsOf(
   c: TrialCourse,
   followed: Followed,
@@ -33,7 +34,7 @@ function pointsOf(
   return { end: c.end, values: c[followed] ?? [] };
 }
 
-/** The points of all trials at a point of the study. Nothing measured is a gap; of times, so is zero. */
+/** The seconds of all trials at a point of the study. Missing values are gaps, and so are times of zero. */
 export function secondsOf(a: Analysis, followed: Followed, point: string): Second[] {
   return (a.courses ?? [])
     .filter((c) => c.point === point && shown(a, c.variant))
@@ -48,7 +49,7 @@ export function secondsOf(a: Analysis, followed: Followed, point: string): Secon
     });
 }
 
-/** How trials went on: a row for each variant, a line for each trial, one scale for all. */
+/** The courses of trials: a row for each variant, a line for each trial, and one scale for all. */
 export function course(a: Analysis, looks: Map<string, Look>, followed: Followed, point: string): Drawing {
   const seconds = secondsOf(a, followed, point);
   const values = seconds.flatMap((s) => (s.value === null ? [] : [s.value]));

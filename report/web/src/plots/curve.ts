@@ -16,9 +16,9 @@ import { compact, linearTicks } from "./along";
 import { whisker } from "./rows";
 
 const HEIGHT = 300;
-const STRIP = 13; // pixels per capacity bracket below the curves
+const STRIP = 13; // height of a capacity bracket below the curves, in pixels
 
-/** The curves of a metric, in the order of the variants. */
+/** The curves of the metrics that fit, in the order of the variants. */
 export function curvesOf(a: Analysis, fits: (metric: string) => boolean): Curve[] {
   const all = (a.curves ?? []).filter((c) => fits(c.metric) && shown(a, c.variant));
   return comparedVariants(a).flatMap((v) => all.filter((c) => c.variant === v));
@@ -31,13 +31,13 @@ function drawable(curve: Curve): CurvePoint[] {
     .map((p) => ({ ...p, values: positive(p.values ?? []) }));
 }
 
-/** Whether a quantity is how far a copy lags: no time that somebody waits. */
+/** Whether a quantity is the lag of a copy, which is not a time that a user waits. */
 function isStaleness(quantity?: string): boolean {
   return quantity === "staleness" || quantity === "reference_staleness";
 }
 
 /**
- * A time over the offered rate. Times of the same percentile share their axis,
+ * A time over the offered rate. Times of the same percentile have the same axis,
  * so that panels side by side can be compared.
  */
 export function curve(
@@ -99,17 +99,17 @@ export function curve(
   };
 }
 
-/** 1234.5 as "1235": a rate needs no more. */
+/** The label of a rate, with at most four digits: 1234.5 as "1235". */
 function rateText(rate: number): string {
   return rate >= 1e4 ? compact(rate) : String(Number(rate.toPrecision(4)));
 }
 
-/** The offered rates, and round ones beyond the highest, where capacities are. */
+/** The offered rates, and round rates above the highest, where capacities may be. */
 export function rateTicks(offered: number[], domain: [number, number]): number[] {
   return [...offered, ...logTicks(...domain, 8).filter((rate) => rate > Math.max(...offered))];
 }
 
-/** The rates as ticks, those left out whose labels would touch the one before. */
+/** The rates as ticks, without those whose labels would touch the label before. */
 export function roomyTicks(rates: number[], domain: [number, number], room: number): number[] {
   const at = (rate: number): number => (Math.log(rate / domain[0]) / Math.log(domain[1] / domain[0])) * room;
   const kept: number[] = [];
@@ -123,7 +123,7 @@ export function roomyTicks(rates: number[], domain: [number, number], room: numb
   return kept;
 }
 
-/** The name of the limit, over the curves so that it can be read. */
+/** The label of the limit, which is drawn over the curves so that it can be read. */
 function limitMarks(limit: number, format: (d: number) => string): Plot.Markish[] {
   if (!(limit > 0)) return [];
   return [
@@ -141,17 +141,18 @@ function limitMarks(limit: number, format: (d: number) => string): Plot.Markish[
   ];
 }
 
-/** Whether most trials held the rate within the objective. */
+/** Whether the rate was held and the objective was not missed. */
 function within(p: CurvePoint): boolean {
   return p.held && p.missed !== true;
 }
 
-/** What a point says beside its value: nothing where its rate was held. */
+/** Words about a point after its value; empty if its rate was held within the objective. */
 export function unheldWords(p: CurvePoint): string {
   if (!p.held) return ", the rate was not held";
   return p.missed === true ? ", the objective was missed" : "";
 }
 
+/** The marks of a curve. Points at which the rate was not held within the objective are hollow. */
 function curveMarks(c: Curve, look: Look, points: CurvePoint[], share = false): Plot.Markish[] {
   const trials = points.flatMap((p) =>
     (p.values ?? []).map((value) => ({ offered: p.offered, value, whole: within(p) })),
@@ -200,7 +201,7 @@ function valueText(value: Figure, c: Curve, share: boolean): string {
   return share ? percent(value, 3) : quantity(alone(value), c.unit);
 }
 
-/** A curve cut at its points; a leg counts as held where both of its ends are. */
+/** The parts of a curve that are held or not; a line between two points is held if both are. */
 function legs(points: CurvePoint[]): { points: CurvePoint[]; held: boolean }[] {
   const all: { points: CurvePoint[]; held: boolean }[] = [];
   points.forEach((p, i) => {
@@ -224,8 +225,8 @@ export function capacities(a: Analysis): Result[] {
 }
 
 /**
- * Room for the brackets on a log axis: the value of each row, half a bracket as a factor,
- * and the new lower end.
+ * Room for the brackets below the curves on the log axis: the value of each row, half the height
+ * of a bracket as a factor, and the new lower end of the axis.
  */
 function layStrip(times: [number, number], rows: number): { bottom: number; rows: number[]; half: number } {
   const [low, high] = times;
@@ -239,7 +240,7 @@ function layStrip(times: [number, number], rows: number): { bottom: number; rows
   };
 }
 
-/** Parts the brackets from the curves and says what they are. */
+/** The line between the curves and the brackets, and the title of the brackets. */
 function stripMarks(top: number, rows: number): Plot.Markish[] {
   if (rows === 0) return [];
   return [
@@ -257,6 +258,7 @@ function stripMarks(top: number, rows: number): Plot.Markish[] {
   ];
 }
 
+/** A capacity with its interval as a bracket. */
 function bracketMarks(r: Result, look: Look, y: number, half: number): Plot.Markish[] {
   const ends = positive([r.low, r.high]);
   const title = `${r.variant}: capacity ${quantity({ value: r.mean, low: r.low, high: r.high }, r.unit)}`;
@@ -280,8 +282,8 @@ function bracketMarks(r: Result, look: Look, y: number, half: number): Plot.Mark
 }
 
 /**
- * A rate of results over the offered rate, with the line on which all that was due got done; a share of what
- * was offered, or bytes per second: of these nothing is due.
+ * A rate of results over the offered rate, with the line on which every operation that was due is done.
+ * Without that line: a share of the operations, or bytes per second.
  */
 export function throughput(a: Analysis, looks: Map<string, Look>, metric: string): Drawing {
   const share = a.metrics.find((m) => m.name === metric)?.kind === "share";

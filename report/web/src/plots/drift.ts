@@ -10,7 +10,7 @@ interface Trial {
   title: string;
 }
 
-/** Every trial over the mean of its variant and point, by block: shows a host that drifted. */
+/** Every trial divided by the mean of its variant and point, by block: shows a drift of the host. */
 export function drift(a: Analysis, looks: Map<string, Look>, width: number, metric: string): Drawing {
   const series = new Map<string, Trial[]>();
   for (const [variant, results] of resultsOf(a, metric))
@@ -65,6 +65,7 @@ export function drift(a: Analysis, looks: Map<string, Look>, width: number, metr
   };
 }
 
+/** The trials of a result, divided by its mean. */
 function relativeTrials(variant: string, r: Result): Trial[] {
   return (r.to_mean ?? []).flatMap((relative, i) => {
     if (positive([relative]).length === 0) return [];
@@ -76,7 +77,7 @@ function relativeTrials(variant: string, r: Result): Trial[] {
   });
 }
 
-/** Ticks around 1 for a narrow log axis; decades where it is wide. */
+/** Ticks around 1 for a narrow log axis, or decades for a wide one. */
 export function ratioTicks(low: number, high: number): number[] {
   if (high > 4) return logTicks(low, high, 7);
   const steps = [1.02, 1.05, 1.1, 1.2, 1.5, 2];

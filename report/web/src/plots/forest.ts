@@ -5,7 +5,7 @@ import { logDomain, logTicks, positive, times } from "../number";
 import { type Look, lookOf, shorten } from "../style";
 import { rowText, whisker } from "./rows";
 
-/** A line of the plot: a comparison, or the heading of a variant with several. */
+/** A row of the plot: a comparison, or the heading of a variant with several comparisons. */
 interface Row {
   key: string;
   label: string;
@@ -15,7 +15,7 @@ interface Row {
 
 const ROW_HEIGHT = 19;
 
-/** The rows of a metric: variants in the study's order, their points below them. */
+/** The rows of a metric: the variants in the order of the study, with their points below them. */
 export function forestRows(a: Analysis, metric: string, width: number): Row[] {
   const all = ratiosToBaseline(a, metric);
   return comparedVariants(a).flatMap((variant) => {
@@ -30,7 +30,7 @@ export function forestRows(a: Analysis, metric: string, width: number): Row[] {
   });
 }
 
-/** Ratios to the baseline with intervals, the margin, and a variant against itself. */
+/** Ratios to the baseline with their intervals, the margin, and the noise floor. */
 export function forest(a: Analysis, looks: Map<string, Look>, width: number, metric: string): Drawing {
   const rows = forestRows(a, metric, width);
   const measured = rows.filter((r): r is Row & { comparison: Comparison } => r.comparison !== undefined);

@@ -8,7 +8,7 @@ import { rowText, whisker } from "./rows";
 const FILLS: Record<string, string> = { slower: "var(--bad)", faster: "var(--good)" };
 const LINE = 13;
 
-/** A row of the plot: a bar with where it ends, its label in lines and its number. */
+/** A row of the plot: a bar with its end, the lines of its label and its number. */
 interface Row extends Bar {
   key: string;
   end: number;
@@ -16,7 +16,7 @@ interface Row extends Bar {
   text: string;
 }
 
-/** Ratios as bars on a log axis: of steps, each from where the one before it ended. */
+/** Ratios as bars on a log axis. A step begins where the step before it ended. */
 export function headline(h: Headline | undefined, width: number): Drawing {
   if (!h) return { options: { marks: [] } };
   const most = Math.floor((width * 0.42) / 7.2);
@@ -56,7 +56,7 @@ export function headline(h: Headline | undefined, width: number): Drawing {
   };
 }
 
-/** A text on lines of so many characters, broken between words where it can be; nothing is cut off. */
+/** A text in lines of at most the given length, broken between words if possible. */
 export function linesOf(text: string, most: number): string[] {
   const lines: string[] = [];
   for (const word of text.split(" ").flatMap((w) => w.match(new RegExp(`.{1,${most}}`, "gu")) ?? [])) {
@@ -79,12 +79,12 @@ function labelMarks(r: Row): Plot.Markish[] {
   );
 }
 
-/** The ends of a bar's interval, where the bar ends. */
+/** The bounds of the interval of a bar, on the axis. */
 function interval(r: Row): number[] {
   return positive([r.low, r.high]).map((end) => r.begin * end);
 }
 
-/** Thin lines from where a step ends to where the next begins. */
+/** Thin lines from the end of a step to the beginning of the next step. */
 function joints(rows: Row[]): Plot.Markish[] {
   return rows.slice(0, -1).flatMap((r, i) => {
     const next = rows[i + 1];
@@ -108,7 +108,7 @@ function barMarks(r: Row, domain: [number, number], room: number): Plot.Markish[
   const ends = interval(r);
   const span = Math.log(domain[1] / domain[0]);
   const pixel = (Math.log(Math.min(r.begin, r.end, ...ends) / domain[0]) / span) * room;
-  // The number stands under its bar, moved to the left where it would leave the plot.
+  // The number is below its bar, moved to the left if it would leave the plot.
   const under =
     domain[0] * Math.exp((Math.max(2, Math.min(pixel, room - textWidth(r.text) - 5)) / room) * span);
   return [

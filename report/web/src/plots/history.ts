@@ -4,7 +4,7 @@ import { type Drawing, leftLogAxis, widest } from "../frame";
 import { logDomain, logTicks, positive, times } from "../number";
 import { linearTicks } from "./along";
 
-/** A bar of a headline over the runs of a study, the oldest first. */
+/** The history of a bar of a headline over the runs of a study, the oldest first. */
 export interface History {
   runs: { created: string; environment: unknown[] | null }[];
   course: {
@@ -17,12 +17,12 @@ export interface History {
 /** A point of the plot: a ratio with its interval. */
 interface Point extends Estimate {
   run: number;
-  level: number; // how many changes came before
+  level: number; // the number of changes before it
 }
 
 const MARGIN = 12;
 
-/** The ratio of each run with its interval, the level between changes, and where the environment changed. */
+/** The ratio of each run with its interval, the levels between changes, and changes of the environment. */
 export function history(h: History): Drawing {
   const changes = (h.course.changes ?? []).map((c) => c.run);
   const points = h.course.ratios.flatMap((r, run): Point[] =>
@@ -35,7 +35,7 @@ export function history(h: History): Drawing {
     positive(points.flatMap((p): (number | null)[] => [p.value, p.low, p.high])),
     1.05,
   );
-  const narrow = domain[1] / domain[0] < 4; // too few steps of a log axis lie in it
+  const narrow = domain[1] / domain[0] < 4; // too few ticks of a log axis are inside
   const ticks = (narrow ? linearTicks(...domain, 4, 1) : logTicks(...domain, 5)).filter(
     (t) => t >= domain[0] && t <= domain[1],
   );
@@ -87,7 +87,7 @@ export function history(h: History): Drawing {
   };
 }
 
-/** The geometric mean between two changes, as a line. */
+/** The geometric mean of the ratios between two changes, as a line. */
 function levels(points: Point[]): { from: number; to: number; y: number }[] {
   return [...new Set(points.map((p) => p.level))].map((level) => {
     const all = points.filter((p) => p.level === level);

@@ -5,7 +5,7 @@ import { alone, logDomain, logTicks, positive, quantity, tick } from "../number"
 import { look, type Look, lookOf, shorten } from "../style";
 import { namesWidth, rowNames, whisker } from "./rows";
 
-/** CPU and wall time of one operation per variant, cheapest first. */
+/** The CPU and wall time of an operation of each variant, the cheapest first. */
 export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Drawing {
   const rungs = a.ladder
     .filter((r) => !struckOut(a, r.variant) && positive([r.cpu_per_operation]).length === 1)
@@ -95,7 +95,7 @@ function rungMarks(a: Analysis, r: Rung, look: Look, text: string): Plot.Markish
   ];
 }
 
-/** The interval of a rung in what an operation takes of a quantity. */
+/** The interval of a quantity per operation of a rung. */
 function interval(a: Analysis, r: Rung, measured: string): { low: Figure | null; high: Figure | null } {
   const metric = findMetric(a, measured, 0, "operation")?.name;
   const found = a.results.find(

@@ -5,22 +5,22 @@ import { alone, quantity, scaleFor } from "../number";
 import { type Look, partLook, restLook } from "../style";
 import { bands, namesWidth } from "./rows";
 
-/** The kinds of time in the order of their fills; kindsTable of the page has the same. */
+/** The kinds of time in the order of their colours; kindsTable of the page has the same order. */
 const KINDS = ["business code", "encoding", "transport", "queueing", "database", "broker"];
 
-/** The fill of a kind, the same in every plot. */
+/** The look of a kind, the same in every plot. */
 export function kindLook(kind: string): Look {
   const i = KINDS.indexOf(kind);
   return i < 0 ? restLook : partLook(i);
 }
 
-/** The kinds that any of the paths has, known ones first. */
+/** The kinds in paths, known ones first. */
 export function kindsIn(paths: TrialPath[]): string[] {
   const found = new Set<string>(paths.flatMap((p) => (p.kinds ?? []).map((k) => k.kind)));
   return [...KINDS.filter((k) => found.has(k)), ...[...found].filter((k) => !KINDS.includes(k)).sort()];
 }
 
-/** The critical path of one operation: a lane per unit, in the order in which they come. */
+/** The critical path of an operation: a row per unit, in the order in which they occur. */
 export function path(a: Analysis, width: number, index: number): Drawing {
   const p = a.paths?.[index];
   const segments = (p?.segments ?? []).filter((s) => s.seconds > 0);
@@ -67,7 +67,7 @@ export function path(a: Analysis, width: number, index: number): Drawing {
   };
 }
 
-/** Thin lines where the path goes over to another unit. */
+/** Thin lines where the path moves to another unit. */
 function hops(segments: Segment[]): Plot.Markish[] {
   const inOrder = [...segments].sort((x, y) => x.start - y.start);
   return inOrder.flatMap((s, i) => {

@@ -11,7 +11,7 @@ interface Both {
   title: string;
 }
 
-/** The study's times per operation against ours, with the line where they are equal. */
+/** Measured over published times per operation, with the line where they are equal. */
 export function publishedAgainstMeasured(a: Analysis, width: number): Drawing {
   const both: Both[] = a.published.flatMap((f) => {
     const [published, measured] = [f.published_per_operation, f.measured_per_operation];
@@ -28,7 +28,7 @@ export function publishedAgainstMeasured(a: Analysis, width: number): Drawing {
   const ticks = logTicks(...domain, width > 560 ? 7 : 4);
   const format = (d: number): string => tick(d, "s");
   const names = [...new Set(both.map((b) => b.variant))];
-  // The study's names are not our variants: shapes in ink, no variant colours.
+  // The names of the publication are not variants of this study, so they have no colours.
   const looks = names.map((name, i) => ({ name, look: { ...look(i), colour: "currentColor" } }));
   return {
     legend: looks,

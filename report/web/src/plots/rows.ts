@@ -5,21 +5,21 @@ import { linearTicks } from "./along";
 
 const NAME = { frameAnchor: "left", dx: -8, textAnchor: "end", fill: "currentColor" } as const;
 
-/** The options of a label at the left of a row. */
+/** The options of a label to the left of a row. */
 export const rowText = (y: string): typeof NAME & { y: string } => ({ ...NAME, y });
 
-/** The names of rows, at their left. */
+/** The names of rows, to their left. */
 export function rowNames(names: string[], width: number): Plot.Markish {
   const name = (d: string): string => d;
   return Plot.text(names, { ...NAME, y: name, text: (d: string) => rowLabel(d, width) });
 }
 
-/** The room that the names of rows need at the left of a plot. */
+/** The width of the names of rows to the left of a plot. */
 export function namesWidth(names: string[], width: number): number {
   return widest(names.map((name) => rowLabel(name, width))) + 14;
 }
 
-/** A line from the low to the high end of an interval; nothing if it lacks one of them. */
+/** A line between the bounds of an interval, or nothing if one of them is missing. */
 export function whisker<Row>(
   row: Row,
   ends: { low?: number | null | undefined; high?: number | null | undefined },
@@ -29,19 +29,19 @@ export function whisker<Row>(
   return Plot.ruleY([row], { ...options, x1: () => ends.low, x2: () => ends.high });
 }
 
-/** Rows of pieces that lie end to end on a linear axis from zero. */
+/** Rows of pieces end to end on a linear axis from zero on. */
 export interface Bands {
   rows: string[];
-  height: number; // of a row
+  height: number; // the height of a row
   end: number; // the largest value
-  factor: number; // from the values to the unit of the axis
-  ticks: number; // at most
+  factor: number; // by which values are multiplied for the unit of the axis
+  ticks: number; // the most ticks
   label: string;
-  right: number; // the margin
+  right: number; // the right margin
   padding: number;
 }
 
-/** The options of a plot of rows of pieces, with the names of the rows at the left. */
+/** The options of a plot of rows of pieces, with the names of the rows to the left. */
 export function bands(b: Bands, width: number, pieces: Plot.Markish[]): Plot.PlotOptions {
   return {
     height: b.rows.length * b.height + 50,

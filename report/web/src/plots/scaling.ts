@@ -4,14 +4,14 @@ import type { Drawing } from "../frame";
 import { type Look, lookOf } from "../style";
 import { along } from "./along";
 
-/** The two parts of the law's curve: over what was measured, and beyond. They meet. */
+/** The parts of the fitted curve within the measured levels and beyond them. They share a point. */
 export function partsOf(fit: ScalingFit): { within: ScalingPoint[]; beyond: ScalingPoint[] } {
   const all = fit.curve ?? [];
   const within = all.filter((p) => p.beyond !== true);
   return { within, beyond: all.slice(Math.max(0, within.length - 1)) };
 }
 
-/** One variant along one factor: trials, means, and the scalability law with its band. */
+/** A variant along a factor: trials, means, and the fitted scalability law with its band. */
 export function scaling(a: Analysis, looks: Map<string, Look>, index: number): Drawing {
   const fit = a.scaling_fits?.[index];
   if (!fit) return { options: { marks: [] } };

@@ -11,7 +11,7 @@ import { bottomLogAxis, type Drawing, leftLogAxis, widest } from "../frame";
 import { alone, logDomain, logTicks, percent, positive, quantity, tick } from "../number";
 import { type Look, lookOf } from "../style";
 
-/** One place on a spectrum: rarity is 1/(1 - share). */
+/** A point of a spectrum: rarity is 1/(1 - share). */
 interface At {
   rarity: number;
   share: Figure;
@@ -21,7 +21,7 @@ interface At {
 const TIMES = ["response_time", "completion_time"];
 const LABELLED = [0, 0.5, 0.9, 0.99, 0.999, 0.9999] as Figure[];
 
-/** What a log axis of rarity can show: not the largest value, whose rarity depends on how many there were. */
+/** The quantiles that a log axis of rarity can show: all but the largest value, whose rarity is infinite. */
 export function places(quantiles: Quantile[] | null): At[] {
   return (quantiles ?? [])
     .filter((q) => q.share < 1 && positive([q.value]).length === 1)
@@ -36,7 +36,7 @@ export function spectraOf(a: Analysis, of: string, point: string): Spectrum[] {
   return comparedVariants(a).flatMap((v) => found.filter((s) => s.variant === v));
 }
 
-/** Distributions at a point: thin lines are trials, thick ones their medians. */
+/** Distributions at a point: thin lines are trials, thick lines their medians. */
 export function spectrum(
   a: Analysis,
   looks: Map<string, Look>,
@@ -47,7 +47,7 @@ export function spectrum(
 ): Drawing {
   const spectra = spectraOf(a, of, point);
   const service = uncorrected ? spectraOf(a, "service_time", point) : [];
-  // Response and completion share their axis, so that they can be compared side by side.
+  // Response and completion times have the same axis, so that they can be compared side by side.
   const akin = TIMES.includes(of) ? TIMES.flatMap((quantity) => spectraOf(a, quantity, point)) : spectra;
   const all = [...akin, ...service].flatMap((s) => [s.median, ...(s.trials ?? [])].flatMap(places));
   const domain = logDomain(
