@@ -38,9 +38,10 @@ func ask[T any](p *tab, expression string) T {
 	return browsertest.Ask[T](p.Tab, expression)
 }
 
-// settled waits until the plots have followed a change of width.
+// settled is fulfilled when the plots have been drawn again after a change of width.
 const settled = `new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))`
 
+// settle waits until the plots have been drawn again.
 func (p *tab) settle() {
 	p.t.Helper()
 	p.Run(chromedp.Evaluate(settled, nil, func(e *runtime.EvaluateParams) *runtime.EvaluateParams {
@@ -48,16 +49,15 @@ func (p *tab) settle() {
 	}))
 }
 
-// drawn describes one plot of the page.
+// drawn describes a plot of the page.
 type drawn struct {
 	ID, Label, Role  string
 	Marks            int
-	Right, Room      float64 // the plot's right edge, and its column's
-	Overlaps, Beyond []string
+	Right, Room      float64  // the right edges of the plot and of its column
+	Overlaps, Beyond []string // pairs of labels that overlap, and labels that leave the plot
 }
 
-// plotsOf describes every plot. Overlaps names pairs of labels that lie on each
-// other, Beyond labels that leave the plot.
+// plotsOf returns a description of every plot.
 const plotsOf = `[...document.querySelectorAll(".plot")].map(place => {
 	const svg = place.querySelector("svg");
 	if (!svg) return {ID: place.id, Marks: 0};
@@ -76,7 +76,7 @@ const plotsOf = `[...document.querySelectorAll(".plot")].map(place => {
 		Marks: svg.querySelectorAll("path, circle, line, rect").length, Right: box.right, Room: room.right, Overlaps: overlaps, Beyond: beyond};
 })`
 
-// download clicks and returns the file that the browser saved.
+// download evaluates a click and returns the file that the browser saves.
 func (p *tab) download(click string) (name string, data []byte) {
 	p.t.Helper()
 	folder := p.t.TempDir()

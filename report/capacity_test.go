@@ -8,8 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestARowOfASearchReadsFromWhatHeldToWhyItEnded: what failed stands beside why it did, and
-// what the search left open is no sentence of its own.
+// TestARowOfASearchReadsFromWhatHeldToWhyItEnded: the rate that failed is beside the reason.
 func TestARowOfASearchReadsFromWhatHeldToWhyItEnded(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	median, p99 := 0.004, 0.009

@@ -34,7 +34,7 @@ func TestStepsBeginWhereTheOneBeforeEnded(t *testing.T) {
 	}
 }
 
-// TestALongLabelIsWrappedAndNotCut: who cannot read what a bar is cannot read the bar.
+// TestALongLabelIsWrappedAndNotCut: without its whole label a bar cannot be understood.
 func TestALongLabelIsWrappedAndNotCut(t *testing.T) {
 	label := strings.TrimSpace(strings.Repeat("transactions that orders share ", 4))
 	bar := func(label string, r float64) lab.Bar {
@@ -69,7 +69,7 @@ func TestAChartFitsItsPage(t *testing.T) {
 	}
 }
 
-// TestASentenceAndItsBarsHaveTheSameNumbers in every form of the report.
+// TestASentenceAndItsBarsHaveTheSameNumbers in the chart of the terminal.
 func TestASentenceAndItsBarsHaveTheSameNumbers(t *testing.T) {
 	for _, name := range []string{"analysis.json", "shop-under-load.json"} {
 		a := fixture(t, name)
@@ -88,7 +88,7 @@ func TestASentenceAndItsBarsHaveTheSameNumbers(t *testing.T) {
 	}
 }
 
-// TestAnIntervalWithoutEndHasABar: two blocks that disagree give intervals over many orders of magnitude.
+// TestAnIntervalWithoutEndHasABar: two blocks that differ give intervals over many orders of magnitude.
 func TestAnIntervalWithoutEndHasABar(t *testing.T) {
 	low, high := 3e-41, 5e40
 	lines := charted(lab.Headline{Bars: []lab.Bar{{Label: strings.Repeat("a long label ", 4), Begin: 1,

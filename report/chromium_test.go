@@ -148,7 +148,7 @@ func testDataDownload(t *testing.T, ctx context.Context) {
 	}
 }
 
-// colours are the colours that show the theme: paper, ink and the first mark of a plot.
+// colours returns the colours that show the theme: of paper, text and the first mark of a plot.
 const colours = `(() => { const s = getComputedStyle(document.body), m = document.querySelector("#plot-ladder [fill^=var]");
 	return [s.backgroundColor, s.color, m ? getComputedStyle(m).fill : ""].join(" ") })()`
 
@@ -175,7 +175,7 @@ func testThemes(t *testing.T, ctx context.Context) {
 func testPrint(t *testing.T, ctx context.Context) {
 	p := open(t, ctx, fixture(t, "analysis.json"), browsertest.Prefer("dark"))
 	p.settle()
-	// The style sheet alone must do: no beforeprint event has opened anything.
+	// The style sheet alone must suffice: no beforeprint event has opened the tables.
 	p.Run(browsertest.Prefer("dark").WithMedia("print"))
 	testPaper(t, p)
 	p.Run(browsertest.Prefer("dark"))
@@ -185,7 +185,7 @@ func testPrint(t *testing.T, ctx context.Context) {
 	}
 }
 
-// printed returns a page on paper.
+// printed returns a page as PDF.
 func printed(t *testing.T, p *tab, name string) []byte {
 	t.Helper()
 	var pdf []byte
@@ -199,7 +199,8 @@ func printed(t *testing.T, p *tab, name string) []byte {
 	return pdf
 }
 
-// testHandout: the button prints what answers on two pages, and a later print is whole again.
+// testHandout checks that the button prints the answer on at most two pages, and that a later print is
+// complete again.
 func testHandout(t *testing.T, ctx context.Context) {
 	for _, name := range []string{"analysis.json", "three-variants.json", "shop-under-load.json"} {
 		p := open(t, ctx, fixture(t, name))
@@ -218,7 +219,7 @@ func testHandout(t *testing.T, ctx context.Context) {
 	}
 }
 
-// testPaper holds a page in print mode to white paper and open tables.
+// testPaper checks that a page in print mode has white paper and open tables.
 func testPaper(t *testing.T, p *tab) {
 	if paper := ask[string](p,
 		"getComputedStyle(document.body).backgroundColor"); paper != "rgb(255, 255, 255)" {
@@ -314,7 +315,7 @@ func testMetric(t *testing.T, ctx context.Context) {
 		!strings.Contains(after, "x [") {
 		t.Errorf("choosing a metric leads from %q to %q", before, after)
 	}
-	// The tip of a dot must not break the policy either.
+	// The tip of a dot must not violate the policy either.
 	p.Run(chromedp.ScrollIntoView("#plot-forest svg"), chromedp.ActionFunc(func(ctx context.Context) error {
 		return chromedp.MouseEvent("mouseMoved", ask[float64](p,
 			`document.querySelector("#plot-forest [aria-label=dot] path").getBoundingClientRect().x + 3`),
@@ -329,8 +330,7 @@ func testMetric(t *testing.T, ctx context.Context) {
 	}
 }
 
-// testLoaded holds the controls of the plots about load, their print and their
-// tables without JavaScript.
+// testLoaded checks the controls of the plots of a system under load, and its print.
 func testLoaded(t *testing.T, ctx context.Context) {
 	a := fixture(t, "shop-under-load.json")
 	p := open(t, ctx, a)

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// factorial returns the analysis of a half of the combinations of four factors, with effects on one metric.
+// factorial returns the analysis of half of the combinations of four factors, with effects on one metric.
 func factorial() lab.Analysis {
 	low, high, p := 1.8, 2.2, 0.003
 	two := lab.Ratio{Ratio: 2, Low: &low, High: &high, N: 8}
@@ -26,7 +26,7 @@ func factorial() lab.Analysis {
 			}}}}
 }
 
-// TestEffectsOfFactorsHaveATable: with the design, its aliases, and a verdict on each.
+// TestEffectsOfFactorsHaveATable with the design, its aliases and a verdict on each effect.
 func TestEffectsOfFactorsHaveATable(t *testing.T) {
 	var b strings.Builder
 	must(t, Terminal(&b, factorial(), Options{}))
@@ -43,7 +43,7 @@ func TestEffectsOfFactorsHaveATable(t *testing.T) {
 	}
 }
 
-// TestEffectsOfFactorsAreDrawn: as bars that begin at 1, each with its interval.
+// TestEffectsOfFactorsAreDrawn as bars that begin at 1, with intervals.
 func TestEffectsOfFactorsAreDrawn(t *testing.T) {
 	s := newView(factorial()).factorsSection()
 	if len(s.Plots) != 1 || !strings.Contains(s.Plots[0].Bars, `"label":"security tls"`) ||

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// profiled returns the shop under load with layers of two variants; the database of one was not
-// profiled, and of the third variant nothing was.
+// profiled returns the shop under load with layers. The database of the second variant was not
+// profiled, nor was the third variant.
 func profiled(t *testing.T) lab.Analysis {
 	a := fixture(t, "shop-under-load.json")
 	at := a.Points[slices.IndexFunc(a.Points, func(p lab.Point) bool { return p.Name == "at-80" })]

@@ -72,8 +72,7 @@ func TestARateThatMissedItsObjectiveIsMarkedInTheTable(t *testing.T) {
 	}
 }
 
-// TestCoursesShowWhatTheSystemUsed beside what the generator saw, where it was metered, and say
-// where it was not.
+// TestCoursesShowWhatTheSystemUsed beside the load, and name the variants that were not metered.
 func TestCoursesShowWhatTheSystemUsed(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	seconds := func(values ...float64) (all []*float64) {
@@ -199,7 +198,7 @@ func TestHowLongWarmUpsTookIsTold(t *testing.T) {
 	}
 }
 
-// trustTexts returns the tables of the report that tell how far to believe it.
+// trustTexts returns the tables of the section on trust.
 func trustTexts(a lab.Analysis) []string {
 	var all []string
 	for _, table := range newView(a).trustTables() {
@@ -234,7 +233,7 @@ func TestCostTableAddsUp(t *testing.T) {
 	}
 }
 
-// TestAPlotHasMoreThanOnePoint: at one point, or with one trial, tables answer.
+// TestAPlotHasMoreThanOnePoint: with one point or one trial there are only tables.
 func TestAPlotHasMoreThanOnePoint(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	plots := func() (cost, drift int) {
@@ -256,7 +255,7 @@ func TestAPlotHasMoreThanOnePoint(t *testing.T) {
 	}
 }
 
-// TestTwinsAreNoVariants: a variant under a second name is audited with it and counted once.
+// TestTwinsAreNoVariants: a twin is audited with its variant and not counted.
 func TestTwinsAreNoVariants(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	if s := newView(a).trustSentences()[0]; !strings.HasPrefix(s, "3 audited variants kept the rules") {
@@ -285,8 +284,8 @@ func TestManyMetricsMakeATallMatrix(t *testing.T) {
 	}
 }
 
-// TestLargeStudyFitsIntoAPage has as many distributions as twelve variants at five
-// rates over twenty blocks.
+// TestLargeStudyFitsIntoAPage with as many distributions as a study of twelve variants
+// at five rates over twenty blocks.
 func TestLargeStudyFitsIntoAPage(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	a.Spectra = slices.Concat(a.Spectra, a.Spectra, a.Spectra, a.Spectra)
@@ -301,7 +300,8 @@ func TestLargeStudyFitsIntoAPage(t *testing.T) {
 	}
 }
 
-// TestTimesOfLateLoadsAreNotShown: what was sent too late has no response time, and none is not 0 s.
+// TestTimesOfLateLoadsAreNotShown: operations that were sent too late have no response time, which is not 0
+// s.
 func TestTimesOfLateLoadsAreNotShown(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	point := lab.Point{Name: "late"}

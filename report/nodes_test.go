@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestNodesAreShownFromLoadToLoad: each node by itself, its loads in the order of the study.
+// TestNodesAreShownFromLoadToLoad: the rows of a node are together, with its loads in the order of the study.
 func TestNodesAreShownFromLoadToLoad(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	low, high := a.Points[0], a.Points[1]

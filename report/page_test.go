@@ -13,6 +13,7 @@ import (
 
 const largestPage = 2 << 20 // bytes
 
+// html returns the report of an analysis as HTML.
 func html(t *testing.T, a lab.Analysis) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -23,9 +24,8 @@ func html(t *testing.T, a lab.Analysis) string {
 // TestTextAlternativesAreSentences: a label that ends with a full stop gets no second one.
 func TestTextAlternativesAreSentences(t *testing.T) {
 	all := fixtures(t)
-	fitted := all["shop-under-load.json"]
-	peak := 1.0
-	estimate := &lab.Estimate{Value: peak}
+	fitted := all["loaded"]
+	estimate := &lab.Estimate{Value: 1}
 	fitted.ScalingFits = []lab.ScalingFit{{Metric: "goodput", Variant: "monolith", Points: []string{"a"},
 		X: []float64{1}, Lambda: estimate, Sigma: estimate, Kappa: estimate,
 		Curve: []lab.ScalingPoint{{Level: 1}}, Words: "It scales."}}
@@ -41,7 +41,7 @@ func TestTextAlternativesAreSentences(t *testing.T) {
 	}
 }
 
-// TestTheFirstScreenComesFirst: it has the sentence, the chart, how sure it is and what was not tested.
+// TestTheFirstScreenComesFirst, with the sentence, the chart, the confidence and what was not tested.
 func TestTheFirstScreenComesFirst(t *testing.T) {
 	page := html(t, fixture(t, "shop-under-load.json"))
 	at := 0
@@ -69,7 +69,7 @@ func TestPageIsSmallAndLoadsNothing(t *testing.T) {
 	}
 }
 
-// withoutScript cuts the drawing script out of a page.
+// withoutScript removes the drawing script from a page.
 func withoutScript(t *testing.T, page string) string {
 	t.Helper()
 	code, err := script()
@@ -92,7 +92,7 @@ func TestScriptFitsIntoAPage(t *testing.T) {
 	}
 }
 
-// needScript returns the built script; the tests of the plots need it.
+// needScript returns the built script, and fails the test if it was not built.
 func needScript(t *testing.T) string {
 	t.Helper()
 	code, err := script()
@@ -103,8 +103,8 @@ func needScript(t *testing.T) string {
 	return code
 }
 
-// TestNoTextBecomesMarkup puts markup into every text field. What is left of
-// it must be escaped in the text and in the embedded data alike.
+// TestNoTextBecomesMarkup puts markup into every text field: it must be escaped
+// in the text and in the embedded data.
 func TestNoTextBecomesMarkup(t *testing.T) {
 	for _, a := range []lab.Analysis{hostile(t), hostileLoaded(t)} {
 		testNoMarkup(t, a)

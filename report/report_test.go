@@ -15,10 +15,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-// fixture reads an analysis from testdata. three-variants.json is small and
-// made for these tests: it holds every verdict, a variant that broke a rule, a
-// twin, and figures without intervals. Its times are those of Table 1 of the
-// study rego2021. analysis.json is a whole analysis as an experiment leaves it.
+// fixture reads an analysis from testdata. three-variants.json is small and made
+// for these tests: it has every verdict, a variant that broke a rule, a twin, and
+// figures without intervals. Its times are those of Table 1 of the study rego2021.
+// analysis.json is a complete analysis.
 func fixture(t *testing.T, name string) lab.Analysis {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
@@ -38,7 +38,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// fixtures returns the analyses that every format must survive, by situation.
+// fixtures returns analyses that every format must be able to show, by situation.
 func fixtures(t *testing.T) map[string]lab.Analysis {
 	t.Helper()
 	return map[string]lab.Analysis{
@@ -52,8 +52,8 @@ func fixtures(t *testing.T) map[string]lab.Analysis {
 	}
 }
 
-// venom is a hostile text: markup, the end of a script, an
-// attribute's end, a template action, terminal escapes and a text reversal.
+// venom is a hostile text: markup, the ends of a script and an attribute, a
+// template action, terminal escapes and a mark that reverses text.
 const venom = "<img src=x onerror=alert(1)></script><script>alert(2)</script>" +
 	"\"'><svg/onload=alert(3)>{{.}}\x1b[31m\u202e\x07"
 
@@ -66,8 +66,8 @@ func hostile(t *testing.T) lab.Analysis {
 	return a
 }
 
-// hostileLoaded returns the system under load with venom in every text but those that
-// choose what is drawn.
+// hostileLoaded returns the system under load with venom in every text but the names by
+// which plots are chosen.
 func hostileLoaded(t *testing.T) lab.Analysis {
 	t.Helper()
 	a := fixture(t, "shop-under-load.json")
@@ -126,6 +126,7 @@ func poison(v reflect.Value) {
 	}
 }
 
+// poisonMap appends venom to the keys and values of a map.
 func poisonMap(m reflect.Value) {
 	if m.IsNil() {
 		return
@@ -142,8 +143,8 @@ func poisonMap(m reflect.Value) {
 	m.Set(poisoned)
 }
 
-// lonely returns one variant at one point, measured once: no intervals, no
-// comparisons, no trends.
+// lonely returns an analysis of one variant at one point with one trial: without
+// intervals, comparisons and trends.
 func lonely(t *testing.T) lab.Analysis {
 	t.Helper()
 	a := fixture(t, "three-variants.json")

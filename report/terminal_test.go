@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// terminal returns the report of an analysis as the terminal shows it.
 func terminal(t *testing.T, a lab.Analysis, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -51,8 +52,7 @@ func TestTerminalPassesNoControlCharactersOn(t *testing.T) {
 	}
 }
 
-// TestTerminalColoursOnlyOnRequest also holds that colours add nothing but
-// their codes.
+// TestTerminalColoursOnlyOnRequest: colours add nothing but their codes.
 func TestTerminalColoursOnlyOnRequest(t *testing.T) {
 	codes := regexp.MustCompile("\x1b\\[[0-9]*m")
 	for name, a := range fixtures(t) {
@@ -133,8 +133,8 @@ func TestClaimsGiveACommonReasonOnce(t *testing.T) {
 	}
 }
 
-// TestOnlyTheNotesNameAMissingPart: neither claims nor published figures repeat it, and the notes do not if
-// the reader has seen them.
+// TestOnlyTheNotesNameAMissingPart: claims and published figures do not repeat it, nor do the notes if they
+// were shown before.
 func TestOnlyTheNotesNameAMissingPart(t *testing.T) {
 	ha := lab.AbsentVariant{Name: "ha", Reason: "no balancer"}
 	claim := lab.Judgement{Text: "a claim", Verdict: lab.ClaimUntestable, Reason: ha.Untestable()}

@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestBlocksThatCount holds that tables say how many trials stand behind them, not how many were planned.
+// TestBlocksThatCount: tables show the number of blocks that count, not the number that was planned.
 func TestBlocksThatCount(t *testing.T) {
 	result := func(variant, point string, n int) lab.Result {
 		return lab.Result{Variant: variant, Point: lab.Point{Name: point}, N: n}

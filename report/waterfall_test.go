@@ -24,6 +24,7 @@ func way(metric, point string, ratios [3]float64, verdict lab.ComparisonVerdict)
 	}
 }
 
+// explanation returns a view of waterfalls.
 func explanation(ways ...lab.Waterfall) view {
 	return newView(lab.Analysis{Blocks: 8, Margin: 0.05, Confidence: 0.95, Scale: 1, Waterfalls: ways})
 }
@@ -46,7 +47,7 @@ func TestStepsStandAgainstMetrics(t *testing.T) {
 	}
 }
 
-// TestStretchesStandBeforeTheWhole: what tuning wins back has a row of its own.
+// TestStretchesStandBeforeTheWhole: the stretches before and after the first tuning step have rows.
 func TestStretchesStandBeforeTheWhole(t *testing.T) {
 	w := way("cpu_per_operation", "calm", [3]float64{3, 0.5, 1.5}, lab.Slower)
 	w.Stretches = []lab.Stretch{{From: "monolith", To: "b", Ratio: w.Steps[0].Ratio, Verdict: lab.Slower},
@@ -85,7 +86,7 @@ func TestAllMetricsOnlyOnRequest(t *testing.T) {
 	}
 }
 
-// namedWay returns the way between variants that a study has anyway.
+// namedWay returns a waterfall between variants of a study, with a step that changes two knobs.
 func namedWay() lab.Waterfall {
 	w := way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower)
 	w.Steps = w.Steps[:1]
@@ -115,8 +116,7 @@ func TestStepsBetweenVariantsListAllTheyTurn(t *testing.T) {
 	}
 }
 
-// TestClaimsComeBeforeTheSteps: a study with claims shows its comparisons too, and
-// its steps beside them.
+// TestClaimsComeBeforeTheSteps: a study with claims is not shown as an explanation.
 func TestClaimsComeBeforeTheSteps(t *testing.T) {
 	a := lab.Analysis{Blocks: 8, Waterfalls: []lab.Waterfall{namedWay()}}
 	if !newView(a).explains() {

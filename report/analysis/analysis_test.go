@@ -44,8 +44,8 @@ func near(t *testing.T, what string, got *float64, want, tolerance float64) {
 	}
 }
 
-// TestEveryPublishedFigureIsReproduced feeds the published runs through the
-// whole analysis: what is measured "here" must be what recomputation found.
+// TestEveryPublishedFigureIsReproduced analyses the published runs as trials:
+// the measured figures must be the recomputed ones.
 func TestEveryPublishedFigureIsReproduced(t *testing.T) {
 	a := Analyse(table1(t))
 	if len(a.Published) != 204 {
@@ -94,7 +94,7 @@ func TestComparisonsMeetTheGoldenFile(t *testing.T) {
 	a := Analyse(table1(t))
 	name := map[string]string{"variant 0": "threads", "variant 1": "http", "variant 2": "uds"}
 	for _, c := range golden.Cases {
-		// The golden file knows the two alone.
+		// The golden file compares two variants alone.
 		two := table1(t).only(func(trial lab.Trial) bool {
 			return trial.Point.Name == c.Set && (trial.Variant == name[c.A] || trial.Variant == name[c.B])
 		})
@@ -116,7 +116,7 @@ func TestComparisonsMeetTheGoldenFile(t *testing.T) {
 	})
 	x := a.Averages[i]
 	near(t, "arithmetic", &x.Arithmetic, golden.Averages["arithmetic"], 1e-9)
-	// of geometric means here
+	// The golden file divides arithmetic means, the analysis geometric means.
 	near(t, "geometric of ratios of means", &x.Geometric, golden.Averages["geometric"], 1e-3)
 	near(t, "of sums", &x.OfSums, golden.Averages["ratio_of_sums"], 1e-9)
 	if x.Homogeneous || len(x.Points) != 9 || x.Mean.N != 5 {
@@ -207,8 +207,8 @@ func TestLadder(t *testing.T) {
 	}
 }
 
-// TestTheOthersNarrowAComparison: beside the other variants and a twin the same pair
-// has more degrees of freedom than its own four.
+// TestTheOthersNarrowAComparison: together with the other variants and a twin, a pair
+// has more degrees of freedom than the four of its own blocks.
 func TestTheOthersNarrowAComparison(t *testing.T) {
 	in := table1(t)
 	played := map[string]bool{}
@@ -245,7 +245,7 @@ func TestTwinsTestForBiasOnly(t *testing.T) {
 			t.Fatal("the twin is among the comparisons")
 		}
 	}
-	// A twin that scatters is no bias, and takes nothing from the others.
+	// A twin that is only noisy is no bias, and does not change the margin.
 	for i := range in.Trials {
 		if trial := &in.Trials[i]; trial.Variant == "uds.twin" && trial.Block%2 == 0 {
 			trial.ElapsedSeconds *= 30
@@ -307,7 +307,7 @@ func TestAVariantThatBreaksAnInvariantIsStruckOut(t *testing.T) {
 			if slices.ContainsFunc(a.Ladder, func(r lab.Rung) bool { return r.Variant == "uds" }) {
 				t.Error("uds is on the ladder")
 			}
-			// What two attempts at one trial did alike is told once.
+			// The same problem of two attempts at a trial is listed once.
 			if sum := a.Audit[breaker]; sum.Verdict != lab.AuditInvalid || len(sum.Problems) != 1 {
 				t.Errorf("audit of %s = %+v", breaker, sum)
 			}

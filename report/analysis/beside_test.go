@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// reported reads an analysis for tests of reports.
+// reported reads an analysis from the test data of reports.
 func reported(t *testing.T, name string) lab.Analysis {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/" + name)
@@ -22,7 +22,7 @@ func reported(t *testing.T, name string) lab.Analysis {
 	return a
 }
 
-// figureOf returns the first figure of two variants.
+// figureOf compares two variants and returns their first figure.
 func figureOf(t *testing.T, a lab.Analysis, names ...string) (SideBySide, SideFigure) {
 	t.Helper()
 	b, err := CompareVariants(a, [2]string(names), "")

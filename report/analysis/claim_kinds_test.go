@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// measuredKiosk returns an experiment with made-up values: by variant, point and metric
-// one per block.
+// measuredKiosk returns an experiment with given values, by variant, point and metric, one
+// per block.
 func measuredKiosk(claims []lab.Claim, values map[string]map[string]map[string][]float64) Input {
 	s := lab.Study{
 		Name: "kiosk", System: "kiosk", Baseline: "a", Claims: claims, Load: &lab.Load{Objective: "p99<1s"},
@@ -43,7 +43,7 @@ func measuredKiosk(claims []lab.Claim, values map[string]map[string]map[string][
 	return in
 }
 
-// Long because it is a table.
+// TestClaimsAboutRangesAndLevels is long because it is a table.
 func TestClaimsAboutRangesAndLevels(t *testing.T) {
 	type at = map[string][]float64
 	values := map[string]map[string]map[string][]float64{

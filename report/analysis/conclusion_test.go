@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// told returns the texts of an answer, with the numbers of its bars as they are shown.
+// told returns all texts of an answer, with its bars as they are shown.
 func told(c lab.Conclusion) []string {
 	all := append(slices.Clone(c.Withheld), c.Sentence)
 	if c.Headline != nil {
@@ -24,7 +24,7 @@ func told(c lab.Conclusion) []string {
 	return slices.Concat(all, c.Sure, c.NotTested)
 }
 
-// answerOf returns the whole answer, a line for each text.
+// answerOf returns the complete answer, with a line per text.
 func answerOf(in Input) string { return strings.Join(told(Analyse(in).Answer), "\n") }
 
 func TestAnswerOfASystemUnderLoad(t *testing.T) {
@@ -51,7 +51,7 @@ func TestAnswerOfASystemUnderLoad(t *testing.T) {
 	}
 }
 
-// leaveUnfinished has async leave a share of its orders behind at a point.
+// leaveUnfinished lets async leave a share of its orders unfinished at a point.
 func leaveUnfinished(in *Input, point string, share float64) {
 	in.Plan.Study.Metrics = append(loadMetrics(),
 		lab.Metric{Name: "unfinished_share", Title: "share of accepted orders that were not done", Unit: "1",
@@ -112,7 +112,7 @@ func TestAnswerWithoutASearchOrABaseline(t *testing.T) {
 	}
 }
 
-// TestWhyNothingWasComparedIsSaid: what this host lacks is not what failed.
+// TestWhyNothingWasComparedIsSaid: parts that the host lacks are distinguished from failures.
 func TestWhyNothingWasComparedIsSaid(t *testing.T) {
 	only := func(names ...string) Input {
 		in := shopUnderLoad()
@@ -147,7 +147,7 @@ func TestWhyNothingWasComparedIsSaid(t *testing.T) {
 	}
 }
 
-// TestRatesOfSearchesWereTried, though no point offers them.
+// TestRatesOfSearchesWereTried: they count as tested although no point offers them.
 func TestRatesOfSearchesWereTried(t *testing.T) {
 	in := shopUnderLoad()
 	in.Trials[0].Search = &lab.Search{Loads: []lab.SearchLoad{{Rate: 200, Pass: true}, {Rate: 900}, {Rate: 300}}}
@@ -221,7 +221,7 @@ func TestTheFirstSentenceNamesPlaceAndWhoDidNotHoldIt(t *testing.T) {
 	}
 }
 
-// TestKnobsAreToldInTheSystemsWords: who reads the first sentence may never have seen a knob.
+// TestKnobsAreToldInTheSystemsWords: the reader of the first sentence may not know the knobs.
 func TestKnobsAreToldInTheSystemsWords(t *testing.T) {
 	shown, _ := toSync()
 	in := onTheWay(shown, 7, actAlone)
@@ -244,7 +244,7 @@ func TestKnobsAreToldInTheSystemsWords(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyMetersIsSaid: of a system that runs already there is no CPU time and no memory.
+// TestWhatNobodyMetersIsSaid: CPU time and memory of a system that runs already are not measured.
 func TestWhatNobodyMetersIsSaid(t *testing.T) {
 	const unmetered = "CPU and memory of the systems that run already, which nobody meters"
 	for name, c := range map[string]struct {
@@ -266,8 +266,8 @@ func TestWhatNobodyMetersIsSaid(t *testing.T) {
 	}
 }
 
-// TestWhatIsDecidedIsTold: where the main metrics are undecided, others are told, the largest
-// difference first, and at another point where there is none at the usual one.
+// TestWhatIsDecidedIsTold: if the main metrics are undecided, the sentence is about others, the
+// largest difference first, and at another point if none is decided at the usual one.
 func TestWhatIsDecidedIsTold(t *testing.T) {
 	e := newExperiment(shopUnderLoad())
 	ratio := func(metric, point string, r float64, verdict lab.ComparisonVerdict) judged {
@@ -294,8 +294,7 @@ func TestWhatIsDecidedIsTold(t *testing.T) {
 	}
 }
 
-// TestStartAndMemoryAreToldWhereTheyDiffer, of the variants that differ and where the sentence does not tell
-// them.
+// TestStartAndMemoryAreToldWhereTheyDiffer, unless the first sentence contains them.
 func TestStartAndMemoryAreToldWhereTheyDiffer(t *testing.T) {
 	in := shopUnderLoad()
 	start := lab.Metric{Name: "time_to_first_answer", Title: "time to the first right answer", Unit: "s",
@@ -323,7 +322,7 @@ func TestStartAndMemoryAreToldWhereTheyDiffer(t *testing.T) {
 	}
 }
 
-// TestATwinIntervalThatExcludesOneIsSaidToDoSo, with the level at which no bias was found.
+// TestATwinIntervalThatExcludesOneIsSaidToDoSo even if no bias was found after Holm's correction.
 func TestATwinIntervalThatExcludesOneIsSaidToDoSo(t *testing.T) {
 	e := newExperiment(shopUnderLoad())
 	m, _ := e.metric("completion_time_p50")
@@ -337,7 +336,7 @@ func TestATwinIntervalThatExcludesOneIsSaidToDoSo(t *testing.T) {
 	}
 }
 
-// TestWrongAnswersAreTold, but not where there were none.
+// TestWrongAnswersAreTold, but only if there were some.
 func TestWrongAnswersAreTold(t *testing.T) {
 	in := shopUnderLoad()
 	if said := answerOf(in); strings.Contains(said, "Answers that were not right") {
@@ -352,7 +351,7 @@ func TestWrongAnswersAreTold(t *testing.T) {
 		!strings.Contains(said, "1.0 % with sync") {
 		t.Errorf("one in a hundred is not told:\n%s", said)
 	}
-	for _, trial := range in.Trials { // a variant of which the sentence says nothing, elsewhere
+	for _, trial := range in.Trials { // a variant that is not in the sentence, at another point
 		if trial.Variant == "async" && trial.Point.Name == "at-20" {
 			trial.Audit.Figures[lab.FigureErrors] = 0.05
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestFiguresThatPlotsShow: the page's script derives nothing, so that sums, shares and ratios to a mean are
-// in the document.
+// TestFiguresThatPlotsShow: the script of the page computes no figures, so sums, shares and ratios to a mean
+// must be in the document.
 func TestFiguresThatPlotsShow(t *testing.T) {
 	a := Analyse(shopUnderLoad())
 	near := func(what string, got, want float64) {

@@ -26,7 +26,7 @@ func TestSlowerEverywhereIsMoreThanSlowerSomewhere(t *testing.T) {
 		strings.Contains(c.Reason, "at s1") {
 		t.Errorf("with one point that is not clear of 1 the claim is %s: %s", c.Verdict, c.Reason)
 	}
-	// At s3 the first approach is made as fast as the second, to 0.1 %.
+	// At s3 the first approach takes as long as the second, to 0.1 %.
 	equal := table1(t)
 	for i := range equal.Trials {
 		if trial := &equal.Trials[i]; trial.Point.Name == "s3" &&

@@ -14,14 +14,13 @@ import (
 
 var update = flag.Bool("update", false, "write report/testdata/analysis.json anew")
 
-// fixture is where the tests of the views find an analysis to show.
+// fixture is the analysis that tests of reports show.
 const fixture = "../testdata/analysis.json"
 
-// table1 returns an experiment whose trials are the published Table 1 of Rego 2021:
-// run k of the study is block k. The study published elapsed times only; CPU
-// times, memory and context switches are made up in fixed proportion to them.
-// uds.twin is uds again, off by a fixed pattern of up to 1 %; uds-persistent
-// ran at s1 only, and is made up.
+// table1 returns an experiment whose trials are the runs of Table 1 of Rego 2021:
+// run k is block k. The study published only elapsed times; CPU times, memory and
+// context switches are made up in fixed proportion to them. uds.twin is uds with
+// fixed differences of up to 1 %; uds-persistent is made up, and ran only at s1.
 func table1(t *testing.T) Input {
 	t.Helper()
 	study, err := published.Load("rego2021")
@@ -133,8 +132,7 @@ func regoStudy(study *published.Study) lab.Study {
 	return s
 }
 
-// encode writes the document as JSON, which has no word for a number that is
-// not finite.
+// encode encodes an analysis as JSON, which fails if a number is not finite.
 func encode(t *testing.T, a lab.Analysis) []byte {
 	t.Helper()
 	data, err := json.MarshalIndent(a, "", " ")

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestAHeadlineOverRuns: a change of level is found, and said to be that of an environment where that is
-// another; runs that compare something else are left out.
+// TestAHeadlineOverRuns: changes of level are found, and those that begin with a change of the environment
+// are marked; runs that compare something else are left out.
 func TestAHeadlineOverRuns(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	bar := lab.Bar{Label: "calls", Metric: "cpu", Point: "p", Variant: "calls", Baseline: "one"}

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// texts of the answers of an experiment, in order.
+// texts returns the texts of the answers of an experiment, in order.
 func texts(in Input) []string {
 	var all []string
 	for _, a := range (Rule{Input: in}).Answers(in.Trials) {

@@ -13,25 +13,25 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// loadFixture is where the views find a system under load to show.
+// loadFixture is the analysis of a system under load that tests of reports show.
 const loadFixture = "../testdata/shop-under-load.json"
 
-// design is how a made-up variant answers: with the demand of one order on its
-// bottleneck, as a queue does.
+// design describes a made-up variant, which answers like a queue whose server is
+// its bottleneck.
 type design struct {
 	name     string
-	demand   float64            // seconds of the bottleneck per order
-	fixed    float64            // seconds of an order that wait for nothing
-	accept   float64            // share of an order after which it is answered
+	demand   float64            // seconds per order at the bottleneck
+	fixed    float64            // seconds of an order besides
+	accept   float64            // share of its time after which an order is answered
 	cpu      map[string]float64 // seconds per order, by role
 	memory   map[string]int64   // MiB, by role
-	perOrder map[string]float64 // counts
-	stale    float64            // median staleness, 0: no read models
+	perOrder map[string]float64 // counts per order
+	stale    float64            // median staleness in seconds; 0: no read models
 	path     func(seconds float64) []lab.Segment
 }
 
-// designs of the shop. All figures are made up; their order is that of a host
-// with two processors. Long because it is a table.
+// designs returns the designs of the shop. All figures are made up; their size is that
+// of a host with two processors. It is long because it is a table.
 func designs() []design {
 	one := func(seconds float64) []lab.Segment {
 		return split(seconds, part{0.06, "generator", lab.SegmentTransport, "POST /orders"},
@@ -102,7 +102,7 @@ type part struct {
 	name  string
 }
 
-// split lays the parts one after another.
+// split returns the parts as segments one after the other.
 func split(seconds float64, parts ...part) []lab.Segment {
 	var whole, at float64
 	for _, p := range parts {
@@ -168,6 +168,7 @@ func wobble(block, salt int) float64 {
 	return 1 + 0.06*math.Sin(float64(block*12+salt*5)*1.7)*math.Cos(float64(salt+block*block))
 }
 
+// loadMetrics returns the metrics of the shop.
 func loadMetrics() []lab.Metric {
 	metric := func(name, title, unit string, kind lab.MetricKind, quantity string,
 		source lab.MetricSource) lab.Metric {
@@ -222,7 +223,7 @@ func loadMetrics() []lab.Metric {
 // window is the measured time of a made-up trial, in seconds.
 const window = 10
 
-// order adds a trial of a design at a point; off is its noise.
+// order adds a trial of a design at a point, with noise by the factor off.
 func (in *Input) order(d design, variant string, point lab.Point, block int, off float64) {
 	number := len(in.Trials) + 1
 	trial := lab.Trial{
@@ -249,7 +250,7 @@ func (in *Input) order(d design, variant string, point lab.Point, block int, off
 	in.Trials = append(in.Trials, trial)
 }
 
-// probe returns a load of a search whose 99th percentile took so many seconds.
+// probe returns a load of a search with a 99th percentile in seconds.
 func probe(rate, p99 float64) lab.SearchLoad {
 	median, longest := p99/5, 2*p99
 	load := lab.SearchLoad{Rate: math.Round(rate), Pass: p99 < 0.1, Median: &median, P99: &p99,
@@ -260,7 +261,7 @@ func probe(rate, p99 float64) lab.SearchLoad {
 	return load
 }
 
-// load fills a trial as a queue would answer the rate: beyond its capacity the
+// load fills a trial with the answers of a queue at a rate: beyond its capacity the
 // backlog grows until the window ends.
 func (d design) load(trial *lab.Trial, rate, off float64) {
 	busy := rate * d.demand * math.Sqrt(off)
@@ -284,7 +285,7 @@ func (d design) load(trial *lab.Trial, rate, off float64) {
 	}
 	answerWide := wide
 	if d.accept < 1 {
-		answerWide = 0.6 // the answer waits for less than the order
+		answerWide = 0.6 // the answer does not wait for the whole order
 	}
 	trial.Spectra = map[string][]lab.Quantile{lab.ResponseTime: spread(answered, answerWide),
 		lab.ServiceTime: spread(min(answered, 2*d.fixed)*0.93, 0.35), lab.CompletionTime: spread(final, wide)}
@@ -306,7 +307,7 @@ func (d design) load(trial *lab.Trial, rate, off float64) {
 		d.pathOf(0.99, quantile(trial.Spectra[lab.CompletionTime], 0.99))}
 }
 
-// meter fills what the roles used for so many orders.
+// meter fills the usage of the roles for a number of orders.
 func (d design) meter(trial *lab.Trial, orders, off float64) {
 	trial.Metered = lab.Metered{Roles: map[string]lab.Usage{}, OwnShare: 0.004, WindowSeconds: window}
 	var cpu, memory float64
@@ -322,12 +323,13 @@ func (d design) meter(trial *lab.Trial, orders, off float64) {
 	trial.Measures["cpu_per_operation"], trial.Measures["peak_memory"] = cpu/orders, memory
 }
 
+// pathOf returns the path of an operation of a duration, at a share of all operations.
 func (d design) pathOf(share, seconds float64) lab.Path {
 	return lab.Path{Share: share, Operation: "order-4711", Seconds: seconds, Sampled: 400,
 		Segments: d.path(seconds)}
 }
 
-// meanOf stacks a path by unit and kind, as that of all operations is kept.
+// meanOf returns the mean path of all operations, with a segment per unit and kind.
 func (d design) meanOf(seconds float64) lab.Path {
 	mean := lab.Path{Share: lab.PathMean, Operation: "mean", Seconds: seconds, Sampled: 400}
 	for _, s := range d.path(seconds) {
@@ -347,7 +349,7 @@ func (d design) meanOf(seconds float64) lab.Path {
 	return mean
 }
 
-// spread returns a log-normal distribution at the shares that are kept.
+// spread returns the quantiles of a log-normal distribution at the shares of spectra.
 func spread(median, sigma float64) []lab.Quantile {
 	var all []lab.Quantile
 	for _, share := range lab.SpectrumShares() {
@@ -357,6 +359,7 @@ func spread(median, sigma float64) []lab.Quantile {
 	return all
 }
 
+// quantile returns the value at a share.
 func quantile(all []lab.Quantile, share float64) float64 {
 	for _, q := range all {
 		if q.Share == share {
@@ -366,7 +369,7 @@ func quantile(all []lab.Quantile, share float64) float64 {
 	return math.NaN()
 }
 
-// ways are waterfalls from monolith to async, made up like the trials.
+// ways returns waterfalls from monolith to async, which are made up, too.
 func ways(points []lab.Point) []lab.Waterfall {
 	ratio := func(value, half float64) lab.Ratio {
 		low, high := value/half, value*half
@@ -408,7 +411,7 @@ func TestLoadFixtureIsUpToDate(t *testing.T) {
 	a := Analyse(in)
 	a.Waterfalls = ways(a.Points)
 	e := newExperiment(in)
-	for _, s := range a.Waterfalls[0].Steps { // its answer is that of an explanation
+	for _, s := range a.Waterfalls[0].Steps { // so that its answer is that of an explanation
 		e.study.Steps = append(e.study.Steps, lab.PathStep{Order: 1, Before: s.Before, Variant: s.Variant})
 	}
 	a.Answer = e.conclude(a)

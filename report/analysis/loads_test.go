@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestALoadThatIsTooShortHasNoCourse: a document without numbers would be none.
+// TestALoadThatIsTooShortHasNoCourse: it would have no points.
 func TestALoadThatIsTooShortHasNoCourse(t *testing.T) {
 	in := shopUnderLoad()
 	trial := 0

@@ -10,13 +10,13 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// untilDecided makes an experiment one that looks after every block.
+// untilDecided returns the experiment until decided, with looks after every block.
 func untilDecided(in Input, most int) Input {
 	in.Plan.Study.Design.Until, in.Plan.Study.Design.Blocks = lab.UntilDecided, most
 	return in
 }
 
-// needed returns the variants at points that a rule lets go on.
+// needed returns the variants and points of which the rule needs more trials.
 func needed(in Input) []string {
 	goesOn := Rule{Input: in}.Needed(in.Trials)
 	var all []string
@@ -82,7 +82,7 @@ func TestDecidedComparisonsNeedNoMore(t *testing.T) {
 	}
 }
 
-// TestAWayGoesOnAsAWhole: its ratios take blocks that have every stop.
+// TestAWayGoesOnAsAWhole: its ratios need blocks with all of its variants.
 func TestAWayGoesOnAsAWhole(t *testing.T) {
 	shown, other := toSync()
 	in := untilDecided(onTheWay(slices.Concat(shown, other), 5, actAlone), 12)

@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// loaded returns an experiment of a system with metrics of its own: b takes 1.5 times
-// as long as a, holds four fifths of its rate, and a.twin is a within 1 %.
+// loaded returns an experiment of a system with its own metrics: b takes 1.5 times as
+// long as a and holds four fifths of its rate, and a.twin equals a within 1 %.
 func loaded() Input {
 	points := []lab.Point{{Name: "slow", Levels: map[string]float64{"rate": 100}},
 		{Name: "quick", Levels: map[string]float64{"rate": 1000}}}
@@ -92,7 +92,7 @@ func TestWhatAllUnitsUsedIsNoMetricOfASystemWithItsOwn(t *testing.T) {
 		lab.Metric{Name: "peak_memory", Title: "peak memory", Unit: "B", Better: lab.LowerIsBetter,
 			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
 	for i := range in.Trials {
-		in.Trials[i].Metered.Total.PeakMemoryBytes = 1 << 30 // the generator's too
+		in.Trials[i].Metered.Total.PeakMemoryBytes = 1 << 30 // it includes the generator
 	}
 	for _, r := range Analyse(in).Results {
 		if r.Metric == "peak_memory" {

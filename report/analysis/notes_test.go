@@ -28,7 +28,7 @@ func TestRemarksOnLoadsAreNotes(t *testing.T) {
 	}
 }
 
-// rests makes the units of a variant use so much of what they use under load when nobody asks.
+// rests sets the CPU usage of the units of a variant without load, as a share of their usage under load.
 func rests(in Input, variant string, share float64) {
 	for i := range in.Trials {
 		trial := &in.Trials[i]
@@ -61,7 +61,7 @@ func TestWhatUnitsUseWhenNobodyAsksIsTold(t *testing.T) {
 	}
 }
 
-// TestClocksThatDifferAreToldOf: by how much, which metrics that bounds, and which it has cost.
+// TestClocksThatDifferAreToldOf with the difference and the metrics that were not measured for it.
 func TestClocksThatDifferAreToldOf(t *testing.T) {
 	in := shopUnderLoad()
 	for i, m := range in.Plan.Study.Metrics {
@@ -79,6 +79,7 @@ func TestClocksThatDifferAreToldOf(t *testing.T) {
 	}
 }
 
+// says reports whether a note contains words.
 func says(notes []string, words string) bool {
 	return slices.ContainsFunc(notes, func(note string) bool { return strings.Contains(note, words) })
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// parts returns the picture of a design of the made-up shop.
+// parts returns the parts of a design of the made-up shop.
 func (d design) parts() []lab.Part {
 	link := func(to, how, what string, count float64) lab.Link {
 		return lab.Link{To: to, How: how, Traffic: map[string]float64{what: count}}

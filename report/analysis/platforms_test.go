@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestWhatPlatformsTakeIsTheMedianOfTheirTrials: of a trial that could not meter its platform
-// the times count, and where all units are processes there is nothing to tell.
+// TestWhatPlatformsTakeIsTheMedianOfTheirTrials: the times of a trial without a metered platform
+// count, too. If all units are processes, there is no platform.
 func TestWhatPlatformsTakeIsTheMedianOfTheirTrials(t *testing.T) {
 	point, n := at("p", lab.FactorRate, 10), 3
 	in := underLoad(point)

@@ -8,11 +8,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestTheAnswerBeginsWithWhatIsMissing: a variant of which no trial counts is named
-// before anything is said of the others, with the last reason and where its logs are.
+// TestTheAnswerBeginsWithWhatIsMissing: variants without a trial that counts are named
+// first, with the reason of the last attempt and the place of its logs.
 func TestTheAnswerBeginsWithWhatIsMissing(t *testing.T) {
 	for name, c := range map[string]struct {
-		spoil map[string]float64 // variants of which nothing counts, with the seconds of their trials
+		spoil map[string]float64 // variants without a trial that counts, with the seconds of their trials
 		want  []string           // beginnings of the first sentences
 	}{
 		"one never started": {map[string]float64{"http": 0},

@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestStaticCostIsHeldAgainstTheBaseline: packages that only one of two variants has are what differs.
-func TestStaticCostIsHeldAgainstTheBaseline(t *testing.T) {
+// TestStaticCostIsComparedToTheBaseline: code in packages that only one of two variants has differs.
+func TestStaticCostIsComparedToTheBaseline(t *testing.T) {
 	point := at("p", lab.FactorRate, 10)
 	in := underLoad(point)
 	number := func(n int) *int { return &n }

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// followedTrials returns an experiment of two variants at one rate over six blocks. Course
-// has the median response time of one second of a trial of b, as a factor.
+// followedTrials returns an experiment of two variants at one rate over six blocks. course
+// returns a factor on the response times in a second of a trial of b.
 func followedTrials(ratio float64, course func(block, second int) float64) Input {
 	p50 := lab.Metric{Name: "response_time_p50", Title: "median response time", Unit: "s",
 		Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.ResponseTime, Quantile: 0.5}
@@ -53,7 +53,7 @@ func followedTrials(ratio float64, course func(block, second int) float64) Input
 	return in
 }
 
-// cohortsOf returns the operations of a load of so many seconds at 100/s, by their response time in seconds.
+// cohortsOf returns the operations of a load at 100/s; took returns the response time of each in seconds.
 func cohortsOf(seconds int, took func(number int) float64) *lab.Cohorts {
 	all := &lab.Cohorts{Seconds: float64(seconds) / lab.CohortsOfLoad,
 		All: make([]lab.Cohort, lab.CohortsOfLoad)}
@@ -117,7 +117,7 @@ func TestVerdictsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 	}
 }
 
-// TestNothingIsWithheldThatWasOpenAnyway: b is not steady, and no verdict hangs on that.
+// TestNothingIsWithheldThatWasOpenAnyway: b is not steady, but no verdict depends on it.
 func TestNothingIsWithheldThatWasOpenAnyway(t *testing.T) {
 	in := followedTrials(1, func(_, second int) float64 { return []float64{1, 20}[second/3%2] })
 	for i, trial := range in.Trials {
@@ -137,8 +137,8 @@ func TestNothingIsWithheldThatWasOpenAnyway(t *testing.T) {
 	}
 }
 
-// warmedTrials are steady trials of a and b after warm-ups until steady: those of b were so in
-// as many blocks as given, and still changed by the factor in the others.
+// warmedTrials returns steady trials of a and b after warm-ups until steady. Those of b became
+// steady in the given number of blocks, and still changed by the factor left in the others.
 func warmedTrials(ratio float64, steady int, left float64) Input {
 	in := followedTrials(ratio, func(int, int) float64 { return 1 })
 	for i := range in.Trials {
@@ -190,8 +190,8 @@ func TestVerdictsAfterAWarmUpThatWasNotDoneAreWithheld(t *testing.T) {
 	}
 }
 
-// Claims are held to what could be off as comparisons are, and nothing is played on that
-// more trials of the same length would not decide.
+// TestClaimsThatHangOnTheLengthOfTrialsAreWithheld like comparisons. No more trials are
+// played for them, since trials of the same length would not decide them.
 func TestClaimsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 	claim := func(kind lab.ClaimKind, low, high float64) lab.Claim {
 		return lab.Claim{ID: "claim", Kind: kind, Metric: "response_time_p50", Variant: "b", Against: "a", Low: low,
@@ -254,8 +254,8 @@ func TestStepsThatAreNotSteadyArePlayedNoFurther(t *testing.T) {
 	}
 }
 
-// TestTrialsThatAreNotSteadyBecomeLonger: twice as long after two that all changed, up to
-// what the design permits; then the shorter ones do not count.
+// TestTrialsThatAreNotSteadyBecomeLonger: they become twice as long after two blocks without a
+// steady trial, up to the limit of the design; the shorter ones then do not count.
 func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
 	swings := func(block, second int) float64 {
 		return []float64{1, []float64{20, 20, 1, 1}[min(3, (block-1)/2)]}[second/3%2]

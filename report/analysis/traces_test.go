@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// traced returns a set of traces of one operation: a front of 4 ms and a cart of some, both with noise.
+// traced returns a set of traces of an operation: 4 ms in front and the given time in cart, with noise.
 func traced(random *rand.Rand, name string, cart float64) lab.TraceSet {
 	o := lab.TracedOperation{Service: "front", Operation: "GET /cart", Traces: 20 * TraceBatches}
 	for range TraceBatches {
@@ -26,8 +26,8 @@ func traced(random *rand.Rand, name string, cart float64) lab.TraceSet {
 	return lab.TraceSet{Name: name, Traces: o.Traces, Operations: []lab.TracedOperation{o}}
 }
 
-// TestTracesHoldTheTruth: intervals miss a known change, and call what is equal different, about as often as
-// they say.
+// TestTracesHoldTheTruth: intervals miss a known change, or exclude 0 without a change, about as often as
+// their level allows.
 func TestTracesHoldTheTruth(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	const rounds = 400
@@ -63,7 +63,7 @@ func TestTracesHoldTheTruth(t *testing.T) {
 	}
 }
 
-// TestAnotherMixIsNoChange: more of a slow operation does not make an operation slower.
+// TestAnotherMixIsNoChange: a larger share of a slow operation is not a change of the operations.
 func TestAnotherMixIsNoChange(t *testing.T) {
 	set := func(name string, slow int) lab.TraceSet {
 		s := lab.TraceSet{Name: name}

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestABusyHostIsToldFirst, but not the share of a system that nobody meters, or of a platform.
+// TestABusyHostIsToldFirst, unless the load of the host may be that of an unmetered system or a platform.
 func TestABusyHostIsToldFirst(t *testing.T) {
 	nothing := func(*lab.Variant, *lab.Trial) {}
 	unavailable := func(name string) func(*lab.Variant, *lab.Trial) {
@@ -17,7 +17,7 @@ func TestABusyHostIsToldFirst(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		share float64
-		every int // trials, of which one has it
+		every int // one of so many trials has the share
 		with  func(*lab.Variant, *lab.Trial)
 		told  bool
 	}{

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestWhatWasNotAskedForIsNoLackOfTheHost: a claim that --points or --quick left out is
-// told apart from one that nothing here can test.
+// TestWhatWasNotAskedForIsNoLackOfTheHost: claims that --points or --quick left out are
+// distinguished from claims that cannot be tested on the host.
 func TestWhatWasNotAskedForIsNoLackOfTheHost(t *testing.T) {
 	few := []string{"s1", "s2"}
 	asked := func(note bool) Input {

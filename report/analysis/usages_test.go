@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestLoadsOfNodes are medians over the trials in which the node had units, load by load. A
-// search is no load.
+// TestLoadsOfNodes: they are medians over the trials in which the node had units, at each load.
+// Searches are left out.
 func TestLoadsOfNodes(t *testing.T) {
 	const first, search = "slow", "quick"
 	in := loaded()

@@ -11,14 +11,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// unrest returns what blocks and stops differ by beside what the knobs do: a few
-// percent, fixed.
+// unrest returns fixed noise of a few percent, and a drift from block to block.
 func unrest(block, stop int) float64 {
 	pattern := []float64{1.01, 0.985, 1.004, 0.996, 1.013, 0.991, 1.007}
 	return pattern[(3*block+5*stop)%len(pattern)] * (1 + 0.2*float64(block%4)) // and the host drifts
 }
 
-// onTheWay returns an experiment along the steps; value says what a stop measures.
+// onTheWay returns an experiment with the steps; value returns the measure of a variant in a block.
 func onTheWay(steps []lab.PathStep, blocks int, value func(stop string, block int) float64) Input {
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: "explain", System: "shop", Baseline: steps[0].Before, Steps: steps,
@@ -68,7 +67,7 @@ func toSync() (shown, other []lab.PathStep) {
 			step(2, "sync-shared", "sync", data)}
 }
 
-// actAlone has every knob the same effect wherever it is turned.
+// actAlone gives every knob the same effect, whatever the others are set to.
 func actAlone(stop string, _ int) float64 {
 	return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 1.5, "sync": 3,
 		"sync-shared": 3}[stop] * 0.004
@@ -114,9 +113,9 @@ func TestStepsMultiplyToTheWhole(t *testing.T) {
 	}
 }
 
-// TestWhatTuningWinsBackIsToldApart: the way to the last stock variant and from there on
-// are stretches of their own, which multiply to the whole, and the answer says so. A way
-// that is not first the one and then the other has none.
+// TestWhatTuningWinsBackIsToldApart: the steps before the first tuning step and those after
+// are stretches, whose ratios multiply to the whole ratio. There are none if other steps
+// follow a tuning step.
 func TestWhatTuningWinsBackIsToldApart(t *testing.T) {
 	shown, _ := toSync()
 	tunes := func(before, variant string) lab.PathStep {
@@ -154,8 +153,8 @@ func TestWhatTuningWinsBackIsToldApart(t *testing.T) {
 	}
 }
 
-// TestStepsOfAStudyWithClaims: they stand beside the claims, in what the study names
-// and where all of their variants play.
+// TestStepsOfAStudyWithClaims: they are shown beside the claims, for the metrics that the
+// study names and at the points of all their variants.
 func TestStepsOfAStudyWithClaims(t *testing.T) {
 	shown, other := toSync()
 	in := onTheWay(slices.Concat(shown, other), 7, actAlone)
@@ -209,7 +208,7 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 	}
 }
 
-// TestStepsMultiplyBlockByBlock holds the identity in every single block.
+// TestStepsMultiplyBlockByBlock: the identity holds in every single block.
 func TestStepsMultiplyBlockByBlock(t *testing.T) {
 	shown, _ := toSync()
 	for block := 1; block <= 7; block++ {
@@ -296,7 +295,7 @@ func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 func TestTheOrderOfTheStepsMayMatter(t *testing.T) {
 	shown, other := toSync()
 	both := append(slices.Clone(shown), other...)
-	// Splitting costs more where the data are shared: the knobs do not act alone.
+	// Splitting costs more with shared data: the effects of the knobs depend on each other.
 	in := onTheWay(both, 7, func(stop string, _ int) float64 {
 		return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 1.5, "sync": 3,
 			"sync-shared": 4.5}[stop]
@@ -320,9 +319,9 @@ func TestTheOrderOfTheStepsMayMatter(t *testing.T) {
 	}
 }
 
-// TestChangesMadeTogetherAreHeldAgainstEachOtherTogether: what one way changes in
-// one step has no effect of its own to be compared.
-func TestChangesMadeTogetherAreHeldAgainstEachOtherTogether(t *testing.T) {
+// TestChangesMadeTogetherAreComparedTogether: changes that are made in one step of a way
+// have no effects of their own.
+func TestChangesMadeTogetherAreComparedTogether(t *testing.T) {
 	a, b, c, d := change("a", "0", "1"), change("b", "0", "1"), change("c", "0", "1"), change("a", "1", "2")
 	first := []lab.PathStep{step(1, "v0", "v1", a, b), step(1, "v1", "v2", c), step(1, "v2", "v3", d)}
 	second := []lab.PathStep{step(2, "v0", "w1", c), step(2, "w1", "w2", b), step(2, "w2", "w3", a),

@@ -49,7 +49,7 @@ export function nowText(line: Line, stopped = false): string {
   return "";
 }
 
-/** The news in a line: a note, the size of the run, or a trial that does not count; empty if there is none. */
+/** The news in a line: a note, the size of the run, or a trial that does not count; empty if none. */
 export function newsText(line: Line): string {
   if (line.event === "note") return line.text ?? "";
   if (line.event === "begin")

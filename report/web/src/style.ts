@@ -41,7 +41,7 @@ export function look(i: number): Look {
   };
 }
 
-/** The looks of the variants, by name. They follow from the order of the study, and are the same in all plots. */
+/** The looks of the variants by name. They follow from the order of the study, for all plots alike. */
 export function looks(a: Analysis): Map<string, Look> {
   return new Map(comparedVariants(a).map((name, i) => [name, look(i)]));
 }
