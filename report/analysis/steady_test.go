@@ -230,7 +230,7 @@ func TestClaimsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 			if j.Verdict != test.verdict || (j.Unsteady != "") != test.withheld {
 				t.Errorf("%s (%s; not steady: %s), want %s", j.Verdict, j.Reason, j.Unsteady, test.verdict)
 			}
-			if open := newExperiment(in).open(); len(open) > 0 {
+			if open := newExperiment(in).openSettings(); len(open) > 0 {
 				t.Errorf("%v are played on", open)
 			}
 		})
@@ -248,7 +248,7 @@ func TestStepsThatAreNotSteadyArePlayedNoFurther(t *testing.T) {
 		in.Plan.Study.Metrics = in.Plan.Study.Metrics[:1]
 		in.Plan.Study.Steps = []lab.PathStep{{Order: 1, Before: "a", Variant: "b",
 			Changes: []lab.KnobChange{{Knob: "k", From: "1", To: "2"}}}}
-		if open := newExperiment(in).open(); len(open) != want {
+		if open := newExperiment(in).openSettings(); len(open) != want {
 			t.Errorf("%d of 6 warm-ups steady: %v are played on, want %d", steady, open, want)
 		}
 	}
