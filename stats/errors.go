@@ -9,7 +9,7 @@ type TooFewError struct {
 	Need      int
 }
 
-// Error names the statistic and the numbers that it cannot take.
+// Error implements error.
 func (e *TooFewError) Error() string {
 	return fmt.Sprintf("%s of %d values: at least %d are needed", e.Statistic, e.Have, e.Need)
 }
@@ -22,7 +22,7 @@ type ValueError struct {
 	Want      string // what the value must be: "positive and finite"
 }
 
-// Error names the statistic and the numbers that it cannot take.
+// Error implements error.
 func (e *ValueError) Error() string {
 	return fmt.Sprintf("%s: value %d is %g, it must be %s", e.Statistic, e.Index, e.Value, e.Want)
 }
@@ -34,7 +34,7 @@ type UnboundedError struct {
 	N           int     // values in the denominator
 }
 
-// Error names the statistic and the numbers that it cannot take.
+// Error implements error.
 func (e *UnboundedError) Error() string {
 	return fmt.Sprintf("ratio of means: the denominator %g (n %d) cannot be told from zero, so the interval "+
 		"is unbounded; add blocks", e.Denominator, e.N)
@@ -47,7 +47,7 @@ type LengthError struct {
 	Second    int
 }
 
-// Error names the statistic and the numbers that it cannot take.
+// Error implements error.
 func (e *LengthError) Error() string {
 	return fmt.Sprintf("%s: %d values beside %d, want as many of each", e.Statistic, e.First, e.Second)
 }

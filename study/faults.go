@@ -34,7 +34,7 @@ func (f *File) readFault(r *yamlfile.Reader, node *yaml.Node) {
 		}
 		kind := lab.FaultKind(key.Value)
 		if fault.Kind != "" {
-			r.Problem(value.Line, "fault is both %s and %s: make two of it", fault.Kind, kind)
+			r.Problem(value.Line, "fault is both %s and %s: write two faults", fault.Kind, kind)
 		}
 		fault.Kind = kind
 		r.DecodeAt(key.Value, value, &fault.Target, map[string]int{})

@@ -69,7 +69,7 @@ func TestMistakesInFaults(t *testing.T) {
 			},
 		},
 		"two in one": {"  - {kill: orders, pause: orders, after: 1s}\n", true,
-			[]string{"x.yaml:10: fault is both kill and pause: make two of it"}},
+			[]string{"x.yaml:10: fault is both kill and pause: write two faults"}},
 		"slow by nothing": {"  - {slow: orders, after: 1s}\n", true,
 			[]string{"x.yaml:10: fault of orders: slow needs a delay, a rate or both"}},
 		"slow by what": {"  - {slow: orders, after: 1s, rate: fast}\n", true,

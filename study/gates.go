@@ -18,8 +18,8 @@ func withoutGates(s *lab.Study) {
 		load := *s.Load
 		load.Lateness = ungatedLateness
 		s.Load = &load
-		note += fmt.Sprintf(", and while the generator sent 99 %% of the operations less than %.0f ms late: "+
-			"medians and costs bear that, 99th percentiles do not", 1000*ungatedLateness)
+		note += fmt.Sprintf(", if the generator sent 99 %% of the operations less than %.0f ms late: that "+
+			"affects 99th percentiles, but hardly medians and costs", 1000*ungatedLateness)
 	}
 	s.Notes = append(s.Notes[:len(s.Notes):len(s.Notes)], note+".")
 }
