@@ -106,7 +106,7 @@ const WIDE = 10;
 function two(value: number): string {
   const power = magnitude(value);
   if (power >= -4 && power <= 5) return fixed(value, 1 - power);
-  return value.toExponential(1).replace(/e([+-])(\d)$/, "e$1" + "0$2");
+  return value.toExponential(1).replace(/\d+$/, (digits) => digits.padStart(2, "0"));
 }
 
 /**
