@@ -88,7 +88,7 @@ function write(e: Estimate, factor: number, suffix: string, least = -Infinity): 
   return `${text} [${fixed(e.low * factor, digits)}, ${fixed(e.high * factor, digits)}]`;
 }
 
-/** An estimate with its unit: "32.66 s [31.58, 33.75]". */
+/** An estimate with its unit: "32.7 s [31.6, 33.8]". */
 export function quantity(e: Estimate, unit: string): string {
   const s = scaleFor(e.value, unit);
   return write(e, s.factor, after(s.unit));
