@@ -1,10 +1,10 @@
 // Package report renders a finished lab.Analysis: as text for a terminal, as
 // JSON and CSV, and as one HTML file that needs no network.
 //
-// It computes no statistics and reads no trials: every number and the answer are
-// those of the analysis. It adds
-// rounding, readable units, and order. Texts of the analysis are never trusted:
-// control characters are stripped everywhere and each format is escaped.
+// It computes no statistics and reads no trials: every number and the answer come
+// from the analysis. It adds rounding, readable units, and order. Texts of the
+// analysis are never trusted: control characters are removed everywhere, and each
+// format is escaped.
 //
 // Entry points: Terminal, JSON, CSV and HTML. Both the terminal and the HTML
 // page show the same tables (type table), so that a number is rounded in one

@@ -70,6 +70,11 @@ func TestARateThatMissedItsObjectiveIsMarkedInTheTable(t *testing.T) {
 	if got := newView(a).curveCell(m, a.Baseline, "at-80"); got.Text != "* "+before || got.Tone != toneWarn {
 		t.Errorf("missed within the objective: %+v, want * and %s", got, before)
 	}
+	for _, text := range []string{newView(a).curveTable(m).Note, newView(a).curvesSection().Caption} {
+		if !strings.Contains(text, "objective") || !strings.Contains(text, "missed") {
+			t.Errorf("%q does not explain the mark of a missed objective", text)
+		}
+	}
 }
 
 // TestCoursesShowWhatTheSystemUsed beside the load, and name the variants that were not metered.
