@@ -17,7 +17,8 @@ func (v view) curvesSection() section {
 	s := section{ID: "curves", Title: "Load and latency", Wide: true,
 		Caption: fmt.Sprintf("Times and completed %ss over the offered rate in %ss per second; times on log "+
 			"axes. Small marks: trials; lines: medians over trials (n=%s). "+
-			"Hollow: a rate that was not held, or an objective that was missed.%s", v.Operation, v.Operation, v.counting, v.capacityCaption()),
+			"Hollow: a rate that was not held, or an objective that was missed.%s", v.Operation, v.Operation,
+			v.counting, v.capacityCaption()),
 		HowTo: "Follow a line to the right until it bends upwards: there the variant begins to queue. A median " +
 			"that stays level says little while the 99th percentile climbs. " +
 			"At hollow marks whose rate was not begun in time work piled up, so that the time depends on how long " +
@@ -143,7 +144,8 @@ func ratePerSecond(rate float64) string { return lab.Plain(rate) + "/s" }
 // curveTable shows a metric over the offered rate.
 func (v view) curveTable(m lab.Metric) table {
 	t := table{ID: "curve-" + m.Name, Title: "Over the offered rate: " + m.Title, Keys: 2,
-		Note:    fmt.Sprintf("medians over trials; *: the rate was not held, or the objective missed; n=%s", v.counting),
+		Note: fmt.Sprintf("medians over trials; *: the rate was not held, or the objective missed; n=%s",
+			v.counting),
 		Columns: []column{textCol("point"), numberCol("offered")}}
 	shown := filter(v.variants(), func(x lab.Variant) bool {
 		_, ok := v.curve(m.Name, x.Name)
