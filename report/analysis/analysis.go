@@ -1,9 +1,8 @@
 // Package analysis turns the plan and the trials of an experiment into the
-// document that every view shows. It computes results,
-// comparisons by block, bias, averages, trends, the ladder, verdicts
-// on claims, published figures beside measured ones, and the sentences of the
-// answer. The statistics themselves are in package stats; nothing here reads a
-// file, draws or prints.
+// document that every view shows. It computes results, comparisons by block,
+// bias, averages, trends, the ladder, verdicts on claims, published figures
+// beside measured ones, and the sentences of the answer. The statistics
+// themselves are in package stats; nothing here reads a file, draws or prints.
 //
 // The entry point is Analyse. It accepts incomplete experiments: if trials, points or
 // blocks are missing, the document says so in place of numbers. All its numbers are

@@ -77,18 +77,20 @@ func (e *experiment) throughput(p lab.Point) string {
 // differs, else "".
 func scaledUnit(base, v lab.Variant) string {
 	same := v.Architecture == base.Architecture && v.Deployment == base.Deployment &&
-		maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Nodes, base.Nodes) &&
+		maps.Equal(v.Knobs, base.Knobs) && maps.Equal(v.Nodes, base.Nodes) && maps.Equal(v.Hosts, base.Hosts) &&
+		maps.Equal(v.Autoscale, base.Autoscale) && v.Network == base.Network &&
 		reflect.DeepEqual(v.External, base.External)
 	if !same || v.Name == base.Name {
 		return ""
 	}
 	var more []string
-	for name, n := range v.Replicas {
-		switch before := max(1, base.Replicas[name]); {
-		case n < before:
+	replicated := slices.Concat(slices.Collect(maps.Keys(base.Replicas)), slices.Collect(maps.Keys(v.Replicas)))
+	for _, name := range replicated {
+		switch now, before := max(1, v.Replicas[name]), max(1, base.Replicas[name]); {
+		case now < before:
 			return ""
-		case n > before:
-			more = append(more, name)
+		case now > before:
+			more = appendNew(more, name)
 		}
 	}
 	limited := slices.Concat(slices.Collect(maps.Keys(base.Limits)), slices.Collect(maps.Keys(v.Limits)))

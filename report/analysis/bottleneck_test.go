@@ -117,6 +117,27 @@ func TestSpansOfUsersServicesAreSignals(t *testing.T) {
 	}
 }
 
+// TestOnlyOneUnitIsScaled: a variant that has less of another unit, or another network, does not scale a unit.
+func TestOnlyOneUnitIsScaled(t *testing.T) {
+	base := lab.Variant{Name: "base", Replicas: map[string]int{"oven": 2}}
+	for name, c := range map[string]struct {
+		variant lab.Variant
+		want    string
+	}{
+		"more":            {lab.Variant{Replicas: map[string]int{"oven": 3}}, "oven"},
+		"one more":        {lab.Variant{Replicas: map[string]int{"oven": 2, "cook": 2}}, "cook"},
+		"instead":         {lab.Variant{Replicas: map[string]int{"cook": 2}}, ""},
+		"another network": {lab.Variant{Replicas: map[string]int{"oven": 3}, Network: lab.Network{Delay: 1}}, ""},
+		"autoscaled": {lab.Variant{Replicas: map[string]int{"oven": 3},
+			Autoscale: map[string]lab.Autoscale{"cook": {Max: 2}}}, ""},
+	} {
+		c.variant.Name = name
+		if got := scaledUnit(base, c.variant); got != c.want {
+			t.Errorf("%s: %q is scaled, want %q", name, got, c.want)
+		}
+	}
+}
+
 // TestMoreProcessorsScaleAUnit: as more replicas do. With other memory, or another system, it is no scaling.
 func TestMoreProcessorsScaleAUnit(t *testing.T) {
 	in := kitchen{gain: map[string]float64{"cook": 1.5, "oven": 1, "waiter": 1}}.input(lab.FactorUsers)

@@ -119,8 +119,8 @@ func opposingText(w lab.Waterfall) string {
 	return "; the other way: " + some(names)
 }
 
-// tuningText describes the effect of tuning as a share of the change up to the last stock variant. Shares are
-// of logarithms, because these add up over steps.
+// tuningText describes the effect of tuning, as a share of the change up to the last stock variant if tuning
+// takes back some of it. Shares are of logarithms, because these add up over steps.
 func tuningText(w lab.Waterfall) string {
 	if len(w.Stretches) != 2 {
 		return ""
@@ -132,7 +132,9 @@ func tuningText(w lab.Waterfall) string {
 		return fmt.Sprintf("; what tuning makes of it after %s is undecided", split.To)
 	case tuning.Verdict == lab.Equivalent:
 		return fmt.Sprintf("; tuning after %s makes no difference", split.To)
-	case part > 0 && split.Verdict.Differs():
+	case !split.Verdict.Differs():
+		return fmt.Sprintf("; tuning after %s makes it %s", split.To, times(tuning.Ratio))
+	case part > 0:
 		return fmt.Sprintf("; tuning takes back %s of what the way to %s changes", shareText(part), split.To)
 	}
 	return fmt.Sprintf("; tuning after %s adds to it", split.To)

@@ -153,6 +153,24 @@ func TestWhatTuningWinsBackIsToldApart(t *testing.T) {
 	}
 }
 
+// TestTuningIsDescribedByItsDirection: it adds to a change, or takes some of it back; an undecided change has
+// no direction.
+func TestTuningIsDescribedByItsDirection(t *testing.T) {
+	stretch := func(ratio float64, verdict lab.ComparisonVerdict) lab.Stretch {
+		return lab.Stretch{To: "sync", Ratio: lab.Ratio{Ratio: ratio}, Verdict: verdict}
+	}
+	for want, stretches := range map[string][]lab.Stretch{
+		"takes back half of":       {stretch(4, lab.Slower), stretch(0.5, lab.Faster)},
+		"after sync adds to it":    {stretch(4, lab.Slower), stretch(2, lab.Slower)},
+		"after sync makes it 0.50": {stretch(1.1, lab.Undecided), stretch(0.5, lab.Faster)},
+		"after sync makes it 2.00": {stretch(1.1, lab.Equivalent), stretch(2, lab.Slower)},
+	} {
+		if got := tuningText(lab.Waterfall{Stretches: stretches}); !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestStepsOfAStudyWithClaims: they are shown beside the claims, for the metrics that the
 // study names and at the points of all their variants.
 func TestStepsOfAStudyWithClaims(t *testing.T) {
