@@ -117,7 +117,8 @@ func TestSpansOfUsersServicesAreSignals(t *testing.T) {
 	}
 }
 
-// TestOnlyOneUnitIsScaled: a variant that has less of another unit, or another network, does not scale a unit.
+// TestOnlyOneUnitIsScaled: a variant that has less of another unit, or another network, does not scale a
+// unit.
 func TestOnlyOneUnitIsScaled(t *testing.T) {
 	base := lab.Variant{Name: "base", Replicas: map[string]int{"oven": 2}}
 	for name, c := range map[string]struct {
