@@ -143,8 +143,8 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 		scaled = 0 // Cleave starts their units itself, and can scale them
 	}
 	if f.info.Foreign && scaled+len(v.Nodes)+len(v.Hosts)+len(v.Autoscale)+len(f.deployed.settings[v.Name]) > 0 {
-		r.Problem(line, "variant %s: replicas, limits and nodes of a system that is not Cleave's are the matter "+
-			"of who runs it", v.Name)
+		r.Problem(line, "variant %s: Cleave cannot set replicas, limits or nodes of a system that others run: "+
+			"leave these keys out", v.Name)
 	}
 	f.checkUnits(r, "variants."+v.Name, *v)
 	for _, name := range slices.Sorted(maps.Keys(v.Knobs)) {
@@ -198,6 +198,7 @@ func (f *File) checkLevels(r *yamlfile.Reader, line int, p lab.Point) {
 	}
 }
 
+// checkFactor refuses a factor that is no parameter of the system.
 func (f *File) checkFactor(r *yamlfile.Reader, line int, factor string) {
 	if _, found := f.info.Parameter(factor); found {
 		return
@@ -214,6 +215,7 @@ func (f *File) checkName(r *yamlfile.Reader, line int, what, name string, known 
 	}
 }
 
+// checkPointNames refuses the names of unknown points. Plans may have them, as they may have those of variants.
 func (f *File) checkPointNames(r *yamlfile.Reader, line int, what string, names []string) {
 	known := f.pointNames()
 	for _, name := range names {
@@ -250,6 +252,7 @@ func (f *File) checkClaims(r *yamlfile.Reader) {
 	}
 }
 
+// metricNames lists the metrics that claims and steps may name.
 func (f *File) metricNames() []string {
 	return NamesOf(f.Study.AllMetrics(), func(m lab.Metric) string { return m.Name })
 }

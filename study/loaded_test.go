@@ -224,6 +224,11 @@ func TestWithoutACommonPointNothingIsPlayed(t *testing.T) {
 	if _, there := s.Variant("e"); err != nil || !there {
 		t.Errorf("at low, which was asked for, %v are played, %v; want e, too", names(s), err)
 	}
+	file = parsed(t, stall("design: {noise_floor: [a], noise_floor_points: [high]}\n"), kiosk())
+	s, err = file.Resolve(study.Options{Points: []string{"low"}})
+	if _, there := s.Variant("a" + study.TwinSuffix); err != nil || there {
+		t.Errorf("at low %v are played, %v; want no twin that plays at high alone", names(s), err)
+	}
 }
 
 func TestQuickChangesWhatItNamesOfTheLoad(t *testing.T) {

@@ -303,23 +303,29 @@ func playsAtSome(v lab.Variant, points []string) bool {
 	return len(points) == 0 || slices.ContainsFunc(points, v.RunsAt)
 }
 
+// playsIn reports whether a variant plays at a point of the study.
+func playsIn(s lab.Study, v lab.Variant) bool {
+	return slices.ContainsFunc(s.Points, func(p lab.Point) bool { return v.RunsAt(p.Name) })
+}
+
 func intersection(names, with []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(with, name) })
 }
 
-// chooseVariants moves variants without a remaining point to the absent ones, and adds the twins.
+// chooseVariants moves variants without a remaining point to the absent ones, and adds the twins that have one.
 func chooseVariants(s *lab.Study) {
 	var chosen []lab.Variant
 	for _, v := range s.Variants {
-		if !slices.ContainsFunc(s.Points, func(p lab.Point) bool { return v.RunsAt(p.Name) }) {
+		if !playsIn(*s, v) {
 			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary,
 				Reason:  "it plays at none of the points that are played",
 				Unasked: slices.ContainsFunc(s.Unasked, v.RunsAt)})
 			continue
 		}
 		chosen = append(chosen, v)
-		if slices.Contains(s.Design.NoiseFloor, v.Name) && playsAtSome(v, s.Design.NoiseFloorPoints) {
-			chosen = append(chosen, twin(v, s.Design.NoiseFloorPoints))
+		paired := slices.Contains(s.Design.NoiseFloor, v.Name) && playsAtSome(v, s.Design.NoiseFloorPoints)
+		if second := twin(v, s.Design.NoiseFloorPoints); paired && playsIn(*s, second) {
+			chosen = append(chosen, second)
 		}
 	}
 	s.Variants = chosen
