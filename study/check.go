@@ -215,7 +215,8 @@ func (f *File) checkName(r *yamlfile.Reader, line int, what, name string, known 
 	}
 }
 
-// checkPointNames refuses the names of unknown points. Plans may have them, as they may have those of variants.
+// checkPointNames refuses the names of unknown points. Plans may have them, as they may have those of
+// variants.
 func (f *File) checkPointNames(r *yamlfile.Reader, line int, what string, names []string) {
 	known := f.pointNames()
 	for _, name := range names {

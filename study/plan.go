@@ -312,7 +312,8 @@ func intersection(names, with []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(with, name) })
 }
 
-// chooseVariants moves variants without a remaining point to the absent ones, and adds the twins that have one.
+// chooseVariants moves variants without a remaining point to the absent ones, and adds the twins that have
+// one.
 func chooseVariants(s *lab.Study) {
 	var chosen []lab.Variant
 	for _, v := range s.Variants {
