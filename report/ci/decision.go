@@ -104,8 +104,8 @@ func (d *document) resources(a lab.Analysis, need Need) {
 	cpu, hasCPU := lab.FindMetric(a.Metrics, lab.CPU, 0, lab.PerOperation)
 	memory, hasMemory := lab.FindMetric(a.Metrics, lab.Memory, 0, "")
 	if rate <= 0 || !hasCPU && !hasMemory {
-		d.line("Cores and memory are not told: the load has no rate, and none was given with --rate, or nobody " +
-			"metered the system.")
+		d.line("Cores and memory are missing: the load has no rate, and none was given with --rate, or the " +
+			"system was not metered.")
 		return
 	}
 	d.line("## What it takes at %s %ss per second", number(rate), escaped(a.Operation))

@@ -211,7 +211,7 @@ func beginning(plan lab.Plan, done int) string {
 		text += ", " + strings.Join(parts, " and ")
 	}
 	if done > 0 {
-		text += fmt.Sprintf(", %d of them done before", done)
+		text += fmt.Sprintf(", %s done before", figure.Count(done, "trial"))
 	}
 	return text
 }

@@ -127,7 +127,7 @@ func TestTheBeginningTellsHowLongItMayTake(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	plan.Study.Took = 120
-	if got := beginning(plan, 2); got != "s: 3 trials in 1 block, about 2 min, 2 of them done before" {
+	if got := beginning(plan, 2); got != "s: 3 trials in 1 block, about 2 min, 2 trials done before" {
 		t.Errorf("%q", got)
 	}
 }
