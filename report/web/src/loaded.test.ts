@@ -8,7 +8,7 @@ import { roleLooks } from "./plots/bars";
 import { secondsOf } from "./plots/course";
 import { capacities, curvesOf, rateTicks, roomyTicks, unheldWords } from "./plots/curve";
 import { kindLook, kindsIn } from "./plots/path";
-import { places, spectraOf } from "./plots/spectrum";
+import { places, spectraOf, tipText } from "./plots/spectrum";
 import { linesOf } from "./plots/headline";
 import { looks } from "./style";
 
@@ -229,6 +229,13 @@ describe("spectra", () => {
         { share: figure(1), value: figure(9) },
       ]),
     ).toEqual([{ rarity: 4, share: 0.75, value: 2 }]);
+  });
+  it.each(["staleness", "response_time"])("is described in words: %s", (quantity) => {
+    const spectrum = spectraOf(loadedAnalysis(), quantity, "at-80").at(-1);
+    if (!spectrum) throw new Error("async has no spectrum");
+    const at = { rarity: 10, share: figure(0.9), value: figure(0.0076) };
+    const words = `${spectrum.variant}, ${quantity.replace("_", " ")}: 90 % are at most 7.60 ms`;
+    expect(tipText(spectrum, at, false)).toBe(words);
   });
 });
 

@@ -94,14 +94,15 @@ export function spectrum(
   };
 }
 
+/** Words about a point of a spectrum: "sync, response time: 99 % are at most 7.6 ms". */
+export function tipText(s: Spectrum, p: At, uncorrected: boolean): string {
+  const what = uncorrected ? "service time (uncorrected)" : s.quantity.replaceAll("_", " ");
+  return `${s.variant}, ${what}: ${percent(p.share, 6)} are at most ${quantity(alone(p.value), "s")}`;
+}
+
 function spectrumMarks(s: Spectrum, look: Look, thin: boolean): Plot.Markish[] {
   const middle = places(s.median);
   const named = middle.filter((p) => LABELLED.includes(p.share) && p.share > 0);
-  const what = thin ? "service time (uncorrected)" : s.quantity.replaceAll("_", " ");
-  const title = (p: At): string => {
-    const time = quantity(alone(p.value), "s");
-    return `${s.variant}: ${percent(p.share, 6)} of the ${what}s are at most ${time}`;
-  };
   const line = { x: "rarity", y: "value", stroke: look.colour };
   return [
     ...(thin
@@ -117,7 +118,7 @@ function spectrumMarks(s: Spectrum, look: Look, thin: boolean): Plot.Markish[] {
       r: thin ? 3 : 4,
       fill: thin ? "var(--paper)" : look.colour,
       stroke: look.colour,
-      title,
+      title: (p: At) => tipText(s, p, thin),
       tip: true,
     }),
   ];
