@@ -1,6 +1,7 @@
 package system
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -10,8 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 )
 
-// Explanation implements lab.Explainable: from the study's monolith to its services, as
-// processes. --from and --to take a deployment, too.
+// Explanation implements lab.Explainable: from the study's monolith to its services.
 func (s System) Explanation() lab.Explanation {
 	return lab.Explanation{From: architecture.Monolith, To: architecture.Services, Rate: 50, Metrics: []string{
 		"response_time_p50", "response_time_mean", "response_time_p90", "cpu_per_operation", "peak_memory",
@@ -29,10 +29,15 @@ func (s System) Modelling() lab.Modelling {
 
 // Steps implements lab.Explainable. The order is that in which the study compares its architectures: first
 // the container, then the split and the other knobs, then the network between containers, and the second host
-// last.
+// last. The way back gives up the second host before the split, since one unit cannot be on two hosts.
 func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {
+		return nil, nil, err
+	}
+	start, startErr := architecture.New(from.Architecture, from.Knobs)
+	end, endErr := architecture.New(to.Architecture, to.Knobs)
+	if err := errors.Join(startErr, endErr); err != nil {
 		return nil, nil, err
 	}
 	deploy := func(name, deployment string) loaded.Step {
@@ -43,8 +48,31 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	if contained {
 		steps = append(steps, deploy("container", lab.DockerHost))
 	}
+	turns := knobSteps(after, len(end.Units) < len(start.Units))
+	hosts := after[architecture.KnobHosts]
+	// One step, since containers on a bridge cannot be on two hosts.
+	move := loaded.Step{Name: architecture.KnobHosts + "-" + hosts, Sets: []loaded.Setting{
+		{Name: architecture.KnobHosts, Value: hosts}, {Name: loaded.SetDeployment, Value: to.Deployment}}}
+	switch {
+	case before[architecture.KnobHosts] == hosts:
+		steps = append(append(steps, turns...), deploy(to.Deployment, to.Deployment))
+	case !end.TwoHosts:
+		steps = append(append(steps, move), turns...)
+	case contained:
+		steps = append(append(steps, turns...), deploy("bridge", lab.DockerBridge), move)
+	default:
+		steps = append(append(steps, turns...), move)
+	}
+	from.System, from.Knobs = people.Name, before
+	return loaded.Walk(from, to, steps)
+}
+
+// knobSteps returns the steps that set each knob except the hosts. Steps to a fixed value are named after
+// it, too. Where units are joined, the order is reversed: security, for instance, has no effect in a single
+// unit, so it must be turned off before the placement changes.
+func knobSteps(settings map[string]string, joined bool) (steps []loaded.Step) {
 	for _, k := range architecture.Catalogue().Knobs {
-		value, name := after[k.Name], k.Name
+		value, name := settings[k.Name], k.Name
 		if !k.Free || slices.Contains(k.Values, value) {
 			name += "-" + value
 		}
@@ -52,17 +80,8 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 			steps = append(steps, loaded.Step{Name: name, Sets: []loaded.Setting{{Name: k.Name, Value: value}}})
 		}
 	}
-	hosts := after[architecture.KnobHosts]
-	if before[architecture.KnobHosts] == hosts {
-		steps = append(steps, deploy(to.Deployment, to.Deployment))
-	} else {
-		if contained {
-			steps = append(steps, deploy("bridge", lab.DockerBridge))
-		}
-		// one step: a bridge has no hosts
-		steps = append(steps, loaded.Step{Name: architecture.KnobHosts + "-" + hosts, Sets: []loaded.Setting{
-			{Name: architecture.KnobHosts, Value: hosts}, {Name: loaded.SetDeployment, Value: to.Deployment}}})
+	if joined {
+		slices.Reverse(steps)
 	}
-	from.System, from.Knobs = people.Name, before
-	return loaded.Walk(from, to, steps)
+	return steps
 }

@@ -69,8 +69,8 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 	}
 }
 
-// TestUnitsGetWhatProtectsTheirCalls: the generator gets none of it.
-func TestUnitsGetWhatProtectsTheirCalls(t *testing.T) {
+// TestUnitsGetIdentities for TLS between them; the generator gets none.
+func TestUnitsGetIdentities(t *testing.T) {
 	v := variant(architecture.Services, lab.Process, map[string]string{kit.KnobSecurity: kit.TLS})
 	layout, err := System{Generator: &loadedtest.Generator{}}.Layout(v,
 		point(map[string]float64{lab.FactorUsers: 3}), 5)
@@ -82,8 +82,9 @@ func TestUnitsGetWhatProtectsTheirCalls(t *testing.T) {
 	}
 }
 
-// TestAChoiceNeedsReplicas of what the gateway calls; the gateway itself is called by nobody.
-func TestAChoiceNeedsReplicas(t *testing.T) {
+// TestTwoChoicesNeedReplicas of a unit that the gateway calls: replicas of the gateway do not count, since no
+// unit calls it.
+func TestTwoChoicesNeedReplicas(t *testing.T) {
 	v := variant(architecture.Services, lab.Process, map[string]string{kit.KnobBalancing: kit.TwoChoices})
 	for unit, refused := range map[string]bool{"": true, architecture.UnitGateway: true,
 		string(people.Persons): false} {
@@ -126,9 +127,9 @@ func TestCasesAreTheKindsOfRecords(t *testing.T) {
 	}
 }
 
-// trial is what a trial of one person leaves behind.
+// trial holds the history and the database of a trial that created one person and fetched it.
 type trial struct {
-	history []string
+	history []string          // lines of JSON
 	stored  map[string][]byte // sealed, by id
 }
 
@@ -144,6 +145,7 @@ func sealed(t *testing.T, id, tag string) []byte {
 	return sealedAs(t, id, values)
 }
 
+// sealedAs returns a person with these values as units store it.
 func sealedAs(t *testing.T, id string, values []string) []byte {
 	t.Helper()
 	s, err := seal.New(seal.GCM, keyOf(7))
@@ -154,13 +156,14 @@ func sealedAs(t *testing.T, id string, values []string) []byte {
 	return s.Seal(append([]byte("persons "), key[:]...), text)
 }
 
-func attempted(operation, end, status, id, tag string) string {
+// historyLine returns the line of the history for an attempted operation.
+func historyLine(operation, end, status, id, tag string) string {
 	return fmt.Sprintf(`{"operation":%q,"end":%q,"status":%q,"noted":{"id":%q,"tag":%q}}`, operation, end,
 		status, id, tag)
 }
 
-// leave writes it where the audit looks.
-func (tr trial) leave(t *testing.T) lab.Leftover {
+// leftover writes the history to a file and the records to a database, and returns where they are.
+func (tr trial) leftover(t *testing.T) lab.Leftover {
 	t.Helper()
 	dir := t.TempDir()
 	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte(strings.Join(tr.history, "\n")),
@@ -181,9 +184,8 @@ func (tr trial) leave(t *testing.T) lab.Leftover {
 		Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 }
 
-// TestTheAuditFindsWhatIsWrong spoils a trial in which all is right in every way that
-// breaks a rule.
-func TestTheAuditFindsWhatIsWrong(t *testing.T) {
+// TestTheAuditFindsBrokenRules breaks each rule of the audit in turn, in a trial that is otherwise correct.
+func TestTheAuditFindsBrokenRules(t *testing.T) {
 	const otherID = "22222222-2222-4222-8222-222222222222"
 	for name, c := range map[string]struct {
 		spoil   func(tr *trial)
@@ -193,13 +195,13 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 		"all is right": {func(*trial) {}, lab.AuditValid, ""},
 		"lost":         {func(tr *trial) { tr.stored = nil }, lab.AuditInvalid, countLost},
 		"not found": {func(tr *trial) {
-			tr.history[1] = attempted("fetch persons", "fail", "404", "", "")
+			tr.history[1] = historyLine("fetch persons", "fail", "404", "", "")
 		}, lab.AuditInvalid, countLost},
 		"a wrong answer": {func(tr *trial) {
-			tr.history[1] = attempted("fetch persons", "fail", "200", "", "")
+			tr.history[1] = historyLine("fetch persons", "fail", "200", "", "")
 		}, lab.AuditInvalid, countChanged},
-		"an answer that never": {func(tr *trial) {
-			tr.history[1] = attempted("fetch persons", "info", "503", "", "")
+		"an answer that never came": {func(tr *trial) {
+			tr.history[1] = historyLine("fetch persons", "info", "503", "", "")
 		}, lab.AuditValid, ""},
 		"tampered": {func(tr *trial) { tr.stored[firstID][40] ^= 1 }, lab.AuditInvalid, countChanged},
 		"another last name": {func(tr *trial) {
@@ -214,22 +216,23 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 		"from nowhere": {func(tr *trial) { tr.stored[otherID] = sealed(t, otherID, "ponmlkjihgfedcba") },
 			lab.AuditInvalid, countMadeUp},
 		"refused and stored": {func(tr *trial) {
-			tr.history[0] = attempted("create persons", "fail", "400", "", tag)
+			tr.history[0] = historyLine("create persons", "fail", "400", "", tag)
 		}, lab.AuditInvalid, countMadeUp},
-		"unknown and stored": {func(tr *trial) { tr.history[0] = attempted("create persons", "info", "", "", tag) },
-			lab.AuditUnknown, loaded.CountRecovered},
+		"unknown and stored": {func(tr *trial) {
+			tr.history[0] = historyLine("create persons", "info", "", "", tag)
+		}, lab.AuditUnknown, loaded.CountRecovered},
 		"nothing was tested": {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
 		"a torn history":     {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
 	} {
 		tr := trial{
-			history: []string{attempted("create persons", "ok", "201", firstID, tag),
-				attempted("fetch persons", "ok", "200", "", "")},
+			history: []string{historyLine("create persons", "ok", "201", firstID, tag),
+				historyLine("fetch persons", "ok", "200", "", "")},
 			stored: map[string][]byte{firstID: sealed(t, firstID, tag)},
 		}
 		c.spoil(&tr)
 		s := System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 2, OK: 2}}}
 		got := s.AuditLive(t.Context(), variant(architecture.Monolith, lab.Process, nil),
-			point(map[string]float64{Records: 1}), tr.leave(t))
+			point(map[string]float64{Records: 1}), tr.leftover(t))
 		if got.Verdict != c.verdict || c.count != "" && got.Counts[c.count] != 1 {
 			t.Errorf("%s: %s %v %v, want %s and one %s", name, got.Verdict, got.Counts, got.Problems, c.verdict,
 				c.count)
@@ -240,7 +243,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestWhatIsStoredInPlainTextIsFound(t *testing.T) {
+func TestPlainTextInTheDatabaseIsFound(t *testing.T) {
 	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}},
 		created: map[people.Kind]map[string]*created{people.Persons: {tag: {id: firstID, end: loaded.EndedOK}}}}
 	sealer, err := seal.New(seal.GCM, keyOf(7))
@@ -250,13 +253,13 @@ func TestWhatIsStoredInPlainTextIsFound(t *testing.T) {
 	if j.Counts[countReadable] != 0 || len(j.Problems) > 0 {
 		t.Errorf("%v", j.Problems)
 	}
-	j.holdsTag(people.Persons, firstID, tag, [][]byte{[]byte("name: " + tag)})
+	j.checkEncrypted(people.Persons, firstID, tag, [][]byte{[]byte("name: " + tag)})
 	if j.Counts[countReadable] != 1 {
 		t.Error("plain text is not found")
 	}
 }
 
-func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
+func TestUsageOfEachPartOfTheSystem(t *testing.T) {
 	use := func(cpu float64, memory int64) lab.Usage {
 		return lab.Usage{Units: 1, CPUSeconds: cpu, MeanMemoryBytes: memory, PeakMemoryBytes: 2 * memory}
 	}
@@ -291,18 +294,18 @@ func TestPartsOfTheHostAreMeasuredApart(t *testing.T) {
 	}
 	for i := range metered.Units {
 		if metered.Units[i].Unit.Role == "persons" {
-			metered.Units[i].Host = lab.UnitHost{} // of a host that tells nothing
+			metered.Units[i].Host = lab.UnitHost{} // its host is unknown
 		}
 	}
 	got = measure(point(map[string]float64{lab.FactorUsers: 2}))
 	for name, known := range map[string]bool{"cpu_share": false, "cpu_share_front": true,
 		"cpu_share_services": false, "cpu_share_database": true} {
 		if _, is := got[name]; is != known {
-			t.Errorf("%s is known: %v, where a host does not tell its processors", name, is)
+			t.Errorf("%s is known: %v, and the processors of a host are not", name, is)
 		}
 	}
 	if got := measure(point(map[string]float64{Records: 2})); got["goodput"] != 0.5 {
-		t.Errorf("goodput of a counted load is %g, want what was right in the metered time", got["goodput"])
+		t.Errorf("goodput of a counted load is %g, want right answers per metered second", got["goodput"])
 	}
 }
 
@@ -317,6 +320,9 @@ func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
 			all = append(all, fmt.Sprint(s.Changes[0]))
 			if len(s.Changes) > 1 {
 				all[i] += " with " + s.Changes[1].String()
+			}
+			if err := (System{}).Describe().Check(stops[i]); err != nil {
+				t.Errorf("%s cannot be built: %v", stops[i].Name, err)
 			}
 			if s.Before != stops[i].Name || s.Variant != stops[i+1].Name {
 				t.Errorf("step %d leads from %s to %s, the stops are %s and %s", i, s.Before, s.Variant, stops[i].Name,
@@ -334,10 +340,16 @@ func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
 	a2 := variant(architecture.ServicesTwoHosts, lab.DockerHost, nil)
 	grpc := variant(architecture.Services, lab.Process,
 		map[string]string{architecture.KnobCalls: architecture.GRPC, architecture.KnobPool: "9"})
+	guarded := variant(architecture.ServicesTwoHosts, lab.Process,
+		map[string]string{kit.KnobSecurity: kit.TLS})
 	for _, c := range []struct {
 		from, to lab.Variant
 		want     string
 	}{
+		{guarded, monolith, "hosts two -> one, security tls -> none, placement apart -> together"},
+		{guarded, variant(architecture.Monolith, lab.DockerBridge, nil), "deployment process -> docker-host, " +
+			"hosts two -> one with deployment docker-host -> docker-bridge, security tls -> none, " +
+			"placement apart -> together"},
 		{monolith, services, "placement together -> apart"},
 		{monolith, a2, "deployment process -> docker-host, placement together -> apart, deployment docker-host " +
 			"-> docker-bridge, hosts one -> two with deployment docker-bridge -> docker-host"},
