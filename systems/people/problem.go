@@ -8,7 +8,7 @@ import (
 const (
 	// NotFound: there is no such record.
 	NotFound rpc.Kind = "not-found"
-	// Tampered, WrongKey and Truncated: what is stored cannot be opened, since it was
+	// Tampered, WrongKey and Truncated: the stored record cannot be opened, since it was
 	// changed, was sealed with another key, or lacks its end.
 	Tampered  rpc.Kind = "tampered-record"
 	WrongKey  rpc.Kind = "wrong-key"

@@ -63,7 +63,7 @@ const (
 
 // Design is one way to build people.
 type Design struct {
-	kit.Units // the first has the gateway, all keep kinds of records
+	kit.Units // the first has the gateway; their components are kinds of records
 	kit.Settings
 
 	TwoHosts bool   // the gateway and the database on one host, all other units on another
@@ -77,7 +77,7 @@ type Design struct {
 	InFlight int // requests that are open at once, in the gateway and at a database
 }
 
-// knobs returns the knobs, each with the value of most architectures first.
+// knobs returns the knobs, each with its default first.
 func knobs() []lab.Knob {
 	return slices.Concat([]lab.Knob{
 		{Name: KnobPlacement, Values: []string{kit.Apart, kit.Together}, Free: true,
@@ -96,8 +96,8 @@ func knobs() []lab.Knob {
 			Means:   map[string]string{stock: "net/http", Lean: "our lean HTTP"}},
 		{Name: KnobStore, Values: []string{SQLite, Cassandra}, Summary: "what keeps the records"},
 		{Name: KnobCommitLog, Values: []string{batch, Periodic},
-			Summary: "when Cassandra acknowledges: when a record is on the disk, or before, as it comes and as the " +
-				"study ran it"},
+			Summary: "when Cassandra acknowledges a record: once it is on the disk, or before (Cassandra's own " +
+				"default, which the study used)"},
 		{Name: KnobDatabase, Values: []string{shared, own},
 			Summary: "one database for all, or one (a keyspace, a file) for each kind of records",
 			Means:   map[string]string{shared: "one database", own: "a database per service"}},
@@ -155,7 +155,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	return d, nil
 }
 
-// DatabaseOf names the database with the records of a kind.
+// DatabaseOf returns the name of the database with the records of a kind.
 func (d Design) DatabaseOf(kind people.Kind) string {
 	if d.Own {
 		return string(kind)

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/people"
 )
 
-func TestWhatCannotBeBuiltSaysWhy(t *testing.T) {
+func TestErrorsOfNew(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		knobs map[string]string

@@ -10,20 +10,20 @@ import (
 	"github.com/cleave-lab/cleave/binding/leanhttp"
 )
 
-// users are clients of the gateway that create and fetch, each over a connection of its own,
-// with as little work as the load engine has of it: what they do is not what is measured.
+// users are clients of the gateway that create and fetch, each over a connection of its own. They do as
+// little work as the load engine does, so that the trial measures the gateway.
 type users struct {
 	loop     *eventloop.Loop
 	host     string
-	left     int // records that nobody has begun
-	asking   int // users who wait for an answer
+	left     int // records that no user has begun
+	asking   int // users waiting for an answer
 	sent     []byte
 	response leanhttp.Response
 }
 
 // ask has clients create and fetch all records at an address.
 func (w work) ask(address string) (m measure, err error) {
-	// Those who share the processors with the gateway are awake when it answers.
+	// The users share the processors with the gateway: after a yield they often find answers without sleeping.
 	loop, err := eventloop.New(eventloop.Config{Yield: true})
 	if err != nil {
 		return measure{}, err
@@ -67,7 +67,7 @@ func (u *users) send(c *eventloop.Conn, method, path, contentType, body string) 
 
 type user struct {
 	*users
-	created bool // and asks for it now
+	created bool // its record exists and is being fetched
 }
 
 // Data implements eventloop.Handler.
@@ -87,12 +87,12 @@ func (u *user) Closed(_ *eventloop.Conn, err error) {
 	u.loop.Fail(errors.Join(errors.New("the gateway closed a connection"), err))
 }
 
-// answered checks an answer and asks for what comes next.
+// answered checks an answer and sends the next request: after a creation its fetch, then the next creation.
 func (u *user) answered(c *eventloop.Conn) error {
 	body := u.response.Body
 	if u.created {
 		if u.response.Status != http.StatusOK || !bytes.Contains(body, []byte(`"lastName":"Lovelace"`)) {
-			return fmt.Errorf("created Lovelace and fetched status %d, %q", u.response.Status, body)
+			return fmt.Errorf("fetch the created person: status %d, %q", u.response.Status, body)
 		}
 		u.created = false
 		u.asking--
@@ -101,7 +101,7 @@ func (u *user) answered(c *eventloop.Conn) error {
 	_, id, _ := bytes.Cut(body, []byte(`{"id":"`))
 	id, _, named := bytes.Cut(id, []byte(`"}`))
 	if u.response.Status != http.StatusCreated || !named {
-		return fmt.Errorf("created, and was told status %d, %q", u.response.Status, body)
+		return fmt.Errorf("create a person: status %d, %q", u.response.Status, body)
 	}
 	u.created = true
 	return u.send(c, http.MethodGet, "/persons/"+string(id), "", "")

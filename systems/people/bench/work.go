@@ -18,22 +18,22 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/records"
 )
 
-// work is what both sides do: persons are created and fetched by several at once.
+// work creates and fetches persons by concurrent clients, on each side of the comparison.
 type work struct {
 	options
 	address string
 }
 
-// sealedBytes is how long a sealed person of this benchmark is.
+// sealedBytes is the length of a sealed person of this benchmark.
 const sealedBytes = 84
 
-// measure is what a trial gives.
+// measure is the result of a trial.
 type measure struct {
 	rate float64 // requests per second
-	cpu  float64 // seconds of this process per request, those of clients included
+	cpu  float64 // processor seconds of this process per request, including the clients
 }
 
-// measured begins a trial, and returns the function that ends and measures it.
+// measured begins a trial and returns the function that ends it and returns its measure.
 func (w work) measured() (ended func() measure) {
 	began, spent := time.Now(), figures.OwnCPU()
 	return func() measure {
@@ -43,14 +43,14 @@ func (w work) measured() (ended func() measure) {
 	}
 }
 
-// each has clients do their part at the store.
+// each measures createAndFetch, called once per record by the clients in parallel.
 func (w work) each(ctx context.Context, createAndFetch func(ctx context.Context) error) (measure, error) {
 	ended := w.measured()
 	err := figures.InParallel(w.clients, w.records, func(int, int) error { return createAndFetch(ctx) })
 	return ended(), err
 }
 
-// statements plays the monolith's at the client of the store.
+// statements plays the statements of the monolith with the client of the store.
 func (w work) statements(ctx context.Context, _ uint64) (m measure, err error) {
 	store, err := wide.Open(ctx, w.address, wide.Options{Keyspace: people.Name})
 	if err != nil {
@@ -72,8 +72,8 @@ func (w work) statements(ctx context.Context, _ uint64) (m measure, err error) {
 	})
 }
 
-// driver plays the same straight at Cassandra's driver, with as many connections as the
-// monolith has.
+// driver plays the same statements with Cassandra's driver alone, over as many connections as the monolith
+// has.
 func (w work) driver(ctx context.Context, _ uint64) (measure, error) {
 	table := records.Table(people.Persons)
 	store, err := wide.Open(ctx, w.address, wide.Options{Keyspace: people.Name})
@@ -99,15 +99,15 @@ func (w work) driver(ctx context.Context, _ uint64) (measure, error) {
 	})
 }
 
-// pool is how many connections a unit has to its database by itself.
+// pool is the default number of connections of a unit to its database.
 const pool = 8
 
-// stock has clients ask the gateway, in this process, over HTTP by net/http.
+// stock plays the clients against a gateway in this process that serves with net/http.
 func (w work) stock(ctx context.Context, _ uint64) (m measure, err error) {
 	return w.monolith(ctx, nil)
 }
 
-// lean does so by our own binding.
+// lean does the same with our own binding in place of net/http.
 func (w work) lean(ctx context.Context, _ uint64) (m measure, err error) {
 	return w.monolith(ctx, map[string]string{architecture.KnobFront: architecture.Lean})
 }

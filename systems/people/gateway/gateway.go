@@ -64,7 +64,7 @@ type gateway struct {
 	keepers map[people.Kind]peoplepb.Records
 }
 
-// newGateway makes the resources.
+// newGateway returns a gateway with all its routes.
 func newGateway(backend Backend) *gateway {
 	spoiled := front.Meaning{Status: http.StatusInternalServerError, Title: "The record cannot be opened"}
 	g := &gateway{keepers: backend.Keepers, Front: front.New(front.Config{
@@ -152,7 +152,7 @@ func appendText(dst []byte, text string) []byte {
 // readRecord reads a body with exactly the properties of the kind.
 func readRecord(kind people.Kind, text []byte) ([]string, error) {
 	var body map[string]string
-	if err := json.Unmarshal(text, &body); err != nil { // its text could repeat what was sent
+	if err := json.Unmarshal(text, &body); err != nil { // err could repeat a part of the record
 		return nil, rpc.Problemf(rpc.InvalidArgument, "the body is no JSON object of texts")
 	}
 	var values []string

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// TestTextsAreWrittenAsJSON holds every byte, and what is longer than one, against encoding/json.
+// TestTextsAreWrittenAsJSON compares every byte, and some longer texts, with encoding/json.
 func TestTextsAreWrittenAsJSON(t *testing.T) {
 	texts := []string{"", "Ada", "Ærø", "\u2028", `"quoted" \`, "a\tb"}
 	for c := range 256 {

@@ -27,8 +27,8 @@ func ServeLean(ctx context.Context, listener net.Listener, backend Backend) erro
 	return rpc.Serve(ctx, listener, server, requestTimeout)
 }
 
-// lean answers the usual requests without making requests of net/http of them; others
-// answers the rest.
+// lean answers requests of the usual form without converting them to those of net/http; others answers the
+// rest.
 func (g *gateway) lean(others leanhttp.Respond, backend Backend) leanhttp.Respond {
 	clock := &leanhttp.Clock{}
 	return func(ctx context.Context, r *leanhttp.Request, last bool, out []byte) []byte {
@@ -77,8 +77,8 @@ func patternOf(kind people.Kind, id string) string {
 	return fetching[kind]
 }
 
-// route returns the kind and the id, if any, in a target of the usual form: /KIND or /KIND/ID. Other targets
-// may name the same once they are decoded and cleaned.
+// route returns the kind and the id, if any, in a target of the usual form: /KIND or /KIND/ID. It leaves it
+// to net/http to decode and clean other targets, which may name the same records.
 func route(target []byte) (kind people.Kind, id string, usual bool) {
 	name, rest, named := bytes.Cut(target[1:], []byte{'/'})
 	for _, c := range rest {

@@ -1,5 +1,5 @@
-// The page of people: for every kind of records a form that creates one, and one that
-// fetches one by its id. It does what any client of the interface can do.
+// The page of people: for every kind of records a form that creates a record, and one that
+// fetches a record by its id. It uses the public interface only.
 
 const kinds: Record<string, string[]> = {
   persons: ["firstName", "lastName"],
@@ -10,23 +10,23 @@ const kinds: Record<string, string[]> = {
   ],
 };
 
-/** ask sends a request and returns its answer; a failure throws what the server says. */
+/** ask sends a request and returns the answer; a failure throws the detail of the problem document. */
 async function ask(method: string, path: string, body?: object): Promise<Record<string, string>> {
   const answer = await fetch(path, {
     method,
     ...(body && { headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }),
   });
-  const said = await answer.json();
-  if (!answer.ok) throw new Error(said.detail);
-  return said;
+  const reply = await answer.json();
+  if (!answer.ok) throw new Error(reply.detail);
+  return reply;
 }
 
-/** form shows inputs, and what work returns of what was put in. */
+/** form returns a form with an input per label; its button shows what work returns for the inputs. */
 function form(
   name: string,
   labels: string[],
-  doing: string,
-  work: (given: Record<string, string>) => Promise<string>,
+  button: string,
+  work: (inputs: Record<string, string>) => Promise<string>,
 ): HTMLFormElement {
   const made = document.createElement("form");
   made.id = name;
@@ -37,7 +37,7 @@ function form(
     made.append(caption, input);
   }
   const shown = document.createElement("output");
-  made.append(Object.assign(document.createElement("button"), { textContent: doing }), shown);
+  made.append(Object.assign(document.createElement("button"), { textContent: button }), shown);
   made.addEventListener("submit", async (event) => {
     event.preventDefault();
     try {
@@ -57,8 +57,8 @@ for (const [kind, properties] of Object.entries(kinds)) {
     const created = await ask("POST", `/${kind}`, record);
     return created["id"] ?? "";
   });
-  const fetching = form(`fetch-${kind}`, ["id"], "Fetch", async (given) => {
-    const record = await ask("GET", `/${kind}/${encodeURIComponent(given["id"] ?? "")}`);
+  const fetching = form(`fetch-${kind}`, ["id"], "Fetch", async (inputs) => {
+    const record = await ask("GET", `/${kind}/${encodeURIComponent(inputs["id"] ?? "")}`);
     return properties.map((property) => `${property}: ${record[property]}`).join("\n");
   });
   document.querySelector("main")?.append(heading, create, fetching);

@@ -32,16 +32,16 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/records"
 )
 
-// system is people, joined and serving in this process.
+// system is people with all its units in this process.
 type system struct {
-	url, database, folder string
+	url, database, folder string // the database's address, and the folder with its files
 	design                architecture.Design
 	key                   []byte
 
-	mu         sync.Mutex
-	complaints strings.Builder
-	requests   hostingtest.Output         // logged
-	tracers    map[string]*spans.Provider // by unit
+	mu       sync.Mutex
+	errors   strings.Builder            // logged
+	requests hostingtest.Output         // the request log
+	tracers  map[string]*spans.Provider // by unit
 }
 
 // start is startAt over SQLite in a folder.
@@ -50,8 +50,8 @@ func start(t *testing.T, name string, knobs map[string]string, folder string, ke
 	return startAt(t, name, knobs, "sqlite://"+folder, folder, key)
 }
 
-// startAt joins every unit of a design; the gateway, the first, begins when the others
-// listen. folder is where the database keeps its files.
+// startAt starts every unit of a design over a database whose files are in the folder. The gateway, the first
+// unit, starts last: it needs the addresses of the others.
 func startAt(
 	t *testing.T, name string, knobs map[string]string, database, folder string, key []byte,
 ) *system {
@@ -94,7 +94,7 @@ func startAt(
 func (s *system) logError(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintln(&s.complaints, err)
+	fmt.Fprintln(&s.errors, err)
 }
 
 // ask sends a request and returns the answer.
@@ -138,7 +138,7 @@ func (s *system) create(t *testing.T, kind people.Kind) string {
 	return made.ID
 }
 
-// refuses asks for what must be refused with a problem of that type.
+// refuses sends a request that must be refused with a problem of that type and status.
 func (s *system) refuses(
 	t *testing.T, what string, want rpc.Kind, wantStatus int, method, path, contentType, body string,
 ) {
@@ -160,7 +160,8 @@ func (s *system) refuses(
 	}
 }
 
-// builds returns the ways to build people that all behave alike.
+// builds returns the knobs of designs that must all behave alike. A name is that of an architecture and,
+// after a comma, what the knobs change.
 func builds() map[string]map[string]string {
 	return map[string]map[string]string{
 		"monolith":                {},
@@ -179,7 +180,7 @@ func builds() map[string]map[string]string {
 	}
 }
 
-// eachBuild runs a test on every way to build people.
+// eachBuild runs a test on every build.
 func eachBuild(t *testing.T, run func(t *testing.T, s *system)) {
 	for name, knobs := range builds() {
 		t.Run(name, func(t *testing.T) {
@@ -213,8 +214,7 @@ func createsAndFetches(t *testing.T, s *system) {
 	s.holdsNothingReadable(t)
 }
 
-// holdsNothingReadable looks for what is secret in all files of the database, and in what
-// was logged.
+// holdsNothingReadable looks for secretText and the key in all files of the database and in the logs.
 func (s *system) holdsNothingReadable(t *testing.T) {
 	t.Helper()
 	files := 0
@@ -234,9 +234,9 @@ func (s *system) holdsNothingReadable(t *testing.T) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if text := s.complaints.String() + s.requests.String(); strings.Contains(text, secretText) ||
+	if text := s.errors.String() + s.requests.String(); strings.Contains(text, secretText) ||
 		strings.Contains(text, hex.EncodeToString(s.key)) {
-		t.Errorf("complaints tell what is secret: %s", text)
+		t.Errorf("the logs have what is secret in them: %s", text)
 	}
 }
 
@@ -311,8 +311,8 @@ func tellsWhatIsSpoiled(t *testing.T, s *system) {
 	again.refuses(t, "another key", people.WrongKey, 500, "GET", "/profiles/"+id, "", "")
 	again.holdsNothingReadable(t)
 	s.holdsNothingReadable(t)
-	if again.complaints.Len() == 0 {
-		t.Error("nobody was told that a record cannot be opened")
+	if again.errors.Len() == 0 {
+		t.Error("it is not logged that a record cannot be opened")
 	}
 }
 
@@ -330,7 +330,7 @@ func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
 			}
 			answered <- err
 		}()
-		_, _ = io.WriteString(body, "{") // it fails where the request is refused before
+		_, _ = io.WriteString(body, "{") // fails if the request has been refused already
 		return body, answered
 	}
 	body, answered := hold()
@@ -339,12 +339,12 @@ func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
 		if status == http.StatusServiceUnavailable && strings.Contains(answer, string(front.TooBusy)) {
 			break
 		}
-		// Until the held request has arrived.
+		// The held request may not have arrived yet: ask again.
 		if status != http.StatusNotFound || time.Now().After(end) {
 			t.Fatalf("beside a request that is held: %d %s", status, answer)
 		}
 		select {
-		case <-answered: // it came while the other one was open, and was refused itself
+		case <-answered: // it arrived during this GET and was refused in its place
 			body, answered = hold()
 		default:
 		}
@@ -359,7 +359,7 @@ func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
 	}
 }
 
-// TestManyUsersAtOnce: a thousand are served over 8 connections.
+// TestManyUsersAtOnce: a thousand clients are served over the 8 connections between units.
 func TestManyUsersAtOnce(t *testing.T) {
 	s := start(t, architecture.Services, nil, t.TempDir(), make([]byte, 16))
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}

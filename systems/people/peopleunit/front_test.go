@@ -17,8 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/peoplepb"
 )
 
-// TestFrontsAnswerAlike asks both fronts of one database the same, whatever the way
-// that a request takes inside.
+// TestFrontsAnswerAlike sends the same requests to both fronts over one database: some that the lean front
+// answers itself, and others that it leaves to net/http.
 func TestFrontsAnswerAlike(t *testing.T) {
 	folder, key := t.TempDir(), make([]byte, 16)
 	stock := start(t, architecture.Monolith, nil, folder, key)
@@ -34,18 +34,18 @@ func TestFrontsAnswerAlike(t *testing.T) {
 		"PUT /profiles",
 		"GET /health", "HEAD /health", "GET /page.js", "GET /nothing",
 	} {
-		if got, want := lean.told(t, line, ""), stock.told(t, line, ""); got != want {
+		if got, want := lean.exchange(t, line, ""), stock.exchange(t, line, ""); got != want {
 			t.Errorf("%s\nlean  %s\nstock %s", line, got, want)
 		}
 	}
-	made := lean.told(t, "POST /persons", `{"firstName":"\u003cAda\u003e","lastName":"L\"ovelace"}`)
+	made := lean.exchange(t, "POST /persons", `{"firstName":"\u003cAda\u003e","lastName":"L\"ovelace"}`)
 	_, at, _ := strings.Cut(made, `Location: `)
 	at, _, _ = strings.Cut(at, "\n")
 	if !strings.HasPrefix(made, "HTTP/1.1 201 ") ||
 		!strings.Contains(made, `{"id":"`+strings.TrimPrefix(at, "/persons/")+`"}`) {
-		t.Errorf("created, and was told %s", made)
+		t.Errorf("the answer to a creation is %s", made)
 	}
-	if got, want := lean.told(t, "GET "+at, ""), stock.told(t, "GET "+at, ""); got != want ||
+	if got, want := lean.exchange(t, "GET "+at, ""), stock.exchange(t, "GET "+at, ""); got != want ||
 		!strings.Contains(got, `L\"ovelace`) {
 		t.Errorf("%s\nlean  %s\nstock %s", at, got, want)
 	}
@@ -57,8 +57,8 @@ func TestFrontsLogAlike(t *testing.T) {
 		s := start(t, architecture.Services, map[string]string{architecture.KnobFront: front,
 			kit.KnobLogging: kit.LogRequests}, t.TempDir(), make([]byte, 16))
 		id := s.create(t, people.Persons)
-		s.told(t, "GET /persons/"+id, "")
-		s.told(t, "DELETE /persons/"+id, "")
+		s.exchange(t, "GET /persons/"+id, "")
+		s.exchange(t, "DELETE /persons/"+id, "")
 		lines := []string{`"unit":"gateway","operation":"POST /persons","status":201`,
 			`"unit":"gateway","operation":"GET /persons/{id}","status":200`,
 			`"unit":"gateway","operation":"DELETE","status":405`,
@@ -94,7 +94,8 @@ func TestFrontsTraceAlike(t *testing.T) {
 	}
 }
 
-// TestOnlyFetchingIsRetried: whoever creates a record twice has two. The other knob of calls arrives, too.
+// TestOnlyFetchingIsRetried: creating twice would store two records. The clients of units also get the knob
+// of balancing.
 func TestOnlyFetchingIsRetried(t *testing.T) {
 	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries,
 		kit.KnobBalancing: kit.TwoChoices})
@@ -118,8 +119,9 @@ func TestOnlyFetchingIsRetried(t *testing.T) {
 	}
 }
 
-// told returns the answer to a request that is sent as it is, but for its date.
-func (s *system) told(t *testing.T, line, body string) string {
+// exchange sends a request with this first line and returns the answer: status line, sorted fields without
+// the date, and body.
+func (s *system) exchange(t *testing.T, line, body string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	testset.Must(t, err)

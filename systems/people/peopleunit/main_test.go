@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-// TestOnCassandra is the behaviour over a real server, and over its crash.
+// TestOnCassandra checks the behaviour on a real server, and that a record survives its crash.
 func TestOnCassandra(t *testing.T) {
 	instance := servers.Started(t, server.Cassandra, server.Settings{})
 	s := startAt(t, architecture.Services, map[string]string{architecture.KnobStore: architecture.Cassandra},
@@ -24,7 +24,7 @@ func TestOnCassandra(t *testing.T) {
 	t.Run("spoiled", func(t *testing.T) { tellsWhatIsSpoiled(t, s) })
 	id := s.create(t, "profiles")
 	testset.Must(t, errors.Join(instance.Kill(), instance.Restart(context.Background())))
-	// the client looks for the server that was away
+	// the client may need some time to reconnect
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		status, _, answer := s.ask(t, "GET", "/profiles/"+id, "", "")
 		if status == 200 {

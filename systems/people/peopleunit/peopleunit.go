@@ -1,7 +1,7 @@
-// Package peopleunit is people's part of the unit program: it joins what a unit has with
-// its database, the units that it calls, and the channel that a deployer gives it.
+// Package peopleunit is people's part of the unit program: it connects the components of a unit to
+// its database, to the units that it calls, and to the channel to the conductor.
 //
-// Entry points: Run for the unit program; Open, whoever joins units by hand, as tests do.
+// Entry points: Run for the unit program; Open for tests and benchmarks that start units themselves.
 package peopleunit
 
 import (
@@ -30,19 +30,19 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Job is what one process of people is started with, as JSON.
+// Job is the argument of a process of people, as JSON.
 type Job struct {
 	Architecture string            `json:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty"`
-	// Unit is the unit to be; empty: make the tables, and end.
+	// Unit is the name of the unit to run; empty: make the tables, and end.
 	Unit string `json:"unit,omitempty"`
 }
 
 const (
-	// ServiceDatabase is what units call the service that keeps records.
+	// ServiceDatabase is the name of the database among the services of a unit.
 	ServiceDatabase = "database"
 	// KeyFile is the file in the unit's folder with the key of records, in hexadecimal.
-	// A key is in no argument, which every user of a host can read.
+	// It is no argument, since every user of a host can read the arguments of processes.
 	KeyFile = "key"
 	// maxMessage is the longest message between units, in bytes.
 	maxMessage = 1 << 20
@@ -104,14 +104,14 @@ type Place struct {
 	Peer func(unit string) (string, error)
 }
 
-// Unit is a unit that is joined.
+// Unit is an open unit of people.
 type Unit struct {
 	hosting.Unit
 	design  architecture.Design
 	keepers map[people.Kind]peoplepb.Records
 }
 
-// Open joins a unit of a design.
+// Open returns the named unit of a design, with its stores open and its components ready to serve.
 func Open(ctx context.Context, design architecture.Design, name string, place Place) (*Unit, error) {
 	if _, err := design.Named(name); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	return u, nil
 }
 
-// repeatable reports whether a call may be carried out twice: whoever creates twice has two records.
+// repeatable reports whether a call may be carried out twice: creating twice would store two records.
 func repeatable(method string) bool { return method == peoplepb.Records_Fetch_FullMethodName }
 
 // join opens the stores of the unit and makes its components. The gateway's unit also gets clients of the
@@ -149,7 +149,7 @@ func (u *Unit) join(ctx context.Context, place Place) error {
 		if u.Hosts(string(kind)) {
 			u.keepers[kind], served[kind] = hosting.Followed(u, string(kind),
 				records.New(kind, stores[kind], sealer), peoplepb.FollowRecords)
-		} else if u.front() {
+		} else if u.isFront() {
 			u.keepers[kind] = peoplepb.CallRecords(u.Call(string(kind)))
 		}
 	}
@@ -157,12 +157,13 @@ func (u *Unit) join(ctx context.Context, place Place) error {
 	return u.Err()
 }
 
-func (u *Unit) front() bool { return u.Name == u.design.Front().Name }
+// isFront reports whether the unit has the gateway.
+func (u *Unit) isFront() bool { return u.Name == u.design.Front().Name }
 
-// Serve answers clients, or the gateway if the unit is behind it, until ctx ends, and then the requests that
-// are under way.
+// Serve answers the requests of clients, or of the gateway if the unit is behind it, until ctx ends. It
+// returns once the requests in flight are answered.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
-	if !u.front() {
+	if !u.isFront() {
 		return u.Unit.Serve(ctx, listener)
 	}
 	serve := gateway.Serve
@@ -174,8 +175,8 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 		Spans: u.Spans})
 }
 
-// openStores opens the databases of the kinds that a unit hosts, for it to close, and makes their
-// tables where these are missing.
+// openStores opens the databases of the kinds that a unit hosts and makes missing tables. The unit closes
+// them.
 func openStores(
 	ctx context.Context, u *hosting.Unit, design architecture.Design, address string, hosts func(string) bool,
 ) (map[people.Kind]*wide.Store, error) {

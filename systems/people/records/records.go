@@ -2,7 +2,7 @@
 // ids, seal the records and store them, and open those that they fetch. They know neither their
 // callers nor their unit.
 //
-// Entry points: New; Kinds for all that a unit has.
+// Entry points: New for one kind; Kinds for all kinds of a unit.
 package records
 
 import (
@@ -31,12 +31,12 @@ type Records struct {
 	sealer *seal.Sealer
 }
 
-// New keeps records of a kind in a store, which knows their table.
+// New returns the component for records of a kind in a store that has their Table.
 func New(kind people.Kind, store *wide.Store, sealer *seal.Sealer) peoplepb.Records {
 	return &Records{kind, store, sealer}
 }
 
-// Create stores a record under an id that it makes.
+// Create stores a record under a new id and returns the id.
 func (r *Records) Create(ctx context.Context, in *peoplepb.CreateRequest) (*peoplepb.CreateResponse, error) {
 	if err := r.kind.Check(in.GetValues()); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (k Kinds) of(kind string) (peoplepb.Records, error) {
 	return keeper, nil
 }
 
-// Unseal opens a stored record.
+// Unseal returns the values of a stored record, or a problem of type Truncated, WrongKey or Tampered.
 func Unseal(sealer *seal.Sealer, kind people.Kind, id [16]byte, stored [][]byte) ([]string, error) {
 	if len(stored) != 1 {
 		return nil, rpc.Problemf(people.Truncated, "a column of the record is missing")
@@ -128,9 +128,9 @@ func problem(err error) error {
 		{wide.ErrNotFound, people.NotFound, "there is no such record"},
 		{wide.ErrTooLarge, rpc.InvalidArgument, "the record is too large"},
 		{wide.ErrUnavailable, rpc.Unavailable, "the database does not answer; try again"},
-		{seal.ErrTruncated, people.Truncated, "what is stored lacks its end"},
+		{seal.ErrTruncated, people.Truncated, "the stored record lacks its end"},
 		{seal.ErrOtherKey, people.WrongKey, "the record was sealed with another key"},
-		{seal.ErrTampered, people.Tampered, "what is stored was changed"},
+		{seal.ErrTampered, people.Tampered, "the stored record was changed"},
 	}
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {

@@ -1,14 +1,15 @@
-// Package seal makes a record unreadable without the key: it is hashed with SHA-256, and
-// hash and record are encrypted with AES under a key of 16 bytes. It knows neither
-// records nor where they are kept.
+// Package seal makes a text unreadable without the key: it is hashed with SHA-256, and
+// hash and text are encrypted with AES under a key of 16 bytes. It knows neither the
+// kinds of records nor where they are stored.
 //
-// The modes: GCM, which also notices every change, is the default. ECB is what the JVM
-// takes where a program says only "AES"; the study, a Scala program, names no mode. Equal
-// blocks look equal in it, and only the hash notices changes: it is here so that its
-// cost can be measured, and for nothing else.
+// The modes: GCM, which also detects every change, is the default. ECB is what the JVM
+// uses if a program says only "AES"; the study, a Scala program, names no mode. Equal
+// blocks look equal in it, and only the hash detects changes: it is here only so that its
+// cost can be measured.
 //
-// A sealed record begins with a header: its mode, a name of the key that tells nothing of
-// it, and its length. So a wrong key and a missing end are told from tampering.
+// A sealed record begins with a header: its mode, a fingerprint of the key that reveals nothing
+// of the key, and the length of the rest. So Open can distinguish a wrong key and a missing end
+// from tampering.
 package seal
 
 import (
@@ -40,19 +41,19 @@ var (
 )
 
 const (
-	keyNameSize = 4
-	headerSize  = 1 + keyNameSize + 4 // mode, name of the key, length of what follows
+	fingerprintSize = 4
+	headerSize      = 1 + fingerprintSize + 4 // mode, fingerprint of the key, length of the rest
 )
 
-// Sealer seals and opens records with one key. It is used by several goroutines.
+// Sealer seals and opens records with one key. It is safe for concurrent use.
 type Sealer struct {
-	block   cipher.Block
-	gcm     cipher.AEAD // nil in ECB
-	begin   [1 + keyNameSize]byte
-	keyName []byte
+	block       cipher.Block
+	gcm         cipher.AEAD // nil in ECB
+	mode        byte        // in headers
+	fingerprint []byte      // of the key
 }
 
-// New returns a sealer of a mode.
+// New returns a sealer with a mode and a key of KeySize bytes.
 func New(mode string, key []byte) (*Sealer, error) {
 	if len(key) != KeySize {
 		return nil, fmt.Errorf("the key has %d bytes, expected %d", len(key), KeySize)
@@ -67,21 +68,20 @@ func New(mode string, key []byte) (*Sealer, error) {
 		if s.gcm, err = cipher.NewGCMWithRandomNonce(block); err != nil {
 			return nil, fmt.Errorf("make the cipher: %w", err)
 		}
-		s.begin[0] = 1
+		s.mode = 1
 	case ECB:
-		s.begin[0] = 2
+		s.mode = 2
 	default:
 		return nil, fmt.Errorf("there is no cipher %q: use %s or %s", mode, GCM, ECB)
 	}
-	name := hmac.New(sha256.New, key)
-	_, _ = name.Write([]byte("name of the key")) // a hash takes everything
-	s.keyName = s.begin[1:]
-	copy(s.keyName, name.Sum(nil))
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte("name of the key")) // a hash never returns an error
+	s.fingerprint = mac.Sum(nil)[:fingerprintSize]
 	return s, nil
 }
 
-// Seal seals a text. It opens only with the same about, so that no record can take the
-// place of another.
+// Seal returns a sealed text. Open needs the same about, which is not stored: with the kind and the
+// id of a record in it, no record can take the place of another.
 func (s *Sealer) Seal(about, text []byte) []byte {
 	hash := digest(about, text)
 	plain := make([]byte, 0, len(hash)+len(text)+aes.BlockSize)
@@ -94,7 +94,7 @@ func (s *Sealer) Seal(about, text []byte) []byte {
 		length += s.gcm.Overhead()
 	}
 	sealed := make([]byte, 0, headerSize+length)
-	sealed = append(sealed, s.begin[:]...)
+	sealed = append(append(sealed, s.mode), s.fingerprint...)
 	sealed = binary.BigEndian.AppendUint32(sealed, uint32(length))
 	if s.gcm != nil {
 		return s.gcm.Seal(sealed, nil, plain, bound(sealed, about))
@@ -105,17 +105,17 @@ func (s *Sealer) Seal(about, text []byte) []byte {
 	return append(sealed, plain...)
 }
 
-// Open returns the text, or one of the errors of this package.
+// Open returns the text of a sealed record, or ErrTruncated, ErrOtherKey or ErrTampered.
 func (s *Sealer) Open(about, sealed []byte) ([]byte, error) {
 	if len(sealed) < headerSize {
 		return nil, ErrTruncated
 	}
 	header, body := sealed[:headerSize], sealed[headerSize:]
-	length := binary.BigEndian.Uint32(header[1+keyNameSize:])
+	length := binary.BigEndian.Uint32(header[1+fingerprintSize:])
 	switch {
-	case header[0] != s.begin[0]:
+	case header[0] != s.mode:
 		return nil, ErrTampered
-	case subtle.ConstantTimeCompare(header[1:1+keyNameSize], s.keyName) == 0:
+	case subtle.ConstantTimeCompare(header[1:1+fingerprintSize], s.fingerprint) == 0:
 		return nil, ErrOtherKey
 	case uint64(len(body)) < uint64(length):
 		return nil, ErrTruncated

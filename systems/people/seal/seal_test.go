@@ -36,8 +36,9 @@ func TestWhatIsSealedOpensUnchanged(t *testing.T) {
 	}
 }
 
-// TestWhatDoesNotOpenSaysWhy changes, cuts and moves a sealed record in every place.
-func TestWhatDoesNotOpenSaysWhy(t *testing.T) {
+// TestErrorsOfOpen flips a bit of each byte of a sealed record, cuts it at each length, and opens it as
+// another record and with another key.
+func TestErrorsOfOpen(t *testing.T) {
 	for _, mode := range []string{GCM, ECB} {
 		s, about := sealer(t, mode, 1), []byte("persons 1")
 		sealed := s.Seal(about, []byte("Ada Lovelace, programmer"))

@@ -139,7 +139,7 @@ func (j *judge) readKind(
 	return err
 }
 
-// record judges a stored record.
+// record checks a stored record, and notes it at what was created with its tag.
 func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16]byte, stored [][]byte) {
 	j.Counts[countStored]++
 	values, err := records.Unseal(sealer, kind, key, stored)
@@ -159,7 +159,7 @@ func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16
 			j.Breach(countChanged, "%s of %s %s is not what was created", property, kind, id)
 		}
 	}
-	j.holdsTag(kind, id, tag, stored)
+	j.checkEncrypted(kind, id, tag, stored)
 	c := j.created[kind][tag]
 	switch {
 	case c == nil:
@@ -171,8 +171,8 @@ func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16
 	c.stored++
 }
 
-// holdsTag looks for a record's tag, which every property has, in the stored bytes, which must be encrypted.
-func (j *judge) holdsTag(kind people.Kind, id, tag string, stored [][]byte) {
+// checkEncrypted looks in the stored bytes of a record for its tag, which is a part of every property.
+func (j *judge) checkEncrypted(kind people.Kind, id, tag string, stored [][]byte) {
 	if slices.ContainsFunc(stored, func(column []byte) bool { return bytes.Contains(column, []byte(tag)) }) {
 		j.Breach(countReadable, "%s %s is stored in plain text", kind, id)
 	}

@@ -13,8 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/peopleunit"
 )
 
-// part is a part of the system whose share of the host is measured apart, as the study
-// measured each of its machines.
+// part is a part of the system with metrics of its own, as the study measured each of its machines.
 type part struct {
 	suffix, title string
 	has           func(role string) bool

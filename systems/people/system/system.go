@@ -79,7 +79,7 @@ func (s System) Describe() lab.SystemInfo {
 	}
 }
 
-// descriptors are open in one process at most: connections of clients, units and databases.
+// descriptors is the limit on open files of a process: connections of clients, units and databases.
 const descriptors = 8192
 
 // Layout implements lab.System. Where there are two hosts, the gateway and the database
@@ -148,11 +148,11 @@ func keyOf(seed uint64) []byte {
 	return hash[:seal.KeySize]
 }
 
-// object is JSON.
+// object is a JSON object.
 type object = map[string]any
 
 // scenario returns what clients do, as cleave-scenario/1: each creates a record of a kind and
-// fetches it, which must be what was created. In case 4 every kind is as likely.
+// fetches it, which must be what was created. In case 4 every kind is equally likely.
 func scenario(p lab.Point) (json.RawMessage, error) {
 	kinds := people.Kinds()
 	if level, set := p.Level(Case); set && level != everyKind {
@@ -183,7 +183,7 @@ func scenario(p lab.Point) (json.RawMessage, error) {
 	})
 }
 
-// tagLength is the number of letters and digits that tell a record from all others.
+// tagLength is the number of letters and digits of a tag, which no other record of a trial has.
 const tagLength = 16
 
 // valueOf returns a property of the record with a tag.
