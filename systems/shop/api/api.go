@@ -36,8 +36,9 @@ const RequestTimeout = 30 * time.Second
 // api holds the handlers of the resources, in front of the components.
 type api struct{ shop.Parts }
 
-// NewHandler makes the resources. healthy returns nil when a request would find all it needs; nil: it always
-// does. logError receives the failures of the shop itself; nil: nobody does.
+// NewHandler returns the handler of all resources. healthy returns nil if everything that requests need
+// answers; without it the shop always counts as healthy. logError receives the failures of the shop itself;
+// it may be nil.
 func NewHandler(
 	parts shop.Parts, healthy func(ctx context.Context) error, logError func(error),
 ) http.Handler {
@@ -46,7 +47,7 @@ func NewHandler(
 		Problems: front.Problems{Types: types, Of: shop.ProblemOf, Meanings: meanings(), LogError: logError}})
 	f.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")
-		_, _ = w.Write(document) // a reader who has left is no failure
+		_, _ = w.Write(document) // a client that has disconnected is no failure
 	})
 	f.Handle("POST /orders", a.createOrder)
 	f.Handle("GET /orders", a.listOrders)
@@ -63,7 +64,7 @@ func NewHandler(
 	return f
 }
 
-// one returns the handler of a resource that has an id and no parameters: it answers with what is found.
+// one returns the handler of a resource that has an id and no parameters. It answers with the result of find.
 func one[I, B any](
 	id func(*http.Request) (I, error), find func(context.Context, I) (B, error),
 ) func(context.Context, *http.Request) (front.Answer, error) {

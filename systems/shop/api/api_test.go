@@ -23,7 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// scripted is a write side that answers as told.
+// scripted is a write side with prepared answers.
 type scripted struct {
 	answer *shoppb.CreateOrderResponse
 	err    error
@@ -53,7 +53,7 @@ func order(handler http.Handler) *httptest.ResponseRecorder {
 	return got
 }
 
-// TestStates: where an order stands decides the status of the answer.
+// TestStates: the state of an order decides the status of the answer.
 func TestStates(t *testing.T) {
 	cases := []struct {
 		state    shop.State
@@ -146,7 +146,7 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestTooDeep: the depth is looked at before anything is decoded.
+// TestTooDeep: the depth is checked before anything is decoded.
 func TestTooDeep(t *testing.T) {
 	request := httptest.NewRequest(http.MethodPost, "/orders",
 		strings.NewReader(strings.Repeat("[", maxDepth+1)))

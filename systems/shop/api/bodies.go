@@ -91,7 +91,7 @@ type Stock struct {
 // products and its shipment are now.
 type OrderPage struct {
 	Order    Order           `json:"order"`
-	Products []OrderPageLine `json:"products"` // those of its lines that there are
+	Products []OrderPageLine `json:"products"` // of its lines; unknown products are left out
 	// Shipment is absent where there is none (yet).
 	Shipment *Shipment `json:"shipment,omitempty"`
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// meanings returns how the kinds of the shop's own show over HTTP.
+// meanings returns the status and title in HTTP of each kind of problem that is the shop's own.
 func meanings() map[rpc.Kind]front.Meaning {
 	return map[rpc.Kind]front.Meaning{
 		shop.NotFound:        {Status: http.StatusNotFound, Title: "There is no such order or shipment"},
@@ -22,7 +22,7 @@ func meanings() map[rpc.Kind]front.Meaning {
 	}
 }
 
-// types begins the types of problems.
+// types is the prefix of the types of problems.
 const types = "urn:cleave:shop:"
 
 // TypeOf returns the type of a problem as clients see it.

@@ -49,7 +49,7 @@ func readJSON(ctx context.Context, r *http.Request, into any) error {
 	return nil
 }
 
-// withoutPackage returns what a decoder complains about in words for clients.
+// withoutPackage returns the message of a decoder's error in the terms of JSON, without names of Go.
 func withoutPackage(err error) string {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
@@ -80,7 +80,7 @@ func depth(text []byte) int {
 	return deepest
 }
 
-// whole reads a whole number from 1, written in the one usual way.
+// whole reads a whole number from 1, without a sign or leading zeros.
 func whole(name, text string) (int64, error) {
 	value, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || value < 1 || text != strconv.FormatInt(value, 10) {

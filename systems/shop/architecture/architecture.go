@@ -38,7 +38,7 @@ const (
 	AsyncTuned    = Async + tuned
 )
 
-// tuned ends the name of a tuned architecture; what is before it names the stock one.
+// tuned is the suffix of tuned architectures; the name before it is that of the stock one.
 const tuned = "-tuned"
 
 // Data says in which databases the components keep their tables.
@@ -154,8 +154,7 @@ func catalogue() kit.Catalogue {
 	return kit.Catalogue{System: "the " + shop.Name, Knobs: knobs(), Presets: presets()}
 }
 
-// All returns the architectures with their knobs; the first value of each is what
-// the architecture is by itself.
+// All returns the architectures with their knobs; the first value of each knob is the architecture's own.
 func All() []lab.Architecture {
 	shops := catalogue()
 	all, names := shops.All(), shops.Names()
@@ -286,7 +285,7 @@ func place(text string, views Views) ([]Unit, error) {
 // maxReplicas bounds how many units of a kind there may be.
 const maxReplicas = 20
 
-// replicate reads "2" or "orders=2,inventory=3".
+// replicate sets the replicas of units from "2", which is for all, or "orders=2,inventory=3".
 func replicate(units []Unit, settings map[string]string) error {
 	text := settings[KnobReplicas]
 	if !strings.Contains(text, "=") {
@@ -360,8 +359,8 @@ func (d Design) Hosting(component string) Unit {
 	return Unit{}
 }
 
-// DatabaseOf names what holds a component's tables: a database, or a schema of one,
-// as "database.schema".
+// DatabaseOf returns the name of the database that holds a component's tables, or "database.schema" if they
+// are in a schema.
 func (d Design) DatabaseOf(component string) string {
 	switch d.Data {
 	case SharedData:
@@ -372,10 +371,10 @@ func (d Design) DatabaseOf(component string) string {
 	return component
 }
 
-// OpenedBy names the database that a unit opens for the tables of a component that it
-// hosts: DatabaseOf, as a rule. One transaction takes one connection; so where an order
-// is one transaction over several schemas, the unit opens all its schemas as one.
-// Components do not notice: their tables have different names.
+// OpenedBy returns the name of the database that a unit opens for the tables of a component that it hosts:
+// usually DatabaseOf. One transaction takes one connection; so if an order is one transaction over several
+// schemas, the unit opens all its schemas as one. Components do not notice: their tables have different
+// names.
 func (d Design) OpenedBy(unit Unit, component string) string {
 	if d.Data != OwnSchemas || d.Coordination != ACID {
 		return d.DatabaseOf(component)
@@ -392,8 +391,8 @@ func (u Unit) Hosts(components ...string) bool {
 
 func (u Unit) isReplicated() bool { return u.Replicas > 1 }
 
-// Instances names the units of this kind: by its name where there is one, else
-// numbered.
+// Instances returns the names of the units of this kind: its own name if there is one unit, else numbered
+// names.
 func (u Unit) Instances() []string {
 	if u.Replicas == 1 {
 		return []string{u.Name}

@@ -28,7 +28,7 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 			t.Errorf("%s with a cache: %+v, error %v", a.Name, kept.Units, err)
 		}
 		turned := map[string]string{}
-		for _, k := range a.Knobs { // the first values say what it is by itself
+		for _, k := range a.Knobs { // the first value is the architecture's own
 			if !slices.Contains([]string{KnobBinding, KnobBroker, KnobPublishing, KnobDocuments}, k.Name) {
 				turned[k.Name] = k.Values[0]
 			}
@@ -41,8 +41,8 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 	}
 }
 
-// TestStockIsWhatTeamsDeploy: only what is called tuned is, and differs from its stock
-// architecture in nothing else.
+// TestStockIsWhatTeamsDeploy: a tuned architecture says so in its name, and differs from its stock one in
+// tuning only.
 func TestStockIsWhatTeamsDeploy(t *testing.T) {
 	for _, name := range catalogue().Names() {
 		settings, err := catalogue().Settings(name, nil)
@@ -155,8 +155,8 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-// TestWhereTheTablesAre: what holds a component's tables is one thing, what a unit
-// opens to work with them another where one transaction goes over several schemas.
+// TestWhereTheTablesAre: a component's tables are in DatabaseOf. A unit opens several schemas as one if a
+// transaction goes over them.
 func TestWhereTheTablesAre(t *testing.T) {
 	schemas := map[string]string{KnobData: "schemas", KnobDatabase: "postgres"}
 	apartFromReads := map[string]string{KnobData: "schemas", KnobDatabase: "postgres",

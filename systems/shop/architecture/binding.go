@@ -38,7 +38,7 @@ func (b Binding) OverGRPC() bool { return strings.HasPrefix(string(b), string(GR
 // OverTCP returns the same binding over TCP.
 func (b Binding) OverTCP() Binding { return Binding(strings.TrimSuffix(string(b), unix)) }
 
-// Stock returns the binding as others would take it in the place of a lean one.
+// Stock returns the stock binding that a lean one replaces. A stock binding returns itself.
 func (b Binding) Stock() Binding { return Binding(strings.Replace(string(b), lean, "", 1)) }
 
 func (b Binding) isLean() bool { return b.Stock() != b }

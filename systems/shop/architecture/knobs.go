@@ -41,8 +41,7 @@ const (
 	batchingOn  = "on"
 )
 
-// knobs returns what can be turned, with the value that most architectures have first. Long because it is one
-// table.
+// knobs returns the knobs, each with its default first. Long because it is one table.
 func knobs() []lab.Knob {
 	return slices.Concat([]lab.Knob{
 		{Name: KnobPlacement, Free: true, Values: []string{kit.Together, kit.Apart},

@@ -15,8 +15,8 @@ import (
 // setting is a knob at a value.
 type setting struct{ knob, value string }
 
-// tunes reports whether changes alter only how well what there is does its work: a
-// lean binding for its stock one, batches, the runtime.
+// tunes reports whether changes only tune a design: a lean binding in place of its stock one, batches, the
+// runtime.
 func tunes(changes []lab.KnobChange) bool {
 	return !slices.ContainsFunc(changes, func(c lab.KnobChange) bool {
 		return isStock(c.Knob, c.To) || c.Knob == KnobBinding && Binding(c.From) != Binding(c.To).Stock()
@@ -61,10 +61,9 @@ func asTyped(v lab.Variant) string {
 	return text
 }
 
-// order returns the settings in the order in which teams change a shop: first what needs
-// no other code, then one transaction becomes a saga, the data are divided, the units
-// part, and events and read models come; tuning comes last. A setting with a value is the
-// step to that value alone.
+// order returns the settings in the order in which teams change a shop: first what needs no other code, then
+// one transaction becomes a saga, the data are divided, the units are split, and events and read models are
+// added; tuning comes last. A setting with a value is the step to that value only.
 func order() []setting {
 	first := []setting{
 		{kit.KnobLogging, ""}, {kit.KnobSpans, ""},
@@ -125,9 +124,9 @@ func isStock(knob, value string) bool {
 	return true
 }
 
-// align makes the settings of idle knobs equal in two variants. A binding that is idle
-// on one side becomes first of the binding on the other side. A knob that is turned by
-// itself keeps its values if it is idle on one side only.
+// align makes the settings of idle knobs equal in two variants. A binding that is idle on one side becomes
+// first of the binding on the other side. A knob that is a step of its own keeps its values if it is idle on
+// one side only.
 func align(from, to map[string]string, before, after Design, first func(binding string) string) {
 	for _, k := range knobs() {
 		idle, idleThen := before.idle(k.Name), after.idle(k.Name)
@@ -208,7 +207,7 @@ func Differences(from, to lab.Variant) []lab.KnobChange {
 	align(start, end, before, after, func(binding string) string { return binding })
 	found := changes(start, end)
 	for i := len(found) - 1; i > 0; i-- {
-		if found[i].Knob == found[i-1].Knob { // by way of a value in between
+		if found[i].Knob == found[i-1].Knob { // two steps, over a value in between
 			found[i-1].To = found[i].To
 			found = slices.Delete(found, i, i+1)
 		}
@@ -219,8 +218,8 @@ func Differences(from, to lab.Variant) []lab.KnobChange {
 	return found
 }
 
-// coordinations returns the values from one coordination to another. Two-phase commit stands beside the way
-// from one transaction to a saga of events: it is a step from, and to, the saga that the orders drive.
+// coordinations returns the values from one coordination to another. Two-phase commit is not on the line from
+// one transaction to a saga of events: its only neighbour is the saga that the orders drive.
 func coordinations(from, to string) []string {
 	if from == to {
 		return []string{from}
@@ -252,8 +251,8 @@ func between(values []string, from, to string) []string {
 	return part
 }
 
-// choose returns the variant with given settings that turns the fewest knobs of its architecture. If several
-// turn as few, it is the one preferred.
+// choose returns the variant with given settings that turns the fewest knobs of its architecture. Among
+// equals it takes the first of the preferred architectures.
 func choose(settings map[string]string, preferred ...string) (lab.Variant, error) {
 	d, err := design("", settings)
 	if err == nil {

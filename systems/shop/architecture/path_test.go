@@ -18,15 +18,15 @@ func stops(p Path) string {
 	for _, step := range p.Steps {
 		var turned []string
 		for _, c := range step.Changes {
-			turned = append(turned, told(c))
+			turned = append(turned, changeText(c))
 		}
 		parts = append(parts, strings.Join(turned, " and ")+": "+step.Variant)
 	}
 	return strings.Join(parts, " | ")
 }
 
-// told shows a change: "placement together -> apart (with binding http)".
-func told(c lab.KnobChange) string {
+// changeText shows a change: "placement together -> apart (with binding http)".
+func changeText(c lab.KnobChange) string {
 	if c.With == "" {
 		return c.String()
 	}
@@ -39,7 +39,7 @@ func variant(name string, knobs map[string]string) lab.Variant {
 	return lab.Variant{Architecture: name, Knobs: knobs}
 }
 
-// Long because it is a table.
+// TestPathsGoTheWayATeamWould is long because it is a table.
 func TestPathsGoTheWayATeamWould(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, to lab.Variant
@@ -183,8 +183,8 @@ func TestPathsGoTheWayATeamWould(t *testing.T) {
 	}
 }
 
-// TestWhatTunesComesLast: a way to a tuned architecture passes the stock one, and turns
-// nothing where that has no effect.
+// TestWhatTunesComesLast: a path to a tuned architecture passes the stock one, and turns no knob that has no
+// effect yet.
 func TestWhatTunesComesLast(t *testing.T) {
 	onServers := map[string]string{KnobDatabase: "mariadb", KnobDocuments: "mongo"}
 	for name, c := range map[string]struct {
@@ -224,7 +224,7 @@ func TestWhatTunesComesLast(t *testing.T) {
 	}
 }
 
-// TestDifferencesAreAllKnobsAtOnce: what a path turns one by one.
+// TestDifferencesAreAllKnobsAtOnce: they are the changes that a path makes one by one.
 func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, to lab.Variant
@@ -247,7 +247,7 @@ func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 	} {
 		var said []string
 		for _, change := range Differences(c.from, c.to) {
-			said = append(said, told(change))
+			said = append(said, changeText(change))
 		}
 		if got := strings.Join(said, ", "); got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
@@ -258,8 +258,7 @@ func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 	}
 }
 
-// TestPathsBetweenAllArchitectures holds every path between two presets to what a
-// path promises.
+// TestPathsBetweenAllArchitectures checks the promises of Paths for every two presets.
 func TestPathsBetweenAllArchitectures(t *testing.T) {
 	names := catalogue().Names()
 	for _, from := range names {
@@ -356,7 +355,7 @@ func TestWhereNoPathLeadsTheErrorSaysSo(t *testing.T) {
 	}
 }
 
-// TestNumbersHaveTheirKnobsInNames, as they do not show which knob they belong to.
+// TestNumbersHaveTheirKnobsInNames: a number does not show which knob it belongs to.
 func TestNumbersHaveTheirKnobsInNames(t *testing.T) {
 	turned := map[string]string{KnobReplicas: "1", KnobCoordination: string(Orchestrated)}
 	if got := name(variant(MonolithHA, turned), nil); got != "monolith-ha-replicas-1-orchestrated" {
@@ -364,8 +363,8 @@ func TestNumbersHaveTheirKnobsInNames(t *testing.T) {
 	}
 }
 
-// TestThreeThatNeedEachOther cannot happen with the knobs there are: all stops
-// between are taken away.
+// TestThreeThatNeedEachOther removes all stops between two variants, so that three knobs must be turned at
+// once. With the present knobs this cannot happen.
 func TestThreeThatNeedEachOther(t *testing.T) {
 	s, err := newSearch(plain(Monolith), plain(Sync))
 	testset.Must(t, err)
@@ -374,7 +373,7 @@ func TestThreeThatNeedEachOther(t *testing.T) {
 		"coordination, data, placement differ") {
 		t.Errorf("%v, %v, want no way and the knobs named", paths, err)
 	}
-	s.stops[0b011] = plain(MonolithHA) // any: two at once lead there, and one from there
+	s.stops[0b011] = plain(MonolithHA) // any variant: it is reached by two changes at once
 	if paths, err := s.paths(); err != nil || len(paths) != 1 || len(paths[0].Steps) != 2 ||
 		len(paths[0].Steps[0].Changes) != 2 {
 		t.Errorf("%v, %v, want one way of two steps, two knobs at once in the first", paths, err)

@@ -12,11 +12,10 @@ const (
 	runtimeSharedHost = "shared-host"
 )
 
-// SharesHost reports whether Go's runtime in a unit is told that it shares the host. Left
-// to itself, it wakes threads on every processor for every bit of work, and its monitor
-// interrupts them: other units need these processors. A unit with files of its own is not
-// told: its threads wait in the kernel, so that it needs more threads, and a monitor that
-// notices that at once.
+// SharesHost reports whether Go's runtime in a unit is told that it shares the host. By default it wakes
+// threads on every processor for every bit of work, and its monitor interrupts them: other units need these
+// processors. A unit with files of its own is not told: its threads wait in the kernel, so it needs more
+// threads, and a monitor that notices a waiting thread at once.
 func (d Design) SharesHost(unit Unit) bool {
 	return d.SharedHost && d.mayShare(unit)
 }
@@ -36,8 +35,8 @@ func (d Design) keepsFiles(unit Unit) bool {
 	})
 }
 
-// ShareOf returns what each unit may use of so many processors at once: twice an even
-// share, rounded up, since work is not even and the busiest must not be held back.
+// ShareOf returns how many of a number of processors each unit may use at once: twice an even share, rounded
+// up, since work is not even and the busiest must not be held back.
 func (d Design) ShareOf(processors int) int {
 	units := d.instances()
 	return min(processors, (2*processors+units-1)/units)

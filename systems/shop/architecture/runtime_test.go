@@ -6,8 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// TestWhoSharesTheHost: units among others that wait for sockets only do, where it is
-// tuned.
+// TestWhoSharesTheHost: a tuned unit shares the host if there are other units and it has no files of its own.
 func TestWhoSharesTheHost(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -16,7 +15,7 @@ func TestWhoSharesTheHost(t *testing.T) {
 		shares       bool
 		share, among int // of 12 processors, and of 2
 	}{
-		// there is no other
+		// it is the only unit
 		{Monolith, map[string]string{KnobDatabase: mariadb, KnobRuntime: runtimeSharedHost}, "shop", false, 12, 2},
 		{SyncGRPCTuned, nil, "orders", false, 4, 1}, // SQLite is in the process
 		{MonolithHA, map[string]string{KnobDatabase: postgres, KnobRuntime: runtimeSharedHost}, "shop", true, 12,

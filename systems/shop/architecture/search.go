@@ -16,12 +16,12 @@ import (
 // that are done, as bits in the order of the changes.
 type search struct {
 	from, to lab.Variant
-	settings map[string]string   // of from, with idle knobs as to has them
+	settings map[string]string   // of from; idle knobs have their values of to
 	changes  []lab.KnobChange    // in the order in which teams make them
 	stops    map[int]lab.Variant // those that can be built
 }
 
-// newSearch finds all stops between two variants.
+// newSearch returns the search with all stops between two variants.
 func newSearch(from, to lab.Variant) (*search, error) {
 	start, before, err := spelledOut(from)
 	if err != nil {
@@ -57,12 +57,12 @@ func newSearch(from, to lab.Variant) (*search, error) {
 // all returns the set of all changes.
 func (s *search) all() int { return 1<<len(s.changes) - 1 }
 
-// graded returns how far the coordination of a design is from one transaction.
+// graded returns how far the coordination of a design is from one transaction: 0 is one transaction.
 func graded(d Design) int {
 	return slices.Index([]Coordination{ACID, Orchestrated, TwoPhase, Brokered, Choreographed}, d.Coordination)
 }
 
-// rank returns the place of a change, in either direction, in an order.
+// rank returns the index of a change, in either direction, in an order of settings.
 func rank(order []setting, c lab.KnobChange) int {
 	meant := setting{knob: c.Knob}
 	if c.Knob == KnobCoordination {
@@ -77,8 +77,8 @@ func rank(order []setting, c lab.KnobChange) int {
 	return slices.Index(order, meant)
 }
 
-// at returns the settings after some changes; false if they lack a change on which
-// another change of the same knob builds.
+// at returns the settings after the changes of a mask. It returns false if one of them builds on an earlier
+// change of the same knob that is not in the mask.
 func (s *search) at(mask int) (map[string]string, bool) {
 	settings := maps.Clone(s.settings)
 	for i, c := range s.changes {
@@ -93,7 +93,8 @@ func (s *search) at(mask int) (map[string]string, bool) {
 	return settings, true
 }
 
-// tunesNothing reports whether settings have tuning, an addition to calls, or dual writes without an effect.
+// tunesNothing reports whether a changed knob has a value that is tuning, an addition to calls, or dual
+// writes, but no effect in these settings.
 func (s *search) tunesNothing(settings map[string]string) bool {
 	d, err := design("", settings)
 	return err == nil && slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
@@ -103,14 +104,14 @@ func (s *search) tunesNothing(settings map[string]string) bool {
 	})
 }
 
-// idles is idle, and knows that a choice among replicas needs some. A design does not know the replicas of
-// its variant; no path leads over variants that have some.
+// idles reports whether a knob is idle, or chooses among replicas where there are none. A design does not
+// know the replicas of its variant; no path leads over variants that have some.
 func (d Design) idles(knob string) bool {
 	return d.idle(knob) || knob == kit.KnobBalancing && !slices.ContainsFunc(d.Units, Unit.isReplicated)
 }
 
-// costs are the costs of a way, the most important first: knobs that are turned together,
-// then the two of a weigh function.
+// costs are the costs of a way, the most important first: the number of knobs that are turned together with
+// another, then the two results of a weigh function.
 type costs [3]int
 
 // reached is the cheapest way to a stop so far: its costs, and the stop before.
@@ -119,8 +120,8 @@ type reached struct {
 	from  int
 }
 
-// best returns the cheapest way from no changes to all of them, as its stops; nil if there
-// is none. Sets grow, so one pass in rising order sees every way.
+// best returns the cheapest way from no changes to all of them, as its stops; nil if there is none. A change
+// only adds bits to a mask, so one pass in rising order sees every way.
 func (s *search) best(weigh func(done, turn int) (int, int)) []int {
 	ways := map[int]reached{0: {}}
 	for done := range s.all() {
@@ -160,7 +161,7 @@ func (s *search) turns(done int) []int {
 	return found
 }
 
-// asTeamsDo counts the changes done that teams make after those of a turn.
+// asTeamsDo counts the changes already done that a team would make after those of a turn.
 func (s *search) asTeamsDo(done, turn int) (int, int) {
 	position := make([]int, len(s.changes))
 	for i := range position {
@@ -169,7 +170,8 @@ func (s *search) asTeamsDo(done, turn int) (int, int) {
 	return inversions(done, turn, position), 0
 }
 
-// inversions counts the changes done whose position is after those of a turn.
+// inversions counts the pairs of a change already done and a change of the turn that are in the opposite
+// order by their positions.
 func inversions(done, turn int, position []int) int {
 	n := 0
 	for i := range position {
@@ -195,7 +197,7 @@ func (s *search) positions(way []int) []int {
 	return position
 }
 
-// paths returns the path of a team and the one most unlike it; see Paths.
+// paths returns the path that a team would take, and the one most unlike it; see Paths.
 func (s *search) paths() ([]Path, error) {
 	first := s.best(s.asTeamsDo)
 	if first == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// read reads the pages of all orders that were made, and remembers what they show of the first product.
+// read reads the pages of all created orders and records the price of the first product.
 func (c *customers) read(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()
@@ -40,7 +40,7 @@ func (c *customers) read(t *testing.T) {
 	}
 }
 
-// broken is a cache that never asks again: what it keeps, it keeps under the key of the product.
+// broken is a cache without expiry, with a key that may be wrong.
 type broken struct {
 	shop.Catalog
 	key  func(product int64) int64
@@ -98,7 +98,7 @@ func TestPagesAreNoOlderThanTheirSource(t *testing.T) {
 	}
 }
 
-// TestReadModelsShowTheCopy: where events of the catalog are lost, a page does not know the new price.
+// TestReadModelsShowTheCopy: if the catalog's events are lost, pages keep the old price.
 func TestReadModelsShowTheCopy(t *testing.T) {
 	testset.Need(t, "it plays a shop of events")
 	t.Parallel()

@@ -27,7 +27,7 @@ import (
 // answer.
 type changedColumn struct {
 	where   string           // the rows to choose from: a condition on the table; empty: all
-	says    string           // the audit's words, beside the row's owner; empty: the column's name
+	says    string           // the problem after the row's owner; empty: the column's name
 	to      any              // the new value; nil: another one of its kind
 	verdict lab.AuditVerdict // empty: invalid
 }
@@ -124,7 +124,7 @@ func unjudgedColumns() map[string]string {
 	}
 }
 
-// TestEveryColumnIsJudgedOrSaidNotToBe reads the definitions of all tables.
+// TestEveryColumnIsJudgedOrSaidNotToBe: every column of the schema is in one of the two tables above.
 func TestEveryColumnIsJudgedOrSaidNotToBe(t *testing.T) {
 	files, err := filepath.Glob("../schema/tables/*.sql")
 	testset.Must(t, err)
@@ -184,14 +184,14 @@ func TestEveryColumnIsJudged(t *testing.T) {
 			}
 			for column, change := range judgedColumns() {
 				if strings.HasPrefix(column, "known_") && design.Documents == "" {
-					continue // nobody has a replica
+					continue // the design has no replica
 				}
 				if strings.HasPrefix(column, "sagas.") && design.Coordination != architecture.Brokered {
 					continue
 				}
 				t.Run(column, func(t *testing.T) { over.expectColumn(t, column, change) })
 			}
-			if design.Documents == "sqlite" { // who keeps documents changes none of their fields
+			if design.Documents == "sqlite" { // the mutations need a store that does not change fields
 				over.expectFields(t)
 			}
 			if got := over.judge(t); got.Verdict != lab.AuditValid {

@@ -32,10 +32,9 @@ func TestShopsKeepToTheirDocument(t *testing.T) {
 	}
 }
 
-// expectDocumented sends requests made from the document, some of them wrong on
-// purpose, and reads the answers against it. also are answers that must be met
-// beside those that every architecture gives. Where one was not met, because read models
-// lag behind on a busy host, more requests follow.
+// expectDocumented sends requests made from the document, some of them wrong on purpose, and checks the
+// answers against it. also lists answers that must occur besides those of every architecture. As long as one
+// has not occurred, because read models lag behind on a busy host, more requests follow.
 func expectDocumented(t *testing.T, base string, also ...string) {
 	t.Helper()
 	wanted := append(also, "createOrder 400", "getOrder 200", "getOrder 404", "listProducts 200")

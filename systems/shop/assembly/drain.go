@@ -18,27 +18,27 @@ import (
 )
 
 const (
-	// drainPatience is how long a unit waits for what is on its way. What is not
-	// done then is left, and the audit finds it.
+	// drainPatience is how long a unit waits for pending work. Work that is not done then is left, and the audit
+	// finds it.
 	drainPatience = 60 * time.Second
 	drainInterval = 20 * time.Millisecond
-	// failedLooks is how often a look may fail: after a restart of database or broker
-	// the first on every connection does.
+	// failedLooks is how many looks may fail during a drain: after a restart of database or broker the first
+	// look on every connection does.
 	failedLooks = 50
-	// drainLooks is how often in a row a unit that ends must find nothing left where the others are not asked:
-	// a message that another one works on is in no queue.
+	// drainLooks is how many looks in a row must find nothing before a unit ends, where other units are not
+	// asked: a message that another unit works on is in no queue.
 	drainLooks = 10
-	// settledLooks is how often in a row nothing must be left, and nothing taken in, before the shop has
-	// settled: a message on its way from the broker to a unit is seen nowhere. Where more orders follow at
-	// once, followedLooks are enough.
+	// settledLooks is how many looks in a row must find nothing left and nothing newly taken in before the shop
+	// has settled: a message between broker and unit is visible nowhere. If more orders follow at once,
+	// followedLooks are enough.
 	settledLooks, followedLooks = 3, 2
-	// stuckLooks is how often in a row nothing must be on its way before orders that are not final count as
-	// stuck, where events may be lost: nobody will bring those to their end.
+	// stuckLooks is how many looks in a row must find no message on its way before open orders count as stuck,
+	// in designs that may lose events: no unit will complete these orders.
 	stuckLooks = 50
 )
 
-// The stages in which units are told to stop (lab.UnitSpec.Stage): what takes orders,
-// what these change, what only looks on. What takes orders waits for all that flows back.
+// The stages in which units are told to stop (lab.UnitSpec.Stage): units that take orders, units that orders
+// change, and read models. Units that take orders wait for all replies.
 const (
 	front = iota
 	middle
@@ -69,10 +69,10 @@ func (u *unit) untilStopped(ctx context.Context) (context.Context, context.Cance
 	return limited, cancel
 }
 
-// drain waits until the work of the unit is done: at the front until every order is
-// final, then until no event is on its way. Units of later stages are told to stop
-// only after that: nothing comes to them any more, and one look at what they have is enough,
-// as it is at the front when all was found done after its last request.
+// drain waits until the work of the unit is done: at the front until every order is final, then until no
+// event is on its way. Units of later stages are told to stop only after that. Nothing new reaches them, so
+// one look at their queues is enough; so it is at the front if no request has come since the shop was found
+// settled.
 func (u *unit) drain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
@@ -259,13 +259,13 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 // waiting returns the messages of a queue, as far as the client knows them.
 func waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
 
-// SettledPath is a path of the units that take orders, for who measures. The answer, 204, comes as soon as
+// SettledPath is a path of the units that take orders, for measurements. The answer, 204, comes as soon as
 // every order is final and no saga and no message is under way, as far as the unit can see, those for read
 // models included. The header Server-Timing says how long it took until all orders were final. The path is
 // not part of the shop's public interface.
 const SettledPath = "/settled"
 
-// BetweenPath is the path to ask where more orders follow at once. It waits for fewer quiet looks.
+// BetweenPath is SettledPath for use between orders: fewer looks must find nothing.
 const BetweenPath = SettledPath + "?" + moreFollow
 
 const moreFollow = "orders=follow"

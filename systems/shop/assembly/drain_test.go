@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
-// TestALookMissesNoOrder changes orders between the looks of one who waits until all
-// are final. He may look once more than needed, and never once too few.
+// TestALookMissesNoOrder changes orders between looks. A look may report an open order once too often, and
+// must never miss one.
 func TestALookMissesNoOrder(t *testing.T) {
 	db := shoptest.Open(t, databasetest.Fresh(t, database.SQLite), shop.Seed{}, shop.ComponentOrders)
 	look := orderLook{}
@@ -32,7 +32,7 @@ func TestALookMissesNoOrder(t *testing.T) {
 		{"it is done, and an older one is recorded late", "3", shop.StatePending, true},
 		{"", "5", shop.StateConfirmed, true},
 		{"the older one is found", "", "", true},
-		{"and done", "3", shop.StateRejected, true}, // he goes through all once more
+		{"and done", "3", shop.StateRejected, true}, // the look goes through all orders once more
 		{"nothing is left", "", "", false},
 		{"a new one", "7", shop.StatePaid, true},
 		{"and an older one, late", "6", shop.StatePending, true},
@@ -71,8 +71,8 @@ func TestASagaThatCompensatesIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsIsDoneWithTheLastLook: nothing was left so often in a row, and no pause follows.
-func TestWhoWaitsIsDoneWithTheLastLook(t *testing.T) {
+// TestAwaitEndsWithTheLastLook: no pause follows the last look.
+func TestAwaitEndsWithTheLastLook(t *testing.T) {
 	for _, quiet := range []int{1, 2, drainLooks} {
 		synctest.Test(t, func(t *testing.T) {
 			u, looks, begun := &unit{}, 0, time.Now()
@@ -91,8 +91,7 @@ func TestWhoWaitsIsDoneWithTheLastLook(t *testing.T) {
 	}
 }
 
-// TestWhatCameAfterAllWasDone: a request since, or one in flight when it was looked, may have
-// left work.
+// TestWhatCameAfterAllWasDone: a request since then, or one in flight at that time, may have left work.
 func TestWhatCameAfterAllWasDone(t *testing.T) {
 	var r requests
 	for _, step := range []struct {

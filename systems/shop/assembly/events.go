@@ -26,8 +26,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/stockviews"
 )
 
-// Declare makes what a design needs of broker and document store where it is
-// missing. Every unit that has these calls it before its work begins, as any may be the first.
+// Declare makes the queues and collections of a design that are missing. Every unit with a broker or
+// documents calls it before its work begins, since any unit may be the first.
 func Declare(ctx context.Context, design architecture.Design, around Surroundings) error {
 	if around.Broker != nil {
 		if err := around.Broker.Declare(ctx, design.Topology()); err != nil {
@@ -65,8 +65,8 @@ func PrepareDocuments(ctx context.Context, store document.Store, seed shop.Seed)
 	return stockviews.Fill(ctx, store, seed)
 }
 
-// sender returns what publishes the events of a database: its outbox with the relay, or dual
-// writes.
+// sender returns the publisher of a database's events: its outbox, or dual writes. It also starts the work in
+// the background that the publisher needs.
 func (h *host) sender(db *database.DB) reacting.Sender {
 	if known, ok := h.senders[db]; ok {
 		return known
@@ -110,7 +110,7 @@ func (h *host) catalog(db *database.DB) shop.Catalog {
 	component := catalog.New(db, h.stores.Catalog(db))
 	if h.design.Reference == architecture.Replicated {
 		sender := h.sender(db)
-		component.Tell(func(ctx context.Context, change *shoppb.ProductRepriced) error {
+		component.OnReprice(func(ctx context.Context, change *shoppb.ProductRepriced) error {
 			m, err := events.Encode(change, time.Now())
 			if err != nil {
 				return err
@@ -130,7 +130,8 @@ type reactions struct {
 		func(context.Context, []*shoppb.ProductRepriced) error) reacting.Handler
 }
 
-// listen lets the components of this unit react to the messages of others.
+// listen subscribes the components of this unit to their messages. Without a saga over the broker only the
+// orders' replica has some.
 func (h *host) listen() {
 	var react reactions
 	switch h.design.Coordination {
@@ -185,7 +186,7 @@ func (h *host) keepViews() {
 	}
 }
 
-// subscribe hands the events of a component's queue to it.
+// subscribe passes the messages of a component's queue to its handler.
 func (h *host) subscribe(component string, db *database.DB, handle event.Handler) {
 	s := event.Subscriber{Database: db, Source: h.around.Broker, Queue: component, Handle: handle,
 		Prefetch: h.design.Prefetch, Tracer: h.around.Tracer}

@@ -18,16 +18,15 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
-// eventParts are the parts that a design with events needs beside databases.
+// eventParts are the parts that a design with events needs besides databases.
 type eventParts struct {
 	broker    broker.Config
 	documents document.Config
-	// A test that breaks something wraps clients of the broker, and expects
-	// complaints.
+	// A test of faults wraps clients of the broker or the documents, and expects logged errors.
 	wrap        func(broker.Client) broker.Client
 	wrapDocs    func(document.Store) document.Store
 	commands    bool                            // the orders drive their sagas over the broker
-	wrapCatalog func(shop.Catalog) shop.Catalog // wraps what is read in front
+	wrapCatalog func(shop.Catalog) shop.Catalog // wraps the catalog that answers clients
 	logError    func(error)
 }
 
@@ -67,7 +66,7 @@ func natsBroker(t *testing.T) broker.Config {
 	return broker.Config{Driver: broker.NATS, URL: servers.Started(t, server.NATS, server.Settings{}).DSN("")}
 }
 
-// rabbitBroker returns the server of all tests, for one shop at a time, emptied after each.
+// rabbitBroker returns the server that all tests share, for one shop at a time. It is emptied after each.
 func rabbitBroker(t *testing.T, classic bool) broker.Config {
 	config := broker.Config{Driver: broker.RabbitMQ, Classic: classic,
 		URL: servers.Shared(t, server.RabbitMQ, server.Settings{}).DSN("")}

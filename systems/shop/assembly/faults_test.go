@@ -38,7 +38,7 @@ type restartable struct {
 	restart func()
 }
 
-// restartableNATS loses its process's memory, not its files.
+// restartableNATS loses what its process has in memory, not its files.
 func restartableNATS(t *testing.T) restartable {
 	t.Helper()
 	instance := servers.Started(t, server.NATS, server.Settings{})
@@ -68,8 +68,8 @@ func restartableRabbit(t *testing.T) restartable {
 	}}
 }
 
-// chaos is a client of a broker on whose way everything happens that may happen:
-// messages come twice and late, confirmations and acknowledgements get lost.
+// chaos is a client of a broker with the faults of a network: messages come twice and late, confirmations and
+// acknowledgements get lost.
 type chaos struct{ broker.Client }
 
 func (c chaos) Publish(ctx context.Context, messages ...broker.Message) error {
@@ -84,10 +84,10 @@ func (c chaos) Publish(ctx context.Context, messages ...broker.Message) error {
 	if rand.IntN(3) == 0 {
 		time.Sleep(rand.N(20 * time.Millisecond))
 	}
-	// What another relay tells meanwhile overtakes this half.
+	// The other half is published later: messages of another relay may come between.
 	half := rand.IntN(len(shuffled) + 1)
 	if err := errors.Join(c.publish(ctx, shuffled[half:]), c.publish(ctx, shuffled[:half])); err != nil {
-		return errors.New("not all were confirmed") // and which, is not known
+		return errors.New("not all were confirmed") // the client does not know which
 	}
 	if rand.IntN(10) == 0 {
 		return errors.New("the confirmation was lost")
@@ -105,8 +105,8 @@ func (c chaos) publish(ctx context.Context, messages []broker.Message) error {
 func (c chaos) Consume(ctx context.Context, subscription broker.Subscription, handler broker.Handler) error {
 	return c.Client.Consume(ctx, subscription, func(ctx context.Context, deliveries []broker.Delivery) error {
 		err := handler(ctx, deliveries)
-		// Only among others: alone, an acknowledgement that is always lost would
-		// make a dead letter of what was handled.
+		// Only in batches: a message whose acknowledgement is lost each time would become a dead letter, although
+		// it was handled.
 		if err == nil && len(deliveries) > 1 && rand.IntN(4) == 0 {
 			return errors.New("the acknowledgement was lost")
 		}
@@ -135,10 +135,10 @@ func TestNothingIsLostUnderFaults(t *testing.T) {
 			clients := newCustomers(public)
 			var beside sync.WaitGroup
 			beside.Go(func() {
-				for end := time.Now().Add(3 * time.Minute); clients.told() < 100; time.Sleep(time.Millisecond) {
+				for end := time.Now().Add(3 * time.Minute); clients.answers() < 100; time.Sleep(time.Millisecond) {
 					if time.Now().After(end) {
 						t.Errorf("%d orders are answered after three minutes, want 100 before the broker is killed",
-							clients.told())
+							clients.answers())
 						return
 					}
 				}
@@ -167,7 +167,7 @@ func poison(t *testing.T, config broker.Config, design architecture.Design) {
 	testset.Must(t, client.Close())
 }
 
-// customers order, cancel, and remember what they were told.
+// customers order, cancel, and record the answers.
 type customers struct {
 	*client
 	mu      sync.Mutex
@@ -189,8 +189,8 @@ func (c *customers) remember(status int, attempt audit.Attempt, sent time.Time, 
 	c.history = append(c.history, attempt)
 }
 
-// told returns how many answers there were.
-func (c *customers) told() int {
+// answers returns the number of answers.
+func (c *customers) answers() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.history)
@@ -251,7 +251,7 @@ func (c *customers) send(t *testing.T, operation, key, path, body string) (order
 	return order
 }
 
-// expectSettled waits until the shop has nothing to do and judges what it left.
+// expectSettled waits until the shop has nothing to do and audits it.
 func (s shopOf) expectSettled(t *testing.T, clients *customers) {
 	t.Helper()
 	open, around := s.database(t, s.design.DatabaseOf), s.onlooker(t)
@@ -266,7 +266,7 @@ func (s shopOf) expectSettled(t *testing.T, clients *customers) {
 	}
 }
 
-// onlooker has clients of its own for broker and documents.
+// onlooker returns clients of broker and documents for the test itself.
 func (s shopOf) onlooker(t *testing.T) assembly.Surroundings {
 	t.Helper()
 	client, err := broker.Open(s.around.broker)
@@ -297,7 +297,7 @@ func (s shopOf) settle(t *testing.T, open func(string) *database.DB, client brok
 	}
 }
 
-// judge audits what is on record, told and shown.
+// judge audits the databases, the inboxes and the read models.
 func (s shopOf) judge(
 	t *testing.T, open func(string) *database.DB, store document.Store, clients *customers,
 ) lab.Audit {
@@ -311,7 +311,7 @@ func (s shopOf) judge(
 	return audit.Judge(in)
 }
 
-// recorded returns what is on record, and what components and clients were told.
+// recorded returns the input of the audit without the read models.
 func (s shopOf) recorded(t *testing.T, open func(string) *database.DB, clients *customers) audit.Input {
 	t.Helper()
 	from := map[string]*database.DB{}

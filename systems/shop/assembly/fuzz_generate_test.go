@@ -8,7 +8,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Alphabets from which texts are made: a schema's pattern decides which fits.
+// Alphabets of generated texts: text takes the first that matches the pattern of a schema.
 const (
 	identifiers = "abcXYZ0189-"
 	visible     = "!~aZ09-_.%/?&=#+'\"<>{}$;:"
@@ -30,7 +30,7 @@ func generate(schema *openapi3.Schema, random *rand.Rand) any {
 	return object(schema, random)
 }
 
-// integer prefers the ends of the range and small numbers, which exist.
+// integer prefers the ends of the range, and small numbers, since these are ids of things that exist.
 func integer(schema *openapi3.Schema, random *rand.Rand) int64 {
 	low, high := int64(math.MinInt64), int64(math.MaxInt64)
 	if schema.Min != nil {
@@ -50,7 +50,7 @@ func integer(schema *openapi3.Schema, random *rand.Rand) int64 {
 	return min(high, max(low, 0)+random.Int64N(12))
 }
 
-// text makes a text of the pattern by looking for an alphabet that fits it.
+// text returns a text of the first alphabet that matches the pattern of the schema.
 func text(schema *openapi3.Schema, random *rand.Rand) string {
 	low, high := int(schema.MinLength), 20
 	if schema.MaxLength != nil {
@@ -78,7 +78,7 @@ func letters(alphabet string, length int, random *rand.Rand) string {
 	return string(made)
 }
 
-// array makes few items as a rule, and the most now and then.
+// array returns few items as a rule, and rarely as many as are allowed.
 func array(schema *openapi3.Schema, random *rand.Rand) []any {
 	low, high := int(schema.MinItems), 10
 	if schema.MaxItems != nil {

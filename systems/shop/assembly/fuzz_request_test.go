@@ -22,7 +22,7 @@ type request struct {
 	query  url.Values
 	header http.Header
 	body   []byte
-	// wrong says what was spoiled that only we can see.
+	// wrong names a change that makes the request invalid and that the validator does not notice; empty: none.
 	wrong string
 }
 
@@ -55,8 +55,8 @@ func (r request) input(built *http.Request) *openapi3filter.RequestValidationInp
 	return &openapi3filter.RequestValidationInput{Request: built, Route: r.route, PathParams: r.path}
 }
 
-// unlisted reports what the document forbids in words or by leaving it out, and
-// the validator lets pass.
+// unlisted reports whether the document forbids the request although the validator lets it pass: in words, or
+// by leaving a parameter out.
 func (r request) unlisted() bool {
 	for name, given := range r.query {
 		parameter := r.route.Operation.Parameters.GetByInAndName(openapi3.ParameterInQuery, name)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// spoil makes a request wrong in one way, as a rule. Where it stays right by
-// chance, the document says so.
+// spoil changes one part of a request, which makes it invalid as a rule. By chance it may stay valid: the
+// validator decides.
 func (f *fuzzer) spoil(made *request) {
 	ways := []func(*request){f.spoilQuery}
 	if len(made.path) > 0 {
@@ -21,7 +21,7 @@ func (f *fuzzer) spoil(made *request) {
 	ways[f.random.IntN(len(ways))](made)
 }
 
-// strange returns texts that are no number and no id.
+// strange returns unusual values of parameters: most are neither a number of something nor an id.
 func strange() []string {
 	return []string{"0", "-1", "01", "+1", "1.0", "1e3", "x", " ", "..", ".", "%", "a/b", "é", "\x00",
 		"9223372036854775808", "null", strings.Repeat("y", 300)}
@@ -36,8 +36,8 @@ func (f *fuzzer) spoilPath(made *request) {
 	}
 }
 
-// oddNumber reports whether a text is a number in a spelling that the validator takes and
-// JSON or the shop do not.
+// oddNumber reports whether a text is a number in a spelling that the validator accepts and the shop does
+// not.
 func oddNumber(text string) bool { return slices.Contains([]string{"01", "+1", "1.0", "1e3"}, text) }
 
 func (f *fuzzer) spoilQuery(made *request) {
@@ -49,7 +49,7 @@ func (f *fuzzer) spoilQuery(made *request) {
 	}
 	switch {
 	case name == "cursor":
-		// The document cannot say which cursors there are; no answer has had this one.
+		// The document cannot say which cursors are valid. This one is from no answer.
 		made.wrong = "cursor"
 		made.query.Set(name, "!"+value)
 	case made.query.Has(name) && f.random.IntN(2) == 0:
@@ -78,7 +78,7 @@ func (f *fuzzer) spoilHeader(made *request) {
 	}
 }
 
-// spoilBytes breaks the body as a text.
+// spoilBytes breaks the body as JSON.
 func (f *fuzzer) spoilBytes(made *request) {
 	made.wrong = "body"
 	switch f.random.IntN(6) {
@@ -130,7 +130,7 @@ func (f *fuzzer) spoilField(made *request) {
 	made.repeatsProduct(body)
 }
 
-// repeatsProduct notes where a line has become a repetition.
+// repeatsProduct marks the request as wrong if two lines have the same product.
 func (r *request) repeatsProduct(body map[string]any) {
 	products := map[any]bool{}
 	lines, _ := body["lines"].([]any)

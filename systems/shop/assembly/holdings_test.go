@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// TestTablesAreThoseOfTheDatabases makes the tables of designs and looks for them in SQLite.
+// TestTablesAreThoseOfTheDatabases compares Tables with the tables that a design has in SQLite.
 func TestTablesAreThoseOfTheDatabases(t *testing.T) {
 	for name, count := range map[string]int{architecture.Monolith: 10, architecture.Sync: 10,
 		architecture.Async: 30, "async, commands": 31} {
@@ -25,7 +25,7 @@ func TestTablesAreThoseOfTheDatabases(t *testing.T) {
 		}
 		design := designOf(t, preset, turned)
 		dir := t.TempDir()
-		files := map[string]string{} // by what the design calls the database
+		files := map[string]string{} // by name of the database
 		for _, component := range shop.Components() {
 			of := design.DatabaseOf(component)
 			files[of] = dir + "/" + of + ".db"

@@ -132,7 +132,7 @@ func TestKilledBetweenCommitAndPublishing(t *testing.T) {
 	}
 }
 
-// onProcess returns the shop of a process for those who look on.
+// onProcess returns the shop of a process, for the audit in this one.
 func onProcess(t *testing.T, p process) shopOf {
 	t.Helper()
 	place, err := database.ParsePlace("sqlite://" + p.dir + "/data")

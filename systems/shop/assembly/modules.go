@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// follow returns a call of a component of this unit that tells of itself as hosting.Join has components do.
+// follow returns the call of a component in this unit with spans, as those that hosting.Join makes.
 func follow[Q, A any](
 	h *host, component, method string, do func(context.Context, Q) (A, error),
 ) func(context.Context, Q) (A, error) {
@@ -27,7 +27,7 @@ func follow[Q, A any](
 	}
 }
 
-// together returns what an order is carried through in one transaction, in this process.
+// together returns the steps of an order that is one transaction in this process.
 func (h *host) together() local.Components {
 	return local.Components{
 		Known:   coordination.Asked{Catalog: h.Catalog, Customers: h.Customers}.Of,
@@ -39,7 +39,7 @@ func (h *host) together() local.Components {
 	}
 }
 
-// The components of which the orders have a replica: what they must know they look up there.
+// Catalog and customers for the orders of a design with a replica: they answer from the replica.
 type (
 	replicatedCatalog struct {
 		shop.Catalog
@@ -51,7 +51,7 @@ type (
 	}
 )
 
-// knowing returns the components as orders see them that have a replica, where they have one.
+// knowing returns the components as the orders see them: with the replica, if the design has one.
 func (h *host) knowing(db *database.DB) shop.Parts {
 	all := h.Parts
 	if replica := h.replica(db); replica != nil {
@@ -67,7 +67,7 @@ func (r replicatedCatalog) Quote(
 	return r.replica.Quote(ctx, in)
 }
 
-// GetProduct implements shop.Catalog: the unit that clients ask answers reads from the copy, too.
+// GetProduct implements shop.Catalog: clients, too, get the price of the replica.
 func (r replicatedCatalog) GetProduct(
 	ctx context.Context, in *shoppb.GetProductRequest,
 ) (*shoppb.Product, error) {

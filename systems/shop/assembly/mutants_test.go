@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// rarely is true every so many times.
+// rarely is true once in a number of calls.
 type rarely struct {
 	every int64
 	count atomic.Int64
@@ -25,7 +25,7 @@ type rarely struct {
 
 func (r *rarely) now() bool { return r.count.Add(1)%r.every == 0 }
 
-// losing takes publications for done that the broker never had.
+// losing drops some messages and reports them as published.
 type losing struct {
 	broker.Client
 	lose func(broker.Message) bool
@@ -45,7 +45,8 @@ func losesSome(c broker.Client) broker.Client {
 	return losing{c, func(broker.Message) bool { return tenth.now() }}
 }
 
-// hasty acknowledges deliveries before they are handled, and dies in between.
+// hasty acknowledges some deliveries without handling them, like a consumer that acknowledges first and then
+// crashes.
 type hasty struct {
 	broker.Client
 	die *rarely
@@ -105,7 +106,7 @@ func (f forgetful) Upsert(
 	return f.Store.Upsert(ctx, collection, documents...)
 }
 
-// newestLast takes what comes last for the newest.
+// newestLast gives every update the highest version, so that the last to arrive wins.
 type newestLast struct {
 	document.Store
 	version *atomic.Int64
@@ -120,19 +121,19 @@ func (n newestLast) Upsert(
 	return n.Store.Upsert(ctx, collection, documents...)
 }
 
-// TestEventMutantsAreCaught plants one fault each into a shop that is joined by
-// events, and says after how many orders the audit has noticed.
+// TestEventMutantsAreCaught plants one fault each into a shop with events, and logs after how many orders the
+// audit finds it.
 func TestEventMutantsAreCaught(t *testing.T) {
 	testset.Need(t, "it plays the suite for many shops that are broken")
 	for name, m := range map[string]struct {
-		rules  string // those of which one must notice
+		rules  string // the audit must find one of these broken
 		around eventParts
 	}{
 		"a publication is not confirmed": {"I4 I10", eventParts{wrap: losesSome}},
 		"acknowledged before it is handled": {"I4 I9 I10", eventParts{wrap: func(c broker.Client) broker.Client {
 			return hasty{c, &rarely{every: 10}}
 		}}},
-		"told and not committed": {"I10", eventParts{wrap: func(c broker.Client) broker.Client {
+		"published and not committed": {"I10", eventParts{wrap: func(c broker.Client) broker.Client {
 			return ghostly{c, &rarely{every: 5}, cancelledOrder}
 		}}},
 		"a command is not confirmed": {"I4 I10", eventParts{commands: true, wrap: losesSome}},
@@ -160,16 +161,16 @@ func TestEventMutantsAreCaught(t *testing.T) {
 }
 
 const (
-	ordersPerLook   = 8
-	ordersPerMutant = 25 * ordersPerLook
+	ordersPerAudit  = 8
+	ordersPerMutant = 25 * ordersPerAudit
 )
 
-// expectCaught orders until the audit finds that a rule is broken.
+// expectCaught places orders until the audit finds one of the rules broken.
 func (s shopOf) expectCaught(t *testing.T, clients *customers, rules string) {
 	t.Helper()
 	open, around := s.database(t, s.design.DatabaseOf), s.onlooker(t)
-	for ordered := ordersPerLook; ordered <= ordersPerMutant; ordered += ordersPerLook {
-		clients.order(t, ordersPerLook)
+	for ordered := ordersPerAudit; ordered <= ordersPerMutant; ordered += ordersPerAudit {
+		clients.order(t, ordersPerAudit)
 		s.settle(t, open, around.Broker)
 		got := s.judge(t, open, around.Documents, clients)
 		for _, problem := range got.Problems {

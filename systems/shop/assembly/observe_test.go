@@ -93,7 +93,7 @@ func (s *running) place(t *testing.T, product, quantity int64) string {
 	return order.OrderID
 }
 
-// expectUnsettled asks whether all is done, and wants no answer within a time.
+// expectUnsettled asks whether the shop has settled, and expects no answer within a time.
 func (s *running) expectUnsettled(t *testing.T, within time.Duration, while string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -223,8 +223,8 @@ func checkReports(t *testing.T, name string, reports map[string]assembly.Report)
 	}
 }
 
-// TestSettledIsHeldBack: while an order is pending, or on its way back, there is no
-// answer; and to look costs the unit nothing.
+// TestSettledIsHeldBack: the answer waits while an order is pending or being undone, and the looks do not
+// count as the unit's work.
 func TestSettledIsHeldBack(t *testing.T) {
 	s := runUnits(t, architecture.Monolith, nil)
 	s.settle(t)
@@ -256,8 +256,8 @@ func TestSettledIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestSettledMeansThatNoUnitWorks: RabbitMQ has handed a cancellation out to the unit of the payments, whose
-// database is locked. Who waits asks that unit, and what is asked is not counted.
+// TestSettledMeansThatNoUnitWorks: RabbitMQ has delivered a cancellation to the unit of the payments, whose
+// database is locked. The look asks that unit, and its request does not count as a call.
 func TestSettledMeansThatNoUnitWorks(t *testing.T) {
 	testset.Need(t, "it starts RabbitMQ")
 	s := runUnits(t, architecture.Async, knobs("binding", "http-unix", "broker", "rabbitmq"))

@@ -28,7 +28,7 @@ const (
 	maxMessage = 1 << 20
 )
 
-// Calls returns what carries the calls of a binding.
+// Calls returns the settings of calls over a binding.
 func Calls(binding architecture.Binding) hosting.Calls {
 	return hosting.Calls{Binding: string(binding.OverTCP()), Connections: callsAtOnce, MaxMessage: maxMessage,
 		Faults: rpc.Problems(shop.ProblemOf)}
@@ -41,7 +41,7 @@ type callees struct {
 	err     error                    // of making the clients
 }
 
-// call reaches the unit that hosts a component, or one of its replicas.
+// call returns the client of the unit that hosts a component. It spreads calls over the unit's replicas.
 func (u *unit) call(component string) grpc.ClientConnInterface {
 	kind := u.design.Hosting(component)
 	if client, known := u.callees.clients[kind.Name]; known {
@@ -62,7 +62,7 @@ func (u *unit) call(component string) grpc.ClientConnInterface {
 	return u.callees.clients[kind.Name]
 }
 
-// peer returns where another unit is reached.
+// peer returns the address of another unit.
 func (u *unit) peer(instance string) (string, error) {
 	if u.design.Binding.OverUnix() {
 		return "unix:" + socketOf(u.place.Dir, instance), nil

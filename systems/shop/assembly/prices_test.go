@@ -41,8 +41,8 @@ func (c *customers) reprice(t *testing.T, n int) {
 	}
 }
 
-// TestOrdersHaveValidPrices changes prices while customers order, where orders ask for what they must know
-// and where they have a replica of it; and audits what is in schemas of one database.
+// TestOrdersHaveValidPrices changes prices while customers order, in designs whose orders ask the catalog and
+// in designs with a replica, and audits the orders; one design has schemas in one database.
 func TestOrdersHaveValidPrices(t *testing.T) {
 	for name, c := range map[string]shape{
 		"monolith":                  {architecture.Monolith, nil},
@@ -102,8 +102,9 @@ func losesPrices(c broker.Client) broker.Client {
 	return losing{c, func(m broker.Message) bool { return m.Type == events.ProductRepriced }}
 }
 
-// TestAReplicaThatIsNotToldIsCaught by the copy itself and by the inbox.
-func TestAReplicaThatIsNotToldIsCaught(t *testing.T) {
+// TestAReplicaWithoutUpdatesIsCaught: the audit finds the old prices in the copy and the messages that the
+// inbox lacks.
+func TestAReplicaWithoutUpdatesIsCaught(t *testing.T) {
 	t.Parallel()
 	running, public := start(t, designOf(t, architecture.Sync, knobs("reference", "replicated")),
 		eventParts{wrap: losesPrices})

@@ -151,7 +151,8 @@ func (h *host) shipping(db *database.DB) shop.Shipping {
 	return h.parcels
 }
 
-// prices returns a client of the catalog in another unit, which forms batches if the design has them.
+// prices returns a client of the catalog in another unit, which joins quotes to batches if the design has
+// them.
 func (h *host) prices(binding grpc.ClientConnInterface) shop.Catalog {
 	if h.batches() {
 		return batching.NewCatalog(shoppb.CallCatalog(binding))
@@ -159,7 +160,7 @@ func (h *host) prices(binding grpc.ClientConnInterface) shop.Catalog {
 	return shoppb.CallCatalog(binding)
 }
 
-// buyers is prices for the customers.
+// buyers returns such a client of the customers.
 func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
 	if h.batches() {
 		return batching.NewCustomers(shoppb.CallCustomers(binding))

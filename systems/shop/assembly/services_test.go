@@ -21,7 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// shape is a shop to be held to the behaviour of all.
+// shape is a shop that must pass the suite.
 type shape struct {
 	of     string // its architecture
 	turned map[string]string
@@ -122,7 +122,8 @@ func TestOtherShapesBehave(t *testing.T) {
 	playShapes(t, shapes)
 }
 
-// TestEventsBehave plays every database with NATS and every broker with one database: the two never meet.
+// TestEventsBehave plays every database with NATS, and every broker with one database: databases and brokers
+// do not affect each other.
 func TestEventsBehave(t *testing.T) {
 	shapes := map[string]shape{
 		"postgres, commands": {architecture.Async,
@@ -164,7 +165,7 @@ func designOf(t *testing.T, name string, turned map[string]string) architecture.
 // shopOf is a shop whose units run in this process, each with its own listener.
 type shopOf struct {
 	design    architecture.Design
-	config    func(name string) database.Config // by what Design.DatabaseOf and OpenedBy say
+	config    func(name string) database.Config // by the names of Design.DatabaseOf and OpenedBy
 	listeners map[string]net.Listener           // by unit
 	around    eventParts
 }
@@ -197,7 +198,7 @@ func start(t *testing.T, design architecture.Design, around eventParts) (shopOf,
 	return s, public
 }
 
-// places makes all that holds tables of a design.
+// places makes the databases of a design and returns their configurations, by name.
 func places(t *testing.T, design architecture.Design) func(name string) database.Config {
 	t.Helper()
 	driver := database.Driver(design.Database)
@@ -217,8 +218,8 @@ func places(t *testing.T, design architecture.Design) func(name string) database
 	return func(name string) database.Config { return databases[name] }
 }
 
-// database opens the databases of one unit, or of somebody who looks on, by what the
-// component's is called: as processes, they share none.
+// database returns the databases of one unit, or of the test itself, by component. named returns the name of
+// a component's database. Units share no connections, as processes share none.
 func (s shopOf) database(
 	t *testing.T, named func(component string) string,
 ) func(component string) *database.DB {
@@ -252,7 +253,7 @@ func (s shopOf) listen(t *testing.T) net.Listener {
 	return listener
 }
 
-// call reaches the unit that hosts a component.
+// call returns clients of the units that host components.
 func (s shopOf) call(t *testing.T) func(component string) grpc.ClientConnInterface {
 	return func(component string) grpc.ClientConnInterface {
 		unit := s.design.Hosting(component).Name
@@ -286,8 +287,8 @@ func (s shopOf) serve(t *testing.T, unit architecture.Unit, hosted assembly.Host
 	})
 }
 
-// background runs what goes on beside the requests. Nobody complains in a test
-// that breaks nothing, unless of a host that is too slow.
+// background runs the background work of a unit. Without logError any error but a deadline, which a slow host
+// may miss, fails the test.
 func background(t *testing.T, hosted assembly.Hosted, logError func(error)) {
 	if logError == nil {
 		logError = func(err error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 )
 
-// Stores makes the tables of the components, each in the database of its component.
+// Stores returns the tables of the components, each in the database of its component.
 type Stores interface {
 	Catalog(db *database.DB) catalog.Tables
 	Customers(db *database.DB) customers.Table
@@ -23,7 +23,7 @@ type Stores interface {
 	Payments(db *database.DB) payments.Tables
 	Shipping(db *database.DB) shipping.Table
 	Orders(db *database.DB) orders.Tables
-	// Replica makes the tables of the orders' replica.
+	// Replica returns the tables of the orders' replica.
 	Replica(db *database.DB) reference.Tables
 }
 
@@ -33,7 +33,7 @@ func (s Surroundings) stores(design architecture.Design) (Stores, error) {
 	case design.Access == architecture.SQL:
 		return bySQL{}, nil
 	case s.Mapped == nil:
-		return nil, fmt.Errorf("%s %s: this program has none: %w", architecture.KnobAccess, design.Access,
+		return nil, fmt.Errorf("%s %s: this program has no such access to tables: %w", architecture.KnobAccess, design.Access,
 			errors.ErrUnsupported)
 	}
 	return s.Mapped, nil

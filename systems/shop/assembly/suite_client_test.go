@@ -54,7 +54,7 @@ type reply struct {
 	body   []byte
 }
 
-// into decodes the body; what the contract does not know is an error.
+// into decodes the body; unknown fields are errors.
 func (r reply) into(t testing.TB, body any) {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(r.body))
@@ -107,7 +107,7 @@ func (c *client) get(t testing.TB, path string, body any) {
 	got.into(t, body)
 }
 
-// awaitHealth waits until the shop says that it is healthy.
+// awaitHealth waits until the shop is healthy.
 func (c *client) awaitHealth(t *testing.T) {
 	t.Helper()
 	eventually(t, "health", func() (string, bool) {
@@ -116,7 +116,7 @@ func (c *client) awaitHealth(t *testing.T) {
 	})
 }
 
-// settle waits until the shop says that all is done that can be.
+// settle waits until the shop has no work left.
 func (c *client) settle(t *testing.T) {
 	t.Helper()
 	got := c.do(t, http.MethodGet, assembly.SettledPath, nil, "")

@@ -9,10 +9,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/api"
 )
 
-// atOnce is how many clients act at the same time.
+// atOnce is the number of concurrent clients.
 const atOnce = 100
 
-// together runs work for each number at once. Work must not end the test.
+// together calls work concurrently for each number below n. work must not end the test: that is for the
+// test's own goroutine.
 func together(n int, work func(i int)) {
 	var all sync.WaitGroup
 	begin := make(chan struct{})
@@ -74,14 +75,12 @@ func testSameKeyAtOnce(t *testing.T, c *client) {
 	expectStock(t, c, api.Stock{ProductID: product, OnHand: suiteSeed().Stock - 1, Sold: 1})
 }
 
-// testScarceStock has twice as many orders as there is stock for: exactly what
-// there is is sold, never more.
+// testScarceStock places twice as many orders as there is stock for: all of the stock is sold, and no more.
 func testScarceStock(t *testing.T, c *client) {
-	const first = 20 // customers
+	const first = 20 // the first of the customers
 	bodies, keys := make([]string, atOnce), make([]string, atOnce)
 	for i := range bodies {
-		// Two lines in either order: a shop that locks in the order asked for would
-		// wait in a circle.
+		// Two lines in either order: a shop that locks the rows in the order of the lines would deadlock.
 		lines := []line{{scarceProduct, 1}, {scarceProduct - 1, 1}}
 		if i%2 == 1 {
 			lines[0], lines[1] = lines[1], lines[0]
@@ -104,7 +103,7 @@ func testScarceStock(t *testing.T, c *client) {
 	}
 }
 
-// testOneAccount has one customer order at once for more than the balance.
+// testOneAccount has one customer place orders at once that cost more than the balance.
 func testOneAccount(t *testing.T, c *client) {
 	const customer, quantity = 121, 20
 	var bodies, keys []string

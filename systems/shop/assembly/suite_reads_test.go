@@ -23,7 +23,7 @@ func allOrders(t *testing.T, c *client, customer int64, size int) []api.Order {
 	})
 }
 
-// allPages returns what all pages have, each of which has at most a number of entries.
+// allPages returns the entries of all pages. Each page may have size entries at most.
 func allPages[E any](t *testing.T, size int, get func(cursor string) (page []E, next string)) (all []E) {
 	t.Helper()
 	for cursor := ""; ; cursor = url.QueryEscape(cursor) {
@@ -61,8 +61,8 @@ func testOrderPages(t *testing.T, c *client) {
 	}
 }
 
-// testOrderPage: a page has the order, its shipment, and of its products the price and the stock of now. What
-// there is not is left out.
+// testOrderPage: a page has the order, its shipment, and the present price and stock of its products. Missing
+// parts are left out.
 func testOrderPage(t *testing.T, c *client) {
 	const customer, product = 191, 191
 	page := func(order string, holds func(api.OrderPage) bool) {

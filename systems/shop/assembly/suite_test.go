@@ -19,9 +19,9 @@ const (
 	missing       = 9_999_999
 )
 
-// playSuite holds the shop at an address, fresh and filled by suiteSeed, to the behaviour that it must show
-// in every architecture. It waits for orders to become final and for views to catch up, so it asks the same
-// of an architecture that answers before an order is done.
+// playSuite checks that the shop at an address, fresh and filled by suiteSeed, behaves as it must in every
+// architecture. It waits for orders to become final and for views to catch up, so it also fits architectures
+// that answer before an order is done.
 func playSuite(t *testing.T, baseURL string) {
 	c := newClient(baseURL)
 	for _, test := range []struct {
@@ -58,7 +58,7 @@ func playSuite(t *testing.T, baseURL string) {
 	t.Run("stock and money add up", func(t *testing.T) { conserved(t, c) })
 }
 
-// conserved adds up everything there is, after all other tests.
+// conserved checks, after all other tests, that all stock and money are still there.
 func conserved(t *testing.T, c *client) {
 	seed := suiteSeed()
 	for product := int64(1); product <= seed.Products; product++ {

@@ -14,12 +14,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// takenPath is asked of every unit that reacts to events, or tells any, while the shop settles. The answer is
-// how many messages the unit has taken in since it began, or event.Working while it works on one, or has one
-// to publish. It is no call of the shop's, and its bytes are not counted.
+// takenPath is the path at which each unit that takes or publishes events is asked while the shop settles.
+// The answer is the number of messages that the unit has taken in since its start, or event.Working while it
+// works on one or has one to publish. It is no call of the shop, and its bytes are not counted.
 const takenPath = SettledPath + "/taken"
 
-// taken returns what takenPath is answered with.
+// taken returns the unit's answer at takenPath.
 func (u *unit) taken(ctx context.Context) (int64, error) {
 	for name := range u.opened {
 		db, err := u.looker(ctx, name)
@@ -33,7 +33,8 @@ func (u *unit) taken(ctx context.Context) (int64, error) {
 	return event.Taken(u.around.Broker), nil
 }
 
-// takenByAll returns how many messages all units with events have taken in; event.Working: one of them works.
+// takenByAll returns the number of messages that all units with events have taken in, or event.Working if one
+// of them works.
 func (u *unit) takenByAll(ctx context.Context) (int64, error) {
 	sum, err := u.taken(ctx)
 	for _, kind := range u.design.Units {

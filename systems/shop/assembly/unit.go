@@ -28,9 +28,9 @@ import (
 type UnitJob struct {
 	Architecture string            `json:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty"`
-	// Unit is the kind of unit to be.
+	// Unit is the kind of unit to run.
 	Unit string `json:"unit,omitempty"`
-	// Prepare makes and fills the tables and ends, instead of being a unit.
+	// Prepare is the shop with which to make and fill the tables. The process then ends and runs no unit.
 	Prepare *shop.Seed `json:"prepare,omitempty"`
 }
 
@@ -38,8 +38,8 @@ type UnitJob struct {
 type Place struct {
 	Address string // host:port to listen on
 	Dir     string // the unit's folder
-	// Peer is the host:port of another unit, by its instance's name; of all its replicas
-	// where it has some, see rpc.Spread.
+	// Peer returns the host:port of another unit by its instance's name, or that of all its replicas; see
+	// rpc.Spread.
 	Peer func(instance string) (string, error)
 	// Service is the address of a backing service by its name.
 	Service func(name string) (string, error)
@@ -112,7 +112,7 @@ func Prepare(ctx context.Context, design architecture.Design, place Place, seed 
 	return errors.Join(PrepareDocuments(ctx, documents, seed), documents.Close())
 }
 
-// at opens what a backing service is reached by, at the address that a deployer gives.
+// at opens a backing service at the address that the deployer gives.
 func at[C any](place Place, service string, open func(address string) (C, error)) (C, error) {
 	address, err := place.Service(service)
 	if err != nil {
@@ -125,8 +125,8 @@ func at[C any](place Place, service string, open func(address string) (C, error)
 // Databases are those of the components of a design, by their names. Components may share one.
 type Databases map[string]*database.DB
 
-// OpenDatabases opens the databases of a design, at the address of their server, for who only looks. On error
-// none is left open.
+// OpenDatabases opens the databases of a design for reading, at the address of their server. On error none is
+// left open.
 func OpenDatabases(ctx context.Context, design architecture.Design, address string) (Databases, error) {
 	place, err := database.ParsePlace(address)
 	if err != nil {
@@ -209,7 +209,7 @@ type unit struct {
 	instance string
 	place    Place
 	where    database.Place
-	opened   map[string]*database.DB // by what Design.OpenedBy says
+	opened   map[string]*database.DB // by the name of Design.OpenedBy
 	callees  callees
 	around   Surroundings
 

@@ -83,7 +83,7 @@ func (fresh) Customer(id int64) shop.SeedCustomer {
 		Address: fmt.Sprintf("%d Lamp Street", id)}
 }
 
-// asked returns an attempt with what it asked for.
+// asked returns an attempt with its request.
 func asked(a Attempt, customer int64, lines ...Wanted) Attempt {
 	a.Asked = &Asked{Customer: customer, Lines: lines}
 	return a

@@ -30,7 +30,7 @@ type Attempt struct {
 	Asked     *Asked // create only
 	// Price is the price that was asked for, with the version of the answer; of a read what the answer showed.
 	Price *Price
-	// Session names who reads in turn: within one, orders do not go back in time.
+	// Session names the reader of a state: within a session the state of an order never goes back.
 	Session    string
 	ActualNS   int64 // sent
 	CompleteNS int64 // answered or given up

@@ -91,8 +91,8 @@ func (r row) entries() ([]entry, error) {
 
 // The entries of an order's journal that are no states.
 const (
-	entryTurned = "turned" // it goes back, to be rejected
-	entryUndone = "undone" // a cancelled order is, whole
+	entryTurned = "turned" // the order goes back, to be rejected
+	entryUndone = "undone" // all steps of a cancelled order are compensated
 )
 
 func beside(word string) bool { return word == entryTurned || word == entryUndone }

@@ -8,15 +8,15 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// told holds the answers to clients about one idempotency key.
-type told struct {
+// answers counts the answers to clients about one idempotency key.
+type answers struct {
 	ok, fail, info int64
 	orders         map[string]bool // ids in answers
 }
 
-// checkKeys compares what was attempted with what is on record: rules 1, 2, 3, 11.
+// checkKeys compares the attempts with the orders on record: rules 1, 2, 3, 11.
 func (j *judge) checkKeys() {
-	attempted := j.told()
+	attempted := j.answersByKey()
 	for _, key := range slices.Sorted(maps.Keys(attempted)) {
 		j.checkKey(key, *attempted[key])
 	}
@@ -28,9 +28,9 @@ func (j *judge) checkKeys() {
 	}
 }
 
-// told returns the attempts to create orders by key, and counts all attempts.
-func (j *judge) told() map[string]*told {
-	attempted := map[string]*told{}
+// answersByKey returns the answers to attempts to create orders, and counts all attempts.
+func (j *judge) answersByKey() map[string]*answers {
+	attempted := map[string]*answers{}
 	for _, attempt := range j.History {
 		if attempt.Operation != OperationCreate {
 			j.counts[attempt.Operation+"s"]++
@@ -40,7 +40,7 @@ func (j *judge) told() map[string]*told {
 		j.counts[string(attempt.Outcome)]++
 		known := attempted[attempt.Key]
 		if known == nil {
-			known = &told{orders: map[string]bool{}}
+			known = &answers{orders: map[string]bool{}}
 			attempted[attempt.Key] = known
 		}
 		known.add(attempt)
@@ -48,7 +48,7 @@ func (j *judge) told() map[string]*told {
 	return attempted
 }
 
-func (k *told) add(attempt Attempt) {
+func (k *answers) add(attempt Attempt) {
 	switch attempt.Outcome {
 	case OutcomeOK:
 		k.ok++
@@ -63,7 +63,7 @@ func (k *told) add(attempt Attempt) {
 }
 
 // checkKey judges one key.
-func (j *judge) checkKey(key string, known told) {
+func (j *judge) checkKey(key string, known answers) {
 	present := j.byKey[key]
 	switch {
 	case known.ok > 0 && len(present) == 0:

@@ -60,8 +60,8 @@ type course struct {
 	byStock, byMoney     []string // rejected by the inventory, by the payments
 }
 
-// told returns the messages of a coordination.
-func (c Coordination) told() course {
+// course returns the messages of a coordination.
+func (c Coordination) course() course {
 	if c == Brokered {
 		return course{
 			begun: []string{reserve},
@@ -83,17 +83,17 @@ func (c Coordination) told() course {
 // caused returns the messages that an order on record must have caused, and others that
 // it may have caused.
 func (j *judge) caused(order *Order) (must, may []string) {
-	told := j.Coordination.told()
+	messages := j.Coordination.course()
 	switch order.State {
 	case shop.StateConfirmed:
-		return told.confirmed, nil
+		return messages.confirmed, nil
 	case shop.StateCancelled:
-		return slices.Concat(told.confirmed, told.cancelled), nil
+		return slices.Concat(messages.confirmed, messages.cancelled), nil
 	case shop.StateRejected:
-		return j.refused(order, told), nil
+		return j.refused(order, messages), nil
 	}
-	return append(told.begun, j.provoked(order.ID)...),
-		slices.Concat(told.confirmed, told.cancelled, told.byStock, told.byMoney)
+	return append(messages.begun, j.provoked(order.ID)...),
+		slices.Concat(messages.confirmed, messages.cancelled, messages.byStock, messages.byMoney)
 }
 
 // provoked returns the messages that the steps of a stuck order must have caused. The first word in the
@@ -126,20 +126,20 @@ func provokedBy(journal, step, taken, refusal, refused string) []string {
 
 // refused returns the messages of an order that was rejected by the inventory, by the
 // payments, or at once, which causes messages to read models only.
-func (j *judge) refused(order *Order, told course) []string {
-	byStock := j.wasTold(order.ID, refusedStock)
-	byMoney := j.wasTold(order.ID, refusedMoney)
+func (j *judge) refused(order *Order, messages course) []string {
+	byStock := j.delivered(order.ID, refusedStock)
+	byMoney := j.delivered(order.ID, refusedMoney)
 	switch {
 	case byStock && !byMoney:
-		return told.byStock
+		return messages.byStock
 	case byMoney && !byStock:
-		return told.byMoney
+		return messages.byMoney
 	}
 	return []string{rejected}
 }
 
-// wasTold reports whether any component got an event.
-func (j *judge) wasTold(order, kind string) bool {
+// delivered reports whether any component got an event about an order.
+func (j *judge) delivered(order, kind string) bool {
 	for _, inbox := range j.Inboxes {
 		if inbox.Had[order+"/"+kind] {
 			return true
@@ -158,16 +158,16 @@ func (j *judge) checkMessages() {
 		inbox := j.Inboxes[consumer]
 		j.counts["messages_taken_in"] += int64(len(inbox.Had))
 		for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
-			j.checkTold(consumer, inbox, j.State.Orders[id])
+			j.checkInbox(consumer, inbox, j.State.Orders[id])
 		}
-		j.checkTellingOfPrices(consumer, inbox)
+		j.checkPriceMessages(consumer, inbox)
 		for _, id := range slices.Sorted(maps.Keys(inbox.Had)) {
 			j.checkGhost(consumer, id)
 		}
 	}
 }
 
-func (j *judge) checkTold(consumer string, inbox Inbox, order *Order) {
+func (j *judge) checkInbox(consumer string, inbox Inbox, order *Order) {
 	must, may := j.caused(order)
 	for _, kind := range inbox.Takes {
 		had := inbox.Had[order.ID+"/"+kind]
@@ -186,7 +186,7 @@ func (j *judge) checkTold(consumer string, inbox Inbox, order *Order) {
 func (j *judge) checkGhost(consumer, id string) {
 	order, kind, about := strings.Cut(id, "/")
 	if strings.HasPrefix(kind, repriced) {
-		return // see checkTellingOfPrices
+		return // see checkPriceMessages
 	}
 	if !about || j.State.Orders[order] == nil {
 		j.counts["ghosts"]++

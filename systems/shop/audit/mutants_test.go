@@ -28,7 +28,7 @@ func seed() shop.Seed {
 	return shop.Seed{Customers: 10, Products: 10, Stock: 40, Balance: 2_000_000, Random: 3}
 }
 
-// bench is a shop whose parts can be swapped for faulty ones.
+// bench is a shop whose parts can be replaced by faulty ones.
 type bench struct {
 	db          *database.DB
 	dbs         map[string]*database.DB
@@ -58,8 +58,7 @@ func filled(t *testing.T) *database.DB {
 	return shoptest.Open(t, databasetest.Fresh(t, database.SQLite), seed(), shop.Components()...)
 }
 
-// play places, repeats, cancels and reads one order, as a client who records what it is
-// told.
+// play places, repeats, cancels and reads one order, as a client who records the answers.
 func (b *bench) play(random *rand.Rand, number int) {
 	service := orders.New(b.book, b.coordinator(local.New(b.db, b.book, b.singly())))
 	ctx := context.Background()
@@ -139,12 +138,12 @@ func TestSoundShopIsValid(t *testing.T) {
 	}
 }
 
-// TestMutantsAreCaught plants one fault each into a shop that runs, and says after
-// how many orders the audit has noticed. Long because it is a table.
+// TestMutantsAreCaught plants one fault each into a running shop, and logs after how many orders the audit
+// finds it. Long because it is a table.
 func TestMutantsAreCaught(t *testing.T) {
 	for _, m := range []struct {
 		name  string
-		rule  string // that must notice, and words of what it says
+		rule  string // that must be found broken, and the beginning of the problem
 		plant func(t *testing.T, b *bench)
 	}{
 		{"refund is skipped", "I7", func(_ *testing.T, b *bench) {

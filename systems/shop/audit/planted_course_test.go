@@ -14,10 +14,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// The faults below leave every row in the state in which it belongs, and stock and
-// money right. Only the order in which things came tells of them.
+// The faults below leave every row in its right state, and stock and money right. Only the order of the
+// entries in the journals reveals them.
 
-// drive has the orders carried by a saga, and by what is made of it, if anything.
+// drive has a saga carry the orders; wrap, if there is one, puts a fault around it.
 func (b *bench) drive(wrap func(orders.Coordinator) orders.Coordinator) {
 	b.coordination = audit.Orchestrated
 	b.coordinator = func(orders.Coordinator) orders.Coordinator {
@@ -76,8 +76,8 @@ func (m latecomer) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.
 	return m.Shipping.Recall(ctx, in)
 }
 
-// hesitant says that it has shipped and does so when it hears of the order again;
-// where that is the recall, there was never a shipment.
+// hesitant reports a shipment and makes it only when it is called for the order again. If that call is the
+// recall, there is no shipment at all.
 type hesitant struct {
 	shop.Shipping
 	waiting *shoppb.ShipRequest
@@ -121,7 +121,7 @@ func (m forgetsRefund) Refund(ctx context.Context, in *shoppb.StepRequest) (*sho
 	return &shoppb.StepResponse{}, err
 }
 
-// reservesLate says that it has reserved, and does so when the stock is sold.
+// reservesLate reports a reservation, and makes it only when the stock is sold.
 type reservesLate struct {
 	shop.Inventory
 	asked map[string]*shoppb.ReserveRequest

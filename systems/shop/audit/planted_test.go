@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoptest"
 )
 
-// noRefund says that it has refunded.
+// noRefund reports a refund and makes none.
 type noRefund struct{ shop.Payments }
 
 func (noRefund) Refund(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
@@ -74,14 +74,14 @@ func (m stockUntouched) Reserve(
 	return answer, err
 }
 
-// noRestock says that it has put back what was sold.
+// noRestock reports that sold stock is back on the shelf, and does not put it there.
 type noRestock struct{ shop.Inventory }
 
 func (noRestock) Restock(context.Context, *shoppb.StepRequest) (*shoppb.StepResponse, error) {
 	return &shoppb.StepResponse{}, nil
 }
 
-// noShipment says that it has shipped.
+// noShipment reports a shipment and makes none.
 type noShipment struct{ shop.Shipping }
 
 func (noShipment) Ship(context.Context, *shoppb.ShipRequest) (*shoppb.Shipment, error) {
@@ -156,14 +156,14 @@ func (m losesCancels) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 	return order, err
 }
 
-// withState reads orders and tells, of those in a state, another one.
+// withState returns a function that reads orders and shows those in one state as in another.
 func withState(
-	book *orders.Book, is, told shop.State, version int64,
+	book *orders.Book, is, shown shop.State, version int64,
 ) func(context.Context, string) (*shoppb.Order, error) {
 	return func(ctx context.Context, id string) (*shoppb.Order, error) {
 		order, err := book.Get(ctx, id)
 		if err == nil && order.GetState() == string(is) {
-			order.State, order.Version = string(told), version
+			order.State, order.Version = string(shown), version
 		}
 		return order, err
 	}

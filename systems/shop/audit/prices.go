@@ -163,8 +163,8 @@ func (j *judge) possibleTotals(order *Order) []int64 {
 	return slices.Sorted(maps.Keys(sums))
 }
 
-// checkTellingOfPrices compares the prices in an inbox with the prices on record: rule 10.
-func (j *judge) checkTellingOfPrices(consumer string, inbox Inbox) {
+// checkPriceMessages compares the prices in an inbox with the prices on record: rule 10.
+func (j *judge) checkPriceMessages(consumer string, inbox Inbox) {
 	want := map[string]bool{}
 	if slices.Contains(inbox.Takes, repriced) {
 		for _, p := range j.State.Prices {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestReadsAreNoOlderThanPromised: of product 1, which costs 150 cents instead of 100 from 95 ns on by its
-// client, a page is asked for later.
+// TestReadsAreNoOlderThanPromised: a page shows the price of product 1 at some time after 95 ns of the
+// client's clock, when its price changed from 100 to 150 cents.
 func TestReadsAreNoOlderThanPromised(t *testing.T) {
 	const (
 		page    = "I12: order A: its page showed product 1 for "

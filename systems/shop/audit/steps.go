@@ -65,7 +65,7 @@ func (j *judge) expect(order *Order, step string, states []string, done, undone 
 	}
 }
 
-// each is something of every row.
+// each returns the results of a function for all rows.
 func each[R, V any](rows []R, of func(R) V) []V {
 	all := make([]V, len(rows))
 	for i, row := range rows {

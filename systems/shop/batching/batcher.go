@@ -33,8 +33,8 @@ import (
 const (
 	// most is the number of calls that one transaction carries out.
 	most = 32
-	// underWay is the number of calls or batches of one kind at a time. With one,
-	// batches are largest: with two, each call took half as many statements again.
+	// underWay is the number of calls or batches of one kind at a time. With one, batches are largest: with two,
+	// each call took half again as many statements.
 	underWay = 1
 )
 

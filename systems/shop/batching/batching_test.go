@@ -15,9 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// crowd has calls wait for each other: the first are under way until the rest have
-// come.
-type crowd struct {
+// callers make calls at the same time: the first are under way until the rest wait.
+type callers struct {
 	batcher  *Batcher[int]
 	arrived  chan struct{}
 	release  chan struct{}
@@ -26,8 +25,8 @@ type crowd struct {
 	alone    []int
 }
 
-func newCrowd(t *testing.T, all func(group []int) ([]steps.Outcome, error)) *crowd {
-	c := &crowd{arrived: make(chan struct{}), release: make(chan struct{})}
+func newCallers(t *testing.T, all func(group []int) ([]steps.Outcome, error)) *callers {
+	c := &callers{arrived: make(chan struct{}), release: make(chan struct{})}
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/db"})
 	c.batcher = New(db, func(_ context.Context, group []int) ([]steps.Outcome, error) {
 		if group[0] == first {
@@ -50,11 +49,11 @@ func newCrowd(t *testing.T, all func(group []int) ([]steps.Outcome, error)) *cro
 // first is a call that stays until release.
 const first = -1
 
-// fine returns how a group ends of which none is refused.
+// fine returns the outcomes of a group of which no call is refused.
 func fine(group []int) ([]steps.Outcome, error) { return make([]steps.Outcome, len(group)), nil }
 
 // call makes a call.
-func (c *crowd) call(ctx context.Context, n int) error {
+func (c *callers) call(ctx context.Context, n int) error {
 	_, err := c.batcher.Do(ctx, n)
 	return err
 }
@@ -66,8 +65,8 @@ func (b *Batcher[Q]) count() int {
 	return len(b.waiting)
 }
 
-// occupy has as many calls under way as there may be, until release.
-func (c *crowd) occupy(t *testing.T) *sync.WaitGroup {
+// occupy starts as many calls as may be under way. They last until release.
+func (c *callers) occupy(t *testing.T) *sync.WaitGroup {
 	var firsts sync.WaitGroup
 	for range underWay {
 		firsts.Go(func() { _ = c.call(t.Context(), first) })
@@ -86,8 +85,8 @@ func awaitCalls(t *testing.T, waiting func() int, calls int) {
 	}
 }
 
-// play has calls come while others are under way, and returns their errors.
-func (c *crowd) play(t *testing.T, calls int) []error {
+// play makes calls while others are under way, and returns their errors.
+func (c *callers) play(t *testing.T, calls int) []error {
 	t.Helper()
 	all := c.occupy(t)
 	errs := make([]error, calls)
@@ -101,7 +100,7 @@ func (c *crowd) play(t *testing.T, calls int) []error {
 }
 
 func TestWhoWaitsGoesTogether(t *testing.T) {
-	c := newCrowd(t, fine)
+	c := newCallers(t, fine)
 	if err := errors.Join(c.play(t, 5)...); err != nil || len(c.together) != 5 || len(c.alone) != 0 {
 		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
 	}
@@ -110,10 +109,10 @@ func TestWhoWaitsGoesTogether(t *testing.T) {
 	}
 }
 
-// TestWhoIsRefusedIsToldSo: the others of the batch do not notice.
-func TestWhoIsRefusedIsToldSo(t *testing.T) {
+// TestARefusalConcernsOneCall: the other calls of the batch succeed.
+func TestARefusalConcernsOneCall(t *testing.T) {
 	refused := errors.New("refused")
-	c := newCrowd(t, func(group []int) ([]steps.Outcome, error) {
+	c := newCallers(t, func(group []int) ([]steps.Outcome, error) {
 		outcomes, err := fine(group)
 		outcomes[slices.Index(group, 3)].Err = refused
 		return outcomes, err
@@ -128,18 +127,18 @@ func TestWhoIsRefusedIsToldSo(t *testing.T) {
 	}
 }
 
-// TestABatchThatFailsGoesOneByOne: what is wrong with one call is not the others' fault.
+// TestABatchThatFailsGoesOneByOne: an error of one call must not fail the others.
 func TestABatchThatFailsGoesOneByOne(t *testing.T) {
-	c := newCrowd(t, func([]int) ([]steps.Outcome, error) { return nil, errors.New("planted") })
+	c := newCallers(t, func([]int) ([]steps.Outcome, error) { return nil, errors.New("planted") })
 	if err := errors.Join(c.play(t, 5)...); err != nil || len(c.together) != 5 || len(c.alone) != 5 {
 		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
 	}
 }
 
-// TestATransactionOfTheCallerIsJoined: who has one does not wait for others, whose
-// transaction is another.
+// TestATransactionOfTheCallerIsJoined: a call in a transaction joins no batch, since a batch has another
+// transaction.
 func TestATransactionOfTheCallerIsJoined(t *testing.T) {
-	c := newCrowd(t, fine)
+	c := newCallers(t, fine)
 	firsts := c.occupy(t)
 	err := c.batcher.db.Do(t.Context(), func(ctx context.Context) error { return c.call(ctx, 1) })
 	if err != nil || len(c.alone) != 1 {
@@ -150,7 +149,7 @@ func TestATransactionOfTheCallerIsJoined(t *testing.T) {
 }
 
 func TestWhoGivesUpWaitsNoMore(t *testing.T) {
-	c := newCrowd(t, fine)
+	c := newCallers(t, fine)
 	firsts := c.occupy(t)
 	ctx, giveUp := context.WithCancel(t.Context())
 	giveUp()

@@ -11,9 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// elsewhere is a catalog and customers in another unit: it counts the calls and knows
-// ids up to 100. The first call stays until release.
-type elsewhere struct {
+// remote is a catalog and customers in another unit: it counts the calls and knows ids up to 100. The first
+// call stays until release.
+type remote struct {
 	shop.Catalog
 	shop.Customers
 	arrived, release chan struct{}
@@ -23,11 +23,11 @@ type elsewhere struct {
 	failing error
 }
 
-func newElsewhere() *elsewhere {
-	return &elsewhere{arrived: make(chan struct{}), release: make(chan struct{})}
+func newRemote() *remote {
+	return &remote{arrived: make(chan struct{}), release: make(chan struct{})}
 }
 
-func (e *elsewhere) called(asked int) error {
+func (e *remote) called(asked int) error {
 	e.mu.Lock()
 	e.calls = append(e.calls, asked)
 	first, err := len(e.calls) == 1, e.failing
@@ -40,7 +40,7 @@ func (e *elsewhere) called(asked int) error {
 	return err
 }
 
-func (e *elsewhere) Quote(_ context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
+func (e *remote) Quote(_ context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
 	if err := e.called(len(in.GetProductIds())); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (e *elsewhere) Quote(_ context.Context, in *shoppb.QuoteRequest) (*shoppb.Q
 	return answer, nil
 }
 
-func (e *elsewhere) GetCustomer(_ context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error) {
+func (e *remote) GetCustomer(_ context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error) {
 	if err := e.called(1); err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (e *elsewhere) GetCustomer(_ context.Context, in *shoppb.GetCustomerRequest
 	return &shoppb.Customer{CustomerId: in.GetCustomerId()}, nil
 }
 
-func (e *elsewhere) GetCustomers(
+func (e *remote) GetCustomers(
 	_ context.Context, in *shoppb.GetCustomersRequest,
 ) (*shoppb.GetCustomersResponse, error) {
 	if err := e.called(len(in.GetCustomerIds())); err != nil {
@@ -79,10 +79,9 @@ func (e *elsewhere) GetCustomers(
 	return answer, nil
 }
 
-// behind makes calls while a first one is under way, all of which then wait, and
-// returns what they come to, by number.
+// behind makes calls that all wait for a first one, and returns their errors by number.
 func behind(
-	t *testing.T, e *elsewhere, waiting func() int, calls int, first func() error, call func(n int) error,
+	t *testing.T, e *remote, waiting func() int, calls int, first func() error, call func(n int) error,
 ) []error {
 	t.Helper()
 	var all sync.WaitGroup
@@ -102,20 +101,20 @@ func behind(
 	return errs
 }
 
-// TestQuotesShareCalls: each gets its own products in its own order, with no more calls
-// than they need together; where one is unknown, that is told to whom it concerns.
+// TestQuotesShareCalls: each caller gets its own products in its own order, with no more calls than the
+// products need together; an unknown product is an error for its own caller only.
 func TestQuotesShareCalls(t *testing.T) {
 	for name, c := range map[string]struct {
-		unknown int64 // that the last one asks for
+		unknown int64 // asked for by the last caller; 0: none
 		calls   int
 	}{"all known": {0, 3}, "one unknown": {101, 1 + 2 + 10}} {
-		e := newElsewhere()
+		e := newRemote()
 		prices := NewCatalog(e).(*prices)
 		quoted := make([]*shoppb.QuoteResponse, 10)
 		ids := func(n int) []int64 {
-			wanted := []int64{5, int64(n) + 1} // one that all want
+			wanted := []int64{5, int64(n) + 1} // one product that all want
 			for id := range int64(5) {
-				wanted = append(wanted, 11+9*int64(n)-id*int64(n%2)) // and some for nearly each
+				wanted = append(wanted, 11+9*int64(n)-id*int64(n%2)) // and five of the caller's own, mostly
 			}
 			if n == 9 && c.unknown > 0 {
 				wanted[2] = c.unknown
@@ -144,7 +143,7 @@ func TestQuotesShareCalls(t *testing.T) {
 				if product.GetPriceCents() != 7*product.GetProductId() {
 					t.Errorf("%s: quote %d: %v", name, n, product)
 				}
-				product.PriceCents = 0 // it is its receiver's
+				product.PriceCents = 0 // the receiver may change its message
 			}
 			if err != nil || !slices.Equal(got, ids(n)) {
 				t.Errorf("%s: quote %d: %v, want %v, error %v", name, n, got, ids(n), err)
@@ -156,9 +155,9 @@ func TestQuotesShareCalls(t *testing.T) {
 	}
 }
 
-// TestCustomersShareACall: who is unknown is told so, the others do not notice.
+// TestCustomersShareACall: an unknown customer is an error for its own caller only.
 func TestCustomersShareACall(t *testing.T) {
-	e := newElsewhere()
+	e := newRemote()
 	buyers := NewCustomers(e).(*buyers)
 	found := make([]*shoppb.Customer, 10)
 	get := func(n int) (err error) {
@@ -188,10 +187,9 @@ func TestCustomersShareACall(t *testing.T) {
 	}
 }
 
-// TestNobodyAsksAgainWhatDoesNotAnswer: a unit that is down is not asked once more by
-// each of a group.
-func TestNobodyAsksAgainWhatDoesNotAnswer(t *testing.T) {
-	e := newElsewhere()
+// TestAnUnavailableUnitIsAskedOnce: a batch that fails since a unit is down is not repeated call by call.
+func TestAnUnavailableUnitIsAskedOnce(t *testing.T) {
+	e := newRemote()
 	e.failing = rpc.Problemf(rpc.Unavailable, "planted")
 	buyers := NewCustomers(e).(*buyers)
 	get := func(n int) error {

@@ -51,8 +51,8 @@ func ids(n int) []string {
 	return made
 }
 
-// TestStepsComeOut: what comes together ends as it would alone, with its own answer,
-// also where some are refused, come twice, or come too late.
+// TestStepsComeOut: concurrent steps have the same results as steps one by one, each its own, also if some
+// are refused, come twice, or come too late.
 func TestStepsComeOut(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		db := shoptest.Open(t, fresh(t), seed(), shop.Components()...)

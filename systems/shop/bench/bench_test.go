@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,8 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// TestMain lets the test binary be the processes that a benchmark starts this program
-// for: a deployment from a test would else run all tests again as its janitor.
+// TestMain lets this program run as the processes that a benchmark starts: otherwise the janitor of a
+// deployment would run all tests again.
 func TestMain(m *testing.M) {
 	trials.Main("bench-shop", func(context.Context) error {
 		os.Exit(m.Run())
@@ -111,5 +113,19 @@ func bringsTheQuote(t *testing.T, job callJob) {
 	}
 	if err := stop(); err != nil {
 		t.Errorf("%+v: %v", job, err)
+	}
+}
+
+// TestCheckReady: an answer without success is an error that names the status.
+func TestCheckReady(t *testing.T) {
+	for status, want := range map[int]string{http.StatusOK: "", http.StatusServiceUnavailable: "503"} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+		}))
+		err := checkReady(server.URL)
+		server.Close()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("status %d: %v", status, err)
+		}
 	}
 }

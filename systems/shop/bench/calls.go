@@ -17,14 +17,14 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// callJob is a trial of a binding. A trial is a process of its own, which is both
-// ends: what it uses is what calls cost, the kernel's part of it too. That is so
-// for our bindings and for what they are held against.
+// callJob is a trial of a binding. A trial is a process of its own with both ends, so that the usage of the
+// process, which includes the kernel's part, is the cost of the calls. That holds for our bindings and for
+// those that they are compared with.
 type callJob struct {
 	Binding string `json:"binding"` // a name of transports
 	Calls   int    `json:"calls"`
-	Callers int    `json:"callers"` // who call at once
-	// Security is a value of kit.KnobSecurity; Anew has every call make a connection.
+	Callers int    `json:"callers"` // concurrent
+	// Security is a value of kit.KnobSecurity. Anew: every call makes a connection.
 	Security string `json:"security"`
 	Anew     bool   `json:"anew"`
 	Encoding string `json:"encoding"` // a value of kit.KnobEncoding
@@ -47,7 +47,7 @@ func playGRPC(ctx context.Context, o options) ([]figures.Figure, error) {
 	return playCalls(ctx, o, "gRPC", figures.Goal{Must: 1.1, Stretch: 1}, "grpcunary", "grpc-go")
 }
 
-// playCalls compares one of our bindings with what others would take.
+// playCalls compares one of our bindings with the stock one.
 func playCalls(
 	ctx context.Context, o options, name string, goal figures.Goal, ours, theirs string,
 ) (all []figures.Figure, err error) {
@@ -56,7 +56,7 @@ func playCalls(
 		side := func(binding string) figures.Side[callCost] {
 			return callSide(o, callJob{Binding: binding, Callers: callers, Security: kit.Plain})
 		}
-		results, err := figures.Play(ctx, o.taking(), side(ours), side(theirs))
+		results, err := figures.Play(ctx, o.figureRounds(), side(ours), side(theirs))
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func inOwnProcess(ctx context.Context, job callJob) (cost callCost, err error) {
 	return cost, json.Unmarshal(out.Bytes(), &cost)
 }
 
-// runCalls is such a process.
+// runCalls runs a trial of a binding in this process.
 func runCalls(argument string) (err error) {
 	var job callJob
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
@@ -140,8 +140,7 @@ func runCalls(argument string) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(cost)
 }
 
-// callAll has callers ask for quotes, so many together, each with a deadline as
-// between units.
+// callAll asks for a number of quotes by concurrent callers, each with a deadline as between units.
 func callAll(catalog shop.Catalog, callers, calls int) error {
 	return figures.InParallel(callers, calls, func(int, int) error { return callOnce(catalog) })
 }
@@ -156,7 +155,7 @@ func callOnce(catalog shop.Catalog) error {
 	return err
 }
 
-// quotes is a catalog that has its answer ready: what is measured is the way to it.
+// quotes is a catalog with a prepared answer: only the way to it is measured.
 type quotes struct{ shop.Catalog }
 
 // Quote implements shop.Catalog.

@@ -67,7 +67,7 @@ func playCapacity(ctx context.Context, o options, contests ...contest) (all []fi
 	if err := errors.Join(lacking...); err != nil {
 		return nil, fmt.Errorf("%w: %w", errSkipped, err)
 	}
-	results, err := figures.Play(ctx, o.taking(), sides...)
+	results, err := figures.Play(ctx, o.figureRounds(), sides...)
 	if err != nil {
 		return nil, err
 	}

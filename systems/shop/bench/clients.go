@@ -21,11 +21,11 @@ type clientJob struct {
 	Unit    string     `json:"unit"` // the one in front
 	Seed    uint64     `json:"seed"`
 	Orders  int        `json:"orders"`
-	WarmUp  int        `json:"warm_up"` // orders before those
+	WarmUp  int        `json:"warm_up"` // orders before the measured ones
 	Clients int        `json:"clients"`
 	State   shop.State `json:"state"` // of an order in its answer
-	// Settle is the database of the orders where answers come before orders are
-	// final: then the clock runs until all are. Empty: they are.
+	// Settle is the database of the orders if answers come before orders are final: then the clock runs until
+	// all are final. Empty: orders are final when they are answered.
 	Settle string `json:"settle,omitempty"`
 }
 
@@ -76,17 +76,26 @@ func (j clientJob) place(address string, sent [][]byte) error {
 
 func awaitReady(url string) error {
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		response, err := http.Get(url)
+		err := checkReady(url)
 		if err == nil {
-			err = response.Body.Close()
-		}
-		if err == nil && response.StatusCode == http.StatusOK {
 			return nil
 		}
 		if time.Since(began) > readyPatience {
 			return fmt.Errorf("%s is not ready after %v: %w", url, readyPatience, err)
 		}
 	}
+}
+
+// checkReady returns nil if the answer has the status 200, or the error of this attempt.
+func checkReady(url string) error {
+	response, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("status %s", response.Status)
+	}
+	return errors.Join(err, response.Body.Close())
 }
 
 // settle waits until every order is final.

@@ -40,7 +40,7 @@ func playEach(
 		side.Name = what + ", " + value
 		sides = append(sides, side)
 	}
-	results, err := figures.Play(ctx, o.taking(), sides...)
+	results, err := figures.Play(ctx, o.figureRounds(), sides...)
 	if err != nil {
 		return nil, err
 	}

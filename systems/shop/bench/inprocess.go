@@ -18,8 +18,8 @@ import (
 // inside is the cost of calls within a process, per call.
 type inside struct{ seconds, allocations float64 }
 
-// playInProcess measures the binding of components that share a process: the
-// interface itself. A call by it is held against a call of the method.
+// playInProcess measures calls between components in one process: through the interface, compared with a
+// direct call of the method.
 func playInProcess(ctx context.Context, o options) ([]figures.Figure, error) {
 	if err := nothingBetween(ctx); err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func playInProcess(ctx context.Context, o options) ([]figures.Figure, error) {
 	says := func(c inside) string {
 		return fmt.Sprintf("%.2f ns, %.3g allocations", 1e9*c.seconds, c.allocations)
 	}
-	results, err := figures.Play(ctx, o.taking(),
+	results, err := figures.Play(ctx, o.figureRounds(),
 		figures.Side[inside]{Name: "in-process binding", Says: says,
 			Play: func(ctx context.Context, _ uint64) (inside, error) {
 				return throughBinding(ctx, idle, in, calls)
@@ -127,7 +127,7 @@ func measureInside(calls int, loop func() error) (inside, error) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	used := figures.OwnCPU() // not the clock: who shares the processor does not count
+	used := figures.OwnCPU() // not the clock, which includes the time of other processes
 	err := loop()
 	took := (figures.OwnCPU() - used).Seconds()
 	runtime.ReadMemStats(&after)

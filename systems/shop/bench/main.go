@@ -1,17 +1,14 @@
-// Command bench measures what the ways of building the shop cost, each against
-// something that sets the mark: the monolith against the same SQL statements
-// replayed by the bare driver, our bindings against net/http and grpc-go with the
-// same messages, services against the monolith, events against calls. Goals are for
-// what is tuned; stock services are shown beside it.
+// Command bench measures the cost of the designs of the shop, each against a baseline: the monolith against
+// the same SQL statements replayed by the bare driver, our bindings against net/http and grpc-go with the
+// same messages, services against the monolith, events against calls. Goals are for tuned variants; stock
+// ones are shown beside them.
 //
-// Each row of the result is played in rounds, in each of which every side runs
-// once, in random order; a ratio is that of the rounds, with its 95 % interval.
-// Every shop's databases are audited after every trial. It prints all figures and
-// writes them as JSON to the file named by -out. A row whose server is missing
-// here is left out, with the reason.
+// In each round every side runs once, in random order; a ratio is that of the rounds, with its 95 % interval.
+// Every shop's databases are audited after every trial. The command prints all figures and writes them as
+// JSON to the file named by -out. A row whose server is missing here is left out, with the reason.
 //
-// Files: main.go lists the rows; statements.go, calls.go, security.go, encoding.go, inprocess.go,
-// capacity.go and spans.go play them; the other files hold what they share.
+// Files: main.go lists the rows; statements.go, calls.go, security.go, encoding.go, inprocess.go, capacity.go
+// and spans.go play them; the other files hold what they share.
 package main
 
 import (
@@ -29,8 +26,8 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// What this program is besides, as the first argument: the clients of a deployed
-// shop, a trial of a binding, and a part of a deployment (see trials.Part).
+// First arguments with which this program starts itself: as the clients of a deployed shop, or for a trial of
+// a binding. See also trials.Part.
 const (
 	clientsName = "clients"
 	callsName   = "calls"
@@ -50,8 +47,8 @@ type options struct {
 	seed        uint64
 }
 
-// taking returns how sides take turns.
-func (o options) taking() figures.Rounds {
+// figureRounds returns the number and the order of the rounds.
+func (o options) figureRounds() figures.Rounds {
 	return figures.Rounds{Count: o.rounds, Seed: o.seed, Story: os.Stderr}
 }
 
@@ -85,7 +82,7 @@ func main() {
 	trials.Main("bench-shop", func(ctx context.Context) error { return bench(ctx, parse(os.Args[1:])) }, part)
 }
 
-// part returns what this program was started for by itself; nil: a person has.
+// part returns the part that this program plays if it was started by itself; nil if it was not.
 func part(args []string) func() error {
 	switch {
 	case len(args) == 2 && args[0] == clientsName:

@@ -54,8 +54,8 @@ func playRaw(ctx context.Context, place *place, scripts []script, o options) (to
 	return took, err
 }
 
-// openRaw opens the bare driver with the session settings that the client sets,
-// and says how a transaction begins.
+// openRaw opens the bare driver with the session settings of our client, and returns the statement that
+// begins a transaction.
 func openRaw(config database.Config) (*sql.DB, string, error) {
 	switch config.Driver {
 	case database.SQLite:
@@ -100,8 +100,7 @@ func (p *player) replay(ctx context.Context, s script) error {
 	return err
 }
 
-// run does a statement as it was done; a different number of rows means that it
-// did something else.
+// run repeats a recorded statement. A different number of rows is an error: the replay would do other work.
 func (p *player) run(ctx context.Context, s database.Statement) error {
 	prepared := p.prepared[s.Text]
 	if prepared == nil {

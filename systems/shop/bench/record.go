@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// makeJobs makes orders of one to three products, the same for the same chance.
+// makeJobs returns orders of one to three products, always the same for a seed.
 func makeJobs(chance uint64, count int) []*shoppb.CreateOrderRequest {
 	random := rand.New(rand.NewPCG(chance, 1))
 	jobs := make([]*shoppb.CreateOrderRequest, count)
@@ -52,7 +52,7 @@ func (r *recorder) Observe(_ context.Context, s database.Statement) {
 	}
 }
 
-// record places every order once, alone, and returns what each has said.
+// record places every order once, alone, and returns the statements of each.
 func record(
 	ctx context.Context, place *place, jobs []*shoppb.CreateOrderRequest,
 ) (scripts []script, err error) {

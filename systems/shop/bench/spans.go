@@ -17,8 +17,8 @@ const (
 	idealForSpans = 0.01
 )
 
-// playSpans says what the traces of orders cost: CPU per order with the share that
-// is traced by default, and with every order traced, against none.
+// playSpans measures the cost of tracing orders: CPU per order with the default share of traced orders, and
+// with every order traced, against none.
 func playSpans(ctx context.Context, o options) ([]figures.Figure, error) {
 	var all []figures.Figure
 	for _, name := range []string{architecture.Monolith, architecture.Sync, architecture.Async} {
@@ -49,7 +49,7 @@ func playSpansOf(ctx context.Context, o options, name string) (all []figures.Fig
 		s.Name = fmt.Sprintf("%s, spans %s", name, spans)
 		sides = append(sides, s)
 	}
-	results, err := figures.Play(ctx, o.taking(), sides...)
+	results, err := figures.Play(ctx, o.figureRounds(), sides...)
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +67,8 @@ func playSpansOf(ctx context.Context, o options, name string) (all []figures.Fig
 	}, err
 }
 
-// taken returns the share of the CPU of an order that spans take when some orders are
-// traced, from what they take when all are: that is so much more that it stands out
-// from what differs from trial to trial.
+// taken returns the share of an order's CPU for spans if only some orders are traced. It is derived from the
+// cost with every order traced, since that stands out from the noise between trials.
 func taken(name string, every figures.Figure, share float64) figures.Figure {
 	of := func(ratio float64) float64 { return (ratio - 1) * share }
 	return figures.Figure{

@@ -47,7 +47,7 @@ func againstRaw(ctx context.Context, driver database.Driver, o options) (all []f
 		return float64(o.orders) / took.Seconds(), err
 	}
 	says := func(rate float64) string { return fmt.Sprintf("%s %.0f orders/s", driver, rate) }
-	results, err := figures.Play(ctx, o.taking(),
+	results, err := figures.Play(ctx, o.figureRounds(),
 		figures.Side[float64]{Name: "monolith", Says: says,
 			Play: func(ctx context.Context, _ uint64) (float64, error) {
 				return perSecond(playMonolith(ctx, place, jobs, o))

@@ -15,8 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// transports are our bindings and what they are held against, by the names that
-// figures call them: what units of the shop have between them.
+// transports returns our bindings and those that they are compared with, by their names in figures. Units of
+// the shop use the same.
 func transports() map[string]architecture.Binding {
 	return map[string]architecture.Binding{
 		"httpjson": architecture.HTTPLean, "net/http": architecture.HTTP, "grpcunary": architecture.GRPCLean,

@@ -34,7 +34,7 @@ type Catalog struct {
 	here     bool
 }
 
-// NewCatalog puts a cache in front of a catalog. here: the catalog is in this unit.
+// NewCatalog returns a catalog with a cache in front. here: the owner is in this unit.
 func NewCatalog(owner shop.Catalog, here bool) Catalog {
 	return Catalog{owner, newCache[*shoppb.Product](), here}
 }

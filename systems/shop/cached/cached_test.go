@@ -38,7 +38,7 @@ func (o *owner) GetStock(_ context.Context, in *shoppb.GetStockRequest) (*shoppb
 	return &shoppb.Stock{ProductId: in.GetProductId()}, nil
 }
 
-// expect reads a product and says what is wrong with it.
+// expect reads a product and checks its price and how often the owner was asked.
 func expect(t *testing.T, c Catalog, id, cents int64, o *owner, asked int) {
 	t.Helper()
 	p, err := c.GetProduct(t.Context(), &shoppb.GetProductRequest{ProductId: id})
@@ -46,7 +46,7 @@ func expect(t *testing.T, c Catalog, id, cents int64, o *owner, asked int) {
 		t.Errorf("%v (%v), asked %d times; want product %d of %d cents, asked %d times", p, err, o.asked, id, cents,
 			asked)
 	}
-	p.PriceCents = -1 // it is ours
+	p.PriceCents = -1 // the caller may change its copy
 }
 
 // TestAnswersGrowNoOlder than the time to live, counted from before the owner was asked.

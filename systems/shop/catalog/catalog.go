@@ -17,9 +17,9 @@ import (
 
 // Catalog implements shop.Catalog on its tables.
 type Catalog struct {
-	db     *database.DB
-	tables Tables
-	tell   func(context.Context, *shoppb.ProductRepriced) error // nil: nobody listens
+	db        *database.DB
+	tables    Tables
+	onReprice func(context.Context, *shoppb.ProductRepriced) error // may be nil
 }
 
 var _ shop.Catalog = (*Catalog)(nil)
@@ -40,7 +40,7 @@ func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.Q
 	}
 	found := make(map[int64]*shoppb.Product, len(rows))
 	for _, row := range rows {
-		found[row.ProductID] = row.shown()
+		found[row.ProductID] = row.message()
 	}
 	products := make([]*shoppb.Product, len(ids))
 	for i, id := range ids {
@@ -60,7 +60,7 @@ func (c *Catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) 
 	if !found {
 		return nil, unknown(in.GetProductId())
 	}
-	return product.shown(), nil
+	return product.message(), nil
 }
 
 // ListProducts implements shop.Catalog.
@@ -85,7 +85,7 @@ func (c *Catalog) ListProducts(
 	}
 	page := &shoppb.ProductPage{}
 	for _, product := range found {
-		page.Products = append(page.Products, product.shown())
+		page.Products = append(page.Products, product.message())
 	}
 	if len(page.Products) > size {
 		page.Products = page.Products[:size]

@@ -10,9 +10,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Tell sets a function that is called with every change of a price, in the transaction
-// that makes it. Tell is called before the first change.
-func (c *Catalog) Tell(tell func(context.Context, *shoppb.ProductRepriced) error) { c.tell = tell }
+// OnReprice sets the function that is called with every change of a price, in the transaction
+// that makes it. It is set before the first change.
+func (c *Catalog) OnReprice(call func(context.Context, *shoppb.ProductRepriced) error) {
+	c.onReprice = call
+}
 
 // Reprice implements shop.Catalog.
 func (c *Catalog) Reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
@@ -51,8 +53,8 @@ func (c *Catalog) reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shop
 	if err := c.tables.Note(ctx, Price{id, product.Version, product.PriceCents, now}); err != nil {
 		return nil, fmt.Errorf("note the price of product %d: %w", id, err)
 	}
-	if c.tell != nil {
-		err = c.tell(ctx, &shoppb.ProductRepriced{Price: price})
+	if c.onReprice != nil {
+		err = c.onReprice(ctx, &shoppb.ProductRepriced{Price: price})
 	}
 	return price, err
 }

@@ -33,8 +33,8 @@ type Product struct {
 	Version    int64
 }
 
-// shown returns the message of a product.
-func (p Product) shown() *shoppb.Product {
+// message returns the product as a message.
+func (p Product) message() *shoppb.Product {
 	return &shoppb.Product{ProductId: p.ProductID, Name: p.Name, PriceCents: p.PriceCents}
 }
 

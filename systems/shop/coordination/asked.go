@@ -16,7 +16,7 @@ type Asked struct {
 	Customers shop.Customers
 }
 
-// Of looks up what some orders are about.
+// Of looks up the customers and products of some orders.
 func (a Asked) Of(ctx context.Context, orders []*shoppb.Order) (Known, error) {
 	k := About(orders)
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(k.Customers)), shop.MaxPageSize) {
@@ -40,8 +40,7 @@ func (a Asked) Of(ctx context.Context, orders []*shoppb.Order) (Known, error) {
 	return k, nil
 }
 
-// products asks for all at once, and one by one where some are unknown: a quote is for
-// all or none.
+// products asks for all products at once, and one by one if some are unknown: a quote is for all or none.
 func (a Asked) products(ctx context.Context, ids []int64) ([]*shoppb.Product, error) {
 	quote, err := a.Catalog.Quote(ctx, &shoppb.QuoteRequest{ProductIds: ids})
 	if !shop.IsKind(err, shop.UnknownProduct) {

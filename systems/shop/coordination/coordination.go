@@ -158,26 +158,26 @@ func Lines(order *shoppb.Order) []*shoppb.Line {
 	return lines
 }
 
-// What steps are asked with, for an order.
+// Requests for the steps of an order.
 
-// Reservation asks to reserve its lines.
+// Reservation returns the request to reserve an order's lines.
 func Reservation(order *shoppb.Order) *shoppb.ReserveRequest {
 	return &shoppb.ReserveRequest{OrderId: order.GetOrderId(), Lines: Lines(order)}
 }
 
-// Charge asks for what it costs.
+// Charge returns the request to charge an order's total.
 func Charge(order *shoppb.Order) *shoppb.ChargeRequest {
 	return &shoppb.ChargeRequest{OrderId: order.GetOrderId(), CustomerId: order.GetCustomerId(),
 		AmountCents: order.GetTotalCents()}
 }
 
-// Shipment asks to send it to its customer.
+// Shipment returns the request to send an order to its customer.
 func Shipment(order *shoppb.Order, customer *shoppb.Customer) *shoppb.ShipRequest {
 	return &shoppb.ShipRequest{OrderId: order.GetOrderId(), Recipient: customer.GetName(),
 		Address: customer.GetAddress()}
 }
 
-// Step asks for any other step.
+// Step returns the request for any other step of an order.
 func Step(order *shoppb.Order) *shoppb.StepRequest {
 	return &shoppb.StepRequest{OrderId: order.GetOrderId()}
 }

@@ -30,7 +30,7 @@ func (c *Customers) GetCustomer(
 	if !found {
 		return nil, rpc.Problemf(shop.UnknownCustomer, "there is no customer %d", in.GetCustomerId())
 	}
-	return customer.shown(), nil
+	return customer.message(), nil
 }
 
 // GetCustomers implements shop.Customers.
@@ -48,7 +48,7 @@ func (c *Customers) GetCustomers(
 	}
 	found := &shoppb.GetCustomersResponse{}
 	for _, row := range rows {
-		found.Customers = append(found.Customers, row.shown())
+		found.Customers = append(found.Customers, row.message())
 	}
 	return found, nil
 }

@@ -24,8 +24,8 @@ type Customer struct {
 	Address    string
 }
 
-// shown returns the message of a customer.
-func (c Customer) shown() *shoppb.Customer {
+// message returns the customer as a message.
+func (c Customer) message() *shoppb.Customer {
 	return &shoppb.Customer{CustomerId: c.CustomerID, Name: c.Name, Email: c.Email, Address: c.Address}
 }
 

@@ -17,7 +17,7 @@ import (
 // ledger implements steps.Rows on the table of R.
 type ledger[R steps.Row] struct{ store }
 
-// together is how many rows are inserted at once: databases take so many values.
+// together is the number of rows in one INSERT: databases limit the values of a statement.
 const together = 500
 
 // Insert implements steps.Rows.

@@ -35,7 +35,7 @@ const (
 const (
 	// writeEvery is how often notes are written to the file.
 	writeEvery = 200 * time.Millisecond
-	// enough is how many bytes of notes are written at once.
+	// enough is the number of bytes of notes that wakes the writer before writeEvery is over.
 	enough = 64 << 10
 )
 

@@ -73,8 +73,8 @@ func (b *Book) BeginAll(ctx context.Context, all []Beginning) ([]steps.Outcome, 
 	return steps.Do(ctx, b.db, "record", all, nil, b.begin)
 }
 
-// begin needs no look: the ids are new, so that the INSERT has written all that are on
-// record after it.
+// begin needs no look before: the ids are new, so after the INSERT the orders on record are those that it has
+// written.
 func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outcome, error) {
 	rows := make([]steps.Row, len(all))
 	for i, begun := range all {

@@ -51,7 +51,8 @@ func (b book) begin(t *testing.T, key string, lease int64) orders.Underway {
 	return orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: lease}
 }
 
-// expect looks how an order is on record, and how many are still under way.
+// expect checks the state of an order on record, how often its watcher was called, and how many orders are
+// still under way.
 func (b book) expect(t *testing.T, id string, state shop.State, finals int, underway int64) {
 	t.Helper()
 	order, err := b.Get(t.Context(), id)
@@ -105,7 +106,7 @@ func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
 	})
 }
 
-// came takes a step for a batch in one transaction and returns what came of each.
+// came takes a step for a batch in one transaction and returns the error of each outcome.
 func came[Q any](
 	t *testing.T, db *database.DB, all []Q, step func(context.Context, []Q) ([]steps.Outcome, error),
 ) []error {
@@ -145,7 +146,7 @@ func TestManyBeginAndArrive(t *testing.T) {
 		}
 		// One was overtaken, and one goes back.
 		wrong := append([]orders.Underway{}, all[:5]...)
-		wrong[2].Lease++ // that of the fourth
+		wrong[2].Lease++ // the lease of the fourth
 		wrong[4].Reason = &shoppb.Rejection{Kind: "declined"}
 		for i, err := range arrive(wrong) {
 			if (i == 2) != errors.Is(err, orders.ErrOvertaken) || i != 2 && err != nil {

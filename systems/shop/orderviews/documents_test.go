@@ -26,7 +26,7 @@ func fresh(t *testing.T) document.Store {
 	return store
 }
 
-// lifeOf returns what is told of an order that is confirmed and cancelled.
+// lifeOf returns the events of an order that is confirmed and cancelled, and its last state.
 func lifeOf(t *testing.T, id string) (told []broker.Message, last *shoppb.Order) {
 	t.Helper()
 	at := func(state shop.State, version int64) *shoppb.Order {
@@ -48,8 +48,8 @@ func lifeOf(t *testing.T, id string) (told []broker.Message, last *shoppb.Order)
 	return told, last
 }
 
-// TestViewGoesForwardOnly tells the lives of orders in random order, in batches and
-// alone, some of it twice: who reads an order sees its versions rise.
+// TestViewGoesForwardOnly applies the events of orders in random order, in batches and alone, some of them
+// twice: a reader of an order sees rising versions.
 func TestViewGoesForwardOnly(t *testing.T) {
 	views := orderviews.FromDocuments(fresh(t), nil)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -60,7 +60,7 @@ func TestViewGoesForwardOnly(t *testing.T) {
 		from := len(told)
 		for n := range 4 {
 			life, end := lifeOf(t, fmt.Sprintf("order-%d-%d", group, n))
-			told = append(append(told, life...), life[n%3]) // one is told twice
+			told = append(append(told, life...), life[n%3]) // one of them twice
 			last[end.GetOrderId()] = end
 		}
 		mixed := told[from:]

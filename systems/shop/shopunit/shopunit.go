@@ -1,5 +1,5 @@
-// Package shopunit is the shop's part of the unit program: it joins a unit with the
-// services and the channel that a deployer gives it. Package assembly makes the unit.
+// Package shopunit is the shop's part of the unit program: it connects a unit to the services and the channel
+// that a deployer gives it. Package assembly makes the unit.
 package shopunit
 
 import (
@@ -59,7 +59,7 @@ func RunMapped(channel *unit.Channel, argument string, mapped assembly.Stores) e
 	go func() {
 		err := channel.Await(lab.CommandStop)
 		if commanded <- err; err != nil {
-			stop() // the conductor is gone: nobody waits for what is on its way
+			stop() // the conductor is gone: pending work is of no use
 			return
 		}
 		close(stopped)
@@ -75,7 +75,7 @@ func RunMapped(channel *unit.Channel, argument string, mapped assembly.Stores) e
 	select {
 	case err := <-commanded:
 		return errors.Join(err, handOver(channel, dir, name, profile), channel.Report(report))
-	default: // SIGTERM: nobody waits for a report
+	default: // SIGTERM: no conductor waits for a report
 		return nil
 	}
 }
@@ -92,11 +92,11 @@ func handOver(channel *unit.Channel, dir, name, profile string) (err error) {
 	return err
 }
 
-// monitorLate is how late the runtime's monitor may be: as late as it makes itself in
-// a process in which it finds nothing to do.
+// monitorLate is how late the runtime's monitor may be: the same delay to which it slows down in an idle
+// process.
 const monitorLate = 10 * time.Millisecond
 
-// share tells Go's runtime that this unit shares the host with others, where it does.
+// share tells Go's runtime that this unit shares the host with others, if the design says so.
 func share(design architecture.Design, kind string) error {
 	of, err := design.Unit(kind)
 	if err != nil || !design.SharesHost(of) {

@@ -140,7 +140,7 @@ func (w *whole) allTogether(t *testing.T, all []*shoppb.Order) {
 	good(together(t, w, all, coordination.Step, w.book.ConfirmAll))
 }
 
-// sort tells the orders that were refused from the others, and remembers why.
+// sort separates the orders that were refused from the others, and records the reasons.
 func (w *whole) sort(
 	name string, all []*shoppb.Order, outcomes []steps.Outcome,
 ) (taken, refused []*shoppb.Order) {
@@ -226,7 +226,7 @@ func TestManyTogetherAreAsManyOneByOne(t *testing.T) {
 	})
 }
 
-// expectAs wants what another shop holds and has told.
+// expectAs expects the tables and the outcomes of another shop.
 func (w *whole) expectAs(t *testing.T, other *whole) {
 	t.Helper()
 	got, want := w.content(t), other.content(t)
@@ -289,7 +289,7 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 			{"void", together(t, w, mixed, coordination.Step, w.payments.VoidAll),
 				"conflict, conflict, conflict, conflict, invalid-argument, repeat, taken, conflict"},
 			{"ship", together(t, w, mixed, shipment, w.shipping.ShipAll),
-				"taken, taken, conflict, taken, invalid-argument, taken, taken, repeat"}, // it does not say which it was
+				"taken, taken, conflict, taken, invalid-argument, taken, taken, repeat"}, // it reports no repeats
 		} {
 			if got := words(c.outcomes); got != c.want {
 				t.Errorf("%s: %s, want %s", c.name, got, c.want)

@@ -31,8 +31,8 @@ func read(t *testing.T, views stockviews.Documents, product int64) string {
 	return fmt.Sprint(s.GetProductId(), s.GetOnHand(), s.GetReserved(), s.GetSold())
 }
 
-// TestNewestVersionStays tells the changes of two products in random order and
-// twice; what was told last by version is what is there.
+// TestNewestVersionStays applies the changes of two products in random order and twice: the newest version
+// stays.
 func TestNewestVersionStays(t *testing.T) {
 	views := fresh(t, shop.Seed{Customers: 1, Products: 1500, Stock: 40})
 	var told []broker.Message

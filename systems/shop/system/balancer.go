@@ -8,14 +8,14 @@ import (
 // RoleBalancer is HAProxy in front of several units that take orders.
 const RoleBalancer = "balancer"
 
-// longestAnswer is how long an answer may take, in seconds: the unit that is asked
-// whether the shop has settled holds its answer back.
+// longestAnswer is how long an answer may take, in seconds: a unit holds its answer at assembly.SettledPath
+// back until the shop has settled.
 const longestAnswer = settleTimeout + 10
 
-// balancers returns the units that spread clients over the units that take orders, which they
-// reach at a unit or an address called RoleBalancer. One that refuses a connection, or does
-// not answer its health check twice in half a second, gets no more of them. Behind a pair it
-// may be gone with its node and never refuse what it was sent: its clients are told then.
+// balancers returns the units that balance clients over the units that take orders. Clients reach them at a
+// unit or an address called RoleBalancer. A unit that refuses a connection, or fails two health checks within
+// half a second, gets no more clients. Behind a pair a unit may be gone with its node, so that it never
+// refuses a connection: the balancers then close its connections, and its clients get an error.
 func balancers(fronts []string, pair bool) []lab.UnitSpec {
 	check := "  default-server check inter 250ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down"
 	if pair {

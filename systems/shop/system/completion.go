@@ -163,8 +163,8 @@ const (
 	// figureNeverFinal counts accepted orders that were never seen to become final:
 	// they have no time to completion.
 	figureNeverFinal = "orders_never_final"
-	// figureUnseen counts orders that are final on record and that no unit has noted: a
-	// unit was killed between commit and note.
+	// figureUnseen counts orders that are final on record but in no unit's notes: a unit was killed between
+	// commit and note.
 	figureUnseen = "orders_final_unseen"
 )
 

@@ -26,7 +26,7 @@ type noted struct {
 	Right    int64 `json:"right,string"`
 	// State is that of the order in the answer; empty: the answer has no order.
 	State shop.State `json:"state"`
-	// The new price of a product, and the version in the answer.
+	// The new price of a product, and its version in the answer.
 	Price   int64  `json:"price,string"`
 	Version string `json:"version"`
 	// Shown is the price of its first product on the page of the order; empty: none.

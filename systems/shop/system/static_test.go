@@ -8,7 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
-// TestWhatEachArchitectureIsBuiltFrom: all have counted code, and what only some need is theirs alone.
+// TestWhatEachArchitectureIsBuiltFrom: all architectures have counted code, and the code of a feature counts
+// only where it is used.
 func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 	only := map[string]map[string]bool{
 		"systems/shop/coordination/local":         {architecture.Monolith: true},

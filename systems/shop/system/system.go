@@ -25,7 +25,7 @@ const RoleGenerator = lab.RoleGenerator
 
 // Factors of points, beside those that say how the shop is loaded.
 const (
-	Orders    = "orders" // so many, as fast as they are answered
+	Orders    = "orders" // number of orders, placed as fast as they are answered
 	Customers = "customers"
 	Products  = "products"
 	Stock     = "stock"     // units of each product
@@ -105,8 +105,7 @@ const (
 	// settleTimeout is how long the shop may take after the last answer until all orders
 	// are final: orders that are accepted too fast pile up.
 	settleTimeout = 300
-	// descriptors are open in one process at most: connections of clients, units
-	// and databases.
+	// descriptors is the limit on open files of a process: connections of clients, units and databases.
 	descriptors = 4096
 )
 

@@ -146,8 +146,9 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 	}
 }
 
-// TestUnitsGetWhatProtectsTheirCalls: the generator and the balancer get none of it, replicas the same.
-func TestUnitsGetWhatProtectsTheirCalls(t *testing.T) {
+// TestUnitsGetIdentities for TLS between them; the generator and the balancer get none, and replicas share
+// one.
+func TestUnitsGetIdentities(t *testing.T) {
 	v := variant(architecture.Sync, map[string]string{"security": "mtls", "replicas": "orders=2"})
 	layout, _ := laidOut(t, v, map[string]float64{lab.FactorRate: 10})
 	for _, u := range layout.Units {
@@ -359,8 +360,8 @@ func TestClocksOfHostsReachTheAudit(t *testing.T) {
 	}
 }
 
-// TestAChoiceNeedsReplicas, whether the shop's own knob makes them or the variant.
-func TestAChoiceNeedsReplicas(t *testing.T) {
+// TestTwoChoicesNeedReplicas, whether the shop's own knob makes them or the variant.
+func TestTwoChoicesNeedReplicas(t *testing.T) {
 	for _, c := range []struct {
 		knobs    map[string]string
 		replicas map[string]int

@@ -16,7 +16,7 @@ import (
 // most orders, as in any shop.
 const popularity = 0.8
 
-// object is JSON.
+// object is a JSON object.
 type object = map[string]any
 
 // workload returns the scenario of clients, as cleave-scenario/1: orders of one or two
@@ -100,7 +100,7 @@ func changing() object {
 	}
 }
 
-// found is the status of an order that is read after it was made.
+// found returns the status of reading an order after it was made.
 func found(d architecture.Design) string {
 	if d.Views == architecture.FromDocuments {
 		return "200, 404" // the read model may not have heard of the order yet

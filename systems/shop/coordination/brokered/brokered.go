@@ -45,15 +45,15 @@ func New(
 ) *reacting.Coordinator {
 	all := newSagas(db)
 	return reacting.NewCoordinator(db, book, sender, known, reacting.Saga{
-		Begin: func(ctx context.Context, taken []reacting.Taken) (told []events.Event, err error) {
+		Begin: func(ctx context.Context, taken []reacting.Taken) (published []events.Event, err error) {
 			begun := make([]string, len(taken))
 			for i, t := range taken {
 				placed := t.Placed()
 				begun[i] = t.Order.GetOrderId()
-				told = append(told, placed, &shoppb.ReserveStock{Order: t.Order, Recipient: placed.Recipient,
+				published = append(published, placed, &shoppb.ReserveStock{Order: t.Order, Recipient: placed.Recipient,
 					Address: placed.Address})
 			}
-			return told, all.begin(ctx, begun)
+			return published, all.begin(ctx, begun)
 		},
 		Undo: func(ctx context.Context, cancelled *shoppb.Order) ([]events.Event, error) {
 			if err := all.undo(ctx, cancelled.GetOrderId()); err != nil {

@@ -44,11 +44,11 @@ func New(
 ) *reacting.Coordinator {
 	return reacting.NewCoordinator(db, book, sender, known, reacting.Saga{
 		Begin: func(_ context.Context, all []reacting.Taken) ([]events.Event, error) {
-			told := make([]events.Event, len(all))
+			published := make([]events.Event, len(all))
 			for i, taken := range all {
-				told[i] = taken.Placed()
+				published[i] = taken.Placed()
 			}
-			return told, nil
+			return published, nil
 		},
 		Undo: func(_ context.Context, cancelled *shoppb.Order) ([]events.Event, error) {
 			return []events.Event{&shoppb.OrderCancelled{Order: cancelled}}, nil
@@ -71,7 +71,7 @@ func Inventory(
 			_, err := s.Take(ctx, e.GetOrder(), component.Release)
 			return nil, err
 		}),
-		// It undoes the sale, also where it is told before the confirmation.
+		// The steps undo the sale even if the cancellation comes before the confirmation.
 		cancellation(component.Release, component.Commit, component.Restock),
 	)
 }
@@ -92,8 +92,8 @@ func Shipping(db *database.DB, component coordination.Shipping, sender reacting.
 	)
 }
 
-// cancellation makes the reaction to a cancelled order: it takes steps, or else, where it is told before the
-// order, one that forbids it; nil: the steps do that.
+// cancellation makes the reaction to a cancelled order: it undoes the component's steps. If the event comes
+// before these steps, forbid keeps them from being taken later; nil: undo does that itself.
 func cancellation(
 	forbid steps.Ask[*shoppb.StepRequest], undo ...steps.Ask[*shoppb.StepRequest],
 ) reacting.Reaction {

@@ -147,9 +147,9 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestOrdersShareATransaction has orders come at the same time. Each comes out as it
-// would alone: what is refused is rejected and leaves no other trace, a key makes one
-// order, and what fails takes nobody with it. Long because a table is in it.
+// TestOrdersShareATransaction has orders come at the same time. Each comes out as it would alone: a refused
+// order is rejected and leaves no other trace, a key makes one order, and a failure concerns one order only.
+// Long because a table is in it.
 func TestOrdersShareATransaction(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		db, _, last := open(t, fresh(t))
@@ -212,8 +212,8 @@ func TestOrdersShareATransaction(t *testing.T) {
 	})
 }
 
-// TestNobodyIsRefusedForWhatIsUndone: who cannot pay does not keep the last piece from
-// who comes at the same time and can.
+// TestNobodyIsRefusedForWhatIsUndone: a customer who cannot pay does not take the last piece from one who
+// orders at the same time and can pay.
 func TestNobodyIsRefusedForWhatIsUndone(t *testing.T) {
 	db, _, last := open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/shop.db"})
 	service, coordinator := on(db, last)

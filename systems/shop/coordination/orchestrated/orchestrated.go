@@ -57,7 +57,7 @@ func (c *Coordinator) Batch() {
 	c.begin, c.arrive = batching.New(c.db, c.book.BeginAll).Do, batching.New(c.db, c.book.ArriveAll).Do
 }
 
-// lease ends that long from now, in microseconds since 1970.
+// lease returns the end of a lease that begins now, in microseconds since 1970.
 func (c *Coordinator) lease() int64 { return c.now().Add(orders.Lease).UnixMicro() }
 
 // Place implements orders.Coordinator. Once the order is on record its saga goes

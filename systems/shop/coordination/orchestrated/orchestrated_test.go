@@ -135,7 +135,7 @@ func (w *world) recover(t *testing.T) {
 	testset.Must(t, w.saga.Recover(t.Context()))
 }
 
-// check holds the books of all components against each other.
+// check compares the tables of all components with each other.
 func (w *world) check(t *testing.T, sold int64, paid int64, shipments int64) {
 	t.Helper()
 	for what, c := range map[string]struct{ got, want int64 }{

@@ -107,13 +107,13 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 			if err != nil {
 				return nil, err
 			}
-			var told []events.Event
+			var published []events.Event
 			var taken []Taken
 			for i, p := range all {
 				switch {
 				case outcomes[i].Err != nil:
 				case customers[i] == nil:
-					told = append(told, &shoppb.OrderRejected{Order: p.placed})
+					published = append(published, &shoppb.OrderRejected{Order: p.placed})
 				default:
 					taken = append(taken, Taken{p.placed, customers[i]})
 				}
@@ -122,7 +122,7 @@ func (c *Coordinator) placeAll(ctx context.Context, all []*placing) ([]steps.Out
 			if err != nil {
 				return nil, err
 			}
-			return outcomes, Tell(ctx, c.sender, append(told, next...)...)
+			return outcomes, Publish(ctx, c.sender, append(published, next...)...)
 		})
 }
 
@@ -148,11 +148,11 @@ func (c *Coordinator) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 		if cancelled, err = c.book.Get(ctx, id); err != nil || !moved {
 			return err
 		}
-		told, err := c.saga.Undo(ctx, cancelled)
+		published, err := c.saga.Undo(ctx, cancelled)
 		if err != nil {
 			return err
 		}
-		return Tell(ctx, c.sender, told...)
+		return Publish(ctx, c.sender, published...)
 	})
 	return cancelled, err
 }

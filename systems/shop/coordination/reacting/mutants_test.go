@@ -15,8 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// TestMutantsAreCaught plants one fault each into the reactions' components, and
-// says after how many events in random order the audit has noticed.
+// TestMutantsAreCaught plants one fault each into the components, and logs after how many orders the audit
+// finds it. Events come in random order.
 func TestMutantsAreCaught(t *testing.T) {
 	for name, plant := range map[string]func(*parts){
 		"a released reservation may come again": func(p *parts) { p.stock = forgetsReleases{p.stock} },
@@ -62,8 +62,8 @@ func expectCaught(t *testing.T, as way, plant func(*parts)) {
 	t.Error("not caught")
 }
 
-// but returns the reactions of the orders with their faults.
-func (p *parts) but(b *bus, handle reacting.Handler) reacting.Handler {
+// withFaults returns the reactions of the orders with their faults.
+func (p *parts) withFaults(b *bus, handle reacting.Handler) reacting.Handler {
 	return func(ctx context.Context, messages []broker.Message) error {
 		var heard []broker.Message
 		for _, m := range messages {
@@ -72,7 +72,7 @@ func (p *parts) but(b *bus, handle reacting.Handler) reacting.Handler {
 			}
 			e, err := events.Decode(m)
 			if reserved, is := e.(*shoppb.StockReserved); err == nil && is && p.hurries {
-				err = reacting.Tell(ctx, b, &shoppb.ShipOrder{Order: reserved.GetOrder(),
+				err = reacting.Publish(ctx, b, &shoppb.ShipOrder{Order: reserved.GetOrder(),
 					Recipient: reserved.GetRecipient(), Address: reserved.GetAddress()})
 			}
 			if err != nil {

@@ -24,7 +24,7 @@ func Reserve[E Carried](component Stock) Reaction {
 		Refused: func(e E, why *shoppb.Rejection) events.Event {
 			return &shoppb.StockRefused{Order: e.GetOrder(), Rejection: why}
 		},
-		Forbid: component.ReleaseAll, // whatever comes back to the shelf
+		Forbid: component.ReleaseAll, // final, whatever comes back to the shelf later
 	}.Reaction()
 }
 
@@ -39,7 +39,7 @@ func Capture[E Carried](component coordination.Payments) Reaction {
 		Refused: func(e E, why *shoppb.Rejection) events.Event {
 			return &shoppb.PaymentDeclined{Order: e.GetOrder(), Rejection: why}
 		},
-		Forbid: component.VoidAll, // whatever comes onto the account
+		Forbid: component.VoidAll, // final, whatever comes onto the account later
 	}.Reaction()
 }
 

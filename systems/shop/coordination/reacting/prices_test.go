@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// reprice gives a product another price, which the orders are told.
+// reprice gives a product another price and publishes it to the orders.
 func (b *bench) reprice(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	price, err := b.catalog.Reprice(t.Context(), &shoppb.RepriceRequest{
@@ -36,7 +36,7 @@ func losesChanges(
 	}
 }
 
-// believes makes the replica take every change as it comes, whatever it has.
+// believes makes the replica take every change as it comes, whatever version it has.
 func (p *parts) believes(version string) {
 	p.keep = func(ctx context.Context, changes []*shoppb.ProductRepriced) error {
 		for _, change := range changes {

@@ -35,8 +35,8 @@ type Sender interface {
 	Add(ctx context.Context, messages ...broker.Message) error
 }
 
-// Tell publishes events. It skips nil ones.
-func Tell(ctx context.Context, sender Sender, all ...events.Event) error {
+// Publish publishes events. It skips nil ones.
+func Publish(ctx context.Context, sender Sender, all ...events.Event) error {
 	messages := make([]broker.Message, 0, len(all))
 	now := time.Now()
 	for _, e := range all {
@@ -68,7 +68,7 @@ func decode(messages []broker.Message) ([]events.Event, error) {
 // follow; nil ones are skipped.
 type Reaction struct {
 	takes func(e events.Event) bool
-	to    func(ctx context.Context, s Scope, group []events.Event) (told []events.Event, err error)
+	to    func(ctx context.Context, s Scope, group []events.Event) (published []events.Event, err error)
 }
 
 // About makes a reaction to events of type E.
@@ -83,7 +83,7 @@ func About[E events.Event](
 		to: func(ctx context.Context, s Scope, group []events.Event) ([]events.Event, error) {
 			typed := make([]E, len(group))
 			for i, e := range group {
-				typed[i] = e.(E) // takes says so
+				typed[i] = e.(E) // takes has checked it
 			}
 			return to(ctx, s, typed)
 		},
@@ -93,14 +93,14 @@ func About[E events.Event](
 // Single makes a reaction to events of type E one by one, for rare events.
 func Single[E events.Event](to func(ctx context.Context, s Scope, e E) (events.Event, error)) Reaction {
 	return About(func(ctx context.Context, s Scope, group []E) ([]events.Event, error) {
-		told := make([]events.Event, len(group))
+		published := make([]events.Event, len(group))
 		for i, e := range group {
 			var err error
-			if told[i], err = to(ctx, s, e); err != nil {
+			if published[i], err = to(ctx, s, e); err != nil {
 				return nil, err
 			}
 		}
-		return told, nil
+		return published, nil
 	})
 }
 
@@ -119,7 +119,7 @@ type Step[E events.OfOrder, Q any] struct {
 
 // Reaction returns the reaction.
 func (r Step[E, Q]) Reaction() Reaction {
-	return About(func(ctx context.Context, s Scope, group []E) (told []events.Event, err error) {
+	return About(func(ctx context.Context, s Scope, group []E) (published []events.Event, err error) {
 		asked := make([]Q, len(group))
 		for i, e := range group {
 			asked[i] = r.Asks(e)
@@ -137,20 +137,20 @@ func (r Step[E, Q]) Reaction() Reaction {
 				return nil, rpc.Problemf(rpc.Internal, "a step that cannot be refused was: %s: %s", why.GetKind(),
 					why.GetDetail())
 			case refused:
-				told = append(told, r.Refused(e, why))
+				published = append(published, r.Refused(e, why))
 				forbidden = append(forbidden, coordination.Step(e.GetOrder()))
 			case outcomes[i].Err == nil && r.Done != nil:
-				told = append(told, r.Done(e))
+				published = append(published, r.Done(e))
 			}
 		}
 		if len(forbidden) == 0 {
-			return told, nil
+			return published, nil
 		}
 		outcomes, err = r.Forbid(ctx, forbidden)
 		for _, came := range outcomes {
 			err = errors.Join(err, came.Err)
 		}
-		return told, err
+		return published, err
 	})
 }
 
@@ -169,7 +169,7 @@ func Handle(
 		if err != nil {
 			return err
 		}
-		told, err := r.to(ctx, came)
+		published, err := r.to(ctx, came)
 		if err != nil {
 			return err
 		}
@@ -178,9 +178,9 @@ func Handle(
 			if err != nil {
 				return err
 			}
-			told = append(told, more...)
+			published = append(published, more...)
 		}
-		return Tell(ctx, sender, told...)
+		return Publish(ctx, sender, published...)
 	}
 }
 
@@ -193,7 +193,7 @@ type reactions struct {
 
 // to reacts to the events of one transaction, type after type. That may change their
 // order, which no step minds.
-func (r *reactions) to(ctx context.Context, left []events.Event) (told []events.Event, err error) {
+func (r *reactions) to(ctx context.Context, left []events.Event) (published []events.Event, err error) {
 	s := Scope{db: r.db, caution: &r.lately, careful: r.lately.spend()}
 	for _, reaction := range r.all {
 		var group, others []events.Event
@@ -212,13 +212,13 @@ func (r *reactions) to(ctx context.Context, left []events.Event) (told []events.
 		if err != nil {
 			return nil, err
 		}
-		told = append(told, next...)
+		published = append(published, next...)
 	}
 	if len(left) > 0 { // the topology is wrong
 		return nil, rpc.Problemf(rpc.Internal, "event %s is not for this component",
 			left[0].GetHappening().GetEventId())
 	}
-	return told, nil
+	return published, nil
 }
 
 // caution decides whether steps of single orders get a savepoint. A refused step undoes

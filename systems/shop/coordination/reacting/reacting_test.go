@@ -170,11 +170,11 @@ func newBench(t *testing.T, as way, change func(*parts)) *bench {
 		shop.ComponentInventory: as.inventory(db, p.stock, b, false),
 		shop.ComponentPayments:  as.payments(db, p.payments, b),
 		shop.ComponentShipping:  as.shipping(db, p.shipping, b),
-		shop.ComponentOrders:    p.but(b, as.orders(db, all.Book, b, p.keep)),
+		shop.ComponentOrders:    p.withFaults(b, as.orders(db, all.Book, b, p.keep)),
 	}
 	coordinator := as.begin(db, all.Book, b, replica)
 	coordinator.Batch()
-	all.Catalog.Tell(func(ctx context.Context, e *shoppb.ProductRepriced) error {
+	all.Catalog.OnReprice(func(ctx context.Context, e *shoppb.ProductRepriced) error {
 		return b.Add(ctx, encoded(t, e))
 	})
 	return &bench{bus: b, as: as, orders: orders.New(all.Book, coordinator), catalog: all.Catalog}

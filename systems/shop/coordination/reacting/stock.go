@@ -11,14 +11,14 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Stock is the inventory, and what there is in it.
+// Stock is the inventory with its stock levels.
 type Stock interface {
 	coordination.Inventory
 	Levels(ctx context.Context, products []int64) ([]inventory.Level, error)
 }
 
-// Levels returns what Handle also tells where there are read models: what there is of each product
-// that a transaction has changed, once. Without views it is nil.
+// Levels returns the function that Handle calls after reactions if there are read models: it returns an event
+// with the new stock of each product of the orders, once per transaction. Without views it is nil.
 func Levels(component Stock, views bool) func(context.Context, []events.Event) ([]events.Event, error) {
 	if !views {
 		return nil
@@ -28,8 +28,8 @@ func Levels(component Stock, views bool) func(context.Context, []events.Event) (
 	}
 }
 
-// levels tells what there is of the products of the orders that events are about.
-func levels(ctx context.Context, component Stock, came []events.Event) (told []events.Event, err error) {
+// levels returns events with the stock of the products of the events' orders.
+func levels(ctx context.Context, component Stock, came []events.Event) (published []events.Event, err error) {
 	products := map[int64]bool{}
 	for _, e := range came {
 		if about, ok := e.(events.OfOrder); ok {
@@ -40,7 +40,7 @@ func levels(ctx context.Context, component Stock, came []events.Event) (told []e
 	}
 	found, err := component.Levels(ctx, slices.Sorted(maps.Keys(products)))
 	for _, level := range found {
-		told = append(told, &shoppb.StockChanged{Stock: level.Stock, Version: level.Version})
+		published = append(published, &shoppb.StockChanged{Stock: level.Stock, Version: level.Version})
 	}
-	return told, err
+	return published, err
 }

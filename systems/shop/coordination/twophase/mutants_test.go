@@ -16,9 +16,9 @@ import (
 // mutant is a participant with a fault.
 type mutant struct {
 	shoppb.Participant
-	eager  bool // it commits at once, whatever will be decided
-	deaf   bool // it says that it has committed, and has not
-	silent bool // it does not say what it has in doubt
+	eager  bool // it commits at once, whatever the decision will be
+	deaf   bool // it reports a commit and does not commit
+	silent bool // it lists no transactions in doubt
 }
 
 func (m mutant) Prepare(ctx context.Context, in *shoppb.PrepareRequest) (*shoppb.StepResponse, error) {
@@ -44,7 +44,7 @@ func (m mutant) InDoubt(ctx context.Context, in *shoppb.InDoubtRequest) (*shoppb
 	return m.Participant.InDoubt(ctx, in)
 }
 
-// TestMutantsAreCaught plants one fault each, and has the audit find what it does to the shop.
+// TestMutantsAreCaught plants one fault each, and expects the audit to find it.
 func TestMutantsAreCaught(t *testing.T) {
 	testset.Need(t, "it starts database servers")
 	for name, c := range map[string]struct {

@@ -58,7 +58,7 @@ func (c *Coordinator) resume(ctx context.Context, u orders.Underway) error {
 	defer stop()
 	switch u.State {
 	case shop.StateConfirmed:
-		// Or a cancellation was abandoned: nothing of it is prepared under this name.
+		// If a cancellation was abandoned instead, nothing is prepared under this name.
 		return c.finish(within, u, attempt{u.Order, placing, u.Lease})
 	case shop.StateCancelled:
 		return c.finish(within, u, attempt{u.Order, cancelling, u.Lease})

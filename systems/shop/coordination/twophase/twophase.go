@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	// young is the age up to which a transaction is left to who has begun it.
+	// young is the age up to which a transaction is left to the coordinator that began it.
 	young = time.Second
 	// sideBySide is the number of abandoned orders that are carried on at the same time.
 	sideBySide = 8

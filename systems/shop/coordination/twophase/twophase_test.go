@@ -27,18 +27,18 @@ func seed() shop.Seed {
 	return shop.Seed{Customers: 2, Products: 3, Stock: 100, Balance: 10_000_000, Random: 1}
 }
 
-// lossy is a participant of which calls are lost from one on, as if the coordinator were killed: that one
-// before or after it was carried out.
+// lossy is a participant that loses a call, before or after it was carried out, and all calls after it, as if
+// the coordinator were killed.
 type lossy struct {
 	shoppb.Participant
 	calls *calls
 }
 
-// calls counts those of all participants.
+// calls counts the calls of all participants.
 type calls struct {
 	mu    sync.Mutex
 	made  int
-	fail  int // the number of the call that is lost, as all that follow; 0: none
+	fail  int // the number of the first call that is lost; 0: none
 	after bool
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// inbox returns one of a component that takes some types.
+// inbox returns the inbox of a component that takes some types.
 func inbox(takes []string, had ...string) Inbox {
 	box := Inbox{Takes: takes, Had: map[string]bool{}}
 	for _, id := range had {
@@ -45,7 +45,7 @@ func goodEvents() Input {
 }
 
 func TestGoodEventsAreValid(t *testing.T) {
-	atOnce := func(in *Input) { // nobody is asked about an order without a price
+	atOnce := func(in *Input) { // an order without a price is sent to no component but the read models
 		delete(in.Inboxes["inventory"].Had, "C/order.placed")
 		delete(in.Inboxes["orders"].Had, "C/stock.refused")
 	}
@@ -127,7 +127,7 @@ func TestBadEventsAreFound(t *testing.T) {
 	}
 }
 
-// TestNobodyWaited: what is under way breaks no rule.
+// TestNobodyWaited: messages and orders under way break no rule in a trial that was not drained.
 func TestNobodyWaited(t *testing.T) {
 	in := goodEvents()
 	in.Drained, in.Views = false, &Views{}
