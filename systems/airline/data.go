@@ -25,7 +25,7 @@ type Data struct {
 // MaxAirports is the number of airports.
 const MaxAirports = 30
 
-// DayLayout is how flights' ids have their day.
+// DayLayout is the format of the day in flights' ids.
 const DayLayout = "20060102"
 
 // AllAirports returns the airports of this data, by their codes.
@@ -83,9 +83,8 @@ func (d Data) AllAccounts() iter.Seq[Account] {
 	}
 }
 
-// PasswordHash returns what is stored of a password. A real airline would take a function
-// that is slow on purpose; here it is quick in all implementations alike, since it would
-// be most of what a login costs.
+// PasswordHash returns the stored form of a password. A real airline would use a function that is slow on
+// purpose; here it is quick in all implementations alike, since it would be most of the cost of a login.
 func PasswordHash(login, password string) string {
 	hash := sha256.Sum256([]byte(login + ":" + password))
 	return hex.EncodeToString(hash[:])

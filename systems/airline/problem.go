@@ -22,8 +22,8 @@ const (
 	TooLarge         rpc.Kind = "too-large"
 )
 
-// ProblemOf makes a problem of any error: itself where it is one, else an internal one
-// whose detail says nothing of the inside.
+// ProblemOf returns an error as a problem: itself if it is one, else an internal one whose detail reveals no
+// internals.
 func ProblemOf(err error) *rpc.Problem {
 	var problem *rpc.Problem
 	if errors.As(err, &problem) {

@@ -1,8 +1,8 @@
-// Package airlineunit is the airline's part of the unit program: it joins what a unit
-// has with its store, the units that it asks, and the channel that a deployer gives it.
-// A unit is told by its environment what to be, as those in other languages are.
+// Package airlineunit is the airline's part of the unit program: it connects the components of a unit to its
+// store, to the units that it asks, and to the channel to the conductor. The settings of a unit are in its
+// environment, as those of units in other languages are.
 //
-// Entry points: Run for the unit program; Read and Open, whoever joins units by hand.
+// Entry points: Run for the unit program; Read and Open for tests that start units themselves.
 package airlineunit
 
 import (
@@ -53,8 +53,8 @@ func Run(channel *unit.Channel, _ string) error {
 	return errors.Join(err, log.Close())
 }
 
-// report hands over what the audit compares with what customers were told. All replicas have
-// the same bookings, in their server: the first hands them over.
+// report hands over the bookings, for the audit. All replicas have the same bookings, in their server: the
+// first one hands them over.
 func (u *Unit) report(channel *unit.Channel) error {
 	name, err := unit.Name()
 	if err != nil {
@@ -89,7 +89,7 @@ func (u *Unit) writeBookings(path string) error {
 	return errors.Join(err, file.Close())
 }
 
-// Unit is a unit that is joined.
+// Unit is an open unit of the airline.
 type Unit struct {
 	kind    string
 	store   store.Store
@@ -103,7 +103,7 @@ type Unit struct {
 	spans    *spans.Provider // of requests that are traced; nil: none are
 }
 
-// client asks another unit.
+// client is a client of another unit.
 type client interface {
 	service.Sessions
 	service.Credentials
@@ -111,15 +111,15 @@ type client interface {
 	Close()
 }
 
-// Open joins a unit; what it stores is loaded then. Failures of the airline itself are
-// logged.
+// Open returns a unit with its store open, its first data loaded, and clients of the units that it asks.
+// logError receives failures of the airline itself.
 func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) {
 	opened, err := openStore(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	u := &Unit{kind: s.Unit, store: opened, grpc: s.GRPC, security: s.Security,
-		guards: hosting.Guards(s.Resilience, rpc.Problems(airline.ProblemOf), nil), // all calls only look
+		guards: hosting.Guards(s.Resilience, rpc.Problems(airline.ProblemOf), nil), // all calls only read
 		log:    hosting.RequestLog(s.Logging, s.Unit), spans: hosting.Tracer(s.Spans),
 		parts: web.Parts{ServesUnits: s.Unit != UnitMonolith, LogError: logError}}
 	has := func(part string) bool { return s.Unit == part || s.Unit == UnitMonolith }
@@ -146,7 +146,7 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 	return u, nil
 }
 
-// connect uses clients of other units in the place of the parts that this unit does not have.
+// connect puts clients of other units in the place of the parts that this unit does not host.
 func (u *Unit) connect(s Settings) error {
 	for _, peer := range Asks(s.Unit, s.Key != nil) {
 		secured := s.Security.Client(peer)
@@ -189,7 +189,7 @@ func openStore(ctx context.Context, s Settings) (store.Store, error) {
 	return store.OpenEmbedded(s.Folder)
 }
 
-// handler answers what some parts are asked over HTTP, and logs and traces it.
+// handler returns the handler of the parts' operations over HTTP, which also logs and traces requests.
 func (u *Unit) handler(parts web.Parts) http.Handler {
 	answer := u.log.Handler(web.NewHandler(parts))
 	customers, units := front.Traced(answer, u.spans, u.kind), front.Continued(answer, u.spans)
@@ -202,8 +202,8 @@ func (u *Unit) handler(parts web.Parts) http.Handler {
 	})
 }
 
-// Serve answers requests until ctx ends, and then those under way. If units call each other over gRPC or TLS,
-// the first bytes of a connection tell theirs from those of customers.
+// Serve answers requests until ctx ends, and returns when those in flight are answered. If units call each
+// other over gRPC or TLS, the first bytes of a connection distinguish units from customers.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	greeting := ""
 	switch {
@@ -249,7 +249,7 @@ func (u *Unit) serveUnits(ctx context.Context, listener net.Listener) error {
 	return rpc.Serve(ctx, listener, calls.NewServer(asked, u.parts.LogError, u.log, u.spans), drain)
 }
 
-// drain is how long calls that are under way at the end may take.
+// drain is how long calls in flight may take when the unit ends.
 const drain = 5 * time.Second
 
 // Close closes what the unit uses. It serves no more.

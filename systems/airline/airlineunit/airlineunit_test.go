@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 )
 
-// TestALoginIsTraced in the unit that is asked for it and in the one that this asks, over HTTP and over gRPC.
+// TestALoginIsTraced: auth and the customers unit that it asks record one trace, over HTTP and over gRPC.
 func TestALoginIsTraced(t *testing.T) {
 	for _, overGRPC := range []bool{false, true} {
 		ctx, stop := context.WithCancel(t.Context())
@@ -57,7 +57,7 @@ func TestALoginIsTraced(t *testing.T) {
 	}
 }
 
-// TestCallsAreRetried: all of them only look.
+// TestCallsAreRetried: all of them only read.
 func TestCallsAreRetried(t *testing.T) {
 	for _, overGRPC := range []bool{false, true} {
 		u, err := Open(t.Context(), Settings{Unit: UnitAuth,

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
 
-// The units. UnitMonolith has what all others have together.
+// The units. UnitMonolith hosts the parts of all others.
 const (
 	UnitMonolith  = "monolith"
 	UnitAuth      = "auth"
@@ -27,8 +27,7 @@ const (
 	UnitBookings  = "bookings"
 )
 
-// ServiceDatabase is the units' name of the server that keeps everything, where one
-// does.
+// ServiceDatabase is the name of the database server among a unit's services, if it uses one.
 const ServiceDatabase = "database"
 
 // Settings hold the settings of a unit from its environment, the same in all implementations.
@@ -116,7 +115,7 @@ type reader struct {
 	mistakes []error
 }
 
-// one returns one of some values, of which the first is meant where none is set.
+// one returns the value of a variable, which must be among some values. The first one is the default.
 func (r *reader) one(name string, values ...string) string {
 	value := r.get(name)
 	if value == "" {

@@ -1,6 +1,6 @@
-// Package architecture says in which ways the airline can be built: in which runtime, as
-// one unit or as services, and with what of this decade. An architecture is data: a name
-// for units, and knobs that can be turned alone. It starts nothing.
+// Package architecture holds the designs of the airline: its runtime, whether it is one unit or services, and
+// features that were not usual at the time of the study. An architecture is data: a name for units, and knobs
+// that can be turned alone. It starts nothing.
 //
 // Entry points: Catalogue, New.
 package architecture
@@ -66,7 +66,7 @@ type Design struct {
 	Workers    int     // processes of a unit of Node.js; 0: as many as it has cores
 }
 
-// knobs returns what can be turned, the default first.
+// knobs returns the knobs, each with its default first.
 func knobs() []lab.Knob {
 	all := []lab.Knob{
 		{Name: KnobRuntime, Values: []string{Go, Java, Node},
@@ -89,7 +89,7 @@ func knobs() []lab.Knob {
 		Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"})
 }
 
-// ofGo returns the knobs that the airline has in Go only; in the others they have their first value.
+// ofGo returns the knobs that only the airline in Go has; the others have the defaults of these.
 func ofGo() []lab.Knob {
 	return []lab.Knob{kit.Security(), kit.Resilience(), kit.Logging(), kit.Spans(kit.SpansOff, "requests")}
 }

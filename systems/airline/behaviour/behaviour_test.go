@@ -1,9 +1,8 @@
-// Package behaviour is the suite that holds every implementation of the airline, in any
-// language, as one unit or as four, to one behaviour. It knows an airline by its
-// addresses only, and shares no code with what it judges but the description of the
-// interface, against which it holds every answer that comes through the front.
+// Package behaviour is the suite that every implementation of the airline must pass, in any language, as one
+// unit or as four. It knows an airline by its addresses only, and shares no code with it but the description
+// of the interface, against which it checks every answer that comes through the front.
 //
-// It begins with Suite.
+// Entry point: Suite.
 package behaviour
 
 import (
@@ -13,7 +12,7 @@ import (
 	"time"
 )
 
-// Airline is an airline that runs.
+// Airline is a running airline.
 type Airline struct {
 	Front string            // base URL of the proxy before the units
 	Units map[string]string // base URL of each unit by its name
@@ -24,8 +23,8 @@ type Airline struct {
 	Restart func(unit string) error
 	// Stderr returns what a unit has written to standard error.
 	Stderr func(unit string) string
-	// Reconnect is how long other units may take to find one that is back: those that keep
-	// connections try again after a pause.
+	// Reconnect is how long other units may take to find a unit that was restarted: those that keep connections
+	// pause before they try again.
 	Reconnect time.Duration
 	// SkipSlow leaves out slow requests: another test sends them to the same units.
 	SkipSlow bool
@@ -65,8 +64,8 @@ func with(settings map[string]string) map[string]string {
 	return all
 }
 
-// check is one promise of an airline. Checks share an airline; each has customers of its
-// own, from the first of which it takes its login.
+// check is one promise of an airline. Checks share an airline; each has customers of its own, and is logged
+// in as the first of them.
 type check struct {
 	name string
 	run  func(s *session)
@@ -114,8 +113,8 @@ func Suite(t *testing.T, start Start) {
 	})
 }
 
-// login returns the n-th customer's.
+// login returns the login of the n-th customer, counted from 0.
 func login(n int) string { return fmt.Sprintf("c%d", n) }
 
-// soon is how long something may take that takes no time, on a machine that is busy.
+// soon is the time limit, on a busy machine, for what should take no time.
 const soon = 10 * time.Second

@@ -100,7 +100,7 @@ func booksAllOrNothing(s *session) {
 		s.Errorf("booked are %q", flights)
 	}
 	pair := s.book(first, third)
-	for _, b := range pair { // each for itself
+	for _, b := range pair { // bookings made together can be cancelled one by one
 		if got := s.ask("DELETE", "/bookings/"+b.ID, ""); got.status != 204 {
 			s.Errorf("cancel one of two: %s", got)
 		}
@@ -116,7 +116,7 @@ func booksAllOrNothing(s *session) {
 	}
 }
 
-// booksOnceAtATime asks for the same flights many times at once, and cancels what it has so.
+// booksOnceAtATime books the same flights several times at once, of which one may succeed, and cancels that.
 func booksOnceAtATime(s *session) {
 	const out, back = "ATL-BKK-20260227-1", "BKK-ATL-20260228-1"
 	bodies := []string{order(out), order(back, out), order(out, back)}
@@ -151,7 +151,7 @@ func booksOnceAtATime(s *session) {
 	}
 }
 
-// cancelsOnceAtATime cancels a booking many times at once.
+// cancelsOnceAtATime cancels a booking several times at once, of which one may succeed.
 func (s *session) cancelsOnceAtATime(b booking) {
 	s.Helper()
 	cancelled := 0
@@ -167,7 +167,7 @@ func (s *session) cancelsOnceAtATime(b booking) {
 	}
 }
 
-// atOnce sends so many requests at the same time and returns their answers.
+// atOnce sends n requests at the same time and returns their answers.
 func (s *session) atOnce(n int, method, path string, body func(i int) string) []answer {
 	s.Helper()
 	answers := make([]answer, n)

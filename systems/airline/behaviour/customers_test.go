@@ -80,7 +80,7 @@ func refusesWithoutSession(s *session) {
 	}
 }
 
-// expires is played where sessions last two seconds.
+// expires needs an airline whose sessions last two seconds.
 func expires(s *session) {
 	if got := s.ask("GET", "/customers/"+s.login, ""); got.status != 200 {
 		s.Fatalf("at once: %s", got)
@@ -181,7 +181,7 @@ func writeKey(t *testing.T, key string) string {
 	return path
 }
 
-// takesSignedTokens is played where sessions are signed and last four seconds.
+// takesSignedTokens needs an airline whose sessions are signed and last four seconds.
 func takesSignedTokens(s *session, key string) {
 	read := func(token string) answer { return s.askAs("GET", "/customers/"+s.login, token, "") }
 	if got := read(s.token); got.status != 200 {

@@ -20,7 +20,7 @@ import (
 // descriptionFile describes the airline's public interface, as OpenAPI.
 const descriptionFile = "../api/openapi.yaml"
 
-// description holds answers of the airline against descriptionFile.
+// description checks answers of the airline against descriptionFile.
 type description struct{ document *openapi3.T }
 
 // loadDescription reads the description, once, and checks that it is one.
@@ -69,7 +69,7 @@ func (d *description) checkAnswer(request *http.Request, status int, header http
 	return nil
 }
 
-// find returns the path of the description that a path is one of; nil: there is none.
+// find returns the pattern of the description that matches a path, with its item; nil if none does.
 func (d *description) find(path string) (pattern string, item *openapi3.PathItem) {
 	segments := strings.Split(path, "/")
 	for pattern, item := range d.document.Paths.Map() {
@@ -85,7 +85,7 @@ func (d *description) find(path string) (pattern string, item *openapi3.PathItem
 	return "", nil
 }
 
-// checkProblem checks a problem that no operation has.
+// checkProblem checks the answer to a request that is no operation of the description.
 func (d *description) checkProblem(name string, header http.Header, body []byte) error {
 	const problemType = "application/problem+json"
 	wanted := d.document.Components.Responses[name].Value.Content[problemType].Schema.Value

@@ -16,7 +16,7 @@ type flight struct {
 // found is the answer to a query.
 type found struct{ Outbound, Inbound []flight }
 
-// hours returns when the twelve flights of a day depart.
+// hours returns the hours at which the twelve flights of a day depart.
 func hours() []int { return []int{6, 7, 8, 10, 11, 12, 14, 15, 16, 18, 19, 20} }
 
 // expected returns the flights of a segment on a day.

@@ -14,9 +14,10 @@ import (
 const (
 	// fuzzerVersion is that of scripts/airline-fuzz.sh.
 	fuzzerVersion = "4.32.5"
-	// examplesVariable is how many cases of each operation scripts/airline-fuzz.sh wants tried.
+	// examplesVariable names the variable with which scripts/airline-fuzz.sh sets the number of cases per
+	// operation.
 	examplesVariable = "CLEAVE_FUZZ_EXAMPLES"
-	// briefly is how many a test tries without it.
+	// briefly is the number of cases per operation without that variable.
 	briefly = "15"
 )
 
@@ -34,9 +35,9 @@ func fuzzer(t *testing.T) string {
 	return filepath.Join(folder, "bin", "schemathesis")
 }
 
-// TestFuzzer has every operation tried with what a fuzzer makes of the description. The
-// one that ends sessions is tried alone: without a session the others refuse everything. A monolith answers
-// with the code of the services, without their calls: only the script tries it, too.
+// TestFuzzer tries every operation with requests that a fuzzer makes from the description. The operation that
+// ends sessions is tried alone: without a session the others refuse everything. A monolith has the same code
+// as the services, without their calls: only the script tries it, too.
 func TestFuzzer(t *testing.T) {
 	testset.Need(t, "the fuzzer takes long")
 	program := fuzzer(t)

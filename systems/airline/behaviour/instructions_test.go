@@ -17,16 +17,17 @@ import (
 )
 
 const (
-	// requestsVariable is how many requests scripts/airline-instructions.sh wants counted.
+	// requestsVariable names the variable with which scripts/airline-instructions.sh sets the number of
+	// requests.
 	requestsVariable = "CLEAVE_INSTRUCTIONS"
 	// emulated is how long a unit may take to start and to end under the emulator.
 	emulated = 10 * time.Minute
 )
 
-// TestInstructions counts the instructions of a request, where no processor does: all units
-// run in an emulator that counts them (Valgrind's lackey), and what a load of some requests
-// takes is subtracted from what one of more takes. The rest is the path length of those in
-// between, with what the runtime does beside them: it compiles, and collects garbage.
+// TestInstructions counts the instructions of a request on hosts without hardware counters: all units run in
+// an emulator that counts them (Valgrind's lackey), and the count of a load of some requests is subtracted
+// from that of a load of more. The difference is the path length of the requests in between, including what
+// the runtime does meanwhile: it compiles, and collects garbage.
 func TestInstructions(t *testing.T) {
 	requests, err := strconv.Atoi(os.Getenv(requestsVariable))
 	if err != nil || requests < 1 {
@@ -50,7 +51,7 @@ func TestInstructions(t *testing.T) {
 	})
 }
 
-// count plays so many requests and returns the instructions of all units, from start to end.
+// count plays a number of requests and returns the instructions of all units, from start to end.
 func count(t *testing.T, r runtime, units []string, requests int) (instructions float64) {
 	counts := t.TempDir()
 	r.args = append([]string{"--tool=lackey", "--basic-counts=yes", "--trace-children=yes",

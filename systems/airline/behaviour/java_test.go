@@ -13,7 +13,7 @@ import (
 // classes are those that units in Java load, in an archive of Java's own.
 var classes archive
 
-// archive is left by a first unit, for all that come after it: what they would find and check anew is a third
+// archive is written by a first unit, for all later ones: to find and check these classes anew takes a third
 // of the processor time of a start.
 type archive struct {
 	once sync.Once

@@ -23,14 +23,14 @@ const (
 	betweenKills = 700 * time.Millisecond
 )
 
-// writer is a customer who books and cancels and remembers what was acknowledged.
+// writer is a customer who books and cancels, and records what was acknowledged.
 type writer struct {
 	*session
-	booked  map[string]booking // by flight: acknowledged, and not cancelled
-	gone    map[string]bool    // ids whose cancellation was acknowledged
-	told    *atomic.Int64      // how much was acknowledged, to all writers
-	perhaps [][]string         // flights, booked together or not at all
-	leaving map[string]bool    // ids that may be cancelled or not
+	booked       map[string]booking // by flight: acknowledged, and not cancelled
+	gone         map[string]bool    // ids whose cancellation was acknowledged
+	acknowledged *atomic.Int64      // number of acknowledgements to all writers
+	perhaps      [][]string         // flights booked together without an answer: all or none are booked
+	leaving      map[string]bool    // ids whose cancellation had no answer
 }
 
 // allFlights returns the flights of the suite's data in some order.
@@ -51,13 +51,13 @@ func allFlights() []string {
 	return all
 }
 
-// keepsAcknowledged kills the unit with the bookings again and again, under writers.
-// What they were told must be what is found, and sessions and customers survive, too.
+// keepsAcknowledged kills the unit with the bookings again and again while writers book. All acknowledged
+// bookings, sessions and customers must survive.
 func keepsAcknowledged(t *testing.T, a *Airline) {
-	all, told := make([]*writer, writers), &atomic.Int64{}
+	all, acknowledged := make([]*writer, writers), &atomic.Int64{}
 	for i := range all {
 		all[i] = &writer{session: newSession(t, a, 20+i), booked: map[string]booking{},
-			gone: map[string]bool{}, leaving: map[string]bool{}, told: told}
+			gone: map[string]bool{}, leaving: map[string]bool{}, acknowledged: acknowledged}
 		for _, b := range all[i].session.booked() {
 			all[i].booked[b.Flight] = b
 		}
@@ -69,13 +69,14 @@ func keepsAcknowledged(t *testing.T, a *Airline) {
 	}
 	end := func() { done.Store(true); writing.Wait() }
 	defer end()
-	// work is until as much was acknowledged as there are writers: a kill meets them at work, however slow
-	// this machine is.
+	// work waits for as many acknowledgements as there are writers: then the next kill meets busy writers,
+	// however slow this machine is.
 	work := func() {
-		before, begun := told.Load(), time.Now()
-		for time.Sleep(betweenKills); told.Load() < before+writers; time.Sleep(20 * time.Millisecond) {
+		before, begun := acknowledged.Load(), time.Now()
+		for time.Sleep(betweenKills); acknowledged.Load() < before+writers; time.Sleep(20 * time.Millisecond) {
 			if time.Since(begun) > time.Minute {
-				t.Fatalf("%d bookings were acknowledged in a minute: too few to tell anything", told.Load()-before)
+				t.Fatalf("%d bookings were acknowledged in a minute: too few to tell anything",
+					acknowledged.Load()-before)
 			}
 		}
 	}
@@ -93,8 +94,7 @@ func keepsAcknowledged(t *testing.T, a *Airline) {
 	survives(all[0].session)
 }
 
-// write books, and cancels every third, until it is done. Nothing is repeated whose
-// outcome is not known.
+// write books, and cancels every third booking, until done. It repeats no request whose outcome is unknown.
 func (w *writer) write(done *atomic.Bool) {
 	const soon, late = 20 * time.Millisecond, 640 * time.Millisecond
 	flights := slices.DeleteFunc(allFlights(), func(f string) bool { _, has := w.booked[f]; return has })
@@ -112,13 +112,13 @@ func (w *writer) write(done *atomic.Bool) {
 			for _, b := range made.Bookings {
 				w.booked[b.Flight] = b
 			}
-			w.told.Add(1)
+			w.acknowledged.Add(1)
 		case err == nil && got.status < 500:
 			w.Errorf("book %q: %s", asked, got)
 			return
 		default:
 			w.perhaps = append(w.perhaps, asked)
-			// A unit that starts for a minute would take all flights if it was asked as fast as can be.
+			// Without pauses the requests to a unit that takes a minute to start would use up all flights.
 			time.Sleep(pause)
 			pause = min(2*pause, late)
 			continue
@@ -127,7 +127,7 @@ func (w *writer) write(done *atomic.Bool) {
 		if n%3 == 2 {
 			w.cancel(made.Bookings[0])
 		}
-		time.Sleep(10 * time.Millisecond) // a fast unit has flights left then for the last kill
+		time.Sleep(10 * time.Millisecond) // otherwise a fast unit would have no flights left at the last kill
 	}
 }
 
@@ -138,7 +138,7 @@ func (w *writer) cancel(b booking) {
 	switch {
 	case err == nil && got.status == 204:
 		w.gone[b.ID] = true
-		w.told.Add(1)
+		w.acknowledged.Add(1)
 	case err == nil && got.status < 500:
 		w.Errorf("cancel %s: %s", b.Flight, got)
 	default:
@@ -146,7 +146,7 @@ func (w *writer) cancel(b booking) {
 	}
 }
 
-// compare holds what the airline has against what the writer was told.
+// compare compares the airline's bookings with those that were acknowledged.
 func (w *writer) compare() {
 	listed := w.session.booked()
 	byFlight := map[string]booking{}

@@ -52,14 +52,14 @@ func TestMain(m *testing.M) {
 	}})
 }
 
-// runtime is a language's implementation: the program that is a unit of it.
+// runtime is an implementation of the airline: a language and the program of its units.
 type runtime struct {
 	name    string
 	program string
 	args    []string
 	// options are variables of the environment for the language itself.
 	options []string
-	// patience is how long a unit may take to start, and to end; 0: as long as usual.
+	// patience is how long a unit may take to start, and to end; 0: the usual time.
 	patience time.Duration
 }
 
@@ -95,7 +95,7 @@ func eachRuntime(t *testing.T, run func(t *testing.T, r runtime)) {
 	}
 }
 
-// architectures returns the units of each, those that others ask first.
+// architectures returns the units of each architecture; units that others ask come first.
 func architectures() map[string][]string {
 	return map[string][]string{"monolith": {Monolith}, "services": {Customers, Auth, Flights, Bookings}}
 }
@@ -155,7 +155,7 @@ func (p *process) kill() error {
 	return nil
 }
 
-// terminate ends the unit as deployers do, and wants it to end well and soon.
+// terminate ends the unit as deployers do, and expects it to end well and soon.
 func (p *process) terminate() error {
 	if p.ended == nil { // it has not begun
 		return nil
@@ -215,7 +215,7 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 	return a
 }
 
-// environment returns what a unit is started with, as deployers give it.
+// environment returns the variables with which deployers start a unit.
 func environment(t *testing.T, name string, addresses, settings map[string]string) []string {
 	dir := t.TempDir()
 	variables := []string{
@@ -296,8 +296,8 @@ func TestAirlinesOverGRPC(t *testing.T) {
 }
 
 // TestAirlinesWithProtectedCalls books at services that identify themselves to each other and guard their
-// calls, over HTTP and over gRPC. What units say to each other they say to nobody who does not identify
-// himself: not at the address that is open to customers, either.
+// calls, over HTTP and over gRPC. A client without an identity gets no internal answers, not even at the
+// address that is open to customers.
 func TestAirlinesWithProtectedCalls(t *testing.T) {
 	units := architectures()["services"]
 	for _, by := range []string{"http", "grpc"} {
@@ -315,8 +315,8 @@ func TestAirlinesWithProtectedCalls(t *testing.T) {
 	}
 }
 
-// TestAirlinesLogRequests: each request of a customer, and each call of another unit, has a line, and none
-// tells whose session it was in.
+// TestAirlinesLogRequests: each request of a customer, and each call of another unit, has a line, and no line
+// shows a token.
 func TestAirlinesLogRequests(t *testing.T) {
 	called := map[string]string{"http": `"operation":"GET /internal/sessions/*","status":200`,
 		"grpc": `"operation":"/cleave.airline.v1.Auth/FindSession","status":"ok"`}
@@ -343,8 +343,8 @@ func TestAirlinesLogRequests(t *testing.T) {
 	}
 }
 
-// TestUnitsSpeakOneGRPC asks units of every language with the client of one, so that they
-// keep to the description and not only to themselves.
+// TestUnitsSpeakOneGRPC calls units of every language with the client of one language: so they must follow
+// the description, not only agree with themselves.
 func TestUnitsSpeakOneGRPC(t *testing.T) {
 	eachRuntime(t, func(t *testing.T, r runtime) {
 		a := startProcesses(t, r, architectures()["services"],

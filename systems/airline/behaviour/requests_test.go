@@ -113,7 +113,7 @@ func refusesPathsAndMethods(s *session) {
 	}
 }
 
-// checksInOrder sends requests with two faults, of which the first must be told.
+// checksInOrder sends requests with two faults: the first one in the order of checks must be reported.
 func checksInOrder(s *session) {
 	long := strings.Repeat("x", maxBody+1)
 	for _, c := range []struct {
@@ -138,7 +138,7 @@ func checksInOrder(s *session) {
 	}
 }
 
-// keepsInternalInside asks the front for what only units may ask.
+// keepsInternalInside requests paths at the front that only units may use.
 func keepsInternalInside(s *session) {
 	for _, path := range []string{
 		"/internal", "/internal/bookings", "/internal/sessions/" + s.token, "/internal/check",

@@ -128,7 +128,7 @@ func (s *session) send(request *http.Request) (answer, error) {
 	return got, nil
 }
 
-// problem returns the kind of problem that an answer has; empty where it has none.
+// problem returns the kind of problem in an answer; empty if it has none.
 func (a answer) problem() string {
 	var document struct{ Type string }
 	if !strings.HasPrefix(a.header.Get("Content-Type"), "application/problem+json") ||
@@ -139,7 +139,7 @@ func (a answer) problem() string {
 	return kind
 }
 
-// wants reads an answer that must have a status.
+// wants checks the status of an answer, and decodes the answer.
 func (s *session) wants(got answer, status int, into any) {
 	s.Helper()
 	if got.status != status {
@@ -164,8 +164,7 @@ func statuses() map[string]int {
 	}
 }
 
-// refused checks that an answer is a problem of a kind, which tells nothing of the
-// inside.
+// refused checks that an answer is a problem of a kind, and reveals no internals.
 func (s *session) refused(what string, got answer, kind string) {
 	s.Helper()
 	var document struct {

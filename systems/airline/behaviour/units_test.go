@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// answersUnits asks units what the front asks, and what they ask each other.
+// answersUnits sends units the requests of the front, and those that they send to each other.
 func answersUnits(s *session) {
 	for name := range s.airline.Units {
 		if got := s.askUnit(name, "GET", "/health", ""); got.status != 200 || string(got.body) != "ok\n" ||
@@ -85,8 +85,7 @@ const (
 	slowAtOnce = 60
 )
 
-// endsSlowRequests sends requests that never end, to a unit itself: the front would hold
-// some of them back.
+// endsSlowRequests sends requests that never end directly to a unit: the front would hold some of them back.
 func endsSlowRequests(s *session) {
 	testset.Need(s, "slow requests take 10 seconds each")
 	if s.airline.SkipSlow {
@@ -94,7 +93,7 @@ func endsSlowRequests(s *session) {
 	}
 	base := s.airline.Units[s.airline.Hosting(Flights)]
 	host := strings.TrimPrefix(base, "http://")
-	starts := [][2]string{ // and what follows, each second
+	starts := [][2]string{ // what is sent first, and each second after that
 		{"GET /flights HTTP/1.1\r\nHost: airline\r\n", "X-Slow: yes\r\n"}, // a header without an end
 		{"GET /flights?from=AMS&to=ATH&date=2026-02-27 HTTP/1.1\r\nHost: airline\r\nAuthorization: Bearer " +
 			s.token + "\r\nContent-Length: 100\r\n\r\n{", "x"},
@@ -109,7 +108,7 @@ func endsSlowRequests(s *session) {
 			s.slowRequest(connection, start[0], start[1])
 		})
 	}
-	for range 20 { // others are not held up
+	for range 20 { // other requests are not delayed
 		begun := time.Now()
 		if got := s.askUnit(s.airline.Hosting(Flights), "GET", "/flights?from=AMS&to=ATH&date=2026-02-27",
 			""); got.status != 200 || time.Since(begun) > 3*time.Second {
@@ -129,7 +128,7 @@ func (s *session) slowRequest(connection net.Conn, start, little string) {
 	}
 	ended := make(chan []byte, 1)
 	go func() {
-		text, _ := io.ReadAll(connection) // an end by force is an end
+		text, _ := io.ReadAll(connection) // a reset ends the request, too
 		ended <- text
 	}()
 	for tick := time.NewTicker(time.Second); ; {
@@ -147,12 +146,12 @@ func (s *session) slowRequest(connection net.Conn, start, little string) {
 				tick.Stop()
 				return
 			}
-			_, _ = io.WriteString(connection, little) // the end is seen by who reads
+			_, _ = io.WriteString(connection, little) // the reader notices the end
 		}
 	}
 }
 
-// tellsThatPartIsGone kills units that others ask.
+// tellsThatPartIsGone kills units that others ask: these must answer "unavailable" soon, and recover.
 func tellsThatPartIsGone(s *session) {
 	if s.airline.Hosting(Auth) == Monolith {
 		s.Skip("a monolith asks no other unit")

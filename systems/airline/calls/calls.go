@@ -1,6 +1,6 @@
-// Package calls carries what units of the airline ask each other over gRPC, with
-// grpc-go, in the place of HTTP with JSON (web.Client). A unit answers calls at the
-// address at which it answers everything else: calls are what begins with Greeting.
+// Package calls carries the calls between units of the airline over gRPC, with grpc-go, in the place of HTTP
+// with JSON (web.Client). A unit answers calls at the same address as everything else: their connections
+// begin with Greeting.
 //
 // Entry points: NewServer, NewClient.
 package calls
@@ -28,7 +28,8 @@ const (
 	maxMessage = 16 << 10
 )
 
-// faults are the failures that cross; refusals that belong to a call are answers.
+// faults encodes the failures of calls. Refusals that belong to a call, such as an unknown token, are part of
+// its answer instead.
 type faults struct{}
 
 // Encode implements rpc.Faults.
@@ -44,15 +45,15 @@ func (faults) Decode(fault rpc.Fault, cause error) error {
 	return fmt.Errorf("another unit answers %s: %s", fault.Kind, fault.Detail)
 }
 
-// Parts are the components that other units call; nil: not here.
+// Parts are the components that other units call; nil if another unit hosts them.
 type Parts struct {
 	Sessions    service.Sessions
 	Credentials service.Credentials
 	Flights     service.FlightFinder
 }
 
-// NewServer answers other units. Failures of the airline itself are logged; so are all calls, if log is not
-// nil. The tracer, if it is not nil, makes spans of calls whose callers are traced.
+// NewServer returns a server for calls of other units. Failures of the airline itself are logged; so are all
+// calls, if log is not nil. The tracer, if it is not nil, makes spans of calls whose callers are traced.
 func NewServer(
 	parts Parts, logError func(error), log *requestlog.Log, tracer *spans.Provider,
 ) *grpcgo.Server {

@@ -15,8 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
-// parts answers by what is asked: "down" is a part that does not answer, "broken" one
-// that has failed.
+// parts answers by the text of the request: "down" is a part that does not answer, "broken" one that has
+// failed.
 type parts struct{}
 
 var (
@@ -147,8 +147,8 @@ func TestAUnitThatIsBackIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestAnEndWaitsForNobodyWhoIsSilent: a connection that says nothing is nobody's.
-func TestAnEndWaitsForNobodyWhoIsSilent(t *testing.T) {
+// TestTheEndDoesNotWaitForSilentConnections: a connection that has sent nothing belongs to neither protocol.
+func TestTheEndDoesNotWaitForSilentConnections(t *testing.T) {
 	address, stop := serve(t, "127.0.0.1:0", nil)
 	silent, err := net.Dial("tcp", address)
 	testset.Must(t, err)

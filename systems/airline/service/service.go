@@ -17,18 +17,17 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline/store"
 )
 
-// Sessions tells whose session a token stands for: the problem NoSession where it is
-// none.
+// Sessions returns the session of a token, or the problem NoSession.
 type Sessions interface {
 	Session(ctx context.Context, token string) (airline.Session, error)
 }
 
-// Credentials checks a login with its password: the problem WrongCredentials.
+// Credentials checks a login with its password. It returns the problem WrongCredentials if they are wrong.
 type Credentials interface {
 	Check(ctx context.Context, login, password string) error
 }
 
-// FlightFinder finds a flight: the problem UnknownFlight.
+// FlightFinder returns the flight of an id, or the problem UnknownFlight.
 type FlightFinder interface {
 	Flight(ctx context.Context, id string) (airline.Flight, error)
 }
@@ -87,7 +86,7 @@ func (a *Auth) Logout(ctx context.Context, token string) error {
 // idBytes is how many random bytes are in an id.
 const idBytes = 16
 
-// randomID makes an id that nobody guesses, for tokens and bookings.
+// randomID returns a new id that nobody can guess, for tokens and bookings.
 func randomID() string {
 	id := make([]byte, idBytes)
 	_, _ = rand.Read(id) // never fails, says its documentation

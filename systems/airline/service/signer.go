@@ -11,14 +11,14 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
-// Signer makes sessions that say themselves what they are (JWT, HMAC with SHA-256): who
-// has the key checks them without asking. They cannot be ended before they expire.
+// Signer makes sessions whose tokens hold their content (JWT, HMAC with SHA-256): units with the key check
+// them without asking. They cannot be ended before they expire.
 type Signer struct {
 	key    []byte
 	parser *jwt.Parser
 }
 
-// NewSigner signs and checks with a key.
+// NewSigner returns a signer with a key.
 func NewSigner(key []byte) *Signer {
 	return &Signer{key, jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Name}),
 		jwt.WithExpirationRequired())}

@@ -50,8 +50,7 @@ type write struct {
 const (
 	// fileName is the store's file in the unit's folder.
 	fileName = "airline.db"
-	// firstMap is how many bytes of the file are mapped before there are so many: to map
-	// more all readers must pause.
+	// firstMap is how many bytes of the file are mapped from the start: to extend the map pauses all readers.
 	firstMap = 256 << 20
 	// mostShared is the number of steps that share a commit at most.
 	mostShared = 256
@@ -89,7 +88,7 @@ func OpenEmbedded(folder string) (Store, error) {
 	return e, nil
 }
 
-// writer carries out writes: whoever waits when a commit ends is in the next one.
+// writer carries out writes: those that wait when a commit ends are in the next one.
 func (e *embedded) writer() {
 	defer close(e.ended)
 	for {
@@ -102,7 +101,7 @@ func (e *embedded) writer() {
 	}
 }
 
-// waiting adds the writes that wait.
+// waiting returns the batch with the writes that wait added to it.
 func (e *embedded) waiting(batch []write) []write {
 	for len(batch) < mostShared {
 		select {
@@ -115,14 +114,14 @@ func (e *embedded) waiting(batch []write) []write {
 	return batch
 }
 
-// commit carries out writes in one transaction and tells each its outcome.
+// commit carries out writes in one transaction and sends each its outcome.
 func (e *embedded) commit(batch []write) {
 	refused := make([]error, len(batch))
 	failed := e.db.Update(func(tx *bolt.Tx) error {
 		for i, w := range batch {
 			var problem *rpc.Problem
 			if refused[i] = w.do(tx); refused[i] != nil && !errors.As(refused[i], &problem) {
-				return refused[i] // it may have written a part: nobody's step counts
+				return refused[i] // the step may be half done: undo the whole transaction
 			}
 		}
 		return nil
@@ -132,7 +131,7 @@ func (e *embedded) commit(batch []write) {
 	}
 }
 
-// update has a step carried out.
+// update carries out a step in a transaction of the writer and returns its outcome.
 func (e *embedded) update(do func(tx *bolt.Tx) error) error {
 	w := write{do, make(chan error, 1)}
 	select {
@@ -148,7 +147,7 @@ func (e *embedded) update(do func(tx *bolt.Tx) error) error {
 	}
 }
 
-// errClosed is the error of a request that outlives the unit's patience at its end.
+// errClosed is the error of a request that is still in flight when the unit closes its store.
 var errClosed = errors.New("the store is closed")
 
 // Close implements Store.
@@ -243,7 +242,7 @@ func (e *embedded) SetContact(
 // that there are soon no more than those that live.
 const sweptAtOnce = 4
 
-// expiryKey has the time first, so that those that expire first come first.
+// expiryKey returns a key that begins with the time, so that keys are in the order of expiry.
 func expiryKey(expires time.Time, token string) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli())), token...)
 }
@@ -364,7 +363,7 @@ func (e *embedded) Cancel(_ context.Context, login, id string) error {
 	})
 }
 
-// EachBooking implements Store. Visits are after the reading: who visits may be slow.
+// EachBooking implements Store. It reads all bookings before the first visit, since visits may be slow.
 func (e *embedded) EachBooking(_ context.Context, visit func(airline.Booking) error) error {
 	var all []airline.Booking
 	err := e.db.View(func(tx *bolt.Tx) error {

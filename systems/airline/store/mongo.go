@@ -20,7 +20,7 @@ import (
 const (
 	// mongoDatabase is the database that all units share.
 	mongoDatabase = "airline"
-	// mongoPatience is how long a server that does not answer is waited for.
+	// mongoPatience is how long to wait for a server that does not answer.
 	mongoPatience = 5 * time.Second
 	// loadedAtOnce is the number of documents that are loaded with one call.
 	loadedAtOnce = 1000
@@ -144,7 +144,7 @@ func keys(names ...string) bson.D {
 	return all
 }
 
-// field returns a filter by one field, or a change of it.
+// field returns a document with one field, as a filter or as an update.
 func field(name string, value any) bson.D { return bson.D{{Key: name, Value: value}} }
 
 // Close implements Store.
@@ -154,7 +154,7 @@ func (m *mongoStore) Close() error {
 	return m.client.Disconnect(ctx)
 }
 
-// problem makes of a server that does not answer what it means for who asks.
+// problem returns the problem Unavailable if the server did not answer, and any other error as it is.
 func problem(err error) error {
 	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) || errors.Is(err, context.DeadlineExceeded) {
 		return &rpc.Problem{Kind: rpc.Unavailable, Detail: "the database of the airline does not answer",
@@ -174,14 +174,15 @@ func findOne[T any](
 	return document, err == nil, problem(err)
 }
 
-// findAll reads all documents that a filter takes.
+// findAll returns all documents that match a filter.
 func findAll[T any](ctx context.Context, m *mongoStore, collection string, filter bson.D) ([]T, error) {
 	cursor, err := m.db.Collection(collection).Find(ctx, filter)
 	if err != nil {
 		return nil, problem(err)
 	}
 	var all []T
-	return all, problem(cursor.All(ctx, &all))
+	err = cursor.All(ctx, &all)
+	return all, problem(err)
 }
 
 // Load implements Store.

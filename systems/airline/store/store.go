@@ -1,8 +1,7 @@
-// Package store keeps what the airline knows: in a file of the unit's own (Embedded), or
-// on a server of MongoDB's protocol (Mongo). It decides nothing, but for what only a
-// store can: that a customer has a flight once, and that two flights are booked together
-// or not at all. Such refusals are problems (rpc.Problem); other errors are failures
-// of the store.
+// Package store keeps the data of the airline: in a file of the unit's own (Embedded), or on a server of
+// MongoDB's protocol (Mongo). It enforces only the rules that need a store: that a customer books a flight
+// once, and that two flights are booked together or not at all. Such refusals are problems (rpc.Problem);
+// other errors are failures of the store.
 //
 // Entry points: OpenEmbedded, OpenMongo.
 package store

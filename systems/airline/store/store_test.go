@@ -141,7 +141,7 @@ func TestExpiredSessionsAreSwept(t *testing.T) {
 	now := time.Now()
 	add("living", 10, now.Add(time.Hour))
 	add("expired", 9, now.Add(-time.Second))
-	add("new", 1, now.Add(time.Minute)) // what is left of the others is less than one sweep
+	add("new", 1, now.Add(time.Minute)) // fewer expired sessions are left than one sweep removes
 	for kind, count := range map[string]int{"living": 10, "new": 1, "expired": 9} {
 		for i := range count {
 			_, known, err := s.Session(t.Context(), fmt.Sprintf("%s %d", kind, i))
@@ -173,7 +173,7 @@ func kindOf(err error) rpc.Kind {
 	return airline.ProblemOf(err).Kind
 }
 
-// bookings are some of one customer, whose ids are their flights'.
+// bookings returns bookings of one customer, whose ids are their flights'.
 func bookings(login string, flights ...string) []airline.Booking {
 	var all []airline.Booking
 	for _, f := range flights {

@@ -32,8 +32,7 @@ const (
 	countMadeUp    = "made_up" // stored, and never asked for, refused, or cancelled
 )
 
-// AuditLive implements lab.LiveAuditor: it compares what customers were told with what is
-// stored.
+// AuditLive implements lab.LiveAuditor: it compares the answers to customers with the stored bookings.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
@@ -70,11 +69,11 @@ type seat struct{ login, flight string }
 type request struct {
 	end    string
 	seats  [2]seat
-	ids    [2]string // empty: the client was not told
+	ids    [2]string // empty: the client had no answer
 	stored [2]int
 }
 
-// judge compares what customers were told with what is stored.
+// judge compares the answers to customers with the stored bookings.
 type judge struct {
 	loaded.Findings
 	asked     map[seat][]*request
@@ -112,8 +111,7 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 // readPatience is how long a unit may take to list all bookings, and maxListed how many bytes they may have.
 const readPatience, maxListed = time.Minute, 1 << 30
 
-// read reads what is stored: from the file of a unit that has ended, or from one that
-// still runs.
+// read reads the stored bookings: from the file of a unit that has ended, or from a unit that still runs.
 func (j *judge) read(ctx context.Context, left lab.Leftover, unit string) (err error) {
 	var from io.ReadCloser
 	from, err = os.Open(filepath.Join(left.Dir, airlineunit.BookingsFile))

@@ -37,9 +37,8 @@ func (s System) Profiling(lab.Variant) lab.Profiling {
 		Apart: []string{front}}
 }
 
-// Measure implements lab.Measurer. The units' cost, and that of a database server, is
-// told from that of HAProxy, which is the same in all variants and has processors of its
-// own where there are some.
+// Measure implements lab.Measurer. The cost of the units and of a database server is separate from that of
+// HAProxy, which is the same in all variants and has processors of its own if there are some.
 func (s System) Measure(
 	_ context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {

@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/lines"
 )
 
-// code returns the lines of code of what a design is built from. In Java and Node.js that is all of the
-// airline, whose packages are not told apart.
+// code returns the lines of code of a design. In Java and Node.js it counts the whole airline, not its
+// packages.
 func code(d architecture.Design) map[string]int {
 	const own = "systems/airline/"
 	switch d.Runtime {

@@ -84,7 +84,7 @@ func (s System) Describe() lab.SystemInfo {
 	}
 }
 
-// playable says why this host cannot play a point.
+// playable returns why this host cannot play a point, or nil.
 func playable(p lab.Point) error {
 	if asked, _ := p.Level(Cores); int(asked) > runtime.NumCPU() {
 		return fmt.Errorf("%g cores are asked for, this host has %d", asked, runtime.NumCPU())
@@ -101,7 +101,8 @@ func tools(runtime string) map[string]string {
 	}[runtime]
 }
 
-// install returns the line that brings the airline in a runtime, with its tools where they are not here.
+// install returns the command that builds the airline in a runtime, after installing the tools that are
+// missing here.
 func install(runtime string) string {
 	var missing *lab.MissingError
 	if errors.As(lab.MissingPrograms("it", tools(runtime)), &missing) {
@@ -139,9 +140,8 @@ const (
 	programsVariable = "CLEAVE_AIRLINE"
 )
 
-// programs returns the folder with the programs that are not in Go, as an absolute path without
-// links: units have other working directories, and containers other file systems. It may not
-// exist.
+// programs returns the folder with the programs that are not in Go, as an absolute path without links: units
+// have other working directories, and containers other file systems. The folder may not exist.
 func programs() string {
 	folder := os.Getenv(programsVariable)
 	if own, err := os.Executable(); folder == "" && err == nil {
@@ -160,7 +160,7 @@ func programs() string {
 func program(runtime string) string { return filepath.Join(programs(), runtime, "run") }
 
 const (
-	// descriptors are open in one process at most: connections of clients and units.
+	// descriptors is the limit on open files of a process: connections of clients and units.
 	descriptors = 4096
 	// front is HAProxy, the first unit of every architecture.
 	front = "front"
@@ -212,8 +212,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// processors returns the processors of the system's units where a point says how many they share,
-// and those that are left to all others; none means any.
+// processors returns the processors of the system's units and those that are left to all others, at a point
+// that says how many the units share; else it returns none, which means any.
 func processors(p lab.Point) (own, others []int) {
 	asked, set := p.Level(Cores)
 	if !set {
@@ -339,7 +339,7 @@ func healthy(ctx context.Context, address string) error {
 	return err
 }
 
-// get asks a unit for what it must have. Who calls it closes the body.
+// get returns the answer of a unit, whose body the caller closes. Any status but 200 is an error.
 func get(ctx context.Context, address, path string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
 	if err != nil {

@@ -132,7 +132,7 @@ func TestAProgramThatIsNotBuiltIsMissing(t *testing.T) {
 	}
 }
 
-// TestVisitsAreAsTheDriverHasThem reads what generators get.
+// TestVisitsAreAsTheDriverHasThem reads the scenario and the files of the generator.
 func TestVisitsAreAsTheDriverHasThem(t *testing.T) {
 	text, files, err := visits(point(map[string]float64{Customers: 100}))
 	testset.Must(t, err)
@@ -200,9 +200,9 @@ func kept(id, flight string) string {
 	return fmt.Sprintf(`{"id":%q,"login":"c1","flight":%q,"booked":"2026-01-01T00:00:00.000Z"}`, id, flight)
 }
 
-// TestTheAuditFindsWhatIsWrong spoils a trial in which all is right in every way that
-// breaks a rule. Long because it is a table.
-func TestTheAuditFindsWhatIsWrong(t *testing.T) {
+// TestTheAuditFindsBrokenRules breaks each rule of the audit in turn, in a trial that is otherwise correct.
+// Long because it is a table.
+func TestTheAuditFindsBrokenRules(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil   func(tr *trial)
 		verdict lab.AuditVerdict
@@ -254,7 +254,7 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 			s := System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 2, OK: 2}}}
 			v := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: runtime})
 			got := s.AuditLive(t.Context(), v, point(map[string]float64{Visits: 1}),
-				tr.leave(t, runtime == architecture.Go))
+				tr.leftover(t, runtime == architecture.Go))
 			if got.Verdict != c.verdict || c.count != "" && got.Counts[c.count] != 1 {
 				t.Errorf("%s in %s: %s %v %v, want %s and one %s", name, runtime, got.Verdict, got.Counts, got.Problems,
 					c.verdict, c.count)
@@ -266,9 +266,9 @@ func TestTheAuditFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// leave writes it where the audit looks: the bookings in a file that was handed over, or
-// at a unit that still runs.
-func (tr trial) leave(t *testing.T, handsOver bool) lab.Leftover {
+// leftover returns the trial as the audit finds it: the bookings in a file that was handed over, or at a unit
+// that still runs.
+func (tr trial) leftover(t *testing.T, handsOver bool) lab.Leftover {
 	t.Helper()
 	left := lab.Leftover{Dir: t.TempDir(), Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 	write := func(name string, lines []string) {
@@ -291,7 +291,7 @@ func (tr trial) leave(t *testing.T, handsOver bool) lab.Leftover {
 	return left
 }
 
-// TestAListOfBookingsIsReadUpToItsLimit, which the error names.
+// TestAListOfBookingsIsReadUpToItsLimit: the error names the limit.
 func TestAListOfBookingsIsReadUpToItsLimit(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for {
@@ -339,7 +339,7 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 	}
 }
 
-func TestWaysTakeOneStepAtATime(t *testing.T) {
+func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
 	from, to := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: architecture.Node}),
 		variant(architecture.Services, map[string]string{architecture.KnobPool: "on",
 			kit.KnobLogging: kit.LogRequests})
@@ -364,13 +364,24 @@ func TestWaysTakeOneStepAtATime(t *testing.T) {
 		last.Knobs[architecture.KnobPool] != "on" || stops[0].Knobs[architecture.KnobPool] != "off" {
 		t.Errorf("the way ends in %+v", last)
 	}
+	guarded := variant(architecture.Services, map[string]string{architecture.KnobPool: "on",
+		architecture.KnobCalls: architecture.GRPC, kit.KnobSecurity: kit.TLS, kit.KnobLogging: kit.LogRequests})
+	for _, ends := range [][2]lab.Variant{{from, guarded}, {guarded, from}} {
+		stops, _, err := System{}.Steps(ends[0], ends[1])
+		testset.Must(t, err)
+		for _, stop := range stops {
+			if err := (System{}).Describe().Check(stop); err != nil {
+				t.Errorf("to %s: %s cannot be built: %v", ends[1].Architecture, stop.Name, err)
+			}
+		}
+	}
 	if _, _, err := (System{}).Steps(from, from); err == nil {
 		t.Error("there is a way from a variant to itself")
 	}
 }
 
-// TestWhatCanBeReplicated: HAProxy, and units that load nothing, keep all in a server, and are
-// asked by no other.
+// TestWhatCanBeReplicated: HAProxy, and units that load no data, keep all data in a server, and are called by
+// no other unit.
 func TestWhatCanBeReplicated(t *testing.T) {
 	for _, c := range []struct {
 		architecture, store, sessions string

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
-// flights returns the data of an airline, of the size that the study's loader gives it.
+// flights returns the data of an airline, as large as that of the study's loader.
 func flights(p lab.Point) airline.Data {
 	return airline.Data{Customers: customers(p), Airports: 14, Days: 30, Flights: 2,
 		FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
@@ -33,7 +33,7 @@ const (
 	opCancel = "cancel a booking"
 )
 
-// object is JSON.
+// object is a JSON object.
 type object = map[string]any
 
 // visits returns what customers do, as cleave-scenario/1 with its files: each visit is of the
@@ -137,9 +137,9 @@ func customerRows(count int) []byte {
 	return csvOf(rows)
 }
 
-// tripRows returns round trips on two flights: out with the first of a day, back with the
-// second of another. No two have a flight in common, so that a customer's trips are in
-// each other's way only where they are the same: once in thousands.
+// tripRows returns round trips on two flights: out with the first of a day, back with the second of another.
+// No two trips share a flight, so that two trips of a customer conflict only if they are the same trip: once
+// in thousands.
 func tripRows(p lab.Point) []byte {
 	data := flights(p)
 	rows := [][]string{{"from", "to", "date", "return", "out", "back"}}

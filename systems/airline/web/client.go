@@ -32,15 +32,16 @@ const (
 	maxAnswer = 1 << 20
 )
 
-// Client asks another unit.
+// Client is a client of another unit.
 type Client struct {
 	base  string
 	http  *http.Client
 	guard *resilient.Guard // of all calls; nil: none
 }
 
-// NewClient asks the unit at an address, host:port. Without a pool every call has a connection of its own.
-// secured protects the connections; if it is nil, they are plain. guard guards the calls; nil: nothing does.
+// NewClient returns a client of the unit at an address, host:port. Without a pool every call has a connection
+// of its own. secured protects the connections; if it is nil, they are plain. guard guards the calls; it may
+// be nil.
 func NewClient(address string, pool bool, secured *tls.Config, guard *resilient.Guard) *Client {
 	transport := &http.Transport{DisableKeepAlives: !pool, MaxIdleConns: mostIdle, MaxIdleConnsPerHost: mostIdle,
 		IdleConnTimeout: time.Minute, TLSClientConfig: secured, TLSHandshakeTimeout: callTimeout}
@@ -112,7 +113,7 @@ func (c *Client) attempt(ctx context.Context, operation, id string, body, answer
 	text, err := bounded.ReadAll(response.Body, maxAnswer)
 	var tooLong bounded.Error
 	switch {
-	case errors.As(err, &tooLong): // and would be so again
+	case errors.As(err, &tooLong): // a repetition would not help
 		return fmt.Errorf("read the answer of another unit: %w", err)
 	case err != nil:
 		return unavailable(err)

@@ -16,7 +16,7 @@ import (
 
 func health(c *call) error {
 	c.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(c.w, "ok\n") // a reader who has left is no failure
+	_, _ = io.WriteString(c.w, "ok\n") // a client that has disconnected is no failure
 	return nil
 }
 
@@ -46,7 +46,8 @@ func (h *handler) logout(c *call) error {
 	return c.done(h.Auth.Logout(c, c.token))
 }
 
-// session answers other units: 404 where there is no session, since 401 would mean the unit that asks.
+// session answers other units: 404 if there is no session, since 401 would mean that the asking unit has
+// none.
 func (h *handler) session(c *call) error {
 	session, err := h.Auth.Session(c, c.names[0])
 	if problem := airline.ProblemOf(err); err != nil && problem.Kind == airline.NoSession {
@@ -154,8 +155,8 @@ func (h *handler) cancel(c *call) error {
 // auditTime is how long the list of all bookings may take to send.
 const auditTime = time.Minute
 
-// allBookings answers whoever audits the airline. What fails in the middle of the list
-// breaks the connection off: a part is not taken for the whole.
+// allBookings answers the audit. A failure in the middle of the list breaks the connection, so that a part is
+// not taken for the whole.
 func (h *handler) allBookings(c *call) error {
 	if err := http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(auditTime)); err != nil {
 		return fmt.Errorf("send all bookings: %w", err)

@@ -1,6 +1,6 @@
-// Package web is the airline over HTTP: the operations of api/openapi.yaml, what units
-// ask each other below /internal, and the client of that. It checks the shape of what
-// comes in and whose session it is; what is done then, package service does.
+// Package web is the airline over HTTP: the operations of api/openapi.yaml, the requests between units below
+// /internal, and the client for these. It checks the shape of requests and their sessions; package service
+// carries them out.
 //
 // Entry points: NewHandler, Serve; NewClient.
 package web
@@ -78,7 +78,7 @@ type handler struct {
 	routes   []route
 }
 
-// NewHandler serves the operations of what a unit has.
+// NewHandler returns the handler of the operations of some parts.
 func NewHandler(parts Parts) http.Handler {
 	h := &handler{Parts: parts, problems: front.Problems{Types: typePrefix, Of: airline.ProblemOf,
 		Meanings: meanings(), LogError: parts.LogError}}
@@ -175,7 +175,7 @@ func (h *handler) find(w http.ResponseWriter, r *http.Request) (found route, nam
 	return found, nil, rpc.Problemf(airline.WrongMethod, "use %s", strings.Join(allowed, " or "))
 }
 
-// match compares a path with a pattern; names are what stands for its stars.
+// match compares a path with a pattern; names are the segments at its stars.
 func match(pattern, segments []string) (names []string, matches bool) {
 	if len(pattern) != len(segments) {
 		return nil, false
@@ -211,7 +211,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// authenticate finds out whose session a request is in.
+// authenticate finds the session of a request by its token.
 func (h *handler) authenticate(c *call, authorization string) error {
 	token, bearer := strings.CutPrefix(authorization, "Bearer ")
 	if !bearer || token == "" {
@@ -243,10 +243,10 @@ func (c *call) done(err error) error {
 	return err
 }
 
-// typePrefix begins the types of problems.
+// typePrefix is the prefix of the types of problems.
 const typePrefix = "/problems/"
 
-// meanings returns how the kinds of problems show over HTTP.
+// meanings returns the status and title in HTTP of each kind of problem.
 func meanings() map[rpc.Kind]front.Meaning {
 	return map[rpc.Kind]front.Meaning{
 		airline.BadRequest:       {Status: http.StatusBadRequest, Title: "The request is not valid"},

@@ -33,8 +33,8 @@ func (s Surroundings) stores(design architecture.Design) (Stores, error) {
 	case design.Access == architecture.SQL:
 		return bySQL{}, nil
 	case s.Mapped == nil:
-		return nil, fmt.Errorf("%s %s: this program has no such access to tables: %w", architecture.KnobAccess, design.Access,
-			errors.ErrUnsupported)
+		return nil, fmt.Errorf("%s %s: this program has no such access to tables: %w", architecture.KnobAccess,
+			design.Access, errors.ErrUnsupported)
 	}
 	return s.Mapped, nil
 }

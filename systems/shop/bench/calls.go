@@ -109,7 +109,8 @@ func inOwnProcess(ctx context.Context, job callJob) (cost callCost, err error) {
 	if err := trial.Run(); err != nil {
 		return cost, fmt.Errorf("trial of %s: %w", job.Binding, err)
 	}
-	return cost, json.Unmarshal(out.Bytes(), &cost)
+	err = json.Unmarshal(out.Bytes(), &cost)
+	return cost, err
 }
 
 // runCalls runs a trial of a binding in this process.
