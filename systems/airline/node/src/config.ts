@@ -8,7 +8,7 @@ export type UnitName = (typeof unitNames)[number];
 
 const callKinds = ['http', 'grpc'] as const;
 
-/** All that a unit is told by its environment. */
+/** The settings of a unit, from its environment. */
 export interface Config {
   unit: UnitName;
   host: string;
@@ -21,15 +21,15 @@ export interface Config {
   peers: Peers;
   size: DatasetSize;
   sessionSeconds: number;
-  /** With which tokens are signed; undefined where auth is asked about sessions. */
+  /** The key of signed tokens; undefined if units ask auth about sessions. */
   key: Buffer | undefined;
   keepConnections: boolean;
-  /** What units call each other over. */
+  /** The protocol of calls between units. */
   calls: (typeof callKinds)[number];
   workers: number;
 }
 
-/** A value of the environment that does not serve. */
+/** A value of the environment that is not valid. */
 export class ConfigError extends Error {}
 
 type Environment = Record<string, string | undefined>;
@@ -125,7 +125,7 @@ function peer(env: Environment, name: string, needed: boolean): string {
   return env[name] ?? '';
 }
 
-/** The URL may have secrets: it is not told. */
+/** The URL may have secrets: no error repeats it. */
 function databaseUrl(env: Environment, name: string): string {
   const value = env[name] ?? '';
   if (!/^mongodb(\+srv)?:\/\//.test(value)) {

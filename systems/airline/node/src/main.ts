@@ -1,13 +1,13 @@
-/** A unit of the airline: one process, or a cluster of them. What it is, its environment says. */
+/** A unit of the airline: one process, or a cluster of them. Its settings are in its environment. */
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { loadData, startUnit } from './unit.js';
 
-/** After this long, what is under way is given up (milliseconds). */
+/** How long requests in flight may take at the end (milliseconds). */
 const grace = 5000;
 
-/** Comes when somebody asks this process to end; whoever asks twice waits, too. */
+/** Resolves at the first SIGTERM or SIGINT; further signals do not end the process sooner. */
 function askedToEnd(): Promise<void> {
   return new Promise((resolve) => {
     process.on('SIGTERM', resolve);

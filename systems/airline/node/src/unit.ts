@@ -15,7 +15,7 @@ import { StoredSessions } from './sessions/stored.js';
 import { EmbeddedStore } from './store/embedded.js';
 import { MongoStore } from './store/mongo.js';
 
-/** How long a database may take to answer, when data are loaded and when customers wait (milliseconds). */
+/** How long a database may take to answer, while data are loaded and while customers wait (milliseconds). */
 const patience = { loading: 60_000, serving: 5000 };
 
 /** A part of the airline that serves. */
@@ -42,7 +42,7 @@ function storeOf({ database, data }: Config, wait: number): Store {
   return database === undefined ? new EmbeddedStore(data) : new MongoStore(database, wait);
 }
 
-/** Serves; its data must be loaded. */
+/** Starts a unit whose data is loaded. */
 export async function startUnit(config: Config): Promise<Unit> {
   const store = storeOf(config, patience.serving);
   const app = await newServer((server) => {
@@ -57,7 +57,10 @@ export async function startUnit(config: Config): Promise<Unit> {
   };
 }
 
-/** Joins components in one process, or this one with the others behind HTTP or gRPC. */
+/**
+ * Adds the routes of a unit: it connects the components in this process, or calls the others over HTTP or
+ * gRPC.
+ */
 function addRoutes(app: FastifyInstance, config: Config, store: Store): void {
   const { unit, peers } = config;
   const own: SessionBook =

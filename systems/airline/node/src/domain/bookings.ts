@@ -3,7 +3,7 @@ import type { Booking } from './model.js';
 import type { BookingStore, FlightFinder } from './ports.js';
 import { Problem } from './problem.js';
 
-// What cannot be the id of a flight or a booking is not asked for.
+// Texts without the form of an id are not looked up.
 const flightId = /^[A-Z]{3}-[A-Z]{3}-\d{8}-\d{1,3}$/;
 const bookingId = /^[0-9a-f]{32}$/;
 

@@ -3,8 +3,8 @@ import type { Contact, Customer } from './model.js';
 import type { Credentials, CustomerStore } from './ports.js';
 
 /**
- * Hashes a password as it is stored. A real airline's would be slow on purpose; this one is the same in
- * every variant that is compared.
+ * Hashes a password as it is stored. A real airline would use a function that is slow on purpose; this one is
+ * quick, and the same in all implementations.
  */
 export function hashPassword(login: string, password: string): string {
   return createHash('sha256').update(`${login}:${password}`).digest('hex');
@@ -28,8 +28,8 @@ export class Customers implements Credentials {
 }
 
 /**
- * Whoever has a session has logged in, so is a customer:
- * else the stores of the units do not belong together.
+ * Returns the customer of a session. A customer who has logged in is stored, unless the stores of the units
+ * do not belong together.
  */
 function existing(login: string, customer: Customer | undefined): Customer {
   if (customer === undefined) {

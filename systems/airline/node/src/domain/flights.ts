@@ -16,7 +16,7 @@ export interface Connections {
   inbound: Flight[];
 }
 
-/** What flies when. */
+/** Searches flights. */
 export class Flights implements FlightFinder {
   constructor(private readonly store: FlightStore) {}
 

@@ -1,4 +1,4 @@
-/** What the airline speaks of. These are also the objects of its public JSON. */
+/** The vocabulary of the airline, which its public JSON shares. */
 
 export interface Address {
   street: string;
@@ -45,7 +45,7 @@ export interface Session {
   expires: string;
 }
 
-/** What a login gives. */
+/** The result of a login. */
 export interface Ticket {
   token: string;
   expires: string;

@@ -1,11 +1,8 @@
-/**
- * What the rules need from elsewhere: from a store, or from another component, which may be in this
- * process or behind HTTP.
- */
+/** What components need: a store, or another component, which may be in this process or in another unit. */
 import type { DatasetSize } from './dataset.js';
 import type { Booking, Contact, Customer, Flight, Session, Ticket } from './model.js';
 
-/** Tells whose a token is; undefined where it is nobody's, or not any more. */
+/** Finds the session of a token; undefined if there is none, or it has expired. */
 export interface Sessions {
   find(token: string): Promise<Session | undefined>;
 }
@@ -16,7 +13,7 @@ export interface SessionBook extends Sessions {
   close(token: string): Promise<void>;
 }
 
-/** Tells whether a password is the customer's. */
+/** Checks the password of a customer. */
 export interface Credentials {
   check(login: string, password: string): Promise<boolean>;
 }
@@ -36,7 +33,7 @@ export interface SessionStore {
 export interface CustomerStore {
   customer(login: string): Promise<Customer | undefined>;
   passwordHash(login: string): Promise<string | undefined>;
-  /** Answers the customer as changed. */
+  /** Returns the changed customer; undefined if there is none. */
   updateCustomer(login: string, contact: Contact): Promise<Customer | undefined>;
 }
 
@@ -48,19 +45,19 @@ export interface FlightStore extends FlightFinder {
 
 export interface BookingStore {
   /**
-   * Stores all or none. Answers the flight that the customer has already, where there is one; this
-   * holds against whoever adds at the same time, in this process or another.
+   * Stores all or none. Returns a flight that the customer has booked already, if there is one, also if
+   * another request books it at the same time, in this process or another.
    */
   addBookings(bookings: Booking[]): Promise<string | undefined>;
   booking(id: string): Promise<Booking | undefined>;
-  /** Answers false where the booking is gone: of those who remove it at the same time, one has true. */
+  /** Returns false if the booking is gone: of concurrent calls for one booking, one returns true. */
   removeBooking(booking: Booking): Promise<boolean>;
   /** In no particular order. */
   bookingsOf(login: string): Promise<Booking[]>;
   allBookings(): AsyncIterable<Booking> | Iterable<Booking>;
 }
 
-/** Which part of the data somebody keeps. */
+/** The part of the data that a unit keeps. */
 export interface Part {
   customers: boolean;
   flights: boolean;
@@ -68,7 +65,7 @@ export interface Part {
 
 /** All that a unit may keep. */
 export interface Store extends SessionStore, CustomerStore, FlightStore, BookingStore {
-  /** Makes the part of the data that is not there yet. Nobody else may use the store meanwhile. */
+  /** Makes the part of the data that is missing. No other process may use the store meanwhile. */
   load(part: Part, size: DatasetSize): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Everything that the airline refuses; what each means in HTTP, src/http knows. */
+/** The kinds of refusals and failures; src/http has their statuses. */
 export type ProblemKind =
   | 'bad-request'
   | 'wrong-credentials'
@@ -14,7 +14,7 @@ export type ProblemKind =
   | 'unavailable'
   | 'internal';
 
-/** A refusal. Its message is for the client: which field or value, and nothing of the inside. */
+/** A refusal. Its message is for the client: it names the field or value, and reveals no internals. */
 export class Problem extends Error {
   constructor(
     readonly kind: ProblemKind,

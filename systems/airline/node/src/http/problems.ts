@@ -30,7 +30,9 @@ export function sendProblem(reply: FastifyReply, problem: Problem, status?: numb
   return reply.code(body.status).type('application/problem+json').send(JSON.stringify(body));
 }
 
-/** What Fastify calls for every error of a request. What we did not foresee is logged and not told. */
+/**
+ * Answers every error of a request, for Fastify. Unexpected errors are logged and not shown to the client.
+ */
 export function onError(error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply): void {
   if (error instanceof Problem) {
     sendProblem(reply, error);

@@ -90,7 +90,7 @@ export function bookingRoutes(app: FastifyInstance, bookings: Bookings, sessions
   });
 }
 
-/** What other units ask auth. */
+/** The requests of other units to auth. */
 export function internalAuthRoutes(app: FastifyInstance, sessions: Sessions): void {
   app.get<{ Params: { token: string } }>(
     '/internal/sessions/:token',
@@ -102,7 +102,7 @@ export function internalAuthRoutes(app: FastifyInstance, sessions: Sessions): vo
   );
 }
 
-/** What other units ask customers. */
+/** The requests of other units to customers. */
 export function internalCustomerRoutes(app: FastifyInstance, customers: Customers): void {
   app.post<{ Body: Credentials }>(
     '/internal/check',
@@ -116,7 +116,7 @@ export function internalCustomerRoutes(app: FastifyInstance, customers: Customer
   );
 }
 
-/** What other units ask flights. */
+/** The requests of other units to flights. */
 export function internalFlightRoutes(app: FastifyInstance, flights: Flights): void {
   app.get<{ Params: { id: string } }>(
     '/internal/flights/:id',
@@ -131,7 +131,7 @@ export function internalFlightRoutes(app: FastifyInstance, flights: Flights): vo
   );
 }
 
-/** What the audit asks: all bookings, one a line. */
+/** The request of the audit: all bookings, one a line. */
 export function auditRoutes(app: FastifyInstance, bookings: Bookings): void {
   app.get('/internal/bookings', (_request, reply) =>
     reply.type('application/x-ndjson').send(Readable.from(lines(bookings.all()))),

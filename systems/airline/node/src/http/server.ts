@@ -22,7 +22,7 @@ export async function newServer(addRoutes: (app: FastifyInstance) => void): Prom
     exposeHeadRoutes: false,
     return503OnClosing: false,
     routerOptions: { maxParamLength: largestBody },
-    // What was sent is judged as it was sent.
+    // Requests are validated as they were sent, without conversions.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     schemaErrorFormatter: (errors, where) => new Problem('bad-request', explain(errors, where)),
   });

@@ -6,9 +6,9 @@ import type { Credentials, FlightFinder, Sessions } from '../domain/ports.js';
 import { Problem } from '../domain/problem.js';
 import { type Calls, loadServices } from './proto.js';
 
-/** How HTTP/2 begins, and no request of HTTP/1. */
+/** The beginning of every connection of HTTP/2, and of no request of HTTP/1. */
 const greeting = 'PRI';
-/** After this long, connections that say nothing, or do not end, are ended (milliseconds). */
+/** How long a connection may stay silent at its start, and how long one may take to end (milliseconds). */
 const patience = { greeting: 10_000, end: 4000 };
 
 /** What other units may ask this one. */
@@ -79,7 +79,10 @@ function answer<M extends keyof Calls>(
   };
 }
 
-/** Looks how connections begin, and hands them on. Answers those of which it is not known yet. */
+/**
+ * Hands each connection to gRPC or HTTP by its first bytes. Returns the set of those that have sent nothing
+ * yet.
+ */
 function fork(http: HttpServer, toGrpc: (socket: Socket) => void): Set<Socket> {
   const toHttp = http.listeners('connection') as ((socket: Socket) => void)[];
   const undecided = new Set<Socket>();

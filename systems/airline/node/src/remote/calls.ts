@@ -7,7 +7,7 @@ import type { Peers, Remote } from './units.js';
 
 const timeout = 5000;
 
-// A unit that is back is looked for soon: the library's own pauses grow to two minutes.
+// A unit that is back is found soon: the library's own pauses grow to two minutes.
 const options = { 'grpc.initial_reconnect_backoff_ms': 100, 'grpc.max_reconnect_backoff_ms': 1000 };
 
 /** Asks other units over one connection to each, which is kept. */
@@ -59,7 +59,7 @@ export function overGrpc(peers: Peers): Remote {
   };
 }
 
-/** What a call that was not answered means. */
+/** The error for a call without an answer. */
 function failure(peer: string, error: ServiceError | null): Error {
   const silent = [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED];
   if (error === null || silent.includes(error.code)) {

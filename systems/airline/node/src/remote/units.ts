@@ -1,4 +1,4 @@
-/** The other units: what they are asked, and asking them over HTTP. */
+/** The other units: the interface of the calls to them, and calls over HTTP. */
 import { Agent } from 'undici';
 import type { Flight, Session } from '../domain/model.js';
 import type { Credentials, FlightFinder, Sessions } from '../domain/ports.js';
@@ -33,7 +33,7 @@ export function overHttp(peers: Peers, keptOpen: boolean): Remote {
     connect: { timeout },
   });
 
-  /** Calls a unit once: who is called may have done it even where no answer comes. */
+  /** Calls a unit once, without a retry: a call without an answer may still have been carried out. */
   async function call(
     peer: keyof Peers,
     method: 'GET' | 'POST',

@@ -4,8 +4,8 @@ import type { Session, Ticket } from '../domain/model.js';
 import type { SessionBook } from '../domain/ports.js';
 
 /**
- * Sessions that are signed tokens (JWT, HS256): whoever has the key checks them without asking anybody.
- * The price is that a logout cannot end one before it expires.
+ * Sessions that are signed tokens (JWT, HS256): units with the key check them without asking auth. The price
+ * is that a logout cannot end one before it expires.
  */
 export class SignedSessions implements SessionBook {
   private readonly sign: (payload: { sub: string; exp: number; jti: string }) => string;

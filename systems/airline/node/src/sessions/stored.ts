@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import type { Session, Ticket } from '../domain/model.js';
 import type { SessionBook, SessionStore } from '../domain/ports.js';
 
-/** Reports whether a text can be a token of ours: what cannot needs no looking up. */
+/** Reports whether a text has the form of a stored session's token: others need no look-up. */
 export function isToken(text: string): boolean {
   return /^[0-9a-f]{32}$/.test(text);
 }
 
-/** Sessions that are kept in a store; their tokens say nothing. */
+/** Sessions that are kept in a store; their tokens are random. */
 export class StoredSessions implements SessionBook {
   constructor(
     private readonly store: SessionStore,

@@ -15,7 +15,7 @@ import { Problem } from '../domain/problem.js';
 
 /** How many documents are loaded with one call. */
 const loadedAtOnce = 1000;
-/** What the server says where a unique index has the key already. */
+/** The server's error code for a key that a unique index has already. */
 const duplicateKey = 11_000;
 
 type CustomerDocument = Omit<Customer, 'login'> & { _id: string; password: string };
@@ -56,8 +56,8 @@ export class MongoStore implements Store {
   private readonly orders: Collection<OrderDocument>;
 
   /**
-   * The URL may have secrets: no error repeats it. A server that does not answer is waited for so long
-   * (milliseconds).
+   * The URL may have secrets: no error repeats it. patience is how long to wait for a server that does not
+   * answer (milliseconds).
    */
   constructor(url: string, patience: number) {
     const limits = {
@@ -166,7 +166,7 @@ export class MongoStore implements Store {
     return found.sort(inOrder).map(flightOf);
   }
 
-  /** Of two flights the server does not say which one the customer has. */
+  /** If there are two flights, the server does not say which of them the customer has. */
   async addBookings(bookings: Booking[]): Promise<string | undefined> {
     const [first] = bookings;
     if (first === undefined) {
@@ -217,7 +217,7 @@ export class MongoStore implements Store {
   }
 }
 
-/** What the server answers; that it does not answer is a problem of the airline. */
+/** Returns the server's answer, or throws the problem unavailable if it does not answer. */
 async function answered<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer;

@@ -4,8 +4,8 @@ import java.io.InputStream;
 import java.util.logging.LogManager;
 
 /**
- * The program: one unit of the airline, as its environment says. Exit codes: 0 it was told to stop,
- * 1 it could not go on, 2 a value of the environment is wrong.
+ * The program: one unit of the airline, with the settings of its environment. Exit codes: 0 it was
+ * stopped, 1 it could not go on, 2 a value of the environment is wrong.
  */
 public final class Main {
   private Main() {}
@@ -26,7 +26,10 @@ public final class Main {
     }
   }
 
-  /** Stops in good order; SIGTERM is a wish, not an error, which Java's own 143 would say. */
+  /**
+   * Stops the unit and exits with 0: after SIGTERM Java itself would exit with 143, as if it had
+   * failed.
+   */
   private static void stop(Unit unit) {
     int code = 0;
     try {

@@ -101,7 +101,7 @@ public record Settings(
           grpc);
     }
 
-    /** The URL may have secrets: it is not told. */
+    /** The URL may have secrets: no message repeats it. */
     private String database(String name) throws WrongValue {
       String value = environment.getOrDefault(name, "");
       if (!value.startsWith("mongodb://")) {

@@ -36,7 +36,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 
-/** A running part of the airline, or all of it: the one place that joins parts. */
+/** A running part of the airline, or all of it: the only place that connects the parts. */
 public final class Unit {
   private final Settings settings;
   private final Clock clock = Clock.systemUTC();

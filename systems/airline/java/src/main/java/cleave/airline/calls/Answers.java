@@ -32,7 +32,9 @@ public final class Answers extends Handler.Wrapper {
 
   private static final String TYPE = "application/grpc";
 
-  /** A message is preceded by whether it is compressed, which none is, and its length. */
+  /**
+   * The length of the prefix of a message: whether it is compressed, which none is, and its length.
+   */
   private static final int PREFIX = 1 + Integer.BYTES;
 
   private final Map<String, UnaryOperator<Fields>> methods = new HashMap<>();

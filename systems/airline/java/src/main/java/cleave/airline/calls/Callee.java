@@ -75,7 +75,7 @@ public final class Callee implements Other, AutoCloseable {
         .map(f -> new Flight(f.text(1), f.text(2), f.text(3), f.text(4), f.number(5), f.number(6)));
   }
 
-  /** Calls once. */
+  /** Makes one call, without a retry. */
   private Fields ask(MethodDescriptor<Fields, Fields> method, Fields question) {
     CallOptions options = CallOptions.DEFAULT.withDeadlineAfter(TIMEOUT_SECONDS, TimeUnit.SECONDS);
     try {
@@ -88,7 +88,7 @@ public final class Callee implements Other, AutoCloseable {
     }
   }
 
-  /** What a status other than OK means: the unit is away, or something is wrong with it. */
+  /** The problem for a status other than OK: the unit does not answer, or it has failed. */
   private Problem failure(StatusRuntimeException e) {
     return switch (e.getStatus().getCode()) {
       case UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED ->

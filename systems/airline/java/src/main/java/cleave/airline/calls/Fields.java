@@ -65,7 +65,9 @@ final class Fields {
     return bytes.toByteArray();
   }
 
-  /** Reads a message; what is no text and no number is of a newer version, and passed over. */
+  /**
+   * Reads a message. It skips fields that are no text and no number: these are of a newer version.
+   */
   static Fields read(byte[] bytes) {
     Fields fields = new Fields();
     CodedInputStream in = CodedInputStream.newInstance(bytes);

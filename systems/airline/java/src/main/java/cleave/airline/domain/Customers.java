@@ -1,12 +1,12 @@
 package cleave.airline.domain;
 
-/** Port: what a login asks the customers' part. */
+/** Port to the part of the customers, for logins. */
 public interface Customers {
 
   /** Whether there is such a customer with this password. */
   boolean accepts(String login, String password);
 
-  /** Refuses credentials that are wrong, or cannot be any. */
+  /** Refuses credentials that are wrong or malformed. */
   default void check(String login, String password) {
     Text.check("login", login);
     Text.check("password", password);

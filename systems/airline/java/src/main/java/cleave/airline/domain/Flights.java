@@ -3,7 +3,7 @@ package cleave.airline.domain;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
-/** Port: what a booking asks the flights' part. */
+/** Port to the part of the flights, for bookings. */
 public interface Flights {
   Pattern ID = Pattern.compile("[A-Z]{3}-[A-Z]{3}-[0-9]{8}-[0-9]{1,3}");
 

@@ -1,4 +1,4 @@
 package cleave.airline.domain;
 
-/** Another unit, asked through the ports of the part that it has. */
+/** Another unit, behind the ports of its part. */
 public interface Other extends Sessions, Customers, Flights {}

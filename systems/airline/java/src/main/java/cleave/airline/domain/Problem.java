@@ -1,6 +1,6 @@
 package cleave.airline.domain;
 
-/** A refusal, or a failure that was understood. The message is for people who use the airline. */
+/** A refusal, or an expected failure. The message is for people who use the airline. */
 public final class Problem extends RuntimeException {
   private static final long serialVersionUID = 1;
 
@@ -27,7 +27,7 @@ public final class Problem extends RuntimeException {
     this(kind, message, null);
   }
 
-  /** A problem with its cause, which goes to the log at most. */
+  /** A problem with its cause, which may be logged and is never sent. */
   public Problem(Kind kind, String message, Throwable cause) {
     // A refusal is an everyday answer; walking the stack for it would be most of its cost.
     super(message, cause, false, kind == Kind.INTERNAL);

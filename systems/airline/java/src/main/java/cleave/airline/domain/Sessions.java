@@ -3,10 +3,13 @@ package cleave.airline.domain;
 import java.util.Optional;
 import java.util.regex.Pattern;
 
-/** Port: what every part that needs a session asks. */
+/** Port to the sessions, for every part that needs one. */
 public interface Sessions {
 
-  /** What auth's tokens look like; other units ask for no others, nor put them into a path. */
+  /**
+   * The form of auth's tokens. Other units do not ask about other texts, which may not fit in a
+   * path.
+   */
   Pattern TOKEN = Pattern.compile("[0-9a-f]{32}");
 
   /** The session of a token; empty if there is none, or it has expired. */

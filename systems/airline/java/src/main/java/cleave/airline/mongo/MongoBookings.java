@@ -36,7 +36,7 @@ final class MongoBookings implements BookingStore {
     patient.createIndex(Indexes.ascending(SEAT_ID));
   }
 
-  /** Of two flights the server does not say which one the customer has. */
+  /** If there are two flights, the server does not say which of them the customer has. */
   @Override
   public Optional<String> add(List<Booking> bookings) {
     Booking first = bookings.get(0);

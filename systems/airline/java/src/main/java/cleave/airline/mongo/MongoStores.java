@@ -112,7 +112,7 @@ public final class MongoStores implements Stores {
     return answered(() -> collection.find(Filters.eq("_id", id)).first());
   }
 
-  /** What the server answers; that it does not answer is a problem of the airline. */
+  /** Returns the server's answer, or throws the problem UNAVAILABLE if it does not answer. */
   static <T> T answered(Supplier<T> question) {
     try {
       return question.get();

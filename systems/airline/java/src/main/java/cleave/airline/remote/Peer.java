@@ -119,7 +119,7 @@ public final class Peer implements Other {
     }
   }
 
-  /** The problem with an answer that the contract between units does not have. */
+  /** The problem for an answer that the contract between units does not allow. */
   private Problem unexpected(HttpResponse<byte[]> answer) {
     if (answer.statusCode() == 503) {
       return unavailable("cannot answer now", null);

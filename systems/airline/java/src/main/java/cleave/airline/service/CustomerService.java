@@ -28,7 +28,7 @@ public final class CustomerService implements Customers {
             hash, account.get().passwordHash().getBytes(StandardCharsets.US_ASCII));
   }
 
-  /** What the customer who asks may know of the one with this login: only themselves. */
+  /** The customer with this login. Customers may ask about themselves only. */
   public Customer get(String asking, String login) {
     Owner.check(asking, login);
     return store.get(login).map(Account::customer).orElseThrow(() -> gone(login));
@@ -47,8 +47,8 @@ public final class CustomerService implements Customers {
   }
 
   /**
-   * What is stored of a password. A real airline would take a function that is slow on purpose;
-   * here it is quick in all implementations alike, since it would be most of what a login costs.
+   * The stored form of a password. A real airline would use a function that is slow on purpose;
+   * here it is quick in all implementations alike, since it would be most of the cost of a login.
    */
   public static String passwordHash(String login, String password) {
     try {

@@ -7,7 +7,7 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.Optional;
 
-/** Tokens that mean nothing by themselves: whoever is shown one asks for the session stored. */
+/** Random tokens: a unit that gets one asks for the stored session. */
 public final class StoredTokens implements Tokens {
   private final SessionStore store;
   private final Duration life;

@@ -3,7 +3,7 @@ package cleave.airline.service;
 import cleave.airline.domain.Session;
 import cleave.airline.domain.Sessions;
 
-/** How sessions are made and ended: stored and asked for, or signed and checked by anybody. */
+/** Makes and ends sessions: stored ones, which units ask for, or signed ones, which they check. */
 public interface Tokens extends Sessions {
 
   /** A token that stands for the customer, and until when. */

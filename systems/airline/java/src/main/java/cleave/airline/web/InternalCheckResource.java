@@ -4,7 +4,7 @@ import cleave.airline.domain.Customers;
 import jakarta.ws.rs.POST;
 import jakarta.ws.rs.Path;
 
-/** What auth asks customers for. */
+/** Answers auth's requests to customers. */
 @Path("/internal/check")
 public final class InternalCheckResource {
   private final Customers customers;

@@ -8,7 +8,7 @@ import jakarta.ws.rs.Path;
 import jakarta.ws.rs.PathParam;
 import jakarta.ws.rs.Produces;
 
-/** What bookings asks flights for. */
+/** Answers the requests of bookings to flights. */
 @Path("/internal/flights/{id}")
 @Produces("application/json")
 public final class InternalFlightsResource {

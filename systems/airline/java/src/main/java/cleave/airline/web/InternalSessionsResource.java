@@ -9,7 +9,7 @@ import jakarta.ws.rs.PathParam;
 import jakarta.ws.rs.Produces;
 import jakarta.ws.rs.core.Response;
 
-/** What the other units ask auth for. */
+/** Answers the requests of other units to auth. */
 @Path("/internal/sessions/{token}")
 @Produces("application/json")
 public final class InternalSessionsResource {

@@ -69,7 +69,7 @@ final class Json implements MessageBodyReader<Record>, MessageBodyWriter<Record>
     } catch (CharacterCodingException e) {
       throw bad("the body is not UTF-8", e);
     } catch (JsonMappingException e) {
-      // Jackson's own words would tell of classes.
+      // Jackson's own messages would reveal the names of classes.
       String path =
           e.getPath().stream()
               .map(step -> step.getFieldName() == null ? "[]" : step.getFieldName())

@@ -7,9 +7,7 @@ import jakarta.ws.rs.container.PreMatching;
 import jakarta.ws.rs.core.HttpHeaders;
 import java.net.URI;
 
-/**
- * Undoes what Jakarta REST does for a request's path, method and media types beyond the contract.
- */
+/** Turns off what Jakarta REST does beyond the contract with paths, methods and media types. */
 @PreMatching
 final class PathFilter implements ContainerRequestFilter {
 

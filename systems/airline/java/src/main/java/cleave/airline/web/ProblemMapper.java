@@ -11,7 +11,7 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.stream.Collectors;
 
-/** Everything that is thrown, as a problem document. Only what nobody understood is logged. */
+/** Answers every exception with a problem document. Only unexpected ones are logged. */
 final class ProblemMapper implements ExceptionMapper<Throwable> {
   private static final Logger LOG = Logger.getLogger(ProblemMapper.class.getName());
 

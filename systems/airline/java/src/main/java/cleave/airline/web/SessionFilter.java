@@ -11,7 +11,7 @@ import jakarta.ws.rs.core.HttpHeaders;
 import jakarta.ws.rs.core.SecurityContext;
 import java.security.Principal;
 
-/** Finds the session of a request; who is logged in is the request's principal then. */
+/** Finds the session of a request, and makes its login the principal of the request. */
 @WithSession
 @Priority(Priorities.AUTHENTICATION)
 final class SessionFilter implements ContainerRequestFilter {

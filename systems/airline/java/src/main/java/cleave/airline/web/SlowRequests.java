@@ -86,7 +86,7 @@ final class SlowRequests extends Handler.Wrapper implements Connection.Listener 
     /** Bytes that belonged to complete requests; written by the thread that handles one. */
     private volatile long complete;
 
-    // Of the thread that looks.
+    // Used by the watching thread only.
     private long seen;
     private long since;
 
