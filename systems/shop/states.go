@@ -20,8 +20,7 @@ const (
 // Transition is one step of an order from state to state.
 type Transition struct{ From, To State }
 
-// Transitions returns the state machine of an order: what is not in it, may not
-// happen.
+// Transitions returns the state machine of an order. It has no other transitions.
 func Transitions() []Transition {
 	return []Transition{
 		{StatePending, StateReserved},
@@ -48,8 +47,8 @@ func (s State) Final() bool {
 	return s == StateConfirmed || s == StateRejected || s == StateCancelled
 }
 
-// MayReach reports whether a path of the machine leads from s to later; the path
-// of no step counts. Who looks at an order now and then sees such pairs.
+// MayReach reports whether transitions lead from s to later, or the two are the same. An observer may miss
+// the states in between.
 func (s State) MayReach(later State) bool {
 	if s == later {
 		return true

@@ -88,16 +88,17 @@ func Read(get func(string) string) (Settings, error) {
 	} else {
 		s.Folder = r.needed("AIRLINE_DATA")
 	}
-	if r.one("AIRLINE_SESSIONS", "ask", "token") == "token" {
+	signed := r.one("AIRLINE_SESSIONS", "ask", "token") == "token"
+	if signed {
 		s.Key = r.key("AIRLINE_KEY")
 	}
-	for _, peer := range Asks(s.Unit, s.Key != nil) {
+	for _, peer := range Asks(s.Unit, signed) {
 		s.Peers[peer] = r.needed(lab.PeerVariable(peer))
 	}
 	return s, errors.Join(r.mistakes...)
 }
 
-// Asks returns the units that a unit asks, where sessions are signed or not.
+// Asks returns the units that a unit asks. If sessions are signed, none asks auth.
 func Asks(unit string, signed bool) []string {
 	peers := map[string][]string{
 		UnitAuth: {UnitCustomers}, UnitCustomers: {UnitAuth}, UnitFlights: {UnitAuth},
@@ -109,7 +110,7 @@ func Asks(unit string, signed bool) []string {
 	return slices.DeleteFunc(peers, func(peer string) bool { return peer == UnitAuth })
 }
 
-// reader reads variables and collects what is wrong with them.
+// reader reads variables and collects their mistakes.
 type reader struct {
 	get      func(string) string
 	mistakes []error
@@ -135,10 +136,10 @@ func (r *reader) needed(name string) string {
 	return value
 }
 
-func (r *reader) number(name string, meant, least, most int) int {
+func (r *reader) number(name string, standard, least, most int) int {
 	value := r.get(name)
 	if value == "" {
-		return meant
+		return standard
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < least || n > most {
@@ -147,11 +148,11 @@ func (r *reader) number(name string, meant, least, most int) int {
 	return n
 }
 
-func (r *reader) date(name, meant string) time.Time {
-	value := cmp.Or(r.get(name), meant)
+func (r *reader) date(name, standard string) time.Time {
+	value := cmp.Or(r.get(name), standard)
 	date, err := time.Parse(time.DateOnly, value)
 	if err != nil {
-		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: use a date such as %s", name, value, meant))
+		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: use a date such as %s", name, value, standard))
 	}
 	return date
 }
@@ -169,8 +170,8 @@ func (r *reader) key(name string) []byte {
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != keySize { // err would show a part of it
-		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: the file has not %d bytes in hexadecimal", name, path,
-			keySize))
+		r.mistakes = append(r.mistakes, fmt.Errorf("%s is %q: the file does not hold %d bytes in hexadecimal", name,
+			path, keySize))
 	}
 	return key
 }

@@ -238,8 +238,8 @@ func (e *embedded) SetContact(
 	return account.Customer, err
 }
 
-// sweptAtOnce is how many expired sessions a new one removes at most: more than one, so
-// that there are soon no more than those that live.
+// sweptAtOnce is how many expired sessions a new one removes at most. It is more than one, so that expired
+// sessions do not pile up.
 const sweptAtOnce = 4
 
 // expiryKey returns a key that begins with the time, so that keys are in the order of expiry.
@@ -247,7 +247,7 @@ func expiryKey(expires time.Time, token string) []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(expires.UnixMilli())), token...)
 }
 
-// AddSession implements Store. A session that was ended leaves its expiry until then.
+// AddSession implements Store. The entry of a session that was ended stays in expiries until it would expire.
 func (e *embedded) AddSession(_ context.Context, token string, session airline.Session) error {
 	return e.update(func(tx *bolt.Tx) error {
 		sessions, expiries := tx.Bucket([]byte(bucketSessions)), tx.Bucket([]byte(bucketExpiries))

@@ -115,12 +115,11 @@ func judgedColumns() map[string]changedColumn {
 // unjudgedColumns returns the columns that the audit cannot judge, and why.
 func unjudgedColumns() map[string]string {
 	return map[string]string{
-		"orders.lease_until_us": "says who works on an order until when, and is empty in the end: whoever audits " +
-			"counts those that are not as sagas that are left",
-		"sagas.journal": "says when a saga came into each state: what must come before what, the journals of the " +
-			"steps prove",
-		"stock.version": "puts in order what is told of a product, and several changes in one transaction are " +
-			"one version: only documents have something to compare it with, and are",
+		"orders.lease_until_us": "identifies the coordinator that works on an order, and is empty in the end: " +
+			"the audit counts orders with a lease as sagas that are left",
+		"sagas.journal": "has the times of a saga's states: the journals of the steps prove their order",
+		"stock.version": "orders the events about a product, and several changes in one transaction are one " +
+			"version: it can only be compared with the versions of documents, which are judged",
 	}
 }
 
@@ -325,7 +324,7 @@ func another(old string) any {
 // document that is changed has a newer version.
 func (f finished) expectFields(t *testing.T) {
 	notJudged := map[string]string{
-		"occurredUnixUs": "when the event happened: for the laboratory, nobody is shown it",
+		"occurredUnixUs": "when the event happened: it is measured, and no client sees it",
 		"appliedUnixUs":  "when it was applied: likewise",
 	}
 	for collection, kind := range map[string]string{orderviews.Collection().Name: "order ",

@@ -30,6 +30,7 @@ func (h *host) takePart() {
 		if len(h.participants) == 0 {
 			h.Offer(func(binding grpc.ServiceRegistrar) { shoppb.OfferParticipant(binding, here) })
 		}
+		// Other units get the participant itself, without spans: it serves all components of this unit.
 		h.participants[component], _ = hosting.Followed[shoppb.Participant](h, component, here,
 			shoppb.FollowParticipant)
 	}

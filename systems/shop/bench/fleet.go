@@ -118,7 +118,7 @@ func (f *fleet) play(ctx context.Context, v lab.Variant) (result saturated, err 
 	return result, err
 }
 
-// perOrder returns what the outcome of a trial is for each of its orders.
+// perOrder returns the result of a trial: its usage and counts divided by its orders.
 func (f *fleet) perOrder(o trials.Outcome) (saturated, error) {
 	n := float64(f.orders)
 	result := saturated{Rate: n / o.Finished.ElapsedSeconds, CPU: map[string]float64{}}
@@ -152,7 +152,7 @@ func (f *fleet) layout(v lab.Variant) (lab.Layout, error) {
 	return system.System{Generator: clientsFor{job}}.Layout(v, point, f.seed)
 }
 
-// count adds up what the units have asked of their databases.
+// count adds the statements and commits of all units, divided by the orders, to a result.
 func count(reports []lab.UnitReport, orders int, into *saturated) error {
 	units, err := hosting.Reports[assembly.Report](reports)
 	for _, unit := range units {
@@ -164,8 +164,7 @@ func count(reports []lab.UnitReport, orders int, into *saturated) error {
 	return err
 }
 
-// check audits the databases of a trial in which every order was answered as it
-// should be.
+// check audits the databases of a trial. The clients have checked the answers already.
 func (f *fleet) check(ctx context.Context, v lab.Variant, address string) (err error) {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
@@ -177,6 +176,6 @@ func (f *fleet) check(ctx context.Context, v lab.Variant, address string) (err e
 	}
 	defer func() { err = errors.Join(err, databases.Close()) }()
 	filled := seed()
-	filled.Random = f.seed // as the layout has it prepared
+	filled.Random = f.seed // the layout fills the shop from this seed
 	return judge(ctx, databases, design, filled, makeJobs(f.seed, f.orders+f.warmUp()))
 }

@@ -37,8 +37,7 @@ import (
 // scope is the transaction of a reaction.
 type scope = reacting.Scope
 
-// New makes the coordinator. db is the database of the book, and the one of which the sender knows the
-// transactions.
+// New returns the coordinator. The book and the sender use the database db.
 func New(
 	db *database.DB, book *orders.Book, sender reacting.Sender, known reacting.Reference,
 ) *reacting.Coordinator {

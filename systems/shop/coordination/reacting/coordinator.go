@@ -52,8 +52,7 @@ type Reference interface {
 
 var _ orders.Coordinator = (*Coordinator)(nil)
 
-// NewCoordinator makes a coordinator. db is the database of the book, and the one of which the sender knows
-// the transactions.
+// NewCoordinator returns a coordinator. The book and the sender use the database db.
 func NewCoordinator(
 	db *database.DB, book *orders.Book, sender Sender, reference Reference, saga Saga,
 ) *Coordinator {

@@ -35,7 +35,7 @@ func (p *Participant) Add(component string, db *database.DB, take Take) {
 	p.components[component] = member{db, take}
 }
 
-// Inventory takes the steps of the stock.
+// Inventory returns the Take of the stock: reserve and commit, or restock.
 func Inventory(stock shop.Inventory) Take {
 	return func(ctx context.Context, in *shoppb.PrepareRequest) error {
 		if in.GetCancel() != nil {
@@ -50,7 +50,7 @@ func Inventory(stock shop.Inventory) Take {
 	}
 }
 
-// Payments takes the step of the accounts.
+// Payments returns the Take of the accounts: charge, or refund.
 func Payments(accounts shop.Payments) Take {
 	return func(ctx context.Context, in *shoppb.PrepareRequest) (err error) {
 		if in.GetCancel() != nil {
@@ -62,7 +62,7 @@ func Payments(accounts shop.Payments) Take {
 	}
 }
 
-// Shipping takes the step of the shipments.
+// Shipping returns the Take of the shipments: ship, or recall.
 func Shipping(parcels shop.Shipping) Take {
 	return func(ctx context.Context, in *shoppb.PrepareRequest) (err error) {
 		if in.GetCancel() != nil {
@@ -102,7 +102,8 @@ func (p *Participant) End(ctx context.Context, in *shoppb.EndRequest) (*shoppb.S
 	return &shoppb.StepResponse{}, err
 }
 
-// InDoubt implements shoppb.Participant. Components that share a database know their transactions by name.
+// InDoubt implements shoppb.Participant. If components share a database, the end of a transaction's name says
+// which component it belongs to.
 func (p *Participant) InDoubt(
 	ctx context.Context, in *shoppb.InDoubtRequest,
 ) (*shoppb.InDoubtResponse, error) {

@@ -5,10 +5,7 @@ import { airports, customers, departures, type DatasetSize } from '../domain/dat
 import type { Booking, Contact, Customer, Flight, Session } from '../domain/model.js';
 import type { Part, Store } from '../domain/ports.js';
 
-/**
- * How many expired sessions a new one removes at most: more than one, so that there are soon no more than
- * those that live.
- */
+/** How many expired sessions a new one removes at most: more than one, so that they do not pile up. */
 const sweptAtOnce = 4;
 
 /**
@@ -21,7 +18,7 @@ export class EmbeddedStore implements Store {
   private readonly customers: Database<Customer, string>;
   private readonly passwords: Database<string, string>;
   private readonly sessions: Database<Session, string>;
-  /** When sessions expire, and their tokens: those first that expire first. */
+  /** The times at which sessions expire and their tokens, in this order. */
   private readonly expiries: Database<true, [string, string]>;
   private readonly airports: Database<true, string>;
   private readonly flights: Database<Flight, string>;
@@ -45,7 +42,7 @@ export class EmbeddedStore implements Store {
     this.booked = this.root.openDB({ name: 'booked' });
   }
 
-  /** Each part all or nothing. */
+  /** Loads all of the missing data or none. */
   load(part: Part, size: DatasetSize): Promise<void> {
     this.root.transactionSync(() => {
       if (part.customers && this.root.get('customers-loaded') === undefined) {
@@ -86,7 +83,7 @@ export class EmbeddedStore implements Store {
     return this.read(() => this.sessions.get(token));
   }
 
-  /** A session that was removed leaves its expiry until then. */
+  /** The entry of a removed session stays in expiries until it would expire. */
   putSession(token: string, session: Session): Promise<void> {
     return this.root.transaction(() => {
       const expired = { end: [new Date().toISOString(), ''], limit: sweptAtOnce };

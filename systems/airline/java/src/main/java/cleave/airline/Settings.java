@@ -135,7 +135,7 @@ public record Settings(
           return number;
         }
       } catch (NumberFormatException e) {
-        // it is told below, like a number out of range
+        // reported below, like a number out of range
       }
       throw new WrongValue(name, value, "a whole number from " + least + " to " + most);
     }
@@ -162,7 +162,7 @@ public record Settings(
           return value;
         }
       } catch (URISyntaxException e) {
-        // it is told below
+        // reported below
       }
       throw new WrongValue(name, value, "HOST:PORT");
     }
@@ -175,7 +175,7 @@ public record Settings(
           return key;
         }
       } catch (IOException | IllegalArgumentException e) {
-        // it is told below; what is in the file is nobody's business
+        // reported below; no message may show the content of the file
       }
       throw new WrongValue(name, file, "a file with 32 bytes in hexadecimal digits");
     }

@@ -50,34 +50,34 @@ class SettingsTest {
             List.of("CLEAVE_ADDRESS_AUTH", "a:b"))) {
       Map<String, String> environment = new HashMap<>(BOOKINGS);
       environment.put(wrong.get(0), wrong.get(1));
-      Settings.WrongValue told =
+      Settings.WrongValue thrown =
           assertThrows(Settings.WrongValue.class, () -> Settings.of(environment));
       String start = "%s is \"%s\": want ".formatted(wrong.get(0), wrong.get(1));
-      assertTrue(told.getMessage().startsWith(start), told.getMessage());
+      assertTrue(thrown.getMessage().startsWith(start), thrown.getMessage());
     }
   }
 
   @Test
-  void haveADatabaseWhoseUrlIsNotTold() throws Exception {
+  void haveADatabaseWhoseUrlIsSecret() throws Exception {
     Map<String, String> environment = new HashMap<>(BOOKINGS);
     environment.put("AIRLINE_STORE", "mongodb");
-    environment.remove("AIRLINE_DATA"); // nothing is there
+    environment.remove("AIRLINE_DATA"); // it is not needed
     String url = "mongodb://user:secret@127.0.0.1:1/";
     environment.put("CLEAVE_SERVICE_DATABASE", url);
     assertEquals(Optional.of(url), Settings.of(environment).database());
     environment.put("CLEAVE_SERVICE_DATABASE", "postgres://user:secret@127.0.0.1");
-    Exception told = assertThrows(Settings.WrongValue.class, () -> Settings.of(environment));
-    assertFalse(told.getMessage().contains("secret"), told.getMessage());
-    told = assertThrows(Exception.class, () -> new MongoStores("mongodb://user:secret@:x:y/"));
-    assertFalse(told.toString().contains("secret"), told.toString());
-    assertNull(told.getCause());
+    Exception thrown = assertThrows(Settings.WrongValue.class, () -> Settings.of(environment));
+    assertFalse(thrown.getMessage().contains("secret"), thrown.getMessage());
+    thrown = assertThrows(Exception.class, () -> new MongoStores("mongodb://user:secret@:x:y/"));
+    assertFalse(thrown.toString().contains("secret"), thrown.toString());
+    assertNull(thrown.getCause());
   }
 
   @Test
   void haveAKeyForSignedSessions(@TempDir Path folder) throws Exception {
     Map<String, String> environment = new HashMap<>(BOOKINGS);
     environment.put("AIRLINE_SESSIONS", "token");
-    environment.remove("CLEAVE_ADDRESS_AUTH"); // nobody is asked
+    environment.remove("CLEAVE_ADDRESS_AUTH"); // it is not needed
     Path key = folder.resolve("key");
     environment.put("AIRLINE_KEY", key.toString());
     Files.writeString(key, "01".repeat(31));

@@ -22,13 +22,13 @@ public final class StoredSessions implements SessionStore {
               new Session(
                   RecordType.text(buffer), Instant.ofEpochMilli(DataUtils.readVarLong(buffer))));
 
-  // More than one, so that there are soon no more than those that live.
+  // More than one, so that expired sessions do not pile up.
   private static final int SWEPT_AT_ONCE = 4;
 
   private final Database database;
   private final MVMap<String, Session> sessions;
 
-  /** When sessions expire, as 16 digits, and their tokens: those first that expire first. */
+  /** The times at which sessions expire, as 16 digits, and their tokens, in this order. */
   private final MVMap<String, String> expiries;
 
   public StoredSessions(Database database) {
@@ -37,7 +37,7 @@ public final class StoredSessions implements SessionStore {
     this.expiries = database.open("expiries", StringDataType.INSTANCE);
   }
 
-  /** A session that was removed leaves its expiry until then. */
+  /** The entry of a removed session stays in expiries until it would expire. */
   @Override
   public void put(String token, Session session) {
     database.change(
