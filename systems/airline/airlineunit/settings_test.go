@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAMissingKeyIsTheOnlyMistake: units with signed sessions do not need the address of auth, even if their key
-// cannot be read.
+// TestAMissingKeyIsTheOnlyMistake: units with signed sessions do not need the address of auth, even if their
+// key cannot be read.
 func TestAMissingKeyIsTheOnlyMistake(t *testing.T) {
 	environment := map[string]string{"AIRLINE_UNIT": UnitFlights, "AIRLINE_DATA": "folder",
 		"AIRLINE_SESSIONS": "token", "AIRLINE_KEY": t.TempDir() + "/missing"}

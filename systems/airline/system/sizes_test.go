@@ -36,11 +36,11 @@ func TestUnitsAreSizedWhereTheyRun(t *testing.T) {
 			t.Errorf("%s: %q, want %s", name, env, c.want)
 		}
 	}
-	afar := variant(architecture.Services, nil)
-	afar.Deployment = lab.SSH
-	_, err := System{Generator: &loadedtest.Generator{}}.Layout(afar, cores(1), 5)
+	remote := variant(architecture.Services, nil)
+	remote.Deployment = lab.SSH
+	_, err := System{Generator: &loadedtest.Generator{}}.Layout(remote, cores(1), 5)
 	if err == nil || !strings.Contains(err.Error(), "processors of this host") {
-		t.Errorf("%v, where units on other hosts shall have cores of this one", err)
+		t.Errorf("%v, want an error: units on other hosts cannot have cores of this one", err)
 	}
 }
 

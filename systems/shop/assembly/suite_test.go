@@ -13,10 +13,10 @@ func suiteSeed() shop.Seed {
 	return shop.Seed{Customers: 200, Products: 200, Stock: 50, Balance: 1_000_000, Random: 7}
 }
 
-// The products and customers that the tests use, so that they do not meet.
+// Ids of tests.
 const (
-	scarceProduct = 100 // concurrent orders
-	missing       = 9_999_999
+	scarceProduct = 100       // with the one before it, for concurrent orders only
+	missing       = 9_999_999 // of no product and no customer
 )
 
 // playSuite checks that the shop at an address, fresh and filled by suiteSeed, behaves as it must in every

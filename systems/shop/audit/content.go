@@ -181,7 +181,7 @@ func (j *judge) checkVersion(order *Order) {
 	if err != nil {
 		return
 	}
-	entries = slices.DeleteFunc(entries, func(e entry) bool { return beside(e.word) })
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return isNoState(e.word) })
 	j.column("order "+order.ID, "orders.version", order.Version, int64(len(entries)))
 }
 

@@ -21,7 +21,7 @@ func journals(in *Input, of map[string]string) {
 		switch what {
 		case "record":
 			in.State.Orders[id].Journal = text
-			in.State.Orders[id].Version = int64(len(slices.DeleteFunc(words, beside)))
+			in.State.Orders[id].Version = int64(len(slices.DeleteFunc(words, isNoState)))
 		case "reservation":
 			rows := in.State.Reservations
 			rows[id] = orOne(rows[id])
@@ -86,10 +86,11 @@ func TestGoodCourses(t *testing.T) {
 			map[string]string{"B record": "pending20confirmed25cancelled23undone34"}},
 		"turned by who had waited for the row": {Orchestrated,
 			map[string]string{"C record": "pending36turned40rejected35"}},
-		"cancelled by who had waited for all": {ACID, map[string]string{"B record": "confirmed20cancelled21"}},
-		"told by who had waited for the row": {Choreographed,
+		"cancelled by a statement that waited for all": {ACID,
+			map[string]string{"B record": "confirmed20cancelled21"}},
+		"cancelled by a statement that waited for the row": {Choreographed,
 			map[string]string{"B record": "pending20confirmed25cancelled19"}},
-		"moments that cannot be told apart": {Orchestrated, map[string]string{
+		"steps at the same moment": {Orchestrated, map[string]string{
 			"B record": "pending20confirmed20cancelled20undone20", "B reservation": "reserved20committed20restocked20",
 			"B payment": "captured20refunded20", "B shipment": "shipped20recalled20",
 		}},
@@ -183,8 +184,8 @@ func TestBadCoursesAreFound(t *testing.T) {
 	}
 }
 
-// TestClocksOfHosts: steps of units on hosts whose clocks differ are out of order only where they
-// are so by more than that; those of one row are, whatever the clocks say.
+// TestClocksOfHosts: steps of different rows are out of order only if their times differ by more than the
+// clocks of the hosts may. Steps of one row are in the order of its journal, whatever the clocks say.
 func TestClocksOfHosts(t *testing.T) {
 	early := map[string]string{"A payment": "captured5"} // it was reserved at 11
 	for name, c := range map[string]struct {

@@ -47,13 +47,13 @@ type Asked struct {
 	Lines    []Wanted `json:"lines"`
 }
 
-// Wanted is a line of it.
+// Wanted is a line of such an order.
 type Wanted struct {
 	Product  int64 `json:"productId"`
 	Quantity int64 `json:"quantity"`
 }
 
-// AskedBy returns what a request asks for.
+// AskedBy returns the order of a request.
 func AskedBy(in *shoppb.CreateOrderRequest) *Asked {
 	asked := &Asked{Customer: in.GetCustomerId()}
 	for _, line := range in.GetLines() {

@@ -79,7 +79,7 @@ func (r row) entries() ([]entry, error) {
 	}
 	last := ""
 	for _, e := range all {
-		if !beside(e.word) {
+		if !isNoState(e.word) {
 			last = e.word
 		}
 	}
@@ -95,13 +95,13 @@ const (
 	entryUndone = "undone" // all steps of a cancelled order are compensated
 )
 
-func beside(word string) bool { return word == entryTurned || word == entryUndone }
+func isNoState(word string) bool { return word == entryTurned || word == entryUndone }
 
 // checkPath follows the states of an order on record: rule 8.
 func (j *judge) checkPath(id string, entries []entry) {
 	before := shop.State("")
 	for _, e := range entries {
-		if beside(e.word) {
+		if isNoState(e.word) {
 			continue
 		}
 		state := shop.State(e.word)

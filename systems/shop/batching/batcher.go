@@ -131,12 +131,12 @@ func (b *Batcher[Q]) carryOut(group []*call[Q]) {
 		c.turn.End()
 	}
 	var outcomes []steps.Outcome
-	err := ErrAlone
+	err := ErrAlone // the caller of a single call carries it out itself
 	if len(group) > 1 {
 		outcomes, err = b.attempt(ctx, group)
 	}
 	if err != nil && !shop.IsKind(err, rpc.Unavailable) && ctx.Err() == nil {
-		err = ErrAlone
+		err = ErrAlone // one of the calls may be the only cause
 	}
 	for i, c := range group {
 		if err != nil {

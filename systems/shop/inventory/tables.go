@@ -16,8 +16,8 @@ type Tables interface {
 	Reserved(ctx context.Context, orders []string) ([]Reservation, error)
 	// OnHand returns the numbers on hand of products, and locks their rows.
 	OnHand(ctx context.Context, products []int64) (map[int64]int64, error)
-	// Shift moves amounts, by product, and reports whether there was enough of all; else it has moved as many as
-	// it returns. It locks the products in their order.
+	// Shift moves amounts, by product, and reports whether there was enough of all; moved is the number of
+	// amounts that it has moved. It locks the products in their order.
 	Shift(ctx context.Context, shift Shift, amounts map[int64]int64) (enough bool, moved int64, err error)
 	// Stock reads the stock of products. Unknown ones are left out.
 	Stock(ctx context.Context, products []int64) ([]Stock, error)

@@ -17,11 +17,11 @@ type bySQL struct {
 	db      *database.DB
 	journal string   // assignment of an UPDATE
 	lines   []string // INSERT by number of lines
-	arrive  []string // UPDATE to the end, by number of orders
+	arrive  []string // UPDATE to the final state, by number of orders
 	leases  []string // SELECT, and lock, by number of orders
 }
 
-// lineColumns are the values that a line is written with.
+// lineColumns is the number of values of a line.
 const lineColumns = 6
 
 // BySQL returns the tables in a database.

@@ -15,8 +15,8 @@ type Tables interface {
 	Balances(ctx context.Context, customers []int64) (map[int64]int64, error)
 	// Balance returns the balance of a customer, in cents, and whether there is an account.
 	Balance(ctx context.Context, customer int64) (cents int64, found bool, err error)
-	// Debit takes amounts from balances, by customer, and reports whether all balances were enough; else it has
-	// taken moved of the amounts. It locks the accounts in their order.
+	// Debit takes amounts from balances, by customer, and reports whether all balances were enough; moved is the
+	// number of amounts that it has taken. It locks the accounts in their order.
 	Debit(ctx context.Context, amounts map[int64]int64) (enough bool, moved int64, err error)
 	// Refund gives the amount of a payment back and returns how many accounts it has changed.
 	Refund(ctx context.Context, order string) (changed int64, err error)

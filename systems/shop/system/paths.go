@@ -83,7 +83,7 @@ func byOrder(records []spans.Record) map[string]criticalpath.Trace {
 // follow finds the path of the order in its trace, and reports whether it is whole.
 func (f *followed) follow(t criticalpath.Trace) bool {
 	first := t.First()
-	// Beside the request that has made it, an order becomes final in such spans.
+	// An order becomes final in its request, or later in these spans, in which the orders process events.
 	inside, whole := t.Until(f.final, func(r spans.Record) bool {
 		return r.Name == spans.Process+shop.ComponentOrders
 	})

@@ -71,6 +71,7 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 	if half := filled.Products / 2; half > 0 { // the two products of an order differ
 		flows = append(flows, flow("two lines", "left", plain, order("left", "right")))
 	}
+	plainFlows := float64(len(flows)) // each has the weight of all plain orders
 	if cancelled > 0 {
 		regretted := order("product")
 		regretted["think"] = regret
@@ -82,10 +83,10 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 			again["think"] = secondThought(d, orders)
 			steps = []object{regretted, cancel, again, cancel, read}
 		}
-		flows = append(flows, flow("regretted", "product", 2*cancelled, steps...))
+		flows = append(flows, flow("regretted", "product", plainFlows*cancelled, steps...))
 	}
 	if repriced > 0 {
-		flows = append(flows, flow("repriced", "product", 2*repriced, changing(), order("product")))
+		flows = append(flows, flow("repriced", "product", plainFlows*repriced, changing(), order("product")))
 	}
 	return json.Marshal(object{"schema": "cleave-scenario/1", "name": "orders", "cookies": false,
 		"values": values(filled), "flows": flows})

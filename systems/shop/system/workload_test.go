@@ -107,3 +107,19 @@ func TestPagesAreMeasured(t *testing.T) {
 		t.Errorf("%v without a page", found.Values)
 	}
 }
+
+// TestSharesOfOrders: of 100 orders 30 are cancelled and 20 repriced, also in a shop that has no two products
+// for an order.
+func TestSharesOfOrders(t *testing.T) {
+	for _, products := range []float64{1, 100} {
+		s := scenarioAt(t, lab.Variant{Architecture: architecture.Sync}, map[string]float64{lab.FactorRate: 1,
+			Products: products, Cancelled: 30, Repriced: 20})
+		all, of := 0.0, map[string]float64{}
+		for _, flow := range s.Flows {
+			all, of[flow.Name] = all+flow.Weight, flow.Weight
+		}
+		if 10*of["regretted"] != 3*all || 10*of["repriced"] != 2*all {
+			t.Errorf("%g products: weights %v", products, of)
+		}
+	}
+}

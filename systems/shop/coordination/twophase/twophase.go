@@ -8,10 +8,10 @@
 // an order is on record, pending, before its first step, with a lease that names the attempt; its state
 // becomes confirmed while that lease is still the one on record: that is the decision. The lease stays
 // until all participants have heard of it, then it is forgotten. A refused order is rejected at once, which
-// needs no log. So what was decided about a transaction follows from its name: order, attempt, component.
+// needs no log. So the name of a transaction (order, attempt, component) is enough to find the decision.
 //
 // The coordinator brings all to an end: Run, which must run beside it, takes over the orders whose lease is
-// over, tells decisions again, and asks every participant for the transactions that it has in doubt.
+// over, repeats decisions, and asks every participant for the transactions that it has in doubt.
 //
 // Participants prepare in a fixed order, so that no two orders wait for each other in different databases;
 // the stock, which many orders want, comes last.
@@ -77,7 +77,7 @@ const separator = "."
 // attempt is an attempt to place or to cancel an order, under a lease.
 type attempt struct {
 	order, kind string
-	lease       int64
+	lease       int64 // its end, in microseconds since 1970
 }
 
 // in returns the name of the transaction in a component.

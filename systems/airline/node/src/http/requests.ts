@@ -1,4 +1,4 @@
-/** What routes do with a request before their handler has it. */
+/** Hooks of routes, which run before their handlers. */
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Session } from '../domain/model.js';

@@ -5,7 +5,7 @@ import { onClientError, onError } from './problems.js';
 
 const largestBody = 16 * 1024;
 
-/** A request that is not complete by then is ended. */
+/** How long a request may take to arrive (milliseconds). */
 const requestTimeout = 10_000;
 
 /**

@@ -122,7 +122,7 @@ public final class Unit {
     resources.add(new BookingsResource(new BookingService(flights, stores.bookings(), clock)));
   }
 
-  /** How a unit without auth knows who is logged in. */
+  /** The sessions for a unit without auth: it checks signed ones itself, or asks auth. */
   private Sessions otherSessions() throws JOSEException {
     return settings.sessionKey().isPresent() ? signedTokens() : other("auth", settings.auth());
   }

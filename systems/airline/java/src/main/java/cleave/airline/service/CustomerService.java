@@ -41,7 +41,7 @@ public final class CustomerService implements Customers {
     return store.change(login, checked).orElseThrow(() -> gone(login));
   }
 
-  // Customers are never removed; a session without one outlived the data it was made with.
+  // Customers are never removed: the session is older than the present data of this unit.
   private static Problem gone(String login) {
     return new Problem(Problem.Kind.NO_SESSION, "the customer " + login + " is gone");
   }

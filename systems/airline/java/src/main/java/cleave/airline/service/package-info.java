@@ -1,6 +1,6 @@
 /**
- * What each part of the airline decides, and the stores that it asks for. The parts know each other
- * by the ports of the domain only, so that the monolith joins them by plain calls and services by
- * HTTP.
+ * The rules of each part of the airline, and the stores that it needs. The parts know each other by
+ * the ports of the domain only: the monolith connects them by plain calls, services by HTTP or
+ * gRPC.
  */
 package cleave.airline.service;

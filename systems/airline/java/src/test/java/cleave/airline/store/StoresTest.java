@@ -52,7 +52,7 @@ class StoresTest {
       for (int n = 0; n < 9; n++) {
         sessions.put("expired " + n, new Session("c1", now.minusSeconds(1)));
       }
-      // What is left of the others is less than one sweep.
+      // Fewer expired sessions are left than one sweep removes.
       sessions.put("new", new Session("c1", now.plusSeconds(60)));
       for (int n = 0; n < 9; n++) {
         assertTrue(sessions.get("living " + n).isPresent());
