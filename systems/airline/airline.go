@@ -7,9 +7,9 @@
 // and the data that every airline begins with (Data). It knows no database, no socket
 // and no architecture.
 //
-// api describes the public interface, behaviour has the tests that hold implementations
-// in any language to it; store keeps, service decides, web speaks HTTP, calls is what
-// units may ask each other over gRPC, and airlineunit joins these to a unit.
+// api describes the public interface; behaviour tests it on implementations in any language. store
+// keeps the data, service has the rules, web speaks HTTP, calls carries the calls between units over
+// gRPC, and airlineunit connects these to a unit.
 package airline
 
 import "time"
@@ -47,7 +47,7 @@ type Account struct {
 	Password string   `json:"password"`
 }
 
-// Session is a login that still counts.
+// Session is a login of a customer and the time until which it is valid.
 type Session struct {
 	Login   string    `json:"login"`
 	Expires time.Time `json:"expires"`
@@ -71,8 +71,8 @@ type Booking struct {
 	Booked string `json:"booked"` // see BookedLayout
 }
 
-// BookedLayout is how a booking says when it was made: RFC 3339 with milliseconds, in
-// UTC, so that texts are in the order of time.
+// BookedLayout is the format of a booking's time: RFC 3339 with milliseconds, in UTC, so that
+// the order of texts is that of times.
 const BookedLayout = "2006-01-02T15:04:05.000Z"
 
 // MaxText is the longest text in a request, in characters.

@@ -69,7 +69,7 @@ func (h *handler) check(c *call) error {
 }
 
 func (h *handler) customer(c *call) error {
-	if err := c.own(); err != nil {
+	if err := c.checkOwner(); err != nil {
 		return err
 	}
 	customer, err := h.Customers.Customer(c, c.login)
@@ -81,7 +81,7 @@ func (h *handler) changeCustomer(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.own(); err != nil {
+	if err := c.checkOwner(); err != nil {
 		return err
 	}
 	customer, err := h.Customers.SetContact(c, c.login, contact)
@@ -138,7 +138,7 @@ func (h *handler) book(c *call) error {
 }
 
 func (h *handler) bookings(c *call) error {
-	if err := c.own(); err != nil {
+	if err := c.checkOwner(); err != nil {
 		return err
 	}
 	found, err := h.Bookings.Of(c, c.login)

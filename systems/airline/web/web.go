@@ -275,8 +275,8 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	return unit.ServeHTTP(ctx, listener, server, drain)
 }
 
-// own refuses what belongs to another customer than the session's.
-func (c *call) own() error {
+// checkOwner refuses a path of another customer than the session's.
+func (c *call) checkOwner() error {
 	if c.names[0] != c.login {
 		return rpc.Problemf(airline.NotYours, "the session is another customer's")
 	}

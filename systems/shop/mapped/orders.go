@@ -102,17 +102,17 @@ func (t book) Abandoned(ctx context.Context, now int64, limit int) ([]orders.Und
 }
 
 func (t book) ByID(ctx context.Context, id string) ([]*shoppb.Order, error) {
-	return shown(t.withLines(ctx).Where("order_id = ?", id))
+	return messages(t.withLines(ctx).Where("order_id = ?", id))
 }
 
 func (t book) ByKey(ctx context.Context, key string) ([]*shoppb.Order, error) {
-	return shown(t.withLines(ctx).Where("idempotency_key = ?", key))
+	return messages(t.withLines(ctx).Where("idempotency_key = ?", key))
 }
 
 func (t book) OfCustomer(
 	ctx context.Context, customer int64, before string, limit int,
 ) ([]*shoppb.Order, error) {
-	return shown(t.withLines(ctx).Where("customer_id = ? AND order_id < ?", customer, before).
+	return messages(t.withLines(ctx).Where("customer_id = ? AND order_id < ?", customer, before).
 		Order("order_id DESC").Limit(limit))
 }
 
@@ -121,13 +121,13 @@ func (t book) withLines(ctx context.Context) *gorm.DB {
 	return t.read(ctx).Preload("Lines", func(tx *gorm.DB) *gorm.DB { return tx.Order("line") })
 }
 
-// shown reads orders.
-func shown(query *gorm.DB) ([]*shoppb.Order, error) {
+// messages returns the orders of a query as messages.
+func messages(query *gorm.DB) ([]*shoppb.Order, error) {
 	var rows []orders.Order
 	err := query.Find(&rows).Error
 	all := make([]*shoppb.Order, len(rows))
 	for i, row := range rows {
-		all[i] = row.Shown()
+		all[i] = row.Message()
 	}
 	return all, err
 }

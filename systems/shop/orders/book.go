@@ -38,8 +38,8 @@ func (b *Book) Watch(final func(order string)) *Book {
 	return b
 }
 
-// tellFinal calls the watcher with the id of an order, after the commit.
-func (b *Book) tellFinal(ctx context.Context, order string) {
+// notifyFinal calls the watcher with the id of an order, after the commit.
+func (b *Book) notifyFinal(ctx context.Context, order string) {
 	if b.final != nil {
 		b.db.AfterCommit(ctx, func() { b.final(order) })
 	}
@@ -73,8 +73,8 @@ func (b *Book) BeginAll(ctx context.Context, all []Beginning) ([]steps.Outcome, 
 	return steps.Do(ctx, b.db, "record", all, nil, b.begin)
 }
 
-// begin needs no look before: the ids are new, so after the INSERT the orders on record are those that it has
-// written.
+// begin reads nothing before it writes: the ids are new, so the orders that are on record after the INSERT
+// are those that it has written. The keys of the others were taken.
 func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outcome, error) {
 	rows := make([]steps.Row, len(all))
 	for i, begun := range all {
@@ -108,7 +108,7 @@ func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outc
 				line.GetQuantity(), line.GetUnitPriceCents()})
 		}
 		if shop.State(begun.Order.GetState()).Final() {
-			b.tellFinal(ctx, begun.GetOrderId())
+			b.notifyFinal(ctx, begun.GetOrderId())
 		}
 	}
 	return outcomes, b.tables.InsertLines(ctx, lines)
@@ -172,7 +172,7 @@ func (b *Book) advanceAll(
 			}
 			if to.Final() && !from.Final() {
 				for _, id := range moving {
-					b.tellFinal(ctx, id)
+					b.notifyFinal(ctx, id)
 				}
 			}
 			return outcomes, nil

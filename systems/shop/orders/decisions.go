@@ -25,12 +25,12 @@ func (b *Book) Decide(ctx context.Context, u Underway, to shop.State, reason *sh
 		lease = nil
 	}
 	change := Change{NewVersion: true, Entry: steps.Entry(string(to)),
-		Columns: append(because(reason), Column{columnState, string(to)}, Column{columnLease, lease})}
+		Columns: append(rejectionColumns(reason), Column{columnState, string(to)}, Column{columnLease, lease})}
 	if err := b.held(ctx, "decide", u, change); err != nil {
 		return err
 	}
 	if !u.State.Final() {
-		b.tellFinal(ctx, u.Order)
+		b.notifyFinal(ctx, u.Order)
 	}
 	return nil
 }

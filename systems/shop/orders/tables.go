@@ -75,18 +75,18 @@ func (o Order) Values(to []any) []any {
 		o.RejectionDetail, o.Version, o.CreatedUnixUs, lease, o.Journal)
 }
 
-// Shown returns the message of an order.
-func (o Order) Shown() *shoppb.Order {
-	shown := &shoppb.Order{OrderId: o.OrderID, IdempotencyKey: o.IdempotencyKey, CustomerId: o.CustomerID,
+// Message returns the message of an order.
+func (o Order) Message() *shoppb.Order {
+	message := &shoppb.Order{OrderId: o.OrderID, IdempotencyKey: o.IdempotencyKey, CustomerId: o.CustomerID,
 		TotalCents: o.TotalCents, State: o.State, Version: o.Version, CreatedUnixUs: o.CreatedUnixUs}
 	if o.State == string(shop.StateRejected) {
-		shown.Rejection = &shoppb.Rejection{Kind: o.RejectionKind, Detail: o.RejectionDetail}
+		message.Rejection = &shoppb.Rejection{Kind: o.RejectionKind, Detail: o.RejectionDetail}
 	}
 	for _, line := range o.Lines {
-		shown.Lines = append(shown.Lines, &shoppb.OrderLine{ProductId: line.ProductID, Name: line.Name,
+		message.Lines = append(message.Lines, &shoppb.OrderLine{ProductId: line.ProductID, Name: line.Name,
 			Quantity: line.Quantity, UnitPriceCents: line.UnitPriceCents})
 	}
-	return shown
+	return message
 }
 
 // Underway returns the state of work on an order.
@@ -132,7 +132,7 @@ const (
 	columnDetail = "rejection_detail"
 )
 
-// because returns the columns with the reason of a rejection, empty without one.
-func because(reason *shoppb.Rejection) []Column {
+// rejectionColumns returns the columns with the reason of a rejection, empty without one.
+func rejectionColumns(reason *shoppb.Rejection) []Column {
 	return []Column{{columnKind, reason.GetKind()}, {columnDetail, reason.GetDetail()}}
 }

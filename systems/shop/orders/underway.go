@@ -72,7 +72,7 @@ func (u Underway) GetOrderId() string { return u.Order }
 
 // Turn writes down that a pending order is going to be rejected, before its first compensation.
 func (b *Book) Turn(ctx context.Context, u Underway, reason *shoppb.Rejection) (Underway, error) {
-	err := b.held(ctx, "turn", u, Change{Columns: because(reason), Entry: steps.Entry(entryTurned)})
+	err := b.held(ctx, "turn", u, Change{Columns: rejectionColumns(reason), Entry: steps.Entry(entryTurned)})
 	u.Reason = reason
 	return u, err
 }
@@ -121,7 +121,7 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 			}
 			for i, u := range all {
 				if outcomes[i].Err == nil {
-					b.tellFinal(ctx, u.Order)
+					b.notifyFinal(ctx, u.Order)
 				}
 			}
 			return outcomes, nil

@@ -29,8 +29,8 @@ type Model struct {
 // Write makes the document of an event that is applied now.
 type Write func(e events.Event, now time.Time) (document.Document, error)
 
-// Shown is called for every event: the document, whose name begins with the collection,
-// shows this version, or a newer one. It must be quick.
+// Shown is called for every event, once readers see its version of the document or a newer one. document is
+// the collection, a slash and the id. It must be quick.
 type Shown func(document string, version, occurredUnixUs int64)
 
 // New makes the model of a collection that the store knows. shown is called for every event once its document
@@ -66,7 +66,7 @@ type change struct {
 	occurredUnixUs int64
 }
 
-// Times stand in every document, in microseconds since 1970: their difference is how
+// Times are a part of every document, in microseconds since 1970: their difference is how
 // stale the document was.
 type Times struct {
 	OccurredUnixUs int64 `json:"occurredUnixUs"` // when the event happened
@@ -78,8 +78,8 @@ func TimesOf(e events.Event, now time.Time) Times {
 	return Times{e.GetHappening().GetOccurredUnixUs(), now.UnixMicro()}
 }
 
-// Apply takes events. It is an event.Handler that needs no inbox, because documents have
-// versions. It writes only the newest of several versions of a document.
+// Apply updates the documents of the messages' events. It is an event.Handler that needs no inbox, because
+// documents have versions. It writes only the newest of several versions of a document.
 func (m Model) Apply(ctx context.Context, messages []broker.Message) error {
 	changes := make([]change, len(messages))
 	newest := map[string]document.Document{}

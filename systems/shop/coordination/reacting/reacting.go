@@ -107,6 +107,7 @@ func Single[E events.Event](to func(ctx context.Context, s Scope, e E) (events.E
 // Step is a reaction to events of type E that takes one step for all of them.
 type Step[E events.OfOrder, Q any] struct {
 	Take steps.Step[Q]
+	// Asks returns the request for the step.
 	Asks func(e E) Q
 	// Done returns the event that follows if the step was taken, now or before; nil: no
 	// event does. None follows if the step came too late.
@@ -117,7 +118,7 @@ type Step[E events.OfOrder, Q any] struct {
 	Forbid  steps.Step[*shoppb.StepRequest]
 }
 
-// Reaction returns the reaction.
+// Reaction returns the step as a Reaction.
 func (r Step[E, Q]) Reaction() Reaction {
 	return About(func(ctx context.Context, s Scope, group []E) (published []events.Event, err error) {
 		asked := make([]Q, len(group))
@@ -169,7 +170,7 @@ func Handle(
 		if err != nil {
 			return err
 		}
-		published, err := r.to(ctx, came)
+		published, err := r.react(ctx, came)
 		if err != nil {
 			return err
 		}
@@ -191,9 +192,9 @@ type reactions struct {
 	lately caution
 }
 
-// to reacts to the events of one transaction, type after type. That may change their
+// react reacts to the events of one transaction, type after type. That may change their
 // order, which no step minds.
-func (r *reactions) to(ctx context.Context, left []events.Event) (published []events.Event, err error) {
+func (r *reactions) react(ctx context.Context, left []events.Event) (published []events.Event, err error) {
 	s := Scope{db: r.db, caution: &r.lately, careful: r.lately.spend()}
 	for _, reaction := range r.all {
 		var group, others []events.Event
@@ -230,7 +231,7 @@ type caution struct{ left atomic.Int64 }
 // cautious is the number of transactions that are careful after a refusal.
 const cautious = 64
 
-// spend reports whether the next transaction is to be careful.
+// spend reports whether the next transaction is to be careful, and counts it.
 func (c *caution) spend() bool { return c.left.Load() > 0 && c.left.Add(-1) >= 0 }
 
 // Scope is the transaction in which components take their steps.

@@ -1,6 +1,6 @@
 package cleave.airline.service;
 
-/** The stores that a unit may use, in one place that is opened and closed. */
+/** The stores of a unit, which are opened and closed together. */
 public interface Stores extends AutoCloseable {
 
   SessionStore sessions();

@@ -8,14 +8,14 @@ import jakarta.ws.rs.container.ContainerRequestFilter;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 
-/** Reads the whole body before anything else of the request is looked at, up to a limit. */
+/** Reads the whole body, up to a limit, before other filters see the request. */
 @Priority(Priorities.AUTHENTICATION - 100)
 final class BodyFilter implements ContainerRequestFilter {
 
   /** The largest body, in bytes. */
   static final int LARGEST = 16 * 1024;
 
-  /** How much more is read of what is refused: clients that still send miss the answer. */
+  /** How much more of a refused body is read, since a client that still sends misses the answer. */
   private static final int DRAINED = 1024 * 1024;
 
   @Override
