@@ -36,7 +36,7 @@ type bench struct {
 	components  shop.Parts
 	coordinator func(orders.Coordinator) orders.Coordinator
 	read        func(ctx context.Context, id string) (*shoppb.Order, error)
-	// coordination returns the coordination that coordinator makes of the orders.
+	// coordination is the way in which coordinator coordinates orders, for the audit.
 	coordination audit.Coordination
 	history      shoptest.History
 }
@@ -92,7 +92,7 @@ func (b *bench) singly() local.Components {
 	}
 }
 
-// each returns what takes a step order by order.
+// each returns a step for batches that takes the step of each order by itself.
 func each[Q, O any](step func(context.Context, Q) (O, error)) steps.Step[Q] {
 	return func(ctx context.Context, all []Q) ([]steps.Outcome, error) {
 		outcomes := make([]steps.Outcome, len(all))
@@ -113,7 +113,7 @@ func (b *bench) judge(t *testing.T) lab.Audit {
 
 const ordersPerMutant = 60
 
-// TestSoundShopIsValid in one transaction and as a saga.
+// TestSoundShopIsValid: the audit finds nothing in a shop without faults, in one transaction and as a saga.
 func TestSoundShopIsValid(t *testing.T) {
 	for name, prepare := range map[string]func(b *bench){"acid": func(*bench) {},
 		"orchestrated": func(b *bench) { b.drive(nil) }} {

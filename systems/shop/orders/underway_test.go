@@ -60,7 +60,7 @@ func (b book) expect(t *testing.T, id string, state shop.State, finals int, unde
 	left, err := orders.CountUnderway(t.Context(), b.db)
 	testset.Must(t, err)
 	if order.GetState() != string(state) || b.final[id] != finals || left != underway {
-		t.Errorf("order %v, told final %d times, %d under way; want %s, %d, %d", order, b.final[id], left, state,
+		t.Errorf("order %v, reported final %d times, %d under way; want %s, %d, %d", order, b.final[id], left, state,
 			finals, underway)
 	}
 	if (order.GetRejection() != nil) != (state == shop.StateRejected) {
@@ -68,9 +68,9 @@ func (b book) expect(t *testing.T, id string, state shop.State, finals int, unde
 	}
 }
 
-// TestWhoHasLostHisLeaseWritesNothing: after another has taken an order over, its
-// former holder can neither end it nor turn it back.
-func TestWhoHasLostHisLeaseWritesNothing(t *testing.T) {
+// TestALostLeaseAllowsNoWrites: after another coordinator has taken an order over, the former
+// one can neither end it nor turn it back.
+func TestALostLeaseAllowsNoWrites(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		b := open(t, fresh(t))
 		ctx, reason := t.Context(), &shoppb.Rejection{Kind: "declined", Detail: "d"}

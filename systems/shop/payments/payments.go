@@ -132,7 +132,7 @@ func covers(balances map[int64]int64, customer, amount int64) error {
 	case !known:
 		return noAccount(customer)
 	case balance < amount:
-		return rpc.Problemf(shop.Declined, "the balance of customer %d does not cover %d cents", customer, amount)
+		return declined(customer, amount)
 	}
 	return nil
 }
@@ -142,7 +142,11 @@ func (c *Payments) notCovered(ctx context.Context, in *shoppb.ChargeRequest) err
 	if _, err := c.GetAccount(ctx, &shoppb.GetAccountRequest{CustomerId: in.GetCustomerId()}); err != nil {
 		return err
 	}
-	return covers(map[int64]int64{in.GetCustomerId(): 0}, in.GetCustomerId(), in.GetAmountCents())
+	return declined(in.GetCustomerId(), in.GetAmountCents())
+}
+
+func declined(customer, amount int64) error {
+	return rpc.Problemf(shop.Declined, "the balance of customer %d does not cover %d cents", customer, amount)
 }
 
 func noAccount(customer int64) error {

@@ -20,7 +20,7 @@ import (
 //go:embed tables
 var tables embed.FS
 
-// made is how the statement that makes a table begins.
+// made matches the beginning of a statement that makes a table.
 var made = regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+)`)
 
 // Tables returns the names of a component's tables; none where there is no such component.

@@ -68,7 +68,7 @@ export async function ask(
   };
 }
 
-/** Logs a customer in; answers the token. */
+/** Logs a customer in and returns the token. */
 export async function login(address: string, n: number): Promise<string> {
   const { body } = await ask(address, 'POST', '/login', undefined, {
     login: `c${String(n)}`,

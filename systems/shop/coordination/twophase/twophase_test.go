@@ -148,7 +148,7 @@ func (w *world) recover(t *testing.T) {
 	}
 }
 
-// place orders a quantity of product 1 and remembers what it was told.
+// place orders a quantity of product 1 and records the answer.
 func (w *world) place(key string, quantity int64) (*shoppb.Order, error) {
 	request := &shoppb.CreateOrderRequest{IdempotencyKey: key, CustomerId: 1,
 		Lines: []*shoppb.Line{{ProductId: 1, Quantity: quantity}}}

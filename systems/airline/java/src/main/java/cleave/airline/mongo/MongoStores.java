@@ -27,7 +27,7 @@ import org.bson.Document;
 public final class MongoStores implements Stores {
   private static final int PATIENCE_SECONDS = 5;
 
-  // For what takes long by itself: indices, and a list of everything.
+  // For slow operations: to make indices, and to list all documents.
   private static final int LONG_PATIENCE_SECONDS = 60;
 
   private static final int LOADED_AT_ONCE = 1000;
@@ -42,7 +42,7 @@ public final class MongoStores implements Stores {
       settings.applyConnectionString(new ConnectionString(url));
     } catch (IllegalArgumentException e) {
       throw new IllegalArgumentException(
-          "the URL of the database is none that its driver can use"); // the cause has it
+          "the URL of the database is none that its driver can use"); // the cause shows the URL
     }
     client =
         MongoClients.create(

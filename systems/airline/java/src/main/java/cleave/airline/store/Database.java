@@ -15,9 +15,8 @@ import org.h2.mvstore.type.DataType;
 import org.h2.mvstore.type.StringDataType;
 
 /**
- * One file of maps. A change is with the operating system when {@link #change} returns, so it
- * survives the end of the process at once, but not that of the host: nothing waits for the disk,
- * like MongoDB's default.
+ * One file of maps. When {@link #change} returns, a change is in the page cache of the operating
+ * system: it survives the end of the process, but not that of the host, like MongoDB's default.
  */
 public final class Database implements Stores {
   private static final String LOADED = "loaded";
@@ -35,7 +34,7 @@ public final class Database implements Stores {
             .fileName(folder.resolve("airline.mv").toString())
             .autoCommitDisabled()
             .open();
-    // Room of old versions is used again at once: no crash of the host is survived anyway.
+    // The room of old versions is used again at once: they would help after a crash of the host only.
     store.setRetentionTime(0);
     marks = open("marks", StringDataType.INSTANCE);
     // The store searches its file for what a killed process has left. Only a commit on top of that

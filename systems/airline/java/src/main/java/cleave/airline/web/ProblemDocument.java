@@ -4,7 +4,7 @@ import cleave.airline.domain.Problem;
 import jakarta.ws.rs.core.Response;
 import java.util.Locale;
 
-/** A problem as RFC 9457 has it. */
+/** A problem document of RFC 9457. */
 record ProblemDocument(String type, String title, int status, String detail) {
 
   static Response response(Problem.Kind kind, String detail) {
