@@ -51,7 +51,7 @@ const (
 // environment, and ends it with the test.
 type Start func(t *testing.T, settings map[string]string) *Airline
 
-// data returns what airlines of the suite begin with.
+// data returns the settings for the first data of airlines in the suite.
 func data() map[string]string {
 	return map[string]string{"AIRLINE_CUSTOMERS": "60", "AIRLINE_AIRPORTS": "5", "AIRLINE_DAYS": "3",
 		"AIRLINE_FLIGHTS": "12", "AIRLINE_FIRST_DAY": "2026-02-27"}
@@ -96,8 +96,8 @@ func Suite(t *testing.T, start Start) {
 		}
 		t.Run("answers other units", func(t *testing.T) { answersUnits(newSession(t, a, 56)) })
 		t.Run("ends slow requests", func(t *testing.T) { endsSlowRequests(newSession(t, a, 57)) })
-		t.Run("tells that a part is gone", func(t *testing.T) {
-			tellsThatPartIsGone(newSession(t, a, 58))
+		t.Run("reports a missing part", func(t *testing.T) {
+			reportsMissingPart(newSession(t, a, 58))
 		})
 		t.Run("keeps what it acknowledged", func(t *testing.T) { keepsAcknowledged(t, a) })
 	})

@@ -151,8 +151,8 @@ func (s *session) slowRequest(connection net.Conn, start, little string) {
 	}
 }
 
-// tellsThatPartIsGone kills units that others ask: these must answer "unavailable" soon, and recover.
-func tellsThatPartIsGone(s *session) {
+// reportsMissingPart kills units that others ask: these must answer "unavailable" soon, and recover.
+func reportsMissingPart(s *session) {
 	if s.airline.Hosting(Auth) == Monolith {
 		s.Skip("a monolith asks no other unit")
 	}

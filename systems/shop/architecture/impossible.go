@@ -19,9 +19,9 @@ func (d Design) impossible(turned map[string]string) []error {
 		}
 	}
 	if d.Coordination == ACID {
-		refuse(len(d.driven()) > 1, "coordination %s is one local transaction, but inventory, orders, payments "+
+		refuse(len(d.changedUnits()) > 1, "coordination %s is one local transaction, but inventory, orders, payments "+
 			"and shipping are in %d units (%s): put them together, or use %s",
-			ACID, len(d.driven()), strings.Join(d.driven(), ", "), Orchestrated)
+			ACID, len(d.changedUnits()), strings.Join(d.changedUnits(), ", "), Orchestrated)
 		refuse(d.Data == OwnDatabases,
 			"coordination %s is one transaction of one database, but data is %s: use data %s or %s, or %s",
 			ACID, d.Data, SharedData, OwnSchemas, Orchestrated)
@@ -92,8 +92,8 @@ func withoutSchemas(database string) string {
 // Alone reports whether all components are in one process: no call leaves it.
 func (d Design) Alone() bool { return len(d.Units) == 1 }
 
-// driven returns the units of the components that an order changes.
-func (d Design) driven() []string {
+// changedUnits returns the units of the components whose tables an order changes.
+func (d Design) changedUnits() []string {
 	var units []string
 	for _, component := range []string{shop.ComponentInventory, shop.ComponentOrders, shop.ComponentPayments,
 		shop.ComponentShipping} {

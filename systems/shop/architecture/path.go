@@ -32,7 +32,7 @@ type Path struct {
 
 // Paths returns one or two paths from one variant to another. Every stop can be built.
 // The first path takes the changes in the order in which a team would make them; when
-// things are joined again instead of split, in the opposite order. The second
+// units are joined instead of split, in the opposite order. The second
 // takes the same changes in the order that is most unlike the first; it is missing
 // if there is no other order.
 //
@@ -83,8 +83,8 @@ func order() []setting {
 	}...)
 }
 
-// spelledOut returns the settings of all knobs of a variant, and its design.
-func spelledOut(v lab.Variant) (map[string]string, Design, error) {
+// fullSettings returns the settings of all knobs of a variant, and its design.
+func fullSettings(v lab.Variant) (map[string]string, Design, error) {
 	d, err := New(v.Architecture, v.Knobs)
 	if err != nil {
 		return nil, d, err
@@ -199,8 +199,8 @@ func awakened(was, is Design, settings map[string]string) string {
 // second; none if one of the variants cannot be built. As on a path, a knob without effect on one side is
 // left out; knobs that begin to have an effect are named with the last difference.
 func Differences(from, to lab.Variant) []lab.KnobChange {
-	start, before, err := spelledOut(from)
-	end, after, err2 := spelledOut(to)
+	start, before, err := fullSettings(from)
+	end, after, err2 := fullSettings(to)
 	if err != nil || err2 != nil {
 		return nil
 	}

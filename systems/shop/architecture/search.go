@@ -23,11 +23,11 @@ type search struct {
 
 // newSearch returns the search with all stops between two variants.
 func newSearch(from, to lab.Variant) (*search, error) {
-	start, before, err := spelledOut(from)
+	start, before, err := fullSettings(from)
 	if err != nil {
 		return nil, err
 	}
-	end, after, err := spelledOut(to)
+	end, after, err := fullSettings(to)
 	if err != nil {
 		return nil, err
 	}

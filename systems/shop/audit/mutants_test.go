@@ -171,7 +171,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			}},
 		{"a late step after its compensation", "I7 a step after its compensation", func(_ *testing.T, b *bench) {
 			b.drive(nil)
-			b.components.Shipping = latecomer{b.components.Shipping, onRecord(b.db, "shipments", "shipment")}
+			b.components.Shipping = latecomer{b.components.Shipping, ledgerOf(b.db, "shipments", "shipment")}
 		}},
 		{"an empty rollback", "I7 a compensation without its step (an empty rollback)",
 			func(_ *testing.T, b *bench) {
@@ -180,7 +180,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			}},
 		{"compensated twice", "I7 compensated twice", func(_ *testing.T, b *bench) {
 			b.drive(nil)
-			b.components.Payments = forgetsRefund{b.components.Payments, onRecord(b.db, "payments", "payment")}
+			b.components.Payments = forgetsRefund{b.components.Payments, ledgerOf(b.db, "payments", "payment")}
 		}},
 		{"paid before it is reserved", "I7 a step before the one that it depends on", func(_ *testing.T, b *bench) {
 			b.drive(nil)

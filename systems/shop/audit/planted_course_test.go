@@ -58,8 +58,7 @@ func (m undoesForward) Cancel(ctx context.Context, id string) (*shoppb.Order, er
 	return m.book.Get(ctx, id)
 }
 
-// latecomer takes the step of a shipment that comes once more, and late, after its
-// compensation; which is then repeated, too.
+// latecomer ships once more after the recall, as if a late message asked for it, and recalls that, too.
 type latecomer struct {
 	shop.Shipping
 	ledger steps.Ledger
@@ -102,12 +101,12 @@ func (m *hesitant) Recall(ctx context.Context, in *shoppb.StepRequest) (*shoppb.
 	return m.Shipping.Recall(ctx, in)
 }
 
-// onRecord is the ledger of a component.
-func onRecord(db *database.DB, table, what string) steps.Ledger {
+// ledgerOf returns the ledger on a component's table.
+func ledgerOf(db *database.DB, table, what string) steps.Ledger {
 	return steps.NewLedger(db, steps.NewTable(db, table), what)
 }
 
-// forgetsRefund does not know that it has refunded, when it is asked again.
+// forgetsRefund writes each refund into the journal twice, as if it had forgotten the first.
 type forgetsRefund struct {
 	shop.Payments
 	ledger steps.Ledger

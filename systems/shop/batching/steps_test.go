@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-// seed: ten products of which there are 30 each, one customer who can pay 100 times.
+// seed returns a shop of ten products, 30 of each, and one customer who can pay 100 times.
 func seed() shop.Seed {
 	return shop.Seed{Customers: 1, Products: 10, Stock: 30, Balance: 1000, Random: 1}
 }

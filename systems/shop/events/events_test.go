@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// TestEveryTypeIsThatOfItsMessage encodes an event of every type that somebody takes, and reads it again.
+// TestEveryTypeIsThatOfItsMessage encodes and decodes an event of every type that goes through a queue.
 func TestEveryTypeIsThatOfItsMessage(t *testing.T) {
 	order := &shoppb.Order{OrderId: "o-1", Lines: []*shoppb.OrderLine{{ProductId: 1}}}
 	for kind, e := range map[string]Event{

@@ -81,7 +81,7 @@ func variant(name string, knobs map[string]string) lab.Variant {
 	return lab.Variant{Name: name, Architecture: name, Knobs: knobs}
 }
 
-// Long because it is a table.
+// TestLayoutsOfArchitectures is long because it is a table.
 func TestLayoutsOfArchitectures(t *testing.T) {
 	for _, c := range []struct {
 		variant  lab.Variant
@@ -288,9 +288,9 @@ func played(t *testing.T, history string) lab.Leftover {
 		Reports: []lab.UnitReport{{Unit: RoleGenerator}}, Seed: 1}
 }
 
-// again returns a line of the generator's history: the order of played, cancelled or read, with what
-// the answer said of it.
-func again(operation string, at int, state string) string {
+// playedLine returns a line of the generator's history: the order of played is cancelled or read, and the
+// answer has a state.
+func playedLine(operation string, at int, state string) string {
 	return fmt.Sprintf(`{"operation":%q,"end":"ok","outcome":"ok","intended_ns":%d,"sent_ns":%d,"finished_ns":%d,"noted":{"order":%q,"state":%q}}`+"\n",
 		operation, at, at, at+1, playedID, state)
 }
@@ -300,7 +300,7 @@ func line(key, end string) string {
 	return fmt.Sprintf(`{"operation":"create order","end":%q,"outcome":"ok","intended_ns":1,"sent_ns":2,"finished_ns":3,"noted":{"key":%q,"customer":"1","product":"1","quantity":"1"}}`+"\n", end, key)
 }
 
-func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
+func TestAuditComparesTheHistoryWithTheDatabases(t *testing.T) {
 	good := lab.LoadReport{Offered: 10, Achieved: 10, Sent: 1, OK: 1}
 	for name, c := range map[string]struct {
 		history string
@@ -321,14 +321,14 @@ func TestAuditHoldsTheHistoryAgainstTheDatabases(t *testing.T) {
 		"shop too slow": {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5}, nil, lab.AuditValid, ""},
 		"a search may probe": {line("k1", "ok"), lab.LoadReport{Offered: 10, Achieved: 5},
 			map[string]float64{lab.FactorSearchFrom: 10}, lab.AuditValid, ""},
-		"cancelled too early": {line("k1", "ok") + again("cancel order", 10, "") +
-			again("read order", 20, "confirmed"), good, nil, lab.AuditValid, ""},
-		"a cancellation was lost": {line("k1", "ok") + again("cancel order", 10, "cancelled"), good, nil,
+		"cancelled too early": {line("k1", "ok") + playedLine("cancel order", 10, "") +
+			playedLine("read order", 20, "confirmed"), good, nil, lab.AuditValid, ""},
+		"a cancellation was lost": {line("k1", "ok") + playedLine("cancel order", 10, "cancelled"), good, nil,
 			lab.AuditInvalid, "I8: order " + playedID + " was seen cancelled and is confirmed"},
-		"a read is wrong": {line("k1", "ok") + again("read order", 10, "rejected"), good, nil,
+		"a read is wrong": {line("k1", "ok") + playedLine("read order", 10, "rejected"), good, nil,
 			lab.AuditInvalid, "I8: order " + playedID + " was seen rejected and is confirmed"},
-		"a read is stale": {line("k1", "ok") + again("read order", 10, "confirmed") +
-			again("read order", 20, "pending"), good, nil, lab.AuditInvalid,
+		"a read is stale": {line("k1", "ok") + playedLine("read order", 10, "confirmed") +
+			playedLine("read order", 20, "pending"), good, nil, lab.AuditInvalid,
 			"I8: order " + playedID + " was seen confirmed (version 0) and later pending"},
 		"no history": {"{", good, nil, lab.AuditUnknown, "line 1"},
 	} {

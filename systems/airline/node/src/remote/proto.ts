@@ -1,4 +1,4 @@
-/** The description of what units ask each other over gRPC, as its library wants it. */
+/** The description of the calls between units over gRPC, for its library. */
 import type { ServiceDefinition } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 import { existsSync } from 'node:fs';

@@ -17,13 +17,13 @@ import java.util.Optional;
 import java.util.Set;
 
 /**
- * What the environment asks of a unit.
+ * The settings of a unit, from its environment.
  *
- * @param part what of the airline it is
- * @param auth host:port of the unit that sessions are asked of; empty where it is not needed
+ * @param part the part of the airline that the unit hosts
+ * @param auth host:port of the unit that knows the sessions; empty if this unit does not ask it
  * @param data the folder of the embedded store
- * @param database the URL of the server that keeps the data; empty: the embedded store does
- * @param sessionKey the key of signed tokens; empty where sessions are stored
+ * @param database the URL of the database server; empty: the embedded store is used
+ * @param sessionKey the key of signed tokens; empty if sessions are stored
  * @param pool whether connections to other units are kept
  * @param grpc whether units call each other over gRPC, not over HTTP; it keeps its connections
  */

@@ -34,7 +34,7 @@ public final class Database implements Stores {
             .fileName(folder.resolve("airline.mv").toString())
             .autoCommitDisabled()
             .open();
-    // The room of old versions is used again at once: they would help after a crash of the host only.
+    // The room of old versions is reused at once: they would help after a crash of the host only.
     store.setRetentionTime(0);
     marks = open("marks", StringDataType.INSTANCE);
     // The store searches its file for what a killed process has left. Only a commit on top of that

@@ -19,10 +19,10 @@ import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** What calls of another unit that fail are taken for. */
+/** The problems for calls of another unit that fail. */
 class CalleeTest {
   @Test
-  void tellUnitsThatAreAwayFromThoseThatFail() throws IOException {
+  void distinguishMissingUnitsFromFailures() throws IOException {
     Set<Status.Code> away =
         EnumSet.of(Status.Code.UNAVAILABLE, Status.Code.DEADLINE_EXCEEDED, Status.Code.CANCELLED);
     Map<Status.Code, Problem.Kind> kinds = new EnumMap<>(Status.Code.class);
@@ -40,7 +40,7 @@ class CalleeTest {
     assertEquals(want, kinds);
   }
 
-  /** A unit that answers every question so. */
+  /** A unit that answers every call with this status. */
   private static Server answering(Status status) throws IOException {
     ServerServiceDefinition service =
         ServerServiceDefinition.builder("cleave.airline.v1.Customers")
