@@ -19,9 +19,10 @@ func (d Design) impossible(turned map[string]string) []error {
 		}
 	}
 	if d.Coordination == ACID {
-		refuse(len(d.changedUnits()) > 1, "coordination %s is one local transaction, but inventory, orders, payments "+
+		changed := d.changedUnits()
+		refuse(len(changed) > 1, "coordination %s is one local transaction, but inventory, orders, payments "+
 			"and shipping are in %d units (%s): put them together, or use %s",
-			ACID, len(d.changedUnits()), strings.Join(d.changedUnits(), ", "), Orchestrated)
+			ACID, len(changed), strings.Join(changed, ", "), Orchestrated)
 		refuse(d.Data == OwnDatabases,
 			"coordination %s is one transaction of one database, but data is %s: use data %s or %s, or %s",
 			ACID, d.Data, SharedData, OwnSchemas, Orchestrated)

@@ -60,8 +60,8 @@ func (b book) expect(t *testing.T, id string, state shop.State, finals int, unde
 	left, err := orders.CountUnderway(t.Context(), b.db)
 	testset.Must(t, err)
 	if order.GetState() != string(state) || b.final[id] != finals || left != underway {
-		t.Errorf("order %v, reported final %d times, %d under way; want %s, %d, %d", order, b.final[id], left, state,
-			finals, underway)
+		t.Errorf("order %v, reported final %d times, %d under way; want %s, %d, %d", order, b.final[id], left,
+			state, finals, underway)
 	}
 	if (order.GetRejection() != nil) != (state == shop.StateRejected) {
 		t.Errorf("a %s order with rejection %v", state, order.GetRejection())
