@@ -106,7 +106,7 @@ type process struct {
 	unit, address string
 	environment   []string
 	command       *exec.Cmd
-	complaints    hostingtest.Output
+	stderr        hostingtest.Output
 	ended         chan error
 }
 
@@ -114,7 +114,7 @@ type process struct {
 func (p *process) begin(launcher *launch.Launcher) error {
 	p.command = exec.Command(p.program, p.args...)
 	p.command.Env = append(p.environment, p.options...)
-	p.command.Stderr = &p.complaints
+	p.command.Stderr = &p.stderr
 	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if _, err := p.command.StdinPipe(); err != nil { // a unit of ours ends when it is closed
 		return err
@@ -128,7 +128,7 @@ func (p *process) begin(launcher *launch.Launcher) error {
 	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(20 * time.Millisecond) {
 		select {
 		case err := <-p.ended:
-			return fmt.Errorf("unit %s ended before it was healthy: %w: %s", p.unit, err, p.complaints.String())
+			return fmt.Errorf("unit %s ended before it was healthy: %w: %s", p.unit, err, p.stderr.String())
 		default:
 		}
 		if healthy(p.address) {
@@ -151,7 +151,7 @@ func (p *process) kill() error {
 	if err := p.command.Process.Kill(); err != nil {
 		return err
 	}
-	<-p.ended // says that it was killed
+	<-p.ended // the error only says that it was killed
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (p *process) terminate() error {
 	select {
 	case err := <-p.ended:
 		if err != nil {
-			return fmt.Errorf("unit %s, told to end: %w", p.unit, err)
+			return fmt.Errorf("unit %s, after SIGTERM: %w", p.unit, err)
 		}
 		return nil
 	case <-time.After(cmp.Or(p.patience, soon)):
@@ -202,15 +202,15 @@ func startProcesses(t *testing.T, r runtime, units []string, settings map[string
 			t.Error(err)
 		}
 		for _, p := range all {
-			if t.Failed() || p.complaints.String() != "" {
-				t.Logf("unit %s said: %s", p.unit, p.complaints.String())
+			if t.Failed() || p.stderr.String() != "" {
+				t.Logf("standard error of unit %s: %s", p.unit, p.stderr.String())
 			}
 		}
 	})
 	testset.Must(t, beginning.Wait())
 	a.Kill = func(unit string) error { return all[unit].kill() }
 	a.Restart = func(unit string) error { return all[unit].begin(launcher) }
-	a.Stderr = func(unit string) string { return all[unit].complaints.String() }
+	a.Stderr = func(unit string) string { return all[unit].stderr.String() }
 	a.Front = serveFront(t, launch.Loopback(ports.Numbers[len(units)]), a.Units)
 	return a
 }
@@ -309,7 +309,7 @@ func TestAirlinesWithProtectedCalls(t *testing.T) {
 				"AIRLINE_RESILIENCE": kit.Guarded}))
 			s := newSession(t, a, 0)
 			s.book("ATH-AMS-20260227-1", "ATH-AMS-20260227-2")
-			s.refused("who does not identify himself", s.askUnit(Customers, "POST", "/internal/check",
+			s.refused("a client without an identity", s.askUnit(Customers, "POST", "/internal/check",
 				`{"login":"c1","password":"password-1"}`), "unknown-path")
 		})
 	}
@@ -395,16 +395,16 @@ func TestWrongSettingsAreNamed(t *testing.T) {
 			command := exec.Command(r.program, r.args...)
 			command.Env = append(environment(t, Monolith, map[string]string{Monolith: "127.0.0.1:1"},
 				map[string]string{variable: value}), r.options...)
-			var complaint bytes.Buffer
-			command.Stderr = &complaint
+			var stderr bytes.Buffer
+			command.Stderr = &stderr
 			err := command.Run()
 			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(complaint.String(), variable) ||
-				!strings.Contains(complaint.String(), value) {
-				t.Errorf("%s=%s: %v: %s", variable, value, err, complaint.String())
+			if !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(stderr.String(), variable) ||
+				!strings.Contains(stderr.String(), value) {
+				t.Errorf("%s=%s: %v: %s", variable, value, err, stderr.String())
 			}
-			if lines := strings.Count(strings.TrimSpace(complaint.String()), "\n"); lines > 0 {
-				t.Errorf("%s=%s: told in %d lines: %s", variable, value, lines+1, complaint.String())
+			if lines := strings.Count(strings.TrimSpace(stderr.String()), "\n"); lines > 0 {
+				t.Errorf("%s=%s: reported in %d lines: %s", variable, value, lines+1, stderr.String())
 			}
 		}
 	})

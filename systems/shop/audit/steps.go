@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// The states that a step's row has where its order is confirmed; where it is
-// cancelled; and, beside no row at all, where it is rejected.
+// The states of a step's row if its order is confirmed, cancelled or rejected. A rejected order may also have
+// no row, or the row of a cancelled one.
 const (
 	reservationDone, reservationUndone, reservationRejected = "committed", "restocked", "released"
 	paymentDone, paymentUndone, paymentRejected             = "captured", "refunded", "voided"

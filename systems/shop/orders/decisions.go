@@ -26,7 +26,7 @@ func (b *Book) Decide(ctx context.Context, u Underway, to shop.State, reason *sh
 	}
 	change := Change{NewVersion: true, Entry: steps.Entry(string(to)),
 		Columns: append(rejectionColumns(reason), Column{columnState, string(to)}, Column{columnLease, lease})}
-	if err := b.held(ctx, "decide", u, change); err != nil {
+	if err := b.changeHeld(ctx, "decide", u, change); err != nil {
 		return err
 	}
 	if !u.State.Final() {
@@ -37,7 +37,7 @@ func (b *Book) Decide(ctx context.Context, u Underway, to shop.State, reason *sh
 
 // Forget ends the lease of an order: all participants have got the decision.
 func (b *Book) Forget(ctx context.Context, u Underway) error {
-	return b.held(ctx, "forget", u, Change{Columns: []Column{{columnLease, nil}}})
+	return b.changeHeld(ctx, "forget", u, Change{Columns: []Column{{columnLease, nil}}})
 }
 
 // Hold takes the lease of a confirmed order, and reports whether the order is cancelled already. It fails

@@ -27,7 +27,7 @@ type Underway struct {
 	State shop.State
 	// Reason is set if a pending order is going to be rejected.
 	Reason *shoppb.Rejection
-	// Lease is until when no other coordinator works on the order, in microseconds since 1970.
+	// Lease is the time until which no other coordinator works on the order, in microseconds since 1970.
 	Lease int64
 }
 
@@ -72,7 +72,7 @@ func (u Underway) GetOrderId() string { return u.Order }
 
 // Turn writes down that a pending order is going to be rejected, before its first compensation.
 func (b *Book) Turn(ctx context.Context, u Underway, reason *shoppb.Rejection) (Underway, error) {
-	err := b.held(ctx, "turn", u, Change{Columns: rejectionColumns(reason), Entry: steps.Entry(entryTurned)})
+	err := b.changeHeld(ctx, "turn", u, Change{Columns: rejectionColumns(reason), Entry: steps.Entry(entryTurned)})
 	u.Reason = reason
 	return u, err
 }
@@ -137,18 +137,18 @@ func (b *Book) BeginCancel(ctx context.Context, id string, lease int64) (Underwa
 
 // EndCancel writes down that a cancelled order is undone.
 func (b *Book) EndCancel(ctx context.Context, u Underway) error {
-	return b.held(ctx, "end", u, Change{Columns: []Column{{columnLease, nil}}, Entry: steps.Entry(entryUndone)})
+	return b.changeHeld(ctx, "end", u, Change{Columns: []Column{{columnLease, nil}}, Entry: steps.Entry(entryUndone)})
 }
 
 // Take takes over an order whose lease is over: it gets a new lease.
 func (b *Book) Take(ctx context.Context, u Underway, lease int64) (Underway, error) {
-	err := b.held(ctx, "take", u, Change{Columns: []Column{{columnLease, lease}}})
+	err := b.changeHeld(ctx, "take", u, Change{Columns: []Column{{columnLease, lease}}})
 	u.Lease = lease
 	return u, err
 }
 
-// held changes an order if its state and its lease are still the known ones.
-func (b *Book) held(ctx context.Context, doing string, u Underway, change Change) error {
+// changeHeld changes an order if its state and its lease are still the known ones.
+func (b *Book) changeHeld(ctx context.Context, doing string, u Underway, change Change) error {
 	changed, err := b.tables.Change(ctx, u, change)
 	if err == nil && changed != 1 {
 		err = ErrOvertaken

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 )
 
-// TestPricesChangeBeforeOrders of the same product, and what clients were told of them reaches the audit.
+// TestPricesChangeBeforeOrders of the same product, and the answers to the changes reach the audit.
 func TestPricesChangeBeforeOrders(t *testing.T) {
 	levels := map[string]float64{Orders: 100, Cancelled: 20, Repriced: 10}
 	scenario := scenarioAt(t, variant(architecture.Sync, nil), levels)
@@ -24,11 +24,11 @@ func TestPricesChangeBeforeOrders(t *testing.T) {
 		last.Steps[0].Request != "PUT /products/${product}/price" || last.Steps[1].Name != creating {
 		t.Errorf("%+v, want ten of a hundred orders after a change of the price", scenario.Flows)
 	}
-	told := history([]attempt{{Operation: repricing, End: "ok",
+	translated := history([]attempt{{Operation: repricing, End: "ok",
 		Noted: noted{Product: 3, Price: 250, Version: "2"}}}, architecture.FromTables)
-	if told[0].Operation != audit.OperationPrice || *told[0].Price != (audit.Price{Product: 3, Version: 2,
+	if translated[0].Operation != audit.OperationPrice || *translated[0].Price != (audit.Price{Product: 3, Version: 2,
 		Cents: 250}) {
-		t.Errorf("%+v, want the price that the client was told", told[0])
+		t.Errorf("%+v, want the price in the answer", translated[0])
 	}
 }
 
@@ -51,10 +51,10 @@ func TestPagesAreReadBehindOrders(t *testing.T) {
 			t.Errorf("flow %s has %+v before three pages, want a pause and no fourth page", flow.Name, last)
 		}
 	}
-	told := history([]attempt{{Operation: paging, End: "ok", Noted: noted{Order: "A", Left: 3, Shown: "250"}},
+	translated := history([]attempt{{Operation: paging, End: "ok", Noted: noted{Order: "A", Left: 3, Shown: "250"}},
 		{Operation: paging, End: "ok", Noted: noted{Order: "A", Left: 3}}}, architecture.FromDocuments)
-	if told[0].Operation != audit.OperationRead || told[0].Session == "" ||
-		*told[0].Price != (audit.Price{Product: 3, Cents: 250}) || told[1].Price != nil {
+	if translated[0].Operation != audit.OperationRead || translated[0].Session == "" ||
+		*translated[0].Price != (audit.Price{Product: 3, Cents: 250}) || translated[1].Price != nil {
 		t.Errorf("%+v, want what the page showed", told)
 	}
 }

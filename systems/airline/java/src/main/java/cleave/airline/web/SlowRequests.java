@@ -54,7 +54,7 @@ final class SlowRequests extends Handler.Wrapper implements Connection.Listener 
   @Override
   public boolean handle(Request request, Response response, Callback callback) throws Exception {
     Connection connection = request.getConnectionMetaData().getConnection();
-    if (!connection.getEndPoint().isOpen()) { // it was cut off, and so nobody waits for an answer
+    if (!connection.getEndPoint().isOpen()) { // it was cut off: no client waits for an answer
       callback.failed(new EofException("the request is not complete"));
       return true;
     }
@@ -81,7 +81,7 @@ final class SlowRequests extends Handler.Wrapper implements Connection.Listener 
     super.doStop();
   }
 
-  /** What has come of the request under way on one connection. */
+  /** How far the present request on one connection has arrived. */
   private static final class Arrival {
     /** Bytes that belonged to complete requests; written by the thread that handles one. */
     private volatile long complete;
