@@ -16,7 +16,7 @@ import (
 // them.
 type Data struct {
 	Customers int
-	Airports  int // the first so many, MaxAirports at most
+	Airports  int // MaxAirports at most
 	Days      int
 	Flights   int // on each segment, each day
 	FirstDay  time.Time

@@ -16,7 +16,7 @@ func TestArchitecturesAreUnits(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %s", name, d.Units, err, want)
 		}
 		if d.Runtime != Go || d.Store != Embedded || d.Token || d.Pool || d.GRPC || d.Workers != 0 {
-			t.Errorf("%s is by itself %+v", name, d)
+			t.Errorf("%s without knobs is %+v", name, d)
 		}
 	}
 	d, err := New(Services, map[string]string{KnobRuntime: Node, KnobSessions: Token, KnobPool: "on",
@@ -29,7 +29,7 @@ func TestArchitecturesAreUnits(t *testing.T) {
 	}
 }
 
-func TestWhatThereIsNotIsNamed(t *testing.T) {
+func TestErrorsOfNew(t *testing.T) {
 	for want, turned := range map[string]map[string]string{
 		`runtime is "cobol": use one of go, java, node`:    {KnobRuntime: "cobol"},
 		`there is no knob "wings"`:                         {"wings": "two"},

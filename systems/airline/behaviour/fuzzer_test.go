@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// fuzzerVersion is that of scripts/airline-fuzz.sh.
+	// fuzzerVersion is the version that scripts/airline-fuzz.sh installs.
 	fuzzerVersion = "4.32.5"
 	// examplesVariable names the variable with which scripts/airline-fuzz.sh sets the number of cases per
 	// operation.
@@ -21,7 +21,7 @@ const (
 	briefly = "15"
 )
 
-// fuzzer returns the program, where it is installed.
+// fuzzer returns the path of Schemathesis. It skips the test where that is not installed.
 func fuzzer(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()

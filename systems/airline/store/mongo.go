@@ -329,8 +329,8 @@ func (m *mongoStore) Bookings(ctx context.Context, login string) ([]airline.Book
 	return found, err
 }
 
-// Cancel implements Store. The last seat of an order goes with the order: the index would
-// take two without seats for the same.
+// Cancel implements Store. The last seat of an order goes with the order: to the unique
+// index, two orders without seats would be the same.
 func (m *mongoStore) Cancel(ctx context.Context, login, id string) error {
 	order, known, err := findOne[orderDocument](ctx, m, collectionOrders, field("seats.id", id))
 	if err := cmp.Or(err, checkOwner(login, order.Login, known)); err != nil {

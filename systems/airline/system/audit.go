@@ -141,7 +141,7 @@ func (j *judge) read(ctx context.Context, left lab.Leftover, unit string) (err e
 	return nil
 }
 
-// listed asks a unit for all bookings, of at most so many bytes.
+// listed asks a unit for all bookings and reads most bytes of them at most.
 func listed(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
 	answer, err := get(ctx, address, "/internal/bookings")
 	if err != nil {

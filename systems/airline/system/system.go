@@ -33,7 +33,7 @@ import (
 
 // Factors of points, beside those that say how the system is loaded.
 const (
-	Visits    = "visits"        // so many customers log in, book and log out, as fast as they are answered
+	Visits    = "visits"        // customers who log in, book and log out, as fast as they are answered
 	Cores     = lab.FactorCores // processors that all units of the system share
 	Customers = "customers"
 )
@@ -229,7 +229,7 @@ func processors(p lab.Point) (own, others []int) {
 	return own, others
 }
 
-// customers returns how many an airline has.
+// customers returns the number of customers.
 func customers(p lab.Point) int {
 	if asked, set := p.Level(Customers); set {
 		return int(asked)
@@ -288,9 +288,8 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 	return unit
 }
 
-// scalable reports whether a unit can run several times: where a server has all that it keeps,
-// it loads no data into that when it starts, and no unit asks it, since each knows one address
-// of another.
+// scalable reports whether a unit can run several times. All its data is in a server, and it
+// loads none when it starts. No other unit calls it, since a unit knows one address of another.
 func scalable(d architecture.Design, name string) bool {
 	asked := func(by string) bool { return slices.Contains(airlineunit.Asks(by, d.Token), name) }
 	loads := name != airlineunit.UnitAuth && name != airlineunit.UnitBookings

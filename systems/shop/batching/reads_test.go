@@ -27,21 +27,21 @@ func newRemote() *remote {
 	return &remote{arrived: make(chan struct{}), release: make(chan struct{})}
 }
 
-func (e *remote) called(asked int) error {
-	e.mu.Lock()
-	e.calls = append(e.calls, asked)
-	first, err := len(e.calls) == 1, e.failing
-	e.mu.Unlock()
+func (r *remote) called(asked int) error {
+	r.mu.Lock()
+	r.calls = append(r.calls, asked)
+	first, err := len(r.calls) == 1, r.failing
+	r.mu.Unlock()
 	if first {
-		close(e.arrived)
-		<-e.release
+		close(r.arrived)
+		<-r.release
 		return nil
 	}
 	return err
 }
 
-func (e *remote) Quote(_ context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
-	if err := e.called(len(in.GetProductIds())); err != nil {
+func (r *remote) Quote(_ context.Context, in *shoppb.QuoteRequest) (*shoppb.QuoteResponse, error) {
+	if err := r.called(len(in.GetProductIds())); err != nil {
 		return nil, err
 	}
 	answer := &shoppb.QuoteResponse{}
@@ -54,8 +54,8 @@ func (e *remote) Quote(_ context.Context, in *shoppb.QuoteRequest) (*shoppb.Quot
 	return answer, nil
 }
 
-func (e *remote) GetCustomer(_ context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error) {
-	if err := e.called(1); err != nil {
+func (r *remote) GetCustomer(_ context.Context, in *shoppb.GetCustomerRequest) (*shoppb.Customer, error) {
+	if err := r.called(1); err != nil {
 		return nil, err
 	}
 	if in.GetCustomerId() > 100 {
@@ -64,10 +64,10 @@ func (e *remote) GetCustomer(_ context.Context, in *shoppb.GetCustomerRequest) (
 	return &shoppb.Customer{CustomerId: in.GetCustomerId()}, nil
 }
 
-func (e *remote) GetCustomers(
+func (r *remote) GetCustomers(
 	_ context.Context, in *shoppb.GetCustomersRequest,
 ) (*shoppb.GetCustomersResponse, error) {
-	if err := e.called(len(in.GetCustomerIds())); err != nil {
+	if err := r.called(len(in.GetCustomerIds())); err != nil {
 		return nil, err
 	}
 	answer := &shoppb.GetCustomersResponse{}
@@ -81,7 +81,7 @@ func (e *remote) GetCustomers(
 
 // behind makes calls that all wait for a first one, and returns their errors by number.
 func behind(
-	t *testing.T, e *remote, waiting func() int, calls int, first func() error, call func(n int) error,
+	t *testing.T, r *remote, waiting func() int, calls int, first func() error, call func(n int) error,
 ) []error {
 	t.Helper()
 	var all sync.WaitGroup
@@ -90,13 +90,13 @@ func behind(
 			t.Error(err)
 		}
 	})
-	<-e.arrived
+	<-r.arrived
 	errs := make([]error, calls)
 	for n := range calls {
 		all.Go(func() { errs[n] = call(n) })
 	}
 	awaitCalls(t, waiting, calls)
-	close(e.release)
+	close(r.release)
 	all.Wait()
 	return errs
 }
@@ -108,8 +108,8 @@ func TestQuotesShareCalls(t *testing.T) {
 		unknown int64 // asked for by the last caller; 0: none
 		calls   int
 	}{"all known": {0, 3}, "one unknown": {101, 1 + 2 + 10}} {
-		e := newRemote()
-		prices := NewCatalog(e).(*prices)
+		r := newRemote()
+		prices := NewCatalog(r).(*prices)
 		quoted := make([]*shoppb.QuoteResponse, 10)
 		ids := func(n int) []int64 {
 			wanted := []int64{5, int64(n) + 1} // one product that all want
@@ -121,7 +121,7 @@ func TestQuotesShareCalls(t *testing.T) {
 			}
 			return slices.Compact(wanted)
 		}
-		errs := behind(t, e, prices.quotes.count, 10,
+		errs := behind(t, r, prices.quotes.count, 10,
 			func() error {
 				_, err := prices.Quote(t.Context(), &shoppb.QuoteRequest{ProductIds: []int64{1}})
 				return err
@@ -149,16 +149,16 @@ func TestQuotesShareCalls(t *testing.T) {
 				t.Errorf("%s: quote %d: %v, want %v, error %v", name, n, got, ids(n), err)
 			}
 		}
-		if len(e.calls) > c.calls || slices.Max(e.calls) > shop.MaxLines {
-			t.Errorf("%s: calls for %v products", name, e.calls)
+		if len(r.calls) > c.calls || slices.Max(r.calls) > shop.MaxLines {
+			t.Errorf("%s: calls for %v products", name, r.calls)
 		}
 	}
 }
 
 // TestCustomersShareACall: an unknown customer is an error for its own caller only.
 func TestCustomersShareACall(t *testing.T) {
-	e := newRemote()
-	buyers := NewCustomers(e).(*buyers)
+	r := newRemote()
+	buyers := NewCustomers(r).(*buyers)
 	found := make([]*shoppb.Customer, 10)
 	get := func(n int) (err error) {
 		id := int64(n/2 + 1) // each twice
@@ -172,7 +172,7 @@ func TestCustomersShareACall(t *testing.T) {
 		_, err := buyers.GetCustomer(t.Context(), &shoppb.GetCustomerRequest{CustomerId: 1})
 		return err
 	}
-	errs := behind(t, e, buyers.known.count, 10, first, get)
+	errs := behind(t, r, buyers.known.count, 10, first, get)
 	for n, err := range errs {
 		if n == 9 {
 			if !shop.IsKind(err, shop.UnknownCustomer) {
@@ -182,26 +182,26 @@ func TestCustomersShareACall(t *testing.T) {
 			t.Errorf("customer %d: %v, error %v", n, found[n], err)
 		}
 	}
-	if want := []int{1, 6, 1}; !slices.Equal(e.calls, want) {
-		t.Errorf("calls for %v customers, want %v", e.calls, want)
+	if want := []int{1, 6, 1}; !slices.Equal(r.calls, want) {
+		t.Errorf("calls for %v customers, want %v", r.calls, want)
 	}
 }
 
 // TestAnUnavailableUnitIsAskedOnce: a batch that fails since a unit is down is not repeated call by call.
 func TestAnUnavailableUnitIsAskedOnce(t *testing.T) {
-	e := newRemote()
-	e.failing = rpc.Problemf(rpc.Unavailable, "planted")
-	buyers := NewCustomers(e).(*buyers)
+	r := newRemote()
+	r.failing = rpc.Problemf(rpc.Unavailable, "planted")
+	buyers := NewCustomers(r).(*buyers)
 	get := func(n int) error {
 		_, err := buyers.GetCustomer(t.Context(), &shoppb.GetCustomerRequest{CustomerId: int64(n + 1)})
 		return err
 	}
-	for n, err := range behind(t, e, buyers.known.count, 5, func() error { return get(0) }, get) {
+	for n, err := range behind(t, r, buyers.known.count, 5, func() error { return get(0) }, get) {
 		if !shop.IsKind(err, rpc.Unavailable) {
 			t.Errorf("call %d: %v", n, err)
 		}
 	}
-	if want := []int{1, 5}; !slices.Equal(e.calls, want) {
-		t.Errorf("calls for %v customers, want %v", e.calls, want)
+	if want := []int{1, 5}; !slices.Equal(r.calls, want) {
+		t.Errorf("calls for %v customers, want %v", r.calls, want)
 	}
 }

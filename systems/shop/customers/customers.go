@@ -1,5 +1,4 @@
-// Package customers is the component that knows who buys: names and addresses. It
-// knows no money.
+// Package customers is the component of customers: their names and addresses.
 package customers
 
 import (

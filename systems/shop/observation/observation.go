@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// extension is that of the files, one for each unit.
+// extension is the extension of the files, one for each unit.
 const extension = ".observed"
 
 // The kinds of notes: the first word of a line.
@@ -54,7 +54,7 @@ type Log struct {
 func File(dir, unit string) string { return filepath.Join(dir, unit+extension) }
 
 // Open opens the file of a unit in its folder.
-// A unit that was started again goes on with the file that it has left.
+// A unit that was started again appends to its file.
 func Open(dir, unit string) (*Log, error) {
 	file, err := os.OpenFile(File(dir, unit), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -33,8 +33,8 @@ func (b book) expectJournal(t *testing.T, id, want string) {
 	}
 }
 
-// TestJournalTellsTheWayOfAnOrder: every change writes one entry, and what was in
-// vain none.
+// TestJournalTellsTheWayOfAnOrder: every change writes one entry, and a change that
+// fails writes none.
 func TestJournalTellsTheWayOfAnOrder(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		b := open(t, fresh(t))
@@ -62,9 +62,9 @@ func TestJournalTellsTheWayOfAnOrder(t *testing.T) {
 	})
 }
 
-// TestJournalGoesByTheLock has one transaction write down a change of an order for
-// whose row another has waited since before: the journal has the changes in the order
-// in which the database granted the row, whatever the clock said.
+// TestJournalGoesByTheLock changes an order in one transaction while another waits for
+// its row: the journal has the changes in the order in which the database granted the
+// row, whatever the clock said.
 func TestJournalGoesByTheLock(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		b := open(t, fresh(t))

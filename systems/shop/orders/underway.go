@@ -72,7 +72,8 @@ func (u Underway) GetOrderId() string { return u.Order }
 
 // Turn writes down that a pending order is going to be rejected, before its first compensation.
 func (b *Book) Turn(ctx context.Context, u Underway, reason *shoppb.Rejection) (Underway, error) {
-	err := b.changeHeld(ctx, "turn", u, Change{Columns: rejectionColumns(reason), Entry: steps.Entry(entryTurned)})
+	change := Change{Columns: rejectionColumns(reason), Entry: steps.Entry(entryTurned)}
+	err := b.changeHeld(ctx, "turn", u, change)
 	u.Reason = reason
 	return u, err
 }
@@ -137,7 +138,8 @@ func (b *Book) BeginCancel(ctx context.Context, id string, lease int64) (Underwa
 
 // EndCancel writes down that a cancelled order is undone.
 func (b *Book) EndCancel(ctx context.Context, u Underway) error {
-	return b.changeHeld(ctx, "end", u, Change{Columns: []Column{{columnLease, nil}}, Entry: steps.Entry(entryUndone)})
+	change := Change{Columns: []Column{{columnLease, nil}}, Entry: steps.Entry(entryUndone)}
+	return b.changeHeld(ctx, "end", u, change)
 }
 
 // Take takes over an order whose lease is over: it gets a new lease.

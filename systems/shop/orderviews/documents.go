@@ -24,7 +24,7 @@ const customerField = "customer"
 
 // Body is an order as a document.
 type Body struct {
-	Customer       string     `json:"customer"` // a text, to be asked for
+	Customer       string     `json:"customer"` // as text, since queries compare texts
 	IdempotencyKey string     `json:"idempotencyKey"`
 	Lines          []BodyLine `json:"lines"`
 	TotalCents     int64      `json:"totalCents"`

@@ -24,11 +24,11 @@ func TestPricesChangeBeforeOrders(t *testing.T) {
 		last.Steps[0].Request != "PUT /products/${product}/price" || last.Steps[1].Name != creating {
 		t.Errorf("%+v, want ten of a hundred orders after a change of the price", scenario.Flows)
 	}
-	translated := history([]attempt{{Operation: repricing, End: "ok",
+	got := history([]attempt{{Operation: repricing, End: "ok",
 		Noted: noted{Product: 3, Price: 250, Version: "2"}}}, architecture.FromTables)
-	if translated[0].Operation != audit.OperationPrice || *translated[0].Price != (audit.Price{Product: 3, Version: 2,
+	if got[0].Operation != audit.OperationPrice || *got[0].Price != (audit.Price{Product: 3, Version: 2,
 		Cents: 250}) {
-		t.Errorf("%+v, want the price in the answer", translated[0])
+		t.Errorf("%+v, want the price in the answer", got[0])
 	}
 }
 
@@ -51,11 +51,11 @@ func TestPagesAreReadBehindOrders(t *testing.T) {
 			t.Errorf("flow %s has %+v before three pages, want a pause and no fourth page", flow.Name, last)
 		}
 	}
-	translated := history([]attempt{{Operation: paging, End: "ok", Noted: noted{Order: "A", Left: 3, Shown: "250"}},
+	got := history([]attempt{{Operation: paging, End: "ok", Noted: noted{Order: "A", Left: 3, Shown: "250"}},
 		{Operation: paging, End: "ok", Noted: noted{Order: "A", Left: 3}}}, architecture.FromDocuments)
-	if translated[0].Operation != audit.OperationRead || translated[0].Session == "" ||
-		*translated[0].Price != (audit.Price{Product: 3, Cents: 250}) || translated[1].Price != nil {
-		t.Errorf("%+v, want what the page showed", told)
+	if got[0].Operation != audit.OperationRead || got[0].Session == "" ||
+		*got[0].Price != (audit.Price{Product: 3, Cents: 250}) || got[1].Price != nil {
+		t.Errorf("%+v, want what the page showed", got)
 	}
 }
 

@@ -190,7 +190,9 @@ export class MongoStore implements Store {
     return order === null ? undefined : bookingsIn(order).find((booking) => booking.id === id);
   }
 
-  /** The last seat of an order goes with it: the index would take two without seats for the same. */
+  /**
+   * The last seat of an order goes with it: to the unique index, two orders without seats would be the same.
+   */
   async removeBooking({ id }: Booking): Promise<boolean> {
     const notTheLast = { 'seats.id': id, 'seats.1': { $exists: true } };
     const { modifiedCount } = await answered(this.orders.updateOne(notTheLast, { $pull: { seats: { id } } }));

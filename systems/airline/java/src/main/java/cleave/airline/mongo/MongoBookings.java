@@ -71,7 +71,8 @@ final class MongoBookings implements BookingStore {
   }
 
   /**
-   * The last seat of an order goes with it: the index would take two without seats for the same.
+   * The last seat of an order goes with it: to the unique index, two orders without seats would be
+   * the same.
    */
   @Override
   public boolean remove(String id) {

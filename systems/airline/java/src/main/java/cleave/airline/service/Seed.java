@@ -13,7 +13,7 @@ import java.util.stream.Stream;
 /**
  * How much an airline begins with. What there is follows by rule, the same in all implementations.
  *
- * @param airports the first so many of {@link #AIRPORTS}
+ * @param airports number of airports, the first of {@link #AIRPORTS}
  * @param flights of each segment on each day
  */
 public record Seed(int customers, int airports, int days, int flights, LocalDate firstDay) {

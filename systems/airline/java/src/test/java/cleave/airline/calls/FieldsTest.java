@@ -9,7 +9,7 @@ import java.io.UncheckedIOException;
 import java.util.HexFormat;
 import org.junit.jupiter.api.Test;
 
-/** Messages, held against bytes as protobuf has them. */
+/** Compares messages with the bytes that protobuf writes. */
 class FieldsTest {
   @Test
   void areWrittenAsProtobuf() {
@@ -19,7 +19,7 @@ class FieldsTest {
   }
 
   @Test
-  void passOverWhatIsNewer() {
+  void skipNewerFields() {
     // field 9 has 64 bits, field 2 a text, field 3 a number
     Fields read = Fields.read(HexFormat.of().parseHex("490102030405060708" + "12026869" + "1801"));
     assertEquals("hi", read.text(2));
@@ -29,7 +29,7 @@ class FieldsTest {
   }
 
   @Test
-  void tellWhatIsBroken() {
+  void rejectBrokenMessages() {
     assertThrows(UncheckedIOException.class, () -> Fields.read(new byte[] {0x0a, 5, 1}));
   }
 }
