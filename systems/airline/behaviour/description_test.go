@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-func TestAnswersAreHeldAgainstTheDescription(t *testing.T) {
+func TestAnswersAreComparedWithTheDescription(t *testing.T) {
 	document, err := loadDescription()
 	testset.Must(t, err)
 	const (

@@ -10,11 +10,11 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// classes are those that units in Java load, in an archive of Java's own.
+// classes is the archive with the classes that units in Java load.
 var classes archive
 
-// archive is written by a first unit, for all later ones: to find and check these classes anew takes a third
-// of the processor time of a start.
+// archive is a file of class data sharing, written by a first unit for all later ones: to find and check the
+// classes anew takes a third of the processor time of a start.
 type archive struct {
 	once sync.Once
 	dir  string

@@ -2,7 +2,7 @@
 // and Bookings. Each uses its own part of a store, and others through interfaces, behind
 // which they are in this unit or in another one. It knows no HTTP and no architecture.
 //
-// Entry points: the four types, and Signer for sessions that need no asking.
+// Entry points: the four types, and Signer for sessions that no store keeps.
 package service
 
 import (

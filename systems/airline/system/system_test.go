@@ -364,9 +364,9 @@ func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
 		last.Knobs[architecture.KnobPool] != "on" || stops[0].Knobs[architecture.KnobPool] != "off" {
 		t.Errorf("the way ends in %+v", last)
 	}
-	guarded := variant(architecture.Services, map[string]string{architecture.KnobPool: "on",
+	secured := variant(architecture.Services, map[string]string{architecture.KnobPool: "on",
 		architecture.KnobCalls: architecture.GRPC, kit.KnobSecurity: kit.TLS, kit.KnobLogging: kit.LogRequests})
-	for _, ends := range [][2]lab.Variant{{from, guarded}, {guarded, from}} {
+	for _, ends := range [][2]lab.Variant{{from, secured}, {secured, from}} {
 		stops, _, err := System{}.Steps(ends[0], ends[1])
 		testset.Must(t, err)
 		for _, stop := range stops {

@@ -62,10 +62,10 @@ func Run(channel *unit.Channel, argument string) error {
 	var u *Unit
 	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
 		if job.Unit == "" {
-			var tables hosting.Unit
+			var holder hosting.Unit // closes the stores
 			all := func(string) bool { return true }
-			_, err := openStores(ctx, &tables, design, database, all)
-			return nil, errors.Join(err, tables.Close())
+			_, err := openStores(ctx, &holder, design, database, all)
+			return nil, errors.Join(err, holder.Close())
 		}
 		dir, err := unit.Dir()
 		if err != nil {

@@ -337,24 +337,24 @@ func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
 	}
 	monolith, services := variant(architecture.Monolith, lab.Process, nil),
 		variant(architecture.Services, lab.Process, nil)
-	a2 := variant(architecture.ServicesTwoHosts, lab.DockerHost, nil)
+	twoHosts := variant(architecture.ServicesTwoHosts, lab.DockerHost, nil)
 	grpc := variant(architecture.Services, lab.Process,
 		map[string]string{architecture.KnobCalls: architecture.GRPC, architecture.KnobPool: "9"})
-	guarded := variant(architecture.ServicesTwoHosts, lab.Process,
+	secured := variant(architecture.ServicesTwoHosts, lab.Process,
 		map[string]string{kit.KnobSecurity: kit.TLS})
 	for _, c := range []struct {
 		from, to lab.Variant
 		want     string
 	}{
-		{guarded, monolith, "hosts two -> one, security tls -> none, placement apart -> together"},
-		{guarded, variant(architecture.Monolith, lab.DockerBridge, nil), "deployment process -> docker-host, " +
+		{secured, monolith, "hosts two -> one, security tls -> none, placement apart -> together"},
+		{secured, variant(architecture.Monolith, lab.DockerBridge, nil), "deployment process -> docker-host, " +
 			"hosts two -> one with deployment docker-host -> docker-bridge, security tls -> none, " +
 			"placement apart -> together"},
 		{monolith, services, "placement together -> apart"},
-		{monolith, a2, "deployment process -> docker-host, placement together -> apart, deployment docker-host " +
+		{monolith, twoHosts, "deployment process -> docker-host, placement together -> apart, deployment docker-host " +
 			"-> docker-bridge, hosts one -> two with deployment docker-bridge -> docker-host"},
 		{services, grpc, "calls http -> grpc, pool 8 -> 9"},
-		{a2, services, "hosts two -> one with deployment docker-host -> process"},
+		{twoHosts, services, "hosts two -> one with deployment docker-host -> process"},
 		{services, services, "services and services are the same: nothing is to be explained"},
 	} {
 		if got := steps(c.from, c.to); got != c.want {

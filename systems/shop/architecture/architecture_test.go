@@ -41,9 +41,9 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 	}
 }
 
-// TestStockIsWhatTeamsDeploy: a tuned architecture says so in its name, and differs from its stock one in
+// TestTunedArchitecturesDifferInTuning: a tuned architecture says so in its name, and differs from its stock one in
 // tuning only.
-func TestStockIsWhatTeamsDeploy(t *testing.T) {
+func TestTunedArchitecturesDifferInTuning(t *testing.T) {
 	for _, name := range catalogue().Names() {
 		settings, err := catalogue().Settings(name, nil)
 		testset.Must(t, err)
@@ -145,9 +145,9 @@ func TestWhatCannotBeIsRefusedWithTheReason(t *testing.T) {
 		"documents without views": {Sync, map[string]string{KnobDocuments: "mongo"}, "would be empty"},
 		"a pair before one unit": {Monolith, map[string]string{KnobBalancer: "pair"},
 			"has nothing to balance: one unit takes orders; use replicas 2"},
-		"every mistake at a time": {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"},
+		"every mistake, the last": {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"},
 			"prefetch is \"y\""},
-		"every mistake at a time2": {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"}, "pool is \"x\""},
+		"every mistake, the first": {Sync, map[string]string{KnobPool: "x", KnobPrefetch: "y"}, "pool is \"x\""},
 	} {
 		if _, err := New(c.architecture, c.turned); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

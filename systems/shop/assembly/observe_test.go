@@ -223,8 +223,8 @@ func checkReports(t *testing.T, name string, reports map[string]assembly.Report)
 	}
 }
 
-// TestSettledIsHeldBack: the answer waits while an order is pending or being undone, and the looks do not
-// count as the unit's work.
+// TestSettledIsHeldBack: the answer waits while an order is pending or being undone, and the queries that
+// find this out do not count as the unit's work.
 func TestSettledIsHeldBack(t *testing.T) {
 	s := runUnits(t, architecture.Monolith, nil)
 	s.settle(t)
@@ -257,7 +257,7 @@ func TestSettledIsHeldBack(t *testing.T) {
 }
 
 // TestSettledMeansThatNoUnitWorks: RabbitMQ has delivered a cancellation to the unit of the payments, whose
-// database is locked. The look asks that unit, and its request does not count as a call.
+// database is locked. The answer needs a request to that unit, which does not count as a call.
 func TestSettledMeansThatNoUnitWorks(t *testing.T) {
 	testset.Need(t, "it starts RabbitMQ")
 	s := runUnits(t, architecture.Async, knobs("binding", "http-unix", "broker", "rabbitmq"))

@@ -25,7 +25,7 @@ func ReadSagas(ctx context.Context, db *database.DB) (map[string]string, error) 
 	return sagas, nil
 }
 
-// checkSagas holds how the saga of each order ended against the order: rule 4 where it has not ended, else
+// checkSagas compares the end of each order's saga with the order: rule 4 where it has not ended, else
 // rule 8. An order that was rejected at once has none.
 func (j *judge) checkSagas() {
 	if j.Coordination != Brokered {

@@ -35,9 +35,9 @@ func TestGoodCommandsAreValid(t *testing.T) {
 		},
 		"by the payments": func(in *Input) {
 			delete(in.Inboxes["orders"].Had, "C/stock.refused")
-			for _, told := range [][2]string{{"orders", reserved}, {"payments", capture}, {"orders", refusedMoney},
+			for _, message := range [][2]string{{"orders", reserved}, {"payments", capture}, {"orders", refusedMoney},
 				{"inventory", release}, {"orders", released}} {
-				in.Inboxes[told[0]].Had["C/"+told[1]] = true
+				in.Inboxes[message[0]].Had["C/"+message[1]] = true
 			}
 		},
 	} {

@@ -98,7 +98,7 @@ func Number(t testing.TB, db *database.DB, query string, args ...any) (n int64) 
 	return n
 }
 
-// Expect wants the numbers that queries select.
+// Expect compares the numbers that queries select with those wanted, by query.
 func Expect(t testing.TB, db *database.DB, numbers map[string]int64) {
 	t.Helper()
 	for query, want := range numbers {

@@ -28,11 +28,11 @@ type Row interface {
 
 // Table implements Rows by SQL.
 type Table struct {
-	db         *database.DB
-	name       string
-	move, look []string // by number of orders
-	insert     []string // by number of rows
-	columns    int      // of a row that is inserted
+	db           *database.DB
+	name         string
+	move, states []string // by number of orders
+	insert       []string // by number of rows
+	columns      int      // of a row that is inserted
 }
 
 // NewTable makes the statements for a table. also are assignments to other columns that come with a move, for
@@ -42,7 +42,7 @@ func NewTable(db *database.DB, name string, also ...string) Table {
 	return Table{
 		db: db, name: name,
 		move: database.TextsIn(Most, "UPDATE "+name+" SET "+set+" WHERE state = ? AND order_id IN", ""),
-		look: database.TextsIn(Most, "SELECT order_id, state FROM "+name+" WHERE order_id IN",
+		states: database.TextsIn(Most, "SELECT order_id, state FROM "+name+" WHERE order_id IN",
 			db.ForUpdate("order_id")),
 	}
 }
@@ -68,7 +68,7 @@ func (t Table) Insert(ctx context.Context, rows []Row) (added int64, err error) 
 
 // States implements Rows.
 func (t Table) States(ctx context.Context, orders []string) (map[string]string, error) {
-	return database.Pairs[string, string](ctx, t.db, t.look, orders)
+	return database.Pairs[string, string](ctx, t.db, t.states, orders)
 }
 
 // Move implements Rows.

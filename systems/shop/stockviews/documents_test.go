@@ -35,21 +35,21 @@ func read(t *testing.T, views stockviews.Documents, product int64) string {
 // stays.
 func TestNewestVersionStays(t *testing.T) {
 	views := fresh(t, shop.Seed{Customers: 1, Products: 1500, Stock: 40})
-	var told []broker.Message
+	var changes []broker.Message
 	for version := int64(1); version <= 20; version++ {
 		for product := int64(1); product <= 2; product++ {
 			m, err := events.Encode(&shoppb.StockChanged{Stock: &shoppb.Stock{ProductId: product, OnHand: 40 - version,
 				Sold: version}, Version: version}, time.Now())
 			testset.Must(t, err)
-			told = append(told, m, m)
+			changes = append(changes, m, m)
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	random.Shuffle(len(told), func(i, j int) { told[i], told[j] = told[j], told[i] })
-	for len(told) > 0 {
-		n := 1 + random.IntN(min(len(told), 7))
-		testset.Must(t, views.Apply(t.Context(), told[:n]))
-		told = told[n:]
+	random.Shuffle(len(changes), func(i, j int) { changes[i], changes[j] = changes[j], changes[i] })
+	for len(changes) > 0 {
+		n := 1 + random.IntN(min(len(changes), 7))
+		testset.Must(t, views.Apply(t.Context(), changes[:n]))
+		changes = changes[n:]
 	}
 	for product, want := range map[int64]string{1: "1 20 0 20", 2: "2 20 0 20", 3: "3 40 0 0",
 		1500: "1500 40 0 0"} {

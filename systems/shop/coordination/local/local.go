@@ -138,8 +138,8 @@ func take[Q any](ctx context.Context, all []*placing, step steps.Step[Q], asks f
 		asked[i] = asks(p)
 	}
 	outcomes, err := step(ctx, asked)
-	for i, came := range outcomes {
-		going[i].err = came.Err
+	for i, outcome := range outcomes {
+		going[i].err = outcome.Err
 	}
 	return err
 }

@@ -25,7 +25,7 @@ export interface FlightFinder {
 
 export interface SessionStore {
   session(token: string): Promise<Session | undefined>;
-  /** Those that have expired are swept sooner or later. */
+  /** Expired sessions are removed sooner or later. */
   putSession(token: string, session: Session): Promise<void>;
   removeSession(token: string): Promise<void>;
 }

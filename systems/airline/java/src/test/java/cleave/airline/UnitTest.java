@@ -17,7 +17,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * A unit that runs in this process, over HTTP. The suite of all implementations (systems/airline/
- * behaviour) holds units to the contract; here stands what it cannot bring about.
+ * behaviour) checks the contract; this class tests what that suite cannot bring about.
  */
 class UnitTest {
   private static final String FLIGHT = "AMS-ATH-20260101-1";
