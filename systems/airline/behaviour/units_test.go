@@ -85,7 +85,7 @@ const (
 	slowAtOnce = 60
 )
 
-// endsSlowRequests sends requests that never end directly to a unit: the front would hold some of them back.
+// endsSlowRequests sends a unit requests that never end, past the front, which would hold some of them back.
 func endsSlowRequests(s *session) {
 	testset.Need(s, "slow requests take 10 seconds each")
 	if s.airline.SkipSlow {

@@ -351,8 +351,8 @@ func TestAnExplanationTakesOneStepAtATime(t *testing.T) {
 			"hosts two -> one with deployment docker-host -> docker-bridge, security tls -> none, " +
 			"placement apart -> together"},
 		{monolith, services, "placement together -> apart"},
-		{monolith, twoHosts, "deployment process -> docker-host, placement together -> apart, deployment docker-host " +
-			"-> docker-bridge, hosts one -> two with deployment docker-bridge -> docker-host"},
+		{monolith, twoHosts, "deployment process -> docker-host, placement together -> apart, deployment " +
+			"docker-host -> docker-bridge, hosts one -> two with deployment docker-bridge -> docker-host"},
 		{services, grpc, "calls http -> grpc, pool 8 -> 9"},
 		{twoHosts, services, "hosts two -> one with deployment docker-host -> process"},
 		{services, services, "services and services are the same: nothing is to be explained"},

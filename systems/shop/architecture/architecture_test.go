@@ -41,8 +41,8 @@ func TestEveryArchitectureIsADesign(t *testing.T) {
 	}
 }
 
-// TestTunedArchitecturesDifferInTuning: a tuned architecture says so in its name, and differs from its stock one in
-// tuning only.
+// TestTunedArchitecturesDifferInTuning: a tuned architecture says so in its name, and differs from its stock
+// one in tuning only.
 func TestTunedArchitecturesDifferInTuning(t *testing.T) {
 	for _, name := range catalogue().Names() {
 		settings, err := catalogue().Settings(name, nil)

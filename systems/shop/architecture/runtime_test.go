@@ -9,11 +9,11 @@ import (
 // TestWhoSharesTheHost: a tuned unit shares the host if there are other units and it has no files of its own.
 func TestWhoSharesTheHost(t *testing.T) {
 	for _, c := range []struct {
-		name         string
-		knobs        map[string]string
-		unit         string
-		shares       bool
-		share, among int // of 12 processors, and of 2
+		name      string
+		knobs     map[string]string
+		unit      string
+		shares    bool
+		of12, of2 int // the unit's share of so many processors
 	}{
 		// it is the only unit
 		{Monolith, map[string]string{KnobDatabase: mariadb, KnobRuntime: runtimeSharedHost}, "shop", false, 12, 2},
@@ -38,9 +38,9 @@ func TestWhoSharesTheHost(t *testing.T) {
 				}
 			}
 		}
-		if share, among := d.ShareOf(12), d.ShareOf(2); !found || share != c.share || among != c.among {
+		if of12, of2 := d.ShareOf(12), d.ShareOf(2); !found || of12 != c.of12 || of2 != c.of2 {
 			t.Errorf("%s %v: unit found %v, shares of 12 and 2 processors %d and %d, want %d and %d", c.name, c.knobs,
-				found, share, among, c.share, c.among)
+				found, of12, of2, c.of12, c.of2)
 		}
 	}
 }

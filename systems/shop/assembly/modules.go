@@ -51,8 +51,8 @@ type (
 	}
 )
 
-// knowing returns the components as the orders see them: with the replica, if the design has one.
-func (h *host) knowing(db *database.DB) shop.Parts {
+// partsOfOrders returns the components as the orders see them: with the replica, if the design has one.
+func (h *host) partsOfOrders(db *database.DB) shop.Parts {
 	all := h.Parts
 	if replica := h.replica(db); replica != nil {
 		all.Catalog = replicatedCatalog{all.Catalog, replica}

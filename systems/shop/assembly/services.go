@@ -251,14 +251,14 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		}
 		return all, nil
 	case architecture.Orchestrated:
-		saga := orchestrated.New(db, book, h.knowing(db))
+		saga := orchestrated.New(db, book, h.partsOfOrders(db))
 		if h.design.Batching {
 			saga.Batch()
 		}
 		h.Background = append(h.Background, saga.Run)
 		return saga, nil
 	case architecture.TwoPhase:
-		known := h.knowing(db)
+		known := h.partsOfOrders(db)
 		all := twophase.New(book, known.Catalog, known.Customers, h.coordinated())
 		h.Background = append(h.Background, all.Run)
 		return all, nil

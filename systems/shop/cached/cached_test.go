@@ -69,7 +69,7 @@ func TestAnswersGrowNoOlder(t *testing.T) {
 	})
 }
 
-// TestWhatTheUnitChangesItselfIsForgotten, and a product that there is not is never kept.
+// TestWhatTheUnitChangesItselfIsForgotten, and an unknown product is never kept.
 func TestWhatTheUnitChangesItselfIsForgotten(t *testing.T) {
 	o := &owner{cents: 100}
 	c := NewCatalog(o, true)
@@ -81,7 +81,7 @@ func TestWhatTheUnitChangesItselfIsForgotten(t *testing.T) {
 	o.err = rpc.Problemf(shop.UnknownProduct, "there is no product 3")
 	for range 2 {
 		if _, err := c.GetProduct(t.Context(), &shoppb.GetProductRequest{ProductId: 3}); err == nil {
-			t.Error("a product that there is not was found")
+			t.Error("an unknown product was found")
 		}
 	}
 	if o.asked != 4 {

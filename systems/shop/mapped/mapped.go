@@ -76,7 +76,7 @@ func open(db *database.DB) store {
 	case database.PostgreSQL:
 		dialect = postgres.New(postgres.Config{Conn: pool})
 	}
-	// A write alone has a transaction, as it has by gorm's default: see change. gorm's own log is on standard
+	// gorm's transactions around single writes are off, since change makes them. gorm's own log is on standard
 	// output, which belongs to the control protocol.
 	orm, err := gorm.Open(dialect, &gorm.Config{SkipDefaultTransaction: true, DisableAutomaticPing: true,
 		Logger: logger.Discard})

@@ -31,7 +31,8 @@ export function sendProblem(reply: FastifyReply, problem: Problem, status?: numb
 }
 
 /**
- * Answers every error of a request, for Fastify. Unexpected errors are logged and not shown to the client.
+ * Answers every error of a request, for Fastify. Unexpected errors are logged and not shown to the client. A
+ * client that disconnects in the middle of its request is no error.
  */
 export function onError(error: FastifyError | Problem, request: FastifyRequest, reply: FastifyReply): void {
   if (error instanceof Problem) {
