@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// NewFront returns a proxy in the place of the HAProxy of trials: it sends each public path to the
+// newFront returns a proxy in the place of the HAProxy of trials: it sends each public path to the
 // unit that has it, by its base URL, and refuses all others.
-func NewFront(units map[string]string) (http.Handler, error) {
+func newFront(units map[string]string) (http.Handler, error) {
 	proxies := map[string]*httputil.ReverseProxy{}
 	for name, base := range units {
 		target, err := url.Parse(base)

@@ -236,7 +236,7 @@ func environment(t *testing.T, name string, addresses, settings map[string]strin
 // serveFront serves the suite's own proxy and returns its base URL.
 func serveFront(t *testing.T, address string, units map[string]string) string {
 	t.Helper()
-	front, err := NewFront(units)
+	front, err := newFront(units)
 	testset.Must(t, err)
 	listener, err := net.Listen("tcp", address)
 	testset.Must(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 )
 
+// A look is one check of a unit for work that is left.
 const (
 	// drainPatience is how long a unit waits for pending work. Work that is not done then is left, and the audit
 	// finds it.
@@ -137,7 +138,7 @@ func (l *look) left(ctx context.Context) (bool, error) {
 	}
 	open, err := l.orders.open(ctx, db)
 	if err == nil && !open {
-		open, err = l.driven(ctx, db)
+		open, err = l.underway(ctx, db)
 	}
 	if err == nil && !open {
 		open, err = l.unit.inDoubt(ctx)
@@ -156,8 +157,8 @@ func (l *look) left(ctx context.Context) (bool, error) {
 	return l.onItsWay(ctx)
 }
 
-// driven reports whether a coordinator works on an order or its saga.
-func (l *look) driven(ctx context.Context, db *database.DB) (bool, error) {
+// underway reports whether a coordinator works on an order or its saga.
+func (l *look) underway(ctx context.Context, db *database.DB) (bool, error) {
 	count, err := orders.CountUnderway(ctx, db)
 	if err == nil && count == 0 && l.unit.design.Coordination == architecture.Brokered {
 		count, err = brokered.CountUnderway(ctx, db)

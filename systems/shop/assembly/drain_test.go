@@ -62,11 +62,11 @@ func TestASagaThatCompensatesIsWaitedFor(t *testing.T) {
 	for i, state := range []string{"confirmed", "recalling", "undone"} {
 		shoptest.Exec(t, db, "INSERT INTO sagas VALUES (?, ?, '')", strconv.Itoa(i), state)
 	}
-	if open, err := l.driven(t.Context(), db); !open || err != nil {
+	if open, err := l.underway(t.Context(), db); !open || err != nil {
 		t.Errorf("a saga recalls a parcel: open %t, %v", open, err)
 	}
 	shoptest.Exec(t, db, "UPDATE sagas SET state = 'undone'")
-	if open, err := l.driven(t.Context(), db); open || err != nil {
+	if open, err := l.underway(t.Context(), db); open || err != nil {
 		t.Errorf("all sagas have ended: open %t, %v", open, err)
 	}
 }

@@ -108,7 +108,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		h.listen()
 	}
 	if h.Hosts(shop.ComponentOrders) {
-		h.readAhead()
+		h.placeCopies()
 	}
 	return h.Hosted, refused
 }
@@ -128,8 +128,8 @@ func (h *host) batches() bool {
 	return h.design.Coordination == architecture.Orchestrated && h.design.Batching
 }
 
-// stepping returns the component, whose steps share transactions if the design has batches.
-func stepping[C interface{ Batch() }](h *host, component C) C {
+// withBatches returns the component, whose steps share transactions if the design has batches.
+func withBatches[C interface{ Batch() }](h *host, component C) C {
 	if h.batches() {
 		component.Batch()
 	}
@@ -137,17 +137,17 @@ func stepping[C interface{ Batch() }](h *host, component C) C {
 }
 
 func (h *host) inventory(db *database.DB) shop.Inventory {
-	h.stock = stepping(h, inventory.New(db, h.stores.Inventory(db)))
+	h.stock = withBatches(h, inventory.New(db, h.stores.Inventory(db)))
 	return h.stock
 }
 
 func (h *host) payments(db *database.DB) shop.Payments {
-	h.accounts = stepping(h, payments.New(db, h.stores.Payments(db)))
+	h.accounts = withBatches(h, payments.New(db, h.stores.Payments(db)))
 	return h.accounts
 }
 
 func (h *host) shipping(db *database.DB) shop.Shipping {
-	h.parcels = stepping(h, shipping.New(db, h.stores.Shipping(db)))
+	h.parcels = withBatches(h, shipping.New(db, h.stores.Shipping(db)))
 	return h.parcels
 }
 
@@ -189,9 +189,9 @@ func (h *host) placeViews() {
 		}, shoppb.OfferOrderViews, shoppb.CallOrderViews, shoppb.FollowOrderViews)
 }
 
-// readAhead lets the unit in front answer from a cache, or from the orders' copy of the catalog. It comes
+// placeCopies lets the unit in front answer from a cache, or from the orders' copy of the catalog. It comes
 // last, because the prices of orders come from neither.
-func (h *host) readAhead() {
+func (h *host) placeCopies() {
 	replica := h.replica(h.around.Database(shop.ComponentOrders))
 	switch {
 	case h.design.Views == architecture.FromCache:
@@ -245,11 +245,11 @@ func (h *host) Traced() bool { return h.around.Tracer != nil }
 func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinator, error) {
 	switch h.design.Coordination {
 	case architecture.ACID:
-		all := local.New(db, book, h.together())
+		coordinator := local.New(db, book, h.together())
 		if h.design.Batching {
-			all.Batch()
+			coordinator.Batch()
 		}
-		return all, nil
+		return coordinator, nil
 	case architecture.Orchestrated:
 		saga := orchestrated.New(db, book, h.partsOfOrders(db))
 		if h.design.Batching {
@@ -259,9 +259,9 @@ func (h *host) coordinator(db *database.DB, book *orders.Book) (orders.Coordinat
 		return saga, nil
 	case architecture.TwoPhase:
 		known := h.partsOfOrders(db)
-		all := twophase.New(book, known.Catalog, known.Customers, h.coordinated())
-		h.Background = append(h.Background, all.Run)
-		return all, nil
+		coordinator := twophase.New(book, known.Catalog, known.Customers, h.coordinated())
+		h.Background = append(h.Background, coordinator.Run)
+		return coordinator, nil
 	case architecture.Brokered, architecture.Choreographed:
 		var known reacting.Reference = coordination.Asked{Catalog: h.Catalog, Customers: h.Customers}
 		if replica := h.replica(db); replica != nil {

@@ -125,12 +125,12 @@ func (r *Replica) Keep(ctx context.Context, changes []*shoppb.ProductRepriced) e
 		}
 	}
 	if r.shown != nil {
-		r.db.AfterCommit(ctx, func() { r.tell(changes) })
+		r.db.AfterCommit(ctx, func() { r.notify(changes) })
 	}
 	return nil
 }
 
-func (r *Replica) tell(changes []*shoppb.ProductRepriced) {
+func (r *Replica) notify(changes []*shoppb.ProductRepriced) {
 	for _, change := range changes {
 		r.shown(Products+strconv.FormatInt(change.GetPrice().GetProductId(), 10), change.GetPrice().GetVersion(),
 			change.GetHappening().GetOccurredUnixUs())

@@ -39,7 +39,7 @@ public final class Callee implements Other, AutoCloseable {
     this.channel =
         OkHttpChannelBuilder.forTarget("dns:///" + address)
             .usePlaintext()
-            .proxyDetector(server -> null)
+            .proxyDetector(server -> null) // whatever the environment says
             .build();
   }
 

@@ -6,7 +6,7 @@ import java.util.Optional;
 /** Sessions by their tokens. A write that has returned survives the end of this process. */
 public interface SessionStore {
 
-  /** Stores a session. Those that have expired are swept sooner or later. */
+  /** Stores a session. Expired sessions are removed sooner or later. */
   void put(String token, Session session);
 
   Optional<Session> get(String token);
