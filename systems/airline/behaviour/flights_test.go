@@ -65,7 +65,7 @@ func sameFlights(got, want []flight) bool {
 func refusesQueries(s *session) {
 	long := strings.Repeat("A", 257)
 	for query, kind := range map[string]string{
-		// 5 airports
+		// the data have 5 airports: see data()
 		"from=CDG&to=AMS&date=2026-02-27": "unknown-airport", "from=AMS&to=ZRH&date=2026-02-27": "unknown-airport",
 		"from=ams&to=ATH&date=2026-02-27": "unknown-airport", "from=AMS-&to=ATH&date=2026-02-27": "unknown-airport",
 		"from=" + long[1:] + "&to=ATH&date=2026-02-27":             "unknown-airport",

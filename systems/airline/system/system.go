@@ -239,7 +239,7 @@ func customers(p lab.Point) int {
 
 // unit returns one process of the airline.
 func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.UnitSpec {
-	data := flights(p)
+	data := firstData(p)
 	unit := lab.UnitSpec{
 		Name: name, Role: name,
 		Runnable: lab.Runnable{

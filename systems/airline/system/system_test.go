@@ -175,7 +175,7 @@ func TestVisitsAreAsTheDriverHasThem(t *testing.T) {
 		t.Errorf("%d trips", len(rows))
 	}
 	known := map[string]bool{}
-	for f := range flights(point(nil)).AllFlights() {
+	for f := range firstData(point(nil)).AllFlights() {
 		known[f.ID] = true
 	}
 	for id := range seen {

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
-// flights returns the data of an airline, as large as that of the study's loader.
-func flights(p lab.Point) airline.Data {
+// firstData returns the first data of an airline, as much as the study's loader made.
+func firstData(p lab.Point) airline.Data {
 	return airline.Data{Customers: customers(p), Airports: 14, Days: 30, Flights: 2,
 		FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 }
@@ -141,7 +141,7 @@ func customerRows(count int) []byte {
 // No two trips share a flight, so that two trips of a customer conflict only if they are the same trip: once
 // in thousands.
 func tripRows(p lab.Point) []byte {
-	data := flights(p)
+	data := firstData(p)
 	rows := [][]string{{"from", "to", "date", "return", "out", "back"}}
 	last := data.FirstDay.AddDate(0, 0, data.Days-stay)
 	for f := range data.AllFlights() {
