@@ -55,11 +55,11 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 
 // noted is the scenario's note of a booking or a cancellation.
 type noted struct {
-	Login    string `json:"customer.login"`
-	Out      string `json:"trip.out"`
-	Back     string `json:"trip.back"`
-	OutID    string `json:"out"`
-	ReturnID string `json:"back"`
+	Login  string `json:"customer.login"`
+	Out    string `json:"trip.out"`
+	Back   string `json:"trip.back"`
+	OutID  string `json:"out"`
+	BackID string `json:"back"`
 }
 
 // seat is a flight of a customer, who has one seat in it at most.
@@ -87,7 +87,7 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 	n := a.Noted
 	switch a.Operation {
 	case opBook:
-		r := &request{end: a.End, ids: [2]string{n.OutID, n.ReturnID},
+		r := &request{end: a.End, ids: [2]string{n.OutID, n.BackID},
 			seats: [2]seat{{n.Login, n.Out}, {n.Login, n.Back}}}
 		for _, s := range r.seats {
 			j.asked[s] = append(j.asked[s], r)
@@ -97,7 +97,7 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 			j.Counts[countBooked]++ // of two seats
 		}
 	case opCancel:
-		id := n.OutID + n.ReturnID // the step notes one
+		id := n.OutID + n.BackID // the step notes one
 		j.cancelled[id] = a.End
 		switch a.End {
 		case loaded.EndedOK:
@@ -163,7 +163,7 @@ func (j *judge) stored(b airline.Booking) {
 		at = slices.IndexFunc(asked, func(r *request) bool { return r.end == loaded.EndedInfo })
 	}
 	if at < 0 {
-		j.Breach(countMadeUp, "%s has %s (%s), which was refused, told to be another, or never asked for", b.Login,
+		j.Breach(countMadeUp, "%s has %s (%s), which was refused, answered with another id, or never asked for", b.Login,
 			b.Flight, b.ID)
 		return
 	}

@@ -146,7 +146,7 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 	}
 }
 
-// TestALoadWithoutATimeEndsWithItsLastOrder: a counted load is over when all is.
+// TestALoadWithoutATimeEndsWithItsLastOrder: a counted load is over when all its orders are final.
 func TestALoadWithoutATimeEndsWithItsLastOrder(t *testing.T) {
 	attempts, dir := historyIn(t, busy(t))
 	orders, err := count(attempts, dir, nil)
@@ -182,8 +182,8 @@ func TestTheAuditSaysWhichOrdersHaveNoTime(t *testing.T) {
 	}
 }
 
-// TestARateAtWhichOrdersPileUpIsNotHeld: of three accepted orders two are open when
-// the load ends, which is more than its last second's where it lasted long.
+// TestARateAtWhichOrdersPileUpIsNotHeld: of three accepted orders two are open when the load ends. A load of
+// one second has more orders in its last second, a load of ten seconds has fewer.
 func TestARateAtWhichOrdersPileUpIsNotHeld(t *testing.T) {
 	for _, c := range []struct {
 		duration, held float64

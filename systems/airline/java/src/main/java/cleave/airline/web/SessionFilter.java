@@ -32,7 +32,7 @@ final class SessionFilter implements ContainerRequestFilter {
     request.setSecurityContext(new LoggedIn(session::login));
   }
 
-  /** The token of a header that the filter has let pass, or a problem. */
+  /** The token in a header Authorization; throws a problem if there is none. */
   static String token(String authorization) {
     if (authorization == null || !authorization.startsWith(SCHEME)) {
       throw new Problem(Problem.Kind.NO_SESSION, "the header Authorization has no Bearer token");
