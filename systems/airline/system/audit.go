@@ -163,8 +163,8 @@ func (j *judge) stored(b airline.Booking) {
 		at = slices.IndexFunc(asked, func(r *request) bool { return r.end == loaded.EndedInfo })
 	}
 	if at < 0 {
-		j.Breach(countMadeUp, "%s has %s (%s), which was refused, answered with another id, or never asked for", b.Login,
-			b.Flight, b.ID)
+		j.Breach(countMadeUp, "%s has %s (%s), which was refused, answered with another id, or never asked for",
+			b.Login, b.Flight, b.ID)
 		return
 	}
 	r := asked[at]

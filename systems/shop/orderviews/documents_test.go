@@ -27,7 +27,7 @@ func fresh(t *testing.T) document.Store {
 }
 
 // lifeOf returns the events of an order that is confirmed and cancelled, and its last state.
-func lifeOf(t *testing.T, id string) (told []broker.Message, last *shoppb.Order) {
+func lifeOf(t *testing.T, id string) (messages []broker.Message, last *shoppb.Order) {
 	t.Helper()
 	at := func(state shop.State, version int64) *shoppb.Order {
 		last = &shoppb.Order{OrderId: id, IdempotencyKey: "key of " + id, CustomerId: 7, TotalCents: 1234,
@@ -43,9 +43,9 @@ func lifeOf(t *testing.T, id string) (told []broker.Message, last *shoppb.Order)
 	} {
 		m, err := events.Encode(e, time.Now())
 		testset.Must(t, err)
-		told = append(told, m)
+		messages = append(messages, m)
 	}
-	return told, last
+	return messages, last
 }
 
 // TestViewGoesForwardOnly applies the events of orders in random order, in batches and alone, some of them
@@ -55,21 +55,21 @@ func TestViewGoesForwardOnly(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int64{}
 	last := map[string]*shoppb.Order{}
-	var told []broker.Message
+	var messages []broker.Message
 	for group := range 20 {
-		from := len(told)
+		from := len(messages)
 		for n := range 4 {
 			life, end := lifeOf(t, fmt.Sprintf("order-%d-%d", group, n))
-			told = append(append(told, life...), life[n%3]) // one of them twice
+			messages = append(append(messages, life...), life[n%3]) // one of them twice
 			last[end.GetOrderId()] = end
 		}
-		mixed := told[from:]
+		mixed := messages[from:]
 		random.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
 	}
-	for len(told) > 0 {
-		n := 1 + random.IntN(min(len(told), 9))
-		testset.Must(t, views.Apply(t.Context(), told[:n]))
-		told = told[n:]
+	for len(messages) > 0 {
+		n := 1 + random.IntN(min(len(messages), 9))
+		testset.Must(t, views.Apply(t.Context(), messages[:n]))
+		messages = messages[n:]
 		for id := range last {
 			order, err := views.GetOrder(t.Context(), &shoppb.GetOrderRequest{OrderId: id})
 			if err != nil && !shop.IsKind(err, shop.NotFound) {

@@ -29,8 +29,8 @@ func (t *tally) costs(
 		return nil
 	}
 	spent := expenses{totals: map[string]float64{}}
-	for _, said := range units {
-		spent.take(said)
+	for _, report := range units {
+		spent.take(report)
 	}
 	if err := spent.addSyncs(ctx, v, left); err != nil {
 		return err
@@ -50,19 +50,19 @@ type expenses struct {
 }
 
 // take adds the report of one unit.
-func (e *expenses) take(said assembly.Report) {
-	for _, c := range said.Databases {
+func (e *expenses) take(report assembly.Report) {
+	for _, c := range report.Databases {
 		e.totals["statements_per_order"] += float64(c.Statements)
 		e.totals["rows_per_order"] += float64(c.RowsRead + c.RowsChanged)
 		e.totals["commits_per_order"] += float64(c.Writes)
 	}
-	if m := said.Messages; m != nil {
+	if m := report.Messages; m != nil {
 		e.totals["messages_per_order"] += float64(m.Published)
 		e.totals["deliveries_per_order"] += float64(m.Delivered)
 		e.totals["bytes_per_order"] += float64(m.Bytes)
 	}
-	e.totals["bytes_per_order"] += float64(said.CallBytes)
-	if before := said.SyncsBefore; before != nil && (e.syncsBefore == nil || *before < *e.syncsBefore) {
+	e.totals["bytes_per_order"] += float64(report.CallBytes)
+	if before := report.SyncsBefore; before != nil && (e.syncsBefore == nil || *before < *e.syncsBefore) {
 		e.syncsBefore = before
 	}
 }

@@ -27,13 +27,13 @@ func (c *Coordinator) Recover(ctx context.Context) error {
 	abandoned, err := c.book.Abandoned(ctx, c.now().UnixMicro())
 	errs := []error{err}
 	for some := range slices.Chunk(abandoned, sideBySide) {
-		came := make([]error, len(some))
+		ends := make([]error, len(some))
 		var all sync.WaitGroup
 		for n, u := range some {
-			all.Go(func() { came[n] = c.resume(ctx, u) })
+			all.Go(func() { ends[n] = c.resume(ctx, u) })
 		}
 		all.Wait()
-		errs = append(errs, slices.DeleteFunc(came, func(err error) bool {
+		errs = append(errs, slices.DeleteFunc(ends, func(err error) bool {
 			return errors.Is(err, orders.ErrOvertaken)
 		})...)
 	}

@@ -22,7 +22,7 @@ final class PathFilter implements ContainerRequestFilter {
       String query = uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery();
       request.setRequestUri(uri.resolve(path.replace(";", "%3B") + query));
     }
-    // It would answer these two by itself wherever there is a GET; no operation here takes them.
+    // Jakarta REST would answer these two wherever there is a GET; no operation here takes them.
     String method = request.getMethod();
     if (method.equals("HEAD") || method.equals("OPTIONS")) {
       request.setMethod("NO-" + method);
