@@ -91,8 +91,8 @@ func kindOf(err error) rpc.Kind {
 }
 
 func TestUnitsAskEachOther(t *testing.T) {
-	var complaints []error
-	address, stop := serve(t, "127.0.0.1:0", func(err error) { complaints = append(complaints, err) })
+	var logged []error
+	address, stop := serve(t, "127.0.0.1:0", func(err error) { logged = append(logged, err) })
 	client, err := NewClient(address, nil, nil)
 	testset.Must(t, err)
 	defer client.Close()
@@ -123,8 +123,8 @@ func TestUnitsAskEachOther(t *testing.T) {
 		t.Errorf("HTTP at the same address: %+v, %v", answer, err)
 	}
 	stop()
-	if len(complaints) != 1 {
-		t.Errorf("complaints %v, want one of what is broken", complaints)
+	if len(logged) != 1 {
+		t.Errorf("logged %v, want one of what is broken", logged)
 	}
 }
 

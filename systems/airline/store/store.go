@@ -24,10 +24,10 @@ type Store interface {
 
 	// Account finds a customer; known tells whether there is one.
 	Account(ctx context.Context, login string) (account airline.Account, known bool, err error)
-	// SetContact changes a customer that there is.
+	// SetContact changes an existing customer.
 	SetContact(ctx context.Context, login string, contact airline.Contact) (airline.Customer, error)
 
-	// AddSession stores a session. Those that have expired are swept sooner or later.
+	// AddSession stores a session. Expired sessions are removed sooner or later.
 	AddSession(ctx context.Context, token string, session airline.Session) error
 	// Session finds a session, whether it has expired or not.
 	Session(ctx context.Context, token string) (session airline.Session, known bool, err error)

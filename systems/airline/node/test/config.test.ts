@@ -46,7 +46,7 @@ test.each([
   expect(() => readConfig({ ...least, AIRLINE_UNIT: unit })).toThrow(name);
 });
 
-test('a database needs a URL, which is not told, and no folder', () => {
+test('a database needs a URL, which no error shows, and no folder', () => {
   const env = { CLEAVE_ADDRESS: '127.0.0.1:18080', AIRLINE_STORE: 'mongodb' };
   const url = 'mongodb://user:secret@127.0.0.1:1/';
   expect(readConfig({ ...env, CLEAVE_SERVICE_DATABASE: url }).database).toBe(url);

@@ -36,13 +36,15 @@ func losesChanges(
 	}
 }
 
-// believes makes the replica take every change as it comes, whatever version it has.
-func (p *parts) believes(version string) {
+// believes makes the replica take every change as it comes, whatever version it has. assignment is what it
+// does with the version.
+func (p *parts) believes(assignment string) {
+	update := "UPDATE known_products SET price_cents = ?, " + assignment + " WHERE product_id = ?"
 	p.keep = func(ctx context.Context, changes []*shoppb.ProductRepriced) error {
 		for _, change := range changes {
-			if _, err := p.db.Exec(ctx, "UPDATE known_products SET price_cents = ?, "+version+" WHERE product_id = ?",
-				change.GetPrice().GetPriceCents(), change.GetPrice().GetVersion(), change.GetPrice().GetProductId(),
-			); err != nil {
+			price := change.GetPrice()
+			if _, err := p.db.Exec(ctx, update, price.GetPriceCents(), price.GetVersion(),
+				price.GetProductId()); err != nil {
 				return err
 			}
 		}

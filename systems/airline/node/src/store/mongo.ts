@@ -45,7 +45,7 @@ interface NameDocument {
   _id: string;
 }
 
-/** The store on a server of MongoDB's protocol, which all units share. Go and Java store the same documents. */
+/** The store on a server of MongoDB's protocol that all units share. Go and Java store the same documents. */
 export class MongoStore implements Store {
   private readonly client: MongoClient;
   private readonly db: Db;

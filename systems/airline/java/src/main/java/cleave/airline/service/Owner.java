@@ -8,7 +8,7 @@ final class Owner {
 
   static void check(String asking, String owner) {
     if (!asking.equals(owner)) {
-      throw new Problem(Problem.Kind.NOT_YOURS, "it is not of customer " + asking);
+      throw new Problem(Problem.Kind.NOT_YOURS, "it does not belong to customer " + asking);
     }
   }
 }
