@@ -19,7 +19,7 @@ type read[I, O any] struct {
 	answer O
 }
 
-// ask returns a read with others or alone.
+// ask makes a read, together with others or alone, and returns its answer.
 func ask[I, O any](ctx context.Context, batcher *Batcher[*read[I, O]], asks I) (answer O, err error) {
 	r := &read[I, O]{asks: asks}
 	if _, err = batcher.Do(ctx, r); err != nil {

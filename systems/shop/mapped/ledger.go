@@ -104,13 +104,13 @@ func (t stock) OnHand(ctx context.Context, products []int64) (map[int64]int64, e
 }
 
 func (t stock) Shift(
-	ctx context.Context, way inventory.Shift, of map[int64]int64,
+	ctx context.Context, shift inventory.Shift, of map[int64]int64,
 ) (enough bool, moved int64, err error) {
 	return amounts(of, func(product, amount int64) (int64, error) {
 		return t.change(ctx, func(tx *gorm.DB) *gorm.DB {
-			return tx.Model(&inventory.Stock{}).Where("product_id = ? AND "+way.From+" >= ?", product, amount).
-				Updates(map[string]any{way.From: gorm.Expr(way.From+" - ?", amount),
-					way.To: gorm.Expr(way.To+" + ?", amount), "version": gorm.Expr("version + 1")})
+			return tx.Model(&inventory.Stock{}).Where("product_id = ? AND "+shift.From+" >= ?", product, amount).
+				Updates(map[string]any{shift.From: gorm.Expr(shift.From+" - ?", amount),
+					shift.To: gorm.Expr(shift.To+" + ?", amount), "version": gorm.Expr("version + 1")})
 		})
 	})
 }

@@ -52,7 +52,7 @@ func (w *whole) meetTwin(
 ) {
 	t.Helper()
 	var outcomes []steps.Outcome
-	came := make(chan error, 1)
+	ended := make(chan error, 1)
 	err := w.db.Do(t.Context(), func(ctx context.Context) error {
 		if _, err := w.db.Exec(ctx, lock); err != nil {
 			return err
@@ -60,7 +60,7 @@ func (w *whole) meetTwin(
 		go func() {
 			var err error
 			outcomes, err = step(t.Context(), twins)
-			came <- err
+			ended <- err
 		}()
 		if err := awaitLockWait(t, w.db); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (w *whole) meetTwin(
 		return err
 	})
 	testset.Must(t, err)
-	testset.Must(t, <-came)
+	testset.Must(t, <-ended)
 	if !outcomes[0].Repeat || outcomes[0].Err != nil || outcomes[1] != (steps.Outcome{}) {
 		t.Errorf("outcomes %+v, want a repeat and one that is new", outcomes)
 	}

@@ -37,18 +37,18 @@ func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 func traffic(reports []lab.UnitReport, orders int) ([]lab.Traffic, error) {
 	var all []lab.Traffic
 	units, err := hosting.Reports[assembly.Report](reports)
-	for _, said := range units {
+	for _, report := range units {
 		add := func(to, what string, count int64) {
-			all = append(all, lab.Traffic{From: said.Kind, To: to, What: what,
+			all = append(all, lab.Traffic{From: report.Kind, To: to, What: what,
 				PerOperation: float64(count) / float64(orders)})
 		}
-		for to, calls := range said.Calls {
+		for to, calls := range report.Calls {
 			add(to, "calls", calls)
 		}
-		for _, c := range said.Databases {
+		for _, c := range report.Databases {
 			add(assembly.ServiceDatabase, "statements", c.Statements)
 		}
-		if m := said.Messages; m != nil {
+		if m := report.Messages; m != nil {
 			add(assembly.ServiceBroker, "messages out", m.Published)
 			add(assembly.ServiceBroker, "messages in", m.Delivered)
 		}
