@@ -42,8 +42,7 @@ func againstRaw(ctx context.Context, driver database.Driver, o options) (all []f
 	if err != nil {
 		return nil, fmt.Errorf("record the statements: %w", err)
 	}
-	perSecond := func(took time.Duration, err error) (float64,
-		error) {
+	perSecond := func(took time.Duration, err error) (float64, error) {
 		return float64(o.orders) / took.Seconds(), err
 	}
 	says := func(rate float64) string { return fmt.Sprintf("%s %.0f orders/s", driver, rate) }

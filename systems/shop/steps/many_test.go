@@ -83,8 +83,7 @@ func shipment(order *shoppb.Order) *shoppb.ShipRequest {
 
 func beginning(order *shoppb.Order) orders.Beginning { return orders.Beginning{Order: order} }
 
-// together takes a step for many orders in one transaction, and returns what came of
-// each.
+// together takes a step for many orders in one transaction, and returns their outcomes.
 func together[Q any](
 	t *testing.T, w *whole, all []*shoppb.Order, asks func(*shoppb.Order) Q,
 	take func(context.Context, []Q) ([]steps.Outcome, error),
@@ -123,9 +122,9 @@ func (w *whole) allTogether(t *testing.T, all []*shoppb.Order) {
 	t.Helper()
 	good := func(outcomes []steps.Outcome) {
 		t.Helper()
-		for i, came := range outcomes {
-			if came.Err != nil || came.Repeat {
-				t.Errorf("order %d: %+v", i, came)
+		for i, outcome := range outcomes {
+			if outcome.Err != nil || outcome.Repeat {
+				t.Errorf("order %d: %+v", i, outcome)
 			}
 		}
 	}
@@ -144,13 +143,13 @@ func (w *whole) allTogether(t *testing.T, all []*shoppb.Order) {
 func (w *whole) sort(
 	name string, all []*shoppb.Order, outcomes []steps.Outcome,
 ) (taken, refused []*shoppb.Order) {
-	for i, came := range outcomes {
-		if came.Err == nil {
+	for i, outcome := range outcomes {
+		if outcome.Err == nil {
 			taken = append(taken, all[i])
 			continue
 		}
 		refused = append(refused, all[i])
-		w.refused[name+" "+all[i].GetOrderId()] = came.Err.Error()
+		w.refused[name+" "+all[i].GetOrderId()] = outcome.Err.Error()
 	}
 	return taken, refused
 }
@@ -314,11 +313,11 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 // words returns what outcomes say.
 func words(outcomes []steps.Outcome) string {
 	said := make([]string, len(outcomes))
-	for i, came := range outcomes {
-		switch problem := shop.ProblemOf(came.Err); {
+	for i, outcome := range outcomes {
+		switch problem := shop.ProblemOf(outcome.Err); {
 		case problem != nil:
 			said[i] = string(problem.Kind)
-		case came.Repeat:
+		case outcome.Repeat:
 			said[i] = "repeat"
 		default:
 			said[i] = "taken"
@@ -360,10 +359,10 @@ func TestBeginAllLeavesOutTakenKeys(t *testing.T) {
 		repeated.IdempotencyKey, same.IdempotencyKey = all[0].IdempotencyKey, all[59].IdempotencyKey
 		rejected.State, rejected.Rejection = string(shop.StateRejected),
 			&shoppb.Rejection{Kind: string(shop.UnknownProduct)}
-		for i, came := range together(t, w, all[1:], beginning, w.book.BeginAll) {
-			if taken := i == 59 || i == 60; taken != errors.Is(came.Err, orders.ErrKeyTaken) ||
-				!taken && came.Err != nil {
-				t.Errorf("order %d: %v", i+1, came.Err)
+		for i, outcome := range together(t, w, all[1:], beginning, w.book.BeginAll) {
+			if taken := i == 59 || i == 60; taken != errors.Is(outcome.Err, orders.ErrKeyTaken) ||
+				!taken && outcome.Err != nil {
+				t.Errorf("order %d: %v", i+1, outcome.Err)
 			}
 		}
 		if got, err := w.book.Get(t.Context(), all[59].GetOrderId()); err != nil ||

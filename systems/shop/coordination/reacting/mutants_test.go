@@ -91,8 +91,8 @@ type chargesAgain struct {
 
 func (m chargesAgain) ChargeAll(ctx context.Context, all []*shoppb.ChargeRequest) ([]steps.Outcome, error) {
 	outcomes, err := m.Payments.ChargeAll(ctx, all)
-	for i, came := range outcomes {
-		if err == nil && came.Err == nil && came.Repeat {
+	for i, outcome := range outcomes {
+		if err == nil && outcome.Err == nil && outcome.Repeat {
 			_, err = m.db.Exec(ctx, "UPDATE accounts SET balance_cents = balance_cents - ? WHERE customer_id = ? AND "+
 				"balance_cents >= ?", all[i].GetAmountCents(), all[i].GetCustomerId(), all[i].GetAmountCents())
 		}

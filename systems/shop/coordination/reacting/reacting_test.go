@@ -296,8 +296,8 @@ func expectPairs(t *testing.T, seen map[[3]string]bool) {
 	}
 }
 
-// TestCompensationBeforeItsStep tells components to undo what they have not done.
-// What comes then is left out.
+// TestCompensationBeforeItsStep sends components the cancellation before the step: the
+// step is left out then.
 func TestCompensationBeforeItsStep(t *testing.T) {
 	b := newBench(t, withEvents(), func(*parts) {})
 	id := b.place(t, rand.New(rand.NewPCG(5, 5)), 1)
@@ -307,7 +307,7 @@ func TestCompensationBeforeItsStep(t *testing.T) {
 	order := e.(events.OfOrder).GetOrder()
 	for _, step := range []struct {
 		to   string
-		tell []events.Event
+		sent []events.Event
 	}{
 		{shop.ComponentInventory, []events.Event{&shoppb.OrderCancelled{Order: order},
 			&shoppb.OrderPlaced{Order: order}, &shoppb.OrderConfirmed{Order: order}}},
@@ -317,7 +317,7 @@ func TestCompensationBeforeItsStep(t *testing.T) {
 			&shoppb.PaymentCaptured{Order: order}}},
 	} {
 		b.waiting = nil
-		for _, e := range step.tell {
+		for _, e := range step.sent {
 			b.hand(t, step.to, []broker.Message{encoded(t, e)})
 		}
 		if len(b.waiting) > 0 {
