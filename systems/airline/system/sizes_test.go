@@ -24,7 +24,7 @@ func TestUnitsAreSizedWhereTheyRun(t *testing.T) {
 		"Node.js": {architecture.Node, "", point(map[string]float64{lab.FactorUsers: 1}),
 			"AIRLINE_WORKERS=cores"},
 		"Node.js on one core": {architecture.Node, "", cores(1), "AIRLINE_WORKERS=1"},
-		"so many":             {architecture.Node, "3", cores(1), "AIRLINE_WORKERS=3"},
+		"a number":            {architecture.Node, "3", cores(1), "AIRLINE_WORKERS=3"},
 		"Java":                {architecture.Java, "", cores(1), "JAVA_OPTS=-Xmx256m"},
 	} {
 		knobs := map[string]string{architecture.KnobRuntime: c.runtime}

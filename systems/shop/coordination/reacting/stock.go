@@ -23,15 +23,15 @@ func Levels(component Stock, views bool) func(context.Context, []events.Event) (
 	if !views {
 		return nil
 	}
-	return func(ctx context.Context, came []events.Event) ([]events.Event, error) {
-		return levels(ctx, component, came)
+	return func(ctx context.Context, handled []events.Event) ([]events.Event, error) {
+		return levels(ctx, component, handled)
 	}
 }
 
 // levels returns events with the stock of the products of the events' orders.
-func levels(ctx context.Context, component Stock, came []events.Event) (published []events.Event, err error) {
+func levels(ctx context.Context, component Stock, handled []events.Event) (published []events.Event, err error) {
 	products := map[int64]bool{}
-	for _, e := range came {
+	for _, e := range handled {
 		if about, ok := e.(events.OfOrder); ok {
 			for _, line := range about.GetOrder().GetLines() {
 				products[line.GetProductId()] = true
