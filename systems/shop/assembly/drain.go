@@ -332,11 +332,11 @@ type requests struct {
 
 // answered returns the number of requests so far, or 0 while one of them is in flight.
 func (r *requests) answered() int64 {
-	came := r.begun.Load()
-	if r.ended.Load() != came {
+	begun := r.begun.Load()
+	if r.ended.Load() != begun {
 		return 0
 	}
-	return came
+	return begun
 }
 
 // settledSince reports whether all work was found done, and none has come since.

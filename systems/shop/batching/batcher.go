@@ -82,11 +82,11 @@ func (b *Batcher[Q]) Do(ctx context.Context, asks Q) (*shoppb.StepResponse, erro
 	b.waiting = append(b.waiting, c)
 	b.mu.Unlock()
 	select {
-	case came := <-c.outcome:
-		if errors.Is(came.Err, ErrAlone) {
+	case outcome := <-c.outcome:
+		if errors.Is(outcome.Err, ErrAlone) {
 			return steps.One(ctx, asks, b.all)
 		}
-		return came.Answer()
+		return outcome.Answer()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

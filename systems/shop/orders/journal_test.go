@@ -42,7 +42,7 @@ func TestJournalTellsTheWayOfAnOrder(t *testing.T) {
 		refused, err := b.Turn(ctx, b.begin(t, "refused", 100), &shoppb.Rejection{Kind: "declined"})
 		alone, others := b.begin(t, "alone", 100), []orders.Underway{b.begin(t, "one", 100),
 			b.begin(t, "other", 100)}
-		together := errors.Join(came(t, b.db, others, b.ArriveAll)...)
+		together := errors.Join(errorsOf(t, b.db, others, b.ArriveAll)...)
 		testset.Must(t, errors.Join(err, together, b.Arrive(ctx, refused), b.Arrive(ctx, alone)))
 		if err := b.Arrive(ctx, alone); !errors.Is(err, orders.ErrOvertaken) {
 			t.Errorf("arrived twice: %v", err)

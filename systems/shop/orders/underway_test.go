@@ -106,8 +106,8 @@ func TestALostLeaseAllowsNoWrites(t *testing.T) {
 	})
 }
 
-// came takes a step for a batch in one transaction and returns the error of each outcome.
-func came[Q any](
+// errorsOf takes a step for a batch in one transaction and returns the error of each outcome.
+func errorsOf[Q any](
 	t *testing.T, db *database.DB, all []Q, step func(context.Context, []Q) ([]steps.Outcome, error),
 ) []error {
 	t.Helper()
@@ -135,8 +135,8 @@ func TestManyBeginAndArrive(t *testing.T) {
 			begun = append(begun, orders.Beginning{Order: order, Lease: 100 + n})
 			all = append(all, orders.Underway{Order: order.GetOrderId(), State: shop.StatePending, Lease: 100 + n})
 		}
-		begin := func(some []orders.Beginning) []error { return came(t, b.db, some, b.BeginAll) }
-		arrive := func(some []orders.Underway) []error { return came(t, b.db, some, b.ArriveAll) }
+		begin := func(some []orders.Beginning) []error { return errorsOf(t, b.db, some, b.BeginAll) }
+		arrive := func(some []orders.Underway) []error { return errorsOf(t, b.db, some, b.ArriveAll) }
 		testset.Must(t, errors.Join(begin(begun)...))
 		b.expect(t, all[7].Order, shop.StatePending, 0, 40)
 		again := []orders.Beginning{{Order: pending("new"), Lease: 1},

@@ -107,18 +107,18 @@ func (s sagas) confirm(book *orders.Book) steps.Step[*shoppb.StepRequest] {
 			return nil, err
 		}
 		var ended []*shoppb.StepRequest
-		for i, came := range outcomes {
-			if came.Err == nil {
+		for i, outcome := range outcomes {
+			if outcome.Err == nil {
 				ended = append(ended, all[i])
 			}
 		}
 		if len(ended) == 0 {
 			return outcomes, nil
 		}
-		came, err := book.ConfirmAll(ctx, ended)
-		for i := range came {
+		confirmations, err := book.ConfirmAll(ctx, ended)
+		for _, confirmation := range confirmations {
 			if err == nil {
-				err = came[i].Err
+				err = confirmation.Err
 			}
 		}
 		if err != nil {

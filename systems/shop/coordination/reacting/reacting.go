@@ -148,8 +148,8 @@ func (r Step[E, Q]) Reaction() Reaction {
 			return published, nil
 		}
 		outcomes, err = r.Forbid(ctx, forbidden)
-		for _, came := range outcomes {
-			err = errors.Join(err, came.Err)
+		for _, outcome := range outcomes {
+			err = errors.Join(err, outcome.Err)
 		}
 		return published, err
 	})
@@ -161,21 +161,21 @@ type Handler = func(ctx context.Context, messages []broker.Message) error
 // Handle joins reactions with the sender of their events. also, if there is one, gets
 // the events after the reactions to them, and returns more events to publish.
 func Handle(
-	db *database.DB, sender Sender, also func(ctx context.Context, came []events.Event) ([]events.Event, error),
-	all ...Reaction,
+	db *database.DB, sender Sender,
+	also func(ctx context.Context, handled []events.Event) ([]events.Event, error), all ...Reaction,
 ) Handler {
 	r := &reactions{db: db, all: all}
 	return func(ctx context.Context, messages []broker.Message) error {
-		came, err := decode(messages)
+		decoded, err := decode(messages)
 		if err != nil {
 			return err
 		}
-		published, err := r.react(ctx, came)
+		published, err := r.react(ctx, decoded)
 		if err != nil {
 			return err
 		}
 		if also != nil {
-			more, err := also(ctx, came)
+			more, err := also(ctx, decoded)
 			if err != nil {
 				return err
 			}
@@ -263,10 +263,10 @@ func (s Scope) ask(
 	if err != nil {
 		return nil, err
 	}
-	for _, came := range outcomes {
-		if _, refused := shop.Rejects(came.Err); came.Err != nil && !refused &&
-			!shop.IsKind(came.Err, shop.Conflict) {
-			return nil, came.Err
+	for _, outcome := range outcomes {
+		if _, refused := shop.Rejects(outcome.Err); outcome.Err != nil && !refused &&
+			!shop.IsKind(outcome.Err, shop.Conflict) {
+			return nil, outcome.Err
 		}
 	}
 	if orders == 1 && outcomes[0].Err != nil {

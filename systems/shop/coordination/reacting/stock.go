@@ -29,7 +29,9 @@ func Levels(component Stock, views bool) func(context.Context, []events.Event) (
 }
 
 // levels returns events with the stock of the products of the events' orders.
-func levels(ctx context.Context, component Stock, handled []events.Event) (published []events.Event, err error) {
+func levels(
+	ctx context.Context, component Stock, handled []events.Event,
+) (published []events.Event, err error) {
 	products := map[int64]bool{}
 	for _, e := range handled {
 		if about, ok := e.(events.OfOrder); ok {
